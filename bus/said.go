@@ -1,0 +1,109 @@
+package bus
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// An Address is where one conversation takes place.
+type Address struct {
+	Channel string `json:"channel"`          // the configured name of the adapter
+	Chat    string `json:"chat"`             // the platform's id of the chat
+	Thread  string `json:"thread,omitempty"` // the platform's id of the thread, if any
+}
+
+// String is the address as people write it: CHANNEL:CHAT or CHANNEL:CHAT/THREAD.
+func (a Address) String() string {
+	if a.Thread == "" {
+		return a.Channel + ":" + a.Chat
+	}
+	return a.Channel + ":" + a.Chat + "/" + a.Thread
+}
+
+// ParseAddress reads what String writes.
+func ParseAddress(s string) (Address, error) {
+	channel, rest, ok := strings.Cut(s, ":")
+	chat, thread, _ := strings.Cut(rest, "/")
+	if !ok || channel == "" || chat == "" {
+		return Address{}, fmt.Errorf("address %q: want CHANNEL:CHAT or CHANNEL:CHAT/THREAD", s)
+	}
+	return Address{Channel: channel, Chat: chat, Thread: thread}, nil
+}
+
+// A Person is who said something.
+type Person struct {
+	// ID is CHANNEL:USER, with the platform's id of the user.
+	ID string `json:"id"`
+	// Name is what the platform calls them, for the model and for people only:
+	// it proves nothing.
+	Name string `json:"name,omitempty"`
+	// Owner is set by the gate for those who own the bot.
+	Owner bool `json:"owner,omitempty"`
+}
+
+// The kinds of inbound messages.
+const (
+	Said    = "said"    // a person speaks to the agent
+	Command = "command" // a person gives a command: Text is its name without slash, Args the rest
+	Notice  = "notice"  // the system tells the session something; it never starts a turn
+)
+
+// An Inbound is one thing said to the agent.
+type Inbound struct {
+	// ID is the same however often the platform delivers the message, and
+	// unique over all channels.
+	ID   string  `json:"id"`
+	Kind string  `json:"kind"`
+	From Person  `json:"from"`
+	At   Address `json:"at"` // where it was said, and where the reply goes
+	// Group says that others read along.
+	Group bool `json:"group,omitempty"`
+	// Mentioned says that the bot was addressed: by name, by a reply to it, or
+	// because nobody else is there.
+	Mentioned bool      `json:"mentioned,omitempty"`
+	Text      string    `json:"text"`
+	Args      string    `json:"args,omitempty"`
+	ReplyTo   string    `json:"reply_to,omitempty"` // the platform's id of the message itself, for a reply that quotes it
+	SentAt    time.Time `json:"sent_at,omitzero"`
+}
+
+// Encode is the body of an inbound message.
+func (in Inbound) Encode() ([]byte, error) { return json.Marshal(in) }
+
+// DecodeInbound reads what Encode writes.
+func DecodeInbound(body []byte) (Inbound, error) {
+	var in Inbound
+	if err := json.Unmarshal(body, &in); err != nil {
+		return Inbound{}, fmt.Errorf("decode inbound message: %w", err)
+	}
+	return in, nil
+}
+
+// An Outbound is one thing said to people.
+type Outbound struct {
+	// ID names it for good: the same id is sent once.
+	ID string  `json:"id"`
+	To Address `json:"to"`
+	// Text is Markdown.
+	Text string `json:"text"`
+	// ReplyTo is the platform's id of the message that it answers, if it is to quote it.
+	ReplyTo string `json:"reply_to,omitempty"`
+	// Session and Turn say what it comes from; news of its delivery go back
+	// there. Both are empty for what no session said.
+	Session string `json:"session,omitempty"`
+	Turn    string `json:"turn,omitempty"`
+}
+
+// Encode is the body of an outbound message.
+func (out Outbound) Encode() ([]byte, error) { return json.Marshal(out) }
+
+// DecodeOutbound reads what Encode writes.
+func DecodeOutbound(body []byte) (Outbound, error) {
+	var out Outbound
+	if err := json.Unmarshal(body, &out); err != nil {
+		return Outbound{}, fmt.Errorf("decode outbound message: %w", err)
+	}
+	return out, nil
+}
