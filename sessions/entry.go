@@ -1,0 +1,177 @@
+package sessions
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// A Kind says what an entry records, and so which shape its Data has.
+type Kind string
+
+// The blocks: what was said, as the model sees it.
+const (
+	KindUser       Kind = "user"        // User
+	KindThinking   Kind = "thinking"    // Thinking
+	KindText       Kind = "text"        // Text
+	KindToolUse    Kind = "tool_use"    // ToolUse
+	KindToolResult Kind = "tool_result" // ToolResult
+	KindSummary    Kind = "summary"     // Summary
+	KindNotice     Kind = "notice"      // Notice
+)
+
+// The journal: how far a turn has come.
+const (
+	KindTurnStarted Kind = "turn_started" // TurnStarted
+	KindToolStarted Kind = "tool_started" // ToolStarted
+	KindUsage       Kind = "usage"        // Usage
+	KindResumed     Kind = "resumed"      // no data: a new holder went on with the turn
+	KindTurnDone    Kind = "turn_done"    // TurnDone
+	KindPublished   Kind = "published"    // no data: the turn's outbound messages are on the bus
+	KindCommand     Kind = "command"      // Command: a command was carried out
+)
+
+// An Entry is one record of a session's log.
+type Entry struct {
+	// N is its number in the log, from 1.
+	N int64 `json:"n"`
+	// Turn is the turn that it belongs to; a command and a notice outside of
+	// any have their cause here.
+	Turn string `json:"turn"`
+	Kind Kind   `json:"kind"`
+	// At is when it was appended. Two entries that differ only in At are the same.
+	At time.Time `json:"at"`
+	// Cause is the id of the message that brought it, if one did. It is unique
+	// in a session.
+	Cause string `json:"cause,omitempty"`
+	// Person is who said it, or on whose behalf it was spent: CHANNEL:USER.
+	Person string `json:"person,omitempty"`
+	// Call is the id of the tool call that it belongs to.
+	Call string `json:"call,omitempty"`
+	// Data is the kind's own part, as JSON.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// NewEntry makes an entry of a kind's data; nil is for kinds without any.
+func NewEntry(turn string, kind Kind, data any) (Entry, error) {
+	e := Entry{Turn: turn, Kind: kind}
+	if data == nil {
+		return e, nil
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return Entry{}, fmt.Errorf("encode %s entry: %w", kind, err)
+	}
+	e.Data = raw
+	return e, nil
+}
+
+// Decode reads an entry's data as T, the shape of its kind.
+func Decode[T any](e Entry) (T, error) {
+	var v T
+	if err := json.Unmarshal(e.Data, &v); err != nil {
+		return v, fmt.Errorf("decode %s entry %d: %w", e.Kind, e.N, err)
+	}
+	return v, nil
+}
+
+// User is what a person said. Its entry has a Cause and a Person.
+type User struct {
+	Name string    `json:"name,omitempty"` // what the platform calls them
+	Text string    `json:"text"`
+	Sent time.Time `json:"sent,omitzero"`
+}
+
+// Thinking is what the model thought.
+type Thinking struct {
+	Text string `json:"text,omitempty"`
+	// Provider is what the provider wants back word for word: signatures,
+	// encrypted reasoning.
+	Provider json.RawMessage `json:"provider,omitempty"`
+}
+
+// Text is what the model said.
+type Text struct {
+	Text string `json:"text"`
+}
+
+// ToolUse is a tool call that the model asked for. Its entry has a Call, which
+// is ours.
+type ToolUse struct {
+	Name string `json:"name"`
+	// Args is what the model wrote, a JSON object wherever it can be read as one.
+	Args json.RawMessage `json:"args"`
+	// ProviderID is the provider's own id of the call.
+	ProviderID string          `json:"provider_id,omitempty"`
+	Provider   json.RawMessage `json:"provider,omitempty"`
+}
+
+// ToolResult is what came of a call, as the model sees it. Its entry has a Call.
+type ToolResult struct {
+	Content json.RawMessage `json:"content"` // truncated already
+	Code    string          `json:"code,omitempty"`
+}
+
+// Summary stands for everything up to entry Covers. With no text the past is
+// simply gone from the model's sight: /new.
+type Summary struct {
+	Covers int64  `json:"covers"`
+	Text   string `json:"text"`
+}
+
+// Notice is what the system says: to the model, and where it ends a turn also
+// to the person.
+type Notice struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// TurnStarted begins a turn. Its entry has the Person who asked.
+type TurnStarted struct {
+	// Route is where the reply goes, as the agent encoded it.
+	Route json.RawMessage `json:"route"`
+	Agent string          `json:"agent,omitempty"`
+}
+
+// ToolStarted is written before a call runs. Its entry has a Call.
+type ToolStarted struct {
+	Attempt int `json:"attempt"` // from 1
+}
+
+// Usage is what one model call has cost. Its entry has the Person who pays.
+type Usage struct {
+	Model     string `json:"model"`
+	Agent     string `json:"agent,omitempty"`
+	Input     int64  `json:"input"`            // tokens of the prompt, cached ones included
+	Cached    int64  `json:"cached,omitempty"` // of them
+	Output    int64  `json:"output"`
+	Estimated bool   `json:"estimated,omitempty"` // the provider reported none
+}
+
+// The ways in which a turn ends.
+const (
+	TurnCompleted = "done"
+	TurnFailed    = "failed"
+	TurnCancelled = "cancelled"
+)
+
+// TurnDone ends a turn.
+type TurnDone struct {
+	State string `json:"state"`
+	// Outbound is what the turn publishes at its end, id and text; the same
+	// after a crash.
+	Outbound []Reply `json:"outbound,omitempty"`
+}
+
+// Reply is one outbound message of a turn or command.
+type Reply struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// Command is a command that was carried out. Its entry has a Cause and a Person.
+type Command struct {
+	Name  string          `json:"name"`
+	Route json.RawMessage `json:"route"`
+	Reply Reply           `json:"reply"`
+}

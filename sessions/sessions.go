@@ -1,0 +1,169 @@
+// Package sessions is what was said: entries, the log of a session, its fence, and what people have spent.
+//
+// The log is the truth. What a turn has done is a fold over its entries, so
+// resuming is reading. The package holds the contract and the shapes of the
+// entries; sqlstore implements it and sessionstest is its suite.
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+)
+
+// Errors that callers decide on.
+var (
+	// ErrFenced says that a higher fence has opened the log: somebody else has
+	// the session.
+	ErrFenced = errors.New("session is held under a higher fence")
+	// ErrConflict says that other entries stand at that place: the log is not
+	// what the caller believes it to be and is to be opened again.
+	ErrConflict = errors.New("other entries stand at that place")
+	// ErrOverBudget says that a reservation would go over its cap.
+	ErrOverBudget = errors.New("over budget")
+	// ErrNotFound says that there is no such session.
+	ErrNotFound = errors.New("no such session")
+	// ErrInvalidKey says that a text can be no session's key.
+	ErrInvalidKey = errors.New("invalid session key")
+)
+
+// SeenError says that a message was answered, or is being answered, already.
+type SeenError struct {
+	Cause string // the message's id
+	Turn  string // the turn that took it
+}
+
+// Error tells which turn took the message.
+func (e *SeenError) Error() string {
+	return fmt.Sprintf("message %s already belongs to turn %s", e.Cause, e.Turn)
+}
+
+// MaxKey is the longest session key, in bytes.
+const MaxKey = 256
+
+// A Store keeps the logs of sessions.
+type Store interface {
+	// Open makes fence the lowest that may write to the session of that key,
+	// creating the session if need be, and returns its log. ErrFenced if a
+	// higher fence has opened it; the same fence may open it again.
+	Open(ctx context.Context, key string, fence int64) (Log, error)
+}
+
+// A Log is one session's log, as one holder of its lease sees it. It is not for
+// use by several goroutines at once.
+type Log interface {
+	// Entries is what stood in the log when it was opened and matters still, in
+	// order: the newest summary, everything that it does not cover, and every
+	// entry of an unfinished turn. What was appended since is not in it.
+	Entries() []Entry
+
+	// Next is the number that the next appended entry will have. Numbers begin at 1.
+	Next() int64
+
+	// Append writes all of the entries or none, the first of them as number at;
+	// when it returns nil they are durable. It sets their N, and At where it is
+	// zero. The same entries at the same place succeed again, so that a commit
+	// whose answer was lost can be retried; other entries there give
+	// ErrConflict. ErrFenced if a higher fence has opened the log. *SeenError
+	// if one of their causes is known to the session already: causes are unique
+	// per session, for ever.
+	Append(ctx context.Context, at int64, entries ...Entry) error
+}
+
+// Info is a session as a list shows it.
+type Info struct {
+	Key     string    `json:"key"`
+	Entries int64     `json:"entries"` // the number of its last entry
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"` // its last append
+}
+
+// A Reader reads sessions without holding them.
+type Reader interface {
+	// List returns sessions whose key is beyond after, in the order of keys, at
+	// most limit.
+	List(ctx context.Context, after string, limit int) ([]Info, error)
+	// Read yields the entries of a session from number from on, in order, those
+	// covered by summaries included. ErrNotFound if there is no such session.
+	Read(ctx context.Context, key string, from int64) iter.Seq2[Entry, error]
+	// Find returns the entry that has that cause, ErrNotFound if none has.
+	Find(ctx context.Context, key, cause string) (Entry, error)
+}
+
+// A Reservation sets tokens aside for one model call, before it is made.
+type Reservation struct {
+	ID     string // the call's: the same id reserves once
+	Person string // who pays
+	Tokens int64  // as much as the call may cost
+	Cap    int64  // the most that the person may have spent and reserved on that day
+	At     time.Time
+}
+
+// A Budget bounds what people spend in a day (UTC), over all processes.
+type Budget interface {
+	// Reserve sets tokens aside, all or none: ErrOverBudget if what the person
+	// has spent and reserved that day, and this, would be more than the cap. A
+	// reservation that is never settled stays: the call may have been made.
+	Reserve(ctx context.Context, r Reservation) error
+	// Settle replaces a reservation by what the call has cost. Settling an
+	// unknown or settled reservation does nothing.
+	Settle(ctx context.Context, id string, tokens int64) error
+	// Spent is what a person has spent and reserved on the day of at.
+	Spent(ctx context.Context, person string, at time.Time) (int64, error)
+}
+
+// Key makes a session's key of an agent's name and where the conversation takes
+// place. A part is percent-encoded outside A-Za-z0-9._@-, so that a key holds no
+// separator, and "." and ".." never stand alone in a path made of it.
+func Key(agent, channel, chat, thread string) (string, error) {
+	parts := []string{agent, channel, chat}
+	if thread != "" {
+		parts = append(parts, thread)
+	}
+	for i, p := range parts {
+		parts[i] = encode(p)
+	}
+	key := strings.Join(parts, ":")
+	return key, CheckKey(key)
+}
+
+// CheckKey tells whether a text can be a session's key: three or four encoded
+// parts, none empty, at most MaxKey bytes in all.
+func CheckKey(key string) error {
+	if len(key) > MaxKey {
+		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrInvalidKey, len(key), MaxKey)
+	}
+	parts := strings.Split(key, ":")
+	if len(parts) < 3 || len(parts) > 4 {
+		return fmt.Errorf("%w: want AGENT:CHANNEL:CHAT or AGENT:CHANNEL:CHAT:THREAD", ErrInvalidKey)
+	}
+	for _, p := range parts {
+		if p == "" || p == "." || p == ".." || strings.ContainsFunc(p, func(r rune) bool { return !plain(r) && r != '%' }) {
+			return fmt.Errorf("%w: each part has one or more of A-Za-z0-9._@- and %%XX", ErrInvalidKey)
+		}
+	}
+	return nil
+}
+
+func encode(part string) string {
+	if part == "." || part == ".." {
+		return strings.ReplaceAll(part, ".", "%2E")
+	}
+	var b strings.Builder
+	for i := range len(part) {
+		if c := part[i]; plain(rune(c)) && c < 0x80 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func plain(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+		r == '.' || r == '_' || r == '@' || r == '-'
+}
