@@ -1,0 +1,161 @@
+// Package tools is what can be done: specs, calls, results, errors, and the set that an agent has.
+//
+// A tool is made by New from a function; the schema of its arguments comes from
+// their type. Tools know nothing of permissions, deadlines, redaction or
+// truncation: whoever calls them applies these, the same for all. The families
+// of tools live in folders below and work through the small operations that
+// they are handed.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// An Effect says what a repeat of a call would do. It decides whether a call
+// that was cut off runs again, and whether calls run side by side.
+type Effect string
+
+const (
+	// Pure calls change nothing. They run side by side and are repeated freely.
+	Pure Effect = "pure"
+	// Idempotent calls may be repeated under the same Key: the second does nothing new.
+	Idempotent Effect = "idempotent"
+	// Reconcilable calls can find out whether they have happened: see Reconciler.
+	Reconcilable Effect = "reconcilable"
+	// Once calls are never repeated; after a cut their outcome is unknown.
+	Once Effect = "once"
+)
+
+// A Permission is the capability that an agent needs for a tool; "" is none.
+type Permission string
+
+// The capabilities.
+const (
+	FileRead  Permission = "file_read"
+	FileWrite Permission = "file_write"
+	Shell     Permission = "shell"
+	Network   Permission = "network"
+	Git       Permission = "git"
+	Session   Permission = "session"
+)
+
+// A Spec is what a model and a caller need to know of a tool.
+type Spec struct {
+	Name        string // at most 64 of A-Za-z0-9_-
+	Description string
+	// Schema is the JSON Schema of the arguments, always of an object.
+	Schema json.RawMessage
+	// Effect holds unless the tool is an Effecter.
+	Effect Effect
+	// Timeout is the deadline of a call, MaxTimeout the most that a call may
+	// ask for. Zero is 10 s and 60 s.
+	Timeout    time.Duration
+	MaxTimeout time.Duration
+	Permission Permission
+}
+
+// A Call is one use of a tool.
+type Call struct {
+	// ID names the call within its session for good.
+	ID string
+	// Key is the same for every attempt at this call and for no other call: the
+	// idempotency key for what it does.
+	Key  string
+	Name string
+	// Args is a JSON object that fits the schema.
+	Args json.RawMessage
+	// Attempt counts from 1.
+	Attempt int
+
+	Turn    string
+	Session string // the session's key
+	Agent   string
+	Person  string // on whose behalf: CHANNEL:USER
+	Owner   bool   // whether that person owns the bot
+	At      string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
+
+	// Progress, if set, tells watchers how far the call is. It never blocks.
+	Progress func(string)
+}
+
+// A Result is what a call gives back.
+type Result struct {
+	// Content is a JSON value, whole: the caller truncates it.
+	Content json.RawMessage
+}
+
+// A Tool is one thing an agent can do.
+type Tool interface {
+	Spec() Spec
+	// Run does it once. Its error, if any, is for the model: an *Error says
+	// which, any other counts as ExecutionFailed. Only ctx ends the turn.
+	Run(ctx context.Context, call Call) (Result, error)
+}
+
+// An Effecter is a tool whose effect depends on its arguments.
+type Effecter interface {
+	EffectOf(call Call) Effect
+}
+
+// A Reconciler is a tool that finds out whether a call that was cut off has
+// happened. It gives the result and true if it has, and false if it has not and
+// is to be run; an error means that it cannot tell.
+type Reconciler interface {
+	Reconcile(ctx context.Context, call Call) (Result, bool, error)
+}
+
+// EffectOf is the effect of one call of a tool; an effect that is not declared is Once.
+func EffectOf(t Tool, call Call) Effect {
+	effect := t.Spec().Effect
+	if e, ok := t.(Effecter); ok {
+		effect = e.EffectOf(call)
+	}
+	switch effect {
+	case Pure, Idempotent, Reconcilable:
+		return effect
+	}
+	return Once
+}
+
+// A Code says what went wrong, for models, metrics and audits.
+type Code string
+
+// The codes.
+const (
+	NotFound         Code = "not_found" // no such tool
+	InvalidArgs      Code = "invalid_args"
+	ExecutionFailed  Code = "execution_failed"
+	PermissionDenied Code = "permission_denied"
+	FileNotFound     Code = "file_not_found"
+	InvalidPath      Code = "invalid_path"
+	Timeout          Code = "timeout"
+	OutcomeUnknown   Code = "outcome_unknown"
+	Cancelled        Code = "cancelled"
+)
+
+// An Error is a failure as the model reads it.
+type Error struct {
+	Code Code `json:"code"`
+	// Message says what would work.
+	Message string `json:"message"`
+}
+
+// Errorf makes an Error.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Error is the code and the message.
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Result is the error as a result: {"error": {"code", "message"}}.
+func (e *Error) Result() Result {
+	raw, err := json.Marshal(map[string]*Error{"error": e})
+	if err != nil { // two strings always marshal
+		panic(err)
+	}
+	return Result{Content: raw}
+}
