@@ -94,6 +94,8 @@ type Outbound struct {
 	// there. Both are empty for what no session said.
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
+	// At is when it was said: what cannot be sent is given up by its age.
+	At time.Time `json:"at,omitzero"`
 }
 
 // Encode is the body of an outbound message.

@@ -1,0 +1,139 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/bus"
+)
+
+// The Book is what the channel side must remember. It is the truth about what
+// was sent, as the log is the truth about what was said.
+type Book interface {
+	Sends
+	Pairings
+	Chats
+}
+
+// The states of a part and of a whole message.
+const (
+	Queued  = "queued"  // not tried, or tried and certainly not sent
+	Sending = "sending" // handed to the platform; found after a crash it means unknown
+	Sent    = "sent"
+	Failed  = "failed"  // will not be sent
+	Unsure  = "unknown" // may have been sent, and was left at that
+)
+
+// A SentPart is what became of one part.
+type SentPart struct {
+	Text  string // rendered; empty once nothing is to be sent any more
+	Plain string
+	State string
+	// PlatformID is the platform's id of the part, once Sent.
+	PlatformID string
+	// Interrupted counts the sends of this part whose outcome was unknown.
+	Interrupted int
+	// Code is why it Failed.
+	Code string
+}
+
+// A Send is one outbound message as the book knows it.
+type Send struct {
+	ID    string
+	To    bus.Address
+	Parts []SentPart
+	At    time.Time // of the last change
+}
+
+// State is the message's: failed, unknown or queued if a part is, else sent.
+func (s Send) State() string {
+	state := Sent
+	for _, p := range s.Parts {
+		switch p.State {
+		case Failed:
+			return Failed
+		case Unsure:
+			state = Unsure
+		case Queued, Sending:
+			if state == Sent {
+				state = Queued
+			}
+		}
+	}
+	return state
+}
+
+// Sends records each part before it is sent and what became of it.
+type Sends interface {
+	// Begin records a message and its parts as queued, with the first part as
+	// sending, and returns it with fresh = true. A message that is known
+	// already is returned as it stands, its parts as they were first rendered,
+	// and nothing is changed. Durable when it returns.
+	Begin(ctx context.Context, send Send) (known Send, fresh bool, err error)
+	// Mark replaces one part's state. Durable when it returns.
+	Mark(ctx context.Context, id string, part int, now SentPart) error
+	// Lookup returns a message; ErrNoSend if none has that id.
+	Lookup(ctx context.Context, id string) (Send, error)
+}
+
+// ErrNoSend says that the book knows no message of that id.
+var ErrNoSend = errors.New("no such message")
+
+// ErrNoCode says that a code is unknown, used or too old.
+var ErrNoCode = errors.New("no such code")
+
+// A Pairing is a person's admission to a channel, asked for or given.
+type Pairing struct {
+	Person   string // CHANNEL:USER
+	Chat     string // CHANNEL:CHAT, where they talk to the bot alone
+	Code     string // to approve it by; empty once approved
+	Approved bool
+	Owner    bool
+	At       time.Time
+	Expires  time.Time // of a request
+}
+
+// Pairings remembers who was admitted.
+type Pairings interface {
+	// Ask records that a person asks to be admitted and returns the request:
+	// the one that stands, where one does. Codes are unguessable and live for
+	// an hour. It keeps nothing but ids.
+	Ask(ctx context.Context, person, chat string) (Pairing, error)
+	// Admit admits the person of a code: of a request or, with owner, of the
+	// offer that OfferOwner made for their channel. ErrNoCode if it is not good.
+	Admit(ctx context.Context, by Admission) (Pairing, error)
+	// OfferOwner makes a code that whoever says it first in that channel owns
+	// the bot there, and voids the channel's earlier offer.
+	OfferOwner(ctx context.Context, channel string) (code string, err error)
+	// Pairings lists admissions and open requests, by person.
+	Pairings(ctx context.Context) ([]Pairing, error)
+	// Paired returns a person's admission; false if there is none.
+	Paired(ctx context.Context, person string) (Pairing, bool, error)
+	// Revoke removes a person's admission or request; ErrNoCode if there is none.
+	Revoke(ctx context.Context, person string) error
+}
+
+// An Admission uses a code. Person and Chat are set when a person says an
+// owner's code in a chat, and empty when the owner approves a request.
+type Admission struct {
+	Code   string
+	Person string
+	Chat   string
+}
+
+// A Chat is a place where the bot has been spoken to by somebody admitted.
+type Chat struct {
+	Address bus.Address
+	Session string // its session's key
+	Group   bool
+	Seen    time.Time // first
+}
+
+// Chats remembers where the bot has been spoken to.
+type Chats interface {
+	// Meet records a chat; one that is known is left as it is.
+	Meet(ctx context.Context, chat Chat) error
+	// Chats lists them by address.
+	Chats(ctx context.Context) ([]Chat, error)
+}

@@ -1,0 +1,127 @@
+// Package channels is how people are reached: the contract of a channel, the gate before it and the dispatch behind it.
+//
+// A Channel is one account on one chat platform. The Gateway lets in what those
+// say who may talk to the bot, and publishes it; the Dispatcher takes what the
+// bot says from the bus and sends it, part by part, recording each in the Book,
+// so that a crash neither loses nor repeats it. Adapters know nothing of
+// retries, deduplication, splitting or permissions; they translate.
+package channels
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/bus"
+	"parley/channels/markup"
+)
+
+// A Channel is one account on one chat platform.
+type Channel interface {
+	// Receive hands what people say to publish until ctx is done. It tells the
+	// platform that a message has arrived only after publish has returned nil;
+	// when publish fails it hands the same message again, a little later, and
+	// nothing of the same chat before it. Outages are survived with backoff; it
+	// returns a *SendError of kind Stop when the platform refuses this account.
+	// publish may be called for several chats at once.
+	Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error
+
+	// Send delivers one part, rendered in the dialect of Limits and within them,
+	// and returns the platform's id for it. Its errors are *SendError; any other
+	// error counts as Unknown.
+	Send(ctx context.Context, to bus.Address, part Part) (id string, err error)
+
+	// Limits says how the channel is to be talked to.
+	Limits() Limits
+}
+
+// A Part is one message as the platform takes it.
+type Part struct {
+	// Key names the part for good: the message's id and the part's number.
+	Key string
+	// Text is in the channel's dialect, Plain the same without markup, for
+	// platforms that refuse a text whose markup they cannot read.
+	Text  string
+	Plain string
+	// ReplyTo is the platform's id of the message to quote; "" quotes none.
+	ReplyTo string
+}
+
+// Limits is what a platform asks of those who send.
+type Limits struct {
+	Dialect markup.Dialect
+	Length  int // of one part, in the dialect's unit
+	Chat    Pace
+	Group   Pace // of chats for which IsGroup holds; zero is Chat
+	Account Pace // all chats together
+	// IsGroup tells which pace a chat has; nil means that there are no groups.
+	IsGroup func(chat string) bool
+}
+
+// A Pace is how often something may be sent: Burst at once, then one in Every.
+// The zero Pace is unlimited.
+type Pace struct {
+	Every time.Duration
+	Burst int
+}
+
+// A Fault says what a failed send means.
+type Fault string
+
+// The faults.
+const (
+	// Retry: it was not sent; try again, not before RetryAfter.
+	Retry Fault = "retry"
+	// Rejected: this message or this place will never work.
+	Rejected Fault = "rejected"
+	// Stop: the platform refuses this account; nothing will work.
+	Stop Fault = "stop"
+	// Unknown: nobody can tell whether it was sent.
+	Unknown Fault = "unknown"
+)
+
+// A SendError is why a platform did not take something.
+type SendError struct {
+	Fault      Fault
+	RetryAfter time.Duration // with Retry: what the platform asks for; 0 where it asks for nothing
+	// Limited says, with Retry, that it was a rate limit: it is not counted as
+	// an attempt. Account says that the limit is the whole account's.
+	Limited bool
+	Account bool
+	// MovedTo is the chat's new id, where the platform says that it has one.
+	MovedTo string
+	Code    string // the platform's, for logs and metrics: never a text that somebody wrote
+	Err     error
+}
+
+// Error is the fault, the platform's code and the cause.
+func (e *SendError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("%s (%s)", e.Fault, e.Code)
+	}
+	return fmt.Sprintf("%s (%s): %v", e.Fault, e.Code, e.Err)
+}
+
+// Unwrap is the cause.
+func (e *SendError) Unwrap() error { return e.Err }
+
+// What only some channels can do. Each is asserted in one place: abilities.go.
+
+// A Typer shows that the bot is at work in a chat. What it shows fades within
+// the period that it returns, so it is called again until the answer is there.
+type Typer interface {
+	Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error)
+}
+
+// A Reconciler finds out whether a part whose sending was cut off has arrived.
+type Reconciler interface {
+	// FindSent returns the platform's id of the part, and false if it is certain
+	// that it was not sent. An error means that nobody can tell.
+	FindSent(ctx context.Context, to bus.Address, part Part) (id string, sent bool, err error)
+}
+
+// An Inviter makes a link by which a person's first message carries a code.
+type Inviter interface {
+	// Invite returns the link, or "" while the account's name is not known.
+	Invite(code string) string
+}
