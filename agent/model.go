@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"parley/tools"
+)
+
+// A Model answers with text and tool calls.
+type Model interface {
+	// Generate asks once and returns the whole answer; meanwhile it calls emit
+	// with what comes, in order, from the calling goroutine. An answer is whole
+	// when the model said that it had ended: a stream that merely stops is an
+	// error, and what was emitted of it is void. A tool use is never partial.
+	// Errors are *ModelError, or ctx's.
+	Generate(ctx context.Context, r Request, emit func(Delta)) (Answer, error)
+
+	// Info says what is known of the model.
+	Info() ModelInfo
+}
+
+// ModelInfo describes a model.
+type ModelInfo struct {
+	Name          string
+	ContextTokens int // the size of its window; 0 where that is not known
+}
+
+// A Request is what a model is asked.
+type Request struct {
+	// System is the prompt's prefix, the same bytes from step to step.
+	System   string
+	Messages []Message
+	// Tools are sorted by name.
+	Tools []tools.Spec
+	// NoCalls forbids tool calls for this once; Tools are still shown.
+	NoCalls bool
+	// MaxTokens bounds the answer; 0 leaves it to the model.
+	MaxTokens int
+}
+
+// A Role says whose message it is.
+type Role string
+
+// The roles. Tool results are the user's.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// A Message is a run of blocks of one role.
+type Message struct {
+	Role   Role
+	Blocks []Block
+}
+
+// A BlockKind says what a block is.
+type BlockKind string
+
+// The kinds of blocks.
+const (
+	BlockText       BlockKind = "text"        // Text
+	BlockThinking   BlockKind = "thinking"    // Text, Provider
+	BlockToolUse    BlockKind = "tool_use"    // Call, Name, Args, ProviderID, Provider
+	BlockToolResult BlockKind = "tool_result" // Call, Name, Content, Failed, ProviderID
+)
+
+// A Block is a piece of a message.
+type Block struct {
+	Kind BlockKind
+	Text string
+
+	Call    string // our id of the call: set by the caller of Generate, empty in an Answer
+	Name    string // of the tool
+	Args    json.RawMessage
+	Content json.RawMessage
+	Failed  bool
+
+	// ProviderID is the provider's id of the call, Provider what else it wants
+	// back word for word with this block.
+	ProviderID string
+	Provider   json.RawMessage
+}
+
+// An Answer is what a model said.
+type Answer struct {
+	Blocks []Block // thinking, text, tool_use
+	Usage  TokenUse
+	// CutOff says that the answer ended because it had reached its length; its
+	// tool uses are not to be trusted.
+	CutOff bool
+}
+
+// TokenUse is what an answer has cost.
+type TokenUse struct {
+	Input  int64 // of the prompt, cached ones included
+	Cached int64
+	Output int64
+	// Estimated says that the provider reported nothing.
+	Estimated bool
+}
+
+// A Delta is a piece of a block as it arrives.
+type Delta struct {
+	Block int       // its index in the answer
+	Kind  BlockKind // text, thinking or tool_use
+	Text  string    // what was added; of a tool use, nothing
+	Name  string    // of a tool use
+}
+
+// A ModelFault says what a failed call to a model means.
+type ModelFault string
+
+// The faults.
+const (
+	// ModelBusy: overloaded, limited or out of reach; the same call may work later.
+	ModelBusy ModelFault = "busy"
+	// ModelOverflow: the request is larger than the model's window.
+	ModelOverflow ModelFault = "overflow"
+	// ModelRefused: the key, the account or the model's name is not accepted.
+	ModelRefused ModelFault = "refused"
+	// ModelRejected: this request will never be accepted.
+	ModelRejected ModelFault = "rejected"
+)
+
+// A ModelError is why a model did not answer.
+type ModelError struct {
+	Fault      ModelFault
+	Status     int           // HTTP, where there was one
+	RetryAfter time.Duration // what the provider asks for
+	Err        error
+}
+
+// Error is the fault, the status and the cause.
+func (e *ModelError) Error() string {
+	return fmt.Sprintf("model: %s (status %d): %v", e.Fault, e.Status, e.Err)
+}
+
+// Unwrap is the cause.
+func (e *ModelError) Unwrap() error { return e.Err }
