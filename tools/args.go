@@ -1,0 +1,280 @@
+package tools
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxArgsDepth bounds how deep arguments may be nested.
+const maxArgsDepth = 64
+
+// Why arguments cannot be read.
+var (
+	errDeep    = errors.New("the arguments are nested too deep")
+	errCut     = errors.New("the arguments were cut off, so nothing was done: send the whole call again, in smaller pieces if it is long")
+	errEscapes = errors.New(`a text holds backslashes that can be read in two ways: write each backslash that is meant as one twice (\\)`)
+)
+
+// read makes a JSON value of what a model wrote, and notes of what it had to
+// mend to do so. Nothing at all counts as no arguments.
+func read(raw json.RawMessage) (value any, notes []string, err error) {
+	if !utf8.Valid(raw) {
+		return nil, nil, errors.New("the arguments are not valid UTF-8")
+	}
+	text := string(raw)
+	for range 3 { // models have been seen to encode twice; more is nonsense
+		text = strings.TrimSpace(text)
+		if text == "" || text == "null" {
+			return map[string]any{}, notes, nil
+		}
+		value, notes, err = readOnce(text, notes)
+		if err != nil {
+			return nil, nil, err
+		}
+		inner, ok := value.(string)
+		if !ok {
+			return value, notes, nil
+		}
+		text = inner
+		notes = append(notes, "the arguments were JSON within a text")
+	}
+	return nil, nil, errors.New("the arguments must be one JSON object, not a text")
+}
+
+func readOnce(text string, notes []string) (any, []string, error) {
+	value, err := parse([]byte(text), maxArgsDepth)
+	if err == nil || errors.Is(err, errDeep) {
+		return value, notes, err
+	}
+	if inner, ok := unfence(text); ok {
+		text = inner
+		notes = append(notes, "the Markdown fence was taken off")
+	}
+	mended, more, mendErr := mend(text)
+	if mendErr != nil {
+		return nil, nil, mendErr
+	}
+	value, err = parse([]byte(mended), maxArgsDepth)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the arguments are not valid JSON: %w", err)
+	}
+	return value, append(notes, more...), nil
+}
+
+// unfence takes off a Markdown fence around the whole of a text.
+func unfence(text string) (string, bool) {
+	const fence = "```"
+	first, rest, ok := strings.Cut(text, "\n")
+	info, fenced := strings.CutPrefix(first, fence)
+	body, closed := strings.CutSuffix(rest, fence)
+	if info = strings.TrimSpace(info); !ok || !fenced || !closed || info != "" && !strings.EqualFold(info, "json") {
+		return "", false
+	}
+	return strings.TrimSpace(body), true
+}
+
+// mend rewrites what is not JSON and can mean one thing only: raw line ends and
+// tabs in texts, commas before a closing bracket, and backslashes that begin no
+// escape, which are kept as backslashes. What was cut off stays cut off.
+func mend(text string) (mended string, notes []string, err error) {
+	m := mender{text: text}
+	m.out.Grow(len(text) + 16)
+	for i := 0; i < len(text); {
+		if m.inText {
+			i = m.within(i)
+		} else {
+			i = m.between(i)
+		}
+	}
+	switch {
+	case m.inText || m.depth > 0 || strings.HasPrefix(text, "```"):
+		return "", nil, errCut
+	case m.ambiguous:
+		return "", nil, errEscapes
+	}
+	if m.commas {
+		notes = append(notes, "commas before a closing bracket were dropped")
+	}
+	if m.controls {
+		notes = append(notes, "raw control characters in a text were escaped")
+	}
+	if m.slashes {
+		notes = append(notes, "single backslashes in a text were taken as they stand")
+	}
+	return m.out.String(), notes, nil
+}
+
+type mender struct {
+	text   string
+	out    strings.Builder
+	depth  int
+	inText bool
+	// Of the text being read: an escape that JSON knows and that could be meant
+	// as a backslash and a letter, and a backslash that cannot be an escape.
+	escapes, bare bool
+
+	commas, controls, slashes, ambiguous bool
+}
+
+// between takes one byte outside texts and returns where the next is.
+func (m *mender) between(i int) int {
+	c := m.text[i]
+	switch c {
+	case '"':
+		m.inText, m.escapes, m.bare = true, false, false
+	case '{', '[':
+		m.depth++
+	case '}', ']':
+		m.depth--
+	case ',':
+		if rest := strings.TrimLeft(m.text[i+1:min(len(m.text), i+1+maxBlank)], " \t\r\n"); rest != "" && (rest[0] == '}' || rest[0] == ']') {
+			m.commas = true
+			return i + 1
+		}
+	}
+	m.out.WriteByte(c)
+	return i + 1
+}
+
+// maxBlank bounds how far a closing bracket is looked for behind a comma, so
+// that many commas and much space do not take long.
+const maxBlank = 1024
+
+// within takes one character of a text.
+func (m *mender) within(i int) int {
+	c := m.text[i]
+	switch {
+	case c == '"':
+		m.inText = false
+		m.ambiguous = m.ambiguous || m.escapes && m.bare
+	case c == '\\' && i+1 < len(m.text):
+		return m.escape(i)
+	case c < 0x20:
+		m.controls = true
+		quotedByte := strconv.Quote(string(rune(c)))
+		if strings.HasPrefix(quotedByte, `"\x`) || c == '\a' || c == '\v' {
+			fmt.Fprintf(&m.out, `\u%04x`, c)
+		} else {
+			m.out.WriteString(strings.Trim(quotedByte, `"`))
+		}
+		return i + 1
+	}
+	m.out.WriteByte(c)
+	return i + 1
+}
+
+func (m *mender) escape(i int) int {
+	next := m.text[i+1]
+	switch {
+	case next == '"' || next == '\\' || next == '/':
+	case strings.IndexByte("bfnrt", next) >= 0, next == 'u' && fourHex(m.text[i+2:]):
+		m.escapes = true
+	default:
+		m.bare, m.slashes = true, true
+		m.out.WriteString(`\\`)
+		return i + 1
+	}
+	m.out.WriteString(m.text[i : i+2])
+	return i + 2
+}
+
+func fourHex(s string) bool {
+	if len(s) < 4 {
+		return false
+	}
+	_, err := strconv.ParseUint(s[:4], 16, 16)
+	return err == nil
+}
+
+// parse reads one JSON value into a tree. Numbers stay as they are written. It
+// refuses what is nested deeper than depth, names given twice (who checks and
+// who acts might each take another), and numbers beyond all use, which make
+// exact arithmetic slow.
+func parse(raw []byte, depth int) (any, error) {
+	p := parser{dec: json.NewDecoder(strings.NewReader(string(raw)))}
+	p.dec.UseNumber()
+	value, err := p.value(depth)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the JSON value")
+	}
+	return value, nil
+}
+
+type parser struct{ dec *json.Decoder }
+
+func (p *parser) value(depth int) (any, error) {
+	token, err := p.dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		if depth == 0 {
+			return nil, errDeep
+		}
+		if t == '[' {
+			return p.array(depth - 1)
+		}
+		return p.object(depth - 1)
+	case json.Number:
+		return t, useful(t)
+	}
+	return token, nil
+}
+
+func (p *parser) array(depth int) (any, error) {
+	list := []any{}
+	for p.dec.More() {
+		item, err := p.value(depth)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	_, err := p.dec.Token()
+	return list, err
+}
+
+func (p *parser) object(depth int) (any, error) {
+	object := map[string]any{}
+	for p.dec.More() {
+		token, err := p.dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, ok := token.(string)
+		if !ok { // the decoder gives nothing else
+			return nil, errors.New("a name must be a text")
+		}
+		if _, twice := object[name]; twice {
+			return nil, fmt.Errorf("%q is given twice", clip(name, 64))
+		}
+		if object[name], err = p.value(depth); err != nil {
+			return nil, err
+		}
+	}
+	_, err := p.dec.Token()
+	return object, err
+}
+
+func useful(n json.Number) error {
+	const maxExponent, maxDigits = 400, 400
+	_, exponent, found := strings.Cut(strings.ToLower(n.String()), "e")
+	if found {
+		if e, err := strconv.Atoi(exponent); err != nil || e > maxExponent || e < -maxExponent {
+			return errors.New("a number is out of range")
+		}
+	}
+	if len(n) > maxDigits {
+		return errors.New("a number is too long")
+	}
+	return nil
+}

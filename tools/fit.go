@@ -1,0 +1,136 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// fitter brings values to the types that a schema asks for, where nothing is
+// lost by it: "5" to 5, 42 to "42", 5.0 to 5, an object that was encoded twice
+// to the object; and it drops a null that stands for what is left out. Schemas
+// that leave a choice (anyOf and the like) are left to the validator.
+type fitter struct{ notes []string }
+
+func (f *fitter) value(doc map[string]any, v any, at string) any {
+	types := typesOf(doc)
+	if len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool { return isType(t, v) }) {
+		if fit, ok := convert(types, v); ok {
+			f.note(at, v, fit)
+			v = fit
+		}
+	}
+	switch v := v.(type) {
+	case json.Number:
+		if n, ok := integral(v); ok && slices.Contains(types, "integer") {
+			return n
+		}
+	case map[string]any:
+		f.object(doc, v, at)
+	case []any:
+		if items, ok := doc["items"].(map[string]any); ok {
+			for i := range v {
+				v[i] = f.value(items, v[i], fmt.Sprintf("%s[%d]", at, i))
+			}
+		}
+	}
+	return v
+}
+
+func (f *fitter) object(doc, object map[string]any, at string) {
+	properties, _ := doc["properties"].(map[string]any)
+	required, _ := doc["required"].([]any)
+	for _, name := range sortedKeys(properties) {
+		property, _ := properties[name].(map[string]any)
+		v, given := object[name]
+		if !given {
+			continue
+		}
+		where := strings.TrimPrefix(at+"."+name, ".")
+		types := typesOf(property)
+		if v == nil && len(types) > 0 && !slices.Contains(types, "null") && !slices.Contains(required, any(name)) {
+			delete(object, name)
+			f.add(fmt.Sprintf("%q was null and is left out", where))
+			continue
+		}
+		object[name] = f.value(property, v, where)
+	}
+}
+
+func (f *fitter) note(at string, from, to any) {
+	if at == "" {
+		at = "the arguments"
+	}
+	f.add(fmt.Sprintf("%q was %s and is read as %s", clip(at, 64), typeName(from), typeName(to)))
+}
+
+// add notes something; the notes go to the model, so they are few.
+func (f *fitter) add(note string) {
+	if len(f.notes) < maxProblems {
+		f.notes = append(f.notes, note)
+	}
+}
+
+func convert(types []string, v any) (any, bool) {
+	switch v := v.(type) {
+	case json.Number:
+		return v.String(), slices.Contains(types, "string")
+	case bool:
+		return fmt.Sprint(v), slices.Contains(types, "string")
+	case string:
+		return convertText(types, strings.TrimSpace(v))
+	}
+	return nil, false
+}
+
+// convertText reads a text as a value of one of the types.
+func convertText(types []string, text string) (any, bool) {
+	if strings.EqualFold(text, "true") || strings.EqualFold(text, "false") {
+		text = strings.ToLower(text) // Python's
+	}
+	value, err := parse([]byte(text), maxArgsDepth)
+	if err != nil || value == nil {
+		return nil, false
+	}
+	return value, slices.ContainsFunc(types, func(t string) bool { return isType(t, value) })
+}
+
+func isType(name string, v any) bool {
+	if n, ok := v.(json.Number); ok && name == "integer" {
+		_, whole := integral(n)
+		return whole
+	}
+	return typeName(v) == name
+}
+
+// typeName is what JSON Schema calls the type of a value.
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case json.Number:
+		return "number"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+// integral writes a whole number without fraction and exponent, as Go's
+// integers are read.
+func integral(n json.Number) (json.Number, bool) {
+	if !strings.ContainsAny(n.String(), ".eE") {
+		return n, true
+	}
+	r, ok := new(big.Rat).SetString(n.String())
+	if !ok || !r.IsInt() {
+		return "", false
+	}
+	return json.Number(r.Num().String()), true
+}

@@ -1,0 +1,189 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// An Option gives a tool that New makes what only some tools can do.
+type Option[Args any] func(*function[Args])
+
+// Reconcile lets a tool find out whether a call that was cut off has happened,
+// as a Reconciler does.
+func Reconcile[Args any](look func(ctx context.Context, call Call, args Args) (result any, done bool, err error)) Option[Args] {
+	return func(f *function[Args]) { f.look = look }
+}
+
+// Effects lets the effect of a call depend on its arguments; it stands in for
+// the effect of the Spec wherever the arguments can be read.
+func Effects[Args any](of func(args Args) Effect) Option[Args] {
+	return func(f *function[Args]) { f.effect = of }
+}
+
+// New makes a tool of a function. The schema is made of the type of its
+// arguments, a struct: fields with omitempty or omitzero are optional, the tag
+// `jsonschema` describes a field and the tag `enum` lists the texts that it may
+// be, parted by commas. What run returns is marshalled to JSON and is the
+// result. A type that cannot be described is a mistake of the program: New panics.
+func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args) (any, error), opts ...Option[Args]) Tool {
+	schema, names, err := describe[Args]()
+	if err != nil {
+		panic(fmt.Sprintf("tools.New %s: %v", spec.Name, err))
+	}
+	spec.Schema = schema
+	f := &function[Args]{spec: spec, names: names, run: run}
+	for _, opt := range opts {
+		opt(f)
+	}
+	return f
+}
+
+// function is a tool made of a function. It is always an Effecter and a
+// Reconciler; where it was given neither, it says what the Spec says and that
+// it cannot tell.
+type function[Args any] struct {
+	spec   Spec
+	names  []string // of the arguments, in the order of the fields
+	run    func(context.Context, Call, Args) (any, error)
+	look   func(context.Context, Call, Args) (any, bool, error)
+	effect func(Args) Effect
+}
+
+func (f *function[Args]) Spec() Spec { return f.spec }
+
+func (f *function[Args]) Run(ctx context.Context, call Call) (Result, error) {
+	args, err := f.decode(call.Args)
+	if err != nil {
+		return Result{}, err
+	}
+	value, err := f.run(ctx, call, args)
+	if err != nil {
+		return Result{}, err
+	}
+	return f.encode(value)
+}
+
+func (f *function[Args]) EffectOf(call Call) Effect {
+	if f.effect == nil {
+		return f.spec.Effect
+	}
+	args, err := f.decode(call.Args)
+	if err != nil {
+		return f.spec.Effect
+	}
+	return f.effect(args)
+}
+
+func (f *function[Args]) Reconcile(ctx context.Context, call Call) (Result, bool, error) {
+	if f.look == nil {
+		return Result{}, false, fmt.Errorf("reconcile %s: %w", f.spec.Name, errors.ErrUnsupported)
+	}
+	args, err := f.decode(call.Args)
+	if err != nil {
+		return Result{}, false, err
+	}
+	value, done, err := f.look(ctx, call, args)
+	if err != nil || !done {
+		return Result{}, false, err
+	}
+	result, err := f.encode(value)
+	return result, err == nil, err
+}
+
+// decode reads the arguments once more with care: a tool may be run without a
+// Set, and encoding/json would take a name whose case differs for another's.
+func (f *function[Args]) decode(raw json.RawMessage) (Args, error) {
+	var args Args
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return args, Errorf(InvalidArgs, "the arguments must be one JSON object")
+	}
+	for _, name := range sortedKeys(given) {
+		if !slices.Contains(f.names, name) {
+			return args, Errorf(InvalidArgs, "%s", unknownName(name, f.names))
+		}
+	}
+	if err := json.Unmarshal(raw, &args); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return args, Errorf(InvalidArgs, "%q cannot be %s", wrong.Field, wrong.Value)
+		}
+		return args, Errorf(InvalidArgs, "the arguments cannot be read: %v", err)
+	}
+	return args, nil
+}
+
+func (f *function[Args]) encode(value any) (Result, error) {
+	raw, err := marshal(value)
+	if err != nil {
+		return Result{}, fmt.Errorf("encode the result of %s: %w", f.spec.Name, err)
+	}
+	return Result{Content: raw}, nil
+}
+
+// marshal is json.Marshal without the escapes that only HTML needs: models pay
+// for each of them.
+func marshal(value any) (json.RawMessage, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// describe makes the schema of a struct, the same bytes each time.
+func describe[Args any]() (json.RawMessage, []string, error) {
+	t := reflect.TypeFor[Args]()
+	if t.Kind() != reflect.Struct {
+		return nil, nil, fmt.Errorf("the arguments are a %s, not a struct", t)
+	}
+	schema, err := jsonschema.For[Args](nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if schema.Properties == nil {
+		schema.Properties = map[string]*jsonschema.Schema{} // some providers refuse an object without
+	}
+	plain(schema)
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		property := schema.Properties[name]
+		if list := field.Tag.Get("enum"); list != "" && property != nil {
+			for value := range strings.SplitSeq(list, ",") {
+				property.Enum = append(property.Enum, value)
+			}
+		}
+	}
+	raw, err := marshal(schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	return raw, schema.PropertyOrder, nil
+}
+
+// plain takes "null" out of the types that the library adds it to: what is
+// optional is left out, and a null that a model sends for it is dropped.
+func plain(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if rest := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(rest) == 1 {
+		s.Type, s.Types = rest[0], nil
+	}
+	plain(s.Items)
+	plain(s.AdditionalProperties)
+	for _, property := range s.Properties {
+		plain(property)
+	}
+}

@@ -1,0 +1,208 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// Bounds of a schema. Tools from elsewhere bring their own, and a validator's
+// time grows with both.
+const (
+	maxSchemaBytes = 64 << 10
+	maxSchemaDepth = 32
+)
+
+// maxProblems bounds how many problems one error names.
+const maxProblems = 5
+
+// schema is a compiled schema, beside what it was compiled from.
+type schema struct {
+	doc   map[string]any
+	valid *jsonschema.Schema
+}
+
+func compile(raw json.RawMessage) (*schema, error) {
+	if len(raw) > maxSchemaBytes {
+		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(raw), maxSchemaBytes)
+	}
+	value, err := parse(raw, maxSchemaDepth)
+	if err != nil {
+		return nil, err
+	}
+	doc, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("it is not an object")
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(denied{})
+	const here = "tool:schema"
+	if err := c.AddResource(here, doc); err != nil {
+		return nil, err
+	}
+	valid, err := c.Compile(here)
+	if err != nil {
+		return nil, err
+	}
+	return &schema{doc: doc, valid: valid}, nil
+}
+
+// denied loads nothing: a schema that points elsewhere is refused.
+type denied struct{}
+
+func (denied) Load(string) (any, error) {
+	return nil, errors.New("references to elsewhere are not followed")
+}
+
+// check reads, mends and validates arguments.
+func (s *schema) check(raw json.RawMessage) (json.RawMessage, string, *Error) {
+	value, notes, err := read(raw)
+	if err != nil {
+		return nil, "", Errorf(InvalidArgs, "%v", err)
+	}
+	fit := fitter{notes: notes}
+	object, ok := fit.value(s.doc, value, "").(map[string]any)
+	if !ok {
+		return nil, "", Errorf(InvalidArgs, "the arguments must be one JSON object. %s", s.usage())
+	}
+	if err := s.valid.Validate(object); err != nil {
+		return nil, "", Errorf(InvalidArgs, "%s. %s", s.problems(err), s.usage())
+	}
+	args, err := marshal(object)
+	if err != nil {
+		return nil, "", Errorf(InvalidArgs, "the arguments cannot be written as JSON: %v", err)
+	}
+	return args, strings.Join(fit.notes, "; "), nil
+}
+
+// usage names the arguments that there are.
+func (s *schema) usage() string {
+	properties, _ := s.doc["properties"].(map[string]any)
+	if len(properties) == 0 {
+		return "It takes no arguments"
+	}
+	required := s.required()
+	var parts []string
+	for _, name := range sortedKeys(properties) {
+		property, _ := properties[name].(map[string]any)
+		about := strings.Join(typesOf(property), " or ")
+		if slices.Contains(required, name) {
+			about = strings.TrimPrefix(about+", required", ", ")
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", name, about))
+	}
+	return clip("Arguments: "+strings.Join(parts, ", "), 1024)
+}
+
+func (s *schema) required() []string {
+	var names []string
+	list, _ := s.doc["required"].([]any)
+	for _, item := range list {
+		if name, ok := item.(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// typesOf lists the types that a schema names itself.
+func typesOf(doc map[string]any) []string {
+	switch t := doc["type"].(type) {
+	case string:
+		return []string{t}
+	case []any:
+		var names []string
+		for _, item := range t {
+			if name, ok := item.(string); ok {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	return nil
+}
+
+// problems says in words why arguments do not fit.
+func (s *schema) problems(err error) string {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return err.Error()
+	}
+	var said []string
+	var visit func(*jsonschema.ValidationError)
+	visit = func(e *jsonschema.ValidationError) {
+		if len(e.Causes) == 0 {
+			said = append(said, s.problem(e))
+		}
+		for _, cause := range e.Causes {
+			visit(cause)
+		}
+	}
+	visit(invalid)
+	slices.Sort(said) // the validator walks maps
+	if n := len(said) - maxProblems; n > 0 {
+		said = append(said[:maxProblems], fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(said, "; ")
+}
+
+func (s *schema) problem(e *jsonschema.ValidationError) string {
+	where := "the arguments"
+	if len(e.InstanceLocation) > 0 {
+		where = fmt.Sprintf("%q", clip(strings.Join(e.InstanceLocation, "."), 100))
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		if len(e.InstanceLocation) > 0 {
+			return fmt.Sprintf("%s lacks %s", where, quoted(k.Missing))
+		}
+		return quoted(k.Missing) + " is missing"
+	case *kind.AdditionalProperties:
+		properties, _ := s.doc["properties"].(map[string]any)
+		known := sortedKeys(properties)
+		if len(e.InstanceLocation) > 0 {
+			return fmt.Sprintf("%s has unknown names: %s", where, quoted(k.Properties))
+		}
+		slices.Sort(k.Properties)
+		return unknownName(k.Properties[0], known)
+	case *kind.Type:
+		return fmt.Sprintf("%s must be %s, not %s", where, strings.Join(k.Want, " or "), k.Got)
+	case *kind.Enum:
+		return fmt.Sprintf("%s must be one of %s", where, oneOf(k.Want))
+	}
+	// The validator's own words begin with "at '/where': ".
+	_, words, _ := strings.Cut(e.Error(), ": ")
+	return clip(where+": "+words, 300)
+}
+
+func quoted(names []string) string {
+	var b strings.Builder
+	for i, name := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", clip(name, 64))
+	}
+	return b.String()
+}
+
+func oneOf(values []any) string {
+	var b bytes.Buffer
+	for i, v := range values {
+		raw, err := marshal(v)
+		if err != nil {
+			continue
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.Write(raw)
+	}
+	return clip(b.String(), 500)
+}

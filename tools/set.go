@@ -1,0 +1,101 @@
+package tools
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Set is the tools that an agent has. It does not change once it is made, so
+// it may be read from anywhere.
+type Set struct {
+	tools map[string]*member
+	specs []Spec // by name
+}
+
+// member is a tool with its schema, which is compiled when it is first needed:
+// a program that starts and serves health checks does not pay for it.
+type member struct {
+	tool   Tool
+	spec   Spec
+	schema func() (*schema, error)
+}
+
+// NewSet makes a set. A later tool of the same name replaces an earlier one.
+func NewSet(tools ...Tool) *Set {
+	members := make(map[string]*member, len(tools))
+	for _, t := range tools {
+		spec := t.Spec()
+		members[spec.Name] = &member{
+			tool:   t,
+			spec:   spec,
+			schema: sync.OnceValues(func() (*schema, error) { return compile(spec.Schema) }),
+		}
+	}
+	return newSet(members)
+}
+
+func newSet(members map[string]*member) *Set {
+	s := &Set{tools: members, specs: make([]Spec, 0, len(members))}
+	for _, m := range members {
+		s.specs = append(s.specs, m.spec)
+	}
+	slices.SortFunc(s.specs, func(a, b Spec) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+// Granted is the set of those tools whose permission is among perms, or that
+// need none.
+func (s *Set) Granted(perms []Permission) *Set {
+	members := maps.Clone(s.tools)
+	maps.DeleteFunc(members, func(_ string, m *member) bool {
+		return m.spec.Permission != "" && !slices.Contains(perms, m.spec.Permission)
+	})
+	return newSet(members)
+}
+
+// Lookup finds a tool by its name.
+func (s *Set) Lookup(name string) (Tool, bool) {
+	m, ok := s.tools[name]
+	if !ok {
+		return nil, false
+	}
+	return m.tool, true
+}
+
+// Specs lists the tools by name. The list is the caller's.
+func (s *Set) Specs() []Spec { return slices.Clone(s.specs) }
+
+// Check makes of a call's arguments, as the model wrote them, what the tool may
+// be run with: one JSON object that fits the schema. Slips whose meaning is
+// beyond doubt are mended, and the note says which; nothing is ever completed or
+// guessed. The error is NotFound or InvalidArgs and says what would work.
+func (s *Set) Check(call Call) (args json.RawMessage, note string, err *Error) {
+	m, ok := s.tools[call.Name]
+	if !ok {
+		return nil, "", s.unknown(call.Name)
+	}
+	schema, bad := m.schema()
+	if bad != nil {
+		return nil, "", Errorf(ExecutionFailed, "the tool %s cannot be used, its schema is not valid: %v", call.Name, bad)
+	}
+	return schema.check(call.Args)
+}
+
+func (s *Set) unknown(name string) *Error {
+	if len(s.specs) == 0 {
+		return Errorf(NotFound, "there are no tools: answer without")
+	}
+	names := make([]string, len(s.specs))
+	for i, spec := range s.specs {
+		names[i] = spec.Name
+	}
+	hint := ""
+	if near := nearest(name, names); near != "" {
+		hint = "did you mean " + near + "? "
+	}
+	return Errorf(NotFound, "no tool is named %q: %sthere are %s", clip(name, 64), hint, strings.Join(names, ", "))
+}

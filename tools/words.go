@@ -1,0 +1,79 @@
+package tools
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// unknownName says that there is no such argument, and which there are.
+func unknownName(name string, known []string) string {
+	switch near := nearest(name, known); {
+	case len(known) == 0:
+		return fmt.Sprintf("%q is unknown: there are no arguments", clip(name, 64))
+	case near != "":
+		return fmt.Sprintf("%q is unknown: did you mean %q?", clip(name, 64), near)
+	}
+	return fmt.Sprintf("%q is unknown: the arguments are %s", clip(name, 64), strings.Join(known, ", "))
+}
+
+// nearest is the name that a slip of the pen would turn into name, or "".
+func nearest(name string, names []string) string {
+	name = plainName(clip(name, 64))
+	best, least := "", 1+max(1, len(name)/3)
+	for _, n := range names {
+		if d := distance(name, plainName(n)); d < least {
+			best, least = n, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for _, n := range names {
+		if p := plainName(n); len(name) >= 3 && (strings.Contains(p, name) || strings.Contains(name, p)) {
+			return n
+		}
+	}
+	return ""
+}
+
+// plainName takes away what distinguishes fileName, file-name and file_name.
+func plainName(name string) string {
+	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
+}
+
+// distance counts the bytes to insert, delete or replace that make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// clip keeps at most n bytes of a text, and whole runes.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
