@@ -1,0 +1,33 @@
+package channels
+
+import "context"
+
+// Every optional interface of a Channel is asserted here and nowhere else.
+
+// A Memberer knows who belongs to the place that the account lives in: full
+// members of a workspace, no guests, no strangers from connected workspaces, no bots.
+type Memberer interface {
+	// Member tells whether the person is one. An error means that it is not
+	// known now; the message is then handed again.
+	Member(ctx context.Context, person string) (bool, error)
+}
+
+func memberer(ch Channel) (Memberer, bool) { return ability[Memberer](ch) }
+
+func typer(ch Channel) (Typer, bool) { return ability[Typer](ch) }
+
+func reconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
+
+// InviteLink is the link by which a person's first message carries the code;
+// "" where the channel makes none, or cannot yet.
+func InviteLink(ch Channel, code string) string {
+	if i, ok := ability[Inviter](ch); ok {
+		return i.Invite(code)
+	}
+	return ""
+}
+
+func ability[A any](ch Channel) (A, bool) {
+	a, ok := ch.(A)
+	return a, ok
+}

@@ -1,0 +1,61 @@
+package channels
+
+import (
+	"strings"
+	"unicode"
+
+	"parley/bus"
+)
+
+// command makes a command of what begins with a slash and the name of one that
+// is known; /start is what platforms send to begin with, and means help. Other
+// words with a slash are ordinary text.
+func command(in bus.Inbound) (said bus.Inbound, urgent bool) {
+	in.Kind = bus.Said
+	first, args := cutWord(in.Text)
+	name, ok := strings.CutPrefix(first, "/")
+	if !ok {
+		return in, false
+	}
+	name = strings.ToLower(name)
+	switch name {
+	case "new", "help":
+	case "stop", "status":
+		urgent = true
+	case "start":
+		name = "help"
+	default:
+		return in, false
+	}
+	in.Kind, in.Text, in.Args = bus.Command, name, args
+	return in, urgent
+}
+
+func cutWord(text string) (first, rest string) {
+	text = strings.TrimSpace(text)
+	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
+		return text[:i], strings.TrimSpace(text[i:])
+	}
+	return text, ""
+}
+
+// Offers to own the bot are long; what is shorter or written otherwise is not
+// looked up at all.
+const minOffer = 20
+
+// offered is the owner's code in "/start CODE" or "CODE"; "" if the text cannot be one.
+func offered(text string) string {
+	first, rest := cutWord(text)
+	if strings.EqualFold(first, "/start") {
+		first, rest = cutWord(rest)
+	}
+	if rest != "" || len(first) < minOffer || len(first) > 2*minOffer {
+		return ""
+	}
+	for _, r := range first {
+		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' {
+			return ""
+		}
+	}
+	return first
+}

@@ -1,0 +1,265 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"parley/bus"
+)
+
+// A Carrier is what a Dispatcher needs of the bus.
+type Carrier interface {
+	bus.Bus
+	bus.Holder
+	bus.Pauser
+	bus.Events
+}
+
+// A Dispatcher sends what the bot says through one channel. It holds
+// "dispatch/NAME", so one process of the fleet does so and pace is exact. What
+// is said to one address goes out in order; addresses do not wait for each other.
+//
+// Each part is in the book as sending before the platform is called, and what
+// became of it is noted right after. A part that is found as sending was cut
+// off: the platform is asked if it can tell; where nobody can, it is counted as
+// interrupted, and Delivery.OnUnknown decides.
+type Dispatcher struct {
+	Name     string // the channel's, in the configuration
+	Channel  Channel
+	Bus      Carrier
+	Book     Sends
+	Delivery Delivery
+	// Notify, if set, is told of what was given up before it is buried. It may
+	// be told of the same message more than once.
+	Notify func(ctx context.Context, out bus.Outbound, reason string) error
+	Log    *slog.Logger
+	// Observe, if set, is told of each send whose outcome counts: "sent",
+	// "failed" or "unknown", and how long the platform took.
+	Observe func(result string, took time.Duration)
+	// Point, if set, is called where a crash would matter: tests kill there.
+	Point func(name string)
+}
+
+// Delivery is how hard a Dispatcher tries. A zero field means its default.
+type Delivery struct {
+	// OnUnknown is what to do about a part of which nobody can tell whether it
+	// was sent: "resend" (default) or "drop".
+	OnUnknown string
+	// GiveUp is the age from which a message is given up that has been tried at
+	// least ten times: a day.
+	GiveUp time.Duration
+	// Drain is how long sends may go on after Run was told to stop: 10 s.
+	Drain time.Duration
+	// Timeout bounds one send: a minute.
+	Timeout time.Duration
+	// AtOnce is how many addresses are sent to at once: 256.
+	AtOnce int
+}
+
+// drop is the other policy of OnUnknown.
+const drop = "drop"
+
+func (d Delivery) withDefaults() Delivery {
+	if d.GiveUp <= 0 {
+		d.GiveUp = 24 * time.Hour
+	}
+	if d.Drain <= 0 {
+		d.Drain = 10 * time.Second
+	}
+	if d.Timeout <= 0 {
+		d.Timeout = time.Minute
+	}
+	if d.AtOnce <= 0 {
+		d.AtOnce = 256
+	}
+	return d
+}
+
+// longestHold is how long one mailbox is worked on before others get their turn.
+const longestHold = 30 * time.Second
+
+// Run sends until ctx is done, lets the sends in flight finish, and returns
+// nil. It returns the channel's error when the platform refuses this account;
+// nothing is given up then.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	post := newPost(d)
+	for {
+		held, release, err := d.Bus.Hold(ctx, "dispatch/"+d.Name)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("hold the dispatch of %s: %w", d.Name, err)
+		}
+		err = post.serve(held)
+		release()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("send through %s: %w", d.Name, err)
+		}
+		d.Log.Warn("dispatch was lost and is taken again", slog.String("channel", d.Name))
+	}
+}
+
+// A post is a Dispatcher at work.
+type post struct {
+	*Dispatcher
+	delivery Delivery
+	limits   Limits
+	pace     *pacer
+	typing   *typing // nil where the channel shows none
+	moved    *moves
+}
+
+func newPost(d *Dispatcher) *post {
+	limits := d.Channel.Limits()
+	p := &post{Dispatcher: d, delivery: d.Delivery.withDefaults(), limits: limits, pace: newPacer(limits), moved: newMoves()}
+	if t, ok := typer(d.Channel); ok {
+		p.typing = newTyping(t)
+	}
+	return p
+}
+
+func (p *post) point(name string) {
+	if p.Point != nil {
+		p.Point(name)
+	}
+}
+
+func (p *post) observe(result string, took time.Duration) {
+	if p.Observe != nil {
+		p.Observe(result, took)
+	}
+}
+
+// serve claims and sends until held ends or the platform refuses the account,
+// and returns when nothing is in flight any more.
+func (p *post) serve(held context.Context) error {
+	ctx, stop := context.WithCancelCause(held)
+	defer stop(nil)
+	// What was begun is finished after ctx, but not for ever.
+	work, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	var running sync.WaitGroup
+	if p.typing != nil {
+		p.typing.start(ctx, &running, p.Bus, p.Name)
+	}
+	refused := p.claimAll(ctx, stop, func(lease bus.Lease) error { return p.mailbox(ctx, work, lease) }, cut)
+	stop(nil)
+	running.Wait()
+	return refused
+}
+
+// claimAll works on mailboxes, at most AtOnce at a time, until ctx is done; it
+// cuts off what is still at work Drain later.
+func (p *post) claimAll(ctx context.Context, stop context.CancelCauseFunc, work func(bus.Lease) error, cut func()) error {
+	var (
+		wg      sync.WaitGroup
+		slots   = make(chan struct{}, p.delivery.AtOnce)
+		refused error
+		once    sync.Once
+	)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		lease, err := p.Bus.Claim(ctx, bus.OutboundTopic(p.Name))
+		if err != nil {
+			if ctx.Err() == nil {
+				once.Do(func() { refused = fmt.Errorf("claim mail: %w", err) })
+				stop(err)
+			}
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := work(lease); err != nil {
+				once.Do(func() { refused = err })
+				stop(err)
+			}
+		})
+	}
+	late := time.AfterFunc(p.delivery.Drain, cut)
+	defer late.Stop()
+	wg.Wait()
+	return refused
+}
+
+// mailbox sends the mail of one address and settles once. Its error is the
+// platform's refusal of the account.
+func (p *post) mailbox(ctx, work context.Context, lease bus.Lease) error {
+	end, v := p.sendAll(ctx, work, lease)
+	if v.gone {
+		return nil // whoever holds the mailbox now settles it
+	}
+	p.settle(work, lease, end)
+	p.point("send:settled")
+	return v.stop
+}
+
+// sendAll works through the mail that is there and says how to settle it.
+func (p *post) sendAll(ctx, work context.Context, lease bus.Lease) (end bus.End, v verdict) {
+	key := slog.String("address", lease.Claim().Key)
+	defer func() {
+		if r := recover(); r != nil {
+			p.Log.Error("send panicked", slog.String("channel", p.Name), key,
+				slog.String("panic", fmt.Sprintf("%T", r)), slog.String("stack", string(debug.Stack())))
+			end.After = backoff(lease.Claim().Attempts, longestBackoff)
+		}
+	}()
+	began := time.Now()
+	mail, err := lease.Mail(work, 0)
+	if err != nil {
+		p.Log.Warn("mail could not be read", slog.String("channel", p.Name), key, slog.Any("error", err))
+		return bus.End{Uncounted: true, After: time.Second}, verdict{gone: errors.Is(err, bus.ErrFenced)}
+	}
+	for i, m := range mail {
+		if ctx.Err() != nil || i > 0 && time.Since(began) > longestHold {
+			end.Uncounted = true
+			return end, v
+		}
+		attempts := 1
+		if i == 0 {
+			attempts = lease.Claim().Attempts
+		}
+		v = p.deliver(ctx, work, lease, m, attempts)
+		if !v.done {
+			v.apply(&end, m)
+			return end, v
+		}
+		end.Done = m.Seq
+	}
+	return end, v
+}
+
+// settle insists: a lease that is never settled would be extended for long.
+func (p *post) settle(ctx context.Context, lease bus.Lease, end bus.End) {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		try, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.delivery.Drain)
+		err := lease.Settle(try, end)
+		cancel()
+		if err == nil || errors.Is(err, bus.ErrFenced) || errors.Is(err, bus.ErrClosed) {
+			return
+		}
+		p.Log.Warn("mail could not be settled", slog.String("channel", p.Name),
+			slog.String("address", lease.Claim().Key), slog.Any("error", err))
+		select {
+		case <-time.After(wait):
+		case <-lease.Lost():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"parley/bus"
+)
+
+// A Gateway lets in what those say who may talk to the bot, and publishes it.
+// Nothing of what others say is kept or logged, and what is not meant for the
+// bot is passed over.
+type Gateway struct {
+	Name     string // the channel's, in the configuration
+	Channel  Channel
+	Bus      bus.Bus
+	Gate     *Gate
+	Route    func(bus.Inbound) (session string, err error)
+	Chats    Chats
+	Pairings Pairings
+	Log      *slog.Logger
+	Now      func() time.Time // nil is time.Now
+}
+
+// Run receives until ctx is done, then returns nil. Its errors are the
+// channel's: the platform refuses this account.
+func (g *Gateway) Run(ctx context.Context) error {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := newDoor(g)
+	var wg sync.WaitGroup
+	wg.Go(func() { d.strangers.run(inner) })
+	wg.Go(func() { d.guests.run(inner) })
+	err := g.Channel.Receive(inner, d.accept)
+	cancel()
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err == nil {
+		err = errors.New("it ended by itself")
+	}
+	return fmt.Errorf("receive from %s: %w", g.Name, err)
+}
+
+const (
+	refuseEvery = time.Hour   // a stranger
+	excuseEvery = time.Minute // an address
+	guessEvery  = 2 * time.Second
+	maxPanics   = 3
+)
+
+// A door is a Gateway at work.
+type door struct {
+	*Gateway
+	strangers *teller
+	guests    *teller
+	guesses   *rate.Limiter // of owner's codes, all people together
+	guessed   *recent
+	met       *recent
+	panics    *recent // by message and count
+}
+
+func newDoor(g *Gateway) *door {
+	if g.Now == nil {
+		clocked := *g
+		clocked.Now = time.Now
+		g = &clocked
+	}
+	return &door{
+		Gateway: g,
+		// A flood of strangers costs one message a second; until it comes to
+		// that, each is answered at once.
+		strangers: newTeller(g.Channel, g.Now, rate.NewLimiter(1, 30)),
+		guests:    newTeller(g.Channel, g.Now, rate.NewLimiter(10, 30)),
+		guesses:   rate.NewLimiter(10, 30),
+		guessed:   newRecent(guessEvery),
+		met:       newRecent(0),
+		panics:    newRecent(0),
+	}
+}
+
+// accept is what the channel publishes through. A panic on behalf of one
+// message is returned as an error, so that the platform hands it again; one
+// that panics three times would block its chat for ever, so it is then taken as
+// received and the chat is told.
+func (d *door) accept(ctx context.Context, in bus.Inbound) (err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		d.Log.Error("message could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID),
+			slog.String("panic", fmt.Sprintf("%T", p)), slog.String("stack", string(debug.Stack())))
+		for n := range maxPanics - 1 {
+			if d.panics.first(fmt.Sprintf("%d %s", n, in.ID), d.Now()) {
+				err = fmt.Errorf("panic while taking message %s", in.ID)
+				return
+			}
+		}
+		d.excuse(in, "I cannot read this message; something in it is too much for me.")
+		err = nil
+	}()
+	return d.take(ctx, in)
+}
+
+func (d *door) take(ctx context.Context, in bus.Inbound) error {
+	if in.Group && !in.Mentioned {
+		return nil
+	}
+	if owned, err := d.own(ctx, in); owned || err != nil {
+		return err
+	}
+	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		d.refuse(in)
+		return nil
+	}
+	in.From.Owner = owner
+	return d.publish(ctx, in)
+}
+
+// own makes an owner of the person who says an owner's code to the bot alone.
+// Guesses are bounded, for each person and for all, and a wrong one is treated
+// like anything else that the person might say.
+func (d *door) own(ctx context.Context, in bus.Inbound) (bool, error) {
+	code := offered(in.Text)
+	if in.Group || code == "" {
+		return false, nil
+	}
+	if !d.guessed.first(in.From.ID, d.Now()) || !d.guesses.AllowN(d.Now(), 1) {
+		return false, nil
+	}
+	chat := bus.Address{Channel: in.At.Channel, Chat: in.At.Chat}
+	_, err := d.Pairings.Admit(ctx, Admission{Code: code, Person: in.From.ID, Chat: chat.String()})
+	if errors.Is(err, ErrNoCode) {
+		return false, nil
+	}
+	if err != nil {
+		d.guessed.forget(in.From.ID) // it will be handed again
+		return false, fmt.Errorf("admit an owner: %w", err)
+	}
+	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
+	d.guests.say(in.ID+"#owner", in.At, words("You own this bot now. Say /help to see what it understands."))
+	return true, nil
+}
+
+func (d *door) publish(ctx context.Context, in bus.Inbound) error {
+	key, err := d.Route(in)
+	if err != nil {
+		d.Log.Error("message has no session", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+		d.excuse(in, "This message could not be taken: no session could be found for this chat.")
+		return nil
+	}
+	said, urgent := command(in)
+	body, err := said.Encode()
+	if err != nil {
+		return fmt.Errorf("encode message %s: %w", in.ID, err)
+	}
+	err = d.Bus.Publish(ctx, bus.InboundTopic, bus.Message{ID: in.ID, Key: key, Urgent: urgent, Body: body})
+	switch {
+	case errors.Is(err, bus.ErrFull):
+		d.excuse(in, "Too many messages are waiting here already, so this one was not taken. Please say it again once I have answered, or say /stop.")
+		return nil
+	case errors.Is(err, bus.ErrInvalid):
+		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Int("bytes", len(body)))
+		d.excuse(in, "This message could not be taken: it is too long.")
+		return nil
+	case err != nil:
+		return fmt.Errorf("publish message %s: %w", in.ID, err)
+	}
+	d.meet(ctx, in, key)
+	return nil
+}
+
+// meet notes where the bot was spoken to, once for each address while the
+// process remembers it. The message is durable already, so a failure only
+// postpones the note to the next message.
+func (d *door) meet(ctx context.Context, in bus.Inbound, session string) {
+	at := in.At.String()
+	if !d.met.first(at, d.Now()) {
+		return
+	}
+	if err := d.Chats.Meet(ctx, Chat{Address: in.At, Session: session, Group: in.Group, Seen: d.Now()}); err != nil {
+		d.met.forget(at)
+		d.Log.Warn("chat was not noted", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+	}
+}

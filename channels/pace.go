@@ -1,0 +1,136 @@
+package channels
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"parley/bus"
+)
+
+// A pacer keeps to the paces of a platform. It remembers only chats to which
+// something was sent so lately that it still matters.
+type pacer struct {
+	limits Limits
+
+	mu      sync.Mutex
+	chats   map[string]*bucket
+	account bucket
+	swept   int // chats left by the last sweep
+}
+
+// A bucket is the moment by which everything let through so far would have been
+// spread out evenly, and the moment before which nothing is let through.
+type bucket struct {
+	even    time.Time
+	blocked time.Time
+}
+
+func newPacer(limits Limits) *pacer {
+	return &pacer{limits: limits, chats: map[string]*bucket{}}
+}
+
+// take lets one through in wait from now; beyond most it takes nothing.
+func (b *bucket) take(p Pace, now time.Time, most time.Duration) (wait time.Duration) {
+	even := b.even
+	if even.Before(now) {
+		even = now
+	}
+	wait = max(0, b.blocked.Sub(now))
+	if p.Every > 0 {
+		wait = max(wait, even.Sub(now)-time.Duration(max(p.Burst, 1)-1)*p.Every)
+	}
+	if wait > most {
+		return wait
+	}
+	b.even = even.Add(p.Every)
+	return wait
+}
+
+func (b *bucket) idle(now time.Time) bool { return !b.even.After(now) && !b.blocked.After(now) }
+
+// of is the pace of a chat.
+func (p *pacer) of(chat string) Pace {
+	if p.limits.Group != (Pace{}) && p.limits.IsGroup != nil && p.limits.IsGroup(chat) {
+		return p.limits.Group
+	}
+	return p.limits.Chat
+}
+
+// wait waits until the chat and then the account may be sent to. If either would
+// take longer than a mailbox may be held, it returns how long instead.
+func (p *pacer) wait(ctx context.Context, lost <-chan struct{}, chat string) (later time.Duration, err error) {
+	for _, take := range []func(time.Time) time.Duration{
+		func(now time.Time) time.Duration { return p.takeChat(chat, now) },
+		func(now time.Time) time.Duration {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.account.take(p.limits.Account, now, longestHold)
+		},
+	} {
+		wait := take(time.Now())
+		if wait > longestHold {
+			return wait, nil
+		}
+		if wait <= 0 {
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+			continue
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-lost:
+			err = bus.ErrFenced
+		}
+		timer.Stop()
+		return 0, err
+	}
+	return 0, nil
+}
+
+func (p *pacer) takeChat(chat string, now time.Time) time.Duration {
+	pace := p.of(chat)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.chats[chat]
+	if b == nil {
+		if pace == (Pace{}) {
+			return 0
+		}
+		b = p.add(chat, now)
+	}
+	return b.take(pace, now, longestHold)
+}
+
+// add makes room by forgetting the idle whenever the number has doubled.
+func (p *pacer) add(chat string, now time.Time) *bucket {
+	if len(p.chats) >= max(1024, 2*p.swept) {
+		for name, b := range p.chats {
+			if b.idle(now) {
+				delete(p.chats, name)
+			}
+		}
+		p.swept = len(p.chats)
+	}
+	b := &bucket{}
+	p.chats[chat] = b
+	return b
+}
+
+func (p *pacer) blockChat(chat string, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.chats[chat]
+	if b == nil {
+		b = p.add(chat, time.Now())
+	}
+	b.blocked = until
+}
+
+func (p *pacer) blockAccount(until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.account.blocked = until
+}

@@ -1,0 +1,143 @@
+package channels
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"parley/bus"
+	"parley/channels/markup"
+)
+
+// excuse tells an address, at most once a minute, why its message was not taken.
+func (d *door) excuse(in bus.Inbound, text string) {
+	d.guests.sayOnce(in.At.String(), excuseEvery, in.ID+"#refused", in.At, words(text))
+}
+
+// refuse tells a stranger, in a chat of their own and at most once an hour, who
+// they are and what would admit them.
+func (d *door) refuse(in bus.Inbound) {
+	if in.Group {
+		return
+	}
+	person, at := in.From.ID, in.At
+	d.strangers.sayOnce(person, refuseEvery, in.ID+"#refused", at, func(ctx context.Context) (string, error) {
+		return d.refusal(ctx, person, at)
+	})
+}
+
+func (d *door) refusal(ctx context.Context, person string, at bus.Address) (string, error) {
+	who := fmt.Sprintf("You are `%s`, and this bot does not know you yet.", person)
+	switch d.Gate.settings().policy() {
+	case byPairing:
+		chat := bus.Address{Channel: at.Channel, Chat: at.Chat}
+		asked, err := d.Pairings.Ask(ctx, person, chat.String())
+		if err != nil {
+			return "", fmt.Errorf("ask for admission: %w", err)
+		}
+		if asked.Approved { // meanwhile
+			return "You are admitted now. Please say it again.", nil
+		}
+		return who + " Whoever runs it admits you with this command, within the hour:\n\n```\nparley pairing approve " + asked.Code + "\n```", nil
+	case byList:
+		_, user, _ := strings.Cut(person, ":")
+		return who + fmt.Sprintf(" Whoever runs it admits you by adding your id to its configuration:\n\n```\n[channels.%s]\nallow_from = [%q]\n```", d.Name, user), nil
+	case byMembers:
+		return who + " Only full members of this workspace may talk to it.", nil
+	}
+	return who, nil
+}
+
+func words(text string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return text, nil }
+}
+
+const (
+	tellQueue   = 64
+	tellTimeout = 30 * time.Second
+)
+
+// A teller says things that nobody asked the agent for: why a message was not
+// taken. It sends past the bus and the book, by its own goroutine, and rather
+// says nothing than delays anybody or repeats itself.
+type teller struct {
+	ch    Channel
+	now   func() time.Time
+	pace  *rate.Limiter
+	queue chan tell
+
+	mu   sync.Mutex
+	told map[time.Duration]*recent
+}
+
+type tell struct {
+	key     string
+	to      bus.Address
+	compose func(context.Context) (string, error)
+}
+
+func newTeller(ch Channel, now func() time.Time, pace *rate.Limiter) *teller {
+	return &teller{ch: ch, now: now, pace: pace, queue: make(chan tell, tellQueue), told: map[time.Duration]*recent{}}
+}
+
+// sayOnce says it unless something was said to that person or address lately.
+// What the pace or the queue has no room for is not counted as said: whoever
+// speaks again is told then.
+func (t *teller) sayOnce(whom string, every time.Duration, key string, to bus.Address, compose func(context.Context) (string, error)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	told := t.told[every]
+	if told == nil {
+		told = newRecent(every)
+		t.told[every] = told
+	}
+	if !told.first(whom, t.now()) {
+		return
+	}
+	if !t.say(key, to, compose) {
+		told.forget(whom)
+	}
+}
+
+func (t *teller) say(key string, to bus.Address, compose func(context.Context) (string, error)) bool {
+	if !t.pace.AllowN(t.now(), 1) {
+		return false
+	}
+	select {
+	case t.queue <- tell{key, to, compose}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (t *teller) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case next := <-t.queue:
+			t.send(ctx, next)
+		}
+	}
+}
+
+// send does its best: there is nobody to tell that somebody could not be told.
+func (t *teller) send(ctx context.Context, next tell) {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	text, err := next.compose(ctx)
+	if err != nil {
+		return
+	}
+	limits := t.ch.Limits()
+	for _, piece := range markup.Render(text, limits.Dialect, limits.Length) {
+		part := Part{Key: next.key, Text: piece.Text, Plain: piece.Plain}
+		_, _ = t.ch.Send(ctx, next.to, part)
+		return
+	}
+}

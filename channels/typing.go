@@ -1,0 +1,197 @@
+package channels
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"parley/bus"
+)
+
+const (
+	// typingDelay spares those turns a call that are answered at once.
+	typingDelay   = 300 * time.Millisecond
+	typingLongest = 30 * time.Minute
+	typingTimeout = 5 * time.Second
+	typingFades   = 5 * time.Second // where the channel does not say
+)
+
+// A typing shows where the bot is at work. It is two goroutines however many
+// chats there are: one follows the events, one calls the platform; both sleep
+// while no turn runs.
+type typing struct {
+	typer Typer
+	wake  chan struct{} // the earliest time may have changed
+
+	mu    sync.Mutex
+	turns map[bus.Address]*typist
+	// showing is the call under way and how to end it.
+	showing bus.Address
+	hush    context.CancelFunc
+}
+
+type typist struct {
+	turn   string
+	next   time.Time // to show it
+	end    time.Time
+	silent bool // something was sent meanwhile
+}
+
+func newTyping(t Typer) *typing {
+	return &typing{typer: t, wake: make(chan struct{}, 1), turns: map[bus.Address]*typist{}}
+}
+
+func (t *typing) start(ctx context.Context, wg *sync.WaitGroup, events bus.Events, channel string) {
+	wg.Go(func() { t.follow(ctx, events, channel) })
+	wg.Go(func() { t.show(ctx) })
+}
+
+// follow keeps up with which turns run. Where events were lost, it forgets all:
+// rather no sign than one that never ends.
+func (t *typing) follow(ctx context.Context, events bus.Events, channel string) {
+	for ctx.Err() == nil {
+		feed, err := events.Subscribe(ctx, bus.ChannelFeed(channel), 0)
+		if err != nil {
+			select {
+			case <-time.After(time.Second):
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		for e, err := range feed {
+			if err != nil {
+				t.forgetAll()
+				continue
+			}
+			t.heard(e)
+		}
+		t.forgetAll()
+	}
+}
+
+func (t *typing) forgetAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.turns)
+}
+
+func (t *typing) heard(e bus.Event) {
+	if e.Route.Chat == "" {
+		return
+	}
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := t.turns[e.Route]
+	switch e.Type {
+	case bus.TurnStart:
+		t.turns[e.Route] = &typist{turn: e.Turn, next: now.Add(typingDelay), end: now.Add(typingLongest)}
+	case bus.TurnComplete, bus.TurnError, bus.TurnParked:
+		if at == nil || at.turn != e.Turn {
+			return
+		}
+		delete(t.turns, e.Route)
+	case bus.BlockStart, bus.ToolStart:
+		// The turn goes on after something was sent: it may show again, but not
+		// so soon that it could be news from before the send.
+		if at == nil || at.turn != e.Turn || !at.silent {
+			return
+		}
+		at.silent, at.next = false, now.Add(typingFades)
+	default:
+		return
+	}
+	t.stir()
+}
+
+// silence keeps an address from being shown at work once something is sent
+// there. A nil typing shows nothing anyway.
+func (t *typing) silence(to bus.Address, turn string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := t.turns[to]
+	if at == nil || at.turn != turn {
+		return
+	}
+	at.silent = true
+	if t.hush != nil && t.showing == to {
+		t.hush()
+	}
+}
+
+func (t *typing) stir() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (t *typing) show(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		to, call, wait := t.due(ctx)
+		if call != nil {
+			fades, err := t.typer.Typing(call, to)
+			t.shown(to, fades, err)
+			continue
+		}
+		if wait > 0 {
+			timer.Reset(wait)
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// due returns where it is to be shown now, with the context of the call; or how
+// long there is nothing to do, 0 being until somebody stirs.
+func (t *typing) due(ctx context.Context) (to bus.Address, call context.Context, wait time.Duration) {
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var first *typist
+	for address, at := range t.turns {
+		if now.After(at.end) {
+			delete(t.turns, address)
+			continue
+		}
+		if !at.silent && (first == nil || at.next.Before(first.next)) {
+			to, first = address, at
+		}
+	}
+	if first == nil || ctx.Err() != nil {
+		return to, nil, 0
+	}
+	if wait = first.next.Sub(now); wait > 0 {
+		return to, nil, wait
+	}
+	call, t.hush = context.WithTimeout(ctx, typingTimeout)
+	t.showing = to
+	first.next = now.Add(typingFades)
+	return to, call, 0
+}
+
+// shown plans the next time, early enough that the sign does not fade.
+func (t *typing) shown(to bus.Address, fades time.Duration, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hush()
+	t.hush = nil
+	if fades <= 0 || err != nil {
+		fades = typingFades
+	}
+	if at := t.turns[to]; at != nil {
+		at.next = time.Now().Add(max(fades*4/5, time.Second))
+	}
+}
