@@ -1,0 +1,162 @@
+package bustest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/bus"
+)
+
+const (
+	benchProducers = 8
+	benchWorkers   = 32
+	benchBody      = 512
+)
+
+// Bench measures a bus: what goes through it at saturation, and how long one
+// message takes when nobody hurries.
+func Bench(b *testing.B, h Harness) {
+	b.Run("publish", func(b *testing.B) { benchPublish(b, h) })
+	b.Run("paced", func(b *testing.B) { benchPaced(b, h) })
+	for _, keys := range []int{1, 100, 10000} {
+		b.Run("through/keys="+strconv.Itoa(keys), func(b *testing.B) { benchThrough(b, h, keys) })
+	}
+}
+
+func benchOpen(b *testing.B, h Harness) Bus {
+	b.Helper()
+	x, err := h.Open(b.Context(), h.Place(b), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := x.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return x
+}
+
+func benchMessage(i, keys int) bus.Message {
+	return bus.Message{ID: "id-" + strconv.Itoa(i), Key: "main:telegram:" + strconv.Itoa(i%keys), Body: make([]byte, benchBody)}
+}
+
+// report adds quantiles in milliseconds.
+func report(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	for _, q := range []int{50, 99} {
+		b.ReportMetric(float64(took[(len(took)-1)*q/100])/1e6, fmt.Sprintf("p%d-ms", q))
+	}
+}
+
+// benchPublish publishes one after another.
+func benchPublish(b *testing.B, h Harness) {
+	x := benchOpen(b, h)
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		if err := x.Publish(b.Context(), inbound, benchMessage(len(took), 100)); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(start))
+	}
+	report(b, took)
+}
+
+// work claims, reads and settles until ctx ends, and tells each message.
+func work(ctx context.Context, x Bus, told func(bus.Lease, bus.Message)) error {
+	for {
+		l, err := x.Claim(ctx, inbound)
+		if err != nil {
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		}
+		mail, err := l.Mail(ctx, 0)
+		if err != nil {
+			return err
+		}
+		for _, m := range mail {
+			told(l, m)
+		}
+		if err := l.Settle(context.WithoutCancel(ctx), bus.End{Done: mail[len(mail)-1].Seq}); err != nil {
+			return err
+		}
+	}
+}
+
+// benchPaced measures from before Publish to the worker, 500 a second.
+func benchPaced(b *testing.B, h Harness) {
+	x := benchOpen(b, h)
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	started := make(chan time.Time, 1)
+	took := make(chan time.Duration, 1)
+	var wg sync.WaitGroup
+	for range benchWorkers {
+		wg.Go(func() {
+			if err := work(ctx, x, func(bus.Lease, bus.Message) { took <- time.Since(<-started) }); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	var all []time.Duration
+	for b.Loop() {
+		<-tick.C
+		started <- time.Now()
+		if err := x.Publish(ctx, inbound, benchMessage(len(all), 100)); err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, <-took)
+	}
+	cancel()
+	wg.Wait()
+	report(b, all)
+}
+
+// benchThrough publishes from several producers to several workers.
+func benchThrough(b *testing.B, h Harness, keys int) {
+	x := benchOpen(b, h)
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	var workers, producers sync.WaitGroup
+	var next, done atomic.Int64
+	b.ResetTimer()
+	for range benchWorkers {
+		workers.Go(func() {
+			err := work(ctx, x, func(bus.Lease, bus.Message) {
+				if done.Add(1) == int64(b.N) {
+					cancel()
+				}
+			})
+			if err != nil {
+				b.Error(err)
+				cancel()
+			}
+		})
+	}
+	for range benchProducers {
+		producers.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				if err := x.Publish(b.Context(), inbound, benchMessage(int(i), keys)); err != nil {
+					b.Error(err)
+					cancel()
+				}
+			}
+		})
+	}
+	producers.Wait()
+	<-ctx.Done()
+	workers.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
+}

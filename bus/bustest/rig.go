@@ -1,0 +1,191 @@
+package bustest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/bus"
+)
+
+const inbound = bus.InboundTopic
+
+// A rig is one test's bus, and what the tests have in common.
+type rig struct {
+	*testing.T
+	h     Harness
+	place string
+	o     Options
+	Bus
+}
+
+func newRig(t *testing.T, h Harness) *rig {
+	return &rig{T: t, h: h, place: h.Place(t)}
+}
+
+// open opens r's bus.
+func (r *rig) open(o Options) *rig {
+	r.Helper()
+	r.o = o
+	r.Bus = r.another()
+	return r
+}
+
+// another opens one more bus over the same data, which only a Shared harness
+// can while the first is open.
+func (r *rig) another() Bus {
+	r.Helper()
+	b, err := r.h.Open(r.Context(), r.place, r.o)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			r.Errorf("close: %v", err)
+		}
+	})
+	return b
+}
+
+func (r *rig) reopen() {
+	r.Helper()
+	if err := r.Close(); err != nil {
+		r.Fatalf("close: %v", err)
+	}
+	r.Bus = r.another()
+}
+
+// ok fails the test on an error.
+func (r *rig) ok(what string, err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatalf("%s: %v", what, err)
+	}
+}
+
+// is fails the test on any other error.
+func (r *rig) is(what string, err, want error) {
+	r.Helper()
+	if !errors.Is(err, want) {
+		r.Fatalf("%s: %v, want %v", what, err, want)
+	}
+}
+
+// say publishes messages with those ids to a mailbox of topic inbound.
+func (r *rig) say(key string, ids ...string) {
+	r.Helper()
+	for _, id := range ids {
+		r.ok("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, Body: []byte("body of " + id)}))
+	}
+}
+
+func (r *rig) claim() bus.Lease {
+	r.Helper()
+	return r.claimOf(r.Bus, inbound)
+}
+
+// patience is longer than anything that is expected to happen may take.
+const patience = 30 * time.Second
+
+func (r *rig) claimOf(b Bus, topic bus.Topic) bus.Lease {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	l, err := b.Claim(ctx, topic)
+	r.ok("claim", err)
+	return l
+}
+
+// claimKey claims what must be that mailbox.
+func (r *rig) claimKey(key string) bus.Lease {
+	r.Helper()
+	l := r.claim()
+	if got := l.Claim().Key; got != key {
+		r.Fatalf("claimed %q, want %q", got, key)
+	}
+	return l
+}
+
+// nothing checks that no mailbox can be claimed for a while.
+func (r *rig) nothing(topic bus.Topic, while time.Duration) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), while)
+	defer cancel()
+	l, err := r.Claim(ctx, topic)
+	if err == nil {
+		r.Fatalf("claimed %q, want nothing to be due", l.Claim().Key)
+	}
+	r.is("claim", err, context.DeadlineExceeded)
+}
+
+// mail checks the ids of what a lease has beyond after, and returns the last
+// number. It asks again while there should be more.
+func (r *rig) mail(l bus.Lease, after int64, ids ...string) int64 {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	var got []string
+	for len(got) < len(ids) {
+		page, err := l.Mail(ctx, after)
+		r.ok("mail", err)
+		for _, m := range page {
+			if m.Seq <= after {
+				r.Fatalf("message %s has number %d, not beyond %d", m.ID, m.Seq, after)
+			}
+			if m.Key != l.Claim().Key || string(m.Body) != "body of "+m.ID {
+				r.Fatalf("message %s is %q under %q, not as published", m.ID, m.Body, m.Key)
+			}
+			got, after = append(got, m.ID), m.Seq
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(ids) {
+		r.Fatalf("mail is %v, want %v", got, ids)
+	}
+	return after
+}
+
+func (r *rig) settle(l bus.Lease, end bus.End) {
+	r.Helper()
+	r.ok("settle", l.Settle(r.Context(), end))
+}
+
+// finish checks that the next mailbox is that one with exactly that mail, and
+// forgets it.
+func (r *rig) finish(key string, ids ...string) {
+	r.Helper()
+	l := r.claimKey(key)
+	r.settle(l, bus.End{Done: r.mail(l, 0, ids...)})
+}
+
+// attempts checks how often a mailbox was claimed.
+func (r *rig) attempts(l bus.Lease, want int) {
+	r.Helper()
+	if got := l.Claim().Attempts; got != want {
+		r.Fatalf("attempt %d, want %d", got, want)
+	}
+}
+
+// clean checks that nothing is left of any key.
+func (r *rig) clean() {
+	r.Helper()
+	if left := r.h.Residue(r, r.place, r.Bus); len(left) > 0 {
+		r.Errorf("left behind: %v", left)
+	}
+}
+
+// await waits until cond holds.
+func (r *rig) await(what string, cond func() bool) {
+	r.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			r.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

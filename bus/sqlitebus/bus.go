@@ -1,0 +1,113 @@
+// Package sqlitebus is the bus of one process: messages in a SQLite file, and the scheduler in memory.
+//
+// What is promised to be durable is a row; who may work on what, and when, is
+// held in memory and rebuilt from the rows when the bus is opened. One process
+// may have the file open at a time, so a lease needs no heartbeat: it ends when
+// it is settled, when it was held for too long, or with the process.
+package sqlitebus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/sqldb"
+)
+
+// DefaultMaxHold is the longest turn and some grace.
+const DefaultMaxHold = 35 * time.Minute
+
+// Config says where the bus lives and what bounds it.
+type Config struct {
+	// Path is the database file. Beside it lies Path.lock, which refuses a
+	// second process.
+	Path string
+	// Caps bounds the mailboxes; zero means no bound.
+	Caps bus.Caps
+	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
+	MaxHold time.Duration
+	// Log may be nil.
+	Log *slog.Logger
+}
+
+// A Bus satisfies every interface of package bus. Its messages, dead letters
+// and pauses are durable; its events and holds live as long as the process.
+type Bus struct {
+	*feeds
+	*holds
+
+	log   *slog.Logger
+	caps  bus.Caps
+	db    *sqldb.DB
+	lock  *os.File
+	clock *clock
+	seqs  *sequence
+	sched *scheduler
+	swept sweep
+}
+
+var _ interface {
+	bus.Bus
+	bus.Events
+	bus.Inspector
+	bus.Morgue
+	bus.Pauser
+	bus.Holder
+} = (*Bus)(nil)
+
+// Open opens or creates the bus. It gives an *InUseError while another process
+// has it open.
+func Open(ctx context.Context, c Config) (*Bus, error) {
+	if c.MaxHold == 0 {
+		c.MaxHold = DefaultMaxHold
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	lock, err := lockFile(c.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open bus: %w", err)
+	}
+	db, err := sqldb.Open(ctx, c.Path, migrations)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open bus: %w", err), lock.Close())
+	}
+	b := &Bus{log: c.Log, caps: c.Caps, db: db, lock: lock}
+	if err := b.load(ctx, c.MaxHold); err != nil {
+		return nil, errors.Join(fmt.Errorf("open bus %s: %w", c.Path, err), db.Close(), lock.Close())
+	}
+	return b, nil
+}
+
+// Close ends every claim, lease, hold and subscription, makes durable what was
+// accepted, and frees the file. Mail that was being worked on is found again by
+// the next Open.
+func (b *Bus) Close() error {
+	if !b.sched.close() {
+		return nil
+	}
+	b.holds.close()
+	b.feeds.close()
+	// The reserve shrinks to what was used, so that fences begin again at the clock.
+	last := b.clock.last.Load()
+	err := b.db.Write(context.Background(), func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(setMeta, metaClock, last)
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("close bus: %w", err)
+	}
+	return errors.Join(err, b.db.Close(), b.lock.Close())
+}
+
+// translate turns what the database says about being closed into what the bus says.
+func translate(err error) error {
+	if errors.Is(err, sqldb.ErrClosed) {
+		return bus.ErrClosed
+	}
+	return err
+}

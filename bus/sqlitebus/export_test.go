@@ -1,0 +1,25 @@
+package sqlitebus
+
+// Keys lists what is kept for single keys, in memory and on disk.
+func (b *Bus) Keys() (keys []string, err error) {
+	b.sched.mu.Lock()
+	for _, t := range b.sched.topics {
+		for key := range t.boxes {
+			keys = append(keys, "memory: "+string(t.name)+" "+key)
+		}
+	}
+	b.sched.mu.Unlock()
+	rows, err := b.db.Read.Query("SELECT topic || ' ' || key FROM message")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var key string
+		if err := rows.Scan(&key); err != nil {
+			return nil, err
+		}
+		keys = append(keys, "disk: "+key)
+	}
+	return keys, rows.Err()
+}

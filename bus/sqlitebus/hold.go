@@ -1,0 +1,108 @@
+package sqlitebus
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"parley/bus"
+)
+
+// holds gives out names to one holder at a time, in the order of asking.
+type holds struct {
+	mu     sync.Mutex
+	names  map[string]*hold // those that are held
+	closed bool
+}
+
+type hold struct {
+	lose    context.CancelCauseFunc
+	waiters list.List // of chan struct{}: it gets a value when the name is handed on, and is closed with the bus
+}
+
+// Hold implements bus.Holder. The name is free again once release is called,
+// not when ctx ends: until then the holder may still be winding down.
+func (h *holds) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil, nil, bus.ErrClosed
+	}
+	x := h.names[name]
+	if x == nil {
+		x = &hold{}
+		h.names[name] = x
+		held, release = h.begin(ctx, name, x)
+		h.mu.Unlock()
+		return held, release, nil
+	}
+	turn := make(chan struct{}, 1)
+	place := x.waiters.PushBack(turn)
+	h.mu.Unlock()
+
+	select {
+	case <-turn:
+	case <-ctx.Done():
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		x.waiters.Remove(place)
+		select {
+		case <-turn: // it came too late
+			h.handOn(name, x)
+		default:
+		}
+		return nil, nil, ctx.Err()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, nil, bus.ErrClosed
+	}
+	held, release = h.begin(ctx, name, x)
+	return held, release, nil
+}
+
+// begin is called with h.mu held, as is handOn.
+func (h *holds) begin(ctx context.Context, name string, x *hold) (context.Context, func()) {
+	held, lose := context.WithCancelCause(ctx)
+	x.lose = lose
+	var once sync.Once
+	return held, func() {
+		once.Do(func() {
+			lose(context.Canceled)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.handOn(name, x)
+		})
+	}
+}
+
+func (h *holds) handOn(name string, x *hold) {
+	if h.closed {
+		return
+	}
+	x.lose = nil
+	first := x.waiters.Front()
+	if first == nil {
+		delete(h.names, name)
+		return
+	}
+	x.waiters.Remove(first).(chan struct{}) <- struct{}{}
+}
+
+func (h *holds) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for _, x := range h.names {
+		if x.lose != nil {
+			x.lose(bus.ErrFenced)
+		}
+		for w := x.waiters.Front(); w != nil; w = w.Next() {
+			close(w.Value.(chan struct{}))
+		}
+	}
+}

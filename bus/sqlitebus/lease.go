@@ -1,0 +1,276 @@
+package sqlitebus
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/sqldb"
+)
+
+// A lease is held in memory: no other process can have the file open.
+type lease struct {
+	bus   *Bus
+	box   *box
+	claim bus.Claim
+	wary  bool // as the box was when it was claimed
+	lost  chan struct{}
+
+	settling sync.Mutex // held while it is being settled
+
+	// Guarded by the scheduler's lock.
+	end  error         // why it is over; nil while it is held
+	news chan struct{} // closed when there is news for Mail; nil if nobody waits
+	seen int64         // the highest number that Mail has returned
+}
+
+// ring wakes those who wait in Mail.
+func (l *lease) ring() {
+	if l.news != nil {
+		close(l.news)
+		l.news = nil
+	}
+}
+
+// Claim implements bus.Lease.
+func (l *lease) Claim() bus.Claim { return l.claim }
+
+// Lost implements bus.Lease.
+func (l *lease) Lost() <-chan struct{} { return l.lost }
+
+// Held implements bus.Lease.
+func (l *lease) Held(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s := l.bus.sched
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l.end
+}
+
+// Mail implements bus.Lease. Of a long backlog it returns a part.
+func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
+	for {
+		out, last, news, err := l.look(after)
+		if err != nil || len(out) > 0 {
+			return out, err
+		}
+		if news == nil {
+			page, err := l.bus.page(ctx, l.claim, after, last)
+			if err != nil {
+				return nil, fmt.Errorf("read mail: %w", err)
+			}
+			return l.show(page, after)
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// look returns what is in memory beyond after; or, if there is nothing at all,
+// what to wait for; or, with neither, up to where to read from disk.
+func (l *lease) look(after int64) (out []bus.Message, last int64, news <-chan struct{}, err error) {
+	s := l.bus.sched
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.end != nil {
+		return nil, 0, nil, l.end
+	}
+	m := &l.box.mail
+	if m.last <= after {
+		if l.news == nil {
+			l.news = make(chan struct{})
+		}
+		return nil, 0, l.news, nil
+	}
+	if out = m.after(after); len(out) > 0 {
+		l.seen = max(l.seen, out[len(out)-1].Seq)
+	}
+	return out, m.last, nil, nil
+}
+
+// show hands out what was read from disk, if the lease is still held.
+func (l *lease) show(page []letter, after int64) ([]bus.Message, error) {
+	s := l.bus.sched
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.end != nil {
+		return nil, l.end
+	}
+	if len(page) == 0 {
+		return nil, fmt.Errorf("read mail: mailbox %s has lost its rows", l.claim.Key)
+	}
+	l.seen = max(l.seen, page[len(page)-1].Seq)
+	out := copies(page)
+	if after == 0 {
+		l.box.mail.page(page, &s.budget)
+	}
+	return out, nil
+}
+
+const selectPage = `SELECT seq, id, urgent, not_before, published, body FROM message
+	WHERE topic = ? AND key = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
+
+// page reads the first messages beyond after, as many as fit a page and at least one.
+func (b *Bus) page(ctx context.Context, c bus.Claim, after, last int64) (page []letter, err error) {
+	rows, err := b.db.Read.QueryContext(ctx, selectPage, c.Topic, c.Key, after, last, pageLetters)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told already
+	for size := 0; size < pageBytes && rows.Next(); {
+		l := letter{Message: bus.Message{Key: c.Key}}
+		var notBefore int64
+		if err := rows.Scan(&l.Seq, &l.ID, &l.Urgent, &notBefore, &l.published, &l.Body); err != nil {
+			return nil, err
+		}
+		l.NotBefore = fromMicro(notBefore)
+		size += l.size()
+		page = append(page, l)
+	}
+	return page, rows.Err()
+}
+
+// Settle implements bus.Lease.
+func (l *lease) Settle(ctx context.Context, end bus.End) error {
+	l.settling.Lock()
+	defer l.settling.Unlock()
+	s := l.bus.sched
+	st, err := s.beginSettle(l, end)
+	if err != nil {
+		return err
+	}
+	if err := l.bus.db.Write(ctx, st.write); err != nil {
+		if over := s.resume(l); over != nil {
+			return over
+		}
+		return fmt.Errorf("settle: %w", translate(err))
+	}
+	if known := s.applySettle(l, st); !known {
+		l.bus.findFirst(l.box, st)
+	}
+	s.finishSettle(l, st)
+	return nil
+}
+
+// A settlement is an End made out against what is in the mailbox.
+type settlement struct {
+	claim      bus.Claim
+	end        bus.End
+	upto, seen int64 // what is forgotten or buried; what the holder knew of
+	now, due   time.Time
+
+	removed  int // found out by write
+	attempts int
+}
+
+const (
+	bury = `INSERT OR REPLACE INTO dead (topic, id, key, seq, replays, urgent, not_before, published, attempts, reason, buried, body)
+		SELECT topic, id, key, seq, replays, urgent, not_before, published, ?, ?, ?, body
+		FROM message WHERE topic = ? AND key = ? AND seq > ? AND seq <= ? ORDER BY seq`
+	deleteUpto = `DELETE FROM message WHERE topic = ? AND key = ? AND seq <= ?`
+)
+
+func (st *settlement) write(tx *sqldb.Tx) error {
+	c := st.claim
+	if st.end.Dead > st.end.Done {
+		_, err := tx.Exec(bury, c.Attempts, st.end.Reason, st.now.UnixMicro(), c.Topic, c.Key, st.end.Done, st.upto)
+		if err != nil {
+			return err
+		}
+	}
+	st.removed = 0
+	if st.upto > 0 {
+		n, err := tx.Exec(deleteUpto, c.Topic, c.Key, st.upto)
+		if err != nil {
+			return err
+		}
+		st.removed = int(n)
+	}
+	st.attempts = c.Attempts
+	switch {
+	case st.removed > 0:
+		st.attempts = 0
+	case st.end.Uncounted:
+		st.attempts--
+	}
+	if st.removed > 0 && st.due.IsZero() {
+		return nil // the next one's row is as it should be
+	}
+	_, err := tx.Exec(setState, st.attempts, toMicro(st.due), c.Topic, c.Key)
+	return err
+}
+
+// beginSettle keeps the lease from running out while the disk is written: from
+// here to resume or finishSettle the mailbox can change only at its end.
+func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.end != nil {
+		return nil, l.end
+	}
+	s.stopAlarm(l.box)
+	st := &settlement{claim: l.claim, end: end, seen: l.seen, now: time.Now()}
+	st.upto = min(max(end.Done, end.Dead), l.box.mail.last)
+	if end.After > 0 {
+		st.due = st.now.Add(end.After)
+	}
+	return st, nil
+}
+
+// resume takes beginSettle back. If the bus was closed meanwhile it says so.
+func (s *scheduler) resume(l *lease) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.end == nil {
+		s.setAlarm(l.box, l.box.at)
+	}
+	return l.end
+}
+
+func (s *scheduler) applySettle(l *lease, st *settlement) (firstKnown bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return l.box.mail.drop(st.upto, st.removed, &s.budget)
+}
+
+// findFirst reads what has become the first message. If it cannot be read the
+// mailbox counts as due: its holder will see the same error, and retry.
+func (b *Bus) findFirst(x *box, st *settlement) {
+	b.sched.mu.Lock()
+	last := x.mail.last
+	b.sched.mu.Unlock()
+	page, err := b.page(context.Background(), st.claim, 0, last)
+	if err != nil {
+		b.log.Error("mailbox not read", slog.String("topic", string(st.claim.Topic)), slog.Any("error", err))
+	}
+	b.sched.mu.Lock()
+	defer b.sched.mu.Unlock()
+	x.mail.notBefore = time.Time{}
+	x.mail.page(page, &b.sched.budget)
+}
+
+func (s *scheduler) finishSettle(l *lease, st *settlement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.end != nil {
+		return // closed meanwhile: the rows are right, and nobody claims any more
+	}
+	x := l.box
+	s.endLease(l, bus.ErrFenced)
+	x.attempts = st.attempts
+	x.wary = st.removed == 0
+	x.mail.trim(&s.budget)
+	if x.mail.n == 0 {
+		s.forget(x)
+		return
+	}
+	s.schedule(x, st.due, st.seen)
+}

@@ -1,0 +1,74 @@
+package sqlitebus
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// An InUseError says that a process, perhaps this one, has the bus open.
+type InUseError struct {
+	Path string // of the database
+	PID  int    // 0 if it could not be found out
+}
+
+func (e *InUseError) Error() string {
+	if e.PID == 0 {
+		return e.Path + " is in use by another process"
+	}
+	return fmt.Sprintf("%s is in use by process %d", e.Path, e.PID)
+}
+
+// lockFile takes the lock beside path. The kernel frees it when the process
+// dies, however it dies; the file itself stays, since removing it would let two
+// processes lock two files of one name.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = &InUseError{Path: path, PID: readPID(f)}
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := writePID(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("write %s: %w", f.Name(), err), f.Close())
+	}
+	return f, nil
+}
+
+func flock(f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt(strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)
+	return err
+}
+
+// readPID gives 0 where the holder has not come to writing its id.
+func readPID(f *os.File) int {
+	text, err := io.ReadAll(io.LimitReader(f, 32))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,166 @@
+package sqlitebus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/sqldb"
+)
+
+// migrations make the file. Times are microseconds since 1970. What is known of
+// a mailbox as a whole, how often it was claimed and until when it waits,
+// stands in the row of its first message and goes with it, so that an empty
+// mailbox leaves nothing.
+var migrations = []string{`
+CREATE TABLE message (
+	seq        INTEGER PRIMARY KEY,
+	topic      TEXT NOT NULL,
+	key        TEXT NOT NULL,
+	id         TEXT NOT NULL,
+	replays    INTEGER NOT NULL,
+	urgent     INTEGER NOT NULL,
+	not_before INTEGER NOT NULL,
+	published  INTEGER NOT NULL,
+	attempts   INTEGER NOT NULL DEFAULT 0,
+	due        INTEGER NOT NULL DEFAULT 0,
+	body       BLOB NOT NULL
+);
+CREATE INDEX message_key ON message (topic, key);
+CREATE TABLE seen (
+	day   INTEGER NOT NULL,
+	topic TEXT NOT NULL,
+	id    TEXT NOT NULL,
+	PRIMARY KEY (day, topic, id)
+) WITHOUT ROWID;
+CREATE TABLE dead (
+	n          INTEGER PRIMARY KEY,
+	topic      TEXT NOT NULL,
+	id         TEXT NOT NULL,
+	key        TEXT NOT NULL,
+	seq        INTEGER NOT NULL,
+	replays    INTEGER NOT NULL,
+	urgent     INTEGER NOT NULL,
+	not_before INTEGER NOT NULL,
+	published  INTEGER NOT NULL,
+	attempts   INTEGER NOT NULL,
+	reason     TEXT NOT NULL,
+	buried     INTEGER NOT NULL,
+	body       BLOB NOT NULL,
+	UNIQUE (topic, id)
+);
+CREATE TABLE pause (topic TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+`}
+
+// The names in table meta.
+const (
+	metaClock = "clock" // every fence ever given is below
+	metaSeq   = "seq"   // every sequence number ever given is at or below
+)
+
+const (
+	setMeta   = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+	raiseMeta = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`
+	getMeta   = `SELECT coalesce((SELECT value FROM meta WHERE name = ?), 0)`
+)
+
+// load reserves numbers and builds the scheduler from the rows.
+func (b *Bus) load(ctx context.Context, maxHold time.Duration) error {
+	var stamp, seq int64
+	now := time.Now()
+	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := tx.Get(getMeta, []any{metaClock}, &stamp); err != nil {
+			return err
+		}
+		if err := tx.Get(getMeta, []any{metaSeq}, &seq); err != nil {
+			return err
+		}
+		stamp = max(stamp, now.UnixMicro())
+		if _, err := tx.Exec(setMeta, metaClock, stamp+clockAhead.Microseconds()); err != nil {
+			return err
+		}
+		_, err := tx.Exec(setMeta, metaSeq, seq+seqAhead)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reserve numbers: %w", err)
+	}
+	b.clock = newClock(stamp)
+	b.seqs = newSequence(seq)
+	b.sched = newScheduler(b.clock, maxHold)
+	b.feeds = newFeeds(b.clock)
+	b.holds = &holds{names: map[string]*hold{}}
+	if err := b.loadTopics(ctx); err != nil {
+		return fmt.Errorf("read topics: %w", err)
+	}
+	if err := b.loadMailboxes(ctx); err != nil {
+		return fmt.Errorf("read mailboxes: %w", err)
+	}
+	return nil
+}
+
+func (b *Bus) loadTopics(ctx context.Context) error {
+	rows, err := b.db.Read.QueryContext(ctx, `
+		SELECT topic, max(until) FROM (
+			SELECT topic, until FROM pause UNION ALL
+			SELECT DISTINCT topic, 0 FROM dead)
+		GROUP BY topic`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told already
+	for rows.Next() {
+		var name bus.Topic
+		var until int64
+		if err := rows.Scan(&name, &until); err != nil {
+			return err
+		}
+		b.sched.found(name, fromMicro(until))
+	}
+	return rows.Err()
+}
+
+// loadMailboxes finds the mailboxes in the order of their first messages, which
+// is as near as can be told to the order in which they became due. Bodies stay
+// on disk until somebody asks.
+func (b *Bus) loadMailboxes(ctx context.Context) error {
+	rows, err := b.db.Read.QueryContext(ctx, `
+		SELECT m.topic, m.key, m.published, m.not_before, m.attempts, m.due, g.n, g.last, g.urgent
+		FROM (SELECT min(seq) AS first, max(seq) AS last, count(*) AS n, max(CASE WHEN urgent THEN seq ELSE 0 END) AS urgent
+			FROM message GROUP BY topic, key) AS g
+		JOIN message AS m ON m.seq = g.first
+		ORDER BY m.seq`)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told already
+	for rows.Next() {
+		var topic bus.Topic
+		var notBefore, due int64
+		x := &box{wary: true, slot: -1}
+		err := rows.Scan(&topic, &x.key, &x.mail.published, &notBefore, &x.attempts, &due, &x.mail.n, &x.mail.last, &x.mail.urgent)
+		if err != nil {
+			return err
+		}
+		x.mail.notBefore = fromMicro(notBefore)
+		b.sched.restore(topic, x, fromMicro(due))
+	}
+	return rows.Err()
+}
+
+// toMicro and fromMicro keep the zero time as 0.
+func toMicro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func fromMicro(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us)
+}
