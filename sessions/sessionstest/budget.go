@@ -1,0 +1,199 @@
+package sessionstest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/sessions"
+)
+
+func budgetTests() []test {
+	return []test{
+		{"a reservation counts, and one over the cap does not", reserve},
+		{"an id reserves once, settled or not", reserveOnce},
+		{"settling replaces the reservation, once", settle},
+		{"a day is UTC's, and a person's own", perDay},
+		{"what was reserved outlives a restart", budgetRestart},
+		{"sums cannot overflow", budgetOverflow},
+		{"people who spend at once never go over the cap", budgetAtOnce},
+	}
+}
+
+func noon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
+
+func of(id, person string, tokens, most int64) sessions.Reservation {
+	return sessions.Reservation{ID: id, Person: person, Tokens: tokens, Cap: most, At: noon()}
+}
+
+func spent(t *testing.T, s sessions.Budget, person string, want int64) {
+	t.Helper()
+	got, err := s.Spent(t.Context(), person, noon())
+	if err != nil || got != want {
+		t.Errorf("%s has spent %d, %v, want %d", person, got, err, want)
+	}
+}
+
+func reserved(t *testing.T, s sessions.Budget, r sessions.Reservation) {
+	t.Helper()
+	if err := s.Reserve(t.Context(), r); err != nil {
+		t.Errorf("reserve %d of %d: %v", r.Tokens, r.Cap, err)
+	}
+}
+
+func refused(t *testing.T, s sessions.Budget, r sessions.Reservation) {
+	t.Helper()
+	if err := s.Reserve(t.Context(), r); !errors.Is(err, sessions.ErrOverBudget) {
+		t.Errorf("reserve %d of %d: %v, want it over budget", r.Tokens, r.Cap, err)
+	}
+}
+
+func reserve(t *testing.T, p place) {
+	s := p.open()
+	spent(t, s, "a", 0)
+	refused(t, s, of("0", "a", 101, 100))
+	spent(t, s, "a", 0)
+	reserved(t, s, of("1", "a", 60, 100))
+	refused(t, s, of("2", "a", 41, 100))
+	spent(t, s, "a", 60)
+	reserved(t, s, of("3", "a", 40, 100))
+	spent(t, s, "a", 100)
+	refused(t, s, of("4", "a", 1, 100))
+	refused(t, s, of("5", "a", 0, 99)) // a cap that was lowered meanwhile
+	reserved(t, s, of("2", "a", 41, 141))
+	spent(t, s, "a", 141)
+	refused(t, s, of("6", "b", 0, -1))
+	if err := s.Reserve(t.Context(), of("7", "a", -50, 1000)); err == nil {
+		t.Error("less than nothing was reserved")
+	}
+	spent(t, s, "a", 141)
+}
+
+func reserveOnce(t *testing.T, p place) {
+	s := p.open()
+	for range 3 {
+		reserved(t, s, of("1", "a", 60, 100))
+		spent(t, s, "a", 60)
+	}
+	if err := s.Settle(t.Context(), "1", 30); err != nil {
+		t.Fatal(err)
+	}
+	reserved(t, s, of("1", "a", 60, 100))
+	spent(t, s, "a", 30)
+	if err := s.Settle(t.Context(), "1", 50); err != nil {
+		t.Fatal(err)
+	}
+	spent(t, s, "a", 30)
+
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { reserved(t, s, of("same", "b", 10, 100)) })
+	}
+	wg.Wait()
+	spent(t, s, "b", 10)
+}
+
+func settle(t *testing.T, p place) {
+	s := p.open()
+	reserved(t, s, of("1", "a", 60, 100))
+	reserved(t, s, of("2", "a", 30, 100))
+	for range 2 {
+		if err := s.Settle(t.Context(), "1", 10); err != nil {
+			t.Fatal(err)
+		}
+		spent(t, s, "a", 40)
+	}
+	reserved(t, s, of("3", "a", 60, 100))
+	if err := s.Settle(t.Context(), "2", 70); err != nil { // more than was set aside
+		t.Fatal(err)
+	}
+	spent(t, s, "a", 140)
+	refused(t, s, of("4", "a", 1, 100))
+	if err := s.Settle(t.Context(), "nobody's", 10); err != nil {
+		t.Errorf("settling what is unknown: %v", err)
+	}
+	spent(t, s, "a", 140)
+}
+
+func perDay(t *testing.T, p place) {
+	s := p.open()
+	midnight := noon().Add(12 * time.Hour)
+	east := time.FixedZone("", 14*3600)
+	for i, at := range []time.Time{midnight.Add(-time.Nanosecond).In(east), midnight.In(east)} {
+		r := of(fmt.Sprint(i), "a", 100, 100)
+		r.At = at
+		reserved(t, s, r)
+	}
+	spent(t, s, "a", 100)
+	spent(t, s, "b", 0)
+	spent(t, s, "A", 0)
+	reserved(t, s, of("b", "b", 100, 100))
+	// A call is settled on the day of its reservation.
+	if err := s.Settle(t.Context(), "1", 7); err != nil {
+		t.Fatal(err)
+	}
+	spent(t, s, "a", 100)
+	if got, err := s.Spent(t.Context(), "a", midnight); err != nil || got != 7 {
+		t.Errorf("spent %d the day after, %v", got, err)
+	}
+}
+
+func budgetRestart(t *testing.T, p place) {
+	s := p.open()
+	reserved(t, s, of("1", "a", 60, 100))
+	s = p.reopen(s)
+	spent(t, s, "a", 60)
+	reserved(t, s, of("1", "a", 60, 100))
+	if err := s.Settle(t.Context(), "1", 20); err != nil {
+		t.Fatal(err)
+	}
+	s = p.reopen(s)
+	spent(t, s, "a", 20)
+}
+
+func budgetOverflow(t *testing.T, p place) {
+	s := p.open()
+	for i := range 3 {
+		reserved(t, s, of(fmt.Sprint(i), "a", 10, math.MaxInt64))
+		if err := s.Settle(t.Context(), fmt.Sprint(i), math.MaxInt64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, s, of("4", "a", 10, 1_000_000))
+	reserved(t, s, of("5", "b", math.MaxInt64-5, math.MaxInt64))
+	refused(t, s, of("6", "b", 6, math.MaxInt64))
+	reserved(t, s, of("7", "b", 5, math.MaxInt64))
+	refused(t, s, of("8", "b", math.MaxInt64, math.MaxInt64))
+}
+
+func budgetAtOnce(t *testing.T, p place) {
+	s := p.open()
+	const most = 1000
+	var wg sync.WaitGroup
+	var given atomic.Int64
+	for g := range 16 {
+		wg.Go(func() {
+			for i := range 20 {
+				r := of(fmt.Sprintf("%d-%d", g, i), "a", 7, most)
+				switch err := s.Reserve(t.Context(), r); {
+				case err == nil:
+					given.Add(7)
+				case !errors.Is(err, sessions.ErrOverBudget):
+					t.Error(err)
+				}
+				if got, err := s.Spent(t.Context(), "a", r.At); err != nil || got > most {
+					t.Errorf("%d of %d are spent, %v", got, most, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if want := int64(most / 7 * 7); given.Load() != want {
+		t.Errorf("%d tokens were given, want %d", given.Load(), want)
+	}
+	spent(t, s, "a", given.Load())
+}

@@ -1,0 +1,156 @@
+package sessionstest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"parley/sessions"
+)
+
+func fenceTests() []test {
+	return []test{
+		{"a former holder is refused at Append and at Open", formerHolder},
+		{"a former holder is refused even what stands there", formerHolderRetries},
+		{"the fence outlives a restart", fenceRestart},
+		{"a fence holds for its session alone", fenceApart},
+		{"a text that is no key opens nothing", invalidKey},
+		{"holders that race leave one order", race},
+	}
+}
+
+func fenced(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, sessions.ErrFenced) {
+		t.Errorf("%s: %v, want it fenced", what, err)
+	}
+}
+
+func formerHolder(t *testing.T, p place) {
+	s := p.open()
+	old := openLog(t, s, key, 10)
+	entries := []sessions.Entry{said("t1", "m1", "hello")}
+	put(t, old, entries...)
+	now := openLog(t, s, key, 11)
+	same(t, "the new holder's log", now.Entries(), entries)
+	fenced(t, "append", old.Append(t.Context(), 2, reply("t1", "late")))
+	_, err := s.Open(t.Context(), key, 10)
+	fenced(t, "open", err)
+	_, err = s.Open(t.Context(), key, -3)
+	fenced(t, "open below zero", err)
+	put(t, now, reply("t1", "in time"))
+	fenced(t, "append at the new end", old.Append(t.Context(), 3, reply("t1", "late")))
+	again := openLog(t, s, key, 11)
+	put(t, again, reply("t1", "the same fence opens it again"))
+	if got := len(all(t, s, key)); got != 3 {
+		t.Errorf("%d entries, want 3", got)
+	}
+}
+
+func formerHolderRetries(t *testing.T, p place) {
+	s := p.open()
+	old := openLog(t, s, key, 10)
+	entries := []sessions.Entry{said("t1", "m1", "hello")}
+	put(t, old, entries...)
+	openLog(t, s, key, 11)
+	fenced(t, "the same again", old.Append(t.Context(), 1, again(entries)...))
+	fenced(t, "something else there", old.Append(t.Context(), 1, reply("t1", "x")))
+	fenced(t, "a cause that is known", old.Append(t.Context(), 2, again(entries)...))
+	fenced(t, "a gap", old.Append(t.Context(), 9, reply("t1", "x")))
+	stands(t, s, key, entries)
+}
+
+func fenceRestart(t *testing.T, p place) {
+	s := p.open()
+	openLog(t, s, key, 1_790_000_000_000_000)
+	s = p.reopen(s)
+	_, err := s.Open(t.Context(), key, 1_789_999_999_999_999)
+	fenced(t, "open after a restart", err)
+	openLog(t, s, key, 1_790_000_000_000_000)
+}
+
+func fenceApart(t *testing.T, p place) {
+	s := p.open()
+	low := openLog(t, s, "main:telegram:1", 1)
+	openLog(t, s, "main:telegram:1:1", 99)
+	openLog(t, s, "main:telegram:2", 99)
+	put(t, low, said("t1", "m1", "hello"))
+}
+
+func invalidKey(t *testing.T, p place) {
+	s := p.open()
+	for _, key := range []string{"", "main", "main:telegram", "main::42", "a:b:c:d:e", "main:telegram:a/b", "main:telegram:\x00"} {
+		if _, err := s.Open(t.Context(), key, 1); !errors.Is(err, sessions.ErrInvalidKey) {
+			t.Errorf("open %q: %v", key, err)
+		}
+	}
+	if list, err := s.List(t.Context(), "", 10); err != nil || len(list) != 0 {
+		t.Errorf("there are sessions %v, %v", list, err)
+	}
+}
+
+// race lets holders with growing fences open one session and append until they
+// are fenced. Whatever the order in which they came, nobody may have slipped an
+// entry in after a later holder had opened the log.
+func race(t *testing.T, p place) {
+	s := p.open()
+	const holders, most = 40, 25
+	var (
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		acked  = map[string]bool{}
+		opened = map[string]int64{} // by holder, where its log ended
+	)
+	for h := range holders {
+		wg.Go(func() {
+			turn := fmt.Sprintf("holder%02d", h)
+			l, err := s.Open(t.Context(), key, int64(h+1))
+			if err != nil {
+				fenced(t, "open", err)
+				return
+			}
+			mu.Lock()
+			opened[turn] = l.Next()
+			mu.Unlock()
+			for n := range most {
+				cause := fmt.Sprintf("%s-%d", turn, n)
+				if err := l.Append(t.Context(), l.Next(), reply(turn, "x"), said(turn, cause, "y")); err != nil {
+					fenced(t, "append", err)
+					return
+				}
+				mu.Lock()
+				acked[cause] = true
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	entries := all(t, s, key)
+	for i, e := range entries {
+		if e.N != int64(i+1) {
+			t.Fatalf("entry %d has number %d", i, e.N)
+		}
+		if i > 0 && e.Turn < entries[i-1].Turn {
+			t.Fatalf("%s has written after %s", e.Turn, entries[i-1].Turn)
+		}
+		if e.N < opened[e.Turn] {
+			t.Fatalf("%s has written below the end of its log", e.Turn)
+		}
+		for turn, next := range opened {
+			if e.Turn < turn && e.N >= next {
+				t.Fatalf("%s has written after %s had opened the log", e.Turn, turn)
+			}
+		}
+		if e.Cause != "" && !acked[e.Cause] {
+			t.Fatalf("%s was refused and stands in the log", e.Cause)
+		}
+		delete(acked, e.Cause)
+	}
+	if len(acked) > 0 {
+		t.Errorf("%d appends that were acknowledged are not in the log", len(acked))
+	}
+	if _, ok := opened[fmt.Sprintf("holder%02d", holders-1)]; !ok {
+		t.Error("the highest fence was refused")
+	}
+}

@@ -1,0 +1,287 @@
+package sessionstest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/sessions"
+)
+
+func logTests() []test {
+	return []test{
+		{"what was appended is read back, at once and after reopening", readBack},
+		{"numbers begin at 1 and the entries get theirs, and the time", numbersAndTimes},
+		{"text as people write it comes back", oddText},
+		{"data that is not JSON is refused whole", notJSON},
+		{"a hundred entries and a megabyte are one append", large},
+		{"the same entries at the same place succeed again", sameAgain},
+		{"the same entries succeed for one who has opened anew", sameAgainAnew},
+		{"other entries at that place are a conflict", conflict},
+		{"appending nothing does nothing", nothing},
+		{"many sessions side by side", manySessions},
+	}
+}
+
+func readBack(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	use := entry("t1", sessions.KindToolUse, sessions.ToolUse{Name: "read_file", Args: []byte(`{"path":"a"}`)})
+	use.Call = "c1"
+	entries := []sessions.Entry{
+		started("t1"), said("t1", "m1", "hello"), use, reply("t1", "hi"), done("t1", "o1"), published("t1"),
+	}
+	entries[3].At = time.Date(2026, 3, 4, 5, 6, 7, 89000, time.FixedZone("", 3600))
+	put(t, l, entries[:2]...)
+	put(t, l, entries[2:]...)
+	stands(t, s, key, entries)
+	same(t, "the log opened again", openLog(t, s, key, 1).Entries(), entries)
+	s = p.reopen(s)
+	stands(t, s, key, entries)
+	same(t, "the log after reopening", openLog(t, s, key, 2).Entries(), entries)
+}
+
+func numbersAndTimes(t *testing.T, p place) {
+	l := openLog(t, p.open(), key, 1)
+	if len(l.Entries()) != 0 || l.Next() != 1 {
+		t.Fatalf("a new log has %d entries and goes on at %d", len(l.Entries()), l.Next())
+	}
+	before := time.Now().Add(-time.Millisecond)
+	own := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	entries := []sessions.Entry{reply("t", "a"), reply("t", "b"), reply("t", "c")}
+	entries[1].At = own
+	put(t, l, entries...)
+	for i, e := range entries {
+		if e.N != int64(i+1) {
+			t.Errorf("entry %d has number %d", i, e.N)
+		}
+		if i != 1 && (e.At.Before(before) || e.At.After(time.Now())) {
+			t.Errorf("entry %d was appended at %s", i, e.At)
+		}
+	}
+	if !entries[1].At.Equal(own) {
+		t.Errorf("a time of the caller's became %s", entries[1].At)
+	}
+	if len(l.Entries()) != 0 {
+		t.Error("what was appended since is among the entries of the opening")
+	}
+}
+
+func oddText(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	odd := []string{"", "nul \x00 in it", "\xff\xfe", `\x00`, `\xzz`, "'; DROP TABLE entries; --", "שלום 👩‍👩‍👧 \u2028", "\u0000"}
+	var entries []sessions.Entry
+	for i, o := range odd {
+		e := said("t"+o, fmt.Sprintf("%s %d", o, i), o)
+		e.Person, e.Call = o, o
+		entries = append(entries, e)
+	}
+	put(t, l, entries...)
+	s = p.reopen(s)
+	stands(t, s, key, entries)
+	for i, e := range entries {
+		found, err := s.Find(t.Context(), key, e.Cause)
+		if err != nil {
+			t.Fatal(err)
+		}
+		user, err := sessions.Decode[sessions.User](found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.ToValidUTF8(odd[i], "\uFFFD"); user.Text != want && user.Text != string([]rune(odd[i])) {
+			t.Errorf("%q came back as %q", odd[i], user.Text)
+		}
+	}
+	// A vendor's JSON may hold bytes that are no text: they are replaced, and a
+	// retry is the same all the same.
+	raw := reply("t", "")
+	raw.Data = []byte("{\"text\":\"a\xff\xfeb\"}")
+	at := l.Next()
+	l = openLog(t, s, key, 1)
+	for range 2 {
+		if err := l.Append(t.Context(), at, again([]sessions.Entry{raw})...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := sessions.Decode[sessions.Text](all(t, s, key)[at-1])
+	if err != nil || text.Text != "a\uFFFD\uFFFDb" {
+		t.Errorf("%q, %v", text.Text, err)
+	}
+}
+
+func notJSON(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	for _, data := range []string{"{", "hello", "{\"text\":\"\x00\"}", "{} {}"} {
+		bad := reply("t", "")
+		bad.Data = []byte(data)
+		if err := l.Append(t.Context(), 1, reply("t", "good"), bad); err == nil {
+			t.Errorf("%q passed as JSON", data)
+		}
+	}
+	bad := entry("t", sessions.KindTurnDone, []int{1})
+	if err := l.Append(t.Context(), 1, started("t"), bad); err == nil {
+		t.Error("an end of a turn that is a list passed")
+	}
+	stands(t, s, key, nil)
+	put(t, l, reply("t", "good"))
+}
+
+func large(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	var entries []sessions.Entry
+	for i := range 101 {
+		entries = append(entries, said("t", fmt.Sprint("m", i), strings.Repeat("x", 10_000*(i%2))))
+	}
+	entries = append(entries, reply("t", strings.Repeat("é", 1<<19)))
+	put(t, l, entries...)
+	stands(t, s, key, entries)
+	same(t, "the log", openLog(t, s, key, 2).Entries(), entries)
+}
+
+func sameAgain(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	first := []sessions.Entry{started("t1"), said("t1", "m1", "hello")}
+	second := []sessions.Entry{reply("t1", "hi"), done("t1")}
+	put(t, l, first...)
+	put(t, l, second...)
+	want := append(append([]sessions.Entry(nil), first...), second...)
+
+	retry := again(second)
+	retry[0].At = time.Now().Add(time.Hour)
+	for _, l := range []sessions.Log{l, openLog(t, s, key, 1)} {
+		for _, part := range []struct {
+			at      int64
+			entries []sessions.Entry
+		}{{1, again(first)}, {3, retry}, {1, again(want)}, {2, again(want[1:3])}} {
+			if err := l.Append(t.Context(), part.at, part.entries...); err != nil {
+				t.Fatalf("again at %d: %v", part.at, err)
+			}
+			if got := part.entries[0].N; got != part.at {
+				t.Errorf("entry %d was told that it is %d", part.at, got)
+			}
+			if part.entries[0].At.IsZero() {
+				t.Error("an entry that was appended again has no time")
+			}
+		}
+		if l.Next() != 5 {
+			t.Fatalf("after appending again the next is %d", l.Next())
+		}
+	}
+	stands(t, s, key, want)
+	put(t, l, started("t2"))
+}
+
+// sameAgainAnew is the commit whose answer was lost: a holder knows less of the
+// log than stands in it.
+func sameAgainAnew(t *testing.T, p place) {
+	s := p.open()
+	ignorant, knowing := openLog(t, s, key, 1), openLog(t, s, key, 1)
+	first := []sessions.Entry{started("t1"), said("t1", "m1", "hello")}
+	put(t, knowing, first...)
+	put(t, ignorant, again(first)...)
+	second := []sessions.Entry{done("t1", "o1"), published("t1"), summary(2)}
+	put(t, knowing, second...)
+	put(t, ignorant, again(second)...)
+	third := []sessions.Entry{said("t2", "m2", "more")}
+	if err := ignorant.Append(t.Context(), 6, third...); err != nil {
+		t.Fatal(err)
+	}
+	fourth := []sessions.Entry{reply("t2", "yes")}
+	if err := knowing.Append(t.Context(), 7, fourth...); err != nil {
+		t.Fatalf("at the end of a log that has grown meanwhile: %v", err)
+	}
+	want := append(append(append(append([]sessions.Entry(nil), first...), second...), third...), fourth...)
+	stands(t, s, key, want)
+	same(t, "what matters", openLog(t, s, key, 1).Entries(), want[2:])
+}
+
+func conflict(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	stood := []sessions.Entry{started("t1"), said("t1", "m1", "hello"), reply("t1", "hi")}
+	put(t, l, stood...)
+	changed := func(change func(*sessions.Entry)) []sessions.Entry {
+		e := again(stood[1:2])
+		change(&e[0])
+		return e
+	}
+	for name, tt := range map[string]struct {
+		at      int64
+		entries []sessions.Entry
+	}{
+		"turn":            {2, changed(func(e *sessions.Entry) { e.Turn = "t2" })},
+		"kind":            {2, changed(func(e *sessions.Entry) { e.Kind = sessions.KindNotice })},
+		"cause":           {2, changed(func(e *sessions.Entry) { e.Cause = "m2" })},
+		"no cause":        {2, changed(func(e *sessions.Entry) { e.Cause = "" })},
+		"person":          {2, changed(func(e *sessions.Entry) { e.Person = "telegram:8" })},
+		"call":            {2, changed(func(e *sessions.Entry) { e.Call = "c" })},
+		"data":            {2, changed(func(e *sessions.Entry) { e.Data = append([]byte(" "), e.Data...) })},
+		"no data":         {2, changed(func(e *sessions.Entry) { e.Data = nil })},
+		"partial overlap": {3, append(again(stood[2:]), reply("t1", "more"))},
+		"a gap":           {5, []sessions.Entry{reply("t1", "more")}},
+		"number zero":     {0, []sessions.Entry{reply("t1", "more")}},
+		"before zero":     {-1, again(stood)},
+		"one too early":   {2, again(stood)[:2]},
+	} {
+		if err := l.Append(t.Context(), tt.at, tt.entries...); !errors.Is(err, sessions.ErrConflict) {
+			t.Errorf("%s: %v, want a conflict", name, err)
+		}
+	}
+	stands(t, s, key, stood)
+	put(t, l, reply("t1", "more"))
+}
+
+func nothing(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	put(t, l)
+	stands(t, s, key, nil)
+}
+
+func manySessions(t *testing.T, p place) {
+	s := p.open()
+	const count, turns = 100, 5
+	var wg sync.WaitGroup
+	for i := range count {
+		wg.Go(func() {
+			key := fmt.Sprintf("main:telegram:%d", i)
+			for n := range turns {
+				l, err := s.Open(t.Context(), key, int64(n+1))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				turn := fmt.Sprintf("t%d", n)
+				if len(l.Entries()) != 3*n {
+					t.Errorf("%s has %d entries after %d turns", key, len(l.Entries()), n)
+				}
+				for _, e := range []sessions.Entry{started(turn), said(turn, "m"+turn, key), done(turn)} {
+					if err := l.Append(t.Context(), l.Next(), e); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range count {
+		key := fmt.Sprintf("main:telegram:%d", i)
+		entries := all(t, s, key)
+		if len(entries) != 3*turns {
+			t.Fatalf("%s has %d entries", key, len(entries))
+		}
+		for i, e := range entries {
+			if u, _ := sessions.Decode[sessions.User](e); e.N != int64(i+1) || e.Kind == sessions.KindUser && u.Text != key {
+				t.Fatalf("%s holds %s", key, print(e))
+			}
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package sessionstest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"parley/sessions"
+)
+
+func openTests() []test {
+	return []test{
+		{"the newest summary hides what it covers", summaryCovers},
+		{"a summary that claims to cover itself hides nothing after it", summaryAhead},
+		{"a turn that has not ended survives a summary", unfinishedSurvives},
+		{"a turn that is not published survives a summary", unpublishedSurvives},
+		{"several unfinished turns come in order", unfinishedInOrder},
+		{"whatever is appended, what matters is returned", whatMatters},
+	}
+}
+
+func summaryCovers(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	for i := range 5 {
+		turn := fmt.Sprint("t", i)
+		put(t, l, started(turn), said(turn, "m"+turn, "hello"), done(turn))
+	}
+	put(t, l, summary(9)) // keeps turns 3 and 4 word for word
+	put(t, l, reply("t5", "after"))
+	entries := all(t, s, key)
+	same(t, "what matters", openLog(t, s, key, 1).Entries(), entries[9:])
+
+	put(t, l, summary(17))
+	put(t, l, reply("t6", "after"))
+	entries = all(t, s, key)
+	for range 2 {
+		l = openLog(t, s, key, 2)
+		same(t, "what matters", l.Entries(), entries[17:])
+		if l.Next() != 20 {
+			t.Errorf("the next is %d", l.Next())
+		}
+		s = p.reopen(s)
+	}
+}
+
+func summaryAhead(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	put(t, l, reply("t1", "before"), summary(1000), reply("t2", "after"))
+	entries := all(t, s, key)
+	same(t, "what matters", openLog(t, s, key, 1).Entries(), entries[1:])
+	put(t, l, summary(-5))
+	entries = all(t, s, key)
+	same(t, "what matters", openLog(t, s, key, 1).Entries(), entries)
+}
+
+func unfinishedSurvives(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	put(t, l, started("t0"), said("t0", "m0", "hello"), done("t0"))
+	put(t, l, said("t1", "m1", "hello"), started("t1"), reply("t1", "one"), reply("x", "another's"), reply("t1", "two"))
+	put(t, l, summary(8))
+	put(t, l, reply("t1", "three"))
+	s = p.reopen(s)
+	l = openLog(t, s, key, 2)
+	entries := all(t, s, key)
+	want := append(append(append([]sessions.Entry(nil), entries[3:6]...), entries[7]), entries[8:]...)
+	same(t, "what matters", l.Entries(), want)
+
+	put(t, l, done("t1"))
+	entries = all(t, s, key)
+	same(t, "what matters when it has ended", openLog(t, s, key, 2).Entries(), entries[8:])
+}
+
+func unpublishedSurvives(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	put(t, l, started("t1"), said("t1", "m1", "hello"), done("t1", "o1"))
+	put(t, l, summary(3))
+	entries := all(t, s, key)
+	same(t, "what matters", openLog(t, s, key, 2).Entries(), entries)
+	l = openLog(t, p.reopen(s), key, 3)
+	put(t, l, published("t1"))
+	s = p.open()
+	entries = all(t, s, key)
+	same(t, "what matters when it is published", openLog(t, s, key, 3).Entries(), entries[3:])
+}
+
+func unfinishedInOrder(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	put(t, l, started("b"), started("a"), reply("b", "1"), reply("c", "2"), reply("a", "3"), reply("b", "4"))
+	put(t, l, done("a", "o"), summary(7))
+	entries := all(t, s, key)
+	want := append(append([]sessions.Entry(nil), entries[:3]...), entries[4:]...)
+	same(t, "what matters", openLog(t, s, key, 1).Entries(), want)
+}
+
+// whatMatters appends at random, by several holders, and compares each opening
+// with a plain reading of the whole log.
+func whatMatters(t *testing.T, p place) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	s := p.open()
+	fence, cause := int64(1), 0
+	l := openLog(t, s, key, fence)
+	begun, finished := map[string]bool{}, map[string]bool{}
+	for range 400 {
+		var batch []sessions.Entry
+		for range 1 + r.IntN(4) {
+			turn := fmt.Sprint("t", cause/3+r.IntN(3))
+			if finished[turn] {
+				continue
+			}
+			if !begun[turn] {
+				begun[turn] = true
+				cause++
+				batch = append(batch, said(turn, fmt.Sprint("m", cause), "hello"), started(turn))
+			}
+			e := reply(turn, "text")
+			switch r.IntN(8) {
+			case 0, 1:
+				cause++
+				e = said(turn, fmt.Sprint("m", cause), "steered")
+			case 2:
+				e = done(turn)
+				finished[turn] = true
+			case 3:
+				e = done(turn, "o"+turn)
+				if r.IntN(2) == 0 {
+					batch = append(batch, e)
+					e = published(turn)
+				}
+				finished[turn] = true
+			case 4:
+				e = summary(r.Int64N(l.Next() + 1))
+			}
+			batch = append(batch, e)
+		}
+		put(t, l, batch...)
+		if r.IntN(3) == 0 {
+			fence += r.Int64N(2)
+			l = openLog(t, s, key, fence)
+			same(t, "what matters", l.Entries(), matters(t, all(t, s, key)))
+		}
+	}
+}
+
+// matters is what the contract says that opening a log returns, said plainly.
+func matters(t *testing.T, log []sessions.Entry) []sessions.Entry {
+	t.Helper()
+	type turn struct{ started, done, pending, published bool }
+	turns := map[string]turn{}
+	covers := int64(0)
+	for _, e := range log {
+		u := turns[e.Turn]
+		switch e.Kind {
+		case sessions.KindSummary:
+			data, err := sessions.Decode[sessions.Summary](e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			covers = min(data.Covers, e.N-1)
+		case sessions.KindTurnStarted:
+			u.started = true
+		case sessions.KindTurnDone:
+			data, err := sessions.Decode[sessions.TurnDone](e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.done, u.pending = true, len(data.Outbound) > 0
+		case sessions.KindPublished:
+			u.published = true
+		}
+		turns[e.Turn] = u
+	}
+	var kept []sessions.Entry
+	for _, e := range log {
+		u := turns[e.Turn]
+		unfinished := u.started && !u.done || u.done && u.pending && !u.published
+		if e.N > covers || unfinished {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}

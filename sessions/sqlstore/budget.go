@@ -1,0 +1,119 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+const (
+	// maxCost bounds what one call can have cost, so that a provider that reports
+	// nonsense cannot make a day's sum overflow.
+	maxCost = 1 << 40
+	// kept is how long spending and reservations are kept: a call that was cut
+	// off is resumed or given up long before.
+	kept = 7 * 24 * time.Hour
+)
+
+// Reserve sets tokens aside for one call; see [sessions.Budget].
+func (s *Store) Reserve(ctx context.Context, r sessions.Reservation) error {
+	if r.Tokens < 0 {
+		return fmt.Errorf("reserve for %s: %d tokens are less than none", r.ID, r.Tokens)
+	}
+	id, person, on := text(r.ID), text(r.Person), day(r.At)
+	over := false
+	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		over = false
+		var known int
+		err := tx.Get("SELECT 1 FROM reservations WHERE id = ?", []any{id}, &known)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if over, err = overspend(tx, person, on, r); err != nil || over {
+			return err
+		}
+		_, err = tx.Exec("INSERT INTO reservations (id, person, day, tokens, settled) VALUES (?, ?, ?, ?, FALSE)",
+			id, person, on, r.Tokens)
+		return err
+	})
+	if err == nil && over {
+		err = sessions.ErrOverBudget
+	}
+	if err != nil {
+		return fmt.Errorf("reserve for %s: %w", r.ID, err)
+	}
+	s.sweep(time.Now(), r.At)
+	return nil
+}
+
+// overspend adds a reservation to its day's sum, unless that would go over its cap.
+func overspend(tx *sqldb.Tx, person, on string, r sessions.Reservation) (bool, error) {
+	if r.Tokens > r.Cap {
+		return true, nil
+	}
+	changed, err := tx.Exec(`
+		INSERT INTO spending (person, day, tokens) VALUES (?, ?, ?)
+		ON CONFLICT (person, day) DO UPDATE SET tokens = spending.tokens + excluded.tokens
+		WHERE spending.tokens <= ?`, person, on, r.Tokens, r.Cap-r.Tokens)
+	return changed == 0, err
+}
+
+// Settle replaces a reservation by what the call has cost; see [sessions.Budget].
+func (s *Store) Settle(ctx context.Context, id string, tokens int64) error {
+	tokens = min(max(tokens, 0), maxCost)
+	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		var person, on string
+		var reserved int64
+		err := tx.Get("SELECT person, day, tokens FROM reservations WHERE id = ? AND NOT settled",
+			[]any{text(id)}, &person, &on, &reserved)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ?", tokens, text(id)); err != nil {
+			return err
+		}
+		_, err = tx.Exec("UPDATE spending SET tokens = tokens + ? WHERE person = ? AND day = ?", tokens-reserved, person, on)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("settle %s: %w", id, err)
+	}
+	return nil
+}
+
+// Spent is what a person has spent and reserved on a day; see [sessions.Budget].
+func (s *Store) Spent(ctx context.Context, person string, at time.Time) (int64, error) {
+	var tokens int64
+	err := s.queries.spent.QueryRowContext(ctx, text(person), day(at)).Scan(&tokens)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("spending of %s: %w", person, err)
+	}
+	return tokens, nil
+}
+
+// sweep forgets old days, once a day and process; old for the clock and for who
+// reserves. Nobody waits for it: what it leaves behind the next one takes.
+func (s *Store) sweep(now, at time.Time) {
+	if today := day(now); s.swept.Swap(today) == today {
+		return
+	}
+	if at.Before(now) {
+		now = at
+	}
+	before := day(now.Add(-kept))
+	s.db.Start(func(tx *sqldb.Tx) error {
+		if _, err := tx.Exec("DELETE FROM reservations WHERE day < ?", before); err != nil {
+			return err
+		}
+		_, err := tx.Exec("DELETE FROM spending WHERE day < ?", before)
+		return err
+	})
+}

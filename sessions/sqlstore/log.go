@@ -1,0 +1,194 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+// A log is a session's log under one fence.
+type log struct {
+	store   *Store
+	session int64
+	fence   int64
+	entries []sessions.Entry
+	state   state // as of this holder's last append
+}
+
+// Entries is what stood in the log and matters still; see [sessions.Log].
+func (l *log) Entries() []sessions.Entry { return l.entries }
+
+// Next is the number of the next entry.
+func (l *log) Next() int64 { return l.state.last + 1 }
+
+// Append writes entries at their place; see [sessions.Log].
+func (l *log) Append(ctx context.Context, at int64, entries ...sessions.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	rows, err := rowsOf(at, entries)
+	if err != nil {
+		return fmt.Errorf("append: %w", err)
+	}
+	var done appended
+	err = l.store.db.Write(ctx, func(tx *sqldb.Tx) error {
+		var err error
+		done, err = l.append(tx, rows)
+		return err
+	})
+	if err == nil {
+		err = done.refused
+	}
+	if err != nil {
+		return fmt.Errorf("append %d entries at %d: %w", len(entries), at, err)
+	}
+	l.state = done.state
+	for i, r := range done.rows {
+		e, err := r.entry()
+		if err != nil {
+			return fmt.Errorf("append: %w", err)
+		}
+		entries[i].N = e.N
+		if entries[i].At.IsZero() {
+			entries[i].At = e.At
+		}
+	}
+	return nil
+}
+
+func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
+	now := time.Now()
+	rows := make([]row, len(entries))
+	for i, e := range entries {
+		var err error
+		if rows[i], err = rowOf(at+int64(i), e, now); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// appended is what came of an append.
+type appended struct {
+	refused error // a decision: nothing was written
+	state   state // the log's, afterwards
+	rows    []row // as they stand in the log
+}
+
+// append writes rows, or finds out why not. First it takes for granted that the
+// log is as this holder has left it, which the session's row then confirms or
+// not; only if not is that row read.
+func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
+	if rows[0].n == l.state.last+1 {
+		done, ok, err := l.extend(tx, l.state, rows)
+		if err != nil || ok {
+			return done, err
+		}
+	}
+	var fence int64
+	var st state
+	err := tx.Get("SELECT fence, last, summary, covers, unfinished FROM sessions WHERE id = ?",
+		[]any{l.session}, &fence, &st.last, &st.summary, &st.covers, &st.unfinished)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return appended{refused: sessions.ErrConflict}, nil // it was erased
+	case err != nil:
+		return appended{}, err
+	case fence != l.fence:
+		return appended{refused: sessions.ErrFenced}, nil
+	case rows[0].n >= 1 && rows[len(rows)-1].n <= st.last:
+		return l.compare(tx, st, rows)
+	case rows[0].n != st.last+1:
+		return appended{refused: sessions.ErrConflict}, nil
+	}
+	done, ok, err := l.extend(tx, st, rows)
+	if !ok && done.refused == nil {
+		done.refused = sessions.ErrConflict
+	}
+	return done, err
+}
+
+// extend writes rows at the end of a log, if that is as st says and their causes
+// are new. If it could not, that may be for st being out of date.
+func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error) {
+	switch seen, err := l.seen(tx, rows); {
+	case err != nil:
+		return appended{}, false, err
+	case seen != nil:
+		return appended{refused: seen}, false, nil
+	}
+	next, err := st.with(rows)
+	if err != nil {
+		return appended{refused: err}, true, nil // the data is not what its kind promises
+	}
+	changed, err := tx.Exec(`
+		UPDATE sessions SET last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?
+		WHERE id = ? AND fence = ? AND last = ?`,
+		next.last, next.summary, next.covers, next.unfinished, stamp(time.Now()),
+		l.session, l.fence, st.last)
+	if err != nil || changed == 0 {
+		return appended{}, false, err
+	}
+	return appended{state: next, rows: rows}, true, l.store.insert(tx, l.session, rows)
+}
+
+// seen looks for a cause that the session knows, or that rows have twice.
+func (l *log) seen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
+	for i, r := range rows {
+		if r.cause == "" {
+			continue
+		}
+		var by string
+		if j := slices.IndexFunc(rows[:i], func(o row) bool { return o.cause == r.cause }); j >= 0 {
+			by = rows[j].turn
+		} else {
+			// The last term lets the index serve, which leaves out empty causes.
+			err := tx.Get("SELECT turn FROM entries WHERE session = ? AND cause = ? AND cause <> ''",
+				[]any{l.session, r.cause}, &by)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return &sessions.SeenError{Cause: untext(r.cause), Turn: untext(by)}, nil
+	}
+	return nil, nil
+}
+
+// compare tells whether rows stand in the log already.
+func (l *log) compare(tx *sqldb.Tx, st state, rows []row) (appended, error) {
+	found, err := tx.Query("SELECT "+columns+" FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n",
+		l.session, rows[0].n, rows[len(rows)-1].n)
+	if err != nil {
+		return appended{}, err
+	}
+	stored, err := scan(found, nil, func(r row) (row, error) { return r, nil })
+	if err != nil {
+		return appended{}, err
+	}
+	if !slices.EqualFunc(rows, stored, func(a, b row) bool { return a.same(&b) }) {
+		return appended{refused: sessions.ErrConflict}, nil
+	}
+	return appended{state: st, rows: stored}, nil
+}
+
+func (s *Store) insert(tx *sqldb.Tx, session int64, rows []row) error {
+	for chunk := range slices.Chunk(rows, maxInsert) {
+		args := make([]any, 0, 9*len(chunk))
+		for _, r := range chunk {
+			args = append(args, session, r.n, r.turn, r.kind, r.at, r.cause, r.person, r.call, r.data)
+		}
+		if _, err := tx.Exec(s.inserts[len(chunk)], args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

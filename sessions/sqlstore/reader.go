@@ -1,0 +1,155 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"parley/sessions"
+)
+
+// page is how many entries Read fetches at once. Between pages it holds no
+// connection, so that a slow consumer keeps none from others.
+const page = 100
+
+// List lists sessions; see [sessions.Reader].
+func (s *Store) List(ctx context.Context, after string, limit int) (list []sessions.Info, err error) {
+	defer func() {
+		if err != nil {
+			list, err = nil, fmt.Errorf("list sessions: %w", err)
+		}
+	}()
+	if limit <= 0 {
+		return nil, nil
+	}
+	found, err := s.queries.list.QueryContext(ctx, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var info sessions.Info
+		var created, updated string
+		if err := found.Scan(&info.Key, &info.Entries, &created, &updated); err != nil {
+			return nil, err
+		}
+		if info.Created, err = time.Parse(stampLayout, created); err != nil {
+			return nil, err
+		}
+		if info.Updated, err = time.Parse(stampLayout, updated); err != nil {
+			return nil, err
+		}
+		list = append(list, info)
+	}
+	return list, found.Err()
+}
+
+// Read yields a session's entries; see [sessions.Reader].
+func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sessions.Entry, error] {
+	return func(yield func(sessions.Entry, error) bool) {
+		fail := func(err error) { yield(sessions.Entry{}, fmt.Errorf("read session %s: %w", key, err)) }
+		var session int64
+		err := s.queries.session.QueryRowContext(ctx, key).Scan(&session)
+		if err != nil {
+			fail(notFound(err))
+			return
+		}
+		for {
+			entries, err := read(ctx, s.queries.page, nil, session, from, page)
+			if err != nil {
+				fail(err)
+				return
+			}
+			for _, e := range entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if len(entries) < page {
+				return
+			}
+			from = entries[len(entries)-1].N + 1
+		}
+	}
+}
+
+// Find returns the entry of a cause; see [sessions.Reader].
+func (s *Store) Find(ctx context.Context, key, cause string) (sessions.Entry, error) {
+	var r row
+	err := s.queries.find.QueryRowContext(ctx, key, text(cause)).Scan(r.dest()...)
+	if err != nil {
+		return sessions.Entry{}, fmt.Errorf("find cause %s in session %s: %w", cause, key, notFound(err))
+	}
+	return r.entry()
+}
+
+func notFound(err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return sessions.ErrNotFound
+	}
+	return err
+}
+
+// queries are the prepared reads.
+type queries struct {
+	span, turn, page, session, find, list, spent *sql.Stmt
+}
+
+func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
+	for _, p := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{
+		{&q.span, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n"},
+		{&q.turn, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? AND n <= ? AND turn = ? ORDER BY n"},
+		{&q.page, "SELECT " + columns + " FROM entries WHERE session = ? AND n >= ? ORDER BY n LIMIT ?"},
+		{&q.session, "SELECT id FROM sessions WHERE key = ?"},
+		{&q.find, "SELECT " + columns + " FROM entries WHERE session = (SELECT id FROM sessions WHERE key = ?) AND cause = ? AND cause <> ''"},
+		{&q.list, "SELECT key, last, created, updated FROM sessions WHERE key > ? ORDER BY key LIMIT ?"},
+		{&q.spent, "SELECT tokens FROM spending WHERE person = ? AND day = ?"},
+	} {
+		if *p.stmt, err = db.PrepareContext(ctx, p.text); err != nil {
+			return q, errors.Join(fmt.Errorf("prepare %q: %w", p.text, err), q.close())
+		}
+	}
+	return q, nil
+}
+
+func (q queries) close() error {
+	var errs []error
+	for _, stmt := range []*sql.Stmt{q.span, q.turn, q.page, q.session, q.find, q.list, q.spent} {
+		if stmt != nil {
+			errs = append(errs, stmt.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// read appends to entries what a query of columns finds.
+func read(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, args ...any) ([]sessions.Entry, error) {
+	found, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return scan(found, entries, func(r row) (sessions.Entry, error) { return r.entry() })
+}
+
+// scan appends to list what each row of a result becomes, and closes it.
+func scan[T any](found *sql.Rows, list []T, of func(row) (T, error)) (_ []T, err error) {
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var r row
+		if err := found.Scan(r.dest()...); err != nil {
+			return nil, err
+		}
+		v, err := of(r)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, found.Err()
+}

@@ -1,0 +1,113 @@
+package sqlstore
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/sessions"
+)
+
+// A row is an entry as its table holds it.
+type row struct {
+	n                                         int64
+	turn, kind, at, cause, person, call, data string
+}
+
+// columns are a row's, in the order of its dest.
+const columns = "n, turn, kind, at, cause, person, call, data"
+
+func (r *row) dest() []any {
+	return []any{&r.n, &r.turn, &r.kind, &r.at, &r.cause, &r.person, &r.call, &r.data}
+}
+
+func rowOf(n int64, e sessions.Entry, now time.Time) (row, error) {
+	if len(e.Data) > 0 && !json.Valid(e.Data) {
+		return row{}, fmt.Errorf("%s entry %d: its data is not JSON", e.Kind, n)
+	}
+	at := e.At
+	if at.IsZero() || at.UTC().Year() < 1 || at.UTC().Year() > 9999 {
+		at = now // a year of five digits could be written but not read again
+	}
+	return row{
+		n:      n,
+		turn:   text(e.Turn),
+		kind:   text(string(e.Kind)),
+		at:     stamp(at),
+		cause:  text(e.Cause),
+		person: text(e.Person),
+		call:   text(e.Call),
+		data:   document(e.Data),
+	}, nil
+}
+
+func (r *row) entry() (sessions.Entry, error) {
+	at, err := time.Parse(stampLayout, r.at)
+	if err != nil {
+		return sessions.Entry{}, fmt.Errorf("entry %d: %w", r.n, err)
+	}
+	e := sessions.Entry{
+		N:      r.n,
+		Turn:   untext(r.turn),
+		Kind:   sessions.Kind(untext(r.kind)),
+		At:     at,
+		Cause:  untext(r.cause),
+		Person: untext(r.person),
+		Call:   untext(r.call),
+	}
+	if r.data != "" {
+		e.Data = json.RawMessage(r.data)
+	}
+	return e, nil
+}
+
+// same tells whether two rows are the same entry: all but when it was appended.
+func (r *row) same(o *row) bool {
+	a, b := *r, *o
+	a.at, b.at = "", ""
+	return a == b
+}
+
+const (
+	stampLayout = "2006-01-02T15:04:05.000000Z"
+	dayLayout   = "2006-01-02"
+)
+
+func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
+
+func day(t time.Time) string { return t.UTC().Format(dayLayout) }
+
+// marked begins a text that is written in hexadecimal.
+const marked = `\x`
+
+// text is s as any database can hold it. Ids come from elsewhere and are
+// compared, so those with a NUL or with invalid UTF-8, which PostgreSQL refuses,
+// are written in hexadecimal: no two of them become one.
+func text(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, marked) {
+		return s
+	}
+	return marked + hex.EncodeToString([]byte(s))
+}
+
+func untext(s string) string {
+	if after, ok := strings.CutPrefix(s, marked); ok {
+		if b, err := hex.DecodeString(after); err == nil {
+			return string(b)
+		}
+	}
+	return s
+}
+
+// document is JSON as any database can hold it. Each byte that is not UTF-8
+// becomes U+FFFD, as whoever decodes the document would have it; a NUL stands in
+// JSON only as its escape.
+func document(data json.RawMessage) string {
+	if utf8.Valid(data) {
+		return string(data)
+	}
+	return string([]rune(string(data)))
+}

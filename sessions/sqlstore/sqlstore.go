@@ -1,0 +1,134 @@
+// Package sqlstore keeps the logs of sessions, and what people have spent, in a SQL database.
+//
+// An entry is a row. A session's row remembers what a reader of its log would
+// have to find out: how long it is, what its newest summary covers and which
+// turns are not finished; it is updated with each append, in the same
+// transaction. So opening a session costs one write, which raises its fence, and
+// one read of just the entries that matter still, however long its past is.
+//
+// What stands below a session's last number never changes. Reading up to the
+// number that the raising of the fence has returned is therefore consistent
+// with it, although it is done outside of that transaction.
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+var (
+	_ sessions.Store  = (*Store)(nil)
+	_ sessions.Reader = (*Store)(nil)
+	_ sessions.Budget = (*Store)(nil)
+)
+
+// A Store keeps sessions and budgets in one database.
+type Store struct {
+	db      *sqldb.DB
+	queries queries
+	inserts []string // by the number of rows
+	swept   atomic.Value
+}
+
+// maxInsert is the most rows of one INSERT.
+const maxInsert = 8
+
+// Open opens or creates the database file at path.
+func Open(ctx context.Context, path string) (*Store, error) {
+	db, err := sqldb.Open(ctx, path, migrations())
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	// Without a bound a burst of sessions opens a connection each and drops it again.
+	readers := 4 * runtime.GOMAXPROCS(0)
+	db.Read.SetMaxOpenConns(readers)
+	db.Read.SetMaxIdleConns(readers)
+	s := &Store{db: db}
+	if s.queries, err = prepare(ctx, db.Read); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())
+	}
+	const values = ", (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	for n := range maxInsert + 1 {
+		s.inserts = append(s.inserts, "INSERT INTO entries (session, "+columns+") VALUES "+
+			strings.TrimPrefix(strings.Repeat(values, n), ", "))
+	}
+	return s, nil
+}
+
+// Close carries out the writes under way and closes the database.
+func (s *Store) Close() error {
+	return errors.Join(s.queries.close(), s.db.Close())
+}
+
+// Open raises the session's fence and returns its log; see [sessions.Store].
+func (s *Store) Open(ctx context.Context, key string, fence int64) (sessions.Log, error) {
+	l, err := s.open(ctx, key, fence)
+	if err != nil {
+		return nil, fmt.Errorf("open session %s: %w", key, err)
+	}
+	return l, nil
+}
+
+func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error) {
+	if err := sessions.CheckKey(key); err != nil {
+		return nil, err
+	}
+	l := &log{store: s, fence: fence}
+	now := stamp(time.Now())
+	fenced := false
+	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		err := tx.Get(`
+			INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated)
+			VALUES (?, ?, 0, 0, 0, '', ?, ?)
+			ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE sessions.fence <= excluded.fence
+			RETURNING id, last, summary, covers, unfinished`,
+			[]any{key, fence, now, now},
+			&l.session, &l.state.last, &l.state.summary, &l.state.covers, &l.state.unfinished)
+		fenced = errors.Is(err, sql.ErrNoRows)
+		if fenced {
+			return nil
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case fenced:
+		return nil, sessions.ErrFenced
+	}
+	l.entries, err = s.matters(ctx, l.session, l.state)
+	return l, err
+}
+
+// matters reads what a log's holder needs to know of its past.
+func (s *Store) matters(ctx context.Context, session int64, st state) ([]sessions.Entry, error) {
+	if st.last == 0 {
+		return nil, nil
+	}
+	turns, err := st.turns()
+	if err != nil {
+		return nil, err
+	}
+	var entries []sessions.Entry
+	for _, t := range turns {
+		if t.From > st.covers {
+			continue
+		}
+		if entries, err = read(ctx, s.queries.turn, entries, session, t.From, st.covers, t.ID); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(entries, func(a, b sessions.Entry) int { return cmp.Compare(a.N, b.N) })
+	return read(ctx, s.queries.span, entries, session, st.covers+1, st.last)
+}
