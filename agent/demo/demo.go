@@ -1,0 +1,172 @@
+// Package demo is the model that is built in: a few rules, no intelligence, no network.
+//
+// It lets a bare machine have its first conversation, and it says what it is.
+// What it understands is a handful of plain requests; what it does about them
+// is real: it asks for the agent's own tools, reads their results and tells
+// them in words. It keeps nothing between calls: each answer follows from the
+// request alone.
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/agent"
+	"parley/tools"
+)
+
+// Name is what the model is called.
+const Name = "demo"
+
+// Model is the built-in model.
+type Model struct {
+	grammar grammar
+}
+
+// New makes the model.
+func New() *Model { return &Model{grammar: newGrammar()} }
+
+// Info says that it is called demo; nothing is too long for it.
+func (m *Model) Info() agent.ModelInfo { return agent.ModelInfo{Name: Name} }
+
+// Generate does the next request that was not done yet, or tells what came of
+// all of them. It costs nothing.
+func (m *Model) Generate(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return agent.Answer{}, err
+	}
+	said, done := current(r.Messages)
+	var asked []request
+	for _, text := range said {
+		asked = append(asked, m.grammar.requests(text)...)
+	}
+	var told []string
+	for _, q := range asked {
+		switch {
+		case q.tool == "":
+			told = append(told, q.say)
+		case len(done) > 0 && done[0].use.Name == q.tool:
+			told = append(told, q.tell(done[0]))
+			done = done[1:]
+		case !granted(r.Tools, q.tool):
+			told = append(told, fmt.Sprintf("For that I would need the tool `%s`, and this agent was not given it.", q.tool))
+		case r.NoCalls:
+			told = append(told, fmt.Sprintf("I was stopped before I could do this: %s.", q.what()))
+		default:
+			return call(q, emit)
+		}
+	}
+	if len(told) == 0 {
+		told = append(told, introduction)
+	}
+	return say(strings.Join(unique(told), "\n\n"), emit), nil
+}
+
+// A step is a tool call of this turn and what came of it.
+type step struct {
+	use    agent.Block
+	result agent.Block
+}
+
+// current is what was said since the last answer, and the calls made for it.
+func current(messages []agent.Message) (said []string, done []step) {
+	for _, m := range messages[start(messages):] {
+		for _, b := range m.Blocks {
+			switch {
+			case b.Kind == agent.BlockToolUse:
+				done = append(done, step{use: b})
+			case b.Kind == agent.BlockToolResult:
+				settle(done, b)
+			case b.Kind == agent.BlockText && m.Role == agent.RoleUser && !isHeader(b.Text):
+				if wasCancelled(done) { // that was the turn before
+					said, done = nil, nil
+				}
+				said = append(said, b.Text)
+			}
+		}
+	}
+	return said, done
+}
+
+// start is where what is to be answered begins: after the last message of ours
+// that asked for no tool.
+func start(messages []agent.Message) int {
+	for i, m := range slices.Backward(messages) {
+		if m.Role == agent.RoleAssistant && !slices.ContainsFunc(m.Blocks, isUse) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func isUse(b agent.Block) bool { return b.Kind == agent.BlockToolUse }
+
+// settle gives a result to its call.
+func settle(done []step, result agent.Block) {
+	for i := range done {
+		if done[i].result.Kind == "" && done[i].use.Call == result.Call {
+			done[i].result = result
+			return
+		}
+	}
+}
+
+// wasCancelled tells whether one of the calls was cancelled: what had been
+// asked until then is not wanted any more.
+func wasCancelled(done []step) bool {
+	return slices.ContainsFunc(done, func(s step) bool {
+		failure, failed := failureOf(s.result.Content)
+		return failed && failure.Code == tools.Cancelled
+	})
+}
+
+// isHeader tells whether a block is the line in which the agent says when and
+// where a message was sent, not the message.
+func isHeader(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") && !strings.Contains(text, "\n")
+}
+
+func granted(specs []tools.Spec, name string) bool {
+	return slices.ContainsFunc(specs, func(s tools.Spec) bool { return s.Name == name })
+}
+
+func unique(texts []string) []string {
+	var out []string
+	for _, t := range texts {
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// call asks for a tool.
+func call(q request, emit func(agent.Delta)) (agent.Answer, error) {
+	args, err := json.Marshal(q.args)
+	if err != nil {
+		return agent.Answer{}, fmt.Errorf("encode the arguments of %s: %w", q.tool, err)
+	}
+	emit(agent.Delta{Kind: agent.BlockToolUse, Name: q.tool})
+	return agent.Answer{Blocks: []agent.Block{{Kind: agent.BlockToolUse, Name: q.tool, Args: args}}}, nil
+}
+
+// say answers in words, a few pieces at a time.
+func say(text string, emit func(agent.Delta)) agent.Answer {
+	const pieces = 4
+	rest := text
+	for size := len(text)/pieces + 1; rest != ""; {
+		cut := len(rest)
+		if size < len(rest) {
+			if space := strings.IndexAny(rest[size:], " \n"); space >= 0 {
+				cut = size + space + 1
+			}
+		}
+		emit(agent.Delta{Kind: agent.BlockText, Text: rest[:cut]})
+		rest = rest[cut:]
+	}
+	return agent.Answer{Blocks: []agent.Block{{Kind: agent.BlockText, Text: text}}}
+}

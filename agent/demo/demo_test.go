@@ -1,0 +1,302 @@
+package demo_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/agent"
+	"parley/agent/demo"
+	"parley/tools"
+)
+
+// chat is a conversation with the model: its tools answer from a script.
+type chat struct {
+	t        *testing.T
+	model    *demo.Model
+	granted  []tools.Spec
+	results  map[string]string // tool → result
+	messages []agent.Message
+	calls    []string // "tool {args}", in order
+	steer    string   // said once, after the first call
+}
+
+func newChat(t *testing.T, results map[string]string) *chat {
+	c := &chat{t: t, model: demo.New(), results: results}
+	for _, name := range []string{"grep", "list_directory", "memory_read", "memory_write", "message", "read_file", "write_file"} {
+		c.granted = append(c.granted, tools.Spec{Name: name})
+	}
+	return c
+}
+
+// ask says something as the agent would render it, and gives the answer.
+func (c *chat) ask(text string) string {
+	c.t.Helper()
+	c.messages = append(c.messages, user("[telegram · Ann · 2026-11-21 10:00 UTC]", text))
+	for range 20 {
+		a := c.generate(agent.Request{Messages: c.messages, Tools: c.granted})
+		c.messages = append(c.messages, agent.Message{Role: agent.RoleAssistant, Blocks: a.Blocks})
+		if a.Blocks[0].Kind == agent.BlockText {
+			return a.Blocks[0].Text
+		}
+		c.messages = append(c.messages, c.run(a.Blocks))
+	}
+	c.t.Fatalf("no answer to %q after 20 steps: %q", text, c.calls)
+	return ""
+}
+
+func (c *chat) run(uses []agent.Block) agent.Message {
+	m := agent.Message{Role: agent.RoleUser}
+	for i := range uses {
+		uses[i].Call = fmt.Sprintf("call%d", len(c.calls))
+		c.calls = append(c.calls, uses[i].Name+" "+string(uses[i].Args))
+		result := c.results[uses[i].Name]
+		m.Blocks = append(m.Blocks, agent.Block{Kind: agent.BlockToolResult, Call: uses[i].Call, Name: uses[i].Name,
+			Content: json.RawMessage(result), Failed: strings.HasPrefix(result, `{"error"`)})
+	}
+	if c.steer != "" {
+		m.Blocks = append(m.Blocks, user(c.steer).Blocks...)
+		c.steer = ""
+	}
+	return m
+}
+
+// generate asks the model once and checks that what it emitted is its answer.
+func (c *chat) generate(r agent.Request) agent.Answer {
+	c.t.Helper()
+	var streamed strings.Builder
+	a, err := c.model.Generate(c.t.Context(), r, func(d agent.Delta) { streamed.WriteString(d.Text) })
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if len(a.Blocks) != 1 {
+		c.t.Fatalf("answer has %d blocks, want 1: %+v", len(a.Blocks), a.Blocks)
+	}
+	if streamed.String() != a.Blocks[0].Text {
+		c.t.Errorf("streamed %q, answered %q", streamed.String(), a.Blocks[0].Text)
+	}
+	if a.Usage != (agent.TokenUse{}) {
+		c.t.Errorf("usage %+v, want none", a.Usage)
+	}
+	return a
+}
+
+func user(texts ...string) agent.Message {
+	m := agent.Message{Role: agent.RoleUser}
+	for _, t := range texts {
+		m.Blocks = append(m.Blocks, agent.Block{Kind: agent.BlockText, Text: t})
+	}
+	return m
+}
+
+func wantAll(t *testing.T, answer string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(answer, p) {
+			t.Errorf("answer lacks %q:\n%s", p, answer)
+		}
+	}
+}
+
+func TestUnderstands(t *testing.T) {
+	const list, read, write, grep, remember, recall, message = "list_directory ", "read_file ", "write_file ", "grep ", "memory_write ", "memory_read ", "message "
+	cases := map[string][]string{
+		"list the files":                       {list + `{"path":"."}`},
+		"List the files.":                      {list + `{"path":"."}`},
+		"please list all files":                {list + `{"path":"."}`},
+		"ls":                                   {list + `{"path":"."}`},
+		"ls docs/":                             {list + `{"path":"docs/"}`},
+		"What files are there?":                {list + `{"path":"."}`},
+		"Can you tell me what files you have?": {list + `{"path":"."}`},
+		"list the files in docs":               {list + `{"path":"docs"}`},
+		"list the files in the docs folder":    {list + `{"path":"docs"}`},
+		"list docs":                            {list + `{"path":"docs"}`},
+		"show me the files in the workspace":   {list + `{"path":"."}`},
+		"list the contents of docs":            {list + `{"path":"docs"}`},
+
+		"read notes.txt":               {read + `{"path":"notes.txt"}`},
+		"Read `notes.txt`.":            {read + `{"path":"notes.txt"}`},
+		"could you read the file a.md": {read + `{"path":"a.md"}`},
+		`open "my notes.txt", please`:  {read + `{"path":"my notes.txt"}`},
+		"what's in notes.txt?":         {read + `{"path":"notes.txt"}`},
+		"what does notes.txt say?":     {read + `{"path":"notes.txt"}`},
+
+		"write hello to notes.txt":                  {write + `{"content":"hello","path":"notes.txt"}`},
+		`Write "Hello, world!" into notes.txt.`:     {write + `{"content":"Hello, world!","path":"notes.txt"}`},
+		"write go to bed to the file a/b.txt":       {write + `{"content":"go to bed","path":"a/b.txt"}`},
+		"write to list.txt: milk\neggs":             {write + `{"content":"milk\neggs","path":"list.txt"}`},
+		"create a file named x.txt containing yes.": {write + `{"content":"yes.","path":"x.txt"}`},
+		"save tea as drinks.txt":                    {write + `{"content":"tea","path":"drinks.txt"}`},
+
+		"find hello":               {grep + `{"pattern":"(?i)hello"}`},
+		"search for a.b in docs":   {grep + `{"path":"docs","pattern":"(?i)a\\.b"}`},
+		"Find “hello” in my files": {grep + `{"pattern":"(?i)hello"}`},
+		"search the files for tea": {grep + `{"pattern":"(?i)tea"}`},
+
+		"remember that I like tea.":              {remember + `{"content":"I like tea."}`},
+		"Remember: eat first, then sleep":        {remember + `{"content":"eat first, then sleep"}`},
+		"don't forget the milk":                  {remember + `{"content":"the milk"}`},
+		"what do you remember?":                  {recall + `{}`},
+		"What do you know about tea?":            {recall + `{"query":"tea"}`},
+		"tell me what do you remember about Ann": {recall + `{"query":"Ann"}`},
+
+		"tell telegram 42 that lunch is ready":    {message + `{"channel":"telegram","chat_id":"42","content":"lunch is ready"}`},
+		"Tell slack C1: the build, that is, runs": {message + `{"channel":"slack","chat_id":"C1","content":"the build, that is, runs"}`},
+		"tell telegram:-100 that hi":              {message + `{"channel":"telegram","chat_id":"-100","content":"hi"}`},
+		"tell oncall that I think that it is red": {message + `{"channel":"oncall","chat_id":"","content":"I think that it is red"}`},
+		"tell telegram 42 hello":                  {message + `{"channel":"telegram","chat_id":"42","content":"hello"}`},
+		"send \"good morning\" to slack C1":       {message + `{"channel":"slack","chat_id":"C1","content":"good morning"}`},
+
+		"write hello to a.txt and then read a.txt":           {write + `{"content":"hello","path":"a.txt"}`, read + `{"path":"a.txt"}`},
+		"First list the files, then read a, then read b.":    {list + `{"path":"."}`, read + `{"path":"a"}`, read + `{"path":"b"}`},
+		"list the files\nread a.txt":                         {list + `{"path":"."}`, read + `{"path":"a.txt"}`},
+		`write "one then read two" to a.txt then read a.txt`: {write + `{"content":"one then read two","path":"a.txt"}`, read + `{"path":"a.txt"}`},
+
+		"hello":              nil,
+		"help!":              nil,
+		"what is love?":      nil,
+		"read me a story":    nil,
+		"write a poem":       nil,
+		"tell me that again": nil,
+		"":                   nil,
+	}
+	for text, want := range cases {
+		t.Run(text, func(t *testing.T) {
+			c := newChat(t, map[string]string{"read_file": `{"content":"x"}`, "write_file": `{"message":"ok"}`})
+			c.ask(text)
+			if strings.Join(c.calls, "\n") != strings.Join(want, "\n") {
+				t.Errorf("called\n%s\nwant\n%s", strings.Join(c.calls, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+func TestTellsResults(t *testing.T) {
+	cases := []struct {
+		ask, tool, result string
+		want              []string
+	}{
+		{"list the files", "list_directory", `{"entries":[{"name":"docs","is_dir":true,"size":0},{"name":"a.txt","is_dir":false,"size":5},{"name":"b","is_dir":false,"size":1}]}`,
+			[]string{"The workspace has 3 entries:", "`docs/`", "`a.txt` (5 bytes)", "`b` (1 byte)"}},
+		{"list the files", "list_directory", `{"entries":[]}`, []string{"The workspace is empty."}},
+		{"list docs", "list_directory", `{"entries":[{"name":"a","size":2},{"_truncated":"…"}]}`, []string{"`docs` has 1 entry", "… and more"}},
+		{"list the files", "list_directory", `{"_truncated_json":"{\"entries\":[{"}`, []string{"came back", "_truncated_json"}},
+		{"read a.txt", "read_file", `{"content":"one\ntwo\n"}`, []string{"`a.txt` says:", "```\none\ntwo\n```"}},
+		{"read a.md", "read_file", "{\"content\":\"```go\\nx\\n```\"}", []string{"````\n```go\nx\n```\n````"}},
+		{"read a.txt", "read_file", `{"content":""}`, []string{"`a.txt` is empty."}},
+		{"read a.txt", "read_file", `{"error":{"code":"file_not_found","message":"there is no a.txt, but a.md"}}`,
+			[]string{"I could not read `a.txt`.", "There is no a.txt, but a.md.", "file_not_found"}},
+		{"write x to a.txt", "write_file", `{"message":"Successfully wrote 1 bytes to a.txt"}`, []string{"Successfully wrote 1 bytes to a.txt."}},
+		{"find tea", "grep", `{"matches":[{"path":"a.txt","line":3,"text":"green tea"}]}`, []string{"1 line", "a.txt:3: green tea"}},
+		{"find tea", "grep", `{"matches":[]}`, []string{"found nothing"}},
+		{"remember that I like tea", "memory_write", `{"message":"Successfully wrote 10 bytes to memory (mode: append)"}`, []string{"I will remember that."}},
+		{"what do you remember", "memory_read", `{"content":"I like tea"}`, []string{"I like tea"}},
+		{"what do you remember", "memory_read", `{"content":"","message":"No memory file found"}`, []string{"nothing yet"}},
+		{"what do you know about tea", "memory_read", `{"query":"tea","matches":["I like tea"],"count":1}`, []string{"about tea", "I like tea"}},
+		{"what do you know about tea", "memory_read", `{"query":"tea","matches":[],"count":0}`, []string{"nothing about tea"}},
+		{"tell telegram 42 that hi", "message", `{"status":"sent","channel":"telegram","chat_id":"42","content_length":2}`, []string{"telegram 42"}},
+		{"tell telegram 42 that hi", "message", `{"error":{"code":"permission_denied","message":"allowed are: slack C1"}}`,
+			[]string{"could not pass that on to telegram 42", "Allowed are: slack C1"}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.ask+" "+tc.result, func(t *testing.T) {
+			c := newChat(t, map[string]string{tc.tool: tc.result})
+			wantAll(t, c.ask(tc.ask), tc.want...)
+			if len(c.calls) != 1 {
+				t.Errorf("calls %q, want one of %s", c.calls, tc.tool)
+			}
+		})
+	}
+}
+
+func TestSaysWhatItIs(t *testing.T) {
+	for _, text := range []string{"hello", "what is love?", "[not a header]"} {
+		wantAll(t, newChat(t, nil).ask(text), "demo model", "no AI", "OPENAI_API_KEY", "[model]", "list the files")
+	}
+	answer := newChat(t, nil).ask("what is love? ")
+	wantAll(t, answer, "did not understand")
+}
+
+func TestSequenceAnswersEachInOrder(t *testing.T) {
+	c := newChat(t, map[string]string{
+		"write_file": `{"error":{"code":"permission_denied","message":"no"}}`,
+		"read_file":  `{"content":"old"}`,
+	})
+	answer := c.ask("write hello to a.txt and then read a.txt")
+	wantAll(t, answer, "could not write `a.txt`", "old")
+	if strings.Index(answer, "could not") > strings.Index(answer, "old") {
+		t.Errorf("answers out of order:\n%s", answer)
+	}
+	// What was answered is not asked again.
+	c.calls = nil
+	c.ask("list the files")
+	if len(c.calls) != 1 {
+		t.Errorf("second message called %q, want one list_directory", c.calls)
+	}
+}
+
+func TestSteeredMessagesAreAnswered(t *testing.T) {
+	c := newChat(t, map[string]string{"list_directory": `{"entries":[]}`, "read_file": `{"content":"tea"}`})
+	c.steer = "and read a.txt"
+	wantAll(t, c.ask("list the files"), "workspace is empty", "tea")
+	if len(c.calls) != 2 {
+		t.Errorf("calls %q, want two", c.calls)
+	}
+}
+
+func TestSeveralWaitingMessages(t *testing.T) {
+	c := newChat(t, map[string]string{"list_directory": `{"entries":[]}`, "read_file": `{"content":"tea"}`})
+	c.messages = []agent.Message{user("[telegram · Ann]", "list the files"), user("[telegram · Ann]", "what is love?")}
+	wantAll(t, c.ask("read a.txt"), "workspace is empty", "did not understand", "tea")
+}
+
+func TestCancelledRequestsAreForgotten(t *testing.T) {
+	c := newChat(t, map[string]string{"list_directory": `{"error":{"code":"cancelled","message":"stopped"}}`, "read_file": `{"content":"tea"}`})
+	a := c.generate(agent.Request{Messages: []agent.Message{user("list the files")}, Tools: c.granted})
+	c.messages = []agent.Message{user("list the files"), {Role: agent.RoleAssistant, Blocks: a.Blocks}, c.run(a.Blocks)}
+	if answer := c.ask("read a.txt"); strings.Contains(answer, "workspace") || !strings.Contains(answer, "tea") {
+		t.Errorf("answer %q, want only what a.txt says", answer)
+	}
+}
+
+func TestToolNotGranted(t *testing.T) {
+	c := newChat(t, map[string]string{"read_file": `{"content":"tea"}`})
+	c.granted = []tools.Spec{{Name: "read_file"}}
+	wantAll(t, c.ask("write x to a.txt, then read a.txt"), "`write_file`", "not given", "tea")
+	if len(c.calls) != 1 {
+		t.Errorf("calls %q, want only read_file", c.calls)
+	}
+}
+
+func TestNoCallsSaysWhatRemains(t *testing.T) {
+	c := newChat(t, nil)
+	a := c.generate(agent.Request{Messages: []agent.Message{user("read a.txt")}, Tools: c.granted, NoCalls: true})
+	wantAll(t, a.Blocks[0].Text, "before I could", "read `a.txt`")
+}
+
+func TestEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := demo.New().Generate(ctx, agent.Request{}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+}
+
+func FuzzGenerate(f *testing.F) {
+	for _, text := range []string{"list the files", "write a to b then read b", "tell x 1 that", "then then then", "“”", "\xff then \xff"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c := newChat(t, nil)
+		if a := c.generate(agent.Request{Messages: []agent.Message{user(text)}, Tools: c.granted}); a.Blocks[0].Kind == agent.BlockToolUse {
+			if !json.Valid(a.Blocks[0].Args) {
+				t.Errorf("arguments are not JSON: %s", a.Blocks[0].Args)
+			}
+		} else if a.Blocks[0].Text == "" {
+			t.Error("empty answer")
+		}
+	})
+}
