@@ -3,7 +3,9 @@ package channels
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 const (
 	undecodable = "undecodable"
+	panicked    = "panicked"
 	outOfOrder  = 5 * time.Second // wait after a failure of the book's
 )
 
@@ -28,7 +31,17 @@ type letter struct {
 }
 
 // deliver sends one message, from the first part that is not known to be sent.
-func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) verdict {
+func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) (v verdict) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.Log.Error("send panicked", slog.String("channel", p.Name), slog.String("id", m.ID),
+				slog.String("panic", fmt.Sprintf("%T", r)), slog.String("stack", string(debug.Stack())))
+			v = verdict{after: backoff(attempts, longestBackoff)}
+			if attempts >= leastAttempts {
+				v = verdict{bury: panicked}
+			}
+		}
+	}()
 	out, err := bus.DecodeOutbound(m.Body)
 	if err != nil || out.To.Chat == "" {
 		p.Log.Error("message cannot be read and is buried", slog.String("channel", p.Name), slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
@@ -40,7 +53,7 @@ func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message
 	if v, ok := l.wait(ctx); !ok {
 		return v
 	}
-	var fresh bool
+	fresh := false
 	l.send, fresh, err = p.Book.Begin(work, Send{ID: m.ID, To: out.To, Parts: p.render(out.Text)})
 	if err != nil {
 		return l.bookFailed(err)
@@ -111,7 +124,7 @@ func (l *letter) wasCutOff(ctx, work context.Context, i int) (v verdict, settled
 			v, ok := l.wait(ctx)
 			return v, false, ok
 		case fault.Fault == Retry && !l.givenUp(l.out, l.attempts):
-			return l.again(fault, longestBackoff), false, false
+			return l.again(work, fault), false, false
 		}
 	}
 	p.Interrupted++
@@ -184,7 +197,7 @@ func (l *letter) faulted(work context.Context, i int, fault *SendError, took tim
 		if v, ok := l.unsent(work, i); !ok {
 			return v
 		}
-		return l.again(fault, longestBackoff)
+		return l.again(work, fault)
 	case Stop:
 		v, ok := l.unsent(work, i)
 		if ok {
@@ -196,26 +209,27 @@ func (l *letter) faulted(work context.Context, i int, fault *SendError, took tim
 	// Nobody can tell: it stays noted as sending, and is dealt with as what was
 	// cut off when it is claimed again.
 	l.observe("unknown", took)
+	if work.Err() != nil {
+		return later(0)
+	}
 	return verdict{after: backoff(l.attempts, unknownBackoff)}
 }
 
 // again gives the message back until the platform may take it.
-func (l *letter) again(fault *SendError, longest time.Duration) verdict {
-	wait := max(fault.RetryAfter, backoff(l.attempts, longest))
+func (l *letter) again(work context.Context, fault *SendError) verdict {
 	if !fault.Limited {
-		return verdict{after: wait}
+		return verdict{after: max(fault.RetryAfter, backoff(l.attempts, longestBackoff))}
 	}
-	wait = fault.RetryAfter + backoff(1, longest)
-	until := time.Now().Add(fault.RetryAfter)
+	asked := max(fault.RetryAfter, firstBackoff)
+	wait := asked + backoff(1, longestBackoff)
+	until := time.Now().Add(asked)
 	if !fault.Account {
 		l.pace.blockChat(l.to.Chat, until)
 		return later(wait)
 	}
 	l.pace.blockAccount(until)
 	// The pace here already waits; the pause also tells whoever takes over.
-	ctx, cancel := context.WithTimeout(context.Background(), outOfOrder)
-	defer cancel()
-	if err := l.Bus.Pause(ctx, bus.OutboundTopic(l.Name), fault.RetryAfter); err != nil {
+	if err := l.Bus.Pause(work, bus.OutboundTopic(l.Name), asked); err != nil {
 		l.Log.Warn("topic could not be paused", slog.String("channel", l.Name), slog.Any("error", err))
 	}
 	return later(wait)
@@ -247,7 +261,7 @@ func (l *letter) fail(work context.Context, from int, code string) verdict {
 	if l.Notify != nil {
 		out := l.out
 		out.ID = l.send.ID
-		if err := l.Notify(work, out, code); err != nil {
+		if err := l.Notify(work, out, code); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			l.Log.Warn("session could not be told", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Any("error", err))
 			return later(outOfOrder)
 		}

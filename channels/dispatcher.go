@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -210,18 +209,11 @@ func (p *post) mailbox(ctx, work context.Context, lease bus.Lease) error {
 
 // sendAll works through the mail that is there and says how to settle it.
 func (p *post) sendAll(ctx, work context.Context, lease bus.Lease) (end bus.End, v verdict) {
-	key := slog.String("address", lease.Claim().Key)
-	defer func() {
-		if r := recover(); r != nil {
-			p.Log.Error("send panicked", slog.String("channel", p.Name), key,
-				slog.String("panic", fmt.Sprintf("%T", r)), slog.String("stack", string(debug.Stack())))
-			end.After = backoff(lease.Claim().Attempts, longestBackoff)
-		}
-	}()
 	began := time.Now()
 	mail, err := lease.Mail(work, 0)
 	if err != nil {
-		p.Log.Warn("mail could not be read", slog.String("channel", p.Name), key, slog.Any("error", err))
+		p.Log.Warn("mail could not be read", slog.String("channel", p.Name),
+			slog.String("address", lease.Claim().Key), slog.Any("error", err))
 		return bus.End{Uncounted: true, After: time.Second}, verdict{gone: errors.Is(err, bus.ErrFenced)}
 	}
 	for i, m := range mail {

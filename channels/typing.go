@@ -23,8 +23,9 @@ type typing struct {
 	typer Typer
 	wake  chan struct{} // the earliest time may have changed
 
-	mu    sync.Mutex
-	turns map[bus.Address]*typist
+	mu      sync.Mutex
+	turns   map[bus.Address]*typist
+	planned time.Time // when show wakes by itself; zero is never
 	// showing is the call under way and how to end it.
 	showing bus.Address
 	hush    context.CancelFunc
@@ -86,12 +87,14 @@ func (t *typing) heard(e bus.Event) {
 	at := t.turns[e.Route]
 	switch e.Type {
 	case bus.TurnStart:
-		t.turns[e.Route] = &typist{turn: e.Turn, next: now.Add(typingDelay), end: now.Add(typingLongest)}
+		at = &typist{turn: e.Turn, next: now.Add(typingDelay), end: now.Add(typingLongest)}
+		t.turns[e.Route] = at
 	case bus.TurnComplete, bus.TurnError, bus.TurnParked:
 		if at == nil || at.turn != e.Turn {
 			return
 		}
 		delete(t.turns, e.Route)
+		return
 	case bus.BlockStart, bus.ToolStart:
 		// The turn goes on after something was sent: it may show again, but not
 		// so soon that it could be news from before the send.
@@ -102,7 +105,12 @@ func (t *typing) heard(e bus.Event) {
 	default:
 		return
 	}
-	t.stir()
+	if t.planned.IsZero() || at.next.Before(t.planned) {
+		select {
+		case t.wake <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // silence keeps an address from being shown at work once something is sent
@@ -120,13 +128,6 @@ func (t *typing) silence(to bus.Address, turn string) {
 	at.silent = true
 	if t.hush != nil && t.showing == to {
 		t.hush()
-	}
-}
-
-func (t *typing) stir() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -170,9 +171,11 @@ func (t *typing) due(ctx context.Context) (to bus.Address, call context.Context,
 			to, first = address, at
 		}
 	}
+	t.planned = time.Time{}
 	if first == nil || ctx.Err() != nil {
 		return to, nil, 0
 	}
+	t.planned = first.next
 	if wait = first.next.Sub(now); wait > 0 {
 		return to, nil, wait
 	}

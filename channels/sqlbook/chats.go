@@ -1,0 +1,63 @@
+package sqlbook
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"parley/channels"
+	"parley/sessions/sqldb"
+)
+
+// Meet implements channels.Chats.
+func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
+	at := chat.Address
+	known := 0
+	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
+		at.Channel, at.Chat, at.Thread).Scan(&known)
+	if err == nil && known > 0 {
+		return nil
+	}
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(`INSERT INTO chats (channel, chat, thread, session, shared, seen) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			at.Channel, at.Chat, at.Thread, chat.Session, bit(chat.Group), stamp(chat.Seen))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note a chat: %w", err)
+	}
+	return nil
+}
+
+// Chats implements channels.Chats.
+func (b *Book) Chats(ctx context.Context) ([]channels.Chat, error) {
+	return list(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen FROM chats ORDER BY channel, chat, thread`)
+}
+
+func scanChat(scan func(...any) error) (c channels.Chat, err error) {
+	var group int
+	var seen int64
+	err = scan(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session, &group, &seen)
+	c.Group, c.Seen = group != 0, moment(seen)
+	return c, err
+}
+
+func list[T any](ctx context.Context, db *sql.DB, scan func(func(...any) error) (T, error), query string, args ...any) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the book: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		one, err := scan(rows.Scan)
+		if err != nil {
+			return nil, fmt.Errorf("read the book: %w", err)
+		}
+		all = append(all, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the book: %w", err)
+	}
+	return all, nil
+}

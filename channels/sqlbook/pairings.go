@@ -1,0 +1,216 @@
+package sqlbook
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/sessions/sqldb"
+)
+
+const (
+	requestLives = time.Hour
+	mostRequests = 1000
+	// alphabet has no characters that are taken for one another.
+	alphabet   = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+	codeLength = 8
+)
+
+const pairingFields = `person, chat, code, approved, owner, changed, expires`
+
+func scanPairing(scan func(...any) error) (p channels.Pairing, err error) {
+	var approved, owner int
+	var changed, expires int64
+	err = scan(&p.Person, &p.Chat, &p.Code, &approved, &owner, &changed, &expires)
+	p.Approved, p.Owner, p.At, p.Expires = approved != 0, owner != 0, moment(changed), moment(expires)
+	return p, err
+}
+
+// getPairing returns the pairing of a person; false if there is none.
+func getPairing(tx *sqldb.Tx, person string) (channels.Pairing, bool, error) {
+	p, err := scanPairing(func(dest ...any) error {
+		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE person = ?`, []any{person}, dest...)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return channels.Pairing{}, false, nil
+	}
+	return p, err == nil, err
+}
+
+func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
+	_, err := tx.Exec(`INSERT INTO pairings (`+pairingFields+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (person) DO UPDATE SET chat = excluded.chat, code = excluded.code, approved = excluded.approved,
+		owner = excluded.owner, changed = excluded.changed, expires = excluded.expires`,
+		p.Person, p.Chat, p.Code, bit(p.Approved), bit(p.Owner), stamp(p.At), stamp(p.Expires))
+	return err
+}
+
+// Ask implements channels.Pairings.
+func (b *Book) Ask(ctx context.Context, person, chat string) (asked channels.Pairing, err error) {
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		now := time.Now()
+		var found bool
+		if asked, found, err = getPairing(tx, person); err != nil {
+			return err
+		}
+		if found && (asked.Approved || asked.Expires.After(now)) {
+			return nil
+		}
+		// The oldest make room, those that have expired first of all.
+		if _, err := tx.Exec(`DELETE FROM pairings WHERE approved = 0 AND (expires <= ? OR person IN (
+			SELECT person FROM pairings WHERE approved = 0 ORDER BY expires DESC, person LIMIT 1000000 OFFSET ?))`,
+			stamp(now), mostRequests-1); err != nil {
+			return err
+		}
+		asked = channels.Pairing{Person: person, Chat: chat, Code: newCode(), At: moment(stamp(now)), Expires: moment(stamp(now.Add(requestLives)))}
+		return putPairing(tx, asked)
+	})
+	if err != nil {
+		return channels.Pairing{}, fmt.Errorf("ask for admission: %w", err)
+	}
+	return asked, nil
+}
+
+// newCode is 39 bits: too many to guess within the hour that it lives.
+func newCode() string {
+	code := make([]byte, 0, codeLength)
+	var random [2 * codeLength]byte
+	for {
+		_, _ = rand.Read(random[:]) // never fails
+		for _, r := range random {
+			if int(r) >= 256/len(alphabet)*len(alphabet) {
+				continue
+			}
+			if code = append(code, alphabet[int(r)%len(alphabet)]); len(code) == codeLength {
+				return string(code)
+			}
+		}
+	}
+}
+
+// normal is a code as it is kept, however somebody wrote it.
+func normal(code string) string {
+	return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
+}
+
+// Admit implements channels.Pairings. A code said in a chat is an owner's or
+// nothing: nobody approves their own request.
+func (b *Book) Admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, err error) {
+	by.Code = normal(by.Code)
+	if by.Code == "" {
+		return channels.Pairing{}, channels.ErrNoCode
+	}
+	use := approve
+	if by.Person != "" {
+		known, err := b.offered(ctx, by)
+		if err != nil {
+			return channels.Pairing{}, err
+		}
+		if !known {
+			return channels.Pairing{}, channels.ErrNoCode
+		}
+		use = own
+	}
+	good := false
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		admitted, good, err = use(tx, by, time.Now())
+		return err
+	})
+	if err != nil {
+		return channels.Pairing{}, fmt.Errorf("admit: %w", err)
+	}
+	if !good {
+		return channels.Pairing{}, channels.ErrNoCode
+	}
+	return admitted, nil
+}
+
+// offered spares guesses a write.
+func (b *Book) offered(ctx context.Context, by channels.Admission) (bool, error) {
+	channel, _, _ := strings.Cut(by.Person, ":")
+	var n int
+	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ?`, channel, by.Code).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("look up an offer: %w", err)
+	}
+	return n > 0, nil
+}
+
+func approve(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairing, bool, error) {
+	p, err := scanPairing(func(dest ...any) error {
+		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE code = ? AND approved = 0 AND expires > ?`,
+			[]any{by.Code, stamp(now)}, dest...)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, false, nil
+	}
+	if err != nil {
+		return p, false, err
+	}
+	p.Approved, p.Code, p.At, p.Expires = true, "", moment(stamp(now)), time.Time{}
+	return p, true, putPairing(tx, p)
+}
+
+func own(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing, good bool, err error) {
+	channel, _, _ := strings.Cut(by.Person, ":")
+	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ?`, channel, by.Code)
+	if err != nil || n == 0 {
+		return p, false, err
+	}
+	p = channels.Pairing{Person: by.Person, Chat: by.Chat, Approved: true, Owner: true, At: moment(stamp(now))}
+	return p, true, putPairing(tx, p)
+}
+
+// OfferOwner implements channels.Pairings. The code stands until it is used or
+// replaced: it is too long to be guessed.
+func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
+	code := rand.Text()
+	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(`INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
+			ON CONFLICT (channel) DO UPDATE SET code = excluded.code, made = excluded.made`, channel, code, stamp(time.Now()))
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("offer %s: %w", channel, err)
+	}
+	return code, nil
+}
+
+// Pairings implements channels.Pairings.
+func (b *Book) Pairings(ctx context.Context) ([]channels.Pairing, error) {
+	return list(ctx, b.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))
+}
+
+// Paired implements channels.Pairings.
+func (b *Book) Paired(ctx context.Context, person string) (channels.Pairing, bool, error) {
+	row := b.db.Read.QueryRowContext(ctx, `SELECT `+pairingFields+` FROM pairings WHERE person = ? AND approved = 1`, person)
+	p, err := scanPairing(row.Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return channels.Pairing{}, false, nil
+	}
+	if err != nil {
+		return channels.Pairing{}, false, fmt.Errorf("look up pairing: %w", err)
+	}
+	return p, true, nil
+}
+
+// Revoke implements channels.Pairings.
+func (b *Book) Revoke(ctx context.Context, person string) error {
+	var n int64
+	err := b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		n, err = tx.Exec(`DELETE FROM pairings WHERE person = ?`, person)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("revoke: %w", err)
+	}
+	if n == 0 {
+		return channels.ErrNoCode
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package sqlbook
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/sessions/sqldb"
+)
+
+const (
+	keepSends  = 30 * 24 * time.Hour
+	pruneEvery = 256
+	pruneMost  = 512
+)
+
+// Begin implements channels.Sends in one write.
+func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Send, fresh bool, err error) {
+	pruning := b.begins.Add(1)%pruneEvery == 0
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		now := time.Now()
+		known, fresh = begun(send, now), false
+		n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, begun) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			send.ID, send.To.Channel, send.To.Chat, send.To.Thread, stamp(now))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			known, err = readSend(send.ID, func(query string, args ...any) (*sql.Rows, error) { return tx.Query(query, args...) })
+			return err
+		}
+		fresh = true
+		for i, p := range known.Parts {
+			if _, err := tx.Exec(`INSERT INTO parts (send, part, state, body, plain, platform_id, interrupted, code, changed)
+				VALUES (?, ?, ?, ?, ?, '', 0, '', ?)`, send.ID, i, p.State, p.Text, p.Plain, stamp(now)); err != nil {
+				return err
+			}
+		}
+		if pruning {
+			return prune(tx, now)
+		}
+		return nil
+	})
+	if err != nil {
+		return channels.Send{}, false, fmt.Errorf("begin send %s: %w", send.ID, err)
+	}
+	return known, fresh, nil
+}
+
+// begun is a message as it is recorded first.
+func begun(send channels.Send, now time.Time) channels.Send {
+	parts := make([]channels.SentPart, len(send.Parts))
+	for i, p := range send.Parts {
+		parts[i] = channels.SentPart{Text: p.Text, Plain: p.Plain, State: channels.Queued}
+		if i == 0 {
+			parts[i].State = channels.Sending
+		}
+	}
+	send.Parts, send.At = parts, moment(stamp(now))
+	return send
+}
+
+// Mark implements channels.Sends in one write. A part that may still be sent
+// keeps its texts whatever now says; one that is through loses them.
+func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
+	query := `UPDATE parts SET state = ?, platform_id = ?, interrupted = ?, code = ?, changed = ?, body = '', plain = '' WHERE send = ? AND part = ?`
+	if now.State == channels.Queued || now.State == channels.Sending {
+		query = `UPDATE parts SET state = ?, platform_id = ?, interrupted = ?, code = ?, changed = ? WHERE send = ? AND part = ?`
+	}
+	var n int64
+	err := b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		n, err = tx.Exec(query, now.State, now.PlatformID, now.Interrupted, now.Code, stamp(time.Now()), id, part)
+		return err
+	})
+	if err == nil && n == 0 {
+		err = channels.ErrNoSend
+	}
+	if err != nil {
+		return fmt.Errorf("mark part %d of send %s: %w", part, id, err)
+	}
+	return nil
+}
+
+// Lookup implements channels.Sends.
+func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
+	send, err := readSend(id, func(query string, args ...any) (*sql.Rows, error) { return b.db.Read.QueryContext(ctx, query, args...) })
+	if err != nil {
+		return channels.Send{}, fmt.Errorf("look up send %s: %w", id, err)
+	}
+	return send, nil
+}
+
+// readSend reads a message and its parts by one query, so that they belong together.
+func readSend(id string, query func(string, ...any) (*sql.Rows, error)) (send channels.Send, err error) {
+	rows, err := query(`SELECT s.channel, s.chat, s.thread, s.begun, p.state, p.body, p.plain, p.platform_id, p.interrupted, p.code, p.changed
+		FROM sends s LEFT JOIN parts p ON p.send = s.id WHERE s.id = ? ORDER BY p.part`, id)
+	if err != nil {
+		return channels.Send{}, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	found := false
+	for rows.Next() {
+		var (
+			to                             bus.Address
+			begun                          int64
+			changed, interrupted           sql.NullInt64
+			state, text, plain, sent, code sql.NullString
+		)
+		if err := rows.Scan(&to.Channel, &to.Chat, &to.Thread, &begun, &state, &text, &plain, &sent, &interrupted, &code, &changed); err != nil {
+			return channels.Send{}, err
+		}
+		if !found {
+			found, send = true, channels.Send{ID: id, To: to, At: moment(begun)}
+		}
+		if !state.Valid { // a message without parts
+			continue
+		}
+		send.Parts = append(send.Parts, channels.SentPart{Text: text.String, Plain: plain.String, State: state.String,
+			PlatformID: sent.String, Interrupted: int(interrupted.Int64), Code: code.String})
+		if at := moment(changed.Int64); at.After(send.At) {
+			send.At = at
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return channels.Send{}, err
+	}
+	if !found {
+		return channels.Send{}, channels.ErrNoSend
+	}
+	return send, nil
+}
+
+// prune forgets finished messages that are old, in bounded portions that keep
+// up with what comes in.
+func prune(tx *sqldb.Tx, now time.Time) error {
+	const old = `SELECT id FROM sends WHERE begun < ? AND NOT EXISTS (
+		SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending')) ORDER BY begun, id LIMIT ?`
+	before := stamp(now.Add(-keepSends))
+	if _, err := tx.Exec(`DELETE FROM parts WHERE send IN (`+old+`)`, before, pruneMost); err != nil {
+		return err
+	}
+	// What is old and has no parts is what was chosen just now.
+	_, err := tx.Exec(`DELETE FROM sends WHERE begun < ? AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id)`, before)
+	return err
+}

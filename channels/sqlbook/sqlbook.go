@@ -1,0 +1,105 @@
+// Package sqlbook keeps the book of the channels in a SQL database.
+//
+// Several processes may have the same file open: what one writes the others
+// read at once, so that a command may approve a pairing while the bot serves.
+package sqlbook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// A Book is a channels.Book in one SQLite file.
+type Book struct {
+	db     *sqldb.DB
+	begins atomic.Uint64 // counts to the next pruning
+}
+
+// Open opens or creates the book at path.
+func Open(ctx context.Context, path string) (*Book, error) {
+	db, err := sqldb.Open(ctx, path, []string{schema})
+	if err != nil {
+		return nil, fmt.Errorf("open the book: %w", err)
+	}
+	b := &Book{db: db}
+	if err := db.Write(ctx, func(tx *sqldb.Tx) error { return prune(tx, time.Now()) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("prune the book: %w", err), db.Close())
+	}
+	return b, nil
+}
+
+// Close carries out what was begun and closes the book.
+func (b *Book) Close() error { return b.db.Close() }
+
+// Times are microseconds since 1970, truths 0 or 1.
+const schema = `
+CREATE TABLE IF NOT EXISTS sends (
+	id      TEXT PRIMARY KEY,
+	channel TEXT NOT NULL,
+	chat    TEXT NOT NULL,
+	thread  TEXT NOT NULL,
+	begun   BIGINT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS sends_by_age ON sends (begun);
+CREATE TABLE IF NOT EXISTS parts (
+	send        TEXT NOT NULL,
+	part        INTEGER NOT NULL,
+	state       TEXT NOT NULL,
+	body        TEXT NOT NULL,
+	plain       TEXT NOT NULL,
+	platform_id TEXT NOT NULL,
+	interrupted INTEGER NOT NULL,
+	code        TEXT NOT NULL,
+	changed     BIGINT NOT NULL,
+	PRIMARY KEY (send, part)
+);
+CREATE TABLE IF NOT EXISTS pairings (
+	person   TEXT PRIMARY KEY,
+	chat     TEXT NOT NULL,
+	code     TEXT NOT NULL,
+	approved INTEGER NOT NULL,
+	owner    INTEGER NOT NULL,
+	changed  BIGINT NOT NULL,
+	expires  BIGINT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS pairings_by_code ON pairings (code);
+CREATE TABLE IF NOT EXISTS offers (
+	channel TEXT PRIMARY KEY,
+	code    TEXT NOT NULL,
+	made    BIGINT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS chats (
+	channel TEXT NOT NULL,
+	chat    TEXT NOT NULL,
+	thread  TEXT NOT NULL,
+	session TEXT NOT NULL,
+	shared  INTEGER NOT NULL,
+	seen    BIGINT NOT NULL,
+	PRIMARY KEY (channel, chat, thread)
+)`
+
+func stamp(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func moment(stamp int64) time.Time {
+	if stamp == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(stamp)
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
