@@ -1,0 +1,75 @@
+# What can be done with this checkout. `make` alone lists it.
+
+GO        ?= go
+PKG       ?= ./...
+RACE      ?= -race
+TIMEOUT   ?= 10m
+BENCH     ?= .
+COUNT     ?= 3
+FUZZTIME  ?= 10s
+PLATFORMS ?= linux-amd64 linux-arm64 linux-armv7 darwin-arm64
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+# The revision comes from git through Go's own stamp; outside of a checkout there is none.
+VCS   := $(shell git rev-parse --verify -q HEAD >/dev/null 2>&1 && echo true || echo false)
+BUILD  = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w -X main.version=$(VERSION)'
+
+GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
+
+# Addresses of package registries and paths of somebody's machine.
+FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint bench fuzz cover release clean
+
+help: ## list the targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+build: ## build bin/parley, static, for this machine
+	$(BUILD) -o bin/parley ./cmd/parley
+
+test: ## run every test under the race detector (PKG=./bus/... a part, RACE= without it)
+	$(GO) test $(RACE) -timeout $(TIMEOUT) $(PKG)
+
+lint: ## check formatting, vet, linters, import rules, and that no machine is named
+	@out=$$(find . -name '*.go' -not -path './.*' -exec gofmt -l {} +); \
+		if [ -n "$$out" ]; then echo "not gofmt'ed:"; echo "$$out"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags chaos ./...
+	$(GO) fix -diff ./...
+	$(GO) test cmd/parley/rooms_test.go
+	$(GOLANGCI) run
+	@if [ $(VCS) = true ] && git grep --untracked -nIE '$(FOREIGN)' -- . ':!go.sum' ':!.ci/lint/go.sum'; then \
+		echo "these lines name a path or a registry of some machine"; exit 1; fi
+
+bench: ## run every benchmark, package by package (BENCH=regexp, COUNT=3)
+	@dirs=$$($(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \
+			grep -qsE '^func Benchmark' "$$d"/*_test.go && echo "$$d"; done); \
+		if [ -z "$$dirs" ]; then echo "no benchmarks in $(PKG)"; exit 0; fi; \
+		$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -p 1 -timeout 60m $$dirs
+
+fuzz: ## fuzz every fuzz test for a while (FUZZTIME=10s)
+	@set -e; $(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \
+		for name in $$(cat "$$d"/*_test.go 2>/dev/null | sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p'); do \
+			echo "$$d $$name"; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$d" </dev/null; \
+		done; \
+	done
+
+cover: ## measure what the tests reach, in coverage.out
+	$(GO) test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=coverage.out $(PKG)
+	@$(GO) tool cover -func=coverage.out | tail -n 1
+
+release: ## build dist/ for every platform, with SHA256SUMS
+	rm -rf dist
+	mkdir dist
+	@set -e; for p in $(PLATFORMS); do \
+		arch=$${p#*-}; \
+		echo "dist/parley-$(VERSION)-$$p"; \
+		GOOS=$${p%%-*} GOARCH=$${arch%v7} GOARM=7 $(BUILD) -o "dist/parley-$(VERSION)-$$p" ./cmd/parley; \
+	done
+	@cd dist && if command -v sha256sum >/dev/null; then sha256sum parley-*; else shasum -a 256 parley-*; fi > SHA256SUMS
+	@cat dist/SHA256SUMS
+
+clean: ## remove what make has built
+	rm -rf bin dist coverage.out coverage.html
