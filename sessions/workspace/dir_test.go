@@ -1,0 +1,308 @@
+package workspace_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/sessions/workspace"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestIsAFilesystem(t *testing.T) {
+	d := newDir(t)
+	must(t, d.Write("a/b/c.txt", []byte("deep")))
+	must(t, d.Write("top.txt", []byte("top")))
+	var seen []string
+	must(t, fs.WalkDir(d, ".", func(path string, _ fs.DirEntry, err error) error {
+		seen = append(seen, path)
+		return err
+	}))
+	if got := strings.Join(seen, " "); got != ". a a/b a/b/c.txt top.txt" {
+		t.Errorf("the walk saw %s", got)
+	}
+	if got, err := fs.ReadFile(d, "a/b/c.txt"); err != nil || string(got) != "deep" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	sub, err := fs.Sub(d, "a")
+	must(t, err)
+	if got, err := fs.ReadFile(sub, "b/c.txt"); err != nil || string(got) != "deep" {
+		t.Errorf("read through Sub %q, %v", got, err)
+	}
+}
+
+func TestWriteReplacesWhole(t *testing.T) {
+	d := newDir(t)
+	must(t, d.Write("run.sh", []byte("old")))
+	path := filepath.Join(d.Path(), "run.sh")
+	must(t, os.Chmod(path, 0o751))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			got, err := fs.ReadFile(d, "run.sh")
+			if err != nil || string(got) != "old" && len(got) != 1<<20 {
+				t.Errorf("a reader found %d bytes, %v", len(got), err)
+				return
+			}
+		}
+	})
+	for range 20 {
+		must(t, d.Write("run.sh", make([]byte, 1<<20)))
+		must(t, d.Write("run.sh", []byte("old")))
+	}
+	close(stop)
+	wg.Wait()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o751 {
+		t.Errorf("the mode became %v, %v", info.Mode(), err)
+	}
+	entries, err := os.ReadDir(d.Path())
+	if err != nil || len(entries) != 1 {
+		t.Errorf("writing left traces: %v, %v", entries, err)
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	d := newDir(t)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if err := d.Update("log", 1000, func(old []byte) ([]byte, error) { return append(old, 'x'), nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := fs.ReadFile(d, "log"); err != nil || string(got) != strings.Repeat("x", 20) {
+		t.Errorf("after 20 updates there is %q, %v", got, err)
+	}
+	no := errors.New("no")
+	if err := d.Update("log", 1000, func([]byte) ([]byte, error) { return nil, no }); err != no { //nolint:errorlint // it must be the very error
+		t.Errorf("the error of change came back as %v", err)
+	}
+	if err := d.Update("log", 19, func([]byte) ([]byte, error) { return nil, nil }); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a file over the limit gave %v", err)
+	}
+	must(t, d.Update("new", 10, func(old []byte) ([]byte, error) {
+		if old != nil {
+			t.Errorf("a missing file gave %q", old)
+		}
+		return []byte{}, nil
+	}))
+	must(t, d.Update("new", 10, func(old []byte) ([]byte, error) {
+		if old == nil {
+			t.Error("an empty file counts as missing")
+		}
+		return old, nil
+	}))
+}
+
+func TestWhatACrashLeaves(t *testing.T) {
+	d := newDir(t)
+	must(t, d.Write("sub/a", nil))
+	stale, fresh := filepath.Join(d.Path(), ".parley-old.tmp"), filepath.Join(d.Path(), ".parley-new.tmp")
+	must(t, os.WriteFile(stale, nil, 0o600))
+	must(t, os.WriteFile(fresh, nil, 0o600))
+	long := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(stale, long, long))
+	entries, err := d.ReadDir(".")
+	if err != nil || len(entries) != 1 || entries[0].Name() != "sub" {
+		t.Errorf("the listing shows %v, %v", entries, err)
+	}
+	must(t, d.Write("b", nil))
+	if _, err := os.Lstat(stale); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a crash left is still there: %v", err)
+	}
+	if _, err := os.Lstat(fresh); err != nil {
+		t.Errorf("a write under way elsewhere was disturbed: %v", err)
+	}
+}
+
+// everyWay tries a path with each operation; all must fail as want, soon, and
+// without naming the host's directories.
+func everyWay(t *testing.T, d *workspace.Dir, path string, want error) {
+	t.Helper()
+	attempts := map[string]func() error{
+		"open": func() error {
+			f, err := d.Open(path)
+			if err == nil {
+				err = f.Close()
+			}
+			return err
+		},
+		"write":  func() error { return d.Write(path, []byte("evil")) },
+		"update": func() error { return d.Update(path, 100, func([]byte) ([]byte, error) { return []byte("evil"), nil }) },
+	}
+	for name, attempt := range attempts {
+		done := make(chan error, 1)
+		go func() { done <- attempt() }()
+		select {
+		case err := <-done:
+			if !errors.Is(err, want) {
+				t.Errorf("%s %q = %v, want %v", name, path, err, want)
+			} else if strings.Contains(err.Error(), filepath.Dir(d.Path())) {
+				t.Errorf("%s %q names the host's path: %v", name, path, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatalf("%s %q does not come back", name, path)
+		}
+	}
+}
+
+func TestLinksOut(t *testing.T) {
+	d := newDir(t)
+	outside := t.TempDir()
+	secret := filepath.Join(outside, "secret")
+	must(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	in := func(name string) string { return filepath.Join(d.Path(), name) }
+	must(t, d.Write("inside.txt", []byte("in")))
+	must(t, os.Symlink(secret, in("file")))
+	must(t, os.Symlink(outside, in("dir")))
+	up, err := filepath.Rel(d.Path(), outside)
+	must(t, err)
+	must(t, os.Symlink(up, in("relative")))
+	must(t, os.Symlink(filepath.Join(outside, "new"), in("dangling")))
+	must(t, os.Symlink(in("inside.txt"), in("absolute")))
+	must(t, os.Symlink("loop", in("loop")))
+	must(t, os.Link(secret, in("hard")))
+	for _, path := range []string{
+		"file", "file/", "dir/secret", "dir/new", "dir/sub/new", "relative/secret", "relative/new/x", "dangling", "dangling/x", "absolute", "loop", "loop/x", "hard", "../x",
+	} {
+		everyWay(t, d, path, fs.ErrInvalid)
+	}
+	for _, path := range []string{"dir", "dir/", "relative", "absolute"} {
+		if entries, err := d.ReadDir(path); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("ReadDir(%q) = %v, %v", path, entries, err)
+		}
+		if info, err := d.Stat(path); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("Stat(%q) = %v, %v", path, info, err)
+		}
+	}
+	entries, err := os.ReadDir(outside)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("something was made outside: %v, %v", entries, err)
+	}
+	if got, err := os.ReadFile(secret); err != nil || string(got) != "secret" {
+		t.Errorf("the file outside became %q, %v", got, err)
+	}
+	// A link that stays inside is followed for reading.
+	must(t, os.Symlink("inside.txt", in("soft")))
+	if got, err := fs.ReadFile(d, "soft"); err != nil || string(got) != "in" {
+		t.Errorf("a link inside gave %q, %v", got, err)
+	}
+	if err := d.Write("soft", nil); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("writing replaced a link: %v", err)
+	}
+}
+
+func TestWhatIsNoFile(t *testing.T) {
+	d := newDir(t)
+	in := func(name string) string { return filepath.Join(d.Path(), name) }
+	must(t, syscall.Mkfifo(in("pipe"), 0o600))
+	must(t, os.Mkdir(in("folder"), 0o700))
+	must(t, d.Write("plain", nil))
+	everyWay(t, d, "pipe", fs.ErrInvalid)
+	everyWay(t, d, "folder", fs.ErrInvalid)
+	everyWay(t, d, "folder/", fs.ErrInvalid)
+	everyWay(t, d, "plain/x", fs.ErrInvalid)
+	everyWay(t, d, ".", fs.ErrInvalid)
+	t.Run("socket", func(t *testing.T) {
+		t.Chdir(d.Path()) // the name of a socket may not be long
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", "socket")
+		must(t, err)
+		defer func() { must(t, l.Close()) }()
+		everyWay(t, d, "socket", fs.ErrInvalid)
+	})
+	t.Run("device", func(t *testing.T) {
+		if err := syscall.Mknod(in("null"), syscall.S_IFCHR|0o600, 1<<8|3); err != nil {
+			t.Skip("needs the right to make devices: ", err)
+		}
+		everyWay(t, d, "null", fs.ErrInvalid)
+	})
+	if _, err := d.Open("missing"); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), d.Path()) {
+		t.Errorf("a missing file gave %v", err)
+	}
+	if _, err := d.ReadDir("plain"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("listing a file gave %v", err)
+	}
+	if _, err := d.ReadDir("pipe"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("listing a pipe gave %v", err)
+	}
+}
+
+// TestRace swaps a directory for a link out of the workspace while it is read
+// and written through: no read may see what is outside, no write may land there.
+func TestRace(t *testing.T) {
+	d := newDir(t)
+	outside := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("outside"), 0o600))
+	must(t, d.Write("d/secret", []byte("inside")))
+	in := func(name string) string { return filepath.Join(d.Path(), name) }
+	must(t, os.Symlink(outside, in("l")))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, move := range [][2]string{{"d", "x"}, {"l", "d"}, {"d", "l"}, {"x", "d"}} {
+				for os.Rename(in(move[0]), in(move[1])) != nil {
+					// A write made the directory anew while its name was free.
+					if err := os.RemoveAll(in(move[1])); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		}
+	})
+	var seen, refused int
+	for i := range 3000 {
+		f, err := d.Open("d/secret")
+		if err != nil {
+			refused++
+		} else {
+			got, err := io.ReadAll(f)
+			must(t, f.Close())
+			if err != nil || string(got) != "inside" {
+				t.Fatalf("a read saw %q, %v", got, err)
+			}
+			seen++
+		}
+		if i%10 == 0 {
+			_ = d.Write("d/new", []byte("evil")) // it may well be refused
+			_ = d.Write("d/deep/new", []byte("evil"))
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if seen == 0 || refused == 0 {
+		t.Logf("the race was one-sided: %d reads, %d refusals", seen, refused)
+	}
+	entries, err := os.ReadDir(outside)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("something was made outside: %v, %v", entries, err)
+	}
+}

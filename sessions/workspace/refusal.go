@@ -1,0 +1,89 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"unicode/utf8"
+)
+
+// refusal is an error in words fit for a model, and the error that it is for errors.Is.
+type refusal struct {
+	words string
+	kind  error
+}
+
+func (r *refusal) Error() string { return r.words }
+
+func (r *refusal) Unwrap() error { return r.kind }
+
+// refuse says that a path cannot be used.
+func refuse(format string, args ...any) error {
+	return &refusal{fmt.Sprintf(format, args...), fs.ErrInvalid}
+}
+
+// shown is a path short enough for an error.
+func shown(path string) string {
+	const most = 120
+	if len(path) <= most {
+		return path
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(path[n]) {
+		n--
+	}
+	return path[:n] + "…"
+}
+
+// sanitised says what went wrong with a name inside the directory, without the
+// host's path that the system's errors carry.
+func sanitised(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if known, ok := errors.AsType[*refusal](err); ok {
+		return known
+	}
+	if errors.Is(err, ErrQuota) || isForeign(err) {
+		return err
+	}
+	name = shown(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &refusal{fmt.Sprintf("%q does not exist", name), fs.ErrNotExist}
+	case errors.Is(err, fs.ErrPermission):
+		return &refusal{fmt.Sprintf("%q: the system does not permit that", name), fs.ErrPermission}
+	case errors.Is(err, os.ErrClosed):
+		return &refusal{"the workspace is closed", os.ErrClosed}
+	}
+	number, ok := errors.AsType[syscall.Errno](err)
+	if !ok {
+		// All that is left is os.Root's own verdict, which it does not export.
+		return refuse("%q leads out of the workspace, or through a symbolic link with an absolute target: give a path inside it", name)
+	}
+	switch number {
+	case syscall.ENOTDIR:
+		return refuse("%q: a part of it is a file, not a directory", name)
+	case syscall.EISDIR:
+		return refuse("%q is a directory, not a file", name)
+	case syscall.ELOOP:
+		return refuse("%q leads through too many symbolic links", name)
+	case syscall.ENAMETOOLONG:
+		return refuse("%q is too long", name)
+	case syscall.ENXIO, syscall.ENODEV, syscall.EOPNOTSUPP:
+		return refuse("%q is not a regular file", name)
+	}
+	return &refusal{fmt.Sprintf("%q: %s", name, number.Error()), number}
+}
+
+// foreign is an error of the function that Update was given: not ours to reword.
+type foreign struct{ error }
+
+func (f foreign) Unwrap() error { return f.error }
+
+func isForeign(err error) bool {
+	_, ok := errors.AsType[foreign](err)
+	return ok
+}

@@ -1,0 +1,178 @@
+// Package workspace is a session's directory, contained by os.Root.
+//
+// Everything that a model names goes through a Dir: a path that leads out of
+// the directory, by dots, by links or by a race, is refused by the kernel's own
+// walk and not by a comparison of texts. A file is replaced whole or not at
+// all. Errors speak of the path as it was given and never of where the
+// directory lies on the host.
+//
+// A Dir's errors are judged with errors.Is: fs.ErrInvalid is a path that cannot
+// be used (it leads out, is no regular file, is too long), fs.ErrNotExist one
+// that leads to nothing, fs.ErrPermission one that the system refuses, and
+// ErrQuota a write that does not fit any more.
+package workspace
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// ErrQuota says that a write would make the directory larger than is allowed.
+var ErrQuota = errors.New("the workspace is full")
+
+// DefaultMaxBytes is how much a session's directory may hold by default.
+const DefaultMaxBytes = 200 << 20
+
+// Config says where the directories are and how much each may hold.
+type Config struct {
+	// Root is the directory that holds them all. It is made where it is missing.
+	Root string
+	// MaxBytes bounds what is written to one of them; 0 is DefaultMaxBytes.
+	MaxBytes int64
+	// MaxOpen bounds how many of them are held open while unused; 0 is 256.
+	// Each costs one file descriptor.
+	MaxOpen int
+}
+
+// Workspaces gives each session its directory.
+type Workspaces struct {
+	base     *os.Root
+	real     string // base without symbolic links
+	fixed    bool   // every session works in base itself
+	maxBytes int64  // 0 where fixed: in a directory of one's own one is not counted
+	maxOpen  int
+	folds    bool // the filesystem takes a and A for one name
+
+	mu     sync.Mutex
+	spaces map[string]*space // by directory below base
+	idle   *list.List        // of *space, the longest unused first
+	closed bool
+}
+
+// New prepares the directory that holds the sessions' directories.
+func New(cfg Config) (*Workspaces, error) {
+	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
+		return nil, fmt.Errorf("make the workspaces' directory: %w", err)
+	}
+	w, err := open(cfg.Root)
+	if err != nil {
+		return nil, err
+	}
+	if w.maxBytes = cfg.MaxBytes; w.maxBytes <= 0 {
+		w.maxBytes = DefaultMaxBytes
+	}
+	if cfg.MaxOpen > 0 {
+		w.maxOpen = cfg.MaxOpen
+	}
+	if w.folds, err = foldsCase(w.base); err != nil {
+		return nil, errors.Join(fmt.Errorf("try out %s: %w", cfg.Root, err), w.Close())
+	}
+	return w, nil
+}
+
+// Fixed lets every session work in one given directory, which must exist and
+// whose size is not bounded.
+func Fixed(dir string) (*Workspaces, error) {
+	w, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
+	w.fixed = true
+	return w, nil
+}
+
+func open(dir string) (*Workspaces, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open workspace: %w", err)
+	}
+	base, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, fmt.Errorf("open workspace: %w", err)
+	}
+	direct, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open workspace: %w", err), base.Close())
+	}
+	return &Workspaces{base: base, real: direct, maxOpen: 256, spaces: map[string]*space{}, idle: list.New()}, nil
+}
+
+// foldsCase finds out whether names that differ in case alone are one.
+func foldsCase(base *os.Root) (bool, error) {
+	name := temporaryName()
+	f, err := base.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false, err
+	}
+	_, statErr := base.Lstat(strings.ToUpper(name))
+	return statErr == nil, errors.Join(f.Close(), base.Remove(name))
+}
+
+// Open gives a session its directory, making it where it is missing, readable
+// by its owner alone. A Dir need not be closed. The key is as sessions.Key makes it.
+func (w *Workspaces) Open(key string) (*Dir, error) {
+	name, err := w.name(key)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{all: w, name: name}
+	s, err := w.acquire(name)
+	if err != nil {
+		return nil, err
+	}
+	w.release(s)
+	return d, nil
+}
+
+// Close closes the directories. An operation under way still ends as it would
+// have; later ones fail.
+func (w *Workspaces) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	return errors.Join(w.trim(0), w.base.Close())
+}
+
+// maxName bounds a directory's name well below what filesystems allow (255, and
+// 143 on some that encrypt).
+const maxName = 140
+
+// name is a session's directory below base: <agent>/<rest of the key>.
+func (w *Workspaces) name(key string) (string, error) {
+	if w.fixed {
+		return ".", nil
+	}
+	agent, rest, ok := strings.Cut(key, ":")
+	if !ok || rest == "" || len(key) > 256 {
+		return "", fmt.Errorf("open workspace: %q is no session key", shown(key))
+	}
+	for part := range strings.SplitSeq(key, ":") {
+		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return !keyRune(r) }) {
+			return "", fmt.Errorf("open workspace: %q is no session key", shown(key))
+		}
+	}
+	return filepath.Join(w.component(agent), w.component(rest)), nil
+}
+
+func keyRune(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._@-%", r)
+}
+
+// component is a part of a key as a directory's name. One that is too long, or
+// that another could differ from in case alone where case does not count, gets
+// a hash of the part behind "~", which no key holds: so no two keys meet.
+func (w *Workspaces) component(part string) string {
+	if len(part) <= maxName && !(w.folds && strings.ContainsFunc(part, unicode.IsUpper)) {
+		return part
+	}
+	sum := sha256.Sum256([]byte(part))
+	return part[:min(len(part), maxName-17)] + "~" + hex.EncodeToString(sum[:8])
+}

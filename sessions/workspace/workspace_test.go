@@ -1,0 +1,219 @@
+package workspace_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/sessions/workspace"
+)
+
+func newAll(t *testing.T, cfg workspace.Config) *workspace.Workspaces {
+	t.Helper()
+	if cfg.Root == "" {
+		cfg.Root = filepath.Join(t.TempDir(), "workspaces")
+	}
+	all, err := workspace.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := all.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return all
+}
+
+func open(t *testing.T, all *workspace.Workspaces, key string) *workspace.Dir {
+	t.Helper()
+	d, err := all.Open(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// newDir is a session's directory in a fresh place.
+func newDir(t *testing.T) *workspace.Dir {
+	t.Helper()
+	return open(t, newAll(t, workspace.Config{}), "main:telegram:42")
+}
+
+func TestDirectoriesOfSessions(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "workspaces")
+	all := newAll(t, workspace.Config{Root: root})
+	long := "main:web:" + strings.Repeat("x", 240)
+	paths := map[string]string{}
+	for _, key := range []string{"main:telegram:42", "main:telegram:42:7", "other:telegram:42", "main:slack:C1", "main:slack:C%2F1", long, long + "y"} {
+		d := open(t, all, key)
+		if err := d.Write("a.txt", []byte(key)); err != nil {
+			t.Fatal(err)
+		}
+		if before, taken := paths[d.Path()]; taken {
+			t.Errorf("%s and %s share a directory", key, before)
+		}
+		paths[d.Path()] = key
+		for dir := d.Path(); dir != root; dir = filepath.Dir(dir) {
+			info, err := os.Stat(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if perm := info.Mode().Perm(); perm != 0o700 {
+				t.Errorf("%s has mode %v", dir, perm)
+			}
+		}
+	}
+	for path, key := range paths {
+		if got, err := os.ReadFile(filepath.Join(path, "a.txt")); err != nil || string(got) != key {
+			t.Errorf("%s holds %q, %v; want %q", path, got, err, key)
+		}
+	}
+	if want := filepath.Join(root, "main", "telegram:42"); paths[want] != "main:telegram:42" {
+		t.Errorf("%s is not the directory of main:telegram:42", want)
+	}
+}
+
+func TestOpenRefusesWhatIsNoKey(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "workspaces")
+	all := newAll(t, workspace.Config{Root: root})
+	for _, key := range []string{"", "main", "main:", ":a:b", "..:a:b", "main:..:x", "main:a/b:c", "main:a:\x00", "main:ä:b", "main:a:" + strings.Repeat("x", 300)} {
+		if _, err := all.Open(key); err == nil {
+			t.Errorf("%q was taken for a key", key)
+		}
+	}
+	if entries, err := os.ReadDir(root); err != nil || len(entries) != 0 {
+		t.Errorf("there is %v in the root, %v", entries, err)
+	}
+}
+
+func TestFixed(t *testing.T) {
+	dir := t.TempDir()
+	all, err := workspace.Fixed(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"main:console:default", "anything"} {
+		if err := open(t, all, key).Write(fmt.Sprintf("%d.txt", len(key)), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := open(t, all, "x").ReadDir(".")
+	if err != nil || len(entries) != 2 {
+		t.Errorf("both sessions should have written into one directory: %v, %v", entries, err)
+	}
+	if err := all.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all.Open("x"); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Open after Close = %v", err)
+	}
+	if _, err := workspace.Fixed(filepath.Join(dir, "missing")); err == nil {
+		t.Error("a directory that is missing was taken")
+	}
+}
+
+// TestManySessions opens far more sessions than are held open, from many
+// goroutines, and counts descriptors where the system shows them.
+func TestManySessions(t *testing.T) {
+	all := newAll(t, workspace.Config{MaxOpen: 8})
+	before := descriptors()
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 100 {
+				d, err := all.Open(fmt.Sprintf("main:chat:%d", (g*37+i)%200))
+				if err == nil {
+					err = d.Write("x", []byte("y"))
+				}
+				if err == nil {
+					_, err = fs.ReadFile(d, "x")
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if now := descriptors(); now-before > 10 {
+		t.Errorf("%d descriptors stay open, at most 8 should", now-before)
+	}
+}
+
+// descriptors counts what this process holds open; 0 where that is not shown.
+func descriptors() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
+func TestNames(t *testing.T) {
+	d := newDir(t)
+	for path, want := range map[string]string{
+		"a": "a", "./a": "a", "a/../b": "b", "a//b/": "a/b", ".": ".", d.Path() + "/a/b": "a/b", d.Path(): ".", "..a": "..a",
+	} {
+		if got, err := d.Name(path); err != nil || got != want {
+			t.Errorf("Name(%q) = %q, %v; want %q", path, got, err, want)
+		}
+	}
+	for _, path := range []string{
+		"", "..", "../x", "a/../../x", "/etc/passwd", "/", d.Path() + "-evil/x", d.Path() + "/../x", "a\x00b", "~", "~/x",
+		strings.Repeat("n", 300), strings.Repeat("d/", 5000),
+	} {
+		_, err := d.Name(path)
+		if !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("Name(%.40q) = %v, want fs.ErrInvalid", path, err)
+		} else if len(err.Error()) > 300 || strings.Contains(strings.ReplaceAll(err.Error(), path, ""), d.Path()) {
+			t.Errorf("the error for %.40q says too much: %v", path, err)
+		}
+	}
+}
+
+func TestMeasuresBeforeItWrites(t *testing.T) {
+	all := newAll(t, workspace.Config{MaxBytes: 1000})
+	d := open(t, all, "main:a:b")
+	if err := os.WriteFile(filepath.Join(d.Path(), "before"), make([]byte, 600), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A sparse file counts by what it takes, not by what it claims.
+	sparse := filepath.Join(d.Path(), "sparse")
+	must(t, os.WriteFile(sparse, nil, 0o600))
+	must(t, os.Truncate(sparse, 1<<40))
+	write := func(name string, size int) error { return d.Write(name, []byte(strings.Repeat("x", size))) }
+	if err := write("a", 300); err != nil {
+		t.Fatal(err)
+	}
+	err := write("b", 200)
+	if !errors.Is(err, workspace.ErrQuota) || !strings.Contains(err.Error(), "1000") {
+		t.Fatalf("a write over the quota gave %v", err)
+	}
+	if _, err := d.Stat("b"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the refused write left something: %v", err)
+	}
+	if err := write("a", 390); err != nil {
+		t.Errorf("replacing counts the old content twice: %v", err)
+	}
+	if err := write("a", 401); !errors.Is(err, workspace.ErrQuota) {
+		t.Errorf("a growing file passed the quota: %v", err)
+	}
+	if err := write("before", 100); err != nil {
+		t.Errorf("making a file shorter is refused: %v", err)
+	}
+	if err := write("b", 500); err != nil {
+		t.Errorf("room that a shorter file made is not there: %v", err)
+	}
+	if err := os.Remove(filepath.Join(d.Path(), "b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("c", 450); err != nil {
+		t.Errorf("what somebody else removed still counts: %v", err)
+	}
+}
