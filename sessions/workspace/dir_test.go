@@ -269,11 +269,9 @@ func TestRace(t *testing.T) {
 			}
 			for _, move := range [][2]string{{"d", "x"}, {"l", "d"}, {"d", "l"}, {"x", "d"}} {
 				for os.Rename(in(move[0]), in(move[1])) != nil {
-					// A write made the directory anew while its name was free.
-					if err := os.RemoveAll(in(move[1])); err != nil {
-						t.Error(err)
-						return
-					}
+					// A write made the directory anew while its name was free,
+					// and may still be at work in it.
+					_ = os.RemoveAll(in(move[1]))
 				}
 			}
 		}
