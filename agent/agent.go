@@ -1,2 +1,119 @@
 // Package agent is what answers: it leases sessions, runs durable turns and asks models.
+//
+// A Worker claims the mailbox of a session, reads the session's log and goes on
+// from there: with the turn that was cut off, or with the next message. A turn is
+// a fold over its entries, written before and after each step (C1 to C7 in
+// docs/architecture.md), so a process that dies anywhere leaves a log from which
+// the next goes on. Start reading at worker.go, then visit.go, turn.go, loop.go
+// and call.go.
 package agent
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// Config is what a Worker works with.
+type Config struct {
+	Bus    bus.Bus
+	Events bus.Events
+	Store  sessions.Store
+	Budget sessions.Budget
+	// Agents returns the agent of that name as it is configured now; false if
+	// there is none.
+	Agents func(name string) (Agent, bool)
+	// Limits returns the limits on people as they are configured now.
+	Limits func() Limits
+	// MaxInFlight bounds the sessions that are worked on at once.
+	MaxInFlight int
+	// Drain is how long turns may go on after the context of Run has ended.
+	Drain time.Duration
+	Log   *slog.Logger
+	// Observer, if set, is told what happens, for metrics.
+	Observer Observer
+	// Point, if set, is called at each line of a turn's protocol: the places
+	// where a chaos test kills the process.
+	Point func(name string)
+}
+
+// Limits bounds what one person may ask for.
+type Limits struct {
+	Turns      int   // at once; owners have no such bound
+	TurnsHour  int   // in an hour; owners have no such bound
+	TokensDay  int64 // spent and reserved in a day (UTC), everybody's bound
+	MaxWaiting int   // messages in a session's mailbox, for /status to name
+}
+
+// An Agent is one configured agent.
+type Agent struct {
+	Name  string
+	Model Model
+	// Tools are those granted to it; Known are all that there are, so that a
+	// call of another one is told what is missing. Known may be nil.
+	Tools *tools.Set
+	Known *tools.Set
+	// Prompt returns the prompt's prefix for a session. It is asked once a turn.
+	Prompt func(ctx context.Context, session string) (string, error)
+	// Keep stores a result that is too long for the model and says where, as
+	// the model would open it. Nil keeps nothing.
+	Keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
+	// Redact takes out of a result what nobody is to see. Nil takes out nothing.
+	Redact func(json.RawMessage) json.RawMessage
+	// Guard decides about each call before it runs; nil allows all. An error
+	// goes to the model.
+	Guard func(ctx context.Context, call tools.Call) *tools.Error
+
+	MaxIterations    int // model calls a turn
+	ErrorLimit       int // consecutive steps in which every call failed
+	MaxParallelTools int
+	ContextTokens    int
+	// Steer lets mail of the turn's sender join the turn; else it waits.
+	Steer bool
+}
+
+// An Observer is told what happens. Its methods return at once.
+type Observer interface {
+	Turn(result string, d time.Duration) // done, failed, cancelled
+	Step()
+	Tool(tool, result string, d time.Duration)                 // ok or the error's code
+	Batch(concurrency int, saved time.Duration)                // calls that ran side by side
+	Model(model, result string, use TokenUse, d time.Duration) // ok or the fault
+}
+
+const (
+	maxTurnTime   = 30 * time.Minute
+	maxResumes    = 3  // without a new block
+	maxAttempts   = 10 // claims of a session whose log cannot be opened
+	fairShare     = 30 * time.Second
+	outboundRetry = 5 * time.Second
+)
+
+// route is where a turn's reply goes, as the log keeps it.
+type route struct {
+	At      bus.Address `json:"at"`
+	ReplyTo string      `json:"reply_to,omitempty"`
+	Owner   bool        `json:"owner,omitempty"`
+	Group   bool        `json:"group,omitempty"`
+}
+
+func routeOf(in bus.Inbound) route {
+	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group}
+	if in.Group {
+		r.ReplyTo = in.ReplyTo
+	}
+	return r
+}
+
+func (r route) encode() json.RawMessage {
+	raw, err := json.Marshal(r)
+	if err != nil { // strings and booleans always marshal
+		panic(err)
+	}
+	return raw
+}

@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+)
+
+const (
+	modelTries    = 3
+	modelBackoff  = 500 * time.Millisecond
+	maxRetryAfter = time.Minute
+	answerTokens  = 4096 // what an answer is taken to cost until it is there
+)
+
+// ask asks the model for the turn's next answer, within its person's budget, and
+// again where the model is merely busy. An answer that cannot be had ends the
+// turn, said aloud.
+func (v *visit) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
+	reservation := fmt.Sprintf("%s#%d", t.id, t.asked+1)
+	if err := v.reserve(ctx, t, reservation, r); err != nil {
+		return Answer{}, err
+	}
+	answer, err := v.insist(ctx, t, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if answer.CutOff && hasCalls(answer) {
+		// Calls of an answer that was cut off may be cut off themselves.
+		r.MaxTokens = 4 * answerTokens
+		if answer, err = v.insist(ctx, t, r); err != nil {
+			return Answer{}, err
+		}
+		if answer.CutOff && hasCalls(answer) {
+			return Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
+		}
+	}
+	if err := v.w.cfg.Budget.Settle(ctx, reservation, answer.Usage.Input+answer.Usage.Output); err != nil {
+		v.slog.Warn("settling a reservation failed; it stays as reserved", slog.Any("error", err))
+	}
+	return answer, nil
+}
+
+func hasCalls(a Answer) bool {
+	for _, b := range a.Blocks {
+		if b.Kind == BlockToolUse {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *visit) reserve(ctx context.Context, t *turn, id string, r Request) error {
+	limit := v.w.cfg.Limits().TokensDay
+	err := v.w.cfg.Budget.Reserve(ctx, sessions.Reservation{
+		ID: id, Person: t.person, Tokens: int64(estimate(r)) + answerTokens, Cap: limit, At: time.Now(),
+	})
+	if errors.Is(err, sessions.ErrOverBudget) {
+		return failure("over_budget", "You have used up the %d tokens that a person may use in a day. The next day begins at 00:00 UTC.", limit)
+	}
+	if err != nil {
+		return fmt.Errorf("reserve tokens: %w", err)
+	}
+	return nil
+}
+
+// insist asks until the model answers, a few times.
+func (v *visit) insist(ctx context.Context, t *turn, r Request) (Answer, error) {
+	events := newStream(t.blocks, func(e bus.Event) { v.emit(t, e) })
+	if t.resumed {
+		events.reset() // watchers may have seen part of an answer that was cut off
+	}
+	for try := 1; ; try++ {
+		began := time.Now()
+		answer, err := v.agent.Model.Generate(ctx, r, events.delta)
+		v.observe(answer, err, time.Since(began))
+		if err == nil {
+			events.end()
+			return answer, nil
+		}
+		if ctx.Err() != nil {
+			return Answer{}, context.Cause(ctx)
+		}
+		events.reset()
+		wait, end := v.excuse(err, try)
+		if end != nil {
+			v.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
+			return Answer{}, end
+		}
+		v.slog.Info("asking the model again", slog.String("turn", t.id), slog.Int("try", try+1), slog.Duration("wait", wait), slog.Any("error", err))
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return Answer{}, context.Cause(ctx)
+		}
+	}
+}
+
+func (v *visit) observe(answer Answer, err error, d time.Duration) {
+	result := "ok"
+	if err != nil {
+		result = "failed"
+		if fault, ok := errors.AsType[*ModelError](err); ok {
+			result = string(fault.Fault)
+		}
+	}
+	v.w.cfg.Observer.Model(v.agent.Model.Info().Name, result, answer.Usage, d)
+}
+
+// excuse judges a failed call: how long to wait before the next, or how the turn ends.
+func (v *visit) excuse(err error, try int) (time.Duration, *ending) {
+	fault, ok := errors.AsType[*ModelError](err)
+	if !ok {
+		fault = &ModelError{Fault: ModelBusy, Err: err}
+	}
+	switch fault.Fault {
+	case ModelOverflow:
+		return 0, failure("context_too_long", "This conversation has become longer than the model can read. /new begins afresh; files and memory stay.")
+	case ModelRefused:
+		return 0, failure("model_refused", "The model's provider refuses this bot (status %d). The operator has to look at the model's name and key; the server's log says more.", fault.Status)
+	case ModelRejected:
+		return 0, failure("model_rejected", "The model's provider does not accept this request (status %d). The server's log says more; /new begins afresh.", fault.Status)
+	}
+	if try >= modelTries || fault.RetryAfter > maxRetryAfter {
+		return 0, failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %d tries. Please ask again a little later.", try)
+	}
+	if fault.RetryAfter > 0 {
+		return fault.RetryAfter, nil
+	}
+	most := modelBackoff << (2 * try)
+	return modelBackoff/2 + rand.N(most), nil
+}

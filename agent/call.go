@@ -1,0 +1,364 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// codeRepeated marks the result of a call that was refused because it had been
+// made too often.
+const codeRepeated = string(tools.PermissionDenied)
+
+func newCallID() string { return "c" + strings.ToLower(rand.Text()[:15]) }
+
+// safeArgs keeps what the model wrote as JSON, whatever it is.
+func safeArgs(args json.RawMessage) json.RawMessage {
+	if json.Valid(args) {
+		return args
+	}
+	raw, err := json.Marshal(string(args))
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return raw
+}
+
+// runCalls runs the calls of a step that have no result: side by side where all
+// of them are pure, else in order, and then only as long as their sender says
+// nothing new.
+func (v *visit) runCalls(ctx context.Context, t *turn, calls []*call) error {
+	for _, c := range calls {
+		if v.effect(t, c) != tools.Pure || len(calls) == 1 {
+			return v.inOrder(ctx, t, calls)
+		}
+	}
+	began := time.Now()
+	free := make(chan struct{}, max(1, v.agent.MaxParallelTools))
+	errs := make([]error, len(calls))
+	took := make([]time.Duration, len(calls))
+	var running sync.WaitGroup
+	for i, c := range calls {
+		running.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			start := time.Now()
+			errs[i] = v.call(ctx, t, c)
+			took[i] = time.Since(start)
+		})
+	}
+	running.Wait()
+	var sum time.Duration
+	for _, d := range took {
+		sum += d
+	}
+	v.w.cfg.Observer.Batch(min(len(calls), cap(free)), max(0, sum-time.Since(began)))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return v.warn(ctx, t, calls)
+}
+
+func (v *visit) inOrder(ctx context.Context, t *turn, calls []*call) error {
+	for i, c := range calls {
+		if i > 0 && c.attempts == 0 && v.agent.Steer && len(v.in.steering(t.id, t.person)) > 0 {
+			return v.skip(ctx, t, calls[i:])
+		}
+		if err := v.call(ctx, t, c); err != nil {
+			return err
+		}
+	}
+	return v.warn(ctx, t, calls)
+}
+
+// skip gives calls that have not begun a result, because there is news that the
+// model is to see first.
+func (v *visit) skip(ctx context.Context, t *turn, calls []*call) error {
+	var entries []sessions.Entry
+	for _, c := range calls {
+		e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
+		entries = append(entries, resultEntry(t, c, e.Result().Content, e))
+	}
+	return v.j.append(ctx, entries...)
+}
+
+// warn tells the model of calls that lead nowhere.
+func (v *visit) warn(ctx context.Context, t *turn, calls []*call) error {
+	t, err := fold(t.id, v.j.all())
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		if t.repeats(c) == repeatWarn {
+			text := fmt.Sprintf("You have called %s %d times with the same arguments and the same result. Try something else.", c.use.Name, repeatWarn)
+			return v.j.append(ctx, entry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeRepeated, Text: text}))
+		}
+	}
+	return nil
+}
+
+func (v *visit) effect(t *turn, c *call) tools.Effect {
+	tool, ok := v.agent.Tools.Lookup(c.use.Name)
+	if !ok {
+		return tools.Pure // it only gets an error
+	}
+	use := v.toolCall(t, c)
+	if args, _, bad := v.agent.Tools.Check(use); bad == nil {
+		use.Args = args
+	}
+	return tools.EffectOf(tool, use)
+}
+
+func (v *visit) toolCall(t *turn, c *call) tools.Call {
+	return tools.Call{
+		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
+		Turn: t.id, Session: v.lease.Claim().Key, Agent: v.agent.Name,
+		Person: t.person, Owner: t.route.Owner, At: t.route.At.String(),
+		Progress: func(text string) {
+			v.emit(t, bus.Event{Type: bus.ToolProgress, Tool: c.use.Name, Call: c.id, Delta: text})
+		},
+	}
+}
+
+// call is what every tool call passes, in this order; each step is here and
+// nowhere else. Only errors that end the visit or the turn are returned: a call
+// that fails is a result.
+func (v *visit) call(ctx context.Context, t *turn, c *call) error {
+	began := time.Now()
+	use := v.toolCall(t, c)
+	tool, note, failed := v.admit(ctx, t, c, &use) // resolve, repair and validate, guard
+	v.emit(t, bus.Event{Type: bus.ToolStart, Tool: use.Name, Call: c.id, Delta: brief(use.Args)})
+
+	var result tools.Result
+	if failed == nil {
+		known, err := v.settled(ctx, c, tool, use) // cut off before: by effect
+		if err != nil {
+			return err
+		}
+		if known != nil {
+			result, failed = known.result, known.failed
+		} else {
+			if err := v.started(ctx, t, c, use); err != nil { // C4, then Held
+				return err
+			}
+			result, failed = v.attempt(ctx, tool, use)
+			if ctx.Err() != nil {
+				return context.Cause(ctx) // no result: whoever goes on judges it by its effect
+			}
+			v.w.cfg.Point("c5:before")
+		}
+	}
+	content := v.shape(ctx, use, result, failed, note) // redact, truncate
+	if err := v.j.append(ctx, resultEntry(t, c, content, failed)); err != nil {
+		return err
+	}
+	v.w.cfg.Point("c5")
+	v.told(t, c, failed, time.Since(began)) // audit, metrics, event
+	return nil
+}
+
+// admit resolves the tool, mends and checks the arguments and asks the guard.
+func (v *visit) admit(ctx context.Context, t *turn, c *call, use *tools.Call) (tools.Tool, string, *tools.Error) {
+	tool, ok := v.agent.Tools.Lookup(use.Name)
+	if !ok && v.agent.Known != nil {
+		if other, known := v.agent.Known.Lookup(use.Name); known {
+			return nil, "", tools.Errorf(tools.PermissionDenied, "%s needs the capability %q, which this agent does not have: the operator grants it in [agents.%s] capabilities.",
+				use.Name, other.Spec().Permission, v.agent.Name)
+		}
+	}
+	args, note, failed := v.agent.Tools.Check(*use)
+	if failed != nil {
+		return nil, "", failed
+	}
+	use.Args = args
+	if c.attempts == 0 && t.repeats(c) >= repeatRefuse-1 {
+		return nil, "", tools.Errorf(tools.Code(codeRepeated), "Refused: the same call has had the same result %d times in this turn. Try something else or conclude.", repeatRefuse-1)
+	}
+	if v.agent.Guard != nil {
+		if failed := v.agent.Guard(ctx, *use); failed != nil {
+			return nil, "", failed
+		}
+	}
+	return tool, note, nil
+}
+
+// outcome is what is known of a call that an earlier holder had started.
+type outcome struct {
+	result tools.Result
+	failed *tools.Error
+}
+
+// settled finds out what became of a call that was cut off. Nil means that it is
+// to run, for the first time or again.
+func (v *visit) settled(ctx context.Context, c *call, tool tools.Tool, use tools.Call) (*outcome, error) {
+	if c.attempts == 0 {
+		return nil, nil
+	}
+	unknown := &outcome{failed: tools.Errorf(tools.OutcomeUnknown,
+		"OUTCOME UNKNOWN: the process was cut off while %s ran, so it may have had its effect. Inspect before repeating it.", use.Name)}
+	switch tools.EffectOf(tool, use) {
+	case tools.Pure, tools.Idempotent:
+		return nil, nil
+	case tools.Reconcilable:
+		r, ok := tool.(tools.Reconciler)
+		if !ok {
+			return unknown, nil
+		}
+		if err := v.lease.Held(ctx); err != nil {
+			return nil, fmt.Errorf("before reconciling: %w", err)
+		}
+		result, done, err := r.Reconcile(ctx, use)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			return unknown, nil
+		case done:
+			return &outcome{result: result}, nil
+		}
+		return nil, nil
+	}
+	return unknown, nil
+}
+
+// started is C4, and then the question whether the session is still ours: what
+// is not written is not done, and what is not ours is not done.
+func (v *visit) started(ctx context.Context, t *turn, c *call, use tools.Call) error {
+	v.w.cfg.Point("c4:before")
+	e := entry(t.id, sessions.KindToolStarted, sessions.ToolStarted{Attempt: use.Attempt})
+	e.Call = c.id
+	if err := v.j.append(ctx, e); err != nil {
+		return err
+	}
+	v.w.cfg.Point("c4")
+	if err := v.lease.Held(ctx); err != nil {
+		return fmt.Errorf("before running %s: %w", use.Name, err)
+	}
+	v.w.cfg.Point("c4:held")
+	return nil
+}
+
+// attempt runs a tool once under its deadline.
+func (v *visit) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (result tools.Result, failed *tools.Error) {
+	defer func() {
+		if p := recover(); p != nil {
+			v.slog.Error("panic in a tool", slog.String("tool", use.Name), slog.String("stack", string(debug.Stack())))
+			failed = tools.Errorf(tools.ExecutionFailed, "%s crashed. It may work with other arguments.", use.Name)
+		}
+	}()
+	limit := deadline(tool.Spec())
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	result, err := tool.Run(ctx, use)
+	if err == nil {
+		return result, nil
+	}
+	if known, ok := errors.AsType[*tools.Error](err); ok {
+		return result, known
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		if tools.EffectOf(tool, use) == tools.Once {
+			return result, tools.Errorf(tools.Timeout, "%s took longer than %s and was cut off. It may have had its effect: inspect before repeating it.", use.Name, limit)
+		}
+		return result, tools.Errorf(tools.Timeout, "%s took longer than %s.", use.Name, limit)
+	}
+	return result, tools.Errorf(tools.ExecutionFailed, "%v", err)
+}
+
+// deadline is the most that a call of a tool may take. A tool that is given a
+// timeout by its caller keeps it itself, below its MaxTimeout.
+func deadline(s tools.Spec) time.Duration {
+	if s.MaxTimeout > 0 {
+		return s.MaxTimeout
+	}
+	if s.Timeout > 0 {
+		return s.Timeout
+	}
+	return 10 * time.Second
+}
+
+// maxResult is the most of a result that a model is shown, in bytes.
+const maxResult = 65536
+
+// shape makes of a result what the model sees. What is cut is kept whole.
+func (v *visit) shape(ctx context.Context, use tools.Call, result tools.Result, failed *tools.Error, note string) json.RawMessage {
+	content := result.Content
+	if failed != nil {
+		content = failed.Result().Content
+	}
+	if v.agent.Redact != nil {
+		content = v.agent.Redact(content)
+	}
+	limit := min(maxResult, v.agent.ContextTokens*bytesPerToken/4)
+	if len(content) > limit {
+		where := ""
+		if v.agent.Keep != nil {
+			path, err := v.agent.Keep(ctx, use, content)
+			if err != nil {
+				v.slog.Warn("keeping a long result failed", slog.String("tool", use.Name), slog.Any("error", err))
+			}
+			where = path
+		}
+		content, _ = tools.Truncate(content, limit, where)
+	}
+	if note != "" {
+		v.slog.Debug("arguments mended", slog.String("tool", use.Name))
+	}
+	return content
+}
+
+func resultEntry(t *turn, c *call, content json.RawMessage, failed *tools.Error) sessions.Entry {
+	r := sessions.ToolResult{Content: content}
+	if failed != nil {
+		r.Code = string(failed.Code)
+	}
+	e := entry(t.id, sessions.KindToolResult, r)
+	e.Call = c.id
+	return e
+}
+
+// told reports a call that has its result.
+func (v *visit) told(t *turn, c *call, failed *tools.Error, d time.Duration) {
+	result := "ok"
+	e := bus.Event{Type: bus.ToolEnd, Tool: c.use.Name, Call: c.id}
+	if failed != nil {
+		result = string(failed.Code)
+		e.Error = &bus.Failure{Code: result, Message: failed.Message}
+	}
+	name := c.use.Name
+	if _, ok := v.agent.Tools.Lookup(name); !ok {
+		name = "unknown"
+	}
+	v.w.cfg.Observer.Tool(name, result, d)
+	v.slog.Info("tool call", slog.String("turn", t.id), slog.String("call", c.id), slog.String("tool", name),
+		slog.String("person", t.person), slog.String("result", result), slog.Duration("took", d), slog.Int("args_bytes", len(c.use.Args)))
+	v.emit(t, e)
+}
+
+// brief is a call's arguments as a line of progress shows them.
+func brief(args json.RawMessage) string {
+	var values map[string]any
+	if json.Unmarshal(args, &values) != nil {
+		return ""
+	}
+	for _, name := range []string{"path", "pattern", "query", "url", "command", "chat_id"} {
+		if s, ok := values[name].(string); ok {
+			if r := []rune(s); len(r) > 60 {
+				return string(r[:60]) + "…"
+			}
+			return s
+		}
+	}
+	return ""
+}

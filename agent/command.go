@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+)
+
+// The commands that an agent carries out. The gateway recognises them.
+const (
+	cmdNew    = "new"
+	cmdStop   = "stop"
+	cmdStatus = "status"
+	cmdHelp   = "help"
+)
+
+const helpText = `Just write to me; I answer, and I can use my tools to work in this conversation's own folder.
+
+- /new begins a new conversation; files and memory stay
+- /stop ends what I am doing
+- /status says what I am doing and what it has cost
+- /help says this`
+
+// bypasses tells whether a command is carried out at once, beside a turn that runs.
+func bypasses(name string) bool {
+	switch name {
+	case cmdStop, cmdStatus, cmdHelp:
+		return true
+	}
+	return false
+}
+
+// command carries out a command, logs it by its cause and replies. One that is
+// logged already is only replied to again, under the same id.
+func (v *visit) command(ctx context.Context, it item) error {
+	if it.in.Text == cmdStop {
+		v.in.stop(it.seq)
+	}
+	done, known := v.j.knows(it.in.ID)
+	if !known {
+		cmd := sessions.Command{Name: it.in.Text, Route: routeOf(it.in).encode(), Reply: sessions.Reply{ID: replyID(it.in.ID)}}
+		text, err := v.carryOut(ctx, it)
+		if err != nil {
+			return err
+		}
+		cmd.Reply.Text = text
+		if err := v.log(ctx, it.in, cmd); err != nil {
+			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+				return nil
+			}
+			return err
+		}
+		if it.in.Text == cmdStop {
+			v.stopTurn()
+		}
+		done, _ = v.j.knows(it.in.ID)
+	}
+	cmd, ok := done.data.(sessions.Command)
+	if !ok { // it was forgotten with what /new covers
+		return nil
+	}
+	return v.reply(ctx, cmd)
+}
+
+// log writes a command's entry; that of /new also ends what the model sees.
+func (v *visit) log(ctx context.Context, in bus.Inbound, cmd sessions.Command) error {
+	e := entry(in.ID, sessions.KindCommand, cmd)
+	e.Cause, e.Person = in.ID, in.From.ID
+	if cmd.Name != cmdNew {
+		return v.j.append(ctx, e)
+	}
+	covers := v.j.newest()
+	if err := v.j.append(ctx, e, entry("", sessions.KindSummary, sessions.Summary{Covers: covers})); err != nil {
+		return err
+	}
+	v.j.forget(covers)
+	return nil
+}
+
+func (v *visit) reply(ctx context.Context, cmd sessions.Command) error {
+	var to route
+	if err := json.Unmarshal(cmd.Route, &to); err != nil {
+		return fmt.Errorf("decode the route of a command: %w", err)
+	}
+	if err := v.lease.Held(ctx); err != nil {
+		return fmt.Errorf("before replying to a command: %w", err)
+	}
+	return v.w.publish(ctx, bus.Outbound{
+		ID: cmd.Reply.ID, To: to.At, ReplyTo: to.ReplyTo, Text: cmd.Reply.Text,
+		Session: v.lease.Claim().Key, At: time.Now(),
+	})
+}
+
+// carryOut does what a command says, but for what the log does, and returns the reply.
+func (v *visit) carryOut(ctx context.Context, it item) (string, error) {
+	switch it.in.Text {
+	case cmdNew:
+		return "A new conversation begins. Files and memory stay.", nil
+	case cmdStop:
+		if running, _ := v.current(); running != nil || v.in.waiting() > 0 {
+			return "Stopped.", nil
+		}
+		return "Nothing is running.", nil
+	case cmdStatus:
+		return v.status(ctx, it)
+	case cmdHelp:
+		return helpText, nil
+	}
+	return "I do not know the command /" + it.in.Text + ". /help lists those I know.", nil
+}
+
+// current is the turn that has begun and not ended; nil if there is none.
+func (v *visit) current() (*turn, error) {
+	for _, id := range unfinished(v.j.all()) {
+		t, err := fold(id, v.j.all())
+		if err != nil {
+			return nil, err
+		}
+		if t.done == nil {
+			return t, nil
+		}
+	}
+	return nil, nil
+}
+
+func (v *visit) status(ctx context.Context, it item) (string, error) {
+	var b strings.Builder
+	t, err := v.current()
+	if err != nil {
+		return "", err
+	}
+	if t == nil {
+		b.WriteString("Nothing is running.")
+	} else {
+		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", time.Since(t.started).Round(time.Second), t.asked+1, v.agent.MaxIterations)
+	}
+	limits := v.w.cfg.Limits()
+	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", v.agent.Model.Info().Name, v.in.waiting(), limits.MaxWaiting)
+	spent, err := v.w.cfg.Budget.Spent(ctx, it.in.From.ID, time.Now())
+	if err != nil {
+		return "", fmt.Errorf("read the budget: %w", err)
+	}
+	fmt.Fprintf(&b, "\n- your tokens today: %d of at most %d\n- session: `%s`", spent, limits.TokensDay, v.lease.Claim().Key)
+	return b.String(), nil
+}
+
+// agentOf is the agent's name in a session's key.
+func agentOf(key string) string {
+	name, _, _ := strings.Cut(key, ":")
+	return name
+}

@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"sync"
+
+	"parley/bus"
+)
+
+// An item is one message of the mailbox that a visit holds.
+type item struct {
+	seq     int64
+	in      bus.Inbound
+	err     error // it cannot be read
+	handled bool
+}
+
+// An inbox is the mail of a visit: what came with the lease and what has come since.
+type inbox struct {
+	mu    sync.Mutex
+	items []item
+	// stopped is the number of the newest /stop: what was said before it and
+	// has not begun is not to begin.
+	stopped int64
+}
+
+func (b *inbox) add(it item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.items = append(b.items, it)
+}
+
+// first is the first message that nobody has handled.
+func (b *inbox) first() (item, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, it := range b.items {
+		if !it.handled {
+			return it, true
+		}
+	}
+	return item{}, false
+}
+
+func (b *inbox) handled(seq int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.items {
+		if b.items[i].seq == seq {
+			b.items[i].handled = true
+		}
+	}
+}
+
+// done is the number up to which everything is handled; 0 if nothing is.
+func (b *inbox) done() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var done int64
+	for _, it := range b.items {
+		if !it.handled {
+			break
+		}
+		done = it.seq
+	}
+	return done
+}
+
+// last is the number of the newest message.
+func (b *inbox) last() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.items) == 0 {
+		return 0
+	}
+	return b.items[len(b.items)-1].seq
+}
+
+// waiting counts the messages that nobody has handled.
+func (b *inbox) waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, it := range b.items {
+		if !it.handled {
+			n++
+		}
+	}
+	return n
+}
+
+// number is the number of the message of that id; 0 if it is not here.
+func (b *inbox) number(id string) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, it := range b.items {
+		if it.err == nil && it.in.ID == id {
+			return it.seq
+		}
+	}
+	return 0
+}
+
+func (b *inbox) stop(seq int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = max(b.stopped, seq)
+}
+
+func (b *inbox) stoppedBefore(seq int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return seq < b.stopped
+}
+
+// steering returns what the sender of a turn has said since, up to the first
+// message that is somebody else's or no speech: that is for the turns after.
+func (b *inbox) steering(turn, person string) []item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var said []item
+	for _, it := range b.items {
+		if it.handled || it.err == nil && it.in.ID == turn {
+			continue
+		}
+		if it.err != nil || it.in.Kind != bus.Said || it.in.From.ID != person {
+			break
+		}
+		said = append(said, it)
+	}
+	return said
+}

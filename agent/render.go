@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+
+	"parley/sessions"
+	"parley/tools"
+)
+
+// bytesPerToken is a cautious guess where no provider has counted.
+const bytesPerToken = 4
+
+// clearedResult stands for an old result that makes room for what is new.
+const clearedResult = `"[an old result, cleared to save room; call the tool again if it matters]"`
+
+// render makes the model's messages of the log. The same log gives the same
+// bytes, so that providers can reuse what they have read. Every call is
+// followed by its result, whatever the log lacks.
+func render(records []record, contextTokens int) []Message {
+	r := &rendering{}
+	covered := int64(0)
+	if s, ok := newestSummary(records); ok {
+		covered = s.Covers
+		r.summary(s)
+	}
+	for _, rec := range records {
+		if rec.N > covered {
+			r.take(rec)
+		}
+	}
+	r.settle()
+	clearOld(r.messages, contextTokens)
+	return r.messages
+}
+
+func newestSummary(records []record) (sessions.Summary, bool) {
+	for i := len(records) - 1; i >= 0; i-- {
+		if s, ok := records[i].data.(sessions.Summary); ok {
+			return s, true
+		}
+	}
+	return sessions.Summary{}, false
+}
+
+type rendering struct {
+	messages []Message
+	calls    []Block // of the last answer, in the order in which the model made them
+	results  map[string]Block
+}
+
+func (r *rendering) take(rec record) {
+	switch d := rec.data.(type) {
+	case sessions.User:
+		r.settle()
+		r.add(RoleUser, Block{Kind: BlockText, Text: header(rec, d)}, Block{Kind: BlockText, Text: d.Text})
+	case sessions.Notice:
+		r.settle()
+		r.add(RoleUser, Block{Kind: BlockText, Text: "[notice from the system: " + d.Text + "]"})
+	case sessions.Thinking:
+		r.answer(Block{Kind: BlockThinking, Text: d.Text, Provider: d.Provider})
+	case sessions.Text:
+		r.answer(Block{Kind: BlockText, Text: d.Text})
+	case sessions.ToolUse:
+		b := Block{Kind: BlockToolUse, Call: rec.Call, Name: d.Name, Args: d.Args, ProviderID: d.ProviderID, Provider: d.Provider}
+		r.answer(b)
+		r.calls = append(r.calls, b)
+	case sessions.ToolResult:
+		if r.results == nil {
+			r.results = map[string]Block{}
+		}
+		r.results[rec.Call] = Block{Kind: BlockToolResult, Call: rec.Call, Content: d.Content, Failed: d.Code != ""}
+	}
+}
+
+// summary comes first, wherever it stands in the log: it replaces the past.
+func (r *rendering) summary(s sessions.Summary) {
+	if s.Text == "" {
+		return
+	}
+	r.add(RoleUser, Block{Kind: BlockText, Text: "[summary of what was said before; it may lack details, so look again where exact values matter]"},
+		Block{Kind: BlockText, Text: s.Text})
+}
+
+// header says who speaks, where and when. It stays what it was when the message
+// came, and so it is the same from step to step.
+func header(rec record, u sessions.User) string {
+	where, _, _ := strings.Cut(rec.Person, ":")
+	parts := []string{where}
+	if u.Name != "" {
+		parts = append(parts, strings.Map(oneLine, u.Name))
+	}
+	if !u.Sent.IsZero() {
+		parts = append(parts, u.Sent.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	return "[" + strings.Join(parts, " · ") + "]"
+}
+
+func oneLine(r rune) rune {
+	switch r {
+	case '\n', '\r', '[', ']':
+		return ' '
+	}
+	return r
+}
+
+func (r *rendering) add(role Role, blocks ...Block) {
+	if n := len(r.messages); n > 0 && r.messages[n-1].Role == role {
+		r.messages[n-1].Blocks = append(r.messages[n-1].Blocks, blocks...)
+		return
+	}
+	r.messages = append(r.messages, Message{Role: role, Blocks: blocks})
+}
+
+// answer adds a block of the model's. One that follows results is a new answer.
+func (r *rendering) answer(b Block) {
+	if len(r.results) > 0 {
+		r.settle()
+	}
+	r.add(RoleAssistant, b)
+}
+
+// settle adds the results of the last answer's calls, in the order of the calls.
+func (r *rendering) settle() {
+	for _, c := range r.calls {
+		b, ok := r.results[c.Call]
+		if !ok {
+			lost := tools.Errorf(tools.OutcomeUnknown, "There is no record of what came of this call.")
+			b = Block{Kind: BlockToolResult, Call: c.Call, Content: lost.Result().Content, Failed: true}
+		}
+		b.Name, b.ProviderID = c.Name, c.ProviderID
+		r.add(RoleUser, b)
+	}
+	r.calls, r.results = nil, nil
+}
+
+// clearOld empties old tool results, the oldest first, until the messages fit
+// into the window. The newer half of the window keeps all of its own.
+func clearOld(messages []Message, contextTokens int) {
+	excess := estimateMessages(messages) - contextTokens
+	if excess <= 0 {
+		return
+	}
+	kept, newest := 0, len(messages)
+	for newest > 0 && kept < contextTokens/2 {
+		newest--
+		kept += estimateMessages(messages[newest : newest+1])
+	}
+	for i := 0; i < newest && excess > 0; i++ {
+		for j, b := range messages[i].Blocks {
+			if b.Kind == BlockToolResult && len(b.Content) > 2*len(clearedResult) && excess > 0 {
+				excess -= (len(b.Content) - len(clearedResult)) / bytesPerToken
+				messages[i].Blocks[j].Content = json.RawMessage(clearedResult)
+			}
+		}
+	}
+}
+
+// estimate is about how many tokens a request has.
+func estimate(r Request) int {
+	n := len(r.System)
+	for _, t := range r.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return n/bytesPerToken + estimateMessages(r.Messages)
+}
+
+func estimateMessages(messages []Message) int {
+	n := 0
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			n += len(b.Text) + len(b.Args) + len(b.Content) + len(b.Provider) + 16
+		}
+	}
+	return n / bytesPerToken
+}

@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"parley/sessions"
+	"parley/tools"
+)
+
+// A turn is what its entries say: nothing of it is remembered elsewhere.
+type turn struct {
+	id      string
+	person  string
+	route   route
+	started time.Time
+
+	steps    []step
+	asked    int  // model calls whose answer is written
+	blocks   int  // thinking, text and tool_use blocks so far
+	resumes  int  // since the last answer or result
+	lastStep bool // the model was told that it is to conclude
+	stopped  bool // somebody said /stop
+	done     *sessions.TurnDone
+	sent     bool // what it publishes is published
+
+	start     int64 // the number of its first entry
+	resumed   bool  // since the last answer
+	suspended bool
+}
+
+// A step is one answer of the model and what came of the calls it asked for.
+type step struct {
+	calls []*call
+}
+
+// A call is one tool call of a turn.
+type call struct {
+	id       string
+	use      sessions.ToolUse
+	attempts int // that were started
+	result   *sessions.ToolResult
+}
+
+func (c *call) key(turn string) string { return turn + "#" + c.id }
+
+// fold makes a turn of the entries that belong to it.
+func fold(id string, records []record) (*turn, error) {
+	t := &turn{id: id}
+	calls := map[string]*call{}
+	for _, r := range records {
+		if c, ok := r.data.(sessions.Command); ok {
+			t.stopped = t.stopped || c.Name == cmdStop && t.start > 0
+			continue
+		}
+		if r.Turn != id {
+			continue
+		}
+		if err := t.take(r, calls); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func (t *turn) take(r record, calls map[string]*call) error {
+	switch d := r.data.(type) {
+	case sessions.TurnStarted:
+		t.person, t.started, t.start = r.Person, r.At, r.N
+		if err := json.Unmarshal(d.Route, &t.route); err != nil {
+			return fmt.Errorf("decode the route of turn %s: %w", t.id, err)
+		}
+	case sessions.Thinking, sessions.Text:
+		t.blocks++
+	case sessions.ToolUse:
+		t.blocks++
+		c := &call{id: r.Call, use: d}
+		calls[r.Call] = c
+		if len(t.steps) == t.asked {
+			t.steps = append(t.steps, step{})
+		}
+		last := &t.steps[len(t.steps)-1]
+		last.calls = append(last.calls, c)
+	case sessions.Usage:
+		if len(t.steps) == t.asked {
+			t.steps = append(t.steps, step{})
+		}
+		t.asked++
+		t.resumes, t.resumed = 0, false
+	case sessions.ToolStarted:
+		if c := calls[r.Call]; c != nil {
+			c.attempts = d.Attempt
+		}
+	case sessions.ToolResult:
+		if c := calls[r.Call]; c != nil {
+			c.result = &d
+		}
+		t.resumes = 0
+	case sessions.Notice:
+		t.lastStep = t.lastStep || d.Code == noticeLastStep
+	case sessions.TurnDone:
+		t.done = &d
+	}
+	switch r.Kind {
+	case sessions.KindSuspended:
+		t.suspended = true
+	case sessions.KindResumed:
+		if !t.suspended {
+			t.resumes++
+		}
+		t.suspended, t.resumed = false, true
+	case sessions.KindPublished:
+		t.sent = true
+	}
+	return nil
+}
+
+// unfinished lists the turns that have not ended, or have not published what
+// they are to publish, in the order of their beginning.
+func unfinished(records []record) []string {
+	var ids []string
+	open := map[string]bool{}
+	for _, r := range records {
+		switch d := r.data.(type) {
+		case sessions.TurnStarted:
+			ids = append(ids, r.Turn)
+			open[r.Turn] = true
+		case sessions.TurnDone:
+			open[r.Turn] = len(d.Outbound) > 0
+		}
+		if r.Kind == sessions.KindPublished {
+			open[r.Turn] = false
+		}
+	}
+	kept := ids[:0]
+	for _, id := range ids {
+		if open[id] {
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}
+
+// open lists the calls of the last step that have no result yet.
+func (t *turn) open() []*call {
+	if len(t.steps) == 0 {
+		return nil
+	}
+	var open []*call
+	for _, c := range t.steps[len(t.steps)-1].calls {
+		if c.result == nil {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// failures counts the last steps in a row in which every call failed.
+func (t *turn) failures() int {
+	n := 0
+	for i := len(t.steps) - 1; i >= 0; i-- {
+		if !t.steps[i].failed() {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (s step) failed() bool {
+	for _, c := range s.calls {
+		if c.result == nil || c.result.Code == "" || c.result.Code == string(tools.Cancelled) {
+			return false
+		}
+	}
+	return len(s.calls) > 0
+}
+
+// repeats counts the calls like this one that had, all of them, the same result
+// as the latest of them.
+func (t *turn) repeats(like *call) int {
+	var latest *sessions.ToolResult
+	n := 0
+	for i := len(t.steps) - 1; i >= 0; i-- {
+		for _, c := range t.steps[i].calls {
+			if c == like || c.result == nil || c.use.Name != like.use.Name || string(c.use.Args) != string(like.use.Args) {
+				continue
+			}
+			if latest == nil {
+				latest = c.result
+			}
+			if string(c.result.Content) == string(latest.Content) || c.result.Code == codeRepeated {
+				n++
+			}
+		}
+	}
+	return n
+}

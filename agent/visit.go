@@ -1,0 +1,294 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+)
+
+// A visit is the work on one session under one lease.
+type visit struct {
+	w     *Worker
+	lease bus.Lease
+	slog  *slog.Logger
+	agent Agent
+	j     *journal
+	in    inbox
+
+	closing <-chan struct{} // closed when the process is to end
+
+	mu   sync.Mutex
+	stop context.CancelCauseFunc // ends the turn that runs; nil while none does
+}
+
+// visit answers what is in a session's mailbox, and says how far it has come
+// and what kept it from the end.
+func (w *Worker) visit(ctx context.Context, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) (end bus.End, err error) {
+	v := &visit{w: w, lease: lease, slog: log, closing: closing}
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("panic in a session", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("panic: %v", p)
+		}
+		end.Done = v.in.done()
+	}()
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+
+	mail, err := lease.Mail(ctx, 0)
+	if err != nil {
+		return end, fmt.Errorf("fetch mail: %w", err)
+	}
+	if err := v.open(ctx); err != nil {
+		return end, err
+	}
+	v.receive(ctx, mail)
+	watching.Go(func() { v.watch(ctx, cancel) })
+	if err := v.work(ctx); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return end, err
+	}
+	return end, nil
+}
+
+func (v *visit) open(ctx context.Context) error {
+	claim := v.lease.Claim()
+	log, err := v.w.cfg.Store.Open(ctx, claim.Key, claim.Fence)
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	if v.j, err = openJournal(log, v.slog); err != nil {
+		return err
+	}
+	name := agentOf(claim.Key)
+	agent, ok := v.w.cfg.Agents(name)
+	if !ok {
+		return fmt.Errorf("no agent is named %q in the configuration", name)
+	}
+	v.agent = agent
+	return nil
+}
+
+// watch takes in mail while the visit lasts, and ends it when the lease is lost.
+func (v *visit) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	for {
+		mail, err := v.lease.Mail(ctx, v.in.last())
+		if err != nil {
+			if ctx.Err() == nil {
+				cancel(err)
+			}
+			return
+		}
+		v.receive(ctx, mail)
+	}
+}
+
+// receive adds mail to the inbox. Commands that cannot wait are carried out
+// here, beside the turn.
+func (v *visit) receive(ctx context.Context, mail []bus.Message) {
+	for _, m := range mail {
+		it := item{seq: m.Seq}
+		it.in, it.err = bus.DecodeInbound(m.Body)
+		if it.err == nil && it.in.Kind == bus.Command && bypasses(it.in.Text) {
+			err := v.command(ctx, it)
+			it.handled = err == nil
+			if err != nil && ctx.Err() == nil {
+				v.slog.Warn("a command has to wait for the turn", slog.String("command", it.in.Text), slog.Any("error", err))
+			}
+		}
+		v.in.add(it)
+	}
+}
+
+// work goes on with what was cut off and then answers the mail in its order.
+func (v *visit) work(ctx context.Context) error {
+	began := time.Now()
+	if err := v.resume(ctx); err != nil {
+		return err
+	}
+	for {
+		it, ok := v.in.first()
+		if !ok || time.Since(began) > fairShare {
+			return nil // the bus gives the rest to the next visit
+		}
+		select {
+		case <-v.closing:
+			return errShutdown
+		default:
+		}
+		if err := v.handle(ctx, it); err != nil {
+			return err
+		}
+		v.in.handled(it.seq)
+	}
+}
+
+// resume ends what earlier holders have begun.
+func (v *visit) resume(ctx context.Context) error {
+	for _, id := range unfinished(v.j.all()) {
+		t, err := fold(id, v.j.all())
+		if err != nil {
+			return err
+		}
+		if t.done == nil {
+			err = v.resumeTurn(ctx, t)
+		} else {
+			err = v.publish(ctx, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *visit) resumeTurn(ctx context.Context, t *turn) error {
+	if t.resumes >= maxResumes {
+		if err := v.finish(ctx, t, failure("gave_up", "I was cut off %d times while I worked on this and have given it up. Nothing that was done is undone; ask again if it still matters.", t.resumes)); err != nil {
+			return err
+		}
+		return &buryError{seq: v.in.number(t.id), reason: "the turn was cut off too often"}
+	}
+	v.slog.Info("resuming a turn", slog.String("turn", t.id), slog.Int("resumes", t.resumes+1))
+	if err := v.j.append(ctx, entry(t.id, sessions.KindResumed, nil)); err != nil {
+		return err
+	}
+	release := v.w.quota.resume(t.person)
+	defer release()
+	return v.run(ctx, t)
+}
+
+// handle does what one message asks for. Nil means that the log knows of it.
+func (v *visit) handle(ctx context.Context, it item) error {
+	if it.err != nil {
+		return &buryError{seq: it.seq, reason: "it cannot be read"}
+	}
+	if it.in.Kind == bus.Command {
+		return v.command(ctx, it)
+	}
+	if _, known := v.j.knows(it.in.ID); known {
+		return nil
+	}
+	var err error
+	switch {
+	case it.in.Kind == bus.Notice:
+		e := entry(it.in.ID, sessions.KindNotice, sessions.Notice{Code: "delivery", Text: it.in.Text})
+		e.Cause = it.in.ID
+		err = v.j.append(ctx, e)
+	case v.in.stoppedBefore(it.seq):
+		err = v.begin(ctx, it.in, entry(it.in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
+	default:
+		err = v.answer(ctx, it.in)
+	}
+	if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+		return nil // below a summary: answered long ago
+	}
+	return err
+}
+
+// answer runs a new turn for a message.
+func (v *visit) answer(ctx context.Context, in bus.Inbound) error {
+	release, refusal, err := v.w.quota.begin(in.From, v.w.cfg.Limits())
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := v.begin(ctx, in); err != nil {
+		return err
+	}
+	t, err := fold(in.ID, v.j.all())
+	if err != nil {
+		return err
+	}
+	v.emit(t, bus.Event{Type: bus.TurnStart, Causes: []string{in.ID}})
+	if refusal != nil {
+		return v.finish(ctx, t, refusal)
+	}
+	return v.run(ctx, t)
+}
+
+// begin is C1: the turn and what was said, and with more entries its end at once.
+func (v *visit) begin(ctx context.Context, in bus.Inbound, more ...sessions.Entry) error {
+	v.w.cfg.Point("c1:before")
+	started := entry(in.ID, sessions.KindTurnStarted, sessions.TurnStarted{Route: routeOf(in).encode(), Agent: v.agent.Name})
+	started.Person = in.From.ID
+	if err := v.j.append(ctx, append([]sessions.Entry{started, said(in.ID, in)}, more...)...); err != nil {
+		return err
+	}
+	v.w.cfg.Point("c1")
+	return nil
+}
+
+// said is the user block of a message.
+func said(turn string, in bus.Inbound) sessions.Entry {
+	e := entry(turn, sessions.KindUser, sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt})
+	e.Cause, e.Person = in.ID, in.From.ID
+	return e
+}
+
+// run goes through a turn's steps to its end, and publishes what it says.
+func (v *visit) run(ctx context.Context, t *turn) error {
+	tctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	v.setStop(stop)
+	defer v.setStop(nil)
+	tctx, cancel := context.WithTimeoutCause(tctx, maxTurnTime, errTooLong)
+	defer cancel()
+
+	err := v.loop(tctx, t.id)
+	if err == nil {
+		t, err = fold(t.id, v.j.all())
+		if err != nil {
+			return err
+		}
+		v.ended(t)
+		return v.publish(ctx, t)
+	}
+	end, ends := errors.AsType[*ending](err)
+	switch cause := context.Cause(tctx); {
+	case errors.Is(cause, errStopped) || errors.Is(err, errStopped):
+		end, ends = &ending{state: sessions.TurnCancelled}, true
+	case errors.Is(cause, errTooLong):
+		end, ends = failure("timeout", "I have worked on this for %s, the most a turn may take, and stopped.", maxTurnTime), true
+	case errors.Is(cause, errShutdown):
+		// Written so that a restart in good order is not counted as a crash.
+		note, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		if err := v.j.append(note, entry(t.id, sessions.KindSuspended, nil)); err != nil {
+			v.slog.Warn("noting the suspension failed", slog.Any("error", err))
+		}
+		return errShutdown
+	}
+	if !ends {
+		return err
+	}
+	return v.finish(ctx, t, end)
+}
+
+func (v *visit) setStop(stop context.CancelCauseFunc) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stop = stop
+}
+
+// stopTurn ends the turn that runs, and tells whether one did.
+func (v *visit) stopTurn() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.stop == nil {
+		return false
+	}
+	v.stop(errStopped)
+	return true
+}

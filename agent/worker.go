@@ -1,0 +1,172 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+)
+
+// A Worker leases sessions and answers what is said in them.
+type Worker struct {
+	cfg   Config
+	quota *quota
+}
+
+// New makes a Worker; Run sets it to work.
+func New(cfg Config) *Worker {
+	if cfg.Point == nil {
+		cfg.Point = func(string) {}
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = unobserved{}
+	}
+	return &Worker{cfg: cfg, quota: newQuota()}
+}
+
+// Run claims sessions and works on them until ctx is done, each in a goroutine
+// of its own. Then it stops claiming, gives turns in flight Drain to end, cuts
+// off those that have not, and gives their sessions back, uncounted. It returns
+// nil after ctx has ended, and an error only if the bus was closed before.
+func (w *Worker) Run(ctx context.Context) error {
+	work, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	free := make(chan struct{}, w.cfg.MaxInFlight)
+	var visits sync.WaitGroup
+	err := w.claim(ctx, free, func(lease bus.Lease) {
+		visits.Go(func() {
+			defer func() { <-free }()
+			w.serve(work, ctx.Done(), lease)
+		})
+	})
+	drained := time.AfterFunc(w.cfg.Drain, func() { cut(errShutdown) })
+	defer drained.Stop()
+	visits.Wait()
+	return err
+}
+
+func (w *Worker) claim(ctx context.Context, free chan struct{}, serve func(bus.Lease)) error {
+	for {
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		lease, err := w.cfg.Bus.Claim(ctx, bus.InboundTopic)
+		if err != nil {
+			<-free
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("claim a session: %w", err)
+		}
+		serve(lease)
+	}
+}
+
+// serve works on one leased session and settles it. Once closing is closed it
+// begins no further turn.
+func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.Lease) {
+	claim := lease.Claim()
+	log := w.cfg.Log.With(slog.String("session", claim.Key), slog.Int64("fence", claim.Fence))
+	end, err := w.visit(ctx, closing, lease, log)
+	if err != nil {
+		end = w.judge(ctx, lease, log, end, err)
+	}
+	// The work is over, so the settling must not be cut off with it.
+	if err := lease.Settle(context.WithoutCancel(ctx), end); err != nil && !errors.Is(err, bus.ErrFenced) {
+		log.Warn("settling a session failed; it will be claimed again", slog.Any("error", err))
+	}
+	w.cfg.Point("settled")
+}
+
+// judge decides what becomes of a session whose visit ended early.
+func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, err error) bus.End {
+	claim := lease.Claim()
+	var bury *buryError
+	switch {
+	case errors.As(err, &bury):
+		end.Dead, end.Reason = bury.seq, bury.reason
+		log.Warn("message given up", slog.Int64("seq", bury.seq), slog.String("reason", bury.reason))
+	case errors.Is(err, errShutdown), errors.Is(err, bus.ErrFenced), errors.Is(err, bus.ErrClosed):
+		end.Uncounted = true
+	case errors.Is(err, errLater):
+		end.Uncounted, end.After = true, time.Second
+	case errors.Is(err, bus.ErrFull):
+		end.Uncounted, end.After = true, outboundRetry
+	case errors.Is(err, sessions.ErrFenced):
+		end.Uncounted, end.After = true, time.Second
+		log.Warn("the store refuses the fence; trying again")
+	case claim.Attempts >= maxAttempts:
+		end = w.giveUp(ctx, lease, log, end, err)
+	default:
+		end.After = min(time.Second<<min(claim.Attempts, 6), time.Minute)
+		log.Error("session failed; trying again", slog.Any("error", err), slog.Int("attempts", claim.Attempts))
+	}
+	return end
+}
+
+// giveUp buries the first message of a session that cannot be worked on, and
+// tells its sender.
+func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, cause error) bus.End {
+	log.Error("session failed too often; giving its first message up", slog.Any("error", cause))
+	mail, err := lease.Mail(ctx, end.Done)
+	if err != nil || len(mail) == 0 {
+		end.After = time.Minute
+		return end
+	}
+	end.Dead, end.Reason = mail[0].Seq, "the session failed too often"
+	if in, err := bus.DecodeInbound(mail[0].Body); err == nil {
+		reply := bus.Outbound{
+			ID: in.ID + "#failed", To: in.At, ReplyTo: routeOf(in).ReplyTo, At: time.Now(),
+			Text: "I could not work on your message: this conversation's record cannot be used. The server's log says why.",
+		}
+		if err := w.publish(ctx, reply); err != nil {
+			end.Dead, end.Reason, end.After = 0, "", outboundRetry
+		}
+	}
+	return end
+}
+
+// publish puts an outbound message on the bus.
+func (w *Worker) publish(ctx context.Context, out bus.Outbound) error {
+	body, err := out.Encode()
+	if err != nil {
+		return fmt.Errorf("encode outbound message: %w", err)
+	}
+	err = w.cfg.Bus.Publish(ctx, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
+	if err != nil {
+		return fmt.Errorf("publish outbound message %s: %w", out.ID, err)
+	}
+	return nil
+}
+
+// Why a visit ends before its mail is through.
+var (
+	errShutdown = errors.New("shutting down")
+	errLater    = errors.New("the person has enough turns at once")
+	errStopped  = errors.New("stopped by /stop")
+	errTooLong  = errors.New("the turn took too long")
+)
+
+// buryError says that a message is to become a dead letter.
+type buryError struct {
+	seq    int64
+	reason string
+}
+
+// Error is the reason.
+func (e *buryError) Error() string { return e.reason }
+
+type unobserved struct{}
+
+func (unobserved) Turn(string, time.Duration)                    {}
+func (unobserved) Step()                                         {}
+func (unobserved) Tool(string, string, time.Duration)            {}
+func (unobserved) Batch(int, time.Duration)                      {}
+func (unobserved) Model(string, string, TokenUse, time.Duration) {}
