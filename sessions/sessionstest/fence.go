@@ -94,7 +94,7 @@ func invalidKey(t *testing.T, p place) {
 // are fenced. Whatever the order in which they came, nobody may have slipped an
 // entry in after a later holder had opened the log.
 func race(t *testing.T, p place) {
-	s := p.open()
+	stores := p.stores()
 	const holders, most = 40, 25
 	var (
 		wg     sync.WaitGroup
@@ -105,7 +105,7 @@ func race(t *testing.T, p place) {
 	for h := range holders {
 		wg.Go(func() {
 			turn := fmt.Sprintf("holder%02d", h)
-			l, err := s.Open(t.Context(), key, int64(h+1))
+			l, err := stores[h%2].Open(t.Context(), key, int64(h+1))
 			if err != nil {
 				fenced(t, "open", err)
 				return
@@ -126,7 +126,7 @@ func race(t *testing.T, p place) {
 		})
 	}
 	wg.Wait()
-	entries := all(t, s, key)
+	entries := all(t, stores[0], key)
 	for i, e := range entries {
 		if e.N != int64(i+1) {
 			t.Fatalf("entry %d has number %d", i, e.N)

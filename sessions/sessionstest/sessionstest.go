@@ -29,6 +29,8 @@ type Harness struct {
 	// Open opens the store at a place. Another process may have had it open, and
 	// have been killed.
 	Open func(ctx context.Context, place string) (Store, error)
+	// Shared says that several processes may have a place open at once.
+	Shared bool
 }
 
 // Run runs the suite. To have a process to kill it starts the test binary again
@@ -89,6 +91,16 @@ func (p place) reopen(s Store) Store {
 		p.t.Fatal(err)
 	}
 	return p.open()
+}
+
+// stores opens the store, twice if it can be shared: as two processes have it.
+func (p place) stores() [2]Store {
+	p.t.Helper()
+	one := p.open()
+	if !p.h.Shared {
+		return [2]Store{one, one}
+	}
+	return [2]Store{one, p.open()}
 }
 
 const key = "main:telegram:42"

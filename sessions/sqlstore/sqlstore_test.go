@@ -2,10 +2,18 @@ package sqlstore_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
+	"parley/sessions"
 	"parley/sessions/sessionstest"
+	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 )
 
@@ -15,9 +23,175 @@ func harness() sessionstest.Harness {
 		Open: func(ctx context.Context, place string) (sessionstest.Store, error) {
 			return sqlstore.Open(ctx, place)
 		},
+		Shared: true,
 	}
 }
 
 func TestStore(t *testing.T) { sessionstest.Run(t, harness()) }
 
 func BenchmarkStore(b *testing.B) { sessionstest.Benchmark(b, harness()) }
+
+func open(t *testing.T, path string) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// query reads a database file as its owner would by hand: each row as a text.
+func query(t *testing.T, path, text string) []string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	found, err := db.QueryContext(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	names, err := found.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for found.Next() {
+		values, dest := make([]any, len(names)), make([]any, len(names))
+		for i := range dest {
+			dest[i] = &values[i]
+		}
+		if err := found.Scan(dest...); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprintln(values...))
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestUsageIsAView(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s := open(t, path)
+	for i, usage := range []sessions.Usage{
+		{Model: "m1", Agent: "main", Input: 10, Cached: 4, Output: 1},
+		{Model: "m1", Agent: "main", Input: 20, Output: 2, Estimated: true},
+		{Model: "m2", Agent: "main", Input: 40, Output: 3},
+		{Model: "m1", Input: 80, Output: 4},
+		{Model: "m1", Agent: "main", Input: 160, Output: 5},
+	} {
+		e, err := sessions.NewEntry("t", sessions.KindUsage, usage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Person = "telegram:7"
+		e.At = time.Date(2026, 5, 6+i/4, 23, 59, 59, 0, time.UTC)
+		text, err := sessions.NewEntry("t", sessions.KindText, sessions.Text{Text: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := s.Open(t.Context(), "main:telegram:1", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Append(t.Context(), l.Next(), text, e, sessions.Entry{Kind: sessions.KindUsage}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := query(t, path, "SELECT session, person, agent, model, day, calls, input, cached, output, estimated FROM usage ORDER BY agent, model, day")
+	want := []string{
+		"main:telegram:1 telegram:7  m1 2026-05-06 1 80 0 4 0\n",
+		"main:telegram:1 telegram:7 main m1 2026-05-06 2 30 4 3 1\n",
+		"main:telegram:1 telegram:7 main m1 2026-05-07 1 160 0 5 0\n",
+		"main:telegram:1 telegram:7 main m2 2026-05-06 1 40 0 3 0\n",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestOldSpendingIsForgotten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	reserve := func(s *sqlstore.Store, id string, at time.Time) {
+		t.Helper()
+		if err := s.Reserve(t.Context(), sessions.Reservation{ID: id, Person: "a", Tokens: 5, Cap: 9, At: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	s := open(t, path)
+	reserve(s, "long ago", now.AddDate(0, 0, -30))
+	reserve(s, "lately", now.AddDate(0, 0, -3))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path)
+	reserve(s, "today", now)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"SELECT day FROM reservations ORDER BY day", "SELECT day FROM spending ORDER BY day"} {
+		want := []string{now.UTC().AddDate(0, 0, -3).Format("2006-01-02\n"), now.UTC().Format("2006-01-02\n")}
+		if got := query(t, path, text); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What a summary covers is not read: a session with a past of 100,000 entries
+// opens about as fast as one without any.
+func TestOpeningDoesNotReadThePast(t *testing.T) {
+	quickest := func(s *sqlstore.Store) time.Duration {
+		best := time.Hour
+		for fence := range int64(30) {
+			began := time.Now()
+			l, err := s.Open(t.Context(), longKey, fence+2)
+			best = min(best, time.Since(began))
+			if err != nil || len(l.Entries()) != 10 {
+				t.Fatalf("%d entries, %v", len(l.Entries()), err)
+			}
+		}
+		return best
+	}
+	without, with := quickest(long(t, 0, 10)), quickest(long(t, 100_000, 10))
+	t.Logf("without a past %s, with a long one %s", without, with)
+	if with > 10*without {
+		t.Errorf("a long past makes an opening of %s one of %s", without, with)
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := sqlstore.Open(t.Context(), filepath.Join(dir, "missing", "store.db")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("in a folder that is not there: %v", err)
+	}
+	path := filepath.Join(dir, "text")
+	if err := os.WriteFile(path, []byte("this is not a database, it is a text of some length"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := sqlstore.Open(t.Context(), path); err == nil {
+		t.Error("a text was opened as a database", s.Close())
+	}
+}
+
+func TestClosedStoreRefuses(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "store.db"))
+	l, err := s.Open(t.Context(), longKey, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(t.Context(), 1, sessions.Entry{Turn: "t", Kind: sessions.KindResumed}); !errors.Is(err, sqldb.ErrClosed) {
+		t.Errorf("append: %v", err)
+	}
+	if _, err := s.Open(t.Context(), longKey, 1); !errors.Is(err, sqldb.ErrClosed) {
+		t.Errorf("open: %v", err)
+	}
+}

@@ -1,0 +1,111 @@
+package sessions_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"parley/sessions"
+)
+
+func TestKey(t *testing.T) {
+	for _, tt := range []struct{ agent, channel, chat, thread, want string }{
+		{"main", "telegram", "42", "", "main:telegram:42"},
+		{"main", "telegram", "-100123", "7", "main:telegram:-100123:7"},
+		{"main", "slack", "C1", "1700000000.000100", "main:slack:C1:1700000000.000100"},
+		{"main", "web", "a b/c:d%", "", "main:web:a%20b%2Fc%3Ad%25"},
+		{"main", "web", "..", ".", "main:web:%2E%2E:%2E"},
+		{"main", "web", "...", "é", "main:web:...:%C3%A9"},
+		{"main", "web", "\x00\xff", "", "main:web:%00%FF"},
+		{"main", "x@y", "A_z-9", "", "main:x@y:A_z-9"},
+	} {
+		got, err := sessions.Key(tt.agent, tt.channel, tt.chat, tt.thread)
+		if err != nil || got != tt.want {
+			t.Errorf("Key(%q, %q, %q, %q) = %q, %v, want %q", tt.agent, tt.channel, tt.chat, tt.thread, got, err, tt.want)
+		}
+	}
+}
+
+func TestKeyRefuses(t *testing.T) {
+	long := strings.Repeat("x", sessions.MaxKey-len("main:web:"))
+	if _, err := sessions.Key("main", "web", long, ""); err != nil {
+		t.Errorf("a key of %d bytes: %v", sessions.MaxKey, err)
+	}
+	for _, tt := range [][4]string{
+		{"", "web", "1", ""}, {"main", "", "1", ""}, {"main", "web", "", ""}, {"main", "web", "", "1"},
+		{"main", "web", long + "x", ""}, {"main", "web", strings.Repeat("é", 50), ""},
+	} {
+		if key, err := sessions.Key(tt[0], tt[1], tt[2], tt[3]); !errors.Is(err, sessions.ErrInvalidKey) {
+			t.Errorf("Key(%q) = %q, %v", tt, key, err)
+		}
+	}
+}
+
+func TestCheckKey(t *testing.T) {
+	for _, key := range []string{
+		"", "main", "main:web", "main:web:", ":web:1", "main::1", "main:web:1:", "main:web:1:2:3",
+		"main:web:..", "main:.:1", "main:web:a/b", `main:web:a\b`, "main:web:a b", "main:web:é", "main:web:\x00", "main:web:a\n",
+	} {
+		if err := sessions.CheckKey(key); !errors.Is(err, sessions.ErrInvalidKey) {
+			t.Errorf("CheckKey(%q) = %v", key, err)
+		}
+	}
+}
+
+// Keys name sessions and folders: no two places share one, and none leads out of
+// a folder.
+func FuzzKey(f *testing.F) {
+	f.Add("main", "telegram", "42", "", "main", "telegram", "4", "2")
+	f.Add("a", "b", "c:d", "", "a", "b", "c", "d")
+	f.Add("a", "b", "%3A", "", "a", "b", ":", "")
+	f.Add(".", "..", "%2E", "/", "%2E", "%2E%2E", ".", "\x00")
+	f.Add("\xff", "é", "e\u0301", "", "\xfe", "é", "é", " ")
+	f.Fuzz(func(t *testing.T, a, b, c, d, a2, b2, c2, d2 string) {
+		one, err1 := sessions.Key(a, b, c, d)
+		two, err2 := sessions.Key(a2, b2, c2, d2)
+		if same := a == a2 && b == b2 && c == c2 && d == d2; same != (one == two) {
+			t.Errorf("%q and %q, the same: %v", one, two, same)
+		}
+		for key, err := range map[string]error{one: err1, two: err2} {
+			if (err == nil) != (sessions.CheckKey(key) == nil) {
+				t.Errorf("Key gives %q, %v and CheckKey %v", key, err, sessions.CheckKey(key))
+			}
+			for part := range strings.SplitSeq(key, ":") {
+				if part == "." || part == ".." || strings.ContainsAny(part, "/\\\x00") {
+					t.Errorf("%q has the part %q", key, part)
+				}
+			}
+		}
+		whole := a != "" && b != "" && c != ""
+		if whole && len(one) <= sessions.MaxKey && err1 != nil {
+			t.Errorf("%q is refused: %v", one, err1)
+		}
+		if (!whole || len(one) > sessions.MaxKey) && err1 == nil {
+			t.Errorf("%q is accepted", one)
+		}
+	})
+}
+
+func TestNewEntry(t *testing.T) {
+	e, err := sessions.NewEntry("t1", sessions.KindUser, sessions.User{Name: "Ada", Text: "nul \x00 and \xff"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Turn != "t1" || e.Kind != sessions.KindUser || !json.Valid(e.Data) {
+		t.Errorf("%+v", e)
+	}
+	user, err := sessions.Decode[sessions.User](e)
+	if err != nil || user.Name != "Ada" || user.Text != "nul \x00 and \uFFFD" || !user.Sent.IsZero() {
+		t.Errorf("%+v, %v", user, err)
+	}
+	if e, err := sessions.NewEntry("t1", sessions.KindPublished, nil); err != nil || e.Data != nil {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, err := sessions.NewEntry("t1", sessions.KindToolUse, sessions.ToolUse{Args: []byte("{")}); err == nil {
+		t.Error("arguments that are not JSON became an entry")
+	}
+	if _, err := sessions.Decode[sessions.User](sessions.Entry{Data: []byte("[]")}); err == nil {
+		t.Error("a list was decoded as what a person said")
+	}
+}
