@@ -1,0 +1,243 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-telegram/bot/models"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+const (
+	pollSeconds = 50               // how long the server may hold a poll
+	pollGrace   = 15 * time.Second // for the way there and back
+	// pollBatch is the most that Telegram gives at once. Each update is at most
+	// one chat, so it also bounds how many are published at a time.
+	pollBatch = 100
+	// quiet is after how long without updates the offset is forgotten: after a
+	// week Telegram may begin again with any id, a lower one too.
+	quiet = 6 * 24 * time.Hour
+	// farewell bounds the confirmation at shutdown.
+	farewell = 2 * time.Second
+)
+
+// Receive hands what people say to publish until ctx is done, and then returns
+// nil. The first poll goes out at once; who the bot is, is found out meanwhile.
+func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+	var learning sync.WaitGroup
+	defer learning.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	learning.Go(func() { c.learn(ctx) })
+
+	p := &poller{channel: c, publish: publish, wait: newBackoff(), heard: time.Now()}
+	err := p.run(ctx)
+	p.confirm(context.WithoutCancel(ctx))
+	return err
+}
+
+// A poller is one run of Receive.
+type poller struct {
+	channel *Channel
+	publish func(context.Context, bus.Inbound) error
+	wait    *backoff
+
+	next      int64 // the first update that is not handled; 0 is the first that there is
+	confirmed int64 // the next that Telegram was last told
+	heard     time.Time
+	down      string // the code of the outage that was logged; "" while there is none
+}
+
+// pollParams is what getUpdates takes.
+type pollParams struct {
+	Offset  int64    `json:"offset,omitempty"`
+	Limit   int      `json:"limit"`
+	Timeout int      `json:"timeout"`
+	Allowed []string `json:"allowed_updates"`
+}
+
+// An update holds its message as it came: one that we cannot read must not keep
+// the others from being read.
+type update struct {
+	ID      int64           `json:"update_id"`
+	Message json.RawMessage `json:"message"`
+}
+
+// poll asks once for what comes from next on, and thereby lets Telegram forget
+// what came before.
+func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+pollGrace)
+	defer cancel()
+	var batch []update
+	err := p.channel.call(ctx, "getUpdates", pollParams{
+		Offset:  p.next,
+		Limit:   limit,
+		Timeout: seconds,
+		Allowed: []string{models.AllowedUpdateMessage},
+	}, &batch)
+	if err != nil {
+		return nil, err
+	}
+	p.confirmed = p.next
+	return batch, nil
+}
+
+// run polls and hands on until ctx is done or the account is refused.
+func (p *poller) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		batch, err := p.poll(ctx, pollBatch, pollSeconds)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			refusal, ok := errors.AsType[*channels.SendError](err)
+			if ok && refusal.Fault == channels.Stop {
+				return err
+			}
+			if !p.outage(ctx, err, refusal) {
+				return nil
+			}
+			continue
+		}
+		p.over(ctx)
+		now := time.Now()
+		if len(batch) > 0 {
+			p.heard = now
+		} else if now.Sub(p.heard) > quiet {
+			p.next = 0
+		}
+		p.hand(ctx, batch)
+	}
+	return nil
+}
+
+// outage says once that Telegram cannot be polled, and waits before the next
+// attempt. It is false if ctx ended.
+func (p *poller) outage(ctx context.Context, err error, refusal *channels.SendError) bool {
+	wait, code := p.wait.next(), "timeout"
+	if refusal != nil {
+		wait, code = max(wait, refusal.RetryAfter), refusal.Code
+	}
+	if p.down != code {
+		p.down = code
+		message := "Telegram cannot be reached; trying on"
+		switch code {
+		case "409":
+			message = "another process polls this bot, or a webhook is set: stop the other process or call deleteWebhook; trying on"
+		case "429":
+			message = "Telegram asks to poll later"
+		}
+		p.channel.log.LogAttrs(ctx, slog.LevelWarn, message, slog.Any("error", err))
+	}
+	return pause(ctx, wait)
+}
+
+// over says that an outage has ended.
+func (p *poller) over(ctx context.Context) {
+	p.wait.reset()
+	if p.down == "" {
+		return
+	}
+	p.down = ""
+	p.channel.log.LogAttrs(ctx, slog.LevelInfo, "Telegram is polled again")
+}
+
+// confirm tells Telegram at shutdown what was handled, so that the next start
+// does not get it again. If it fails, what comes again is known by its id.
+func (p *poller) confirm(ctx context.Context) {
+	if p.next == 0 || p.next == p.confirmed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	if _, err := p.poll(ctx, 1, 0); err != nil {
+		p.channel.log.LogAttrs(ctx, slog.LevelDebug, "the last updates are not confirmed", slog.Any("error", err))
+	}
+}
+
+// A queue is what one chat has in a batch, in order.
+type queue struct {
+	ids      []int64
+	messages []*models.Message
+}
+
+// hand publishes a batch, chats side by side, and moves next past what is
+// handled. All of it is, unless ctx ended.
+func (p *poller) hand(ctx context.Context, batch []update) {
+	if len(batch) == 0 {
+		return
+	}
+	next := batch[len(batch)-1].ID + 1
+	chats := make(map[int64]*queue)
+	for _, u := range batch {
+		if len(u.Message) == 0 {
+			continue
+		}
+		m := new(models.Message)
+		if err := json.Unmarshal(u.Message, m); err != nil {
+			// Nothing that is tried again later would make it readable.
+			p.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
+			continue
+		}
+		q := chats[m.Chat.ID]
+		if q == nil {
+			q = new(queue)
+			chats[m.Chat.ID] = q
+		}
+		q.ids = append(q.ids, u.ID)
+		q.messages = append(q.messages, m)
+	}
+	var (
+		handing sync.WaitGroup
+		mu      sync.Mutex
+	)
+	for _, q := range chats {
+		handing.Go(func() {
+			for i, m := range q.messages {
+				if !p.deliver(ctx, m) {
+					mu.Lock()
+					next = min(next, q.ids[i])
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	handing.Wait()
+	p.next = next
+}
+
+// deliver publishes one message, however often that takes. It is false if ctx
+// ended first.
+func (p *poller) deliver(ctx context.Context, m *models.Message) bool {
+	in, ok, err := p.channel.inbound(ctx, m)
+	if err != nil {
+		return false
+	}
+	if !ok {
+		return true
+	}
+	wait := newBackoff()
+	for failures := 0; ; failures++ {
+		err := p.publish(ctx, in)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		if failures == 0 {
+			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
+				slog.String("message", in.ID), slog.Any("error", err))
+		}
+		if !pause(ctx, wait.next()) {
+			return false
+		}
+	}
+}

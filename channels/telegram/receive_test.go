@@ -1,0 +1,331 @@
+package telegram_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/telegram/telegramtest"
+)
+
+func TestAnUpdateIsConfirmedOnlyOncePublished(t *testing.T) {
+	r := newRig(t)
+	for i := range 5 {
+		r.server.Say(1, 1, fmt.Sprint("m", i))
+	}
+	gate := make(chan struct{})
+	box := newMailbox()
+	entered := make(chan struct{}, 5)
+	receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
+		entered <- struct{}{}
+		<-gate
+		return box.publish(ctx, in)
+	})
+	<-entered
+	if n := r.server.Unconfirmed(); n != 5 {
+		t.Errorf("%d of 5 updates are held while nothing is published", n)
+	}
+	if n := r.server.Calls("getUpdates"); n != 1 {
+		t.Errorf("polled %d times while nothing is published", n)
+	}
+	close(gate)
+	for i, in := range box.wait(t, 5) {
+		if in.Text != fmt.Sprint("m", i) {
+			t.Errorf("message %d is %q", i, in.Text)
+		}
+	}
+	until(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
+}
+
+func TestAFailedPublishIsTriedAgainBeforeAnythingElseOfItsChat(t *testing.T) {
+	r := newRig(t)
+	r.server.Say(1, 1, "a")
+	r.server.Say(1, 1, "b")
+	r.server.Say(2, 2, "other")
+	box := newMailbox()
+	var failures atomic.Int32
+	broken := errors.New("disk is full")
+	receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
+		if in.Text == "a" && failures.Add(1) <= 2 {
+			if r.server.Unconfirmed() != 3 {
+				t.Error("something was confirmed while a message was not stored")
+			}
+			return broken
+		}
+		return box.publish(ctx, in)
+	})
+	var chat []string
+	for _, in := range box.wait(t, 3) {
+		if in.At.Chat == "1" {
+			chat = append(chat, in.Text)
+		}
+	}
+	if got := strings.Join(chat, " "); got != "a b" {
+		t.Errorf("chat 1 got %q, want a b", got)
+	}
+	if n := strings.Count(r.logged.String(), "not stored yet"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+}
+
+func TestASlowChatDelaysNoOtherOfItsBatch(t *testing.T) {
+	r := newRig(t)
+	for chat := range int64(100) {
+		r.server.Say(chat+1, chat+1, "hello")
+	}
+	gate := make(chan struct{})
+	box := newMailbox()
+	receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
+		if in.At.Chat == "1" {
+			<-gate
+		}
+		return box.publish(ctx, in)
+	})
+	box.wait(t, 99)
+	close(gate)
+	box.wait(t, 100)
+}
+
+func TestOrderOfManyChatsOverManyBatches(t *testing.T) {
+	r := newRig(t)
+	const chats, each = 40, 20
+	for i := range each {
+		for chat := range int64(chats) {
+			r.server.Say(chat+1, chat+1, fmt.Sprint(i))
+		}
+	}
+	box := newMailbox()
+	receive(t, r.Channel, box.publish)
+	next := make(map[string]int)
+	for _, in := range box.wait(t, chats*each) {
+		if in.Text != fmt.Sprint(next[in.At.Chat]) {
+			t.Fatalf("chat %s got %s, want %d", in.At.Chat, in.Text, next[in.At.Chat])
+		}
+		next[in.At.Chat]++
+	}
+	until(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
+	if n := len(box.wait(t, 0)); n != chats*each {
+		t.Errorf("%d messages of %d", n, chats*each)
+	}
+}
+
+// A process that dies in the middle of a batch has confirmed nothing of it.
+func TestWhatADeadProcessHadNotPublishedComesAgain(t *testing.T) {
+	r := newRig(t)
+	for i := range 4 {
+		r.server.Say(1, 1, fmt.Sprint(i))
+	}
+	first := newMailbox()
+	stuck := make(chan struct{})
+	stop := receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
+		if in.Text == "2" {
+			close(stuck)
+			<-ctx.Done() // the process ends here
+			return ctx.Err()
+		}
+		return first.publish(ctx, in)
+	})
+	<-stuck
+	r.server.Fail(telegramtest.Fault{Method: "getUpdates", Times: 1, Act: telegramtest.Drop}) // it dies without a farewell
+	if err := stop(); err != nil {
+		t.Errorf("Receive = %v", err)
+	}
+	if n := r.server.Unconfirmed(); n != 4 {
+		t.Errorf("%d of 4 updates are still held", n)
+	}
+	second := newMailbox()
+	receive(t, r.channel(t, token), second.publish)
+	again := second.wait(t, 4)
+	for i, in := range again {
+		if in.Text != fmt.Sprint(i) {
+			t.Errorf("message %d is %q", i, in.Text)
+		}
+	}
+	for i, in := range first.wait(t, 2) {
+		if in.ID != again[i].ID {
+			t.Errorf("the same message has the ids %s and %s", in.ID, again[i].ID)
+		}
+	}
+}
+
+func TestAtShutdownWhatIsPublishedIsConfirmed(t *testing.T) {
+	r := newRig(t)
+	for i := range 4 {
+		r.server.Say(1, 1, fmt.Sprint(i))
+	}
+	stuck := make(chan struct{})
+	stop := receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
+		if in.Text != "2" {
+			return nil
+		}
+		close(stuck)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	<-stuck
+	if err := stop(); err != nil {
+		t.Errorf("Receive = %v", err)
+	}
+	if n := r.server.Unconfirmed(); n != 2 {
+		t.Errorf("%d updates are left for the next start, want 2", n)
+	}
+}
+
+func TestARefusedTokenStopsReceiving(t *testing.T) {
+	r := newRig(t)
+	for _, status := range []int{401, 404} {
+		r.server.Fail(telegramtest.Fault{Status: status, Description: "no"})
+		err := r.Receive(t.Context(), newMailbox().publish)
+		if e := sendError(t, err); e.Fault != channels.Stop {
+			t.Errorf("%d gives %v, want stop", status, e)
+		}
+		r.server.Heal()
+	}
+}
+
+// Each of these outages is survived: what was said meanwhile arrives, and the
+// log says once that it began and once that it ended.
+func TestOutagesAreSurvived(t *testing.T) {
+	for what, c := range map[string]struct {
+		fault telegramtest.Fault
+		says  string
+	}{
+		"a second poller":       {telegramtest.Fault{Status: 409, Description: "Conflict"}, "call deleteWebhook"},
+		"a flood":               {telegramtest.Fault{Status: 429, RetryAfter: 1}, "asks to poll later"},
+		"a broken gateway":      {telegramtest.Fault{Status: 502, Raw: "<html>Bad Gateway</html>"}, "cannot be reached"},
+		"a gateway's 404":       {telegramtest.Fault{Status: 404, Raw: "<html>Not Found</html>"}, "cannot be reached"},
+		"resets":                {telegramtest.Fault{Act: telegramtest.Drop}, "cannot be reached"},
+		"answers that are lost": {telegramtest.Fault{Act: telegramtest.Cut}, "cannot be reached"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			c.fault.Method, c.fault.Times = "getUpdates", 2
+			r.server.Fail(c.fault)
+			r.server.Say(1, 1, "hello")
+			box := newMailbox()
+			began := time.Now()
+			stop := receive(t, r.Channel, box.publish)
+			box.wait(t, 1)
+			if c.fault.RetryAfter > 0 && time.Since(began) < 2*time.Second {
+				t.Error("retry_after was not honoured")
+			}
+			if err := stop(); err != nil {
+				t.Errorf("Receive = %v", err)
+			}
+			log := r.logged.String()
+			if strings.Count(log, c.says) != 1 || strings.Count(log, "polled again") != 1 {
+				t.Errorf("logged:\n%s", log)
+			}
+		})
+	}
+}
+
+func TestAServerThatGoesAwayAndComesBack(t *testing.T) {
+	r := newRig(t)
+	box := newMailbox()
+	receive(t, r.Channel, box.publish)
+	until(t, "the first poll", func() bool { return r.server.Calls("getUpdates") == 1 })
+	if err := r.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.server.Say(1, 1, "while away")
+	until(t, "it is noticed", func() bool { return strings.Contains(r.logged.String(), "cannot be reached") })
+	if _, err := r.server.Start(strings.TrimPrefix(r.url, "http://")); err != nil {
+		t.Fatal(err)
+	}
+	if in := box.wait(t, 1)[0]; in.Text != "while away" {
+		t.Errorf("got %q", in.Text)
+	}
+}
+
+func TestTwoPollersTakeTurnsAndLoseNothing(t *testing.T) {
+	r := newRig(t)
+	box := newMailbox()
+	receive(t, r.Channel, box.publish)
+	until(t, "the first poll", func() bool { return r.server.Calls("getUpdates") == 1 })
+	receive(t, r.channel(t, token), box.publish)
+	until(t, "it is said", func() bool { return strings.Contains(r.logged.String(), "stop the other process") })
+	for i := range int64(10) {
+		r.server.Say(i+1, i+1, "hello")
+	}
+	seen := make(map[string]bool)
+	until(t, "all ten", func() bool {
+		for _, in := range box.wait(t, 0) {
+			seen[in.ID] = true
+		}
+		return len(seen) == 10
+	})
+}
+
+func TestUpdatesThatAreNoMessagesOrUnreadableAreLeftOut(t *testing.T) {
+	r := newRig(t)
+	r.server.Update(map[string]any{"edited_message": map[string]any{"message_id": 1}})
+	r.server.Update(map[string]any{"message": map[string]any{"message_id": "not a number"}})
+	r.server.Say(1, 1, "hello")
+	box := newMailbox()
+	receive(t, r.Channel, box.publish)
+	until(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
+	if said := box.wait(t, 1); len(said) != 1 || said[0].Text != "hello" {
+		t.Errorf("got %+v", said)
+	}
+	if !strings.Contains(r.logged.String(), "update=2") {
+		t.Error("the unreadable update is not logged by its id")
+	}
+}
+
+func TestTheFirstPollDoesNotWaitForTheBotsName(t *testing.T) {
+	r := newRig(t)
+	r.server.Fail(telegramtest.Fault{Method: "getMe", Act: telegramtest.Hang})
+	r.server.Say(1, 1, "hello")
+	r.server.Say(-1, 1, "nobody is named here")
+	box := newMailbox()
+	receive(t, r.Channel, box.publish)
+	box.wait(t, 2)
+}
+
+// While the bot's name is not known, nobody can tell whether it is named: the
+// message waits, and is not lost when the process ends.
+func TestAMessageThatMayNameTheBotWaitsForItsName(t *testing.T) {
+	r := newRig(t)
+	r.server.Fail(telegramtest.Fault{Method: "getMe", Act: telegramtest.Hang})
+	r.server.Say(-1, 1, "@"+name+" hello")
+	box := newMailbox()
+	stop := receive(t, r.Channel, box.publish)
+	until(t, "the name is asked for", func() bool { return r.server.Calls("getMe") > 0 && r.server.Calls("getUpdates") > 0 })
+	if err := stop(); err != nil {
+		t.Errorf("Receive = %v", err)
+	}
+	if r.server.Unconfirmed() != 1 {
+		t.Error("it is lost")
+	}
+	r.server.Heal()
+	receive(t, r.channel(t, token), box.publish)
+	if in := box.wait(t, 1)[0]; !in.Mentioned || in.Text != "hello" {
+		t.Errorf("got %+v", in)
+	}
+}
+
+func TestChatsArePublishedSideBySide(t *testing.T) {
+	r := newRig(t)
+	const chats = 50
+	for chat := range int64(chats) {
+		r.server.Say(chat+1, chat+1, "hello")
+	}
+	var together sync.WaitGroup
+	together.Add(chats)
+	box := newMailbox()
+	receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
+		together.Done()
+		together.Wait() // returns only if all chats are here at once
+		return box.publish(ctx, in)
+	})
+	box.wait(t, chats)
+}

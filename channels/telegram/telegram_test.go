@@ -1,0 +1,237 @@
+package telegram_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/telegram"
+	"parley/channels/telegram/telegramtest"
+)
+
+const (
+	secret = "AAsecretSECRETsecretSECRETsecret_-0"
+	token  = "4242:" + secret
+	name   = "parley_test_bot"
+)
+
+// patience bounds every wait that is expected to end.
+const patience = 10 * time.Second
+
+// A rig is a channel on a Bot API server, with what it logged.
+type rig struct {
+	*telegram.Channel
+	server *telegramtest.Server
+	url    string
+	logged *logged
+}
+
+// logged is a log that may be read while it is written.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// newRig starts a server and makes a channel to it. At the end nothing that was
+// logged may hold the token.
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	server := telegramtest.New(token, name)
+	url, err := server.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() }) // may be closed already
+	r := &rig{server: server, url: url, logged: new(logged)}
+	r.Channel = r.channel(t, token)
+	t.Cleanup(func() {
+		if strings.Contains(r.logged.String(), secret) {
+			t.Error("the log holds the token")
+		}
+	})
+	return r
+}
+
+func (r *rig) channel(t testing.TB, token string) *telegram.Channel {
+	t.Helper()
+	c, err := telegram.New(telegram.Config{
+		Name: "tg", Token: token, APIURL: r.url + "/",
+		Log: slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// receive runs Receive and gives a way to end it, which returns its error.
+func receive(t testing.TB, c *telegram.Channel, publish func(context.Context, bus.Inbound) error) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Receive(ctx, publish) }()
+	var once sync.Once
+	var err error
+	stop = func() error {
+		once.Do(func() {
+			cancel()
+			select {
+			case err = <-done:
+			case <-time.After(patience):
+				t.Error("Receive does not end with its context")
+			}
+		})
+		return err
+	}
+	t.Cleanup(func() { _ = stop() }) // tests that care have asked before
+	return stop
+}
+
+// A mailbox is where tests publish to.
+type mailbox struct {
+	mu   sync.Mutex
+	said []bus.Inbound
+	wake chan struct{}
+}
+
+func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{})} }
+
+func (m *mailbox) publish(_ context.Context, in bus.Inbound) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.said = append(m.said, in)
+	close(m.wake)
+	m.wake = make(chan struct{})
+	return nil
+}
+
+// wait waits for at least n messages.
+func (m *mailbox) wait(t testing.TB, n int) []bus.Inbound {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		m.mu.Lock()
+		said, wake := append([]bus.Inbound(nil), m.said...), m.wake
+		m.mu.Unlock()
+		if len(said) >= n {
+			return said
+		}
+		select {
+		case <-wake:
+		case <-deadline:
+			t.Fatalf("%d of %d messages arrived", len(said), n)
+		}
+	}
+}
+
+// until waits for a condition that nothing announces.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("waited in vain: ", what)
+		}
+	}
+}
+
+// sendError is err as the contract has it, and free of secrets.
+func sendError(t testing.TB, err error) *channels.SendError {
+	t.Helper()
+	e, ok := errors.AsType[*channels.SendError](err)
+	if !ok {
+		t.Fatalf("got %v, want a *channels.SendError", err)
+	}
+	if strings.Contains(err.Error(), secret) {
+		t.Errorf("the error holds the token: %v", err)
+	}
+	return e
+}
+
+func TestTokensOfAWrongShapeAreRefusedWithoutBeingShown(t *testing.T) {
+	for _, c := range []struct{ token, names string }{
+		{"", "empty"},
+		{secret, "no colon"},
+		{"abc:" + secret, "number"},
+		{"-5:" + secret, "number"},
+		{"42:", "nothing stands after"},
+		{"42:" + secret + " ", "characters"},
+		{"42:" + secret + "/../x", "characters"},
+	} {
+		_, err := telegram.New(telegram.Config{Name: "tg", Token: c.token})
+		if err == nil || !strings.Contains(err.Error(), c.names) {
+			t.Errorf("token %q: got %v, want an error about %q", c.token, err, c.names)
+		} else if strings.Contains(err.Error(), secret) {
+			t.Errorf("the error shows the token: %v", err)
+		}
+	}
+	if _, err := telegram.New(telegram.Config{Name: "tg", Token: token, RateLimit: "fast"}); err == nil {
+		t.Error("an unknown rate_limit is accepted")
+	}
+}
+
+func TestCheckTellsWhoTheBotIs(t *testing.T) {
+	r := newRig(t)
+	if got := r.Invite("CODE"); got != "" {
+		t.Errorf("invited to %q before the name was known", got)
+	}
+	a, err := r.Check(t.Context())
+	if err != nil || a.ID != 4242 || a.Username != name {
+		t.Errorf("Check = %+v, %v", a, err)
+	}
+	if got := r.Invite("CODE"); got != "https://t.me/parley_test_bot?start=CODE" {
+		t.Errorf("Invite = %q", got)
+	}
+	_, err = r.channel(t, "4242:wrong").Check(t.Context())
+	if e := sendError(t, err); e.Fault != channels.Stop {
+		t.Errorf("a refused token gives %v, want stop", e)
+	}
+}
+
+func TestReceivingTeachesTheNameForInvitations(t *testing.T) {
+	r := newRig(t)
+	r.server.Fail(telegramtest.Fault{Method: "getMe", Times: 1, Status: 500})
+	receive(t, r.Channel, newMailbox().publish)
+	until(t, "an invitation", func() bool { return r.Invite("x") != "" })
+}
+
+func TestPaces(t *testing.T) {
+	r := newRig(t)
+	l := r.Limits()
+	if l.Length != 4096 || l.Chat.Every != time.Second || l.Group.Every != 3*time.Second || l.Account.Burst != 30 {
+		t.Errorf("Limits = %+v", l)
+	}
+	if !l.IsGroup("-100123") || l.IsGroup("123") {
+		t.Error("groups are not told from people")
+	}
+	free, err := telegram.New(telegram.Config{Name: "tg", Token: token, RateLimit: telegram.NoPace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := free.Limits(); l.Chat != (channels.Pace{}) || l.Group != (channels.Pace{}) || l.Account != (channels.Pace{}) {
+		t.Errorf("with rate_limit none: %+v", l)
+	}
+}

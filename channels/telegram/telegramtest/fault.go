@@ -1,0 +1,171 @@
+package telegramtest
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An Act is what goes wrong with a call.
+type Act int
+
+// The acts.
+const (
+	Refuse Act = iota // answers with Status, or with Raw
+	Drop              // cuts the connection; nothing happened
+	Hang              // never answers; nothing happened
+	Cut               // does it, then cuts the connection
+	Stall             // does it, then never answers
+	Slow              // does it and answers, after Delay
+)
+
+// A Fault is ordered for calls to come.
+type Fault struct {
+	Method string // "" is every one
+	Chat   int64  // 0 is every one
+	Times  int    // 0 is until Heal
+	Act    Act
+	Delay  time.Duration // before anything else
+
+	// Of Refuse.
+	Status      int
+	Description string
+	RetryAfter  int    // seconds
+	MigrateTo   int64  // the chat's new id
+	Raw         string // instead of an answer of the Bot API
+}
+
+// Fail orders a fault. The first that fits a call happens to it.
+func (s *Server) Fail(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Times == 0 {
+		f.Times = -1
+	}
+	s.faults = append(s.faults, &f)
+}
+
+// Heal forgets all faults; calls that hang go on hanging.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
+// begin counts a call and gives its fault, if one was ordered.
+func (s *Server) begin(method string, chat int64) *Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[method]++
+	for i, f := range s.faults {
+		if (f.Method != "" && !strings.EqualFold(f.Method, method)) || (f.Chat != 0 && f.Chat != chat) {
+			continue
+		}
+		if f.Times--; f.Times == 0 {
+			s.faults = append(s.faults[:i], s.faults[i+1:]...)
+		}
+		return f
+	}
+	return nil
+}
+
+// before does what a fault does in place of the call; true if that is all.
+func (f *Fault) before(w http.ResponseWriter, r *http.Request) bool {
+	if f == nil {
+		return false
+	}
+	if f.Delay > 0 {
+		timer := time.NewTimer(f.Delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			return true
+		}
+	}
+	switch f.Act {
+	case Refuse:
+		if f.Raw != "" {
+			w.WriteHeader(f.Status)
+			_, _ = io.WriteString(w, f.Raw) // the caller may be gone
+			return true
+		}
+		writeError(w, refusal{status: f.Status, text: f.Description, retryAfter: f.RetryAfter, migrateTo: f.MigrateTo})
+		return true
+	case Drop:
+		cut(w)
+		return true
+	case Hang:
+		<-r.Context().Done()
+		return true
+	}
+	return false
+}
+
+// after does what a fault does in place of the answer; true if that is all.
+func (f *Fault) after(w http.ResponseWriter, r *http.Request) bool {
+	if f == nil {
+		return false
+	}
+	switch f.Act {
+	case Cut:
+		cut(w)
+		return true
+	case Stall:
+		<-r.Context().Done()
+		return true
+	}
+	return false
+}
+
+// cut resets a connection.
+func cut(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // HTTP/2 or a recorder: the nearest there is
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // a reset instead of a farewell; without it the cut is only politer
+	}
+	_ = conn.Close() // it is being cut
+}
+
+// said is what the control path say takes.
+type said struct {
+	Chat int64  `json:"chat"`
+	User int64  `json:"user"` // left out: the chat's
+	Text string `json:"text"`
+}
+
+// control serves the paths by which people and other processes play the users:
+//
+//	POST /_control/say   {"chat": 1, "user": 1, "text": "…"}  → {"message_id": 1}
+//	GET  /_control/sent?chat=1                                → what the bot said there
+func (s *Server) control(w http.ResponseWriter, r *http.Request, path string) {
+	w.Header().Set("Content-Type", "application/json")
+	switch path {
+	case "say":
+		var m said
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.Chat == 0 {
+			http.Error(w, `{"error": "want {\"chat\": 1, \"user\": 1, \"text\": \"…\"}"}`, http.StatusBadRequest)
+			return
+		}
+		if m.User == 0 {
+			m.User = m.Chat
+		}
+		_ = json.NewEncoder(w).Encode(map[string]int{"message_id": s.Say(m.Chat, m.User, m.Text)}) // the caller may be gone
+	case "sent":
+		chat, err := strconv.ParseInt(r.URL.Query().Get("chat"), 10, 64)
+		if err != nil {
+			http.Error(w, `{"error": "want ?chat=NUMBER"}`, http.StatusBadRequest)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(s.Sent(chat)) // the caller may be gone
+	default:
+		http.NotFound(w, r)
+	}
+}

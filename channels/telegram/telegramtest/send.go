@@ -1,0 +1,178 @@
+package telegramtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// mostUnits is how long a text may be, in UTF-16 units without its tags.
+const mostUnits = 4096
+
+// sendMessage checks a message as Telegram does, and keeps it.
+func (s *Server) sendMessage(p params) ([]byte, error) {
+	m := Message{
+		Chat:   p.number("chat_id"),
+		Thread: int(p.number("message_thread_id")),
+		Raw:    p["text"],
+		Text:   p["text"],
+		Mode:   p["parse_mode"],
+		At:     time.Now(),
+	}
+	if m.Chat == 0 {
+		return nil, bad("chat not found")
+	}
+	if m.Thread == 1 {
+		return nil, bad("message thread not found") // the first topic has none
+	}
+	if m.Mode == "HTML" {
+		text, err := plain(m.Raw)
+		if err != nil {
+			return nil, bad("can't parse entities: " + err.Error())
+		}
+		m.Text = text
+	}
+	m.Text = strings.TrimSpace(m.Text)
+	if m.Text == "" {
+		return nil, bad("message text is empty")
+	}
+	if units(m.Text) > mostUnits {
+		return nil, bad("message is too long")
+	}
+	var reply struct {
+		ID     int  `json:"message_id"`
+		Anyway bool `json:"allow_sending_without_reply"`
+	}
+	if quoted := p["reply_parameters"]; quoted != "" {
+		if err := json.Unmarshal([]byte(quoted), &reply); err != nil {
+			return nil, bad("can't parse reply parameters JSON object")
+		}
+		m.ReplyTo = reply.ID
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.chat(m.Chat)
+	if m.ReplyTo > c.lastID {
+		if !reply.Anyway {
+			return nil, bad("message to be replied not found")
+		}
+		m.ReplyTo = 0
+	}
+	c.lastID++
+	m.ID = c.lastID
+	c.sent = append(c.sent, m)
+	s.sends++
+	if c.wake != nil {
+		close(c.wake)
+		c.wake = nil
+	}
+	return sentAnswer(m), nil
+}
+
+// sentAnswer is what Telegram says of a message that it took.
+func sentAnswer(m Message) []byte {
+	out := make([]byte, 0, 160+len(m.Text))
+	out = append(out, `{"ok":true,"result":{"message_id":`...)
+	out = strconv.AppendInt(out, int64(m.ID), 10)
+	out = append(out, `,"date":`...)
+	out = strconv.AppendInt(out, m.At.Unix(), 10)
+	out = append(out, `,"chat":{"id":`...)
+	out = strconv.AppendInt(out, m.Chat, 10)
+	out = append(out, `,"type":"`+chatType(m.Chat)+`"},"text":`...)
+	text, _ := json.Marshal(m.Text) // a string always encodes
+	out = append(out, text...)
+	return append(out, "}}"...)
+}
+
+// A refusal is an answer that is not ok.
+type refusal struct {
+	status     int
+	text       string
+	retryAfter int
+	migrateTo  int64
+}
+
+// Error is Telegram's description.
+func (r refusal) Error() string { return r.text }
+
+func bad(text string) refusal {
+	return refusal{status: http.StatusBadRequest, text: "Bad Request: " + text}
+}
+
+// writeError answers with a refusal.
+func writeError(w http.ResponseWriter, r refusal) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(r.status)
+	text, _ := json.Marshal(r.text) // a string always encodes
+	parameters := ""
+	switch {
+	case r.retryAfter > 0:
+		parameters = fmt.Sprintf(`,"parameters":{"retry_after":%d}`, r.retryAfter)
+	case r.migrateTo != 0:
+		parameters = fmt.Sprintf(`,"parameters":{"migrate_to_chat_id":%d}`, r.migrateTo)
+	}
+	_, _ = fmt.Fprintf(w, `{"ok":false,"error_code":%d,"description":%s%s}`, r.status, text, parameters) // the caller may be gone
+}
+
+// units counts UTF-16 units.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// plain reads Telegram's HTML and gives the text without it.
+func plain(s string) (string, error) {
+	var (
+		out  strings.Builder
+		open []string
+	)
+	for at := 0; at < len(s); {
+		i := strings.IndexByte(s[at:], '<')
+		if i < 0 {
+			out.WriteString(html.UnescapeString(s[at:]))
+			break
+		}
+		out.WriteString(html.UnescapeString(s[at : at+i]))
+		at += i
+		end := strings.IndexByte(s[at:], '>')
+		if end < 0 {
+			return "", fmt.Errorf("unclosed start tag at byte offset %d", at)
+		}
+		tag := s[at+1 : at+end]
+		if name, ok := strings.CutPrefix(tag, "/"); ok {
+			if len(open) == 0 || open[len(open)-1] != strings.TrimSpace(name) {
+				return "", fmt.Errorf("unexpected end tag at byte offset %d", at)
+			}
+			open = open[:len(open)-1]
+		} else {
+			name, _, _ := strings.Cut(tag, " ")
+			if !isTag(name) {
+				return "", fmt.Errorf("unsupported start tag %q at byte offset %d", name, at)
+			}
+			open = append(open, name)
+		}
+		at += end + 1
+	}
+	if len(open) > 0 {
+		return "", fmt.Errorf("can't find end tag corresponding to start tag %q", open[len(open)-1])
+	}
+	return out.String(), nil
+}
+
+// isTag tells the tags that Telegram reads.
+func isTag(name string) bool {
+	switch name {
+	case "b", "strong", "i", "em", "u", "ins", "s", "strike", "del", "span", "tg-spoiler", "tg-emoji", "a", "code", "pre", "blockquote":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,339 @@
+// Package telegramtest is a Telegram Bot API server for tests, benchmarks and trying things by hand.
+//
+// It keeps Telegram's promises and not more: an update stays until a poll asks
+// for a later one, a second poll ends the first with a 409, markup that cannot
+// be read is refused, messages of a chat are numbered. Faults can be ordered
+// for any method and chat.
+package telegramtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Message is one that the bot has sent, as the chat sees it.
+type Message struct {
+	ID      int       `json:"id"`
+	Chat    int64     `json:"chat"`
+	Thread  int       `json:"thread,omitempty"`
+	ReplyTo int       `json:"reply_to,omitempty"`
+	Text    string    `json:"text"` // without tags
+	Raw     string    `json:"raw"`  // as it came
+	Mode    string    `json:"mode,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// A Server is a Bot API server with one bot. Its methods may be called by
+// several goroutines at once. It is also an http.Handler.
+type Server struct {
+	token    string
+	username string
+	http     *http.Server
+
+	mu       sync.Mutex
+	faults   []*Fault
+	chats    map[int64]*chat
+	calls    map[string]int
+	lastID   int64 // of an update
+	sends    int
+	queue    []update      // not confirmed
+	polls    int           // begun; a poll that is not the last one is superseded
+	wakePoll chan struct{} // closed when the queue grows or another poll begins
+}
+
+// An update waits to be confirmed.
+type update struct {
+	id   int64
+	json []byte
+}
+
+// A chat is what is known of one.
+type chat struct {
+	lastID int
+	sent   []Message
+	wake   chan struct{} // closed when sent grows; nil while nobody waits
+}
+
+// New makes a server for the bot of that token, whose name is the username. It
+// serves nothing until Start, or as a handler.
+func New(token, username string) *Server {
+	return &Server{
+		token:    token,
+		username: username,
+		chats:    make(map[int64]*chat),
+		calls:    make(map[string]int),
+		wakePoll: make(chan struct{}),
+	}
+}
+
+// Start listens on addr ("127.0.0.1:0" takes any port) and returns the URL to
+// use as api_url. A server that was closed may be started again: it has
+// forgotten nothing.
+func (s *Server) Start(addr string) (string, error) {
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("listen: %w", err)
+	}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
+	return "http://" + l.Addr().String(), nil
+}
+
+// Close stops listening and cuts every connection.
+func (s *Server) Close() error {
+	if err := s.http.Close(); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	return nil
+}
+
+// Say lets a user write into a chat and returns the message's id. A chat below
+// zero is a group.
+func (s *Server) Say(chat, user int64, text string) int {
+	return s.Post(chat, user, map[string]any{"text": text})
+}
+
+// Post lets a user put a message of any kind into a chat: the fields are
+// Telegram's and may replace what is filled in. It returns the message's id.
+func (s *Server) Post(chat, user int64, fields map[string]any) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.chat(chat)
+	c.lastID++
+	id := c.lastID
+	m := map[string]any{
+		"message_id": id,
+		"date":       time.Now().Unix(),
+		"chat":       map[string]any{"id": chat, "type": chatType(chat)},
+		"from":       map[string]any{"id": user, "is_bot": false, "first_name": "User " + strconv.FormatInt(user, 10)},
+	}
+	for k, v := range fields {
+		m[k] = v
+	}
+	s.enqueue(map[string]any{"message": m})
+	return id
+}
+
+// Update queues an update of any kind and returns its id.
+func (s *Server) Update(fields map[string]any) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enqueue(fields)
+}
+
+// enqueue gives an update its id and wakes the poll. s.mu is held.
+func (s *Server) enqueue(fields map[string]any) int64 {
+	s.lastID++
+	u := map[string]any{"update_id": s.lastID}
+	for k, v := range fields {
+		u[k] = v
+	}
+	data, err := json.Marshal(u)
+	if err != nil {
+		panic("telegramtest: an update that is no JSON: " + err.Error()) // the test's mistake
+	}
+	s.queue = append(s.queue, update{s.lastID, data})
+	s.wake()
+	return s.lastID
+}
+
+// wake lets the polls look again. s.mu is held.
+func (s *Server) wake() {
+	close(s.wakePoll)
+	s.wakePoll = make(chan struct{})
+}
+
+// Unconfirmed is how many updates no poll has moved past yet.
+func (s *Server) Unconfirmed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue)
+}
+
+// Calls is how often a method was called; failed calls count too.
+func (s *Server) Calls(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[method]
+}
+
+// Sends is how many messages the bot has sent, all chats together.
+func (s *Server) Sends() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sends
+}
+
+// Sent is what the bot has sent to a chat, in order.
+func (s *Server) Sent(chat int64) []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Message(nil), s.chat(chat).sent...)
+}
+
+// WaitSent waits until the bot has sent at least n messages to a chat and
+// returns them.
+func (s *Server) WaitSent(ctx context.Context, chat int64, n int) ([]Message, error) {
+	for {
+		s.mu.Lock()
+		c := s.chat(chat)
+		if len(c.sent) >= n {
+			sent := append([]Message(nil), c.sent...)
+			s.mu.Unlock()
+			return sent, nil
+		}
+		if c.wake == nil {
+			c.wake = make(chan struct{})
+		}
+		wake, have := c.wake, len(c.sent)
+		s.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d of %d messages in chat %d: %w", have, n, chat, ctx.Err())
+		}
+	}
+}
+
+// chat gives a chat, new or known. s.mu is held.
+func (s *Server) chat(id int64) *chat {
+	c := s.chats[id]
+	if c == nil {
+		c = new(chat)
+		s.chats[id] = c
+	}
+	return c
+}
+
+func chatType(id int64) string {
+	if id < 0 {
+		return "supergroup"
+	}
+	return "private"
+}
+
+// ServeHTTP answers one call of the Bot API or of the control paths.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if control, ok := strings.CutPrefix(r.URL.Path, "/_control/"); ok {
+		s.control(w, r, control)
+		return
+	}
+	token, method, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
+	if token != s.token {
+		writeError(w, refusal{status: http.StatusUnauthorized, text: "Unauthorized"})
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the caller is gone
+	}
+	p := parse(r, body)
+	fault := s.begin(method, p.number("chat_id"))
+	if fault.before(w, r) {
+		return
+	}
+	result, err := s.answer(r.Context(), method, p)
+	if fault.after(w, r) {
+		return
+	}
+	switch e, ok := errors.AsType[refusal](err); {
+	case ok:
+		writeError(w, e)
+	case err == nil:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(result) // the caller may be gone
+	}
+}
+
+// answer does what a method does. An error that is no refusal is not answered.
+func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, error) {
+	switch strings.ToLower(method) {
+	case "getupdates":
+		return s.getUpdates(ctx, p)
+	case "sendmessage":
+		return s.sendMessage(p)
+	case "getme":
+		id, _, _ := strings.Cut(s.token, ":")
+		return []byte(`{"ok":true,"result":{"id":` + id + `,"is_bot":true,"first_name":"Parley","username":"` + s.username + `"}}`), nil
+	case "sendchataction", "deletewebhook":
+		return []byte(`{"ok":true,"result":true}`), nil
+	}
+	return nil, refusal{status: http.StatusNotFound, text: "Not Found"}
+}
+
+// getUpdates forgets what the offset confirms, and waits for what it asks for.
+func (s *Server) getUpdates(ctx context.Context, p params) ([]byte, error) {
+	limit := int(p.number("limit"))
+	if limit < 1 || limit > 100 {
+		limit = 100
+	}
+	timeout := time.NewTimer(time.Duration(p.number("timeout")) * time.Second)
+	defer timeout.Stop()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(p.number("offset"))
+	s.polls++
+	me := s.polls
+	s.wake() // an older poll ends
+	for {
+		if s.polls != me {
+			return nil, refusal{
+				status: http.StatusConflict,
+				text:   "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
+			}
+		}
+		if len(s.queue) > 0 {
+			return s.batch(limit), nil
+		}
+		wake := s.wakePoll
+		s.mu.Unlock()
+		over := false
+		select {
+		case <-wake:
+		case <-timeout.C:
+			over = true
+		case <-ctx.Done():
+			s.mu.Lock()
+			return nil, ctx.Err()
+		}
+		s.mu.Lock()
+		if over && s.polls == me {
+			return s.batch(limit), nil
+		}
+	}
+}
+
+// forget drops what an offset confirms; one below zero keeps that many. s.mu is held.
+func (s *Server) forget(offset int64) {
+	n := 0
+	if offset < 0 {
+		n = max(0, len(s.queue)+int(offset))
+	} else {
+		for n < len(s.queue) && s.queue[n].id < offset {
+			n++
+		}
+	}
+	s.queue = s.queue[n:]
+}
+
+// batch is an answer with the first updates of the queue. s.mu is held.
+func (s *Server) batch(limit int) []byte {
+	out := []byte(`{"ok":true,"result":[`)
+	for i, u := range s.queue[:min(limit, len(s.queue))] {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, u.json...)
+	}
+	return append(out, "]}"...)
+}
