@@ -1,0 +1,276 @@
+package bustest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/bus"
+)
+
+var crashing = []promise{
+	{"killed while it publishes, it has kept what it accepted", killPublisher},
+	{"killed while it works, its mailboxes go on, counted", killWorker},
+	{"killed while it settles, nothing is lost and what was settled stays so", killSettler},
+}
+
+// How a child process is told what to do.
+const (
+	roleEnv  = "PARLEY_BUSTEST_ROLE"
+	placeEnv = "PARLEY_BUSTEST_PLACE"
+)
+
+// A child is a process of the test's that has the bus open.
+type process struct {
+	r     *rig
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+}
+
+func (r *rig) start(role string) *process {
+	r.Helper()
+	self, err := os.Executable()
+	r.ok("executable", err)
+	cmd := exec.CommandContext(r.Context(), self)
+	cmd.Env = append(os.Environ(), roleEnv+"="+role, placeEnv+"="+r.place)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	r.ok("pipe", err)
+	r.ok("start", cmd.Start())
+	return &process{r: r, cmd: cmd, lines: bufio.NewScanner(out)}
+}
+
+// line waits for the next line that the child prints.
+func (p *process) line() string {
+	p.r.Helper()
+	if !p.lines.Scan() {
+		p.r.Fatalf("the child process ended early: %v", p.lines.Err())
+	}
+	return p.lines.Text()
+}
+
+// kill ends the child as a power cut would, and returns what it had still printed.
+func (p *process) kill() (rest []string) {
+	p.r.Helper()
+	p.r.ok("kill", p.cmd.Process.Kill())
+	for p.lines.Scan() {
+		rest = append(rest, p.lines.Text())
+	}
+	if err := p.cmd.Wait(); err == nil {
+		p.r.Fatal("the child process ended by itself")
+	}
+	return rest
+}
+
+// child is the main function of a child process. It ends when it is killed.
+func child(h Harness, role, place string) int {
+	ctx := context.Background()
+	b, err := h.Open(ctx, place, Options{})
+	if err == nil {
+		switch role {
+		case "publish":
+			err = childPublish(ctx, b)
+		case "work":
+			err = childWork(ctx, b)
+		case "settle":
+			err = childSettle(ctx, b)
+		}
+	}
+	fmt.Fprintln(os.Stderr, role, err)
+	return 1
+}
+
+const childKeys = 4
+
+// childPublish publishes to several mailboxes at once and prints what was accepted.
+func childPublish(ctx context.Context, b Bus) error {
+	var wg sync.WaitGroup
+	failed := make(chan error, childKeys)
+	for k := range childKeys {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				id := fmt.Sprintf("k%d/%d", k, i)
+				if err := b.Publish(ctx, inbound, bus.Message{ID: id, Key: fmt.Sprint("k", k)}); err != nil {
+					failed <- err
+					return
+				}
+				fmt.Println(id)
+			}
+		})
+	}
+	wg.Wait()
+	return <-failed
+}
+
+// childWork claims what there is and prints it. What it publishes in between
+// makes durable what was written before.
+func childWork(ctx context.Context, b Bus) error {
+	for i := 0; ; i++ {
+		l, err := b.Claim(ctx, inbound)
+		if err != nil {
+			return err
+		}
+		if err := b.Publish(ctx, bus.TimersTopic, bus.Message{ID: fmt.Sprint(os.Getpid(), i), Key: "t"}); err != nil {
+			return err
+		}
+		fmt.Println(l.Claim().Key, l.Claim().Fence, l.Claim().Attempts)
+	}
+}
+
+// childSettle settles one message at a time and prints which.
+func childSettle(ctx context.Context, b Bus) error {
+	for {
+		l, err := b.Claim(ctx, inbound)
+		if err != nil {
+			return err
+		}
+		mail, err := l.Mail(ctx, 0)
+		if err != nil {
+			return err
+		}
+		if err := l.Settle(ctx, bus.End{Done: mail[0].Seq}); err != nil {
+			return err
+		}
+		fmt.Println(mail[0].ID)
+	}
+}
+
+// drain reads all mail that is due and forgets it, key by key.
+func (r *rig) drain() map[string][]string {
+	r.Helper()
+	got := map[string][]string{}
+	for r.depth(inbound) != (bus.Depth{}) {
+		l := r.claim()
+		mail, err := l.Mail(r.Context(), 0)
+		r.ok("mail", err)
+		for _, m := range mail {
+			got[m.Key] = append(got[m.Key], m.ID)
+		}
+		r.settle(l, bus.End{Done: mail[len(mail)-1].Seq})
+	}
+	return got
+}
+
+func killPublisher(r *rig) {
+	p := r.start("publish")
+	var accepted []string
+	for range 500 {
+		accepted = append(accepted, p.line())
+	}
+	accepted = append(accepted, p.kill()...)
+	r.open(Options{})
+	for _, id := range accepted { // as a platform would deliver them again
+		key, _, _ := strings.Cut(id, "/")
+		r.ok("publish again", r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key}))
+	}
+	got := r.drain()
+	n := 0
+	for key, ids := range got {
+		for i, id := range ids {
+			if want := fmt.Sprintf("%s/%d", key, i); id != want {
+				r.Fatalf("got %s, want %s", id, want)
+			}
+		}
+		n += len(ids)
+	}
+	if n < len(accepted) || n > len(accepted)+childKeys {
+		r.Errorf("%d messages, want the %d accepted and at most one more for each publisher", n, len(accepted))
+	}
+}
+
+func killWorker(r *rig) {
+	r.open(Options{})
+	r.say("a", "1", "2")
+	r.say("b", "3")
+	if !r.h.Shared {
+		r.ok("close", r.Close())
+	}
+	var last int64
+	for attempt := 1; attempt <= 3; attempt++ {
+		p := r.start("work")
+		for range 2 {
+			var key string
+			var fence int64
+			var n int
+			line := p.line()
+			if _, err := fmt.Sscan(line, &key, &fence, &n); err != nil {
+				r.Fatalf("line %q: %v", line, err)
+			}
+			if n != attempt || fence <= last {
+				r.Fatalf("%s claimed for the %d. time under fence %d, want attempt %d and a fence beyond %d", key, n, fence, attempt, last)
+			}
+			last = fence
+		}
+		p.kill()
+	}
+	killed := time.Now()
+	if !r.h.Shared {
+		r.Bus = r.another()
+	}
+	keys := map[string]bool{}
+	for range 2 {
+		l := r.claim()
+		if took := time.Since(killed); took > r.h.LeaseTime+time.Second {
+			r.Errorf("claimed %v after the kill", took)
+		}
+		r.attempts(l, 4)
+		if l.Claim().Fence <= last {
+			r.Errorf("fence %d after %d", l.Claim().Fence, last)
+		}
+		keys[l.Claim().Key] = true
+		r.settle(l, bus.End{Done: 1 << 60})
+	}
+	if !keys["a"] || !keys["b"] {
+		r.Errorf("claimed %v", keys)
+	}
+}
+
+func killSettler(r *rig) {
+	r.open(Options{})
+	const n = 600
+	for i := range n {
+		key := fmt.Sprint("k", i%childKeys)
+		r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: fmt.Sprintf("%s/%d", key, i/childKeys), Key: key}))
+	}
+	if !r.h.Shared {
+		r.ok("close", r.Close())
+	}
+	p := r.start("settle")
+	settled := map[string]int{}
+	count := func(id string) {
+		key, i, _ := strings.Cut(id, "/")
+		if i != fmt.Sprint(settled[key]) {
+			r.Fatalf("%s was settled after %d others", id, settled[key])
+		}
+		settled[key]++
+	}
+	for range n / 4 {
+		count(p.line())
+	}
+	for _, id := range p.kill() {
+		count(id)
+	}
+	if !r.h.Shared {
+		r.Bus = r.another()
+	}
+	more := 0
+	for key, ids := range r.drain() {
+		left := n/childKeys - settled[key]
+		if len(ids) == left-1 {
+			more++ // settled, and killed before it could say so
+		} else if len(ids) != left {
+			r.Errorf("%s has %d left after %d were settled", key, len(ids), settled[key])
+		}
+		if want := fmt.Sprintf("%s/%d", key, n/childKeys-len(ids)); ids[0] != want {
+			r.Errorf("%s goes on with %s, want %s", key, ids[0], want)
+		}
+	}
+	if more > 1 {
+		r.Errorf("%d mailboxes had one settled unsaid, want one at most", more)
+	}
+}

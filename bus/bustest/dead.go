@@ -1,0 +1,162 @@
+package bustest
+
+import (
+	"fmt"
+	"time"
+
+	"parley/bus"
+)
+
+var burying = []promise{
+	{"keeps a dead letter with its reason and its attempts", bury},
+	{"lets the mail behind it go on", buryAndGoOn},
+	{"lists in pages, oldest first", pages},
+	{"replays under a new id, and forgets the letter with it", replay},
+	{"does not replay into a full mailbox", replayFull},
+	{"drops", drop},
+}
+
+// bury buries the next mailbox's mail.
+func (r *rig) bury(key, reason string, ids ...string) {
+	r.Helper()
+	l := r.claimKey(key)
+	r.settle(l, bus.End{Dead: r.mail(l, 0, ids...), Reason: reason})
+}
+
+func (r *rig) letters(after string, limit int, ids ...string) []bus.DeadLetter {
+	r.Helper()
+	list, err := r.DeadLetters(r.Context(), inbound, after, limit)
+	r.ok("dead letters", err)
+	var got []string
+	for _, d := range list {
+		got = append(got, d.Message.ID)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(ids) {
+		r.Fatalf("dead letters after %q are %v, want %v", after, got, ids)
+	}
+	return list
+}
+
+func bury(r *rig) {
+	r.open(Options{})
+	r.say("k", "a", "b", "c")
+	r.settle(r.claimKey("k"), bus.End{})
+	l := r.claimKey("k")
+	last := r.mail(l, 0, "a", "b", "c")
+	mail, err := l.Mail(r.Context(), 0)
+	r.ok("mail", err)
+	before := time.Now().Add(-time.Second)
+	r.settle(l, bus.End{Done: mail[0].Seq, Dead: last, Reason: "poison"})
+	for range 2 {
+		for i, d := range r.letters("", 10, "b", "c") {
+			m := d.Message
+			if d.Topic != inbound || d.Reason != "poison" || d.Attempts != 2 || m.Key != "k" || m.Seq != mail[i+1].Seq || string(m.Body) != "body of "+m.ID {
+				r.Errorf("dead letter is %+v", d)
+			}
+			if d.BuriedAt.Before(before) || d.BuriedAt.After(time.Now().Add(time.Minute)) {
+				r.Errorf("buried at %v", d.BuriedAt)
+			}
+		}
+		if d := r.depth(inbound); d.Dead != 2 || d.Waiting != 0 {
+			r.Errorf("depth is %+v", d)
+		}
+		r.clean()
+		r.reopen()
+	}
+	r.say("k", "b") // it was taken: its id is burnt
+	r.nothing(inbound, 50*time.Millisecond)
+	if list, err := r.DeadLetters(r.Context(), bus.TimersTopic, "", 10); err != nil || len(list) > 0 {
+		r.Errorf("another topic has %v, %v", list, err)
+	}
+}
+
+func buryAndGoOn(r *rig) {
+	r.open(Options{})
+	r.say("k", "poison", "good")
+	l := r.claimKey("k")
+	mail, err := l.Mail(r.Context(), 0)
+	r.ok("mail", err)
+	r.settle(l, bus.End{Dead: mail[0].Seq, Reason: "poison"})
+	l = r.claimKey("k")
+	r.attempts(l, 1)
+	r.settle(l, bus.End{Done: r.mail(l, 0, "good")})
+	r.letters("", 10, "poison")
+}
+
+func pages(r *rig) {
+	r.open(Options{})
+	for _, id := range []string{"z", "y", "x", "w", "v"} {
+		r.say(id, id)
+		r.bury(id, "no", id)
+	}
+	r.letters("", 2, "z", "y")
+	r.letters("y", 2, "x", "w")
+	r.letters("w", 2, "v")
+	r.letters("v", 2)
+}
+
+func replay(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	r.bury("k", "no", "a")
+	for n := range 3 {
+		id := "a"
+		if n > 0 {
+			id = fmt.Sprint("a~", n)
+		}
+		r.say("k", fmt.Sprint("other", n))
+		got, err := r.Replay(r.Context(), inbound, id)
+		r.ok("replay", err)
+		want := fmt.Sprint("a~", n+1)
+		if got != want {
+			r.Fatalf("%s is replayed as %s, want %s", id, got, want)
+		}
+		r.letters("", 10)
+		_, err = r.Replay(r.Context(), inbound, id)
+		r.is("replay again", err, bus.ErrNotFound)
+		r.reopen()
+		r.say("k", want) // it is known now
+		l := r.claimKey("k")
+		got1, err := l.Mail(r.Context(), 0)
+		r.ok("mail", err)
+		if len(got1) != 2 || got1[1].ID != want || string(got1[1].Body) != "body of a" {
+			r.Fatalf("mail is %+v, want the replayed letter at its end", got1)
+		}
+		r.settle(l, bus.End{Done: got1[0].Seq, Dead: got1[1].Seq, Reason: "again"})
+	}
+	r.say("k", "b~7") // an id may look like a replay's
+	r.bury("k", "no", "b~7")
+	if got, err := r.Replay(r.Context(), inbound, "b~7"); err != nil || got != "b~7~1" {
+		r.Errorf("b~7 is replayed as %q, %v", got, err)
+	}
+}
+
+func replayFull(r *rig) {
+	r.open(Options{Caps: bus.Caps{Inbound: 1}})
+	r.say("k", "a")
+	r.bury("k", "no", "a")
+	r.say("k", "b")
+	_, err := r.Replay(r.Context(), inbound, "a")
+	r.is("replay", err, bus.ErrFull)
+	r.letters("", 10, "a")
+	r.finish("k", "b")
+	id, err := r.Replay(r.Context(), inbound, "a")
+	r.ok("replay", err)
+	if id != "a~1" {
+		r.Errorf("replayed as %q, want a~1: what is refused burns no id", id)
+	}
+	_, err = r.Replay(r.Context(), inbound, "nothing")
+	r.is("replay", err, bus.ErrNotFound)
+}
+
+func drop(r *rig) {
+	r.open(Options{})
+	r.say("k", "a", "b")
+	r.bury("k", "no", "a", "b")
+	r.ok("drop", r.Drop(r.Context(), inbound, "a"))
+	r.is("drop again", r.Drop(r.Context(), inbound, "a"), bus.ErrNotFound)
+	r.is("drop from another topic", r.Drop(r.Context(), bus.TimersTopic, "b"), bus.ErrNotFound)
+	r.letters("", 10, "b")
+	r.reopen()
+	r.letters("", 10, "b")
+}

@@ -1,0 +1,249 @@
+package bustest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"parley/bus"
+)
+
+var watching = []promise{
+	{"reach the watchers of their session and of their channel, in order", eventFeeds},
+	{"keep what they say", eventFields},
+	{"are numbered upward, over a restart too", eventsGrow},
+	{"can be read again from an id", eventsResume},
+	{"are gone when too many have followed, and after a restart", eventsGone},
+	{"do not wait for a slow watcher, who is told once", eventsSlow},
+	{"end with the watcher's context", eventsEnd},
+	{"are cheap for a thousand who watch nothing", eventsIdle},
+}
+
+func event(session string, block int) bus.Event {
+	return bus.Event{Type: bus.BlockDelta, Session: session, Route: bus.Address{Channel: "telegram", Chat: session}, Turn: "t", Block: block}
+}
+
+// A view pulls from a subscription.
+type view struct {
+	r    *rig
+	next func() (bus.Event, error, bool)
+	stop func()
+}
+
+func (r *rig) watch(feed bus.Feed, after uint64) *view {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 2*patience)
+	seq, err := r.Subscribe(ctx, feed, after)
+	if err != nil {
+		cancel()
+		r.Fatalf("subscribe to %s after %d: %v", feed, after, err)
+	}
+	next, stop := iter.Pull2(seq)
+	v := &view{r: r, next: next, stop: func() { stop(); cancel() }}
+	r.Cleanup(v.stop)
+	return v
+}
+
+// see checks that the next events have these blocks, and returns the last.
+func (v *view) see(blocks ...int) (e bus.Event) {
+	v.r.Helper()
+	var last uint64
+	for _, want := range blocks {
+		got, err, ok := v.next()
+		if err != nil || !ok || got.Block != want {
+			v.r.Fatalf("next event is %+v, %v, %v; want block %d", got, err, ok, want)
+		}
+		if got.ID <= last {
+			v.r.Fatalf("event %d after %d", got.ID, last)
+		}
+		e, last = got, got.ID
+	}
+	return e
+}
+
+func eventFeeds(r *rig) {
+	r.open(Options{})
+	one := r.watch(bus.SessionFeed("s1"), 0)
+	two := r.watch(bus.SessionFeed("s2"), 0)
+	all := r.watch(bus.ChannelFeed("telegram"), 0)
+	other := r.watch(bus.ChannelFeed("slack"), 0)
+	r.Emit(event("s1", 1))
+	r.Emit(event("s2", 2))
+	r.Emit(bus.Event{Type: bus.TurnStart, Session: "s1", Block: 3}) // no route
+	r.Emit(bus.Event{Type: bus.TurnStart, Session: "s3", Route: bus.Address{Channel: "slack"}, Block: 4})
+	one.see(1, 3)
+	two.see(2)
+	all.see(1, 2)
+	other.see(4)
+}
+
+func eventFields(r *rig) {
+	r.open(Options{})
+	v := r.watch(bus.SessionFeed("s"), 0)
+	e := bus.Event{
+		Type: bus.ToolEnd, Session: "s", Route: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Turn: "t", Causes: []string{"a", "b"},
+		Block: 7, Kind: "text", Delta: "añ\x00\n", Tool: "exec", Call: "c1", Error: &bus.Failure{Code: "timeout", Message: "late"},
+	}
+	r.Emit(e)
+	got := v.see(7)
+	e.ID = got.ID
+	if fmt.Sprintf("%+v %+v", got, *got.Error) != fmt.Sprintf("%+v %+v", e, *e.Error) && got.Error != e.Error {
+		e.Error, got.Error = nil, nil
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", e) {
+			r.Errorf("got %+v, want %+v", got, e)
+		}
+	}
+}
+
+func eventsGrow(r *rig) {
+	r.open(Options{})
+	var last uint64
+	for i := range 4 {
+		v := r.watch(bus.SessionFeed("s"), 0)
+		r.Emit(event("s", i))
+		e := v.see(i)
+		if e.ID <= last {
+			r.Fatalf("event %d after %d", e.ID, last)
+		}
+		last = e.ID
+		v.stop()
+		if i%2 == 1 {
+			r.reopen()
+		}
+	}
+}
+
+func eventsResume(r *rig) {
+	r.open(Options{})
+	v := r.watch(bus.SessionFeed("s"), 0)
+	for i := range 10 {
+		r.Emit(event("s", i))
+		r.Emit(event("noise", i))
+	}
+	first := v.see(0)
+	fourth := v.see(1, 2, 3)
+	last := v.see(4, 5, 6, 7, 8, 9)
+	v.stop()
+	r.watch(bus.SessionFeed("s"), fourth.ID).see(4, 5, 6, 7, 8, 9)
+	r.watch(bus.SessionFeed("s"), first.ID).see(1, 2, 3)
+	now, end := r.watch(bus.SessionFeed("s"), 0), r.watch(bus.SessionFeed("s"), last.ID)
+	r.Emit(event("s", 10))
+	now.see(10)
+	end.see(10)
+}
+
+func eventsGone(r *rig) {
+	r.open(Options{})
+	feed := bus.SessionFeed("s")
+	gone := func(after uint64) {
+		r.Helper()
+		_, err := r.Subscribe(r.Context(), feed, after)
+		r.is(fmt.Sprint("subscribe after ", after), err, bus.ErrGone)
+	}
+	v := r.watch(feed, 0)
+	r.Emit(event("s", 0))
+	first := v.see(0)
+	v.stop()
+	for i := range 1000 { // held: the last few thousand
+		r.Emit(event("s", i+1))
+	}
+	r.watch(feed, first.ID).see(1, 2)
+	for i := range 20000 {
+		r.Emit(event("s", i))
+	}
+	r.awaitGone(feed, first.ID)
+	gone(1)
+	gone(first.ID + uint64(24*time.Hour.Microseconds())) // not given yet: of another bus, another clock
+	r.reopen()
+	r.Emit(event("s", 0))
+	if !r.h.Shared { // where events live in the process
+		gone(first.ID)
+	}
+}
+
+// awaitGone waits, since a bus may carry events in the background.
+func (r *rig) awaitGone(feed bus.Feed, after uint64) {
+	r.Helper()
+	r.await("the event to be gone", func() bool {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		_, err := r.Subscribe(ctx, feed, after)
+		return errors.Is(err, bus.ErrGone)
+	})
+}
+
+func eventsSlow(r *rig) {
+	r.open(Options{})
+	v := r.watch(bus.SessionFeed("s"), 0)
+	r.Emit(event("s", 0))
+	v.see(0)
+	const n = 20000
+	for i := range n { // while v does not look
+		r.Emit(event("s", i))
+	}
+	_, err, ok := v.next()
+	if !ok || !errors.Is(err, bus.ErrGone) {
+		r.Fatalf("a watcher that has missed events gets %v, %v", err, ok)
+	}
+	e, err, ok := v.next()
+	if err != nil || !ok {
+		r.Fatalf("after ErrGone: %v, %v", err, ok)
+	}
+	for want := e.Block + 1; want < n; want++ { // and the newest without a gap
+		v.see(want)
+	}
+	if n-e.Block < 500 {
+		r.Errorf("only the last %d were kept", n-e.Block)
+	}
+}
+
+func eventsEnd(r *rig) {
+	r.open(Options{})
+	ctx, cancel := context.WithCancel(r.Context())
+	seq, err := r.Subscribe(ctx, bus.SessionFeed("s"), 0)
+	r.ok("subscribe", err)
+	var wg sync.WaitGroup
+	var got int
+	wg.Go(func() {
+		for _, err := range seq {
+			if err == nil {
+				got++
+				cancel()
+			}
+		}
+	})
+	r.Emit(event("s", 1))
+	wg.Wait()
+	if got != 1 {
+		r.Errorf("got %d events, want 1", got)
+	}
+	_, err = r.Subscribe(ctx, bus.SessionFeed("s"), 0)
+	r.is("subscribe", err, context.Canceled)
+}
+
+func eventsIdle(r *rig) {
+	r.open(Options{})
+	ctx, cancel := context.WithCancel(r.Context())
+	var wg sync.WaitGroup
+	for i := range 1000 {
+		seq, err := r.Subscribe(ctx, bus.SessionFeed(fmt.Sprint("idle", i)), 0)
+		r.ok("subscribe", err)
+		wg.Go(func() {
+			for e, err := range seq {
+				r.Errorf("an idle feed has %+v, %v", e, err)
+			}
+		})
+	}
+	v := r.watch(bus.SessionFeed("s"), 0)
+	for i := range 1000 {
+		r.Emit(event("s", i))
+	}
+	for i := range 1000 {
+		v.see(i)
+	}
+	cancel()
+	wg.Wait()
+}

@@ -1,0 +1,116 @@
+package bustest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/bus"
+)
+
+var holding = []promise{
+	{"gives a name to one at a time, and hands it on", holdExclusive},
+	{"lets a waiter go, and does not lose the name with it", holdCancelled},
+	{"ends with its context, is free when released, and is lost with the bus", holdEnds},
+}
+
+// free checks whether a name can be held at once.
+func (r *rig) free(name string, want bool) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, release, err := r.Hold(ctx, name)
+	if (err == nil) != want {
+		r.Fatalf("hold of %s: %v, want it free: %v", name, err, want)
+	}
+	if err == nil {
+		release()
+	}
+}
+
+func holdExclusive(r *rig) {
+	r.open(Options{})
+	var wg sync.WaitGroup
+	var holders, turns atomic.Int64
+	for range 8 {
+		wg.Go(func() {
+			for range 5 {
+				held, release, err := r.Hold(r.Context(), "name")
+				if err != nil {
+					r.Error(err)
+					return
+				}
+				if holders.Add(1) != 1 {
+					r.Error("two hold one name")
+				}
+				if held.Err() != nil {
+					r.Errorf("a fresh hold is over: %v", context.Cause(held))
+				}
+				turns.Add(1)
+				holders.Add(-1)
+				release()
+				release()
+				if held.Err() == nil {
+					r.Error("a released hold goes on")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if turns.Load() != 40 {
+		r.Errorf("%d turns, want 40", turns.Load())
+	}
+	_, release, err := r.Hold(r.Context(), "name")
+	r.ok("hold", err)
+	r.free("name", false)
+	r.free("another", true)
+	release()
+	r.free("name", true)
+}
+
+func holdCancelled(r *rig) {
+	r.open(Options{})
+	for range 50 {
+		_, release, err := r.Hold(r.Context(), "name")
+		r.ok("hold", err)
+		ctx, cancel := context.WithCancel(r.Context())
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, release, err := r.Hold(ctx, "name"); err == nil {
+					release()
+				} else if !errors.Is(err, context.Canceled) {
+					r.Errorf("hold: %v", err)
+				}
+			})
+		}
+		wg.Go(release)
+		wg.Go(cancel)
+		wg.Wait()
+	}
+	r.free("name", true)
+}
+
+func holdEnds(r *rig) {
+	r.open(Options{})
+	ctx, cancel := context.WithCancel(r.Context())
+	held, release, err := r.Hold(ctx, "name")
+	r.ok("hold", err)
+	cancel()
+	<-held.Done()
+	r.free("name", false) // its holder may still be winding down
+	release()
+	r.free("name", true)
+
+	held, release, err = r.Hold(r.Context(), "name")
+	r.ok("hold", err)
+	b := r.Bus
+	r.reopen()
+	<-held.Done()
+	r.is("cause", context.Cause(held), bus.ErrFenced)
+	release()
+	r.ok("close again", b.Close())
+	r.free("name", true)
+}

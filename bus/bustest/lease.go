@@ -1,0 +1,314 @@
+package bustest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+)
+
+var leasing = []promise{
+	{"wakes its holder when mail comes: the way to steer", steer},
+	{"lets Mail wait until its context ends", mailWaits},
+	{"is exclusive until it is settled", exclusive},
+	{"loses no mail that comes as it is settled", steerAtTheEnd},
+	{"is lost when it is held for too long, and the mailbox goes on", maxHold},
+	{"gives a former holder ErrFenced for everything", fenced},
+	{"has fences that grow, over restarts too, and begin at the clock", fences},
+}
+
+var settling = []promise{
+	{"absorbs up to a number and gives back the rest", upto},
+	{"counts claims until something is settled", attempts},
+	{"counts a claim over a restart", attemptsReopen},
+	{"does not count what is settled uncounted", uncounted},
+	{"for later keeps the order and delays nobody else", settleLater},
+	{"for later outlives a restart", laterReopen},
+	{"does nothing when its context has ended", settleEnded},
+}
+
+func steer(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	l := r.claimKey("k")
+	last := r.mail(l, 0, "a")
+	var wg sync.WaitGroup
+	wg.Go(func() { r.say("k", "b") })
+	last = r.mail(l, last, "b")
+	wg.Wait()
+	r.say("k", "c", "d")
+	r.mail(l, last, "c", "d")
+	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "b", "c", "d")})
+	r.clean()
+}
+
+func mailWaits(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	l := r.claimKey("k")
+	last := r.mail(l, 0, "a")
+	ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
+	defer cancel()
+	r.say("other", "x") // not its own
+	_, err := l.Mail(ctx, last)
+	r.is("mail", err, context.DeadlineExceeded)
+	r.ok("held", l.Held(r.Context()))
+
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := l.Mail(r.Context(), last); err == nil {
+			r.Error("there was mail after the end")
+		}
+	})
+	if r.h.Simulated {
+		synctest.Wait()
+	}
+	r.settle(l, bus.End{Done: last})
+	wg.Wait()
+}
+
+func exclusive(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	l := r.claimKey("k")
+	r.say("k", "b")
+	r.say("other", "c")
+	r.finish("other", "c")
+	r.nothing(inbound, 50*time.Millisecond)
+	r.ok("held", l.Held(r.Context()))
+	select {
+	case <-l.Lost():
+		r.Fatal("the lease is lost")
+	default:
+	}
+	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "b")})
+	r.nothing(inbound, 50*time.Millisecond)
+}
+
+// steerAtTheEnd publishes while a holder settles: the message is seen by this
+// holder or by the next.
+func steerAtTheEnd(r *rig) {
+	r.open(Options{})
+	for i := range 200 {
+		first, second := fmt.Sprint("first", i), fmt.Sprint("second", i)
+		r.say("k", first)
+		l := r.claimKey("k")
+		last := r.mail(l, 0, first)
+		var wg sync.WaitGroup
+		wg.Go(func() { r.say("k", second) })
+		wg.Go(func() { r.settle(l, bus.End{Done: last}) })
+		wg.Wait()
+		r.finish("k", second)
+	}
+	r.clean()
+}
+
+// reclaim waits until l is lost and claims its mailbox again.
+func (r *rig) reclaim(l bus.Lease) bus.Lease {
+	r.Helper()
+	again := r.claimKey(l.Claim().Key)
+	select {
+	case <-l.Lost():
+	case <-time.After(patience):
+		r.Fatal("the former holder was not told")
+	}
+	return again
+}
+
+func maxHold(r *rig) {
+	const most = 1500 * time.Millisecond
+	r.open(Options{MaxHold: most, Lease: 500 * time.Millisecond})
+	r.say("k", "a")
+	start := time.Now()
+	hung := r.claimKey("k")
+	r.mail(hung, 0, "a")
+	r.nothing(inbound, most/2)
+	r.ok("held", hung.Held(r.Context()))
+	l := r.reclaim(hung)
+	if took := time.Since(start); took < most-100*time.Millisecond || took > most+2*time.Second {
+		r.Errorf("claimed again after %v, want %v", took, most)
+	}
+	r.attempts(l, 2)
+	r.is("settle of the hung one", hung.Settle(r.Context(), bus.End{Done: 1 << 60}), bus.ErrFenced)
+	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
+	r.clean()
+}
+
+// isFenced checks that a former lease is good for nothing.
+func (r *rig) isFenced(l bus.Lease) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	_, err := l.Mail(ctx, 0)
+	r.is("mail", err, bus.ErrFenced)
+	_, err = l.Mail(ctx, 1<<60)
+	r.is("mail beyond", err, bus.ErrFenced)
+	r.is("held", l.Held(ctx), bus.ErrFenced)
+	r.is("settle", l.Settle(ctx, bus.End{Done: 1 << 60}), bus.ErrFenced)
+}
+
+func fenced(r *rig) {
+	r.open(Options{MaxHold: time.Second, Lease: 400 * time.Millisecond})
+	r.say("k", "a", "b")
+	settled := r.claimKey("k")
+	r.mail(settled, 0, "a", "b")
+	r.settle(settled, bus.End{})
+	r.isFenced(settled)
+	lost := r.claimKey("k")
+	r.isFenced(settled) // also while somebody else holds it
+	l := r.reclaim(lost)
+	r.isFenced(lost)
+	r.isFenced(settled)
+	r.mail(l, 0, "a", "b")
+	r.settle(l, bus.End{Done: 1 << 60}) // up to what there is
+	r.isFenced(lost)
+	r.clean()
+}
+
+func fences(r *rig) {
+	r.open(Options{})
+	start := time.Now().UnixMicro()
+	var last int64
+	for i := range 9 {
+		key := fmt.Sprint("k", i%2)
+		r.say(key, fmt.Sprint(i))
+		l := r.claimKey(key)
+		f := l.Claim().Fence
+		if f <= last || f < start-time.Minute.Microseconds() || f > time.Now().Add(time.Minute).UnixMicro() {
+			r.Fatalf("fence %d after %d, at %d", f, last, time.Now().UnixMicro())
+		}
+		last = f
+		r.settle(l, bus.End{Done: 1 << 60})
+		if i%3 == 2 {
+			r.reopen()
+		}
+	}
+}
+
+func upto(r *rig) {
+	r.open(Options{})
+	r.say("k", "a", "b", "c")
+	l := r.claimKey("k")
+	first, err := l.Mail(r.Context(), 0)
+	r.ok("mail", err)
+	last := r.mail(l, first[0].Seq, "b", "c")
+	r.say("k", "d")
+	r.settle(l, bus.End{Done: last})
+	l = r.claimKey("k")
+	r.attempts(l, 1)
+	r.mail(l, 0, "d")
+	r.settle(l, bus.End{Done: last}) // what was forgotten before: nothing
+	l = r.claimKey("k")
+	r.attempts(l, 2)
+	r.settle(l, bus.End{Done: r.mail(l, 0, "d")})
+	r.clean()
+}
+
+func attempts(r *rig) {
+	r.open(Options{})
+	r.say("k", "a", "b")
+	for i := range 3 {
+		l := r.claimKey("k")
+		r.attempts(l, i+1)
+		r.settle(l, bus.End{})
+	}
+	l := r.claimKey("k")
+	r.attempts(l, 4)
+	mail, err := l.Mail(r.Context(), 0)
+	r.ok("mail", err)
+	r.settle(l, bus.End{Done: mail[0].Seq})
+	l = r.claimKey("k")
+	r.attempts(l, 1)
+	r.mail(l, 0, "b")
+	r.settle(l, bus.End{Dead: 1 << 60})
+	r.say("k", "c")
+	r.attempts(r.claimKey("k"), 1)
+}
+
+func attemptsReopen(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	for i := range 4 {
+		l := r.claimKey("k")
+		r.attempts(l, i+1)
+		if i%2 == 0 {
+			r.settle(l, bus.End{})
+		}
+		r.reopen()
+	}
+	l := r.claimKey("k")
+	r.attempts(l, 5)
+	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
+}
+
+func uncounted(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	r.settle(r.claimKey("k"), bus.End{})
+	for range 3 {
+		l := r.claimKey("k")
+		r.attempts(l, 2)
+		r.settle(l, bus.End{Uncounted: true, After: 10 * time.Millisecond})
+	}
+	r.settle(r.claimKey("k"), bus.End{Uncounted: true})
+	r.reopen()
+	r.attempts(r.claimKey("k"), 2)
+}
+
+func settleLater(r *rig) {
+	r.open(Options{})
+	r.say("k", "a", "b")
+	start := time.Now()
+	l := r.claimKey("k")
+	mail, err := l.Mail(r.Context(), 0)
+	r.ok("mail", err)
+	const delay = 400 * time.Millisecond
+	r.settle(l, bus.End{Done: mail[0].Seq, After: delay})
+	r.say("k", "c")
+	r.say("other", "x")
+	r.finish("other", "x")
+	r.nothing(inbound, delay/4)
+	l = r.claimKey("k")
+	if took := time.Since(start); took < delay {
+		r.Errorf("claimed after %v, want %v", took, delay)
+	}
+	r.attempts(l, 1)
+	r.settle(l, bus.End{Done: r.mail(l, 0, "b", "c"), After: time.Hour}) // nothing is left to wait
+	r.clean()
+	r.say("k", "d")
+	r.finish("k", "d")
+}
+
+func laterReopen(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	start := time.Now()
+	const delay = 800 * time.Millisecond
+	r.settle(r.claimKey("k"), bus.End{After: delay})
+	r.reopen()
+	l := r.claimKey("k")
+	if took := time.Since(start); took < delay-10*time.Millisecond {
+		r.Errorf("claimed after %v, want %v", took, delay)
+	}
+	r.attempts(l, 2)
+	r.mail(l, 0, "a")
+}
+
+func settleEnded(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	l := r.claimKey("k")
+	last := r.mail(l, 0, "a")
+	ended, cancel := context.WithCancel(r.Context())
+	cancel()
+	if err := l.Settle(ended, bus.End{Done: last}); err == nil {
+		r.is("held after it was settled", l.Held(r.Context()), bus.ErrFenced)
+		return // to carry it out all the same is allowed; to say one thing and do another is not
+	}
+	r.ok("held", l.Held(r.Context()))
+	r.settle(l, bus.End{Done: last})
+	r.clean()
+}

@@ -1,0 +1,222 @@
+package bustest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/bus"
+)
+
+var ordering = []promise{
+	{"is first in first out, and one holder at a time, over 1 key", func(r *rig) { load(r, 1, 400) }},
+	{"is first in first out, and one holder at a time, over 100 keys", func(r *rig) { load(r, 100, 4000) }},
+	{"is first in first out, and one holder at a time, over 10000 keys", func(r *rig) { load(r, 10000, 20000) }},
+	{"sends a mailbox that still has mail to the back of the queue", hotKey},
+	{"serves mailboxes in the order in which they became due", dueOrder},
+	{"gives back what is claimed as its claimer goes", cancelledClaims},
+	{"hands out a long backlog whole, in order", backlog},
+}
+
+// A witness watches that each key's messages come once, in order, to one holder.
+type witness struct {
+	r    *rig
+	mu   sync.Mutex
+	next map[string]int
+	held map[string]bool
+	past map[string]int64 // fences
+}
+
+func (w *witness) take(l bus.Lease) {
+	c := l.Claim()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held[c.Key] {
+		w.r.Errorf("%s has two holders", c.Key)
+	}
+	w.held[c.Key] = true
+	if c.Fence <= w.past[c.Key] {
+		w.r.Errorf("fence %d after %d", c.Fence, w.past[c.Key])
+	}
+	w.past[c.Key] = c.Fence
+}
+
+func (w *witness) see(m bus.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if want := fmt.Sprintf("%s/%d", m.Key, w.next[m.Key]); m.ID != want {
+		w.r.Errorf("got %s, want %s", m.ID, want)
+	}
+	w.next[m.Key]++
+}
+
+func (w *witness) give(l bus.Lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held[l.Claim().Key] = false
+}
+
+// load has 8 publishers, each with its own keys, and 16 workers, some of which
+// settle for less than they saw.
+func load(r *rig, keys, messages int) {
+	r.open(Options{})
+	w := &witness{r: r, next: map[string]int{}, held: map[string]bool{}, past: map[string]int64{}}
+	ctx, cancel := context.WithTimeout(r.Context(), 2*patience)
+	defer cancel()
+	var left atomic.Int64
+	left.Store(int64(messages))
+	var wg sync.WaitGroup
+	publishers := min(8, keys)
+	for p := range publishers {
+		wg.Go(func() {
+			for i := p; i < messages; i += publishers {
+				key := fmt.Sprint("k", i%keys)
+				id := fmt.Sprintf("%s/%d", key, i/keys)
+				if err := r.Publish(ctx, inbound, bus.Message{ID: id, Key: key}); err != nil {
+					r.Error(err)
+				}
+			}
+		})
+	}
+	for n := range 16 {
+		wg.Go(func() {
+			for i := n; ; i++ {
+				l, err := r.Claim(ctx, inbound)
+				if err != nil {
+					return
+				}
+				w.take(l)
+				mail, err := l.Mail(ctx, 0)
+				if err != nil {
+					r.Error(err)
+					return
+				}
+				if i%4 == 0 {
+					mail = mail[:1]
+				}
+				for _, m := range mail {
+					w.see(m)
+				}
+				w.give(l)
+				if err := l.Settle(ctx, bus.End{Done: mail[len(mail)-1].Seq}); err != nil {
+					r.Error(err)
+				}
+				if left.Add(int64(-len(mail))) == 0 {
+					cancel()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := left.Load(); n != 0 {
+		r.Errorf("%d messages were not delivered", n)
+	}
+	r.clean()
+}
+
+func hotKey(r *rig) {
+	r.open(Options{})
+	for i := range 200 {
+		r.say("hot", fmt.Sprint("hot", i))
+	}
+	for i := range 20 {
+		key := fmt.Sprint("cold", i)
+		r.say(key, key)
+	}
+	for i := range 20 { // one of the hot key's, then it is everyone else's turn
+		l := r.claim()
+		if i == 0 {
+			if l.Claim().Key != "hot" {
+				r.Fatalf("claimed %q", l.Claim().Key)
+			}
+			mail, err := l.Mail(r.Context(), 0)
+			r.ok("mail", err)
+			r.settle(l, bus.End{Done: mail[0].Seq})
+			l = r.claim()
+		}
+		key := fmt.Sprint("cold", i)
+		if got := l.Claim().Key; got != key {
+			r.Fatalf("claimed %q, want %q", got, key)
+		}
+		r.settle(l, bus.End{Done: r.mail(l, 0, key)})
+	}
+	mail, err := r.claimKey("hot").Mail(r.Context(), 0)
+	r.ok("mail", err)
+	if mail[0].ID != "hot1" {
+		r.Errorf("the hot key goes on with %s", mail[0].ID)
+	}
+}
+
+func dueOrder(r *rig) {
+	r.open(Options{})
+	r.say("c", "1")
+	r.settle(r.claimKey("c"), bus.End{After: 400 * time.Millisecond})
+	r.say("a", "2")
+	r.settle(r.claimKey("a"), bus.End{After: 100 * time.Millisecond})
+	r.say("b", "3")
+	r.settle(r.claimKey("b"), bus.End{After: 200 * time.Millisecond})
+	for _, key := range []string{"a", "b", "c"} {
+		r.claimKey(key)
+	}
+	r.say("x", "4")
+	r.say("y", "5")
+	r.say("x", "6")
+	r.claimKey("x")
+	r.claimKey("y")
+}
+
+// cancelledClaims has claims end at the moment at which mail comes.
+func cancelledClaims(r *rig) {
+	r.open(Options{})
+	for i := range 100 {
+		id := fmt.Sprint("id", i)
+		ctx, cancel := context.WithCancel(r.Context())
+		var wg sync.WaitGroup
+		var granted atomic.Int64
+		for range 4 {
+			wg.Go(func() {
+				l, err := r.Claim(ctx, inbound)
+				if err != nil {
+					return
+				}
+				granted.Add(1)
+				if err := l.Settle(r.Context(), bus.End{Uncounted: true}); err != nil {
+					r.Error(err)
+				}
+			})
+		}
+		wg.Go(func() { r.say("k", id) })
+		wg.Go(cancel)
+		wg.Wait()
+		l := r.claimKey("k")
+		r.attempts(l, 1)
+		r.settle(l, bus.End{Done: r.mail(l, 0, id)})
+	}
+	ended, cancel := context.WithCancel(r.Context())
+	cancel()
+	r.say("k", "last")
+	_, err := r.Claim(ended, inbound)
+	r.is("claim", err, context.Canceled)
+	r.finish("k", "last")
+	r.clean()
+}
+
+func backlog(r *rig) {
+	r.open(Options{})
+	var ids []string
+	for i := range 500 {
+		ids = append(ids, fmt.Sprint("id", i))
+	}
+	r.say("k", ids...)
+	r.reopen()
+	l := r.claimKey("k")
+	mail, err := l.Mail(r.Context(), 0)
+	r.ok("mail", err)
+	r.mail(l, mail[0].Seq, ids[1:]...)
+	r.settle(l, bus.End{Done: mail[0].Seq})
+	l = r.claimKey("k")
+	r.settle(l, bus.End{Done: r.mail(l, 0, ids[1:]...)})
+	r.clean()
+}
