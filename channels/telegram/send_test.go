@@ -1,0 +1,220 @@
+package telegram_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/telegram"
+	"parley/channels/telegram/telegramtest"
+)
+
+func at(chat string) bus.Address { return bus.Address{Channel: "tg", Chat: chat} }
+
+func part(text string) channels.Part {
+	return channels.Part{Key: "k#0", Text: text, Plain: strings.NewReplacer("<b>", "", "</b>", "").Replace(text)}
+}
+
+func TestSend(t *testing.T) {
+	r := newRig(t)
+	quoted := r.server.Say(-7, 1, "question")
+	id, err := r.Send(t.Context(), bus.Address{Channel: "tg", Chat: "-7", Thread: "33"},
+		channels.Part{Text: "<b>yes</b> &amp; no", Plain: "yes & no", ReplyTo: "1"})
+	if err != nil || id != "2" {
+		t.Fatalf("Send = %q, %v", id, err)
+	}
+	got := r.server.Sent(-7)[0]
+	if got.Text != "yes & no" || got.Thread != 33 || got.ReplyTo != quoted || got.Mode != "HTML" {
+		t.Errorf("sent %+v", got)
+	}
+	// A quoted message may be gone, and the first topic of a forum has no number in a send.
+	if _, err := r.Send(t.Context(), bus.Address{Channel: "tg", Chat: "-7", Thread: "1"}, channels.Part{Text: "on", ReplyTo: "999"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Typing(t.Context(), bus.Address{Channel: "tg", Chat: "-7", Thread: "1"}); err != nil {
+		t.Error(err)
+	}
+	if n := r.server.Calls("sendChatAction"); n != 1 {
+		t.Errorf("%d chat actions", n)
+	}
+}
+
+func TestUnreadableMarkupIsSentPlain(t *testing.T) {
+	r := newRig(t)
+	if _, err := r.Send(t.Context(), at("5"), channels.Part{Text: "<what>a</b>", Plain: "a <b"}); err != nil {
+		t.Fatal(err)
+	}
+	sent := r.server.Sent(5)
+	if len(sent) != 1 || sent[0].Text != "a <b" || sent[0].Mode != "" {
+		t.Errorf("sent %+v", sent)
+	}
+}
+
+func TestRefusalsOfTheBotAPI(t *testing.T) {
+	r := newRig(t)
+	for _, c := range []struct {
+		fault telegramtest.Fault
+		want  channels.SendError
+	}{
+		{telegramtest.Fault{Status: 429, RetryAfter: 7}, channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 7 * time.Second, Code: "429"}},
+		{telegramtest.Fault{Status: 403, Description: "Forbidden: bot was blocked by the user"}, channels.SendError{Fault: channels.Rejected, Code: "blocked"}},
+		{telegramtest.Fault{Status: 403, Description: "Forbidden: bot was kicked from the supergroup chat"}, channels.SendError{Fault: channels.Rejected, Code: "kicked"}},
+		{telegramtest.Fault{Status: 403, Description: "Forbidden: something new"}, channels.SendError{Fault: channels.Rejected, Code: "403"}},
+		{telegramtest.Fault{Status: 400, Description: "Bad Request: chat not found"}, channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"}},
+		{telegramtest.Fault{Status: 400, Description: "Bad Request: the words of somebody"}, channels.SendError{Fault: channels.Rejected, Code: "400"}},
+		{telegramtest.Fault{Status: 400, MigrateTo: -100777, Description: "Bad Request: group chat was upgraded"}, channels.SendError{Fault: channels.Retry, MovedTo: "-100777", Code: "migrated"}},
+		{telegramtest.Fault{Status: 401, Description: "Unauthorized"}, channels.SendError{Fault: channels.Stop, Code: "401"}},
+		{telegramtest.Fault{Status: 404, Description: "Not Found"}, channels.SendError{Fault: channels.Stop, Code: "404"}},
+		{telegramtest.Fault{Status: 500, Description: "Internal Server Error"}, channels.SendError{Fault: channels.Unknown, Code: "http_500"}},
+		{telegramtest.Fault{Status: 502, Raw: "<html>the words of somebody</html>"}, channels.SendError{Fault: channels.Unknown, Code: "http_502"}},
+		{telegramtest.Fault{Status: 404, Raw: "<html>no such page</html>"}, channels.SendError{Fault: channels.Retry, Code: "http_404"}},
+		{telegramtest.Fault{Status: 200, Raw: "<html>welcome</html>"}, channels.SendError{Fault: channels.Unknown, Code: "http_200"}},
+	} {
+		c.fault.Times, c.fault.Chat = 1, 5
+		r.server.Fail(c.fault)
+		_, err := r.Send(t.Context(), at("5"), part("hi"))
+		e := sendError(t, err)
+		if strings.Contains(e.Error(), "somebody") {
+			t.Errorf("%d: the error holds a text: %v", c.fault.Status, e)
+		}
+		got := *e
+		got.Err = nil
+		if got != c.want {
+			t.Errorf("%d %s: got %+v, want %+v", c.fault.Status, c.fault.Description, got, c.want)
+		}
+	}
+	if n := r.server.Sends(); n != 0 {
+		t.Errorf("%d messages were sent", n)
+	}
+}
+
+func TestTextsThatTelegramNeverTakesAreRejected(t *testing.T) {
+	r := newRig(t)
+	for _, c := range []struct{ text, code string }{
+		{"<b> </b>", "empty"},
+		{strings.Repeat("x", 4097), "too_long"},
+	} {
+		_, err := r.Send(t.Context(), at("5"), channels.Part{Text: c.text})
+		if e := sendError(t, err); e.Fault != channels.Rejected || e.Code != c.code {
+			t.Errorf("got %v, want %s", e, c.code)
+		}
+	}
+	for _, to := range []bus.Address{at("bob"), {Channel: "tg", Chat: "5", Thread: "x"}} {
+		_, err := r.Send(t.Context(), to, part("hi"))
+		if e := sendError(t, err); e.Fault != channels.Rejected {
+			t.Errorf("%v: got %v, want rejected", to, e)
+		}
+	}
+}
+
+func TestSendsThatAreCutOffAreUnknown(t *testing.T) {
+	for what, c := range map[string]struct {
+		act  telegramtest.Act
+		sent int
+	}{
+		"before anything happened": {telegramtest.Drop, 0},
+		"after it was sent":        {telegramtest.Cut, 1},
+		"without end":              {telegramtest.Hang, 0},
+		"without end, though sent": {telegramtest.Stall, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.server.Fail(telegramtest.Fault{Method: "sendMessage", Times: 1, Act: c.act})
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			_, err := r.Send(ctx, at("5"), part("hi"))
+			if e := sendError(t, err); e.Fault != channels.Unknown {
+				t.Errorf("got %v, want unknown", e)
+			}
+			if n := r.server.Sends(); n != c.sent {
+				t.Errorf("%d messages were sent, want %d", n, c.sent)
+			}
+		})
+	}
+}
+
+func TestSendsThatNeverLeftMayBeRetried(t *testing.T) {
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.Send(ctx, at("5"), part("hi"))
+	if e := sendError(t, err); e.Fault != channels.Retry || !errors.Is(e, context.Canceled) {
+		t.Errorf("a cancelled send gives %v, want retry", e)
+	}
+	// A connection that the server has closed meanwhile is found out before anything leaves.
+	if _, err := r.Send(t.Context(), at("5"), part("first")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the closed connection is known", func() bool {
+		_, err = r.Send(t.Context(), at("5"), part("hi"))
+		return sendError(t, err).Fault == channels.Retry
+	})
+}
+
+func TestTLSThatFailsMayBeRetried(t *testing.T) {
+	r := newRig(t)
+	c, err := telegram.New(telegram.Config{Name: "tg", Token: token, APIURL: strings.Replace(r.url, "http://", "https://", 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Send(t.Context(), at("5"), part("hi"))
+	if e := sendError(t, err); e.Fault != channels.Retry {
+		t.Errorf("got %v, want retry", e)
+	}
+	_, err = c.Check(t.Context())
+	sendError(t, err)
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	r := newRig(t)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, r.url+req.URL.Path, http.StatusTemporaryRedirect)
+	})}
+	go func() { _ = front.Serve(l) }() // ends with Close
+	defer func() { _ = front.Close() }()
+	c, err := telegram.New(telegram.Config{Name: "tg", Token: token, APIURL: "http://" + l.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Send(t.Context(), at("5"), part("hi"))
+	if e := sendError(t, err); e.Fault != channels.Retry || e.Code != "http_307" {
+		t.Errorf("got %v", e)
+	}
+	if r.server.Calls("sendMessage") != 0 {
+		t.Error("the token went elsewhere")
+	}
+}
+
+func BenchmarkSend(b *testing.B) {
+	r := newRig(b)
+	p := part("<b>hello</b> world")
+	for b.Loop() {
+		if _, err := r.Send(b.Context(), at("5"), p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRoundTrip is what HTTP itself takes of BenchmarkSend.
+func BenchmarkRoundTrip(b *testing.B) {
+	r := newRig(b)
+	for b.Loop() {
+		if _, err := r.Check(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
