@@ -1,0 +1,155 @@
+// Package config is what the operator has set, from file and environment, checked.
+//
+// One table, in schema.go, names every setting with its type, its default and
+// its bounds. Load reads the file against it, lets the environment fill the
+// gaps, and reports everything that is wrong at once, each with its place and a
+// remedy. What it returns is resolved: nobody else looks at the file, the
+// environment or a default. Each value remembers where it came from.
+package config
+
+import (
+	"log/slog"
+	"time"
+
+	"parley/bus"
+	"parley/tools"
+)
+
+// Options says where to look.
+type Options struct {
+	File string // from --config; "" looks in the usual places
+	Home string // from --home; "" is $PARLEY_HOME or ~/.parley
+	// LookLocal takes ./parley.toml too. Only what the operator runs on purpose
+	// does that: a chat in a stranger's checkout must not obey its file.
+	LookLocal bool
+	// Env looks up an environment variable; nil is os.LookupEnv.
+	Env func(name string) (string, bool)
+}
+
+// A Config is everything that is set, complete with defaults.
+type Config struct {
+	File      string // absolute; "" when there is none
+	Home      string // absolute
+	Workspace Workspace
+	Serve     Serve
+	Log       Log
+	Limits    Limits
+	Model     Model
+	Agents    map[string]Agent // by name; "main" is always there
+	Channels  map[string]Channel
+	Targets   map[string][]bus.Address
+
+	kept *kept
+}
+
+// A Secret is a text that no output shows; string(s) reveals it.
+type Secret string
+
+// hidden stands for a secret wherever one would be shown.
+const hidden = "***"
+
+// String hides the secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return hidden
+}
+
+// GoString hides the secret.
+func (s Secret) GoString() string { return `"` + s.String() + `"` }
+
+// MarshalText hides the secret.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue hides the secret.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Workspace is where sessions keep their files.
+type Workspace struct {
+	Root  string // absolute
+	MaxMB int    // of one session
+}
+
+// Serve is how the server runs.
+type Serve struct {
+	Drain       time.Duration // how long a shutdown waits for turns in flight
+	MaxInFlight int           // turns at once in this process
+}
+
+// Log is how the program logs.
+type Log struct {
+	Level  slog.Level
+	Format string // "text", "json", or "": text on a terminal, else JSON
+}
+
+// Limits bounds what people and queues may take.
+type Limits struct {
+	UserTurns     int   // at once, of one person who is not an owner
+	UserTurnsHour int   // within an hour
+	UserTokensDay int64 // within a day
+	Waiting       int   // messages in one session, those being answered included
+	Outbound      int   // messages for one address
+}
+
+// Model is who answers.
+type Model struct {
+	// Name is the model's; "" leaves it open: gpt-5-mini at the default URL,
+	// elsewhere the first that the server lists.
+	Name    string
+	BaseURL string // "" is the default URL; no trailing slash
+	APIKey  Secret
+	Demo    bool // the built-in demo was asked for; the rest is empty then
+	// Configured says that something can answer: a base URL, a key or the demo.
+	// If not, chat uses the demo, and serve starts only without receiving channels.
+	Configured bool
+}
+
+// An Agent is what one agent may do.
+type Agent struct {
+	Name         string
+	Capabilities []tools.Permission
+	// MayMessage names targets and addresses (CHANNEL:CHAT[/THREAD]), as written;
+	// an entry with a colon is an address.
+	MayMessage        []string
+	MaxToolIterations int
+	ToolErrorLimit    int
+	MaxParallelTools  int
+	ContextTokens     int
+	Queue             string // "steer" or "followup"
+	Prompt            string // no effect yet
+	Model             string // no effect yet
+}
+
+// A Channel is one account on one platform.
+type Channel struct {
+	Name      string
+	Platform  string // "telegram", "slack" or "discord"
+	Mode      string // "chat", or "send": it receives nothing
+	BotToken  Secret
+	AppToken  Secret // Slack's
+	APIURL    string // "" is the platform's own; no trailing slash
+	Access    Access
+	RateLimit string // "platform" or "none"
+	OnUnknown string // "resend" or "drop"
+	Agent     string // who answers
+}
+
+// Built says that this release has the channel's platform.
+func (c Channel) Built() bool { return c.Platform == telegram }
+
+// Access is who may talk to the bot on a channel. Its people are the platform's
+// ids of users, without the channel's name.
+type Access struct {
+	Policy    string // "pairing", "list", "members" or "open"
+	AllowFrom []string
+	Owners    []string
+	Approvers []string // no effect yet
+}
+
+// Load finds the home and the configuration file, reads the file, fills what it
+// leaves out from the environment and from defaults, and checks the whole. Its
+// error is an *Error with every problem that was found.
+func Load(o Options) (*Config, error) {
+	return load(o, schema(), retired())
+}

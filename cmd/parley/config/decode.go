@@ -1,0 +1,336 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A route sends what matches to its own places.
+type route struct {
+	match map[string]string
+	to    []string
+}
+
+// A decoder turns what the file or the environment holds into a setting's value.
+type decoder struct {
+	set     *setting
+	key     string // as it is written, for the remedy
+	x       *expander
+	literal bool // the file itself holds a secret
+}
+
+// found names the type of a TOML value.
+func found(v any) string {
+	switch v.(type) {
+	case string:
+		return "a text"
+	case int64:
+		return "an integer"
+	case float64:
+		return "a number with a fraction"
+	case bool:
+		return "true or false"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	}
+	return "a date or time"
+}
+
+// wants is the fault of a wrong type.
+func (d *decoder) wants(want string, v any) *fault {
+	return &fault{wrong: "wants " + want + ", found " + found(v), remedy: d.like()}
+}
+
+// like is a remedy by example.
+func (d *decoder) like() string {
+	if d.set.key == "" {
+		return "write for example " + d.key + " = " + d.set.example
+	}
+	return "write for example " + d.set.key + " = " + d.set.example
+}
+
+func (d *decoder) decode(v any) (any, *fault) {
+	switch d.set.kind {
+	case asCount:
+		return d.count(v)
+	case asMoney:
+		return d.money(v)
+	case asTexts, asPeople:
+		return d.list(v)
+	case asPlaces:
+		return d.places(v)
+	case asRoutes:
+		return d.routes(v)
+	case asOpaque:
+		if _, ok := v.(map[string]any); !ok {
+			return nil, d.wants("a table", v)
+		}
+		return hidden, nil
+	case asText, asPath, asURL, asListen, asDuration:
+		s, f := d.text(v)
+		if f != nil {
+			return nil, f
+		}
+		return d.scalar(s, v.(string))
+	}
+	panic("a kind of setting without a decoder")
+}
+
+// text is a string, expanded.
+func (d *decoder) text(v any) (string, *fault) {
+	s, ok := v.(string)
+	if !ok {
+		return "", d.wants("a text in quotes", v)
+	}
+	whole, own, f := d.x.expand(s)
+	if f != nil {
+		return "", f
+	}
+	if d.set.secret {
+		d.literal = d.literal || own != "" && !d.x.verbatim
+		return whole, d.secret(whole)
+	}
+	if d.set.kind == asURL && !d.x.verbatim {
+		u, err := url.Parse(own)
+		d.literal = d.literal || err == nil && hasPassword(u)
+	}
+	return whole, nil
+}
+
+// secret refuses what cannot be a key or a token. An empty api_key is a way of
+// saying that none is to be sent.
+func (d *decoder) secret(s string) *fault {
+	if s == "" && d.set.key != "api_key" {
+		return &fault{wrong: "is empty", remedy: "give it a value, or remove the line"}
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar }) {
+		return &fault{wrong: "holds a space, a line break or a character that no key or token has", remedy: "leave nothing in it but the secret"}
+	}
+	return nil
+}
+
+// scalar reads an expanded text; written is what the file has for it, which is
+// what a message may repeat.
+func (d *decoder) scalar(s, written string) (any, *fault) {
+	switch d.set.kind {
+	case asPath:
+		if s == "" {
+			return nil, &fault{wrong: "is empty", remedy: d.like()}
+		}
+		if !filepath.IsAbs(s) {
+			s = filepath.Join(d.x.l.folder, s)
+		}
+		return filepath.Clean(s), nil
+	case asURL:
+		return d.url(s)
+	case asListen:
+		if s == "" {
+			return s, nil
+		}
+		_, port, err := net.SplitHostPort(s)
+		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n == 0 {
+			return nil, &fault{wrong: fmt.Sprintf("%q is not HOST:PORT", written), remedy: d.like() + `, or "" for off`}
+		}
+		return s, nil
+	case asDuration:
+		return d.duration(s, written)
+	default:
+		if d.set.oneOf != nil && !slices.Contains(d.set.oneOf, s) {
+			return nil, &fault{wrong: fmt.Sprintf("unknown value %q", written), remedy: oneOf(s, d.set.oneOf)}
+		}
+		return s, nil
+	}
+}
+
+// url checks an address. It may hold a password, so that no message repeats it.
+func (d *decoder) url(s string) (any, *fault) {
+	if !d.set.localHost() {
+		s = strings.TrimRight(s, "/")
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" && !d.set.localHost() || !slices.Contains(d.set.schemes, u.Scheme) {
+		return nil, &fault{wrong: "not an address that begins with " + strings.Join(d.set.schemes, ":// or ") + "://", remedy: d.like()}
+	}
+	return s, nil
+}
+
+func (d *decoder) duration(s, written string) (any, *fault) {
+	took, ok := parseDuration(s)
+	if !ok {
+		return nil, &fault{wrong: fmt.Sprintf("%q is not a duration", written), remedy: d.like()}
+	}
+	if int64(took) < d.set.least {
+		return nil, d.tooSmall(strconv.Quote(time.Duration(d.set.least).String()))
+	}
+	return took, nil
+}
+
+// parseDuration reads Go's durations, with d for days in front.
+func parseDuration(s string) (time.Duration, bool) {
+	days, rest, ok := strings.Cut(s, "d")
+	if !ok {
+		took, err := time.ParseDuration(s)
+		return took, err == nil
+	}
+	n, err := strconv.ParseFloat(days, 64)
+	if err != nil || math.IsNaN(n) || n < 0 || n > 36500 {
+		return 0, false
+	}
+	took := time.Duration(n * float64(24*time.Hour))
+	if rest == "" {
+		return took, true
+	}
+	more, err := time.ParseDuration(rest)
+	return took + more, err == nil && more >= 0 && took+more >= took
+}
+
+// tooSmall is the fault of a number under its least: 0 never means unlimited.
+func (d *decoder) tooSmall(least string) *fault {
+	return &fault{wrong: "too small: the smallest is " + least, remedy: "leave it out for the default; nothing means unlimited"}
+}
+
+func (d *decoder) count(v any) (any, *fault) {
+	n, ok := v.(int64)
+	if !ok {
+		return nil, d.wants("an integer", v)
+	}
+	if n < d.set.least {
+		return nil, d.tooSmall(strconv.FormatInt(d.set.least, 10))
+	}
+	// What is not of tokens fits an int of 32 bits, which some machines have.
+	if n > math.MaxInt32 && d.set.key != "user_tokens_day" {
+		return nil, &fault{wrong: "too large: the largest is " + strconv.Itoa(math.MaxInt32), remedy: "write a smaller one"}
+	}
+	return n, nil
+}
+
+// money gives micro-dollars.
+func (d *decoder) money(v any) (any, *fault) {
+	var dollars float64
+	switch n := v.(type) {
+	case int64:
+		dollars = float64(n)
+	case float64:
+		dollars = n
+	default:
+		return nil, d.wants("dollars, like 2 or 2.0", v)
+	}
+	if math.IsNaN(dollars) || dollars > 1e9 {
+		return nil, &fault{wrong: "too large: the largest is 1000000000", remedy: "write a smaller one"}
+	}
+	micro := int64(math.Round(max(dollars, -1) * 1e6))
+	if micro < d.set.least {
+		return nil, d.tooSmall(dollarsOf(d.set.least))
+	}
+	return micro, nil
+}
+
+// dollarsOf writes micro-dollars as dollars.
+func dollarsOf(micro int64) string {
+	s := fmt.Sprintf("%d.%06d", micro/1e6, micro%1e6)
+	s = strings.TrimRight(s, "0")
+	if strings.HasSuffix(s, ".") {
+		s += "0"
+	}
+	return s
+}
+
+// list decodes texts and people.
+func (d *decoder) list(v any) (any, *fault) {
+	items, ok := v.([]any)
+	if !ok {
+		return nil, d.wants("a list", v)
+	}
+	list := []string{}
+	for i, item := range items {
+		if n, ok := item.(int64); ok && d.set.kind == asPeople {
+			item = strconv.FormatInt(n, 10)
+		}
+		s, f := d.text(item)
+		if f == nil && d.set.oneOf != nil && !slices.Contains(d.set.oneOf, s) {
+			f = &fault{wrong: fmt.Sprintf("unknown value %q", item), remedy: oneOf(s, d.set.oneOf)}
+		}
+		if f == nil && s == "" {
+			f = &fault{wrong: "an empty text in the list", remedy: "remove it"}
+		}
+		if f != nil {
+			f.index = i + 1
+			return nil, f
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// places decodes targets and addresses. Whether they lead anywhere is checked
+// when all channels are known.
+func (d *decoder) places(v any) (any, *fault) {
+	if s, ok := v.(string); ok && d.set.key != "" {
+		v = []any{s}
+	}
+	list, f := d.list(v)
+	if f != nil {
+		return nil, f
+	}
+	places := list.([]string)
+	if len(places) == 0 {
+		return nil, &fault{wrong: "names no place", remedy: d.like()}
+	}
+	return places, nil
+}
+
+func (d *decoder) routes(v any) (any, *fault) {
+	items, ok := v.([]any)
+	if !ok {
+		return nil, d.wants("a list of tables", v)
+	}
+	var list []route
+	for i, item := range items {
+		r, f := d.route(item)
+		if f != nil {
+			f.index = i + 1
+			return nil, f
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func (d *decoder) route(v any) (route, *fault) {
+	r := route{match: map[string]string{}}
+	table, ok := v.(map[string]any)
+	if !ok {
+		return r, d.wants("a table in each place", v)
+	}
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		if key != "match" && key != "to" {
+			return r, &fault{wrong: "a route has no " + strconv.Quote(key), remedy: oneOf(key, []string{"match", "to"})}
+		}
+	}
+	to, f := d.places(table["to"])
+	if f != nil {
+		return r, &fault{wrong: "a route needs to: a target, an address or a list of them", remedy: d.like()}
+	}
+	r.to = to.([]string)
+	match, _ := table["match"].(map[string]any)
+	if len(match) == 0 {
+		return r, &fault{wrong: "a route needs match, a table of texts", remedy: d.like()}
+	}
+	for name, want := range match {
+		if r.match[name], f = d.text(want); f != nil {
+			return r, f
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,183 @@
+package config
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+)
+
+// platforms are those that a channel can be on.
+func platforms() []string { return []string{telegram, slack, discord} }
+
+// str is a setting's text, and "" where it has none.
+func (l *loader) str(path string) string {
+	if v, ok := l.values[path]; ok {
+		return v.v.(string)
+	}
+	return ""
+}
+
+// mentioned says that the file or the environment has something for a path,
+// good or bad.
+func (l *loader) mentioned(path string) bool {
+	_, ok := l.places[path]
+	return ok
+}
+
+// takeEnv lets the environment fill what the file leaves out.
+func (l *loader) takeEnv() {
+	for i := range l.sections {
+		sec := &l.sections[i]
+		for j := range sec.settings {
+			set := &sec.settings[j]
+			if set.env == "" || l.mentioned(sec.name+"."+set.key) {
+				continue
+			}
+			if sec.name == "model" && (l.str("model.name") == demoName || l.keepsKey(set)) {
+				continue
+			}
+			l.takeVar(set, sec.name+"."+set.key, set.env)
+		}
+	}
+	if l.file == "" {
+		l.addChannels()
+	}
+	l.fillTokens()
+}
+
+// keepsKey says that the environment's key is not meant for the server that the
+// file names.
+func (l *loader) keepsKey(set *setting) bool {
+	base, ok := l.places["model.base_url"]
+	if !set.secret || !ok || base.file == "" {
+		return false
+	}
+	if _, ok := l.env(set.env); ok {
+		l.warnings = append(l.warnings, Problem{
+			Var: set.env, Key: "model.api_key", Wrong: "not sent to the base_url of the file",
+			Remedy: `write api_key = "${` + set.env + `}" there if that is meant`,
+		}.String())
+	}
+	return true
+}
+
+// takeVar takes a setting from a variable. What is wrong with a variable that
+// other programs know too stops serve, and nothing else: a chat needs none of them.
+func (l *loader) takeVar(set *setting, path, name string) {
+	text, ok := l.env(name)
+	if !ok {
+		return
+	}
+	at := origin{env: name}
+	l.places[path] = at
+	d := decoder{set: set, key: set.key, x: &expander{l: l, verbatim: true}}
+	v, f := d.decode(text)
+	switch {
+	case f == nil:
+		l.values[path] = &value{path: path, set: set, v: v, from: at}
+	case set.key == "base_url" || set.key == "api_key":
+		l.found = append(l.found, at.at(path, f))
+	default:
+		l.serving = append(l.serving, at.at(path, f))
+	}
+}
+
+// addChannels makes a channel of each platform that the environment has a token
+// for. It does so only where there is no file.
+func (l *loader) addChannels() {
+	for _, platform := range platforms() {
+		name := tokenVars(platform)["bot_token"]
+		if _, ok := l.env(name); ok {
+			l.names["channels"] = append(l.names["channels"], platform)
+			l.places["channels."+platform] = origin{env: name}
+		}
+	}
+	slices.Sort(l.names["channels"])
+}
+
+// fillTokens gives channels the tokens that they leave out.
+func (l *loader) fillTokens() {
+	channels := l.section("channels")
+	for _, name := range l.names["channels"] {
+		platform := l.str("channels." + name + ".platform")
+		if platform == "" {
+			platform = name
+		}
+		vars := tokenVars(platform)
+		for _, key := range slices.Sorted(maps.Keys(vars)) {
+			if path := "channels." + name + "." + key; !l.mentioned(path) {
+				l.takeVar(channels.find(key), path, vars[key])
+			}
+		}
+	}
+}
+
+func (l *loader) section(name string) *section {
+	i := slices.IndexFunc(l.sections, func(s section) bool { return s.name == name })
+	return &l.sections[i]
+}
+
+// complete gives every setting that is built, and was left out, its default.
+func (l *loader) complete() {
+	if l.str("model.name") == demoName {
+		delete(l.values, "model.base_url")
+		delete(l.values, "model.api_key")
+	}
+	if !slices.Contains(l.names["agents"], mainName) {
+		l.names["agents"] = append(l.names["agents"], mainName)
+		slices.Sort(l.names["agents"])
+	}
+	for i := range l.sections {
+		sec := &l.sections[i]
+		if !sec.named {
+			l.fill(sec, sec.name)
+			continue
+		}
+		for _, name := range l.names[sec.name] {
+			if sec.leaf() {
+				continue
+			}
+			if sec.name == "agents" {
+				l.inherit(sec, name)
+			}
+			l.fill(sec, sec.name+"."+name)
+			l.fillName(sec, name)
+		}
+	}
+	root := "workspace.root"
+	if !l.mentioned(root) && l.home != "" {
+		l.values[root] = &value{path: root, set: l.section("workspace").find("root"), v: filepath.Join(l.home, "workspaces")}
+	}
+}
+
+func (l *loader) fill(sec *section, prefix string) {
+	for i := range sec.settings {
+		set := &sec.settings[i]
+		path := prefix + "." + set.key
+		if !l.mentioned(path) && l.values[path] == nil && set.def != nil && !set.later {
+			l.values[path] = &value{path: path, set: set, v: set.def}
+		}
+	}
+}
+
+// inherit gives an agent what [agents.defaults] says.
+func (l *loader) inherit(sec *section, name string) {
+	for i := range sec.settings {
+		key := sec.settings[i].key
+		path := "agents." + name + "." + key
+		if v, ok := l.values["agents."+defaults+"."+key]; ok && !l.mentioned(path) {
+			v := *v
+			v.path = path
+			l.values[path] = &v
+		}
+	}
+}
+
+// fillName gives a channel its platform and a webhook its kind by their names.
+func (l *loader) fillName(sec *section, name string) {
+	key := map[string]string{"channels": "platform", "webhooks": "kind"}[sec.name]
+	path := sec.name + "." + name + "." + key
+	if set := sec.find(key); set != nil && !l.mentioned(path) && slices.Contains(set.oneOf, name) {
+		l.values[path] = &value{path: path, set: set, v: name}
+	}
+}

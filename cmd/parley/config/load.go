@@ -1,0 +1,245 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// maxFile bounds the configuration file.
+const maxFile = 1 << 20
+
+// A value is a setting that has one.
+type value struct {
+	path   string // "channels.telegram.access"
+	set    *setting
+	v      any // string, int64, time.Duration, []string or []route
+	from   origin
+	refs   []string // the ${…} it was made of
+	hidden bool     // not to be shown, though its setting is not a secret one
+}
+
+// A loader collects what is set and what is wrong.
+type loader struct {
+	opts     Options
+	sections []section
+	retired  []retiredKey
+
+	file   string // as the operator calls it; "" when there is none
+	folder string // of the file, absolute
+	home   string
+	lines  *lines
+
+	values   map[string]*value
+	places   map[string]origin // of every table and key that is mentioned, wrong ones too
+	names    map[string][]string
+	found    []Problem // what stops every command
+	serving  []Problem // what stops serve alone
+	warnings []string
+	literals []origin // where the file itself holds a secret
+}
+
+func load(o Options, sections []section, retired []retiredKey) (*Config, error) {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	l := &loader{
+		opts: o, sections: sections, retired: retired,
+		values: map[string]*value{}, places: map[string]origin{}, names: map[string][]string{},
+	}
+	l.findHome()
+	if tree, ok := l.readFile(); ok {
+		l.take(tree)
+		l.checkMode()
+	}
+	l.takeEnv()
+	l.complete()
+	l.check()
+	if err := problems(l.found); err != nil {
+		return nil, err
+	}
+	return l.build()
+}
+
+// env is a variable that is set to something.
+func (l *loader) env(name string) (string, bool) {
+	v, ok := l.opts.Env(name)
+	return v, ok && v != ""
+}
+
+func (l *loader) wrong(o origin, key, what, remedy string) {
+	l.found = append(l.found, o.at(key, &fault{wrong: what, remedy: remedy}))
+}
+
+// lineOf is where a path of the file stands.
+func (l *loader) lineOf(path ...string) origin {
+	return origin{file: l.file, line: l.lines.of(path...)}
+}
+
+func (l *loader) findHome() {
+	home, from := l.opts.Home, origin{}
+	if home == "" {
+		if v, ok := l.env("PARLEY_HOME"); ok {
+			home, from = v, origin{env: "PARLEY_HOME"}
+		} else if v, ok := l.env("HOME"); ok {
+			home = filepath.Join(v, ".parley")
+		}
+	}
+	if home == "" {
+		l.wrong(from, "", "there is no place for the home: neither $HOME nor $PARLEY_HOME is set", "give --home DIR")
+		return
+	}
+	abs, err := filepath.Abs(home)
+	if err != nil {
+		l.wrong(from, "", "the home's place cannot be told: "+reason(err), "give --home an absolute path")
+		return
+	}
+	l.home = abs
+}
+
+// findFile is the configuration file's path and whether it must be there.
+func (l *loader) findFile() (file string, named bool, from origin) {
+	if l.opts.File != "" {
+		return l.opts.File, true, origin{}
+	}
+	if v, ok := l.env("PARLEY_CONFIG"); ok {
+		return v, true, origin{env: "PARLEY_CONFIG"}
+	}
+	if l.opts.LookLocal {
+		if _, err := os.Stat("parley.toml"); !errors.Is(err, fs.ErrNotExist) {
+			return "parley.toml", false, origin{}
+		}
+	}
+	if l.home == "" {
+		return "", false, origin{}
+	}
+	return filepath.Join(l.home, "parley.toml"), false, origin{}
+}
+
+// readFile parses the file; false means that there is nothing to take from it.
+func (l *loader) readFile() (map[string]any, bool) {
+	file, named, from := l.findFile()
+	if file == "" {
+		return nil, false
+	}
+	doc, err := readBounded(file, maxFile)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil, false
+	}
+	if err != nil {
+		remedy := "give the path of a file that is there and can be read"
+		if !named {
+			remedy = "make it readable, or move it away"
+		}
+		l.wrong(from, "", "cannot read the configuration "+file+": "+reason(err), remedy)
+		return nil, false
+	}
+	l.file = file
+	folder, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		l.wrong(origin{file: file}, "", "the file's folder cannot be told: "+reason(err), "give an absolute path")
+		return nil, false
+	}
+	l.folder = folder
+	return l.parse(doc)
+}
+
+func (l *loader) parse(doc []byte) (map[string]any, bool) {
+	tree := map[string]any{}
+	if err := toml.Unmarshal(doc, &tree); err != nil {
+		at, what := origin{file: l.file}, "it cannot be read"
+		if de, ok := errors.AsType[*toml.DecodeError](err); ok {
+			at.line, _ = de.Position()
+			what = parserWords(de)
+		}
+		l.wrong(at, "", "not valid TOML: "+what, `a line is [table], or key = value with texts in "quotes"`)
+		return nil, false
+	}
+	l.lines = findLines(doc)
+	return tree, true
+}
+
+// parserWords is what the parser says of a fault. It names keys and single
+// characters, but quotes a number that it cannot read, and that may be a secret
+// without its quotes: what follows the first quotation mark is left out.
+func parserWords(err *toml.DecodeError) string {
+	words, _, cut := strings.Cut(strings.TrimPrefix(err.Error(), "toml: "), `"`)
+	if cut {
+		words = strings.TrimRight(words, " :")
+	}
+	return words
+}
+
+// readBounded reads a file that is a file, and not too large.
+func readBounded(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNoFile
+	}
+	if info.Size() > most {
+		return nil, errTooLarge
+	}
+	return os.ReadFile(path)
+}
+
+var (
+	errNoFile   = errors.New("not a regular file")
+	errTooLarge = errors.New("too large")
+)
+
+// reason is an error without the path that its message repeats.
+func reason(err error) string {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// openToOthers says that others than the owner can read the file, and how its
+// mode reads. What a container or a service manager mounts for its programs is
+// exempt: there the mount is the guard.
+func (l *loader) openToOthers(path string) (string, bool) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o044 == 0 {
+		return "", false
+	}
+	mounts := []string{"/run/secrets"}
+	if dir, ok := l.env("CREDENTIALS_DIRECTORY"); ok {
+		mounts = append(mounts, dir)
+	}
+	places := []string{filepath.Clean(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		places = append(places, real)
+	}
+	for _, mount := range mounts {
+		if slices.ContainsFunc(places, func(p string) bool { return within(mount, p) }) {
+			return "", false
+		}
+	}
+	return fmt.Sprintf("%04o", info.Mode().Perm()), true
+}
+
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(filepath.Clean(dir), path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// checkMode refuses a file that holds secrets and lets others read them.
+func (l *loader) checkMode() {
+	if len(l.literals) == 0 {
+		return
+	}
+	path := filepath.Join(l.folder, filepath.Base(l.file))
+	if mode, open := l.openToOthers(path); open {
+		l.wrong(l.literals[0], "", "the file holds a secret, and others can read it (mode "+mode+")", "run: chmod 600 "+path)
+	}
+}

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Problem is one thing that is wrong, and what to do about it. It never holds
+// a secret.
+type Problem struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Var    string `json:"env,omitempty"` // the environment variable at fault
+	Key    string `json:"key,omitempty"`
+	Wrong  string `json:"wrong"`
+	Remedy string `json:"remedy"`
+}
+
+// String is file:line: key: what is wrong: remedy.
+func (p Problem) String() string {
+	var parts []string
+	for _, part := range []string{origin{p.File, p.Line, p.Var}.place(), p.Key, p.Wrong, p.Remedy} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// An Error is every problem that was found, in the order of the file.
+type Error struct {
+	Problems []Problem
+}
+
+// Error is one problem a line.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// problems makes an *Error of what was found, or nil.
+func problems(found []Problem) error {
+	if len(found) == 0 {
+		return nil
+	}
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
+	})
+	return &Error{Problems: slices.Compact(found)}
+}
+
+// An origin is where a value came from; the zero origin is the default.
+type origin struct {
+	file string
+	line int
+	env  string
+}
+
+// place is the origin, and "" for a default.
+func (o origin) place() string {
+	switch {
+	case o.env != "":
+		return o.env + " (environment)"
+	case o.file != "" && o.line > 0:
+		return fmt.Sprintf("%s:%d", o.file, o.line)
+	}
+	return o.file
+}
+
+// at makes a problem of this place.
+func (o origin) at(key string, f *fault) Problem {
+	return Problem{File: o.file, Line: o.line, Var: o.env, Key: key, Wrong: f.wrong, Remedy: f.remedy}
+}
+
+// A fault is what is wrong with a value, before its place is known.
+type fault struct {
+	wrong  string
+	remedy string
+	index  int // of the list element at fault, counted from 1; 0 is the whole
+}
+
+// oneOf is the remedy for a word that is not among the known ones: the nearest,
+// or all of them.
+func oneOf(word string, known []string) string {
+	if near := nearest(word, known); near != "" {
+		return fmt.Sprintf("write %q", near)
+	}
+	quoted := make([]string, len(known))
+	for i, k := range known {
+		quoted[i] = fmt.Sprintf("%q", k)
+	}
+	if len(quoted) == 1 {
+		return "write " + quoted[0]
+	}
+	return "write one of " + strings.Join(quoted, ", ")
+}
+
+// nearest is the known word that a slip of the fingers may have meant, or "".
+func nearest(word string, known []string) string {
+	if len(word) > 100 {
+		return ""
+	}
+	best, least := "", max(2, len(word)/3)+1
+	for _, k := range known {
+		d := distance(strings.ToLower(word), k)
+		if d < least && d < len(k) {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, drop, change or swap to get from a to b.
+func distance(a, b string) int {
+	older, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		older, prev, row = prev, row, older
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := prev[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}

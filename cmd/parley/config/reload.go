@@ -1,0 +1,96 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Changes names the settings in which two configurations differ. It holds no
+// values.
+type Changes struct {
+	Live    []string // in effect at once
+	Restart []string // in effect after a restart
+}
+
+// Reload takes from next what a running process can change: who may talk, the
+// limits on people, and where agents may write. It returns old with that
+// changed, and what differs. Both it was given stay as they are.
+func Reload(old, next *Config) (*Config, Changes, error) {
+	r := reload{
+		old: old.kept, next: next.kept, steady: slices.Equal(old.kept.names["channels"], next.kept.names["channels"]),
+		values: maps.Clone(old.kept.values), names: maps.Clone(old.kept.names),
+	}
+	r.tables()
+	paths := maps.Clone(r.old.values)
+	maps.Copy(paths, r.next.values)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		r.setting(path, paths[path].set)
+	}
+	merged := *old.kept
+	merged.values, merged.names = r.values, r.names
+	merged.notices, merged.serving = next.kept.notices, next.kept.serving
+	c, err := merged.config()
+	return c, r.changes, err
+}
+
+type reload struct {
+	old, next *kept
+	// steady says that both have the same channels. Where they differ, a new
+	// target may lead to a channel that does not run yet.
+	steady  bool
+	values  map[string]*value
+	names   map[string][]string
+	changes Changes
+}
+
+// tables tells which channels and agents came and went.
+func (r *reload) tables() {
+	for i := range r.old.sections {
+		sec := &r.old.sections[i]
+		if !sec.named || sec.leaf() {
+			continue
+		}
+		for _, name := range slices.Concat(r.old.names[sec.name], r.next.names[sec.name]) {
+			table := sec.name + "." + name
+			if !r.both(sec.name, name) && !slices.Contains(r.changes.Restart, table) {
+				r.changes.Restart = append(r.changes.Restart, table)
+			}
+		}
+	}
+	if r.steady {
+		r.names["targets"] = r.next.names["targets"]
+	}
+}
+
+func (r *reload) both(section, name string) bool {
+	return slices.Contains(r.old.names[section], name) && slices.Contains(r.next.names[section], name)
+}
+
+// setting compares one setting of the two.
+func (r *reload) setting(path string, set *setting) {
+	was, is := r.old.values[path], r.next.values[path]
+	if was != nil && is != nil && reflect.DeepEqual(was.v, is.v) {
+		r.values[path] = is // it may stand on another line now
+		return
+	}
+	if set.later {
+		return
+	}
+	parts := strings.Split(path, ".")
+	if len(parts) > 2 && !r.both(parts[0], parts[1]) {
+		return // the table is told as a whole
+	}
+	places := parts[0] == "targets" || set.key == "may_message"
+	if !set.live || places && !r.steady {
+		r.changes.Restart = append(r.changes.Restart, path)
+		return
+	}
+	r.changes.Live = append(r.changes.Live, path)
+	if is == nil {
+		delete(r.values, path)
+		return
+	}
+	r.values[path] = is
+}

@@ -1,0 +1,240 @@
+package config
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A Setting is one effective setting, as it may be shown to anybody.
+type Setting struct {
+	Key      string `json:"key"`
+	Value    any    `json:"value"` // secrets are ***
+	From     string `json:"from"`
+	NoEffect bool   `json:"no_effect,omitempty"`
+}
+
+// Settings lists every setting that has a value, in the order of the sections,
+// without what is secret.
+func (c *Config) Settings() []Setting {
+	var all []Setting
+	c.kept.each(func(_ string, v *value) {
+		all = append(all, Setting{Key: v.path, Value: v.shown(), From: v.source(), NoEffect: v.set.later})
+	})
+	return all
+}
+
+// each visits every value in order, with the table that it stands in.
+func (k *kept) each(visit func(table string, v *value)) {
+	for i := range k.sections {
+		sec := &k.sections[i]
+		tables := []string{""}
+		if sec.named {
+			tables = k.names[sec.name]
+		}
+		for _, name := range tables {
+			table := sec.name
+			if sec.named && !sec.leaf() {
+				table += "." + name
+			}
+			for j := range sec.settings {
+				path := table + "." + sec.settings[j].key
+				if sec.leaf() {
+					path = table + "." + name
+				}
+				if v, ok := k.values[path]; ok {
+					visit(table, v)
+				}
+			}
+		}
+	}
+}
+
+// source is where the value came from, in words.
+func (v *value) source() string {
+	from := v.from.place()
+	if from == "" {
+		return "default"
+	}
+	if len(v.refs) > 0 {
+		from += ", " + strings.Join(v.refs, " ")
+	}
+	return from
+}
+
+// shown is the value as anybody may see it, in types that JSON has.
+func (v *value) shown() any {
+	if v.hidden || v.set.secret || v.set.kind == asOpaque {
+		if s, ok := v.v.(string); ok && s == "" {
+			return ""
+		}
+		return hidden
+	}
+	switch x := v.v.(type) {
+	case time.Duration:
+		return x.String()
+	case int64:
+		if v.set.kind == asMoney {
+			return json.Number(dollarsOf(x))
+		}
+		return x
+	case []route:
+		list := []any{}
+		for _, r := range x {
+			list = append(list, map[string]any{"match": r.match, "to": r.to})
+		}
+		return list
+	case string:
+		if v.set.kind == asURL {
+			return withoutPassword(x)
+		}
+	}
+	return v.v
+}
+
+// hasPassword says that an address holds something that is nobody's business.
+func hasPassword(u *url.URL) bool {
+	if u.User == nil {
+		return u.RawQuery != ""
+	}
+	_, password := u.User.Password()
+	return password || u.RawQuery != "" || strings.HasPrefix(u.Scheme, "http")
+}
+
+// withoutPassword is an address as it may be shown. A name alone before the @
+// is a name to a database and a key to a web server; parameters hold passwords
+// under too many names to tell them from the rest.
+func withoutPassword(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return hidden
+	}
+	var b strings.Builder
+	b.WriteString(u.Scheme + "://")
+	if u.User != nil {
+		switch _, password := u.User.Password(); {
+		case strings.HasPrefix(u.Scheme, "http"):
+			b.WriteString(hidden + "@")
+		case password:
+			b.WriteString(url.User(u.User.Username()).String() + ":" + hidden + "@")
+		default:
+			b.WriteString(u.User.String() + "@")
+		}
+	}
+	b.WriteString(u.Host + u.EscapedPath())
+	if u.RawQuery != "" || u.ForceQuery {
+		b.WriteString("?" + hidden)
+	}
+	return b.String()
+}
+
+// Print writes every effective setting as lines of TOML, each with a comment
+// that says where it came from. Secrets are ***.
+func (c *Config) Print(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	file := c.File
+	if file == "" {
+		file = "none"
+	}
+	fmt.Fprintf(out, "# file: %s\n# home: %s\n", comment(file), comment(c.Home))
+	last := ""
+	c.kept.each(func(table string, v *value) {
+		if table != last {
+			fmt.Fprintf(out, "\n[%s]\n", table)
+			last = table
+		}
+		key := v.path[strings.LastIndexByte(v.path, '.')+1:]
+		note := v.source()
+		if v.set.later {
+			note += "; " + noEffect
+		}
+		fmt.Fprintf(out, "%s = %s  # %s\n", key, written(v.shown()), comment(note))
+	})
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("print the configuration: %w", err)
+	}
+	return nil
+}
+
+// MarshalJSON is what Print says, and the notices.
+func (c *Config) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		File     string    `json:"file"`
+		Home     string    `json:"home"`
+		Settings []Setting `json:"settings"`
+		Notices  []string  `json:"notices,omitempty"`
+	}{c.File, c.Home, c.Settings(), c.Notices()})
+}
+
+// comment keeps a text on its line.
+func comment(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// written is a shown value in TOML.
+func written(v any) string {
+	switch x := v.(type) {
+	case string:
+		return quoted(x)
+	case []string:
+		items := make([]string, len(x))
+		for i, s := range x {
+			items[i] = quoted(s)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case []any:
+		items := make([]string, len(x))
+		for i, item := range x {
+			r := item.(map[string]any)
+			items[i] = "{ match = " + matches(r["match"].(map[string]string)) + ", to = " + written(r["to"]) + " }"
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case int64:
+		return strconv.FormatInt(x, 10)
+	}
+	return fmt.Sprint(v) // money, as it is
+}
+
+func matches(m map[string]string) string {
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		items = append(items, quoted(name)+" = "+quoted(m[name]))
+	}
+	return "{ " + strings.Join(items, ", ") + " }"
+}
+
+// quoted is a text as TOML writes it.
+func quoted(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

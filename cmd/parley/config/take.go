@@ -1,0 +1,167 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// take reads the file's tree against the table of settings.
+func (l *loader) take(tree map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		i := slices.IndexFunc(l.sections, func(s section) bool { return s.name == name })
+		if i < 0 {
+			l.unknown([]string{name}, l.sectionNames())
+			continue
+		}
+		sec := &l.sections[i]
+		table, ok := tree[name].(map[string]any)
+		if !ok {
+			l.wrong(l.lineOf(name), name, "wants a table, found "+found(tree[name]), "write "+header(sec, "NAME")+" on a line of its own, and its settings below")
+			continue
+		}
+		l.places[name] = l.lineOf(name)
+		if sec.named {
+			l.takeNamed(sec, table)
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			l.takeKey(sec, []string{name, key}, table[key])
+		}
+	}
+}
+
+func (l *loader) sectionNames() []string {
+	var names []string
+	for _, s := range l.sections {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// header is how a table of the section is opened.
+func header(sec *section, name string) string {
+	if !sec.named || sec.leaf() {
+		return "[" + sec.name + "]"
+	}
+	return "[" + sec.name + "." + name + "]"
+}
+
+// takeNamed reads [channels.NAME] and its like.
+func (l *loader) takeNamed(sec *section, tables map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		path := sec.name + "." + name
+		at := l.lineOf(sec.name, name)
+		if f := badName(sec.name, name); f != nil {
+			l.found = append(l.found, at.at(path, f))
+			continue
+		}
+		l.places[path] = at
+		if name != defaults || sec.name != "agents" {
+			l.names[sec.name] = append(l.names[sec.name], name)
+		}
+		if sec.leaf() {
+			full := []string{sec.name, name}
+			l.takeValue(&sec.settings[0], full, full, tables[name])
+			continue
+		}
+		table, ok := tables[name].(map[string]any)
+		if !ok {
+			l.wrong(at, path, "wants a table, found "+found(tables[name]), "write "+header(sec, name)+" on a line of its own, and its settings below")
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			l.takeKey(sec, []string{sec.name, name, key}, table[key])
+		}
+	}
+}
+
+// badName says why something cannot be called so.
+func badName(section, name string) *fault {
+	if (section == "channels" || section == "targets") && slices.Contains([]string{"agent", "web", "console"}, name) {
+		return &fault{wrong: "the name " + name + " is parley's own", remedy: "choose another"}
+	}
+	ok := name != "" && len(name) <= 64
+	for _, c := range []byte(name) {
+		plain := 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-'
+		if section == "webhooks" || section == "tokens" {
+			plain = plain || 'A' <= c && c <= 'Z' || c == '_'
+		}
+		ok = ok && plain
+	}
+	if ok {
+		return nil
+	}
+	return &fault{wrong: "not a name", remedy: "use at most 64 of a-z, 0-9 and -"}
+}
+
+// takeKey reads one key of a table.
+func (l *loader) takeKey(sec *section, full []string, v any) {
+	key := full[len(full)-1]
+	if set := sec.find(key); set != nil {
+		l.takeValue(set, full, full, v)
+		return
+	}
+	i := slices.IndexFunc(l.retired, func(r retiredKey) bool { return r.old == sec.name+"."+key })
+	if i < 0 {
+		l.unknown(full, sec.keys())
+		return
+	}
+	gone := Problem{Key: strings.Join(full, "."), Wrong: "this key is going away", Remedy: l.retired[i].tip}
+	at := l.lineOf(full...)
+	gone.File, gone.Line = at.file, at.line
+	l.warnings = append(l.warnings, gone.String())
+	if set := sec.find(l.retired[i].now); set != nil {
+		now := slices.Clone(full)
+		now[len(now)-1] = set.key
+		l.takeValue(set, now, full, v)
+	}
+}
+
+// takeValue decodes the value of a setting; written is where the file has it.
+func (l *loader) takeValue(set *setting, full, written []string, v any) {
+	path := strings.Join(full, ".")
+	at := l.lineOf(written...)
+	l.places[path] = at
+	x := &expander{l: l}
+	d := decoder{set: set, key: written[len(written)-1], x: x}
+	decoded, f := d.decode(v)
+	if d.literal {
+		l.literals = append(l.literals, at)
+	}
+	if f != nil {
+		if f.index > 0 {
+			at = l.lineOf(append(slices.Clone(written), strconv.Itoa(f.index-1))...)
+		}
+		l.found = append(l.found, at.at(strings.Join(written, "."), f))
+		return
+	}
+	l.values[path] = &value{path: path, set: set, v: decoded, from: at, refs: x.refs, hidden: x.fromFile}
+}
+
+// unknown reports a key that no table has.
+func (l *loader) unknown(full, known []string) {
+	key := full[len(full)-1]
+	l.wrong(l.lineOf(full...), strings.Join(full, "."), "unknown key", l.meant(key, len(full) == 1, known))
+}
+
+// meant is what an unknown key may have been meant to be.
+func (l *loader) meant(key string, top bool, known []string) string {
+	if near := nearest(key, known); near != "" {
+		if top {
+			return "did you mean [" + near + "]?"
+		}
+		return "did you mean " + near + "?"
+	}
+	var homes []string
+	for i := range l.sections {
+		if sec := &l.sections[i]; !sec.leaf() && sec.find(key) != nil {
+			homes = append(homes, header(sec, "NAME"))
+		}
+	}
+	if len(homes) > 0 {
+		return "it belongs in " + strings.Join(homes, " or ")
+	}
+	return "known here are " + strings.Join(known, ", ")
+}
