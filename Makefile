@@ -20,7 +20,8 @@ GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
 FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint bench fuzz cover release clean
+.PHONY: help build test bench fuzz cover release clean \
+	lint lint-format lint-vet lint-fix lint-rooms lint-code lint-names
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -31,14 +32,27 @@ build: ## build bin/parley, static, for this machine
 test: ## run every test under the race detector (PKG=./bus/... a part, RACE= without it)
 	$(GO) test $(RACE) -timeout $(TIMEOUT) $(PKG)
 
-lint: ## check formatting, vet, linters, import rules, and that no machine is named
+lint: lint-format lint-vet lint-fix lint-rooms lint-code lint-names ## check everything but the tests: format, vet, linters, import rules
+
+# Each part is a target of its own: `make -k lint` goes on after a finding.
+lint-format:
 	@out=$$(find . -name '*.go' -not -path './.*' -exec gofmt -l {} +); \
-		if [ -n "$$out" ]; then echo "not gofmt'ed:"; echo "$$out"; exit 1; fi
+		if [ -n "$$out" ]; then echo "not as gofmt has it:"; echo "$$out"; exit 1; fi
+
+lint-vet:
 	$(GO) vet ./...
 	$(GO) vet -tags chaos ./...
+
+lint-fix:
 	$(GO) fix -diff ./...
+
+lint-rooms:
 	$(GO) test cmd/parley/rooms_test.go
+
+lint-code:
 	$(GOLANGCI) run
+
+lint-names:
 	@if [ $(VCS) = true ] && git grep --untracked -nIE '$(FOREIGN)' -- . ':!go.sum' ':!.ci/lint/go.sum'; then \
 		echo "these lines name a path or a registry of some machine"; exit 1; fi
 
