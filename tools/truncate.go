@@ -1,0 +1,326 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+const (
+	// maxCutDepth bounds how deep a value is looked into to cut it well: each
+	// level is read again from its beginning.
+	maxCutDepth = 4
+	// leastMember is the least that a long member of an object is cut to;
+	// where that is too much, the object is cut as a text.
+	leastMember = 48
+	// tailMember is the member whose end is kept: errors stand there.
+	tailMember = `"stderr"`
+)
+
+// Truncate brings a result to at most most bytes and says whether it had to.
+// Where says in which file the whole is kept, "" if nowhere. A text is cut at
+// its end, on a whole character, and says how much is left out; a text under
+// the name stderr keeps its end. An array keeps its leading elements and ends
+// with an object that counts them. Of an object the long members are cut and
+// the short ones kept, or, where there are too many, it becomes
+// {"_truncated_json": its beginning}. The same content gives the same bytes.
+// What comes back is valid JSON and UTF-8 and, for two bytes or more, no longer
+// than asked; what was no JSON counts as a text.
+func Truncate(content json.RawMessage, most int, where string) (json.RawMessage, bool) {
+	if !utf8.Valid(content) {
+		content = bytes.ToValidUTF8(content, []byte("\uFFFD"))
+	}
+	if !json.Valid(content) {
+		content = quote(string(content))
+	}
+	if len(content) <= most {
+		return content, false
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, content); err == nil { // it is valid, so it does
+		content = compact.Bytes()
+	}
+	c := cutter{where: where}
+	return c.value(content, max(most, len(`""`)), maxCutDepth, false), true
+}
+
+// quote writes a text as JSON.
+func quote(s string) []byte {
+	raw, err := marshal(s)
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return raw
+}
+
+type cutter struct{ where string }
+
+// value brings compact JSON to at most that many bytes, which are at least two.
+func (c cutter) value(raw []byte, most, depth int, tail bool) []byte {
+	switch {
+	case len(raw) <= most:
+		return raw
+	case raw[0] == '"':
+		return c.text(raw, most, tail)
+	case raw[0] == '[' && depth > 0:
+		return c.array(raw, most, depth-1)
+	case raw[0] == '{' && depth > 0:
+		return c.object(raw, most, depth-1)
+	}
+	return c.opaque(raw, most)
+}
+
+// text cuts a text at its end, or at its beginning for its tail.
+func (c cutter) text(raw []byte, most int, tail bool) []byte {
+	body := raw[1 : len(raw)-1]
+	total := 0 // of the text's own bytes
+	for i := 0; i < len(body); {
+		step, own := character(body[i:])
+		i, total = i+step, total+own
+	}
+	// How long the note is hangs on how much is kept, so there is room for the longest.
+	room, noted := most-len(`""`)-len(newlineIf(true))-len(c.note(total, total)), true
+	if room < 0 {
+		room, noted = most-len(`""`), false
+	}
+	kept, own := keep(body, room, total, tail)
+	note := ""
+	if noted {
+		note = c.note(own, total)
+	}
+	if tail {
+		return slices.Concat([]byte(`"`), []byte(note), []byte(newlineIf(noted)), kept, []byte(`"`))
+	}
+	return slices.Concat([]byte(`"`), kept, []byte(newlineIf(noted)), []byte(note), []byte(`"`))
+}
+
+// newlineIf parts a note from the text, within quotes.
+func newlineIf(noted bool) string {
+	if noted {
+		return `\n`
+	}
+	return ""
+}
+
+// note is what a text says of its cut, as it stands within quotes.
+func (c cutter) note(kept, total int) string {
+	whole := ""
+	if c.where != "" {
+		where := quote(c.where)
+		whole = "; the whole is in " + string(where[1:len(where)-1]) + ", see it with read_file, offset and limit"
+	}
+	return fmt.Sprintf("[cut: %d of %d bytes shown%s]", kept, total, whole)
+}
+
+// keep is the longest beginning or end of a text, of whole characters, that
+// takes at most room bytes within quotes. Own counts the text's own bytes in it.
+func keep(body []byte, room, total int, tail bool) (kept []byte, own int) {
+	if tail {
+		own = total
+		start := 0
+		for len(body)-start > room {
+			step, n := character(body[start:])
+			start, own = start+step, own-n
+		}
+		return body[start:], own
+	}
+	end := 0
+	for end < len(body) {
+		step, n := character(body[end:])
+		if end+step > room {
+			break
+		}
+		end, own = end+step, own+n
+	}
+	return body[:end], own
+}
+
+// character measures the first character of what stands within quotes: the
+// bytes that it takes there, where an escape and a pair of surrogates are one,
+// and its own.
+func character(body []byte) (step, own int) {
+	if c := body[0]; c != '\\' {
+		if c < utf8.RuneSelf {
+			return 1, 1
+		}
+		_, size := utf8.DecodeRune(body)
+		return size, size
+	}
+	if body[1] != 'u' {
+		return len(`\n`), 1
+	}
+	r := escaped(body)
+	if 0xD800 <= r && r < 0xDC00 && len(body) >= len(`\ud83d\ude00`) && body[6] == '\\' && body[7] == 'u' {
+		if low := escaped(body[6:]); 0xDC00 <= low && low < 0xE000 {
+			return len(`\ud83d\ude00`), 4
+		}
+	}
+	if own = utf8.RuneLen(r); own < 0 { // half a pair is read as U+FFFD
+		own = 3
+	}
+	return len(`\u0000`), own
+}
+
+// escaped is the number in \u0000.
+func escaped(body []byte) rune {
+	n, err := strconv.ParseUint(string(body[2:6]), 16, 32)
+	if err != nil { // valid JSON has four digits there
+		panic(err)
+	}
+	return rune(n)
+}
+
+// array keeps leading elements and counts them at the end. An element that is
+// too long by itself is cut if it is the first.
+func (c cutter) array(raw []byte, most, depth int) []byte {
+	total := 0
+	for range elements(raw) {
+		total++
+	}
+	room := most - len(`[,]`) - len(c.count(total, total))
+	if room < 0 {
+		return []byte("[]")
+	}
+	out := append(make([]byte, 0, most), '[')
+	shown := 0
+	for element := range elements(raw) {
+		if len(element)+1 > room {
+			if shown == 0 && room > leastMember {
+				out = append(append(out, c.value(element, room-1, depth, false)...), ',')
+				shown = 1
+			}
+			break
+		}
+		out = append(append(out, element...), ',')
+		room -= len(element) + 1
+		shown++
+	}
+	return append(append(out, c.count(shown, total)...), ']')
+}
+
+// count is the object at the end of an array that was cut.
+func (c cutter) count(shown, total int) []byte {
+	where := ""
+	if c.where != "" {
+		where = `,"whole":` + string(quote(c.where))
+	}
+	return fmt.Appendf(nil, `{"_truncated":true,"shown":%d,"total":%d%s}`, shown, total, where)
+}
+
+// object cuts the long members, all to the same length, so that the short ones
+// are kept: an exit code beside megabytes of output.
+func (c cutter) object(raw []byte, most, depth int) []byte {
+	room := most - len(`{}`)
+	var lengths []int
+	for name, value := range members(raw) {
+		room -= len(name) + len(`:,`)
+		lengths = append(lengths, len(value))
+		if room < 0 {
+			return c.opaque(raw, most)
+		}
+	}
+	longest := level(lengths, room)
+	if longest < leastMember {
+		return c.opaque(raw, most)
+	}
+	out := append(make([]byte, 0, most), '{')
+	for name, value := range members(raw) {
+		out = append(append(out, name...), ':')
+		out = append(append(out, c.value(value, longest, depth, string(name) == tailMember)...), ',')
+	}
+	out[len(out)-1] = '}'
+	return out
+}
+
+// level is the greatest length to which all may be cut so that their sum fits
+// into room; 0 if there is none.
+func level(lengths []int, room int) int {
+	slices.Sort(lengths)
+	for i, length := range lengths {
+		rest := len(lengths) - i
+		if length > room/rest {
+			return room / rest
+		}
+		room -= length
+	}
+	return room
+}
+
+// opaque keeps the beginning of what cannot be cut by its parts, as a text.
+func (c cutter) opaque(raw []byte, most int) []byte {
+	const before, after = `{"_truncated_json":`, `}`
+	room := most - len(before) - len(after)
+	if room < len(`""`) {
+		return []byte("{}")
+	}
+	return slices.Concat([]byte(before), c.value(quote(string(raw)), room, 0, false), []byte(after))
+}
+
+// elements are the elements of an array in compact JSON.
+func elements(raw []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for i := 1; i < len(raw)-1; {
+			end := skip(raw, i)
+			if !yield(raw[i:end]) {
+				return
+			}
+			i = end + len(`,`)
+		}
+	}
+}
+
+// members are the quoted names and the values of an object in compact JSON.
+func members(raw []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		for i := 1; i < len(raw)-1; {
+			colon := skip(raw, i)
+			end := skip(raw, colon+1)
+			if !yield(raw[i:colon], raw[colon+1:end]) {
+				return
+			}
+			i = end + len(`,`)
+		}
+	}
+}
+
+// skip is where the value that begins at i ends, in valid compact JSON.
+func skip(raw []byte, i int) int {
+	depth := 0
+	for ; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			i = closing(raw, i)
+			if depth == 0 {
+				return i + 1
+			}
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth == 0 {
+				return i // of what holds a number or a word
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return i
+}
+
+// closing is where the text that begins at i has its closing quote.
+func closing(raw []byte, i int) int {
+	for i++; raw[i] != '"'; i++ {
+		if raw[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}
