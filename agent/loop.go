@@ -124,7 +124,7 @@ func (v *visit) limit(t *turn) string {
 	}
 	if len(t.steps) > 0 {
 		for _, c := range t.steps[len(t.steps)-1].calls {
-			if t.repeats(c) > repeatRefuse {
+			if t.repeats(c) >= repeatRefuse {
 				return "the same call with the same result, again and again"
 			}
 		}

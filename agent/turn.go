@@ -177,8 +177,8 @@ func (s step) failed() bool {
 	return len(s.calls) > 0
 }
 
-// repeats counts the calls like this one that had, all of them, the same result
-// as the latest of them.
+// repeats counts the calls like this one whose results were all the same, those
+// that were refused for being repeated included.
 func (t *turn) repeats(like *call) int {
 	var latest *sessions.ToolResult
 	n := 0
@@ -187,10 +187,14 @@ func (t *turn) repeats(like *call) int {
 			if c == like || c.result == nil || c.use.Name != like.use.Name || string(c.use.Args) != string(like.use.Args) {
 				continue
 			}
+			if c.result.Code == codeRepeated {
+				n++
+				continue
+			}
 			if latest == nil {
 				latest = c.result
 			}
-			if string(c.result.Content) == string(latest.Content) || c.result.Code == codeRepeated {
+			if string(c.result.Content) == string(latest.Content) {
 				n++
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"parley/agent"
 )
 
 // A dialect is what a server was found to understand of the protocol.
@@ -35,7 +37,7 @@ func firstDialect(base string) dialect {
 // learn gives the dialect without what was refused, and names that; the same
 // dialect if nothing is to be learned.
 func (d dialect) learn(r *refusal) (dialect, string) {
-	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity || r.fault() == overflow {
+	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity || r.fault() == agent.ModelOverflow {
 		return d, ""
 	}
 	next := d
@@ -48,9 +50,6 @@ func (d dialect) learn(r *refusal) (dialect, string) {
 		return next, "max_tokens"
 	case d.limit == limitNew && r.names("max_completion_tokens"):
 		next.limit = limitNone
-		if d == firstDialect(DefaultURL) { // the old name was not tried yet
-			next.limit = limitOld
-		}
 		return next, "max_completion_tokens"
 	case !d.noEcho && r.names("reasoning_content", "reasoning_details", "extra_content"):
 		next.noEcho = true

@@ -1,0 +1,622 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/agent"
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/sessions/sqlstore"
+	"parley/tools"
+)
+
+// A bench is a worker over a real bus and a real store, with a model whose
+// answers the test writes.
+type bench struct {
+	t     *testing.T
+	bus   *sqlitebus.Bus
+	store *sqlstore.Store
+	agent agent.Agent
+	limit agent.Limits
+	point func(string)
+
+	mu   sync.Mutex
+	next int
+}
+
+// model answers with what the function makes of the request.
+type model func(context.Context, agent.Request) (agent.Answer, error)
+
+func (m model) Generate(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Answer, error) {
+	a, err := m(ctx, r)
+	if err != nil {
+		return a, err
+	}
+	for i, b := range a.Blocks {
+		emit(agent.Delta{Block: i, Kind: b.Kind, Text: b.Text, Name: b.Name})
+	}
+	return a, nil
+}
+
+func (m model) Info() agent.ModelInfo { return agent.ModelInfo{Name: "scripted"} }
+
+func text(s string) agent.Answer {
+	return agent.Answer{Blocks: []agent.Block{{Kind: agent.BlockText, Text: s}}, Usage: agent.TokenUse{Input: 10, Output: 5}}
+}
+
+func calls(uses ...string) agent.Answer {
+	a := agent.Answer{Usage: agent.TokenUse{Input: 10, Output: 5}}
+	for _, u := range uses {
+		name, args, _ := strings.Cut(u, " ")
+		a.Blocks = append(a.Blocks, agent.Block{Kind: agent.BlockToolUse, Name: name, Args: json.RawMessage(args)})
+	}
+	return a
+}
+
+// heard is the text of the newest run of user blocks, without headers.
+func heard(r agent.Request) string {
+	var said []string
+	for _, m := range r.Messages {
+		if m.Role == agent.RoleAssistant {
+			said = nil
+			continue
+		}
+		for _, b := range m.Blocks {
+			if b.Kind == agent.BlockText && !strings.HasPrefix(b.Text, "[") {
+				said = append(said, b.Text)
+			}
+		}
+	}
+	return strings.Join(said, "|")
+}
+
+// results are the contents of all tool results, in order.
+func results(r agent.Request) []string {
+	var all []string
+	for _, m := range r.Messages {
+		for _, b := range m.Blocks {
+			if b.Kind == agent.BlockToolResult {
+				all = append(all, string(b.Content))
+			}
+		}
+	}
+	return all
+}
+
+func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: bus.Caps{Inbound: 20, Outbound: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	store, err := sqlstore.Open(t.Context(), filepath.Join(dir, "sessions.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return &bench{t: t, bus: b, store: store,
+		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
+		agent: agent.Agent{
+			Name: "main", Model: m, Tools: tools.NewSet(set...),
+			Prompt:        func(context.Context, string) (string, error) { return "be brief", nil },
+			MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
+		},
+	}
+}
+
+// run sets a worker to work until stop is called; stop waits for it.
+func (b *bench) run() (stop func()) {
+	b.t.Helper()
+	w := agent.New(agent.Config{
+		Bus: b.bus, Events: b.bus, Store: b.store, Budget: b.store,
+		Agents:      func(name string) (agent.Agent, bool) { return b.agent, name == b.agent.Name },
+		Limits:      func() agent.Limits { return b.limit },
+		MaxInFlight: 64, Drain: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Point: b.point,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.t.Errorf("worker: %v", err)
+		}
+	})
+	b.t.Cleanup(stop)
+	return stop
+}
+
+// say publishes what user says in chat, and returns the message's id.
+func (b *bench) say(chat, user, said string) string {
+	b.t.Helper()
+	b.mu.Lock()
+	b.next++
+	id := fmt.Sprintf("m%d", b.next)
+	b.mu.Unlock()
+	in := bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:" + user, Name: user}, At: bus.Address{Channel: "test", Chat: chat}, Text: said}
+	if name, ok := strings.CutPrefix(said, "/"); ok {
+		in.Kind, in.Text = bus.Command, name
+	}
+	b.publish(in)
+	return id
+}
+
+func (b *bench) publish(in bus.Inbound) {
+	b.t.Helper()
+	body, err := in.Encode()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	m := bus.Message{ID: in.ID, Key: "main:test:" + in.At.Chat, Body: body, Urgent: in.Kind == bus.Command}
+	if err := b.bus.Publish(b.t.Context(), bus.InboundTopic, m); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// reply waits for the next message to the outside and takes it.
+func (b *bench) reply() bus.Outbound {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 10*time.Second)
+	defer cancel()
+	lease, err := b.bus.Claim(ctx, bus.OutboundTopic("test"))
+	if err != nil {
+		b.t.Fatalf("no reply: %v", err)
+	}
+	mail, err := lease.Mail(ctx, 0)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	out, err := bus.DecodeOutbound(mail[0].Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := lease.Settle(ctx, bus.End{Done: mail[0].Seq}); err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+func (b *bench) wantReply(id, text string) {
+	b.t.Helper()
+	out := b.reply()
+	if id != "" && out.ID != id+"#reply" || !strings.Contains(out.Text, text) {
+		b.t.Errorf("reply %s %q, want %s#reply with %q", out.ID, out.Text, id, text)
+	}
+}
+
+// settled waits until nothing is waiting or worked on in the inbound topic.
+func (b *bench) settled() {
+	b.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		d, err := b.bus.Depth(b.t.Context(), bus.InboundTopic)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if d.Waiting == 0 && d.Leased == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("not settled: %+v", d)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// kinds is the session's log as the kinds of its entries.
+func (b *bench) kinds(chat string) string {
+	b.t.Helper()
+	var kinds []string
+	for e, err := range b.store.Read(b.t.Context(), "main:test:"+chat, 1) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		kinds = append(kinds, string(e.Kind))
+	}
+	return strings.Join(kinds, " ")
+}
+
+type echoArgs struct {
+	Say string `json:"say"`
+}
+
+// echo is a tool of some effect; ran counts its runs by what it was told to say.
+func echo(name string, effect tools.Effect, ran func(tools.Call, string) error) tools.Tool {
+	return tools.New(tools.Spec{Name: name, Description: "echoes", Effect: effect},
+		func(_ context.Context, call tools.Call, a echoArgs) (any, error) {
+			if ran != nil {
+				if err := ran(call, a.Say); err != nil {
+					return nil, err
+				}
+			}
+			return map[string]string{"said": a.Say}, nil
+		})
+}
+
+func TestAnswer(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) { return text("you said " + heard(r)), nil })
+	b.run()
+	id := b.say("1", "ann", "hello")
+	b.wantReply(id, "you said hello")
+	b.settled()
+	if got, want := b.kinds("1"), "turn_started user text usage turn_done published"; got != want {
+		t.Errorf("log %q, want %q", got, want)
+	}
+	// The platform delivers it again, after the bus has forgotten it.
+	in := bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "hello"}
+	body, _ := in.Encode()
+	if err := b.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "another-id", Key: "main:test:1", Body: body}); err != nil {
+		t.Fatal(err)
+	}
+	next := b.say("1", "ann", "again")
+	b.wantReply(next, "you said again")
+}
+
+func TestToolRounds(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if n := len(results(r)); n < 3 {
+			return calls(fmt.Sprintf(`echo {"say":"%d"}`, n)), nil
+		}
+		return text(strings.Join(results(r), "")), nil
+	}, echo("echo", tools.Once, nil))
+	b.run()
+	b.wantReply(b.say("1", "ann", "go"), `{"said":"0"}{"said":"1"}{"said":"2"}`)
+}
+
+func TestPureCallsRunSideBySideAndKeepTheirOrder(t *testing.T) {
+	arrived := make(chan struct{}, 3)
+	open := make(chan struct{})
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if len(results(r)) == 0 {
+			return calls(`look {"say":"a"}`, `look {"say":"b"}`, `look {"say":"c"}`), nil
+		}
+		return text(strings.Join(results(r), "")), nil
+	}, echo("look", tools.Pure, func(tools.Call, string) error {
+		arrived <- struct{}{}
+		<-open
+		return nil
+	}))
+	b.run()
+	id := b.say("1", "ann", "go")
+	for range 3 {
+		<-arrived // all three run before any has ended
+	}
+	close(open)
+	b.wantReply(id, `{"said":"a"}{"said":"b"}{"said":"c"}`)
+}
+
+func TestFailuresAreDataForTheModel(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if len(results(r)) == 0 {
+			return calls(`nosuch {}`, `echo {"say":5,"x":1}`, `bad {"say":"x"}`, `boom {"say":"x"}`, `echo {"say":"ok"}`), nil
+		}
+		return text(strings.Join(results(r), "\n")), nil
+	},
+		echo("echo", tools.Once, nil),
+		echo("bad", tools.Once, func(tools.Call, string) error { return fmt.Errorf("it broke") }),
+		echo("boom", tools.Once, func(tools.Call, string) error { panic("boom") }))
+	b.run()
+	b.say("1", "ann", "go")
+	got := strings.Split(b.reply().Text, "\n")
+	for i, want := range []string{"not_found", "invalid_args", "it broke", "execution_failed", `{"said":"ok"}`} {
+		if !strings.Contains(got[i], want) {
+			t.Errorf("result %d is %s, want it to have %q", i, got[i], want)
+		}
+	}
+}
+
+func TestToolsThatAreNotGrantedAreRefused(t *testing.T) {
+	secret := tools.New(tools.Spec{Name: "sh", Description: "x", Permission: tools.Shell},
+		func(context.Context, tools.Call, struct{}) (any, error) { t.Error("it ran"); return "x", nil })
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if len(r.Tools) != 0 {
+			t.Error("a tool that is not granted was shown")
+		}
+		if len(results(r)) == 0 {
+			return calls(`sh {}`), nil
+		}
+		return text(results(r)[0]), nil
+	})
+	b.agent.Known = tools.NewSet(secret)
+	b.run()
+	b.wantReply(b.say("1", "ann", "go"), "permission_denied")
+}
+
+func TestMailOfTheSameSenderSteers(t *testing.T) {
+	started, goOn := make(chan struct{}), make(chan struct{})
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if len(results(r)) == 0 && heard(r) == "first" {
+			return calls(`slow {"say":"1"}`, `slow {"say":"2"}`), nil
+		}
+		return text(heard(r) + ";" + strings.Join(results(r), "")), nil
+	}, echo("slow", tools.Once, func(_ tools.Call, say string) error {
+		started <- struct{}{}
+		<-goOn
+		return nil
+	}))
+	b.run()
+	first := b.say("1", "ann", "first")
+	<-started
+	b.say("1", "ann", "and this")
+	other := b.say("1", "bob", "mine")
+	// The turn sees Ann's mail before the second call, which is then skipped.
+	waitWaiting(t, b, 3)
+	close(goOn)
+	b.wantReply(first, `and this;{"said":"1"}{"error":{"code":"cancelled"`)
+	b.wantReply(other, "mine;")
+	b.settled()
+}
+
+// waitWaiting waits until a session's holder has been told of n messages.
+func waitWaiting(t *testing.T, b *bench, n int) {
+	t.Helper()
+	status := b.say("1", "ann", "/status")
+	for range 200 {
+		out := b.reply()
+		if out.ID != status+"#reply" {
+			t.Fatalf("reply %s %q, want that of /status", out.ID, out.Text)
+		}
+		if strings.Contains(out.Text, fmt.Sprintf("waiting: %d ", n)) {
+			return
+		}
+		status = b.say("1", "ann", "/status")
+	}
+	t.Fatalf("never were %d messages waiting", n)
+}
+
+func TestFollowupWaits(t *testing.T) {
+	started, goOn := make(chan struct{}), make(chan struct{})
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if heard(r) == "first" {
+			close(started)
+			<-goOn
+		}
+		return text("answer to " + heard(r)), nil
+	})
+	b.agent.Steer = false
+	b.run()
+	first := b.say("1", "ann", "first")
+	<-started
+	second := b.say("1", "ann", "second")
+	close(goOn)
+	b.wantReply(first, "answer to first")
+	b.wantReply(second, "answer to second")
+}
+
+func TestStop(t *testing.T) {
+	started := make(chan struct{})
+	b := newBench(t, func(ctx context.Context, r agent.Request) (agent.Answer, error) {
+		if heard(r) == "long" {
+			close(started)
+			<-ctx.Done()
+			return agent.Answer{}, ctx.Err()
+		}
+		return text("answer to " + heard(r)), nil
+	})
+	b.run()
+	b.say("1", "ann", "long")
+	<-started
+	b.say("1", "bob", "waiting")
+	stop := b.say("1", "ann", "/stop")
+	b.wantReply(stop, "Stopped.")
+	after := b.say("1", "ann", "after")
+	b.wantReply(after, "answer to")
+	b.settled()
+	idle := b.say("1", "ann", "/stop")
+	b.wantReply(idle, "Nothing is running.")
+}
+
+func TestNewForgetsWhatWasSaid(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		return text(fmt.Sprintf("%d messages, %s", len(r.Messages), heard(r))), nil
+	})
+	stop := b.run()
+	b.wantReply(b.say("1", "ann", "one"), "1 messages")
+	b.wantReply(b.say("1", "ann", "two"), "3 messages")
+	b.wantReply(b.say("1", "ann", "/new"), "new conversation")
+	b.wantReply(b.say("1", "ann", "three"), "1 messages, three")
+	stop()
+	b.run()
+	b.wantReply(b.say("1", "ann", "four"), "3 messages, four")
+}
+
+func TestLimitsAreSaidAloud(t *testing.T) {
+	again := func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if r.NoCalls {
+			return text("so far so good"), nil
+		}
+		return calls(fmt.Sprintf(`echo {"say":"%d"}`, len(results(r)))), nil
+	}
+	t.Run("model calls", func(t *testing.T) {
+		runs := 0
+		b := newBench(t, again, echo("echo", tools.Once, func(tools.Call, string) error { runs++; return nil }))
+		b.agent.MaxIterations = 4
+		b.run()
+		b.wantReply(b.say("1", "ann", "go"), "Stopped at 4 model calls")
+		if runs != 3 {
+			t.Errorf("%d calls ran, want 3", runs)
+		}
+	})
+	t.Run("failing steps", func(t *testing.T) {
+		runs := 0
+		b := newBench(t, again, echo("echo", tools.Once, func(tools.Call, string) error { runs++; return fmt.Errorf("no") }))
+		b.run()
+		b.wantReply(b.say("1", "ann", "go"), "3 steps in a row")
+		if runs != 3 {
+			t.Errorf("%d calls ran, want 3", runs)
+		}
+	})
+	t.Run("the same call", func(t *testing.T) {
+		runs := 0
+		b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+			if r.NoCalls {
+				return text("enough"), nil
+			}
+			return calls(`echo {"say":"same"}`), nil
+		}, echo("echo", tools.Once, func(tools.Call, string) error { runs++; return nil }))
+		b.run()
+		b.wantReply(b.say("1", "ann", "go"), "again and again")
+		if runs != 4 {
+			t.Errorf("%d calls ran, want 4: the fifth is refused", runs)
+		}
+	})
+	t.Run("tokens of a day", func(t *testing.T) {
+		b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) { return text("fine"), nil })
+		b.limit.TokensDay = 4200
+		b.run()
+		b.wantReply(b.say("1", "ann", "one"), "fine")
+		b.limit.TokensDay = 10
+		b.wantReply(b.say("1", "ann", "two"), "10 tokens")
+	})
+	t.Run("turns of an hour", func(t *testing.T) {
+		b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) { return text("fine"), nil })
+		b.limit.TurnsHour = 1
+		b.run()
+		b.wantReply(b.say("1", "ann", "one"), "fine")
+		b.wantReply(b.say("1", "ann", "two"), "Ask again from")
+		b.wantReply(b.say("1", "bob", "one"), "fine")
+	})
+}
+
+func TestModelFaults(t *testing.T) {
+	tries := 0
+	var fault error
+	b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) {
+		if tries++; fault != nil {
+			return agent.Answer{}, fault
+		}
+		if tries == 1 {
+			return agent.Answer{}, &agent.ModelError{Fault: agent.ModelBusy, RetryAfter: time.Millisecond}
+		}
+		return text("at last"), nil
+	})
+	b.run()
+	b.wantReply(b.say("1", "ann", "one"), "at last")
+	fault = &agent.ModelError{Fault: agent.ModelRefused, Status: 401}
+	b.wantReply(b.say("1", "ann", "two"), "refuses this bot")
+	fault = &agent.ModelError{Fault: agent.ModelBusy, RetryAfter: time.Hour}
+	b.wantReply(b.say("1", "ann", "three"), "too busy")
+	fault = nil
+	b.wantReply(b.say("1", "ann", "four"), "at last")
+}
+
+func TestLongResultsAreCutAndKept(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if len(results(r)) == 0 {
+			return calls(`echo {"say":"` + strings.Repeat("x", 200_000) + `"}`), nil
+		}
+		return text(fmt.Sprintf("%d %t", len(results(r)[0]), json.Valid([]byte(results(r)[0])))), nil
+	}, echo("echo", tools.Once, nil))
+	var kept int
+	b.agent.Keep = func(_ context.Context, _ tools.Call, content json.RawMessage) (string, error) {
+		kept = len(content)
+		return "out.json", nil
+	}
+	b.run()
+	b.say("1", "ann", "go")
+	var n int
+	var valid bool
+	if _, err := fmt.Sscanf(b.reply().Text, "%d %t", &n, &valid); err != nil {
+		t.Fatal(err)
+	}
+	if n > 65536 || n < 10_000 || !valid || kept < 200_000 {
+		t.Errorf("the model saw %d bytes, valid %t; %d were kept", n, valid, kept)
+	}
+}
+
+func TestOldResultsAreClearedAndThePastSummarised(t *testing.T) {
+	summaries := 0
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if strings.HasPrefix(heard(r), "Summarise") || strings.Contains(heard(r), "|Summarise") {
+			summaries++
+			return text("SUMMARY"), nil
+		}
+		n := 0
+		for _, m := range r.Messages {
+			for _, block := range m.Blocks {
+				n += len(block.Text) + len(block.Content)
+			}
+		}
+		return text(fmt.Sprintf("%d bytes", n)), nil
+	})
+	b.agent.ContextTokens = 2000
+	b.run()
+	for range 6 {
+		b.say("1", "ann", strings.Repeat("word ", 400)) // 500 tokens each
+		var n int
+		if _, err := fmt.Sscanf(b.reply().Text, "%d bytes", &n); err != nil {
+			t.Fatal(err)
+		}
+		if n > 3*2000*4/2 {
+			t.Errorf("the model was given %d bytes in a window of 2,000 tokens", n)
+		}
+	}
+	if summaries == 0 {
+		t.Error("nothing was summarised")
+	}
+}
+
+func TestManySessionsDoNotWaitForOneAnother(t *testing.T) {
+	slow := make(chan struct{})
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if heard(r) == "slow" {
+			<-slow
+		}
+		return text("ok"), nil
+	})
+	b.run()
+	b.say("slow", "sam", "slow")
+	for i := range 50 {
+		b.say(fmt.Sprint(i), fmt.Sprint("user", i), "quick")
+	}
+	for range 50 {
+		if out := b.reply(); out.To.Chat == "slow" {
+			t.Fatal("the slow one was first")
+		}
+	}
+	close(slow)
+	if out := b.reply(); out.To.Chat != "slow" {
+		t.Errorf("reply to %s", out.To)
+	}
+}
+
+func TestEventsTellOfTheTurn(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if len(results(r)) == 0 {
+			return calls(`echo {"say":"x"}`), nil
+		}
+		return text("done"), nil
+	}, echo("echo", tools.Once, nil))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.run()
+	b.say("1", "ann", "go")
+	var types []string
+	for e, err := range feed {
+		if err != nil {
+			t.Fatal(err)
+		}
+		types = append(types, fmt.Sprintf("%s/%d", e.Type, e.Block))
+		if e.Type == bus.TurnComplete {
+			break
+		}
+	}
+	want := "turn_start/0 block_start/0 block_stop/0 tool_start/0 tool_end/0 block_start/1 block_delta/1 block_stop/1 turn_complete/0"
+	if got := strings.Join(types, " "); got != want {
+		t.Errorf("events\n%s\nwant\n%s", got, want)
+	}
+}
+

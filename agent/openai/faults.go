@@ -1,0 +1,217 @@
+package openai
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/agent"
+)
+
+// A refusal is a server's own word that it does not answer: a status, or an
+// error in the stream.
+type refusal struct {
+	status     int // 0 in a stream
+	retryAfter time.Duration
+	code       string
+	kind       string
+	param      string
+	message    string
+}
+
+// Error is what the server said, in one line.
+func (r *refusal) Error() string {
+	switch {
+	case r.message != "":
+		return r.message
+	case r.code != "":
+		return r.code
+	case r.kind != "":
+		return r.kind
+	}
+	return "no reason given: " + http.StatusText(r.status)
+}
+
+// fault says what a refusal means. What is too long is found first: servers
+// give it all kinds of statuses.
+func (r *refusal) fault() agent.ModelFault {
+	s := r.status
+	switch {
+	case r.overflow():
+		return agent.ModelOverflow
+	case r.is("insufficient_quota", "billing_hard_limit_reached", "model_not_found", "invalid_api_key", "authentication_error", "permission_error"):
+		return agent.ModelRefused
+	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests, s >= 500:
+		return agent.ModelBusy
+	case s == http.StatusBadRequest && r.unable():
+		return agent.ModelRefused
+	case s == http.StatusUnauthorized, s == http.StatusPaymentRequired, s == http.StatusForbidden, s == http.StatusNotFound,
+		s == http.StatusMethodNotAllowed, s == http.StatusGone, s > 0 && s < 400:
+		return agent.ModelRefused
+	case s >= 400:
+		return agent.ModelRejected
+	case r.is("invalid_request_error", "invalid_prompt", "invalid_argument"):
+		return agent.ModelRejected
+	}
+	return agent.ModelBusy
+}
+
+func (r *refusal) is(words ...string) bool {
+	return slices.Contains(words, strings.ToLower(r.code)) || slices.Contains(words, strings.ToLower(r.kind))
+}
+
+// overflow tells whether the request was too long for the model. OpenAI has a
+// code for it; of the others there is only what they write. A limit of tokens
+// in a minute is none of the window, except where one request alone is over it.
+func (r *refusal) overflow() bool {
+	if r.is("context_length_exceeded", "exceed_context_size_error", "request_too_large", "string_above_max_length") {
+		return true
+	}
+	text := strings.ToLower(r.message)
+	has := func(part string) bool { return strings.Contains(text, part) }
+	if r.status == http.StatusTooManyRequests || r.status == http.StatusUnauthorized || r.status == http.StatusPaymentRequired {
+		return false
+	}
+	if r.status == http.StatusRequestEntityTooLarge && has("token") {
+		return true
+	}
+	return slices.ContainsFunc([]string{
+		"maximum context length", "context length exceeded", "exceeds the context", "context window",
+		"available context size", "prompt is too long", "input is too long", "maximum prompt length",
+		"exceeds the maximum number of tokens", "reduce the length of the messages", "model's context length",
+		"too many input tokens", "input length and `max_tokens` exceed",
+	}, has)
+}
+
+// unable tells whether the model lacks what an agent needs, or does not exist,
+// where a server gives that no status of its own; it only writes so.
+func (r *refusal) unable() bool {
+	text := strings.ToLower(r.message)
+	return strings.Contains(text, "does not support tools") || strings.Contains(text, "model not found") ||
+		strings.Contains(text, "invalid model name")
+}
+
+// refusalOf reads a response that is none.
+func refusalOf(status int, header http.Header, body []byte) *refusal {
+	r := &refusal{status: status}
+	r.read(body)
+	if wait, ok := waitOf(header, time.Now()); ok {
+		r.retryAfter = wait
+	}
+	return r
+}
+
+// refusalIn reads an error in a stream. Some carry the status they would have
+// had as their code.
+func refusalIn(raw []byte) *refusal {
+	r := &refusal{}
+	r.read(raw)
+	if n, err := strconv.Atoi(r.code); err == nil && n >= 400 && n < 600 {
+		r.status = n
+	}
+	return r
+}
+
+// read takes an error in any of the shapes in which servers write it: an
+// object, a text, a list, in a field or bare; or a page for people.
+func (r *refusal) read(body []byte) {
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var text string
+	var fields map[string]json.RawMessage
+	switch {
+	case json.Unmarshal(body, &text) == nil:
+		r.message = oneLine(text)
+	case json.Unmarshal(body, &fields) == nil:
+		r.readFields(fields)
+	case len(body) > 0 && body[0] != '<':
+		r.message = oneLine(string(body))
+	}
+}
+
+func (r *refusal) readFields(fields map[string]json.RawMessage) {
+	for _, name := range []string{"error", "detail", "errors"} {
+		if inner := fields[name]; !missing(inner) {
+			r.read(inner)
+			break
+		}
+	}
+	word := func(into *string, names ...string) {
+		for _, name := range names {
+			var f flexible
+			if *into == "" && len(fields[name]) > 0 && f.UnmarshalJSON(fields[name]) == nil {
+				*into = oneLine(string(f))
+			}
+		}
+	}
+	word(&r.message, "message", "msg")
+	word(&r.code, "code")
+	word(&r.kind, "type", "status")
+	word(&r.param, "param")
+	var details []struct {
+		RetryDelay string `json:"retryDelay"`
+	}
+	if json.Unmarshal(fields["details"], &details) == nil {
+		for _, d := range details {
+			if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
+				r.retryAfter = wait
+			}
+		}
+	}
+}
+
+// oneLine is a message fit for a log: short, and without what steers a terminal.
+func oneLine(text string) string {
+	const most = 300
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == utf8.RuneError }), " ")
+	if len(text) <= most {
+		return text
+	}
+	cut := most
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// waitOf is how long a response asks to wait.
+func waitOf(h http.Header, now time.Time) (time.Duration, bool) {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
+		return seconds(ms / 1000), true
+	}
+	after := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(after, 64); err == nil && s >= 0 {
+		return seconds(s), true
+	}
+	if at, err := http.ParseTime(after); err == nil {
+		return max(0, at.Sub(now)), true
+	}
+	return 0, false
+}
+
+// seconds is a number of them, a day at most.
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s, 24*60*60) * float64(time.Second))
+}
+
+// conceal takes the key out of what a server said, and words that show a part
+// of it.
+func conceal(message, key string) string {
+	if key == "" {
+		return message
+	}
+	const shown = 6 // as many of its first characters give it away
+	words := strings.Split(message, " ")
+	for i, w := range words {
+		if strings.Contains(w, key) || strings.Contains(w, "***") || len(key) > 2*shown && strings.Contains(w, key[:shown]) {
+			words[i] = "***"
+		}
+	}
+	return strings.Join(words, " ")
+}

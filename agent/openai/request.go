@@ -1,0 +1,266 @@
+package openai
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"parley/agent"
+	"parley/tools"
+)
+
+// The request as it is on the wire. The library's types leave out what is
+// empty or zero and have no room for what some providers want back, so the
+// body is written from these.
+type (
+	wireRequest struct {
+		Model               string         `json:"model"`
+		Messages            []wireMessage  `json:"messages"`
+		Tools               []wireTool     `json:"tools,omitempty"`
+		ToolChoice          string         `json:"tool_choice,omitempty"`
+		Stream              bool           `json:"stream"`
+		StreamOptions       *streamOptions `json:"stream_options,omitempty"`
+		MaxTokens           int            `json:"max_tokens,omitempty"`
+		MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"`
+		ReasoningEffort     string         `json:"reasoning_effort,omitempty"`
+	}
+	streamOptions struct {
+		IncludeUsage bool `json:"include_usage"`
+	}
+	wireMessage struct {
+		Role             string          `json:"role"`
+		Content          *string         `json:"content"` // null beside tool calls
+		ReasoningContent string          `json:"reasoning_content,omitempty"`
+		ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
+		ExtraContent     json.RawMessage `json:"extra_content,omitempty"`
+		ToolCalls        []wireCall      `json:"tool_calls,omitempty"`
+		ToolCallID       string          `json:"tool_call_id,omitempty"`
+	}
+	wireCall struct {
+		ID       string       `json:"id"`
+		Type     string       `json:"type"`
+		Function wireFunction `json:"function"`
+		callExtra
+	}
+	wireFunction struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	wireTool struct {
+		Type     string   `json:"type"`
+		Function wireSpec `json:"function"`
+	}
+	wireSpec struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+)
+
+// callExtra is what a provider wants back with a tool call, word for word.
+type callExtra struct {
+	ExtraContent     json.RawMessage `json:"extra_content,omitempty"`
+	ThoughtSignature json.RawMessage `json:"thought_signature,omitempty"`
+}
+
+// savedCall is a tool use's Provider.
+type savedCall struct {
+	By string `json:"by"` // the server that said it: no other understands it
+	callExtra
+}
+
+// savedThought is a thinking block's Provider.
+type savedThought struct {
+	By string `json:"by"`
+	// Echo wants the text itself back, as reasoning_content.
+	Echo    bool            `json:"echo,omitempty"`
+	Details json.RawMessage `json:"reasoning_details,omitempty"`
+	Extra   json.RawMessage `json:"extra_content,omitempty"`
+}
+
+// encode writes the request's body.
+func encode(r agent.Request, model, host string, d dialect) ([]byte, error) {
+	w := wireRequest{Model: model, Stream: true}
+	if !d.noUsage {
+		w.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
+	switch d.limit {
+	case limitOld:
+		w.MaxTokens = r.MaxTokens
+	case limitNew:
+		w.MaxCompletionTokens = r.MaxTokens
+	case limitNone:
+	}
+	if len(r.Tools) > 0 && d.noThinking {
+		w.ReasoningEffort = "none"
+	}
+	if len(r.Tools) > 0 && r.NoCalls && !d.noChoice {
+		w.ToolChoice = "none"
+	}
+	for _, s := range r.Tools {
+		w.Tools = append(w.Tools, toolOf(s))
+	}
+	t := transcript{host: host, dialect: d, ids: map[string]string{}}
+	if r.System != "" {
+		t.add(wireMessage{Role: "system", Content: &r.System})
+	}
+	for _, m := range r.Messages {
+		if m.Role == agent.RoleAssistant {
+			t.assistant(m.Blocks)
+		} else {
+			t.user(m.Blocks)
+		}
+	}
+	w.Messages = t.messages
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // < is one byte for the model too
+	if err := e.Encode(w); err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func toolOf(s tools.Spec) wireTool {
+	schema := s.Schema
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return wireTool{Type: "function", Function: wireSpec{Name: s.Name, Description: s.Description, Parameters: schema}}
+}
+
+// A transcript renders messages one after another.
+type transcript struct {
+	host     string
+	dialect  dialect
+	messages []wireMessage
+	ids      map[string]string // call → the id that it went by
+}
+
+func (t *transcript) add(m wireMessage) { t.messages = append(t.messages, m) }
+
+// user renders results, then what people said: nothing may come between a call
+// and its result. What is said in a row is one message, since many servers
+// insist on turns that alternate.
+func (t *transcript) user(blocks []agent.Block) {
+	var said []string
+	for _, b := range blocks {
+		switch {
+		case b.Kind == agent.BlockToolResult:
+			content := string(b.Content)
+			if content == "" {
+				content = "null"
+			}
+			t.add(wireMessage{Role: "tool", ToolCallID: t.id(b), Content: &content})
+		case b.Kind == agent.BlockText && b.Text != "":
+			said = append(said, b.Text)
+		}
+	}
+	if len(said) == 0 {
+		return
+	}
+	text := strings.Join(said, "\n\n")
+	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "user" {
+		text = *t.messages[n-1].Content + "\n\n" + text
+		t.messages = t.messages[:n-1]
+	}
+	t.add(wireMessage{Role: "user", Content: &text})
+}
+
+// assistant renders a step of the model's own.
+func (t *transcript) assistant(blocks []agent.Block) {
+	m := wireMessage{Role: "assistant"}
+	var said []string
+	for _, b := range blocks {
+		switch {
+		case b.Kind == agent.BlockThinking:
+			t.thought(&m, b)
+		case b.Kind == agent.BlockText && b.Text != "":
+			said = append(said, b.Text)
+		case b.Kind == agent.BlockToolUse:
+			m.ToolCalls = append(m.ToolCalls, t.call(b))
+		}
+	}
+	if len(said) == 0 && len(m.ToolCalls) == 0 {
+		return // a message of nothing is refused
+	}
+	if len(said) > 0 {
+		m.Content = new(strings.Join(said, "\n\n"))
+	}
+	t.add(m)
+}
+
+// thought gives back to a provider what it wants of its model's thinking.
+func (t *transcript) thought(m *wireMessage, b agent.Block) {
+	var saved savedThought
+	if t.dialect.noEcho || len(b.Provider) == 0 || json.Unmarshal(b.Provider, &saved) != nil || saved.By != t.host {
+		return
+	}
+	if saved.Echo {
+		m.ReasoningContent += b.Text
+	}
+	if len(saved.Details) > 0 {
+		m.ReasoningDetails = saved.Details
+	}
+	if len(saved.Extra) > 0 {
+		m.ExtraContent = saved.Extra
+	}
+}
+
+func (t *transcript) call(b agent.Block) wireCall {
+	c := wireCall{ID: t.id(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: argumentsOf(b.Args)}}
+	var saved savedCall
+	if !t.dialect.noEcho && len(b.Provider) > 0 && json.Unmarshal(b.Provider, &saved) == nil && saved.By == t.host {
+		c.callExtra = saved.callExtra
+	}
+	return c
+}
+
+// argumentsOf is always an object: some servers read it, and refuse for ever a
+// conversation in which a model once wrote something else.
+func argumentsOf(args json.RawMessage) string {
+	trimmed := bytes.TrimSpace(args)
+	if len(trimmed) == 0 || string(trimmed) == "null" {
+		return "{}"
+	}
+	if trimmed[0] == '{' {
+		return string(trimmed)
+	}
+	return `{"not_an_object":` + string(trimmed) + `}`
+}
+
+// id is the id of a call, the same where it is made and where its result is:
+// the provider's, or else ours.
+func (t *transcript) id(b agent.Block) string {
+	if known, ok := t.ids[b.Call]; ok && b.Call != "" {
+		return known
+	}
+	id := b.ProviderID
+	if id == "" {
+		id = b.Call
+		if !wellFormed(id) {
+			id = "call_" + digest(id, 24)
+		}
+	}
+	if t.dialect.shortIDs {
+		id = digest(id, 9)
+	}
+	t.ids[b.Call] = id
+	return id
+}
+
+// wellFormed ids are taken by every server that does not want them short.
+func wellFormed(id string) bool {
+	return id != "" && len(id) <= 40 && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+}
+
+// digest is n letters and digits that stand for a text.
+func digest(text string, n int) string {
+	sum := sha256.Sum256([]byte(text))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:n]
+}
