@@ -79,7 +79,7 @@ func killed(t *testing.T, p place) {
 			}
 			for n, e := range entries {
 				if e.N != int64(n+1) || e.Cause != fmt.Sprint("m", n+1) {
-					t.Fatalf("session %d at %d: %s", i, n+1, print(e))
+					t.Fatalf("session %d at %d: %s", i, n+1, show(e))
 				}
 			}
 			if next := openLog(t, s, childKey(i), 1).Next(); next != int64(len(entries)+1) {

@@ -280,7 +280,7 @@ func manySessions(t *testing.T, p place) {
 		}
 		for i, e := range entries {
 			if u, _ := sessions.Decode[sessions.User](e); e.N != int64(i+1) || e.Kind == sessions.KindUser && u.Text != key {
-				t.Fatalf("%s holds %s", key, print(e))
+				t.Fatalf("%s holds %s", key, show(e))
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func unfinishedSurvives(t *testing.T, p place) {
 	put(t, l, started("t0"), said("t0", "m0", "hello"), done("t0"))
 	put(t, l, said("t1", "m1", "hello"), started("t1"), reply("t1", "one"), reply("x", "another's"), reply("t1", "two"))
 	put(t, l, summary(8))
-	put(t, l, reply("t1", "three"))
+	put(t, l, published("t1")) // which does not end it
 	s = p.reopen(s)
 	l = openLog(t, s, key, 2)
 	entries := all(t, s, key)

@@ -153,13 +153,13 @@ func same(t testing.TB, what string, got, want []sessions.Entry) {
 		t.Fatalf("%s has %d entries %v, want %d %v", what, len(got), numbers(got), len(want), numbers(want))
 	}
 	for i := range got {
-		if g, w := print(got[i]), print(want[i]); g != w {
+		if g, w := show(got[i]), show(want[i]); g != w {
 			t.Fatalf("entry %d of %s is\n%s\nwant\n%s", i, what, g, w)
 		}
 	}
 }
 
-func print(e sessions.Entry) string {
+func show(e sessions.Entry) string {
 	return fmt.Sprintf("%d turn=%q kind=%q at=%s cause=%q person=%q call=%q data=%q",
 		e.N, e.Turn, e.Kind, e.At.UTC().Truncate(time.Microsecond), e.Cause, e.Person, e.Call, e.Data)
 }

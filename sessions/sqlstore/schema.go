@@ -4,11 +4,13 @@ package sqlstore
 // other queries are in the tongue that SQLite and PostgreSQL share.
 
 // migrations are the versions of the schema, each a script that runs once.
+func migrations() []string { return []string{first} }
+
+// first is the schema of the first release.
 //
 // Times are text in UTC of one width, so that they sort, and a day is their
 // first ten characters. An absent cause, person or call is the empty text.
-func migrations() []string {
-	return []string{`
+const first = `
 CREATE TABLE sessions (
 	id         INTEGER PRIMARY KEY,
 	key        TEXT NOT NULL UNIQUE,
@@ -67,5 +69,4 @@ SELECT s.key                            AS session,
 FROM entries e JOIN sessions s ON s.id = e.session
 WHERE e.kind = 'usage' AND e.data <> ''
 GROUP BY 1, 2, 3, 4, 5;
-`}
-}
+`

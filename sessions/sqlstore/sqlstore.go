@@ -50,10 +50,11 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	// Without a bound a burst of sessions opens a connection each and drops it again.
-	readers := 4 * runtime.GOMAXPROCS(0)
-	db.Read.SetMaxOpenConns(readers)
-	db.Read.SetMaxIdleConns(readers)
+	// Without a bound a burst of sessions opens a connection each and drops it
+	// again. The writer's is one of them.
+	conns := 2 + runtime.GOMAXPROCS(0)
+	db.Read.SetMaxOpenConns(conns)
+	db.Read.SetMaxIdleConns(conns)
 	s := &Store{db: db}
 	if s.queries, err = prepare(ctx, db.Read); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())

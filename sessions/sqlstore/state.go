@@ -68,7 +68,8 @@ func (s *state) summarise(r row) error {
 }
 
 // turned takes in the last of rows, which begins or ends a turn; the others are
-// those appended with it.
+// those appended with it, among which the turn's first entry is looked for: no
+// turn has any before it starts.
 func (s *state) turned(rows []row) error {
 	r := rows[len(rows)-1]
 	turns, err := s.turns()
