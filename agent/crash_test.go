@@ -1,0 +1,296 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/agent"
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/sessions"
+	"parley/sessions/sqlstore"
+	"parley/tools"
+)
+
+// TestMain lets the test binary be the process that is killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("AGENT_CRASH_DIR"); dir != "" {
+		if err := crashChild(dir, os.Getenv("AGENT_CRASH_AT")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// crashChild works on the bus and store in dir until nothing waits any more, or
+// until it kills itself at a point.
+func crashChild(dir, at string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	b, store, err := openIn(ctx, dir)
+	if err != nil {
+		return err
+	}
+	effects := filepath.Join(dir, "effects")
+	var point func(string)
+	if at != "" {
+		name, count, _ := strings.Cut(at, "/")
+		n, err := strconv.ParseInt(count, 10, 64)
+		if err != nil {
+			n = 1
+		}
+		var left atomic.Int64
+		left.Store(n)
+		point = func(passed string) {
+			if passed == name && left.Add(-1) == 0 {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		}
+	}
+	w := agent.New(agent.Config{
+		Bus: b, Events: b, Store: store, Budget: store,
+		Agents:      func(string) (agent.Agent, bool) { return crashAgent(effects), true },
+		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6} },
+		MaxInFlight: 4, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
+	})
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- w.Run(running) }()
+	for {
+		d, err := b.Depth(ctx, bus.InboundTopic)
+		if err != nil {
+			return err
+		}
+		if d.Waiting+d.Leased+d.Delayed == 0 {
+			stop()
+			return <-done
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+func openIn(ctx context.Context, dir string) (*sqlitebus.Bus, *sqlstore.Store, error) {
+	b, err := sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := sqlstore.Open(ctx, filepath.Join(dir, "sessions.db"))
+	return b, store, err
+}
+
+// crashAgent has a tool of every effect. Each run leaves a line in the file.
+func crashAgent(effects string) agent.Agent {
+	ran := func(call tools.Call, say string) error {
+		f, err := os.OpenFile(effects, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(f, "%s %s\n", call.Name, call.Key); err != nil {
+			return err
+		}
+		return f.Close()
+	}
+	happened := func(_ context.Context, call tools.Call, a echoArgs) (any, bool, error) {
+		all, err := os.ReadFile(effects)
+		return map[string]string{"said": a.Say}, strings.Contains(string(all), call.Key), err
+	}
+	reconcilable := tools.New(tools.Spec{Name: "reconcilable", Description: "x", Effect: tools.Reconcilable},
+		func(_ context.Context, call tools.Call, a echoArgs) (any, error) {
+			return map[string]string{"said": a.Say}, ran(call, a.Say)
+		}, tools.Reconcile(happened))
+	m := model(func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		switch n := len(results(r)); n {
+		case 0:
+			return calls(`pure {"say":"1"}`, `pure {"say":"2"}`), nil
+		case 2:
+			return calls(`idempotent {"say":"3"}`, `reconcilable {"say":"4"}`, `once {"say":"5"}`), nil
+		}
+		return text("done: " + strings.Join(results(r), "")), nil
+	})
+	return agent.Agent{
+		Name: "main", Model: m,
+		Tools: tools.NewSet(echo("pure", tools.Pure, ran), echo("idempotent", tools.Idempotent, ran), reconcilable, echo("once", tools.Once, ran)),
+		Prompt: func(context.Context, string) (string, error) {
+			return "", nil
+		},
+		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
+	}
+}
+
+// Each line of the turn's protocol kills the process once. What the next
+// process leaves must be what one uncut process would have left.
+func TestKilledAtEachPoint(t *testing.T) {
+	points := []string{"c1:before", "c1", "c6:before", "c6", "c7:published", "c7", "settled"}
+	for step := 1; step <= 3; step++ {
+		points = append(points, fmt.Sprintf("c3:before/%d", step), fmt.Sprintf("c3/%d", step))
+	}
+	for call := 1; call <= 5; call++ { // two pure ones, and one of each other effect
+		for _, at := range []string{"c4:before", "c4", "c4:held", "c5:before", "c5"} {
+			points = append(points, fmt.Sprintf("%s/%d", at, call))
+		}
+	}
+	for _, at := range points {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			ask(t, dir)
+			if err := crashRun(t, dir, at); err == nil {
+				t.Fatal("the process was not killed: the point is not passed")
+			}
+			if err := crashRun(t, dir, ""); err != nil {
+				t.Fatal(err)
+			}
+			checkCrash(t, dir)
+		})
+	}
+}
+
+// A process that is killed again and again gives the turn up, and says so.
+func TestKilledTooOften(t *testing.T) {
+	dir := t.TempDir()
+	ask(t, dir)
+	for range 4 {
+		if err := crashRun(t, dir, "c3:before"); err == nil {
+			t.Fatal("the process was not killed")
+		}
+	}
+	if err := crashRun(t, dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := openIn(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	out := outbound(t, b)
+	if len(out) != 1 || !strings.Contains(out[0].Text, "given it up") {
+		t.Errorf("the sender was told %+v", out)
+	}
+	dead, err := b.DeadLetters(t.Context(), bus.InboundTopic, "", 10)
+	if err != nil || len(dead) != 1 || dead[0].Message.ID != "m1" {
+		t.Errorf("dead letters %+v, %v", dead, err)
+	}
+}
+
+func ask(t *testing.T, dir string) {
+	t.Helper()
+	b, store, err := openIn(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bus.Inbound{ID: "m1", Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "go"}
+	body, err := in.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "m1", Key: "main:test:1", Body: body}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func crashRun(t *testing.T, dir, at string) error {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "AGENT_CRASH_DIR="+dir, "AGENT_CRASH_AT="+at)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	if err != nil && stderr.Len() > 0 {
+		t.Errorf("child: %s", stderr.String())
+	}
+	return err
+}
+
+func outbound(t *testing.T, b *sqlitebus.Bus) []bus.Outbound {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	lease, err := b.Claim(ctx, bus.OutboundTopic("test"))
+	if err != nil {
+		t.Fatalf("nothing was said: %v", err)
+	}
+	mail, err := lease.Mail(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []bus.Outbound
+	for _, m := range mail {
+		out, err := bus.DecodeOutbound(m.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+func checkCrash(t *testing.T, dir string) {
+	t.Helper()
+	b, store, err := openIn(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	defer store.Close()
+	out := outbound(t, b)
+	if len(out) != 1 || out[0].ID != "m1#reply" || !strings.HasPrefix(out[0].Text, "done: ") {
+		t.Errorf("said %+v, want one reply", out)
+	}
+	effects, err := os.ReadFile(filepath.Join(dir, "effects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(effects)) {
+		name, _, _ := strings.Cut(line, " ")
+		counts[name]++
+	}
+	// One point is killed once, so at most one call can have run twice.
+	if counts["pure"] > 4 || counts["idempotent"] > 2 || counts["reconcilable"] != 1 || counts["once"] > 1 {
+		t.Errorf("runs: %v", counts)
+	}
+	if counts["once"] == 0 && !strings.Contains(out[0].Text, "OUTCOME UNKNOWN") {
+		t.Errorf("a call of once did not run and the model was not told: %s", out[0].Text)
+	}
+	open, done := map[string]bool{}, 0
+	for e, err := range store.Read(t.Context(), "main:test:1", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Kind {
+		case sessions.KindToolUse:
+			open[e.Call] = true
+		case sessions.KindToolResult:
+			if !open[e.Call] {
+				t.Errorf("call %s has two results", e.Call)
+			}
+			delete(open, e.Call)
+		case sessions.KindTurnDone:
+			done++
+		}
+	}
+	if len(open) > 0 || done != 1 {
+		t.Errorf("%d calls without a result, %d ends of the turn", len(open), done)
+	}
+}
