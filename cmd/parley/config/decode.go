@@ -162,6 +162,10 @@ func (d *decoder) url(s string) (any, *fault) {
 	if err != nil || u.Host == "" && !d.set.localHost() || !slices.Contains(d.set.schemes, u.Scheme) {
 		return nil, &fault{wrong: "not an address that begins with " + strings.Join(d.set.schemes, ":// or ") + "://", remedy: d.like()}
 	}
+	if strings.HasPrefix(u.Scheme, "http") && (u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+		// Clients put the addresses that they ask into their errors, and paths are added to these.
+		return nil, &fault{wrong: "holds a name, a password or parameters, which would show in logs", remedy: "write the address alone"}
+	}
 	return s, nil
 }
 

@@ -31,10 +31,8 @@ type loader struct {
 	sections []section
 	retired  []retiredKey
 
-	file   string // as the operator calls it; "" when there is none
-	folder string // of the file, absolute
-	home   string
-	lines  *lines
+	document
+	home string
 
 	values   map[string]*value
 	places   map[string]origin // of every table and key that is mentioned, wrong ones too
@@ -42,6 +40,13 @@ type loader struct {
 	found    []Problem // what stops every command
 	serving  []Problem // what stops serve alone
 	warnings []string
+}
+
+// A document is the file that was read.
+type document struct {
+	file     string // as the operator calls it; "" when there is none
+	folder   string // where it stands, absolute
+	lines    *lines
 	literals []origin // where the file itself holds a secret
 }
 
@@ -52,6 +57,7 @@ func load(o Options, sections []section, retired []retiredKey) (*Config, error) 
 	l := &loader{
 		opts: o, sections: sections, retired: retired,
 		values: map[string]*value{}, places: map[string]origin{}, names: map[string][]string{},
+		document: document{lines: &lines{}},
 	}
 	l.findHome()
 	if tree, ok := l.readFile(); ok {

@@ -100,18 +100,23 @@ func (v *value) shown() any {
 	return v.v
 }
 
-// hasPassword says that an address holds something that is nobody's business.
+// hasPassword says that an address holds what others must not read.
 func hasPassword(u *url.URL) bool {
+	for name := range u.Query() {
+		name = strings.ToLower(name)
+		if strings.Contains(name, "pass") || strings.Contains(name, "key") || strings.Contains(name, "token") || strings.Contains(name, "secret") {
+			return true
+		}
+	}
 	if u.User == nil {
-		return u.RawQuery != ""
+		return false
 	}
 	_, password := u.User.Password()
-	return password || u.RawQuery != "" || strings.HasPrefix(u.Scheme, "http")
+	return password
 }
 
-// withoutPassword is an address as it may be shown. A name alone before the @
-// is a name to a database and a key to a web server; parameters hold passwords
-// under too many names to tell them from the rest.
+// withoutPassword is an address as it may be shown. Its parameters hold
+// passwords under too many names to tell them from the rest.
 func withoutPassword(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -120,17 +125,14 @@ func withoutPassword(s string) string {
 	var b strings.Builder
 	b.WriteString(u.Scheme + "://")
 	if u.User != nil {
-		switch _, password := u.User.Password(); {
-		case strings.HasPrefix(u.Scheme, "http"):
-			b.WriteString(hidden + "@")
-		case password:
-			b.WriteString(url.User(u.User.Username()).String() + ":" + hidden + "@")
-		default:
-			b.WriteString(u.User.String() + "@")
+		b.WriteString(url.User(u.User.Username()).String())
+		if _, password := u.User.Password(); password {
+			b.WriteString(":" + hidden)
 		}
+		b.WriteString("@")
 	}
 	b.WriteString(u.Host + u.EscapedPath())
-	if u.RawQuery != "" || u.ForceQuery {
+	if u.RawQuery != "" {
 		b.WriteString("?" + hidden)
 	}
 	return b.String()

@@ -57,6 +57,11 @@ func (l *loader) takeNamed(sec *section, tables map[string]any) {
 			l.found = append(l.found, at.at(path, f))
 			continue
 		}
+		table, ok := tables[name].(map[string]any)
+		if !ok && !sec.leaf() {
+			l.wrong(at, path, "wants a table, found "+found(tables[name]), "write "+header(sec, name)+" on a line of its own, and its settings below")
+			continue
+		}
 		l.places[path] = at
 		if name != defaults || sec.name != "agents" {
 			l.names[sec.name] = append(l.names[sec.name], name)
@@ -64,11 +69,6 @@ func (l *loader) takeNamed(sec *section, tables map[string]any) {
 		if sec.leaf() {
 			full := []string{sec.name, name}
 			l.takeValue(&sec.settings[0], full, full, tables[name])
-			continue
-		}
-		table, ok := tables[name].(map[string]any)
-		if !ok {
-			l.wrong(at, path, "wants a table, found "+found(tables[name]), "write "+header(sec, name)+" on a line of its own, and its settings below")
 			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(table)) {

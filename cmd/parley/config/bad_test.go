@@ -1,0 +1,263 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/config"
+)
+
+// bot is a channel that is right but for what a case adds below it.
+const bot = "[channels.telegram]\nbot_token = \"${T}\"\n"
+
+type badCase struct {
+	name string
+	text string
+	want string // every problem, one a line, without the file's name in front
+}
+
+func (c badCase) run(t *testing.T) {
+	t.Run(c.name, func(t *testing.T) {
+		_, err := try(t, c.text, vars{"T": "1:x", "U": "2:y"})
+		if _, ok := errors.AsType[*config.Error](err); !ok {
+			t.Fatalf("Load = %v, want *config.Error", err)
+		}
+		lines := strings.Split(strings.TrimSpace(c.want), "\n")
+		same(t, "problems", err.Error(), "parley.toml:"+strings.Join(lines, "\nparley.toml:"))
+	})
+}
+
+func TestBadKeysAndTypes(t *testing.T) {
+	for _, c := range []badCase{
+		{"unknown key", bot + `acess = "list"`,
+			`3: channels.telegram.acess: unknown key: did you mean access?`},
+		{"unknown key of another table", `bot_token = "x"`,
+			`1: bot_token: unknown key: it belongs in [channels.NAME]`},
+		{"unknown key like no other", "[serve]\nfrobnicate = 1",
+			`2: serve.frobnicate: unknown key: known here are drain, max_in_flight`},
+		{"unknown table", "\n[channel.telegram]",
+			`2: channel: unknown key: did you mean [channels]?`},
+		{"a value for a table", `limits = 3`,
+			`1: limits: wants a table, found an integer: write [limits] on a line of its own, and its settings below`},
+		{"a value for a channel", "[channels]\ntelegram = \"x\"",
+			`2: channels.telegram: wants a table, found a text: write [channels.telegram] on a line of its own, and its settings below`},
+		{"text for a number", "[limits]\nwaiting = \"20\"",
+			`2: limits.waiting: wants an integer, found a text: write for example waiting = 20`},
+		{"number for a text", "[serve]\ndrain = 10",
+			`2: serve.drain: wants a text in quotes, found an integer: write for example drain = "10s"`},
+		{"token without quotes", "[channels.telegram]\nbot_token = 123456",
+			`2: channels.telegram.bot_token: wants a text in quotes, found an integer: write for example bot_token = "${TELEGRAM_BOT_TOKEN}"`},
+		{"text for a list", bot + `owners = "42"`,
+			`3: channels.telegram.owners: wants a list, found a text: write for example owners = ["42"]`},
+		{"an element of a list", "[agents.main]\nmay_message = [\n \"telegram:1\",\n 7,\n]\n" + bot,
+			`4: agents.main.may_message: wants a text in quotes, found an integer: write for example may_message = ["oncall", "telegram:42"]`},
+		{"unknown word", bot + `access = "lists"`,
+			`3: channels.telegram.access: unknown value "lists": write "list"`},
+		{"word like no other", "[log]\nlevel = \"all of it\"",
+			`2: log.level: unknown value "all of it": write one of "debug", "info", "warn", "error"`},
+		{"unknown capability", "[agents.defaults]\ncapabilities = [\"file_reed\"]",
+			`2: agents.defaults.capabilities: unknown value "file_reed": write "file_read"`},
+		{"not TOML", "[serve]\ndrain = 10s",
+			"2: not valid TOML: strings must be quoted: a line is [table], or key = value with texts in \"quotes\""},
+		{"twice", "[serve]\n[serve]",
+			"2: not valid TOML: table serve already exists: a line is [table], or key = value with texts in \"quotes\""},
+		{"a bad name", "[channels.My_Bot]",
+			`1: channels.My_Bot: not a name: use at most 64 of a-z, 0-9 and -`},
+		{"a name of parley's own", "[channels.web]",
+			`1: channels.web: the name web is parley's own: choose another`},
+	} {
+		c.run(t)
+	}
+}
+
+func TestBadNumbers(t *testing.T) {
+	const remedy = ": leave it out for the default; nothing means unlimited"
+	for _, c := range []badCase{
+		{"nothing is unlimited", "[limits]\nuser_turns = 0", `2: limits.user_turns: too small: the smallest is 1` + remedy},
+		{"negative", "[agents.main]\nmax_tool_iterations = -1", `2: agents.main.max_tool_iterations: too small: the smallest is 1` + remedy},
+		{"no days", "[retention]\ndays = 0", `2: retention.days: too small: the smallest is 1` + remedy},
+		{"no money", "[budget]\nday = 0.0", `2: budget.day: too small: the smallest is 0.000001` + remedy},
+		{"no number", "[budget]\nday = nan", `2: budget.day: too large: the largest is 1000000000: write a smaller one`},
+		{"no time", "[serve]\ndrain = \"0s\"", `2: serve.drain: too small: the smallest is "1ms"` + remedy},
+		{"not a time", "[serve]\ndrain = \"soon\"", `2: serve.drain: "soon" is not a duration: write for example drain = "10s"`},
+		{"too many", "[limits]\nwaiting = 3000000000", `2: limits.waiting: too large: the largest is 2147483647: write a smaller one`},
+		{"not an address of the net", bot + `api_url = "telegram.example"`,
+			`3: channels.telegram.api_url: not an address that begins with http:// or https://: write for example api_url = "http://127.0.0.1:8081"`},
+		{"a password for a web server", "[model]\nbase_url = \"https://me:secret@host/v1\"",
+			`2: model.base_url: holds a name, a password or parameters, which would show in logs: write the address alone`},
+		{"not a place to listen", "[http]\nlisten = \"7275\"",
+			`2: http.listen: "7275" is not HOST:PORT: write for example listen = "127.0.0.1:7275", or "" for off`},
+	} {
+		c.run(t)
+	}
+}
+
+func TestBadReferences(t *testing.T) {
+	for _, c := range []badCase{
+		{"missing variable", "[channels.telegram]\nbot_token = \"${NO_SUCH}\"",
+			`2: channels.telegram.bot_token: ${NO_SUCH} is not set: set the environment variable NO_SUCH, or read a file with ${file:PATH}`},
+		{"missing file", "[channels.telegram]\nbot_token = \"${file:/no/such}\"",
+			`2: channels.telegram.bot_token: the file /no/such does not exist: create it with mode 0600, or correct the path in ${file:…}`},
+		{"not closed", "[channels.telegram]\nbot_token = \"${T\"",
+			`2: channels.telegram.bot_token: a ${ without its }: close it, or write $${ for the characters themselves`},
+		{"not a variable", "[channels.telegram]\nbot_token = \"${1:secret}\"",
+			`2: channels.telegram.bot_token: ${…} holds no variable's name: write ${VAR} or ${file:PATH}, or $${ for the characters themselves`},
+		{"an endless file", "[channels.telegram]\nbot_token = \"${file:/dev/zero}\"",
+			`2: channels.telegram.bot_token: the file /dev/zero cannot be read: not a regular file: let the user that runs parley read it, and nobody else`},
+		{"empty", "[channels.telegram]\nbot_token = \"\"",
+			`2: channels.telegram.bot_token: is empty: give it a value, or remove the line`},
+		{"two words", "[channels.telegram]\nbot_token = \"${T} ${U}\"",
+			`2: channels.telegram.bot_token: holds a space, a line break or a character that no key or token has: leave nothing in it but the secret`},
+	} {
+		c.run(t)
+	}
+}
+
+func TestBadChannels(t *testing.T) {
+	for _, c := range []badCase{
+		{"no token", "[channels.telegram]",
+			`1: channels.telegram.bot_token: is missing: write bot_token = "${TELEGRAM_BOT_TOKEN}", or set TELEGRAM_BOT_TOKEN`},
+		{"no platform", "[channels.ops]\nbot_token = \"${T}\"",
+			`1: channels.ops: its name is no platform's, and it has no platform: write platform = "telegram", or "slack" or "discord"`},
+		{"nearly a platform", "[channels.telegramm]\nbot_token = \"${T}\"",
+			`1: channels.telegramm: its name is no platform's, and it has no platform: did you mean [channels.telegram]? Else write platform = "telegram", or "slack" or "discord"`},
+		{"Slack's token", bot + `app_token = "${U}"`,
+			`3: channels.telegram.app_token: only Slack has one: remove it`},
+		{"Slack without one", "[channels.slack]\nbot_token = \"${T}\"",
+			`1: channels.slack.app_token: is missing: write app_token = "${SLACK_APP_TOKEN}", or set SLACK_APP_TOKEN`},
+		{"no agent", bot + "agent = \"hleper\"\n[agents.helper]\n",
+			`3: channels.telegram.agent: no agent is called "hleper": write "helper", or add [agents.hleper]`},
+		{"members", bot + `access = "members"`,
+			`3: channels.telegram.access: only Slack has "members": write "pairing" (an owner admits each person), or "list" with allow_from`},
+		{"a list without list", bot + `allow_from = ["42"]`,
+			`3: channels.telegram.allow_from: has no effect without access = "list": write access = "list", or remove allow_from`},
+		{"list without a list", bot + `access = "list"`,
+			`3: channels.telegram.access: "list" lets nobody in: allow_from and owners are empty: write allow_from = ["42"], or owners`},
+		{"not an id", bot + "owners = [42, \"@alice\", \"telegram:7\"]",
+			`3: channels.telegram.owners: "@alice" is not a Telegram user's id: write the number: the bot tells it to whom it refuses
+			 3: channels.telegram.owners: "telegram:7" names a channel: write just the user: "7"`},
+		{"twins", bot + "[channels.other]\nplatform = \"telegram\"\nbot_token = \"${T}\"",
+			`2: channels.telegram.bot_token: the same as channels.other's: they would take each other's messages: give it a bot of its own, or write mode = "send"`},
+	} {
+		c.want = strings.ReplaceAll(c.want, "\n\t\t\t ", "\n")
+		c.run(t)
+	}
+}
+
+func TestBadPlaces(t *testing.T) {
+	for _, c := range []badCase{
+		{"target of no channel", bot + "[targets]\nci = [\n \"telegram:1\",\n \"telegarm:2/3\"]",
+			`6: targets.ci: no channel is called "telegarm": write "telegram:2/3"`},
+		{"target of an unknown channel", bot + "[targets]\nci = [\"irc:1\"]",
+			`4: targets.ci: no channel is called "irc": add [channels.irc], or use one of telegram`},
+		{"target of nothing", bot + "[targets]\nci = []",
+			`4: targets.ci: names no place: write for example ci = ["telegram:42"]`},
+		{"target without a chat", bot + "[targets]\nci = [\"telegram\"]",
+			`4: targets.ci: "telegram" is not an address: write CHANNEL:CHAT or CHANNEL:CHAT/THREAD`},
+		{"target of parley's own name", bot + "[targets]\nagent = [\"telegram:1\"]",
+			`4: targets.agent: the name agent is parley's own: choose another`},
+		{"may_message", bot + "[targets]\noncall = [\"telegram:1\"]\n[agents.defaults]\nmay_message = [\"oncal\", \"nobody\", \"slack:1\"]",
+			`6: agents.defaults.may_message: no target is called "oncal": write "oncall"
+			 6: agents.defaults.may_message: no target is called "nobody": add it to [targets], or write an address: CHANNEL:CHAT
+			 6: agents.defaults.may_message: no channel is called "slack": add [channels.slack], or use one of telegram`},
+		{"bus without store", "[bus]\nurl = \"redis://127.0.0.1\"",
+			`2: bus.url: [bus] url without [store] url: workers would share mail but not logs: set [store] url or DATABASE_URL, or leave the bus out`},
+		{"open webhook", bot + "[webhooks.json]\nto = \"telegram:1\"",
+			`3: webhooks.json: has neither token nor secret: anybody could post: write token = "${file:PATH}", or secret where the sender signs`},
+		{"webhook to nowhere", bot + "[webhooks.hook]\ntoken = \"${T}\"",
+			`3: webhooks.hook: its name is no kind, and it has no kind: write kind = "json", or "alertmanager" or "github"
+			 3: webhooks.hook: has no to: what no route takes has nowhere to go: write to = "TARGET"`},
+		{"route to nowhere", bot + "[webhooks.json]\ntoken = \"${T}\"\nto = \"telegram:1\"\n[[webhooks.json.routes]]\nmatch = { a = \"b\" }\nto = \"telegram:1\"\n[[webhooks.json.routes]]\nmatch = { a = \"b\" }\nto = \"ci\"",
+			`9: webhooks.json.routes: no target is called "ci": add it to [targets], or write an address: CHANNEL:CHAT`},
+		{"scopes", bot + "[targets]\nci = [\"telegram:1\"]\n[tokens.a]\ntoken = \"${U}\"\nmay = [\"send:cii\", \"rad\"]\n[tokens.b]",
+			`7: tokens.a.may: no target is called "cii": write "ci"
+			 7: tokens.a.may: unknown value "rad": write "read"
+			 8: tokens.b: has no token: write token = "${file:PATH}"
+			 8: tokens.b: may do nothing: write for example may = ["read"]`},
+	} {
+		c.want = strings.ReplaceAll(c.want, "\n\t\t\t ", "\n")
+		c.run(t)
+	}
+}
+
+func TestEverythingIsReportedAtOnce(t *testing.T) {
+	badCase{"many", bot + "allow_from = [1]\nfoo = 1\n[limits]\nwaiting = 0\n[log]\nlevel = \"loud\"\n[store]\nurl = 1", strings.Join([]string{
+		`3: channels.telegram.allow_from: has no effect without access = "list": write access = "list", or remove allow_from`,
+		`4: channels.telegram.foo: unknown key: known here are platform, mode, bot_token, app_token, api_url, access, allow_from, owners, approvers, rate_limit, on_unknown, agent`,
+		`6: limits.waiting: too small: the smallest is 1: leave it out for the default; nothing means unlimited`,
+		`8: log.level: unknown value "loud": write one of "debug", "info", "warn", "error"`,
+		`10: store.url: wants a text in quotes, found an integer: write for example url = "postgres://127.0.0.1/parley"`,
+	}, "\n")}.run(t)
+}
+
+func TestBadPlacesOfFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, c := range map[string]struct {
+		o    config.Options
+		env  vars
+		want string
+	}{
+		"flag": {config.Options{File: "gone.toml", Home: "h"}, nil,
+			"cannot read the configuration gone.toml: no such file or directory: give the path of a file that is there and can be read"},
+		"variable": {config.Options{Home: "h"}, vars{"PARLEY_CONFIG": "gone.toml"},
+			"PARLEY_CONFIG (environment): cannot read the configuration gone.toml: no such file or directory: give the path of a file that is there and can be read"},
+		"folder": {config.Options{File: ".", Home: "h"}, nil,
+			"cannot read the configuration .: not a regular file: give the path of a file that is there and can be read"},
+		"no home": {config.Options{}, nil,
+			"there is no place for the home: neither $HOME nor $PARLEY_HOME is set: give --home DIR"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Env = c.env.look
+			_, err := config.Load(c.o)
+			if err == nil {
+				t.Fatal("it loads")
+			}
+			same(t, "problem", err.Error(), c.want)
+		})
+	}
+}
+
+func TestSecretsThatOthersCanRead(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	put(t, dir, "secret", "1:s3cret")
+	literal := "[channels.telegram]\nbot_token = \"1:s3cret\"\n"
+	referring := "[channels.telegram]\nbot_token = \"${file:secret}\"\n"
+	for name, c := range map[string]struct {
+		text       string
+		file, body os.FileMode // of the secret file and of the configuration
+		env        vars
+		want       string
+	}{
+		"all closed":             {referring, 0o600, 0o600, nil, ""},
+		"configuration open":     {referring, 0o600, 0o644, nil, ""},
+		"literal, closed":        {literal, 0o600, 0o600, nil, ""},
+		"mounted as credentials": {referring, 0o644, 0o644, vars{"CREDENTIALS_DIRECTORY": dir}, ""},
+		"group may read": {referring, 0o640, 0o600, nil,
+			"parley.toml:2: channels.telegram.bot_token: the file " + dir + "/secret can be read by others (mode 0640): run: chmod 600 " + dir + "/secret"},
+		"others may read": {referring, 0o604, 0o600, vars{"CREDENTIALS_DIRECTORY": dir + "/elsewhere"},
+			"parley.toml:2: channels.telegram.bot_token: the file " + dir + "/secret can be read by others (mode 0604): run: chmod 600 " + dir + "/secret"},
+		"literal, open": {literal, 0o600, 0o644, nil,
+			"parley.toml:2: the file holds a secret, and others can read it (mode 0644): run: chmod 600 " + dir + "/parley.toml"},
+		"password in an address, open": {"[bus]\nurl = \"redis://:s3cret@h\"\n[store]\nurl = \"postgres://h/d?sslmode=disable\"\n", 0o600, 0o640, nil,
+			"parley.toml:2: the file holds a secret, and others can read it (mode 0640): run: chmod 600 " + dir + "/parley.toml"},
+		"parameters without a secret, open": {"[store]\nurl = \"postgres://h/d?sslmode=disable\"\n", 0o600, 0o644, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			put(t, dir, "parley.toml", c.text)
+			for file, mode := range map[string]os.FileMode{"secret": c.file, "parley.toml": c.body} {
+				if err := os.Chmod(file, mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := config.Load(config.Options{File: "parley.toml", Home: "h", Env: c.env.look})
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			same(t, "problem", got, c.want)
+		})
+	}
+}

@@ -1,0 +1,293 @@
+package config_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"parley/cmd/parley/config"
+)
+
+// sentinel is in every secret of a test, and may be in no output.
+const sentinel = "s3ntinel"
+
+const everySecret = `
+[bus]
+url = "redis://user:s3ntinel@127.0.0.1/0"
+[store]
+url = "postgres://user:${PW}@127.0.0.1/d?password=s3ntinel"
+[model]
+base_url = "https://127.0.0.1/v1"
+api_key = "${KEY}"
+[agents.main]
+prompt = "${file:secret}"
+[channels.telegram]
+bot_token = "${file:secret}"
+[channels.slack]
+bot_token = "s3ntinel-b"
+app_token = "s3ntinel-a"
+[webhooks.json]
+token = "s3ntinel"
+secret = "s3ntinel"
+to = "telegram:1"
+[tokens.ci]
+token = "s3ntinel"
+may = ["read"]
+[tools.mcp_servers.x]
+env = { KEY = "s3ntinel" }
+`
+
+var secretVars = vars{"PW": sentinel, "KEY": sentinel, "DISCORD_BOT_TOKEN": sentinel}
+
+// outputs is everything that a configuration can be made to say.
+func outputs(t *testing.T, c *config.Config) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := c.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Write(body)
+	channels, err := json.Marshal(c.Channels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Write(channels)
+	log := slog.New(slog.NewJSONHandler(&out, nil))
+	log.Info("loaded", slog.Any("key", c.Model.APIKey), slog.Any("channels", c.Channels))
+	ch := c.Channels["telegram"]
+	fmt.Fprintf(&out, "%v %+v %#v %s %q\n", ch, ch, ch, ch.BotToken, ch.BotToken)
+	fmt.Fprintln(&out, c.Notices(), c.CheckServe(), c.Settings())
+	return out.String()
+}
+
+func TestNothingSecretIsShown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put(t, ".", "secret", sentinel)
+	put(t, ".", "parley.toml", everySecret)
+	c, err := config.Load(config.Options{File: "parley.toml", Home: "h", Env: secretVars.look})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(c.Channels["telegram"].BotToken) != sentinel || string(c.Model.APIKey) != sentinel {
+		t.Fatal("the secrets did not arrive, so that this test proves nothing")
+	}
+	out := outputs(t, c)
+	if strings.Contains(out, sentinel) {
+		t.Errorf("a secret is shown:\n%s", out)
+	}
+	if !strings.Contains(out, `url = "redis://user:***@127.0.0.1/0"`) {
+		t.Errorf("the bus is not shown:\n%s", out)
+	}
+}
+
+// breakLine changes a line in every way that a slip can.
+func breakLine(line string) []string {
+	return []string{
+		strings.ReplaceAll(line, `"`, ""),
+		strings.TrimSuffix(line, `"`),
+		strings.Replace(line, " = ", " ", 1),
+		strings.Replace(line, `= "`, `= [ "`, 1) + " ]",
+		"x" + line,
+		line + "\n" + line,
+		strings.Replace(line, "://", ":/", 1),
+		strings.Replace(line, `"`, `" `, 1),
+		strings.Replace(line, sentinel, "${"+sentinel+"-}", 1),
+		strings.Replace(line, sentinel, `\x`+sentinel, 1),
+		strings.Replace(line, `= "`, "= 12345.", 1),
+	}
+}
+
+// Each line of the file above is broken; whatever is said about that, it is
+// without the secret.
+func TestNoErrorTellsASecret(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put(t, ".", "secret", sentinel)
+	lines := strings.Split(everySecret, "\n")
+	failed := 0
+	for i, line := range lines {
+		for _, broken := range append(breakLine(line), "[model]\nbase_url = \"https://u:s3ntinel@127.0.0.1/?token=s3ntinel\"") {
+			changed := slices.Clone(lines)
+			changed[i] = broken
+			put(t, ".", "parley.toml", strings.Join(changed, "\n"))
+			_, err := config.Load(config.Options{File: "parley.toml", Home: "h", Env: secretVars.look})
+			if err == nil {
+				continue
+			}
+			failed++
+			body, jerr := json.Marshal(err)
+			if jerr != nil {
+				t.Fatal(jerr)
+			}
+			if said := err.Error() + string(body); strings.Contains(said, sentinel) {
+				t.Errorf("%q tells the secret: %s", broken, said)
+			}
+		}
+	}
+	if failed < 150 {
+		t.Errorf("only %d of the broken files were refused", failed)
+	}
+}
+
+func TestPrintIsTOMLWithOrigins(t *testing.T) {
+	text := `[agents.defaults]
+prompt = "a\"b\\c\n\u0007é"
+[channels.telegram]
+access = "open"
+[targets]
+a = ["telegram:1"]
+[webhooks.json]
+token = "${W}"
+to = ["a", "telegram:2"]
+routes = [{ match = { "repository.name" = "x" }, to = "a" }]
+[budget]
+day = 2
+month = 0.5
+`
+	c := good(t, text, vars{"TELEGRAM_BOT_TOKEN": "1:x", "W": "w"})
+	var out bytes.Buffer
+	if err := c.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	var back map[string]any
+	if err := toml.Unmarshal(out.Bytes(), &back); err != nil {
+		t.Fatalf("what it prints is not TOML: %v\n%s", err, out.String())
+	}
+	agent := back["agents"].(map[string]any)["main"].(map[string]any)
+	same(t, "prompt", agent["prompt"], "a\"b\\c\n\aé")
+	same(t, "month", back["budget"].(map[string]any)["month"], 0.5)
+	for _, want := range []string{
+		"# file: " + c.File + "\n", "# home: " + c.Home + "\n",
+		"\n[channels.telegram]\nplatform = \"telegram\"  # default\n",
+		"\nbot_token = \"***\"  # TELEGRAM_BOT_TOKEN (environment)\n",
+		"\naccess = \"open\"  # parley.toml:4\n",
+		"\ntoken = \"***\"  # parley.toml:8, ${W}; no effect yet\n",
+		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:10; no effect yet\n",
+		"\nday = 2.0  # parley.toml:12; no effect yet\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not print %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	c := good(t, "[budget]\nday = 2\n", nil)
+	body, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back struct {
+		File     string
+		Home     string
+		Settings []struct {
+			Key      string
+			Value    any
+			From     string
+			NoEffect bool `json:"no_effect"`
+		}
+		Notices []string
+	}
+	if err := json.Unmarshal(body, &back); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "file", back.File, c.File)
+	last := back.Settings[len(back.Settings)-1]
+	same(t, "last setting", []any{last.Key, last.Value, last.From, last.NoEffect}, []any{"budget.day", 2.0, "parley.toml:2", true})
+	same(t, "notices", back.Notices, []string{"parley.toml:1: [budget]: no effect yet"})
+}
+
+func TestReload(t *testing.T) {
+	before := bot + "[limits]\nuser_turns = 3\nwaiting = 5\n[serve]\ndrain = \"1s\"\n"
+	after := "\n" + bot + "access = \"list\"\nallow_from = [1]\nowners = [2]\n[limits]\nuser_turns = 4\nwaiting = 6\n[targets]\na = [\"telegram:1\"]\n[agents.defaults]\nmay_message = [\"a\"]\nqueue = \"followup\"\n"
+	env := vars{"T": "1:x"}
+	old, next := good(t, before, env), good(t, after, env)
+	c, changes, err := config.Reload(old, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "live", changes.Live, []string{
+		"agents.main.may_message", "channels.telegram.access", "channels.telegram.allow_from", "channels.telegram.owners",
+		"limits.user_turns", "targets.a",
+	})
+	same(t, "restart", changes.Restart, []string{"agents.main.queue", "limits.waiting", "serve.drain", "workspace.root"})
+	same(t, "access", c.Channels["telegram"].Access, config.Access{Policy: "list", AllowFrom: []string{"1"}, Owners: []string{"2"}})
+	same(t, "limits", c.Limits, config.Limits{UserTurns: 4, UserTurnsHour: 120, UserTokensDay: 5_000_000, Waiting: 5, Outbound: 100_000})
+	same(t, "agent", []any{c.Agents["main"].MayMessage, c.Agents["main"].Queue}, []any{[]string{"a"}, "steer"})
+	same(t, "targets", len(c.Targets["a"]), 1)
+	same(t, "old", old.Limits.UserTurns, 3)
+
+	// Back again: everything that was taken is given back.
+	c, _, err = config.Reload(c, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "access again", c.Channels["telegram"].Access, old.Channels["telegram"].Access)
+	same(t, "targets again", len(c.Targets), 0)
+}
+
+func TestReloadOfChannels(t *testing.T) {
+	env := vars{"T": "1:x", "DISCORD_BOT_TOKEN": "d"}
+	old := good(t, bot, env)
+	next := good(t, bot+"[channels.discord]\n[targets]\na = [\"discord:1\"]\n[agents.main]\nmay_message = [\"a\"]\n", env)
+	c, changes, err := config.Reload(old, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "restart", changes.Restart, []string{"channels.discord", "agents.main.may_message", "targets.a", "workspace.root"})
+	same(t, "live", len(changes.Live), 0)
+	same(t, "channels", len(c.Channels), 1)
+	same(t, "targets", len(c.Targets), 0)
+}
+
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.toml")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no seeds", err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(body))
+	}
+	f.Add(everySecret)
+	f.Add("[[webhooks.a.routes]]\nmatch.x = 1\n[webhooks.a.routes.to]\n[[webhooks.a.routes]]\n")
+	f.Add("targets.\"a.b\" = [[], {}, 1.0, 1979-05-27, true]\n[model]\nbase_url = \"http:///${file:.}$${\"")
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := t.TempDir()
+		file := put(t, dir, "parley.toml", text)
+		c, err := config.Load(config.Options{File: file, Home: dir, Env: vars{"TELEGRAM_BOT_TOKEN": "1:x", "SLACK_BOT_TOKEN": "s"}.look})
+		if err != nil {
+			_ = err.Error()
+			return
+		}
+		outputs(t, c)
+		if _, _, err := config.Reload(c, c); err != nil {
+			t.Errorf("Reload: %v", err)
+		}
+	})
+}
+
+func BenchmarkLoad(b *testing.B) {
+	file := filepath.Join("testdata", "team-slack.toml")
+	dir := b.TempDir()
+	for b.Loop() {
+		_, err := config.Load(config.Options{File: file, Home: dir, Env: vars{"SLACK_BOT_TOKEN": "b", "SLACK_APP_TOKEN": "a"}.look})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
