@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -130,8 +131,9 @@ func Key(agent, channel, chat, thread string) (string, error) {
 	return key, CheckKey(key)
 }
 
-// CheckKey tells whether a text can be a session's key: three or four encoded
-// parts, none empty, at most MaxKey bytes in all.
+// CheckKey tells whether a text is a session's key, as Key makes it: three or
+// four encoded parts, none empty, at most MaxKey bytes in all. A conversation
+// has one key only, so what Key would have spelled otherwise is refused.
 func CheckKey(key string) error {
 	if len(key) > MaxKey {
 		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrInvalidKey, len(key), MaxKey)
@@ -141,8 +143,9 @@ func CheckKey(key string) error {
 		return fmt.Errorf("%w: want AGENT:CHANNEL:CHAT or AGENT:CHANNEL:CHAT:THREAD", ErrInvalidKey)
 	}
 	for _, p := range parts {
-		if p == "" || p == "." || p == ".." || strings.ContainsFunc(p, func(r rune) bool { return !plain(r) && r != '%' }) {
-			return fmt.Errorf("%w: each part has one or more of A-Za-z0-9._@- and %%XX", ErrInvalidKey)
+		said, err := url.PathUnescape(p)
+		if err != nil || said == "" || encode(said) != p {
+			return fmt.Errorf("%w: each part has one or more of A-Za-z0-9._@- and, for every other byte, %%XX", ErrInvalidKey)
 		}
 	}
 	return nil
