@@ -1,0 +1,252 @@
+package agenttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Request is what the model is asked.
+type Request struct {
+	N      int // which one, from 1
+	Header http.Header
+	Body   []byte
+}
+
+// A Message is one message of a request.
+type Message struct {
+	Role    string
+	Content string
+	Calls   []ToolCall
+	CallID  string // of the call that a tool message answers
+	Raw     json.RawMessage
+}
+
+// A ToolCall is a use of a tool.
+type ToolCall struct {
+	ID   string // left out: one is made up
+	Name string
+	Args string // JSON; left out: {}
+}
+
+// Decode reads the request's body.
+func (r Request) Decode(v any) error { return json.Unmarshal(r.Body, v) }
+
+// Messages are all of the request's messages.
+func (r Request) Messages() []Message {
+	var body struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := r.Decode(&body); err != nil {
+		return nil
+	}
+	out := make([]Message, 0, len(body.Messages))
+	for _, raw := range body.Messages {
+		out = append(out, messageOf(raw))
+	}
+	return out
+}
+
+func messageOf(raw json.RawMessage) Message {
+	var m struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+		Calls   []struct {
+			ID       string `json:"id"`
+			Function struct {
+				Name      string `json:"name"`
+				Arguments string `json:"arguments"`
+			} `json:"function"`
+		} `json:"tool_calls"`
+		CallID string `json:"tool_call_id"`
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return Message{Raw: raw}
+	}
+	out := Message{Role: m.Role, Content: m.Content, CallID: m.CallID, Raw: raw}
+	for _, c := range m.Calls {
+		out.Calls = append(out.Calls, ToolCall{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments})
+	}
+	return out
+}
+
+// Said is what was last said by people, without the lines in brackets that
+// say when and where.
+func (r Request) Said() string {
+	raw, _ := r.newest()
+	var paragraphs []string
+	for p := range strings.SplitSeq(messageOf(raw).Content, "\n\n") {
+		if !strings.HasPrefix(p, "[") || !strings.HasSuffix(p, "]") || strings.Contains(p, "\n") {
+			paragraphs = append(paragraphs, p)
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// Results are the contents of the tool messages since then.
+func (r Request) Results() []string {
+	var out []string
+	_, rest := r.newest()
+	for len(rest) > 0 {
+		at := bytes.Index(rest, []byte(`{"role":"tool"`))
+		if at < 0 {
+			break
+		}
+		raw := first(rest[at:])
+		out = append(out, messageOf(raw).Content)
+		rest = rest[at+len(raw):]
+	}
+	return out
+}
+
+// Rounds is how often the model has asked for tools since then.
+func (r Request) Rounds() int {
+	_, rest := r.newest()
+	return bytes.Count(rest, []byte(`{"role":"assistant"`))
+}
+
+// newest is the last user message, and what follows it. It is looked for and
+// not decoded, since most of a request is of no interest and many are
+// measured: a message begins with its role, and a quote in a text is escaped.
+func (r Request) newest() (message, rest []byte) {
+	at := bytes.LastIndex(r.Body, []byte(`{"role":"user"`))
+	if at < 0 {
+		return nil, nil
+	}
+	message = first(r.Body[at:])
+	return message, r.Body[at+len(message):]
+}
+
+// first is the JSON value that a text begins with.
+func first(text []byte) json.RawMessage {
+	var raw json.RawMessage
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&raw); err != nil {
+		return text
+	}
+	return raw
+}
+
+// Tools are the names of the tools that are offered.
+func (r Request) Tools() []string {
+	var body struct {
+		Tools []struct {
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+		} `json:"tools"`
+	}
+	if err := r.Decode(&body); err != nil {
+		return nil
+	}
+	var names []string
+	for _, t := range body.Tools {
+		names = append(names, t.Function.Name)
+	}
+	return names
+}
+
+// NoCalls tells whether tool calls are forbidden.
+func (r Request) NoCalls() bool {
+	return slices.ContainsFunc([]string{`"tool_choice":"none"`, `"tool_choice": "none"`}, func(s string) bool {
+		return bytes.Contains(r.Body, []byte(s))
+	})
+}
+
+// Reply answers with a text, in a few pieces.
+func Reply(text string) Response {
+	chunks := []string{`{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`}
+	for _, piece := range strings.SplitAfterN(text, " ", 4) {
+		chunks = append(chunks, `{"choices":[{"index":0,"delta":{"content":`+quote(piece)+`},"finish_reason":null}]}`)
+	}
+	return Stream(append(chunks, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, usageChunk, "[DONE]")...)
+}
+
+const usageChunk = `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110}}`
+
+// Calls answers with tool calls, streamed as OpenAI does: the name first, then
+// the arguments.
+func Calls(calls ...ToolCall) Response {
+	var chunks []string
+	for i, c := range calls {
+		if c.ID == "" {
+			c.ID = fmt.Sprintf("call_%d", i+1)
+		}
+		if c.Args == "" {
+			c.Args = "{}"
+		}
+		half := len(c.Args) / 2
+		for !utf8.RuneStart(c.Args[half]) {
+			half--
+		}
+		chunks = append(chunks,
+			callChunk(fmt.Sprintf(`{"index":%d,"id":%s,"type":"function","function":{"name":%s,"arguments":""}}`, i, quote(c.ID), quote(c.Name))),
+			callChunk(fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, i, quote(c.Args[:half]))),
+			callChunk(fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, i, quote(c.Args[half:]))))
+	}
+	return Stream(append(chunks, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, usageChunk, "[DONE]")...)
+}
+
+func callChunk(call string) string {
+	return `{"choices":[{"index":0,"delta":{"tool_calls":[` + call + `]},"finish_reason":null}]}`
+}
+
+// Stream answers with events, each the data of one.
+func Stream(data ...string) Response {
+	var b strings.Builder
+	for _, d := range data {
+		b.WriteString("data: ")
+		b.WriteString(d)
+		b.WriteString("\n\n")
+	}
+	return Raw(b.String())
+}
+
+// Raw answers with bytes, each text one part.
+func Raw(parts ...string) Response {
+	var r Response
+	for _, p := range parts {
+		r.Parts = append(r.Parts, Part{Bytes: p})
+	}
+	return r
+}
+
+// Fail refuses, with headers as name and value in turn.
+func Fail(status int, body string, headers ...string) Response {
+	r := Raw(body)
+	r.Status = status
+	r.Header = http.Header{"Content-Type": {"application/json"}}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r
+}
+
+// Rounds plays responses one after another in each conversation: the first
+// when something was said, the next after its tools have run. The last is the
+// answer, however many rounds there were.
+func Rounds(responses ...Response) Script {
+	return func(r Request) Response {
+		return responses[min(r.Rounds(), len(responses)-1)]
+	}
+}
+
+// Always plays the same response.
+func Always(r Response) Script { return func(Request) Response { return r } }
+
+// Sequence plays responses in the order of requests, whoever asks; the last is
+// repeated.
+func Sequence(responses ...Response) Script {
+	return func(r Request) Response { return responses[min(r.N, len(responses))-1] }
+}
+
+func quote(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string always marshals
+	}
+	return string(raw)
+}

@@ -1,0 +1,347 @@
+package openai_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/agent"
+	"parley/agent/agenttest"
+	"parley/agent/openai"
+	"parley/tools"
+)
+
+func modelOver(t testing.TB, h http.Handler, suffix ...string) *openai.Model {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	m, err := openai.New(openai.Config{BaseURL: s.URL + strings.Join(suffix, ""), Name: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// faultOf is the fault that an error must be, and shows no key.
+func faultOf(t testing.TB, err error) *agent.ModelError {
+	t.Helper()
+	e, ok := errors.AsType[*agent.ModelError](err)
+	if !ok {
+		t.Fatalf("error %v is no *agent.ModelError", err)
+	}
+	if strings.Contains(err.Error(), key) || strings.Contains(err.Error(), key[:9]) {
+		t.Errorf("the error shows the key: %v", err)
+	}
+	return e
+}
+
+func TestRefusals(t *testing.T) {
+	const busy, overflow, refused, rejected = agent.ModelBusy, agent.ModelOverflow, agent.ModelRefused, agent.ModelRejected
+	cases := []struct {
+		name   string
+		status int
+		body   string
+		fault  agent.ModelFault
+		text   string
+	}{
+		{"unauthorized", 401, `{"error":{"message":"Incorrect API key provided: ` + key + `. See the page.","code":"invalid_api_key"}}`, refused, "Incorrect API key"},
+		{"masked key", 401, `{"error":{"message":"Incorrect API key: sk-sentin****6789"}}`, refused, "Incorrect"},
+		{"forbidden", 403, `{"error":"no access"}`, refused, "no access"},
+		{"no model", 404, `{"error":{"message":"model 'x' not found"}}`, refused, "not found"},
+		{"unpaid", 402, `{"error":{"message":"Insufficient credits"}}`, refused, "credits"},
+		{"no quota", 429, `{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}`, refused, "quota"},
+		{"no tools", 400, `{"error":{"message":"registry/x does not support tools"}}`, refused, "does not support tools"},
+		{"wrong place", 405, `<html>no</html>`, refused, "Method Not Allowed"},
+		{"timeout", 408, ``, busy, ""},
+		{"conflict", 409, ``, busy, ""},
+		{"early", 425, ``, busy, ""},
+		{"limit", 429, `{"error":{"message":"Rate limit: too many tokens per minute, context window"}}`, busy, "Rate limit"},
+		{"server", 500, `{"error":{"message":"oops"}}`, busy, "oops"},
+		{"unavailable", 503, `<html><body>nginx</body></html>`, busy, "Service Unavailable"},
+		{"overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, busy, "Overloaded"},
+		{"too long, by code", 400, `{"error":{"message":"no","code":"context_length_exceeded"}}`, overflow, "no"},
+		{"too long, in words", 400, `{"error":{"message":"This model's maximum context length is 8192 tokens"}}`, overflow, "8192"},
+		{"too long, llama.cpp", 400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, overflow, "available"},
+		{"too long, Gemini", 400, `[{"error":{"code":400,"message":"The input token count (2) exceeds the maximum number of tokens allowed (1)","status":"INVALID_ARGUMENT"}}]`, overflow, "token count"},
+		{"too long, Anthropic", 413, `{"error":{"type":"request_too_large","message":"big"}}`, overflow, "big"},
+		{"too long, as a failure", 500, `{"error":"prompt is too long: 9 > 8"}`, overflow, "too long"},
+		{"too long for a minute", 413, `{"error":{"message":"Request too large: Limit 6000 tokens","code":"rate_limit_exceeded"}}`, overflow, "Limit"},
+		{"bad request", 400, `{"error":{"message":"Invalid schema","param":"tools[0]"}}`, rejected, "Invalid schema"},
+		{"list of details", 422, `{"detail":[{"loc":["body"],"msg":"field required"}]}`, rejected, "field required"},
+		{"old vLLM", 400, `{"object":"error","message":"bad roles","type":"BadRequestError","code":400}`, rejected, "bad roles"},
+		{"too big", 413, ``, rejected, ""},
+		{"in plain text", 400, "no\x1b[31m good", rejected, "no [31m good"},
+		{"empty", 400, `{}`, rejected, "Bad Request"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body)))), hello())
+			e := faultOf(t, err)
+			if e.Fault != tc.fault || e.Status != tc.status {
+				t.Errorf("fault %s, status %d; want %s, %d", e.Fault, e.Status, tc.fault, tc.status)
+			}
+			if !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("error %q does not say %q", err, tc.text)
+			}
+		})
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	cases := []struct {
+		name, header, value string
+		least, most         time.Duration
+	}{
+		{"seconds", "Retry-After", "7", 7 * time.Second, 7 * time.Second},
+		{"part of a second", "Retry-After", "0.5", 500 * time.Millisecond, 500 * time.Millisecond},
+		{"milliseconds", "retry-after-ms", "250", 250 * time.Millisecond, 250 * time.Millisecond},
+		{"date", "Retry-After", time.Now().Add(30 * time.Second).UTC().Format(http.TimeFormat), 20 * time.Second, 30 * time.Second},
+		{"past date", "Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT", 0, 0},
+		{"nonsense", "Retry-After", "soon", 0, 0},
+		{"for ever", "Retry-After", "1e300", 24 * time.Hour, 24 * time.Hour},
+	}
+	for _, tc := range cases {
+		r := agenttest.Fail(http.StatusTooManyRequests, `{"error":{"message":"slow down"}}`, tc.header, tc.value)
+		_, err := ask(t, model(t, agenttest.New(agenttest.Always(r))), hello())
+		if got := faultOf(t, err).RetryAfter; got < tc.least || got > tc.most {
+			t.Errorf("%s: wait %v, want %v to %v", tc.name, got, tc.least, tc.most)
+		}
+	}
+	body := `[{"error":{"code":429,"message":"x","details":[{"@type":"a"},{"retryDelay":"34s"}]}}]`
+	_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(http.StatusTooManyRequests, body)))), hello())
+	if got := faultOf(t, err).RetryAfter; got != 34*time.Second {
+		t.Errorf("in the body: wait %v, want 34s", got)
+	}
+}
+
+const half = `{"choices":[{"index":0,"delta":{"content":"half"}}]}`
+
+func TestErrorsInTheStream(t *testing.T) {
+	const busy, overflow, refused, rejected = agent.ModelBusy, agent.ModelOverflow, agent.ModelRefused, agent.ModelRejected
+	event := "data: " + half + "\n\n"
+	cases := []struct {
+		name, stream string
+		fault        agent.ModelFault
+		text         string
+	}{
+		{"object", event + "data: {\"error\":{\"message\":\"upstream\",\"code\":502}}\n\n", busy, "upstream"},
+		{"text", event + "data: {\"error\":\"it broke\"}\n\n", busy, "it broke"},
+		{"list", event + "data: {\"error\":[{\"message\":\"listed\"}]}\n\n", busy, "listed"},
+		{"after a comment", ": comment\n\n" + event + ": more\nevent: error\ndata: {\"error\":{\"message\":\"behind\"}}\n\n", busy, "behind"},
+		{"event without a field", event + "event: error\ndata: {\"message\":\"bare\",\"type\":\"overloaded_error\"}\n\n", busy, "bare"},
+		{"event in words", event + "event: error\ndata: upstream \"died\"\n\n", busy, `upstream "died"`},
+		{"in a choice", event + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"error\",\"error\":{\"message\":\"chosen\",\"code\":503}}]}\n\n", busy, "chosen"},
+		{"beside a finished choice", event + "data: {\"error\":{\"message\":\"beside\"},\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", busy, "beside"},
+		{"finish reason alone", event + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"error\"}]}\n\ndata: [DONE]\n\n", busy, "cut off"},
+		{"not framed", "{\"error\":{\"message\":\"unframed\"}}\n", busy, "unframed"},
+		{"over several lines", "{\n  \"error\": {\n    \"message\": \"printed\"\n  }\n}\n", busy, "printed"},
+		{"old vLLM", "data: {\"object\":\"error\",\"message\":\"was vLLM\",\"code\":400}\n\n", rejected, "was vLLM"},
+		{"unpaid", "data: {\"error\":{\"message\":\"no money\",\"code\":402}}\n\n", refused, "no money"},
+		{"too long", "data: {\"error\":{\"message\":\"no\",\"code\":\"context_length_exceeded\"}}\n\n", overflow, "no"},
+		{"request", "data: {\"error\":{\"message\":\"no\",\"type\":\"invalid_request_error\"}}\n\n", rejected, "no"},
+		{"with the key", "data: {\"error\":{\"message\":\"bad key " + key + "\"}}\n\n", busy, "bad key"},
+		{"garbled", event + "data: {\"choices\":[{\"index\"\n\n", busy, "garbled"},
+		{"garbled event", event + "data: {\"choices\":7}\n\n", busy, "garbled"},
+		{"nameless call", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"x\",\"function\":{\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\n", busy, "without a name"},
+		{"nothing", "", busy, "cut off"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			// The stream stays open: nothing may wait for its end.
+			m := model(t, agenttest.New(agenttest.Always(endOf(tc.stream))))
+			_, err := ask(t, m, hello())
+			if e := faultOf(t, err); e.Fault != tc.fault {
+				t.Errorf("fault %s, want %s: %v", e.Fault, tc.fault, err)
+			}
+			if !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("error %q does not say %q", err, tc.text)
+			}
+		})
+	}
+}
+
+// endOf leaves a stream open after an error, to see that it is not waited for.
+func endOf(stream string) agenttest.Response {
+	r := agenttest.Raw(stream)
+	if strings.Contains(stream, `"error":`) && !strings.Contains(stream, "[DONE]") {
+		return r.Stall()
+	}
+	return r
+}
+
+func TestCutAnywhereIsAnError(t *testing.T) {
+	whole := agenttest.Calls(agenttest.ToolCall{Name: "read_file", Args: `{"path":"é"}`})
+	end := strings.Index(whole.Parts[0].Bytes, `"finish_reason":"tool_calls"}]}`) + len(`"finish_reason":"tool_calls"}]}`)
+	cut := 0
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		r := whole.First(cut)
+		if q.N%2 == 0 {
+			return r.Reset()
+		}
+		return r
+	})
+	m := model(t, s)
+	for cut = range whole.Len() {
+		a, err := ask(t, m, hello())
+		switch {
+		case cut < end && err == nil:
+			t.Fatalf("cut after %d of %d bytes, answered %+v", cut, whole.Len(), a)
+		case cut < end:
+			if e := faultOf(t, err); e.Fault != agent.ModelBusy {
+				t.Fatalf("cut after %d bytes: %v", cut, err)
+			}
+		case err != nil:
+			t.Fatalf("cut after %d bytes, when the model had ended at %d: %v", cut, end, err)
+		}
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	url := s.URL
+	s.Close()
+	m, err := openai.New(openai.Config{BaseURL: url, Name: "m", APIKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ask(t, m, hello())
+	if e := faultOf(t, err); e.Fault != agent.ModelBusy || e.Status != 0 {
+		t.Errorf("fault %+v", e)
+	}
+}
+
+func TestStalls(t *testing.T) {
+	never := make(chan struct{})
+	comments := agenttest.Raw(strings.Split(strings.Repeat(": still here\n\n,", 1000), ",")...)
+	for i := range comments.Parts {
+		comments.Parts[i].Delay = 5 * time.Millisecond
+	}
+	cases := map[string]agenttest.Response{
+		"before the status":        agenttest.Reply("x").When(never),
+		"before the first token":   agenttest.Raw(": hello\n\n").Stall(),
+		"within the answer":        agenttest.Stream(half).Stall(),
+		"with nothing but remarks": comments,
+	}
+	for name, r := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := model(t, agenttest.New(agenttest.Always(r)), func(c *openai.Config) {
+				c.FirstToken, c.Idle = 100*time.Millisecond, 100*time.Millisecond
+			})
+			began := time.Now()
+			_, err := ask(t, m, hello())
+			if e := faultOf(t, err); e.Fault != agent.ModelBusy || !strings.Contains(err.Error(), "stopped answering") {
+				t.Errorf("error %v", err)
+			}
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("gave up after %v", took)
+			}
+		})
+	}
+}
+
+func TestSignsOfLifeAreWaitedFor(t *testing.T) {
+	r := agenttest.Raw(": one\n\n", ": two\n\n", ": three\n\n", "data: {\"choices\":[{\"delta\":{\"content\":\"late\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	for i := range r.Parts {
+		r.Parts[i].Delay = 120 * time.Millisecond
+	}
+	m := model(t, agenttest.New(agenttest.Always(r)), func(c *openai.Config) { c.FirstToken = 200 * time.Millisecond })
+	if a, err := ask(t, m, hello()); err != nil || a.Blocks[0].Text != "late" {
+		t.Errorf("answer %+v, %v", a, err)
+	}
+}
+
+func TestEndsWithItsContext(t *testing.T) {
+	for name, r := range map[string]agenttest.Response{
+		"before": agenttest.Reply("x").When(make(chan struct{})),
+		"within": agenttest.Stream(half).Stall(),
+	} {
+		m := model(t, agenttest.New(agenttest.Always(r)))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := m.Generate(ctx, hello(), func(agent.Delta) {}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: error %v, want the context's", name, err)
+		}
+		cancel()
+	}
+}
+
+// picky refuses requests that have a parameter.
+func picky(bodies map[string]string) agenttest.Script {
+	return func(q agenttest.Request) agenttest.Response {
+		for parameter, body := range bodies {
+			if bytes.Contains(q.Body, []byte(`"`+parameter+`"`)) {
+				return agenttest.Fail(http.StatusBadRequest, body)
+			}
+		}
+		return agenttest.Reply("fine")
+	}
+}
+
+func TestLearnsWhatAServerDoesNotTake(t *testing.T) {
+	s := agenttest.New(picky(map[string]string{
+		"stream_options": `{"error":{"message":"Unrecognized request argument","param":"stream_options"}}`,
+		"max_tokens":     `{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}}`,
+		"tool_choice":    `{"detail":"Extra inputs are not permitted: tool_choice"}`,
+	}))
+	var logged bytes.Buffer
+	m := model(t, s, func(c *openai.Config) { c.Log = slog.New(slog.NewTextHandler(&logged, nil)) })
+	r := hello()
+	r.MaxTokens, r.NoCalls, r.Tools = 9, true, []tools.Spec{{Name: "a"}}
+	for range 3 {
+		if _, err := ask(t, m, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Asked() != 6 {
+		t.Errorf("%d requests, want 3 refused and 3 answered", s.Asked())
+	}
+	body := sent(t, s, 6)
+	delete(body, "messages")
+	delete(body, "tools")
+	wantJSON(t, body, `{"model":"m","stream":true,"max_completion_tokens":9}`)
+	if n := strings.Count(logged.String(), "\n"); n != 3 || strings.Contains(logged.String(), key) {
+		t.Errorf("logged %d lines, want 3:\n%s", n, &logged)
+	}
+}
+
+func TestGivesUpOnWhatItCannotLeaveOut(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest,
+		`{"error":{"message":"stream_options max_tokens max_completion_tokens tool_choice reasoning_effort reasoning_content"}}`)))
+	_, err := ask(t, model(t, s), hello())
+	if e := faultOf(t, err); e.Fault != agent.ModelRejected {
+		t.Errorf("fault %v", err)
+	}
+	if s.Asked() > 10 {
+		t.Errorf("asked %d times", s.Asked())
+	}
+}
+
+func TestShortIDs(t *testing.T) {
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		for _, m := range q.Messages() {
+			if m.Role == "tool" && len(m.CallID) != 9 {
+				return agenttest.Fail(http.StatusBadRequest, `{"message":"Tool call id was `+m.CallID+` but must be a-z, A-Z, 0-9, with a length of 9."}`)
+			}
+		}
+		return agenttest.Reply("fine")
+	})
+	r := hello()
+	for i := range 2 {
+		call := fmt.Sprintf("call-%d", i)
+		r.Messages = append(r.Messages, said(agent.RoleAssistant, agent.Block{Kind: agent.BlockToolUse, Call: call, Name: "a"}),
+			said(agent.RoleUser, agent.Block{Kind: agent.BlockToolResult, Call: call}))
+	}
+	if _, err := ask(t, model(t, s), r); err != nil {
+		t.Fatal(err)
+	}
+	messages := s.Requests()[1].Messages()
+	if a, b := messages[1].Calls[0].ID, messages[2].CallID; a != b || a == messages[3].Calls[0].ID {
+		t.Errorf("calls have the ids %s and %s, the first's result %s", a, messages[3].Calls[0].ID, b)
+	}
+}

@@ -1,0 +1,263 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"parley/agent"
+	"parley/agent/agenttest"
+	"parley/agent/openai"
+	"parley/tools"
+)
+
+const key = "sk-sentinel-0123456789"
+
+// model is a Model over a scripted server.
+func model(t testing.TB, s *agenttest.Server, change ...func(*openai.Config)) *openai.Model {
+	t.Helper()
+	cfg := openai.Config{BaseURL: s.Start(t), APIKey: key, Name: "m"}
+	for _, c := range change {
+		c(&cfg)
+	}
+	m, err := openai.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// ask asks once, and checks that what was emitted is what was answered.
+func ask(t testing.TB, m agent.Model, r agent.Request) (agent.Answer, error) {
+	t.Helper()
+	streamed := map[int]agent.Block{}
+	a, err := m.Generate(t.Context(), r, func(d agent.Delta) {
+		b := streamed[d.Block]
+		b.Kind = d.Kind
+		b.Text += d.Text
+		b.Name += d.Name
+		streamed[d.Block] = b
+	})
+	if err != nil {
+		return a, err
+	}
+	for i, b := range a.Blocks {
+		if s := streamed[i]; s.Text != b.Text || s.Name != b.Name || s.Kind != b.Kind && b.Text+b.Name != "" {
+			t.Errorf("block %d was streamed as %+v, answered as %+v", i, s, b)
+		}
+	}
+	return a, nil
+}
+
+// answer asks a server that always says the same.
+func answer(t testing.TB, r agenttest.Response) agent.Answer {
+	t.Helper()
+	a, err := ask(t, model(t, agenttest.New(agenttest.Always(r))), hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func hello() agent.Request {
+	return agent.Request{Messages: []agent.Message{said(agent.RoleUser, text("hello"))}}
+}
+
+func said(role agent.Role, blocks ...agent.Block) agent.Message {
+	return agent.Message{Role: role, Blocks: blocks}
+}
+
+func text(s string) agent.Block { return agent.Block{Kind: agent.BlockText, Text: s} }
+
+// sent is the body of the only request, or of the n-th.
+func sent(t testing.TB, s *agenttest.Server, n int) map[string]any {
+	t.Helper()
+	var body map[string]any
+	requests := s.Requests()
+	if len(requests) < n {
+		t.Fatalf("%d requests were made, want %d", len(requests), n)
+	}
+	if err := requests[n-1].Decode(&body); err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func wantJSON(t testing.TB, got any, want string) {
+	t.Helper()
+	var w any
+	if err := json.Unmarshal([]byte(want), &w); err != nil {
+		t.Fatalf("want is no JSON: %v", err)
+	}
+	if !reflect.DeepEqual(got, w) {
+		raw, _ := json.Marshal(got)
+		t.Errorf("got  %s\nwant %s", raw, want)
+	}
+}
+
+func TestAnswersWithText(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Reply("Hello to you, Ann <3")))
+	m := model(t, s)
+	a, err := ask(t, m, hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Blocks) != 1 || a.Blocks[0].Text != "Hello to you, Ann <3" {
+		t.Errorf("blocks %+v", a.Blocks)
+	}
+	if want := (agent.TokenUse{Input: 100, Output: 10}); a.Usage != want {
+		t.Errorf("usage %+v, want %+v", a.Usage, want)
+	}
+	if got := s.Requests()[0].Header.Get("Authorization"); got != "Bearer "+key {
+		t.Errorf("authorization %q", got)
+	}
+	if info := m.Info(); info.Name != "m" {
+		t.Errorf("info %+v", info)
+	}
+}
+
+func TestNoKeyNoHeader(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
+	if _, err := ask(t, model(t, s, func(c *openai.Config) { c.APIKey = "" }), hello()); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := s.Requests()[0].Header["Authorization"]; ok {
+		t.Errorf("authorization %q without a key", got)
+	}
+}
+
+func TestRequest(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
+	m := model(t, s)
+	use := agent.Block{Kind: agent.BlockToolUse, Call: "c1", Name: "read_file", Args: json.RawMessage(`{"path": "a"}`), ProviderID: "call_9"}
+	ours := agent.Block{Kind: agent.BlockToolUse, Call: "turn 1/2", Name: "glob"}
+	_, err := ask(t, m, agent.Request{
+		System: "You are <b>Parley</b>.",
+		Tools:  []tools.Spec{{Name: "glob"}, {Name: "read_file", Description: "Reads.", Schema: json.RawMessage(`{"type":"object","required":["path"]}`)}},
+		Messages: []agent.Message{
+			said(agent.RoleUser, text("[header]"), text("read a")),
+			said(agent.RoleUser, text("please")),
+			said(agent.RoleAssistant, agent.Block{Kind: agent.BlockThinking, Text: "hm"}, text("Reading."), use, ours),
+			said(agent.RoleUser, text("steered"),
+				agent.Block{Kind: agent.BlockToolResult, Call: "c1", Content: json.RawMessage(`{"content":"x"}`)},
+				agent.Block{Kind: agent.BlockToolResult, Call: "turn 1/2", Content: json.RawMessage(`[]`)}),
+			said(agent.RoleAssistant, agent.Block{Kind: agent.BlockThinking, Text: "only thought"}),
+		},
+		NoCalls:   true,
+		MaxTokens: 50,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := sent(t, s, 1)
+	messages := body["messages"].([]any)
+	made := messages[2].(map[string]any)["tool_calls"].([]any)[1].(map[string]any)["id"].(string)
+	if strings.ContainsAny(made, " /") || len(made) > 40 {
+		t.Errorf("made up the id %q", made)
+	}
+	wantJSON(t, body["messages"], `[
+		{"role":"system","content":"You are <b>Parley</b>."},
+		{"role":"user","content":"[header]\n\nread a\n\nplease"},
+		{"role":"assistant","content":"Reading.","tool_calls":[
+			{"id":"call_9","type":"function","function":{"name":"read_file","arguments":"{\"path\": \"a\"}"}},
+			{"id":"`+made+`","type":"function","function":{"name":"glob","arguments":"{}"}}]},
+		{"role":"tool","content":"{\"content\":\"x\"}","tool_call_id":"call_9"},
+		{"role":"tool","content":"[]","tool_call_id":"`+made+`"},
+		{"role":"user","content":"steered"}]`)
+	wantJSON(t, body["tools"], `[
+		{"type":"function","function":{"name":"glob","parameters":{"type":"object","properties":{}}}},
+		{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object","required":["path"]}}}]`)
+	delete(body, "messages")
+	delete(body, "tools")
+	wantJSON(t, body, `{"model":"m","stream":true,"stream_options":{"include_usage":true},"tool_choice":"none","max_tokens":50}`)
+}
+
+func TestRequestBytesAreStable(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
+	m := model(t, s)
+	r := hello()
+	r.Tools = []tools.Spec{{Name: "a", Schema: json.RawMessage(`{"type":"object","properties":{"b":{},"a":{}}}`)}}
+	for range 2 {
+		if _, err := ask(t, m, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q := s.Requests(); string(q[0].Body) != string(q[1].Body) {
+		t.Errorf("the same request became\n%s\n%s", q[0].Body, q[1].Body)
+	}
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
+	seen := map[string]bool{}
+	m := modelOver(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen[r.RemoteAddr] = true
+		s.ServeHTTP(w, r)
+	}))
+	for range 5 {
+		if _, err := ask(t, m, hello()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(seen) != 1 {
+		t.Errorf("5 requests took %d connections, want 1", len(seen))
+	}
+}
+
+func TestConfig(t *testing.T) {
+	bad := map[string]openai.Config{
+		"no name":   {BaseURL: "http://127.0.0.1:1/v1"},
+		"scheme":    {BaseURL: "ftp://x/v1", Name: "m"},
+		"no scheme": {BaseURL: "localhost:11434", Name: "m"},
+		"password":  {BaseURL: "http://u:" + key + "@127.0.0.1/v1", Name: "m"},
+		"query":     {BaseURL: "http://127.0.0.1/v1?key=" + key, Name: "m"},
+		"no URL":    {BaseURL: "http://127.0.0.1:port" + key, Name: "m"},
+		"newline":   {APIKey: key + "\nX: y", Name: "m"},
+	}
+	for name, cfg := range bad {
+		if _, err := openai.New(cfg); err == nil {
+			t.Errorf("%s: no error", name)
+		} else if strings.Contains(err.Error(), key) {
+			t.Errorf("%s: the error shows the key: %v", name, err)
+		}
+	}
+}
+
+func TestBaseURLAsWritten(t *testing.T) {
+	for _, suffix := range []string{"", "/", "/v1", "/v1/", "/openai/v1//"} {
+		var path string
+		s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
+		m := modelOver(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { path = r.URL.Path; s.ServeHTTP(w, r) }), suffix)
+		if _, err := ask(t, m, hello()); err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.TrimRight(suffix, "/") + "/chat/completions"; path != want {
+			t.Errorf("base %q asked at %q, want %q", suffix, path, want)
+		}
+	}
+}
+
+func TestFirstModel(t *testing.T) {
+	s := agenttest.New(nil)
+	base := s.Start(t)
+	s.Models = []string{"llama3.1", "other"}
+	name, err := openai.FirstModel(t.Context(), openai.Config{BaseURL: base + "/"})
+	if err != nil || name != "llama3.1" {
+		t.Errorf("first model %q, %v", name, err)
+	}
+	if name, err = openai.FirstModel(t.Context(), openai.Config{}); err != nil || name != "gpt-5-mini" {
+		t.Errorf("at the default URL %q, %v", name, err)
+	}
+	s.Models = nil
+	if _, err = openai.FirstModel(t.Context(), openai.Config{BaseURL: base}); faultOf(t, err).Fault != agent.ModelRefused {
+		t.Errorf("no models: %v", err)
+	}
+	nothing := httptest.NewServer(http.NotFoundHandler())
+	defer nothing.Close()
+	if _, err = openai.FirstModel(t.Context(), openai.Config{BaseURL: nothing.URL}); faultOf(t, err).Status != http.StatusNotFound {
+		t.Errorf("no such path: %v", err)
+	}
+}
