@@ -1,0 +1,185 @@
+// Package files is the tools that read, write and find files in a session's workspace.
+//
+// They work through a Dir, so the same tools serve a directory on this machine,
+// one in a sandbox or one elsewhere. The Dir contains them: which paths lead
+// where is its business, and the tools only turn its errors into codes.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"parley/tools"
+)
+
+// A Dir is a directory and all that is in it. It should also be an
+// fs.ReadDirFS and an fs.StatFS, as it need not open directories.
+//
+// Its errors are shown to the model as they are, so they name no path of the
+// host, and are told apart by errors.Is: fs.ErrInvalid for a path that cannot be
+// used, fs.ErrNotExist, fs.ErrPermission, and any other.
+type Dir interface {
+	fs.FS
+	// Name makes of a path, as a model gives it, a name as fs.FS takes them.
+	Name(path string) (string, error)
+	// Write replaces a file's content whole or not at all, and makes the file
+	// and its directories where they are missing.
+	Write(name string, content []byte) error
+	// Update replaces a file's content, of at most limit bytes, by what change
+	// makes of it, and no other write comes between. Old is nil if the file is
+	// missing. An error of change is returned as it is.
+	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
+}
+
+// maxWhole bounds how much of a file is read into memory.
+const maxWhole = 16 << 20
+
+// New makes the tools. Open gives a session its directory.
+func New(open func(ctx context.Context, session string) (Dir, error)) []tools.Tool {
+	b := box{open: open}
+	return []tools.Tool{b.readFile(), b.writeFile(), b.editFile(), b.listDirectory(), b.glob(), b.grep()}
+}
+
+type box struct {
+	open func(ctx context.Context, session string) (Dir, error)
+}
+
+// spec has what the file tools share.
+func spec(name, description string, effect tools.Effect, permission tools.Permission) tools.Spec {
+	return tools.Spec{
+		Name: name, Description: description, Effect: effect, Permission: permission,
+		Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
+	}
+}
+
+// failure is an error of a Dir as the model reads it.
+func failure(err error) error {
+	if known, ok := errors.AsType[*tools.Error](err); ok {
+		return known
+	}
+	code := tools.ExecutionFailed
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, fs.ErrInvalid):
+		code = tools.InvalidPath
+	case errors.Is(err, fs.ErrNotExist):
+		return tools.Errorf(tools.FileNotFound, "%v: list_directory and glob show what there is", err)
+	case errors.Is(err, fs.ErrPermission):
+		code = tools.PermissionDenied
+	}
+	return tools.Errorf(code, "%v", err)
+}
+
+type pathArgs struct {
+	Path string `json:"path" jsonschema:"directory, relative to the workspace; . is the workspace itself"`
+}
+
+type entry struct {
+	Name  string `json:"name"`
+	IsDir bool   `json:"is_dir"`
+	Size  int64  `json:"size"`
+}
+
+func (b box) listDirectory() tools.Tool {
+	about := "List one directory of the workspace: name, is_dir and size in bytes of each entry, sorted by name. Not recursive: use glob to find files in subdirectories."
+	return tools.New(spec("list_directory", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args pathArgs) (any, error) {
+		dir, err := b.open(ctx, call.Session)
+		if err != nil {
+			return nil, failure(err)
+		}
+		list, err := fs.ReadDir(dir, orDot(args.Path))
+		if err != nil {
+			return nil, failure(err)
+		}
+		entries := make([]entry, 0, len(list))
+		for _, e := range list {
+			entries = append(entries, describe(dir, orDot(args.Path), e))
+		}
+		return map[string]any{"entries": entries}, nil
+	})
+}
+
+// orDot takes no path at all for the workspace itself.
+func orDot(path string) string {
+	if path == "" {
+		return "."
+	}
+	return path
+}
+
+// describe looks through symbolic links; one that leads nowhere, or out, is a
+// name and nothing more.
+func describe(dir fs.FS, parent string, e fs.DirEntry) entry {
+	out := entry{Name: e.Name(), IsDir: e.IsDir()}
+	var info fs.FileInfo
+	var err error
+	if e.Type()&fs.ModeSymlink != 0 {
+		info, err = fs.Stat(dir, parent+"/"+e.Name())
+	} else {
+		info, err = e.Info()
+	}
+	if err == nil {
+		out.IsDir = info.IsDir()
+		if info.Mode().IsRegular() {
+			out.Size = info.Size()
+		}
+	}
+	return out
+}
+
+// sniffed is how much of a file is looked at to tell text from the rest.
+const sniffed = 8 << 10
+
+// binary tells whether a file that begins so is no text. A character may be cut
+// at the end.
+func binary(start []byte) bool {
+	broken := 0
+	for i := 0; i < len(start); {
+		r, size := utf8.DecodeRune(start[i:])
+		if start[i] == 0 {
+			return true
+		}
+		if r == utf8.RuneError && size == 1 {
+			broken++
+		}
+		i += size
+	}
+	return broken > 3 && broken*10 > len(start)*3
+}
+
+// textOnly reads the start of a file and refuses what is no text.
+func textOnly(path string, size int64, file io.Reader) ([]byte, error) {
+	start := make([]byte, sniffed)
+	n, err := io.ReadFull(file, start)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	if start = start[:n]; binary(start) {
+		return nil, tools.Errorf(tools.ExecutionFailed, "%q is no text (%s, %d bytes): it cannot be read or edited as text", short(path), http.DetectContentType(start), size)
+	}
+	return start, nil
+}
+
+// short is a text short enough for an error.
+func short(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return s
+	}
+	n := most
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+func wrote(n int, path string) map[string]string {
+	return map[string]string{"message": fmt.Sprintf("Successfully wrote %d bytes to %s", n, path)}
+}

@@ -1,0 +1,179 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"parley/tools"
+)
+
+// Bounds of a grep.
+const (
+	maxMatches = 200
+	maxLine    = 64 << 10 // bytes of a line that are searched
+	maxShown   = 400      // and shown
+	maxContext = 10       // lines
+)
+
+type grepArgs struct {
+	Pattern string `json:"pattern" jsonschema:"regular expression (RE2); (?i) in front ignores case"`
+	Path    string `json:"path,omitempty" jsonschema:"directory or file to search in, relative to the workspace; left out: the whole workspace"`
+	Glob    string `json:"glob,omitempty" jsonschema:"search only files whose path or name matches, such as *.go or src/**/*.ts"`
+	Context int    `json:"context,omitempty" jsonschema:"how many lines to show before and after each match, at most 10"`
+}
+
+type match struct {
+	Path   string   `json:"path"`
+	Line   int      `json:"line"`
+	Text   string   `json:"text"`
+	Before []string `json:"before,omitempty"`
+	After  []string `json:"after,omitempty"`
+}
+
+type grepResult struct {
+	Matches   []match `json:"matches"`
+	Count     int     `json:"count"`
+	Truncated string  `json:"truncated,omitempty"`
+}
+
+func (b box) grep() tools.Tool {
+	about := "Search the text files of the workspace for a regular expression, line by line. Returns path, line number and text of each match; files that are no text are skipped, long lines shortened."
+	return tools.New(spec("grep", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args grepArgs) (any, error) {
+		s, err := newSearch(args)
+		if err != nil {
+			return nil, err
+		}
+		dir, err := b.open(ctx, call.Session)
+		if err != nil {
+			return nil, failure(err)
+		}
+		from, err := dir.Name(orDot(args.Path))
+		if err != nil {
+			return nil, failure(err)
+		}
+		early, err := walk(ctx, dir, from, func(name string, e fs.DirEntry) error {
+			if !e.Type().IsRegular() || !s.wanted(below(from, name), e.Name()) {
+				return nil
+			}
+			return s.file(ctx, dir, name)
+		})
+		if err != nil {
+			return nil, failure(err)
+		}
+		return grepResult{Matches: s.found, Count: len(s.found), Truncated: early}, nil
+	})
+}
+
+// search is one grep.
+type search struct {
+	pattern *regexp.Regexp
+	glob    string
+	context int
+	found   []match
+}
+
+func newSearch(args grepArgs) (*search, error) {
+	if args.Glob != "" {
+		if err := checkGlob("glob", args.Glob); err != nil {
+			return nil, err
+		}
+	}
+	if args.Pattern == "" || len(args.Pattern) > maxPattern {
+		return nil, tools.Errorf(tools.InvalidArgs, "pattern is a regular expression of 1 to %d bytes", maxPattern)
+	}
+	pattern, err := regexp.Compile(args.Pattern)
+	if err != nil {
+		return nil, tools.Errorf(tools.InvalidArgs, "pattern is no valid regular expression (RE2, without lookaround and backreferences): %v", err)
+	}
+	return &search{pattern: pattern, glob: args.Glob, context: min(max(args.Context, 0), maxContext), found: []match{}}, nil
+}
+
+func (s *search) wanted(name, base string) bool {
+	if s.glob == "" || name == "" {
+		return true
+	}
+	return doublestar.MatchUnvalidated(s.glob, name) || !strings.Contains(s.glob, "/") && doublestar.MatchUnvalidated(s.glob, base)
+}
+
+// file searches one file. One that cannot be read, or is no text, is skipped.
+func (s *search) file(ctx context.Context, dir fs.FS, name string) error {
+	file, err := dir.Open(name)
+	if err != nil {
+		return nil //nolint:nilerr // gone meanwhile, or not ours to read
+	}
+	err = s.lines(bufio.NewReaderSize(patient(ctx, file), maxLine), name)
+	_ = file.Close() // it was only read
+	return err
+}
+
+func (s *search) lines(from *bufio.Reader, name string) error {
+	if start, err := from.Peek(sniffed); err != nil && !errors.Is(err, io.EOF) || binary(start) {
+		return nil
+	}
+	var before []string
+	var open []int // matches that want lines after them
+	for number := 1; ; number++ {
+		line, err := nextLine(from)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		hit := s.pattern.Match(line)
+		if hit && len(s.found) == maxMatches {
+			return errEnough
+		}
+		if !hit && s.context == 0 {
+			continue
+		}
+		text := shortened(line)
+		open = slices.DeleteFunc(open, func(i int) bool {
+			s.found[i].After = append(s.found[i].After, text)
+			return len(s.found[i].After) == s.context
+		})
+		if hit {
+			s.found = append(s.found, match{Path: name, Line: number, Text: text, Before: slices.Clone(before)})
+		}
+		if s.context > 0 {
+			if hit {
+				open = append(open, len(s.found)-1)
+			}
+			before = append(before, text)
+			before = before[max(0, len(before)-s.context):]
+		}
+	}
+}
+
+// nextLine reads one line without its end. Of a very long one it gives the
+// beginning; the line is valid until the next is read.
+func nextLine(from *bufio.Reader) ([]byte, error) {
+	line, err := from.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line = bytes.Clone(line)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = from.ReadSlice('\n')
+		}
+	}
+	if errors.Is(err, io.EOF) && len(line) > 0 {
+		err = nil
+	}
+	return bytes.TrimRight(line, "\r\n"), err
+}
+
+func shortened(line []byte) string {
+	text := strings.ToValidUTF8(string(line[:min(len(line), maxShown)]), "\uFFFD")
+	if len(line) > maxShown {
+		text += "…"
+	}
+	return strings.ReplaceAll(text, "\x00", "\uFFFD")
+}

@@ -1,0 +1,109 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"parley/tools"
+)
+
+type readArgs struct {
+	Path   string `json:"path" jsonschema:"file, relative to the workspace"`
+	Offset int    `json:"offset,omitempty" jsonschema:"number of the first line to read, counted from 1"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"how many lines to read; left out: to the end"`
+}
+
+func (b box) readFile() tools.Tool {
+	about := "Read a text file of the workspace. Give offset and limit (in lines) to read part of a long file; grep finds the lines that matter. The content comes back exactly as it is, fit to be used with edit_file."
+	return tools.New(spec("read_file", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args readArgs) (any, error) {
+		if args.Offset < 0 || args.Limit < 0 {
+			return nil, tools.Errorf(tools.InvalidArgs, "offset and limit count lines: give offset from 1, limit from 1, or leave them out")
+		}
+		dir, err := b.open(ctx, call.Session)
+		if err != nil {
+			return nil, failure(err)
+		}
+		content, err := read(ctx, dir, args)
+		if err != nil {
+			return nil, failure(err)
+		}
+		return map[string]string{"content": strings.ReplaceAll(strings.ToValidUTF8(content, "\uFFFD"), "\x00", "\uFFFD")}, nil
+	})
+}
+
+func read(ctx context.Context, dir Dir, args readArgs) (content string, err error) {
+	file, err := dir.Open(args.Path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Size() > maxWhole && args.Limit == 0 {
+		return "", tools.Errorf(tools.ExecutionFailed,
+			"%q has %d bytes, too many to read at once (at most %d): read part of it with offset and limit, or find lines in it with grep", short(args.Path), info.Size(), maxWhole)
+	}
+	start, err := textOnly(args.Path, info.Size(), file)
+	if err != nil {
+		return "", err
+	}
+	lines := bufio.NewReaderSize(patient(ctx, io.MultiReader(bytes.NewReader(start), file)), 64<<10)
+	return readLines(lines, args)
+}
+
+// readLines reads a run of lines; memory is bounded by maxWhole.
+func readLines(from *bufio.Reader, args readArgs) (string, error) {
+	first := max(args.Offset, 1)
+	var out strings.Builder
+	for line := 1; args.Limit == 0 || line-first < args.Limit; {
+		piece, err := from.ReadSlice('\n')
+		if line >= first {
+			out.Write(piece)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			if line < first || line == first && first > 1 && out.Len() == 0 {
+				return "", tools.Errorf(tools.InvalidArgs, "offset %d is beyond the end: %q has %d lines", args.Offset, short(args.Path), lineCount(line, piece))
+			}
+			return out.String(), nil
+		case err == nil:
+			line++
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return "", err
+		}
+		if out.Len() > maxWhole {
+			return "", tools.Errorf(tools.ExecutionFailed, "these lines of %q have more than %d bytes: give a lower limit, or use grep", short(args.Path), maxWhole)
+		}
+	}
+	return out.String(), nil
+}
+
+// lineCount is how many lines there are when the last piece read, of line
+// number line, may be empty.
+func lineCount(line int, piece []byte) int {
+	if len(piece) == 0 {
+		return line - 1
+	}
+	return line
+}
+
+type readFunc func(p []byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
+// patient is a reader that gives up when ctx does: a file can be longer than
+// any deadline.
+func patient(ctx context.Context, from io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return from.Read(p)
+	})
+}

@@ -1,0 +1,160 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"parley/tools"
+)
+
+type writeArgs struct {
+	Path    string `json:"path" jsonschema:"file, relative to the workspace"`
+	Content string `json:"content" jsonschema:"the whole new content"`
+}
+
+func (b box) writeFile() tools.Tool {
+	about := "Write a text file of the workspace. What was in it before is replaced; missing directories are made. To change part of a file use edit_file."
+	return tools.New(spec("write_file", about, tools.Idempotent, tools.FileWrite), func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
+		dir, err := b.open(ctx, call.Session)
+		if err != nil {
+			return nil, failure(err)
+		}
+		if err := dir.Write(args.Path, []byte(args.Content)); err != nil {
+			return nil, failure(err)
+		}
+		return wrote(len(args.Content), args.Path), nil
+	})
+}
+
+type editArgs struct {
+	Path    string `json:"path" jsonschema:"file, relative to the workspace"`
+	OldText string `json:"old_text" jsonschema:"text that occurs exactly once in the file, with enough around it to be unique"`
+	NewText string `json:"new_text" jsonschema:"what stands in its place afterwards"`
+}
+
+func (b box) editFile() tools.Tool {
+	about := "Replace a text in a file of the workspace. old_text must occur exactly once, to the letter: read the file first and give enough lines around the change. To make a new file use write_file."
+	return tools.New(spec("edit_file", about, tools.Reconcilable, tools.FileWrite), b.edit, tools.Reconcile(b.edited))
+}
+
+func (b box) edit(ctx context.Context, call tools.Call, args editArgs) (any, error) {
+	if args.OldText == "" {
+		return nil, tools.Errorf(tools.InvalidArgs, "old_text is empty: give the text to replace, or use write_file to write the whole file")
+	}
+	if args.OldText == args.NewText {
+		return nil, tools.Errorf(tools.InvalidArgs, "old_text and new_text are the same: nothing would change")
+	}
+	dir, err := b.open(ctx, call.Session)
+	if err != nil {
+		return nil, failure(err)
+	}
+	err = dir.Update(args.Path, maxWhole, func(old []byte) ([]byte, error) {
+		if old == nil {
+			return nil, tools.Errorf(tools.FileNotFound, "%q does not exist: list_directory and glob show what there is, write_file makes a new file", short(args.Path))
+		}
+		return replaced(old, args)
+	})
+	if err != nil {
+		return nil, failure(err)
+	}
+	return editDone(args), nil
+}
+
+func editDone(args editArgs) map[string]string {
+	return map[string]string{"message": "Successfully edited " + args.Path}
+}
+
+func replaced(old []byte, args editArgs) ([]byte, error) {
+	at := occurrences(old, args.OldText)
+	switch {
+	case len(at) == 1:
+		rest := old[at[0]+len(args.OldText):]
+		return append(append(append(make([]byte, 0, len(old)+len(args.NewText)), old[:at[0]]...), args.NewText...), rest...), nil
+	case len(at) > 1:
+		return nil, tools.Errorf(tools.InvalidArgs, "old_text occurs %d times in %q: give more of the text around it, so that it occurs once", len(at), short(args.Path))
+	case bytes.Contains(old, []byte("\r\n")) && len(occurrences(bytes.ReplaceAll(old, []byte("\r\n"), []byte("\n")), args.OldText)) > 0:
+		return nil, tools.Errorf(tools.InvalidArgs, `old_text does not occur in %q, whose lines end in \r\n: write its line ends so`, short(args.Path))
+	}
+	return nil, tools.Errorf(tools.InvalidArgs, "old_text does not occur in %q: read the file and copy the text to the letter, with its blanks and line ends", short(args.Path))
+}
+
+// occurrences are the places of a text, those that overlap included: which of
+// them is meant would be as unclear. A million are enough to say "several".
+func occurrences(in []byte, text string) []int {
+	var at []int
+	for from := 0; len(at) < 1_000_000; {
+		i := bytes.Index(in[from:], []byte(text))
+		if i < 0 {
+			break
+		}
+		at = append(at, from+i)
+		from += i + 1
+	}
+	return at
+}
+
+// errUnclear says that a file could be as it is before or after an edit.
+var errUnclear = errors.New("the file does not show whether the edit was made")
+
+// edited finds out whether an edit that was cut off was made. The file is whole
+// either way, so it has old_text exactly once if not, and if so new_text where
+// that was.
+func (b box) edited(ctx context.Context, call tools.Call, args editArgs) (any, bool, error) {
+	dir, err := b.open(ctx, call.Session)
+	if err != nil {
+		return nil, false, err
+	}
+	content, err := whole(dir, args.Path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return nil, false, nil // nothing was edited, and running it says why
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	done, err := applied(content, args)
+	return editDone(args), done, err
+}
+
+// applied tells whether content is what an edit leaves behind.
+func applied(content []byte, args editArgs) (bool, error) {
+	if args.OldText == "" || args.OldText == args.NewText {
+		return false, nil // never made
+	}
+	old := occurrences(content, args.OldText)
+	if args.NewText == "" {
+		if len(old) == 0 {
+			return false, errUnclear // taken out, or never in
+		}
+		return false, nil
+	}
+	made := occurrences(content, args.NewText)
+	if len(old) == 0 {
+		if len(made) > 1 {
+			return false, errUnclear
+		}
+		return len(made) == 1, nil
+	}
+	// new_text may hold old_text, or make one together with what is around it.
+	for _, at := range made {
+		if at < old[0]+len(args.OldText) && old[len(old)-1] < at+len(args.NewText) {
+			return false, errUnclear
+		}
+	}
+	return false, nil
+}
+
+func whole(dir Dir, path string) (content []byte, err error) {
+	file, err := dir.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	content, err = io.ReadAll(io.LimitReader(file, maxWhole+1))
+	if err == nil && len(content) > maxWhole {
+		err = fs.ErrInvalid // edit_file refuses it likewise
+	}
+	return content, err
+}
