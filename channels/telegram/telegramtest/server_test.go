@@ -1,0 +1,283 @@
+package telegramtest_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels/telegram/telegramtest"
+)
+
+const patience = 10 * time.Second
+
+var (
+	listen  = flag.String("listen", "", "serve on this address, for trying things by hand")
+	byToken = flag.String("token", "42:TEST", "the bot's token, with -listen")
+)
+
+// TestByHand serves until it is interrupted:
+//
+//	go test ./channels/telegram/telegramtest -run ByHand -v -timeout 0 -listen 127.0.0.1:8081
+//	curl -d '{"chat": 1, "text": "hello"}' http://127.0.0.1:8081/_control/say
+//	curl 'http://127.0.0.1:8081/_control/sent?chat=1'
+func TestByHand(t *testing.T) {
+	if *listen == "" {
+		t.Skip("only with -listen")
+	}
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
+	defer stop()
+	s := telegramtest.New(*byToken, "parley_test_bot")
+	url, err := s.Start(*listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("api_url =", url)
+	<-ctx.Done()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A caller calls methods of a server as any client might.
+type caller struct {
+	*telegramtest.Server
+	url string
+}
+
+func start(t *testing.T) caller {
+	t.Helper()
+	s := telegramtest.New("42:TEST", "parley_test_bot")
+	url, err := s.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return caller{s, url}
+}
+
+// post sends a body of a kind to a path and gives the status and the answer.
+func (c caller) post(ctx context.Context, path, kind, body string) (int, string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Content-Type", kind)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	data, err := io.ReadAll(resp.Body)
+	if closing := resp.Body.Close(); err == nil {
+		err = closing
+	}
+	return resp.StatusCode, string(data), err
+}
+
+// call calls a method with JSON.
+func (c caller) call(t *testing.T, method, params string) (int, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	status, answer, err := c.post(ctx, "/bot42:TEST/"+method, "application/json", params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, answer
+}
+
+// updates polls and gives the ids of what comes.
+func (c caller) updates(t *testing.T, params string) string {
+	t.Helper()
+	_, answer := c.call(t, "getUpdates", params)
+	var got struct {
+		Result []struct {
+			ID int64 `json:"update_id"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal([]byte(answer), &got); err != nil {
+		t.Fatalf("%v in %s", err, answer)
+	}
+	return fmt.Sprint(got.Result)
+}
+
+func TestUpdatesStayUntilALaterOneIsAskedFor(t *testing.T) {
+	c := start(t)
+	for range 4 {
+		c.Say(1, 1, "hello")
+	}
+	for _, step := range []struct{ params, want string }{
+		{`{"limit": 2}`, "[{1} {2}]"},
+		{`{}`, "[{1} {2} {3} {4}]"},
+		{`{"offset": 2}`, "[{2} {3} {4}]"},
+		{`{}`, "[{2} {3} {4}]"},
+		{`{"offset": -2}`, "[{3} {4}]"},
+		{`{"offset": 5}`, "[]"},
+		{`{}`, "[]"},
+	} {
+		if got := c.updates(t, step.params); got != step.want {
+			t.Errorf("%s: got %s, want %s", step.params, got, step.want)
+		}
+	}
+}
+
+func TestAPollWaitsAndIsEndedByAnother(t *testing.T) {
+	c := start(t)
+	polls := make(chan string, 2)
+	poll := func() {
+		_, answer, err := c.post(t.Context(), "/bot42:TEST/getUpdates", "application/x-www-form-urlencoded", "timeout=30")
+		polls <- fmt.Sprint(answer, err)
+	}
+	began := func(n int) {
+		for c.Calls("getUpdates") < n {
+			if t.Context().Err() != nil {
+				t.Fatal("the poll does not begin")
+			}
+		}
+	}
+	go poll()
+	began(1)
+	go poll()
+	if first := <-polls; !strings.Contains(first, `"error_code":409`) {
+		t.Errorf("the first poll ended with %s", first)
+	}
+	c.Say(7, 7, "hello")
+	if second := <-polls; !strings.Contains(second, `"text":"hello"`) {
+		t.Errorf("the second poll ended with %s", second)
+	}
+}
+
+func TestMessagesAreTakenInEachForm(t *testing.T) {
+	c := start(t)
+	multipart := strings.ReplaceAll(`--XX
+Content-Disposition: form-data; name="chat_id"
+
+5
+--XX
+Content-Disposition: form-data; name="text"
+
+a
+b
+--XX--
+`, "\n", "\r\n")
+	multipart = strings.Replace(multipart, "a\r\nb", "a\nb", 1)
+	for _, form := range []struct{ kind, body string }{
+		{"application/json", `{"chat_id": 5, "text": "a\nb"}`},
+		{"application/json", `{"chat_id": "5", "text": "<b>a</b>\nb", "parse_mode": "HTML"}`},
+		{"application/x-www-form-urlencoded", "chat_id=5&text=a%0Ab"},
+		{"multipart/form-data; boundary=XX", multipart},
+	} {
+		status, answer, err := c.post(t.Context(), "/bot42:TEST/sendMessage", form.kind, form.body)
+		if err != nil || status != 200 {
+			t.Errorf("%s: %d %s %v", form.kind, status, answer, err)
+		}
+	}
+	sent, err := c.WaitSent(t.Context(), 5, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range sent {
+		if m.Text != "a\nb" || m.ID != i+1 {
+			t.Errorf("message %d is %+v", i, m)
+		}
+	}
+}
+
+func TestWhatTelegramRefuses(t *testing.T) {
+	c := start(t)
+	long := strings.Repeat("x", 4097)
+	for _, step := range []struct {
+		text, mode string
+		want       string
+	}{
+		{"", "", "empty"},
+		{" \n", "", "empty"},
+		{"<b></b>", "HTML", "empty"},
+		{long, "", "too long"},
+		{strings.Repeat("🙂", 2049), "", "too long"},
+		{"<b>" + long[1:] + "</b>", "HTML", ""},
+		{strings.Repeat("&amp;", 4096), "HTML", ""},
+		{"a < b", "HTML", "can't parse entities"},
+		{"<p>a</p>", "HTML", "can't parse entities"},
+		{"<b>a", "HTML", "can't parse entities"},
+		{"<b><i>a</b></i>", "HTML", "can't parse entities"},
+		{"a < b", "", ""},
+		{`<a href="https://x.y/?a=1&amp;b=2">a</a> <pre><code class="language-go">x</code></pre>`, "HTML", ""},
+	} {
+		params, err := json.Marshal(map[string]any{"chat_id": 5, "text": step.text, "parse_mode": step.mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, answer := c.call(t, "sendMessage", string(params))
+		if (step.want == "") != (status == 200) || !strings.Contains(answer, step.want) {
+			t.Errorf("%.40q: got %d %.200s, want %q", step.text, status, answer, step.want)
+		}
+	}
+	if status, _, err := c.post(t.Context(), "/bot42:OTHER/getMe", "", ""); err != nil || status != 401 {
+		t.Errorf("another token gives %d, %v", status, err)
+	}
+	if status, _ := c.call(t, "sendPigeon", ""); status != 404 {
+		t.Errorf("an unknown method gives %d", status)
+	}
+}
+
+func TestFaultsComeInOrderAndHeal(t *testing.T) {
+	c := start(t)
+	c.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 5, Times: 1, Status: 429, RetryAfter: 3})
+	c.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 5, Status: 403, Description: "Forbidden"})
+	for _, step := range []struct {
+		chat   string
+		status int
+		holds  string
+	}{
+		{"6", 200, `"ok":true`},
+		{"5", 429, `"retry_after":3`},
+		{"5", 403, "Forbidden"},
+		{"5", 403, "Forbidden"},
+	} {
+		status, answer := c.call(t, "sendMessage", `{"chat_id": `+step.chat+`, "text": "a"}`)
+		if status != step.status || !strings.Contains(answer, step.holds) {
+			t.Errorf("chat %s: %d %s", step.chat, status, answer)
+		}
+	}
+	c.Heal()
+	if status, answer := c.call(t, "sendMessage", `{"chat_id": 5, "text": "a"}`); status != 200 {
+		t.Errorf("healed: %d %s", status, answer)
+	}
+	c.Fail(telegramtest.Fault{Times: 1, Act: telegramtest.Cut})
+	if _, _, err := c.post(t.Context(), "/bot42:TEST/sendMessage", "application/json", `{"chat_id": 5, "text": "b"}`); err == nil {
+		t.Error("the connection was not cut")
+	}
+	if sent := c.Sent(5); len(sent) != 2 || sent[1].Text != "b" {
+		t.Errorf("sent %+v", sent)
+	}
+}
+
+func TestTheControlPaths(t *testing.T) {
+	c := start(t)
+	if status, answer, err := c.post(t.Context(), "/_control/say", "", `{"chat": 5, "text": "hi"}`); status != 200 || err != nil {
+		t.Errorf("say: %d %s %v", status, answer, err)
+	}
+	if got := c.updates(t, "{}"); got != "[{1}]" {
+		t.Errorf("updates %s", got)
+	}
+	c.call(t, "sendMessage", `{"chat_id": 5, "text": "hello"}`)
+	_, answer, err := c.post(t.Context(), "/_control/sent?chat=5", "", "")
+	if err != nil || !strings.Contains(answer, `"text":"hello"`) {
+		t.Errorf("sent: %s %v", answer, err)
+	}
+	if status, _, err := c.post(t.Context(), "/_control/say", "", `{}`); err != nil || status != 400 {
+		t.Errorf("a say without a chat gives %d, %v", status, err)
+	}
+}
