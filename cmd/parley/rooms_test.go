@@ -177,6 +177,9 @@ func (in *inspection) file(name string, file *ast.File) {
 				in.say(name, "func init: say it in a constructor or in main")
 			}
 		case *ast.GenDecl:
+			if isSuite(dir) {
+				continue // it lists its checks, as a test lists its cases
+			}
 			in.variables(name, file.Name.Name, decl)
 		}
 	}
@@ -185,6 +188,9 @@ func (in *inspection) file(name string, file *ast.File) {
 func (in *inspection) name(name, pkg string) {
 	dir := path.Base(path.Dir(name))
 	pkg = strings.TrimSuffix(pkg, "_test")
+	if pkg == "main" && !strings.HasPrefix(name, "cmd/") {
+		in.say(name, "programs live in cmd")
+	}
 	if pkg != "main" && pkg != dir {
 		in.say(name, "package %s lives in a folder named %s", pkg, dir)
 	}
@@ -348,6 +354,7 @@ func TestRoomsSeeWhatIsWrong(t *testing.T) {
 		{"root takes all", "cmd/parley/x.go", imports("main", "parley/channels/slack"), ""},
 		{"tests take all", "bus/x_test.go", imports("bus_test", "parley/bus/sqlitebus"), ""},
 		{"sentinel", "bus/x.go", "// Package bus is planted.\npackage bus\nvar ErrX = errors.New(\"x\")\nvar _ Bus = nil\n", ""},
+		{"suite's list", "bus/bustest/x.go", "// Package bustest is planted.\npackage bustest\nvar checks []string\n", ""},
 		{"embed", "bus/x.go", "// Package bus is planted.\npackage bus\n//go:embed x.lua\nvar script string\n", ""},
 		{"stamp", "cmd/parley/x.go", "// Parley is planted.\npackage main\nvar version = \"devel\"\n", ""},
 
@@ -369,6 +376,7 @@ func TestRoomsSeeWhatIsWrong(t *testing.T) {
 		{"at the top", "x.go", imports("parley", "os"), "is no room"},
 		{"empty name", "tools/fileutil/x.go", imports("fileutil", "os"), `no "util"`},
 		{"wrong name", "tools/files/x.go", imports("file", "os"), "package file lives in a folder named files"},
+		{"stray program", "tools/x/x.go", imports("main", "os"), "programs live in cmd"},
 		{"no comment", "bus/x.go", "package bus\n", "no comment introduces"},
 		{"variable", "bus/x.go", "// Package bus is planted.\npackage bus\nvar count int\n", "var count"},
 		{"false sentinel", "bus/x.go", "// Package bus is planted.\npackage bus\nvar errCount = 3\n", "var errCount"},
