@@ -31,7 +31,7 @@ func (p Problem) String() string {
 
 // An Error is every problem that was found, in the order of the file.
 type Error struct {
-	Problems []Problem
+	Problems []Problem `json:"problems"`
 }
 
 // Error is one problem a line.

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -141,16 +140,16 @@ func withoutPassword(s string) string {
 // Print writes every effective setting as lines of TOML, each with a comment
 // that says where it came from. Secrets are ***.
 func (c *Config) Print(w io.Writer) error {
-	out := bufio.NewWriter(w)
+	var out strings.Builder
 	file := c.File
 	if file == "" {
 		file = "none"
 	}
-	fmt.Fprintf(out, "# file: %s\n# home: %s\n", comment(file), comment(c.Home))
+	fmt.Fprintf(&out, "# file: %s\n# home: %s\n", comment(file), comment(c.Home))
 	last := ""
 	c.kept.each(func(table string, v *value) {
 		if table != last {
-			fmt.Fprintf(out, "\n[%s]\n", table)
+			fmt.Fprintf(&out, "\n[%s]\n", table)
 			last = table
 		}
 		key := v.path[strings.LastIndexByte(v.path, '.')+1:]
@@ -158,9 +157,9 @@ func (c *Config) Print(w io.Writer) error {
 		if v.set.later {
 			note += "; " + noEffect
 		}
-		fmt.Fprintf(out, "%s = %s  # %s\n", key, written(v.shown()), comment(note))
+		fmt.Fprintf(&out, "%s = %s  # %s\n", key, written(v.shown()), comment(note))
 	})
-	if err := out.Flush(); err != nil {
+	if _, err := io.WriteString(w, out.String()); err != nil {
 		return fmt.Errorf("print the configuration: %w", err)
 	}
 	return nil
