@@ -1,0 +1,59 @@
+package console
+
+import (
+	"strings"
+	"unicode"
+)
+
+// clean takes out of a text what a terminal would obey: escape sequences and
+// all other control characters but newlines and tabs. What is no UTF-8 becomes
+// a replacement character.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// oneLine is a text on one line, no longer than most characters.
+func oneLine(s string, most int) string {
+	runes := []rune(strings.Join(strings.Fields(clean(s)), " "))
+	if len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return string(runes)
+}
+
+// bones is what is left of a text without spaces and control characters. Two
+// texts with the same bones look the same to those who have read one of them.
+func bones(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// beyond is what follows in a text once those bones of it were seen; false if
+// they are not its beginning.
+func beyond(text, seen string) (string, bool) {
+	seen = bones(seen)
+	if seen == "" {
+		return text, true
+	}
+	for i, r := range text {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			continue
+		}
+		if !strings.HasPrefix(seen, string(r)) {
+			return "", false
+		}
+		if seen = seen[len(string(r)):]; seen == "" {
+			return text[i+len(string(r)):], true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,182 @@
+// Package console is the channel to the person at the terminal.
+//
+// It is a channel like any other: what is typed is published, and what is
+// answered is sent to it. Beside that it follows the session's events, so that
+// text and tool calls show while they happen; what has been shown so is not
+// printed again when it is sent.
+//
+// What answers a message, whoever it comes from, has an id that begins with the
+// message's and "#": that is how an answer is told from what else is said here.
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+)
+
+// The channel's name and its person. They are in no configuration.
+const (
+	Name  = "console"
+	Owner = Name + ":owner"
+)
+
+// ErrFailed says that the one message was not answered; the rest of the error
+// says why, for people.
+var ErrFailed = errors.New("no answer")
+
+const (
+	stopText = "/stop"
+	// elsewhere is how long what belongs into another terminal waits for it.
+	elsewhere = time.Minute
+)
+
+// A Watcher follows what the turns of a session do. A bus.Events is one.
+type Watcher interface {
+	Subscribe(ctx context.Context, feed bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error)
+}
+
+// Config says where to talk and what about.
+type Config struct {
+	Chat    string // the conversation's name, and the chat of its address
+	Session string // its session's key, for the events
+	// Once is one message to say instead of talking: its answer alone is
+	// printed. Where it is empty and In is no terminal, all of In is the message.
+	Once   string
+	In     io.Reader
+	Out    io.Writer
+	Err    io.Writer // for what is no answer while Once is set; nil discards it
+	Events Watcher   // nil: answers are printed when they are whole
+	Log    *slog.Logger
+}
+
+// A Channel is the terminal. It is a channels.Channel for one conversation.
+type Channel struct {
+	cfg    Config
+	screen *screen
+	once   *once // nil where people talk
+}
+
+var _ channels.Channel = (*Channel)(nil)
+
+// New makes a channel. It reads nothing before Receive.
+func New(cfg Config) (*Channel, error) {
+	if cfg.Chat == "" || cfg.In == nil || cfg.Out == nil {
+		return nil, errors.New("console: chat, input and output are needed")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Err == nil {
+		cfg.Err = io.Discard
+	}
+	c := &Channel{cfg: cfg, screen: newScreen(cfg.Out)}
+	if _, typed := terminal(cfg.In); cfg.Once != "" || !typed {
+		c.once = newOnce(cfg.Out, cfg.Err)
+	}
+	return c, nil
+}
+
+// Limits has none: a terminal scrolls.
+func (c *Channel) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
+
+// Receive publishes what is typed. When the person has had enough, and when the
+// one message is answered, it returns io.EOF; an answer that failed gives an
+// ErrFailed; when ctx is done it returns nil.
+//
+// It waits for what it started, but for a read of In that nothing can interrupt.
+func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if c.cfg.Events != nil {
+		news, err := c.cfg.Events.Subscribe(ctx, bus.SessionFeed(c.cfg.Session), 0)
+		if err != nil {
+			return fmt.Errorf("follow the session: %w", err)
+		}
+		watching.Go(func() { c.watch(news) })
+	}
+	if c.once != nil {
+		return c.ask(ctx, publish)
+	}
+	return c.talk(ctx, publish)
+}
+
+// watch shows what the session's turns do, until its subscription ends.
+func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
+	for e, err := range news {
+		switch {
+		case err != nil:
+			c.cfg.Log.Debug("events were missed", slog.Any("error", err))
+		case c.once != nil:
+			c.once.event(e)
+		default:
+			c.screen.event(e)
+		}
+	}
+}
+
+// Send prints what was not shown yet.
+func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
+	if to.Chat != c.cfg.Chat {
+		return "", &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: elsewhere, Code: "other_chat"}
+	}
+	var err error
+	if c.once != nil {
+		err = c.once.send(ctx, part)
+	} else {
+		err = c.screen.send(ctx, part)
+	}
+	if err != nil {
+		return "", &channels.SendError{Fault: channels.Unknown, Code: "output", Err: err}
+	}
+	return rand.Text(), nil
+}
+
+// said is a message of the person's.
+func (c *Channel) said(text string) bus.Inbound {
+	return bus.Inbound{
+		ID:        Name + ":" + rand.Text(),
+		Kind:      bus.Said,
+		From:      bus.Person{ID: Owner},
+		At:        bus.Address{Channel: Name, Chat: c.cfg.Chat},
+		Mentioned: true,
+		Text:      text,
+		SentAt:    time.Now(),
+	}
+}
+
+// publish hands in over however often that takes. Its error is ctx's.
+func (c *Channel) publish(ctx context.Context, publish func(context.Context, bus.Inbound) error, in bus.Inbound) error {
+	const first, most = 100 * time.Millisecond, 5 * time.Second
+	for wait := first; ; wait = min(2*wait, most) {
+		err := publish(ctx, in)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if wait == first {
+			c.cfg.Log.Warn("a message is not stored yet; trying on", slog.String("message", in.ID), slog.Any("error", err))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}

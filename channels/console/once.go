@@ -1,0 +1,200 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// eventLag is how long an answer waits for the news that its turn has ended,
+// which left before it.
+const eventLag = time.Second
+
+// ask says one message and waits for its answer.
+func (c *Channel) ask(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+	text := c.cfg.Once
+	if text == "" {
+		var err error
+		if text, err = readAll(ctx, c.cfg.In); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	if strings.TrimSpace(text) == "" {
+		return fmt.Errorf("%w: nothing was asked", ErrFailed)
+	}
+	in := c.said(text)
+	c.once.expect(in.ID, strings.HasPrefix(text, "/"))
+	if err := c.publish(ctx, publish, in); err != nil {
+		return nil // ctx is done
+	}
+	select {
+	case err := <-c.once.result:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// readAll reads a whole message, or as far as one may be long; "" if ctx ends.
+func readAll(ctx context.Context, in io.Reader) (string, error) {
+	type all struct {
+		text []byte
+		err  error
+	}
+	read := make(chan all, 1)
+	go func() { // a read of standard input cannot be interrupted
+		text, err := io.ReadAll(io.LimitReader(in, bus.MaxBody+1))
+		read <- all{text, err}
+	}()
+	select {
+	case a := <-read:
+		switch {
+		case a.err != nil:
+			return "", fmt.Errorf("read the message: %w", a.err)
+		case len(a.text) > bus.MaxBody:
+			return "", errors.New("the message is too long: standard input is read whole as one message")
+		}
+		return strings.ToValidUTF8(string(a.text), "\uFFFD"), nil
+	case <-ctx.Done():
+		return "", nil
+	}
+}
+
+// A once waits for the answer to one message and prints it alone.
+type once struct {
+	out, err io.Writer
+	result   chan error // of Receive; one
+
+	mu     sync.Mutex
+	id     string          // of the message
+	plain  bool            // it is a command, which no turn answers
+	turns  map[string]bool // those that answer it: its own, or one it was steered into
+	ended  map[string]bus.Event
+	change chan struct{} // closed when ended grows
+	over   bool
+}
+
+func newOnce(out, err io.Writer) *once {
+	return &once{
+		out: out, err: err,
+		result: make(chan error, 1),
+		turns:  make(map[string]bool),
+		ended:  make(map[string]bus.Event),
+		change: make(chan struct{}),
+	}
+}
+
+func (o *once) expect(id string, command bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.id, o.plain = id, command
+	o.turns[id] = true
+}
+
+// event takes notice of turns that end.
+func (o *once) event(e bus.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch e.Type {
+	case bus.TurnComplete, bus.TurnError:
+	case bus.TurnParked:
+		if e.Turn == o.id {
+			o.finish(fmt.Errorf("%w yet: the turn waits for somebody; go on in a conversation", ErrFailed))
+		}
+		return
+	default:
+		return
+	}
+	for _, cause := range e.Causes {
+		if cause == o.id {
+			o.turns[e.Turn] = true
+		}
+	}
+	o.ended[e.Turn] = e
+	close(o.change)
+	o.change = make(chan struct{})
+	if o.turns[e.Turn] && e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
+		o.finish(failed(e)) // nothing more will be said
+	}
+}
+
+// finish ends Receive. o.mu is held.
+func (o *once) finish(err error) {
+	if o.over {
+		return
+	}
+	o.over = true
+	o.result <- err
+}
+
+func failed(e bus.Event) error {
+	if e.Error == nil {
+		return ErrFailed
+	}
+	if e.Error.Message == "" {
+		return fmt.Errorf("%w: %s", ErrFailed, clean(e.Error.Code))
+	}
+	return fmt.Errorf("%w: %s", ErrFailed, clean(e.Error.Message))
+}
+
+// send prints the answer. What else is said here meanwhile goes beside it.
+func (o *once) send(ctx context.Context, part channels.Part) error {
+	var end bus.Event
+	if turn, _, answers := strings.Cut(part.Key, "#"); answers {
+		end = o.wait(ctx, turn)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	turn, kind, _ := strings.Cut(part.Key, "#")
+	switch {
+	case !o.turns[turn] || o.over:
+		return printLine(o.err, part.Text)
+	case !strings.HasPrefix(kind, "reply"):
+		o.finish(fmt.Errorf("%w: %s", ErrFailed, clean(part.Text))) // it was not taken at all
+		return nil
+	case end.Type == bus.TurnError:
+		o.finish(failed(end))
+		return nil
+	}
+	if err := printLine(o.out, part.Text); err != nil {
+		o.finish(err)
+		return err
+	}
+	o.finish(io.EOF)
+	return nil
+}
+
+// wait gives the end of a turn, waiting a moment for it where it is to be expected.
+func (o *once) wait(ctx context.Context, turn string) bus.Event {
+	timer := time.NewTimer(eventLag)
+	defer timer.Stop()
+	for {
+		o.mu.Lock()
+		end, ended := o.ended[turn]
+		change := o.change
+		skip := ended || o.id == "" || (o.plain && turn == o.id) || o.over
+		o.mu.Unlock()
+		if skip {
+			return end
+		}
+		select {
+		case <-change:
+		case <-timer.C:
+			return bus.Event{}
+		case <-ctx.Done():
+			return bus.Event{}
+		}
+	}
+}
+
+func printLine(w io.Writer, text string) error {
+	_, err := fmt.Fprintln(w, strings.TrimRight(clean(text), "\n"))
+	return err
+}
