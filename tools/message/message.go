@@ -1,0 +1,90 @@
+// Package message is the tool that says something in another chat than the one that is answered.
+//
+// It knows no channels: what it is handed decides who may be reached, and
+// carries the letter on under its id, so that a repeat is no second letter.
+package message
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"parley/tools"
+)
+
+// A Letter is what an agent wants said.
+type Letter struct {
+	// ID is the same for every attempt at one call and for nothing else.
+	ID      string
+	Session string
+	Turn    string
+	From    string // the address of the conversation in which the agent was asked
+	Person  string // who asked: CHANNEL:USER
+	Owner   bool   // whether that person owns the bot
+	// Channel and Chat are the arguments as they were given: a channel and a
+	// chat of it, or a target or a whole address in Channel.
+	Channel string
+	Chat    string
+	Content string
+}
+
+// New makes the tool. Deliver makes the letter durable, once for each ID, or
+// refuses it with a *tools.Error: permission_denied for a place that may not be
+// reached and invalid_args for one that there is not, naming those that there are.
+func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
+	return tools.New(tools.Spec{
+		Name:   "message",
+		Effect: tools.Idempotent,
+		Description: "Send a message to another chat than this one: to one that this person may reach, or to a target's name in channel. " +
+			"Your answer to this chat is delivered by itself, so do not send it with this tool. The status sent confirms that the message was handed over, not that it was delivered.",
+	}, sender{deliver}.send)
+}
+
+type sender struct {
+	deliver func(context.Context, Letter) error
+}
+
+type args struct {
+	Channel string `json:"channel" jsonschema:"a channel's name such as telegram, a target's name such as oncall, or an address such as slack:C0123"`
+	ChatID  string `json:"chat_id,omitempty" jsonschema:"the chat in that channel; left out where channel is a target or an address"`
+	Content string `json:"content" jsonschema:"the text, as Markdown"`
+}
+
+type sent struct {
+	Status        string `json:"status"`
+	Channel       string `json:"channel"`
+	ChatID        string `json:"chat_id"`
+	ContentLength int    `json:"content_length"`
+}
+
+func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) {
+	a.Channel, a.ChatID = strings.TrimSpace(a.Channel), strings.TrimSpace(a.ChatID)
+	if a.Channel == "" {
+		return nil, tools.Errorf(tools.InvalidArgs, "channel is empty: give a channel's or a target's name")
+	}
+	content := clean(a.Content)
+	if strings.TrimSpace(content) == "" {
+		return nil, tools.Errorf(tools.InvalidArgs, "content is empty: give the text to send")
+	}
+	err := s.deliver(ctx, Letter{
+		ID: call.Key, Session: call.Session, Turn: call.Turn, From: call.At, Person: call.Person, Owner: call.Owner,
+		Channel: a.Channel, Chat: a.ChatID, Content: content,
+	})
+	if err != nil {
+		if refused, ok := errors.AsType[*tools.Error](err); ok {
+			return nil, refused
+		}
+		return nil, err
+	}
+	return sent{"sent", a.Channel, a.ChatID, len(content)}, nil
+}
+
+// clean takes out NUL, DEL and the control characters that no chat shows.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == 0x7f || r < 0x20 && r != '\n' && r != '\r' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
