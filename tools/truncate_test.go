@@ -141,7 +141,7 @@ func TestTruncateWhatIsNoJSON(t *testing.T) {
 }
 
 func TestTruncateIsQuick(t *testing.T) {
-	const size = 10 << 20
+	const size = 4 << 20
 	for name, content := range map[string]string{
 		"text":    `"` + strings.Repeat("x", size) + `"`,
 		"escapes": `"` + strings.Repeat(`\u0000`, size/6) + `"`,
@@ -152,7 +152,7 @@ func TestTruncateIsQuick(t *testing.T) {
 	} {
 		start := time.Now()
 		cut(t, content, 65_536)
-		if took := time.Since(start); took > 5*time.Second { // generous: the race detector runs here too
+		if took := time.Since(start); took > 10*time.Second { // whoever is quadratic takes minutes; the race detector and others run here too
 			t.Errorf("%s: took %v", name, took)
 		}
 	}

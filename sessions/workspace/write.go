@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -77,21 +78,16 @@ func (s *space) readAll(name string, limit int64) (content []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	content = make([]byte, 0, min(info.Size(), limit)+1)
-	for {
-		n, err := file.Read(content[len(content):cap(content)])
-		content = content[:len(content)+n]
-		switch {
-		case int64(len(content)) > limit:
-			return nil, refuse("%q has %d bytes, at most %d can be worked on", shown(name), max(info.Size(), int64(len(content))), limit)
-		case errors.Is(err, io.EOF):
-			return content, nil
-		case err != nil:
-			return nil, err
-		case len(content) == cap(content): // it has grown meanwhile
-			content = append(content, 0)[:len(content)]
-		}
+	if info.Size() <= limit {
+		content = make([]byte, 0, info.Size()+bytes.MinRead)
+		buffer := bytes.NewBuffer(content)
+		_, err = buffer.ReadFrom(io.LimitReader(file, limit+1)) // it may grow meanwhile
+		content = buffer.Bytes()
 	}
+	if size := max(info.Size(), int64(len(content))); err == nil && size > limit {
+		err = refuse("%q has %d bytes, at most %d can be worked on", shown(name), size, limit)
+	}
+	return content, err
 }
 
 // replace writes a file beside the old one and gives it its name.

@@ -122,7 +122,7 @@ func TestHuge(t *testing.T) {
 	must(t, err)
 	line := strings.Repeat("x", 199) + "\n"
 	chunk := strings.Repeat(line, 5000)
-	for range 200 {
+	for range 200 { // 200 MB
 		_, err := log.WriteString(chunk)
 		must(t, err)
 	}
@@ -315,16 +315,13 @@ func TestListDirectory(t *testing.T) {
 }
 
 func TestListDirectoryOfMany(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes 20,000 files")
-	}
 	c, dir := newCaller(t)
-	for i := range 20_000 {
+	for i := range 3000 {
 		put(t, dir, fmt.Sprintf("f%05d", i), "")
 	}
 	raw := c.Want(t, "list_directory", args("path", "."), "")
 	cut, was := tools.Truncate(json.RawMessage(raw), 65_536, ".agent/out/1")
-	if !was || len(cut) > 65_536 || !strings.HasPrefix(string(cut), `{"entries":[{"name":"f00000"`) || !strings.Contains(string(cut), `"total":20000`) {
+	if !was || len(cut) > 65_536 || !strings.HasPrefix(string(cut), `{"entries":[{"name":"f00000"`) || !strings.Contains(string(cut), `"total":3000`) {
 		t.Errorf("the long list is cut to %d bytes: %.200s", len(cut), cut)
 	}
 }

@@ -75,7 +75,7 @@ func (b box) grep() tools.Tool {
 
 // search is one grep.
 type search struct {
-	pattern *regexp.Regexp
+	hits    func(line []byte) bool
 	glob    string
 	context int
 	found   []match
@@ -94,7 +94,11 @@ func newSearch(args grepArgs) (*search, error) {
 	if err != nil {
 		return nil, tools.Errorf(tools.InvalidArgs, "pattern is no valid regular expression (RE2, without lookaround and backreferences): %v", err)
 	}
-	return &search{pattern: pattern, glob: args.Glob, context: min(max(args.Context, 0), maxContext), found: []match{}}, nil
+	hits := pattern.Match
+	if literal, all := pattern.LiteralPrefix(); all { // many times faster
+		hits = func(line []byte) bool { return bytes.Contains(line, []byte(literal)) }
+	}
+	return &search{hits: hits, glob: args.Glob, context: min(max(args.Context, 0), maxContext), found: []match{}}, nil
 }
 
 func (s *search) wanted(name, base string) bool {
@@ -129,7 +133,7 @@ func (s *search) lines(from *bufio.Reader, name string) error {
 		if err != nil {
 			return err
 		}
-		hit := s.pattern.Match(line)
+		hit := s.hits(line)
 		if hit && len(s.found) == maxMatches {
 			return errEnough
 		}
