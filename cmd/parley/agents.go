@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/agent/demo"
+	"parley/agent/openai"
+	"parley/agent/prompt"
+	"parley/bus"
+	"parley/cmd/parley/config"
+	"parley/sessions/workspace"
+	"parley/tools"
+	"parley/tools/files"
+	"parley/tools/memory"
+	"parley/tools/message"
+)
+
+// newModel makes the configured model. With nothing configured it is the demo.
+func newModel(ctx context.Context, c *config.Config) (agent.Model, error) {
+	if c.Model.Demo || !c.Model.Configured {
+		return demo.New(), nil
+	}
+	oc := openai.Config{
+		Name: c.Model.Name, BaseURL: c.Model.BaseURL, APIKey: string(c.Model.APIKey),
+		HTTP: &http.Client{Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024,
+			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+		}},
+	}
+	if oc.Name == "" {
+		oc.Name = defaultModel
+		if oc.BaseURL != "" {
+			name, err := openai.FirstModel(ctx, oc)
+			if err != nil {
+				return nil, &settingError{key: "model.name", remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}
+			}
+			oc.Name = name
+		}
+	}
+	m, err := openai.New(oc)
+	if err != nil {
+		return nil, fmt.Errorf("set up the model: %w", err)
+	}
+	return m, nil
+}
+
+// defaultModel is what the default provider is asked for where nothing is named.
+const defaultModel = "gpt-5-mini"
+
+// agent is an agent as it is configured now.
+func (s *server) agent(name string) (agent.Agent, bool) {
+	a, ok := s.settings.Load().Agents[name]
+	if !ok {
+		return agent.Agent{}, false
+	}
+	return agent.Agent{
+		Name: name, Model: s.model, Known: s.tools, Tools: s.tools.Granted(a.Capabilities),
+		Prompt: s.prompt, Keep: s.keep,
+		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
+		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
+	}, true
+}
+
+// window is how much of the context may be used: what is configured, or what
+// the model has, the lesser.
+func (s *server) window(configured int) int {
+	if has := s.model.Info().ContextTokens; has > 0 {
+		return min(configured, has)
+	}
+	return configured
+}
+
+func (s *server) newTools() *tools.Set {
+	open := func(_ context.Context, session string) (*workspace.Dir, error) {
+		return s.home.workspaces.Open(session)
+	}
+	all := files.New(func(ctx context.Context, session string) (files.Dir, error) { return open(ctx, session) })
+	all = append(all, memory.New(func(ctx context.Context, session string) (memory.Dir, error) { return open(ctx, session) })...)
+	return tools.NewSet(append(all, message.New(s.deliver))...)
+}
+
+// keep stores a result that is too long for the model in the session's workspace.
+func (s *server) keep(_ context.Context, call tools.Call, content json.RawMessage) (string, error) {
+	dir, err := s.home.workspaces.Open(call.Session)
+	if err != nil {
+		return "", err
+	}
+	path := ".agent/out/" + call.ID + ".json"
+	return path, dir.Write(path, content)
+}
+
+// deliver is the message tool's way out. It reaches the conversation itself,
+// the chats of those who were paired, and what the agent's may_message lists.
+func (s *server) deliver(ctx context.Context, l message.Letter) error {
+	to, failed := s.addresses(l)
+	if failed != nil {
+		return failed
+	}
+	reach, err := s.reach(ctx, l)
+	if err != nil {
+		return err
+	}
+	for _, a := range to {
+		if !slices.Contains(reach, a.String()) {
+			return tools.Errorf(tools.PermissionDenied, "%s may not be messaged from here. These may be: %s.", a, strings.Join(reach, ", "))
+		}
+	}
+	for i, a := range to {
+		id := l.ID
+		if i > 0 {
+			id = fmt.Sprintf("%s/%d", l.ID, i)
+		}
+		body, err := bus.Outbound{ID: id, To: a, Text: l.Content, Session: l.Session, Turn: l.Turn, At: time.Now()}.Encode()
+		if err != nil {
+			return fmt.Errorf("encode message: %w", err)
+		}
+		if err := s.home.bus.Publish(ctx, bus.OutboundTopic(a.Channel), bus.Message{ID: id, Key: a.String(), Body: body}); err != nil {
+			return fmt.Errorf("%s cannot be messaged now: %w", a, err)
+		}
+	}
+	return nil
+}
+
+// addresses resolves what the model named: a target, or a channel and a chat.
+func (s *server) addresses(l message.Letter) ([]bus.Address, *tools.Error) {
+	c := s.settings.Load()
+	if to, ok := c.Targets[l.Channel]; ok {
+		return to, nil
+	}
+	var names []string
+	named := l.Channel
+	if l.Chat != "" {
+		named += ":" + l.Chat
+	}
+	a, err := bus.ParseAddress(named)
+	for _, known := range s.channels {
+		if known.name != l.Channel && known.name != a.Channel {
+			names = append(names, known.name)
+			continue
+		}
+		if err != nil {
+			return nil, tools.Errorf(tools.InvalidArgs, "chat_id is missing: name the chat on %s.", l.Channel)
+		}
+		return []bus.Address{a}, nil
+	}
+	for name := range c.Targets {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return nil, tools.Errorf(tools.InvalidArgs, "there is no channel or target %q. There are: %s.", l.Channel, strings.Join(names, ", "))
+}
+
+// reach lists the addresses that a turn may send to, its own first.
+func (s *server) reach(ctx context.Context, l message.Letter) ([]string, error) {
+	reach := []string{l.From}
+	c := s.settings.Load()
+	for _, entry := range c.Agents[agentName(l.Session)].MayMessage {
+		if to, ok := c.Targets[entry]; ok {
+			for _, a := range to {
+				reach = append(reach, a.String())
+			}
+			continue
+		}
+		reach = append(reach, entry)
+	}
+	pairings, err := s.home.book.Pairings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look up who is paired: %w", err)
+	}
+	for _, p := range pairings {
+		if p.Approved && p.Chat != "" {
+			reach = append(reach, p.Chat)
+		}
+	}
+	slices.Sort(reach[1:])
+	return slices.Compact(reach), nil
+}
+
+// prompt is the prefix of a session's prompt: what the operator has written in
+// the home, what stands in the session's workspace, and its memory.
+func (s *server) prompt(ctx context.Context, session string) (string, error) {
+	home := os.DirFS(s.settings.Load().Home)
+	return prompt.Builder{Sources: []prompt.Source{
+		func(context.Context, string) ([]prompt.File, error) {
+			return prompt.Read(opener(home), "home", "AGENTS.md", "SOUL.md"), nil
+		},
+		func(_ context.Context, session string) ([]prompt.File, error) {
+			dir, err := s.home.workspaces.Open(session)
+			if err != nil {
+				return nil, err
+			}
+			return prompt.Read(opener(dir), "workspace", "AGENTS.md", "MEMORY.md"), nil
+		},
+	}}.Build(ctx, session)
+}
+
+func opener(files fs.FS) func(string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) { return files.Open(name) }
+}
+
+// agentName is the agent in a session's key.
+func agentName(session string) string {
+	name, _, _ := strings.Cut(session, ":")
+	return name
+}
+
+func channelOf(person string) string {
+	name, _, _ := strings.Cut(person, ":")
+	return name
+}

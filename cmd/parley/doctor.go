@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/telegram"
+	"parley/cmd/parley/config"
+)
+
+type doctorCmd struct{}
+
+// A finding is what doctor has to say about one part.
+type finding struct {
+	Part   string `json:"part"`
+	State  string `json:"state"` // ok, note or wrong
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+const (
+	fine  = "ok"
+	note  = "note"
+	wrong = "wrong"
+)
+
+// Run checks everything that can be checked and says what to change. It fails
+// if something is wrong.
+func (doctorCmd) Run(ctx context.Context, c *cli, tty terminal) error {
+	cfg, err := config.Load(config.Options{File: c.Config, Home: c.Home, LookLocal: true})
+	if err != nil {
+		return err
+	}
+	found := []finding{checkFile(cfg), checkHome(cfg), checkLock(ctx, cfg), checkModel(ctx, cfg)}
+	for _, ch := range channelsByName(cfg) {
+		found = append(found, checkChannel(ctx, cfg, ch))
+	}
+	if c.JSON {
+		err = json.NewEncoder(tty.out).Encode(found)
+	} else {
+		err = report(tty.out, found)
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if f.State == wrong {
+			return errors.New("something is wrong, see above")
+		}
+	}
+	return nil
+}
+
+func report(out io.Writer, found []finding) error {
+	for _, f := range found {
+		if _, err := fmt.Fprintf(out, "%-6s %s: %s\n", f.State, f.Part, f.Detail); err != nil {
+			return err
+		}
+		if f.Remedy != "" {
+			if _, err := fmt.Fprintf(out, "       → %s\n", f.Remedy); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkFile(cfg *config.Config) finding {
+	if cfg.File == "" {
+		return finding{Part: "configuration", State: fine, Detail: "no file; the environment and the defaults are in force"}
+	}
+	return finding{Part: "configuration", State: fine, Detail: cfg.File}
+}
+
+// checkHome finds out whether the home can be written and is its owner's alone.
+func checkHome(cfg *config.Config) finding {
+	f := finding{Part: "home", Detail: cfg.Home}
+	info, err := os.Stat(cfg.Home)
+	if errors.Is(err, os.ErrNotExist) {
+		f.State, f.Detail = fine, cfg.Home+" (will be created)"
+		return f
+	}
+	if err != nil || !info.IsDir() {
+		f.State, f.Remedy = wrong, "it has to be a directory that this user may write: choose another with --home"
+		return f
+	}
+	probe, err := os.CreateTemp(cfg.Home, ".doctor-*")
+	if err != nil {
+		f.State, f.Remedy = wrong, "it cannot be written: chown it to the user that runs parley"
+		return f
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		f.State, f.Remedy = wrong, "files cannot be removed from it: look at the filesystem"
+		return f
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		f.State, f.Remedy = note, "others can look into it: chmod 700 "+cfg.Home
+		return f
+	}
+	f.State = fine
+	return f
+}
+
+func checkLock(ctx context.Context, cfg *config.Config) finding {
+	f := finding{Part: "bus", State: fine, Detail: "SQLite in the home"}
+	path := filepath.Join(cfg.Home, busFile)
+	if _, err := os.Stat(path); err != nil {
+		return f
+	}
+	b, err := sqlitebus.Open(ctx, sqlitebus.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+	if used, ok := errors.AsType[*sqlitebus.InUseError](err); ok {
+		f.Detail = "SQLite in the home; " + used.Error()
+		return f
+	}
+	if err == nil {
+		err = b.Close()
+	}
+	if err != nil {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "restore the home from a backup, or move "+path+" away: what waits in it is then lost"
+	}
+	return f
+}
+
+func checkModel(ctx context.Context, cfg *config.Config) finding {
+	f := finding{Part: "model", State: fine}
+	if cfg.Model.Demo || !cfg.Model.Configured {
+		f.State, f.Detail, f.Remedy = note, "none; chat uses the built-in demo", "set OPENAI_API_KEY, or [model] in the configuration"
+		return f
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	m, err := newModel(ctx, cfg)
+	if err != nil {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "look at [model] base_url and api_key"
+		return f
+	}
+	f.Detail = modelName(m)
+	return f
+}
+
+// checkChannel asks the platform whether it takes the token.
+func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) finding {
+	f := finding{Part: "channel " + c.Name, State: fine}
+	if !c.Built() {
+		f.State, f.Detail = note, c.Platform+" is not built yet; the channel has no effect"
+		return f
+	}
+	ch, err := telegram.New(telegram.Config{
+		Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "set channels."+c.Name+".bot_token"
+		return f
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	began := time.Now()
+	account, err := ch.Check(ctx)
+	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
+		f.State, f.Detail, f.Remedy = wrong, "the platform refuses the token", "set the one that the platform gave you: "+originOf(cfg, "channels."+c.Name+".bot_token")
+		return f
+	}
+	if err != nil {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "look at the network, a proxy, or api_url"
+		return f
+	}
+	f.Detail = fmt.Sprintf("@%s answers in %d ms", account.Username, time.Since(began).Milliseconds())
+	return f
+}

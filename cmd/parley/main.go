@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"parley/cmd/parley/config"
+)
+
+// Exit codes. They are promised to scripts.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitConfig = 78
+)
+
+// cli is the command line. Its fields are the commands and flags of names.md.
+type cli struct {
+	Config string `help:"Configuration file." placeholder:"FILE"`
+	Home   string `help:"Where Parley keeps what it must remember." placeholder:"DIR"`
+	JSON   bool   `help:"Results as JSON." name:"json"`
+
+	Chat        chatCmd     `cmd:"" help:"Talk to the agent in this terminal."`
+	Serve       serveCmd    `cmd:"" help:"Serve the configured channels."`
+	Pairing     pairingCmd  `cmd:"" help:"Who may talk to the bot."`
+	Chats       chatsCmd    `cmd:"" help:"Where the bot has been spoken to."`
+	Doctor      doctorCmd   `cmd:"" help:"Check whether everything is in order, and say what to change."`
+	ConfigCheck configGroup `cmd:"" name:"config" help:"The configuration."`
+	Version     versionCmd  `cmd:"" help:"Print the version."`
+}
+
+// terminal is where a command reads and writes.
+type terminal struct {
+	in       *os.File
+	out, err io.Writer
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}
+
+// run carries out one command and returns the exit code.
+func run(args []string, tty terminal) int {
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c, kong.Name("parley"),
+		kong.Description("An AI agent in Slack, Discord and Telegram that loses nothing and does nothing twice."),
+		kong.Writers(tty.out, tty.err),
+		kong.Exit(func(code int) { exited = code }),
+		kong.UsageOnError(),
+	)
+	if err != nil {
+		fmt.Fprintln(tty.err, "parley:", err)
+		return exitFailed
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 { // --help has been printed
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(tty.err, "parley: %v\nTry: parley --help\n", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	parsed.Bind(&c, tty)
+	return exitCode(parsed.Run(), tty)
+}
+
+func exitCode(err error, tty terminal) int {
+	if err == nil {
+		return exitDone
+	}
+	fmt.Fprintln(tty.err, "parley:", err)
+	var usage *usageError
+	var wrong *config.Error
+	var setting *settingError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &wrong), errors.As(err, &setting):
+		return exitConfig
+	}
+	return exitFailed
+}
+
+// A usageError says that a command was called wrongly.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+// A settingError says which setting keeps the server from starting, and what to do.
+type settingError struct {
+	where  string // file:line or where else the value comes from; may be empty
+	key    string
+	remedy string
+}
+
+func (e *settingError) Error() string {
+	if e.where == "" {
+		return e.key + ": " + e.remedy
+	}
+	return e.where + ": " + e.key + ": " + e.remedy
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/config"
+)
+
+type pairingCmd struct {
+	List    pairingList    `cmd:"" help:"Who is admitted, and who asks to be."`
+	Approve pairingApprove `cmd:"" help:"Admit the person who was given this code."`
+	Revoke  pairingRevoke  `cmd:"" help:"Take a person's admission back."`
+	Owner   pairingOwner   `cmd:"" help:"Make a code that whoever says it first owns the bot."`
+}
+
+type pairingList struct{}
+
+type pairingApprove struct {
+	Code string `arg:"" help:"The code that the bot told the person."`
+}
+
+type pairingRevoke struct {
+	Who string `arg:"" help:"CHANNEL:USER"`
+}
+
+type pairingOwner struct {
+	Channel string `arg:"" optional:"" help:"The channel; needed where there are several."`
+}
+
+// withBook opens the book beside a server that may be running.
+func withBook(ctx context.Context, c *cli, use func(*config.Config, *sqlbook.Book) error) error {
+	cfg, err := config.Load(config.Options{File: c.Config, Home: c.Home})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
+		return fmt.Errorf("create the home: %w", err)
+	}
+	book, err := sqlbook.Open(ctx, filepath.Join(cfg.Home, bookFile))
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(cfg, book), book.Close())
+}
+
+// Run lists pairings.
+func (pairingList) Run(ctx context.Context, c *cli, tty terminal) error {
+	return withBook(ctx, c, func(_ *config.Config, book *sqlbook.Book) error {
+		pairings, err := book.Pairings(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(tty.out).Encode(pairingsJSON(pairings))
+		}
+		if len(pairings) == 0 {
+			_, err := fmt.Fprintln(tty.out, "Nobody is paired, and nobody asks to be.")
+			return err
+		}
+		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "PERSON\tSTATE\tCODE\tSINCE")
+		for _, p := range pairings {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Person, standing(p), p.Code, p.At.Local().Format(time.DateTime))
+		}
+		return w.Flush()
+	})
+}
+
+func standing(p channels.Pairing) string {
+	switch {
+	case p.Owner:
+		return "owner"
+	case p.Approved:
+		return "admitted"
+	}
+	return "asks"
+}
+
+type pairingJSON struct {
+	Person string    `json:"person"`
+	State  string    `json:"state"`
+	Code   string    `json:"code,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+func pairingsJSON(pairings []channels.Pairing) []pairingJSON {
+	list := make([]pairingJSON, 0, len(pairings))
+	for _, p := range pairings {
+		list = append(list, pairingJSON{Person: p.Person, State: standing(p), Code: p.Code, At: p.At})
+	}
+	return list
+}
+
+// Run approves a request.
+func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal) error {
+	return withBook(ctx, c, func(_ *config.Config, book *sqlbook.Book) error {
+		p, err := book.Admit(ctx, channels.Admission{Code: a.Code})
+		if errors.Is(err, channels.ErrNoCode) {
+			return fmt.Errorf("no request has the code %q, or it is older than an hour: ask the person to write to the bot again, and see `parley pairing list`", a.Code)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(tty.out, "%s is admitted.\n", p.Person)
+		return err
+	})
+}
+
+// Run revokes an admission.
+func (r pairingRevoke) Run(ctx context.Context, c *cli, tty terminal) error {
+	return withBook(ctx, c, func(_ *config.Config, book *sqlbook.Book) error {
+		err := book.Revoke(ctx, r.Who)
+		if errors.Is(err, channels.ErrNoCode) {
+			return fmt.Errorf("%q is not paired: see `parley pairing list`", r.Who)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(tty.out, "%s is not admitted any more.\n", r.Who)
+		return err
+	})
+}
+
+// Run makes an owner's code.
+func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal) error {
+	return withBook(ctx, c, func(cfg *config.Config, book *sqlbook.Book) error {
+		name := o.Channel
+		if name == "" {
+			list := channelsByName(cfg)
+			if len(list) != 1 {
+				return &usageError{fmt.Sprintf("%d channels are configured: say which one", len(list))}
+			}
+			name = list[0].Name
+		} else if _, ok := cfg.Channels[name]; !ok {
+			return &usageError{fmt.Sprintf("no channel is named %q in the configuration", name)}
+		}
+		code, err := book.OfferOwner(ctx, name)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(tty.out, "Say this to the bot on %s: whoever does so first owns it.\n\n  /start %s\n", name, code)
+		return err
+	})
+}
+
+type chatsCmd struct{}
+
+// Run lists where the bot has been spoken to.
+func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal) error {
+	return withBook(ctx, c, func(_ *config.Config, book *sqlbook.Book) error {
+		chats, err := book.Chats(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(tty.out).Encode(chatsJSON(chats))
+		}
+		if len(chats) == 0 {
+			_, err := fmt.Fprintln(tty.out, "The bot has not been spoken to yet.")
+			return err
+		}
+		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ADDRESS\tSESSION\tSINCE")
+		for _, ch := range chats {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", ch.Address, ch.Session, ch.Seen.Local().Format(time.DateTime))
+		}
+		return w.Flush()
+	})
+}
+
+type chatJSON struct {
+	Address string    `json:"address"`
+	Session string    `json:"session"`
+	Group   bool      `json:"group"`
+	Since   time.Time `json:"since"`
+}
+
+func chatsJSON(chats []channels.Chat) []chatJSON {
+	list := make([]chatJSON, 0, len(chats))
+	for _, ch := range chats {
+		list = append(list, chatJSON{Address: ch.Address.String(), Session: ch.Session, Group: ch.Group, Since: ch.Seen})
+	}
+	return list
+}
