@@ -39,6 +39,9 @@ func (m *Model) Generate(ctx context.Context, r agent.Request, emit func(agent.D
 		return agent.Answer{}, err
 	}
 	said, done := current(r.Messages)
+	if n := len(said); n > 0 && len(r.Tools) == 0 && isSummary(said[n-1]) {
+		return say(digest(r.Messages), emit), nil
+	}
 	var asked []request
 	for _, text := range said {
 		asked = append(asked, m.grammar.requests(text)...)
@@ -74,8 +77,13 @@ type step struct {
 // current is what was said since the last answer, and the calls made for it.
 func current(messages []agent.Message) (said []string, done []step) {
 	for _, m := range messages[start(messages):] {
+		past := false // the next block is a summary
 		for _, b := range m.Blocks {
 			switch {
+			case past:
+				past = false
+			case isPast(m, b):
+				past = true
 			case b.Kind == agent.BlockToolUse:
 				done = append(done, step{use: b})
 			case b.Kind == agent.BlockToolResult:
@@ -123,11 +131,37 @@ func wasCancelled(done []step) bool {
 	})
 }
 
-// isHeader tells whether a block is the line in which the agent says when and
-// where a message was sent, not the message.
+// isHeader tells whether a block is a remark of the agent's, such as the line
+// that says when and where a message was sent, and not a message.
 func isHeader(text string) bool {
 	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") && !strings.Contains(text, "\n")
+	return strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") &&
+		(!strings.Contains(text, "\n") || strings.HasPrefix(text, "[notice"))
+}
+
+// isPast tells whether a block announces what was said before.
+func isPast(m agent.Message, b agent.Block) bool {
+	return m.Role == agent.RoleUser && b.Kind == agent.BlockText && isHeader(b.Text) && strings.HasPrefix(b.Text, "[summary")
+}
+
+// isSummary tells whether the agent wants the conversation summarised.
+func isSummary(text string) bool {
+	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "summarise the conversation")
+}
+
+// digest is all the summary that it can make: what people said last.
+func digest(messages []agent.Message) string {
+	const most, length = 20, 200
+	var said []string
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			if m.Role == agent.RoleUser && b.Kind == agent.BlockText && !isHeader(b.Text) && !isSummary(b.Text) {
+				line := []rune(strings.Join(strings.Fields(b.Text), " "))
+				said = append(said, "- "+string(line[:min(len(line), length)]))
+			}
+		}
+	}
+	return "What was said last:\n" + strings.Join(said[max(0, len(said)-most):], "\n")
 }
 
 func granted(specs []tools.Spec, name string) bool {

@@ -262,6 +262,18 @@ func TestCancelledRequestsAreForgotten(t *testing.T) {
 	}
 }
 
+func TestSummary(t *testing.T) {
+	c := newChat(t, nil)
+	c.ask("hello")
+	a := c.generate(agent.Request{Messages: append(c.messages, user("Summarise the conversation so far for yourself: keep names."))})
+	wantAll(t, a.Blocks[0].Text, "hello")
+	c = newChat(t, map[string]string{"read_file": `{"content":"tea"}`})
+	c.messages = []agent.Message{user("[summary of what was said before]", a.Blocks[0].Text)}
+	if answer := c.ask("read a.txt"); strings.Contains(answer, "understand") {
+		t.Errorf("answered the summary: %s", answer)
+	}
+}
+
 func TestToolNotGranted(t *testing.T) {
 	c := newChat(t, map[string]string{"read_file": `{"content":"tea"}`})
 	c.granted = []tools.Spec{{Name: "read_file"}}

@@ -310,6 +310,32 @@ func TestLearnsWhatAServerDoesNotTake(t *testing.T) {
 	}
 }
 
+func TestLearnsToThinkLess(t *testing.T) {
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		switch {
+		case bytes.Contains(q.Body, []byte(`"reasoning_content"`)):
+			return agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"property 'reasoning_content' is unsupported"}}`)
+		case !bytes.Contains(q.Body, []byte(`"reasoning_effort":"none"`)) && len(q.Messages()) > 1:
+			return agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"Tools need /v1/responses","param":"reasoning_effort"}}`)
+		}
+		return agenttest.Stream(`{"choices":[{"delta":{"reasoning_content":"hm","content":"hi"},"finish_reason":"stop"}]}`, "[DONE]")
+	})
+	m := model(t, s)
+	a, err := ask(t, m, hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := hello()
+	r.Tools = []tools.Spec{{Name: "a"}}
+	r.Messages = append(r.Messages, said(agent.RoleAssistant, a.Blocks...), hello().Messages[0])
+	if _, err := ask(t, m, r); err != nil {
+		t.Fatal(err)
+	}
+	if s.Asked() != 4 {
+		t.Errorf("asked %d times, want 4", s.Asked())
+	}
+}
+
 func TestGivesUpOnWhatItCannotLeaveOut(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest,
 		`{"error":{"message":"stream_options max_tokens max_completion_tokens tool_choice reasoning_effort reasoning_content"}}`)))
