@@ -1,6 +1,149 @@
 package markup
 
-// Render renders Markdown in a dialect, in pieces of at most limit units each.
-func Render(md string, d Dialect, limit int) []Piece {
-	return []Piece{{Text: md, Plain: md}}
+import (
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const (
+	// leastLimit is the smallest limit that is kept to: below it there is no
+	// room for the marks around a single word.
+	leastLimit = 64
+	// mostParsed bounds what is parsed at once: some Markdown takes time that
+	// grows faster than its length.
+	mostParsed = 128 << 10
+)
+
+// Render renders Markdown in a dialect, in pieces of at most limit units each;
+// 0 does not split, and less than 64 is taken for 64. Each piece is well formed
+// by itself, and none is blank. Cuts fall between blocks where possible, else
+// between sentences or words, and never inside what is seen as one character; a
+// code block is closed and opened again, a table's header is repeated. Text that
+// is no Markdown comes through as it is.
+func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
+	md = clean(md)
+	if isBlank(unescape(md)) {
+		return nil
+	}
+	if limit > 0 {
+		limit = max(limit, leastLimit)
+	}
+	if isPlain(md) && (limit == 0 || len(md) <= limit) {
+		md = strings.TrimSpace(md)
+		return []Piece{{Text: md, Plain: md}}
+	}
+	a := assembly{dialect: dialectOf(d), plain: plainDialect{}, limit: limit}
+	for rest := md; rest != ""; {
+		var part string
+		part, rest = cutParsed(rest)
+		for _, b := range r.parse(part) {
+			a.add(b)
+		}
+	}
+	a.flush(false)
+	if len(a.pieces) == 0 { // nothing but marks, such as a lone "#"
+		a.add(block{kind: paragraph, spans: []span{{text: strings.TrimSpace(md)}}})
+		a.flush(false)
+	}
+	if d == Markdown && limit == 0 {
+		return []Piece{{Text: md, Plain: joinPlain(a.pieces)}}
+	}
+	return a.pieces
+}
+
+// Render is Renderer.Render for those who render rarely.
+func Render(md string, d Dialect, limit int) []Piece { return New().Render(md, d, limit) }
+
+func joinPlain(pieces []Piece) string {
+	all := make([]string, len(pieces))
+	for i, p := range pieces {
+		all[i] = p.Plain
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// clean makes valid UTF-8 with plain newlines and without control characters,
+// which platforms refuse or drop.
+func clean(md string) string {
+	if utf8.ValidString(md) && strings.IndexFunc(md, isControl) < 0 {
+		return md
+	}
+	md = strings.ReplaceAll(strings.ToValidUTF8(md, "\uFFFD"), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return '\n'
+		case isControl(r):
+			return -1
+		}
+		return r
+	}, md)
+}
+
+func isControl(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
+}
+
+// isPlain tells of a text that it certainly holds no Markdown, nor anything
+// that a dialect escapes. Most short replies are such, and are not parsed.
+func isPlain(md string) bool {
+	lineStart := true
+	for i := range len(md) {
+		c := md[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= utf8.RuneSelf, c == '\'', c == '"', c == '?', c == ',':
+		case c == '\n' && lineStart && i > 1 && md[i-2] != '\n': // an empty line
+			continue
+		case lineStart:
+			return false
+		case c == '\n':
+			lineStart = true
+			continue
+		case c >= '0' && c <= '9', c == '(', c == ')', c == ';', c == '-', c == '!':
+		case c == ' ':
+			if i+1 < len(md) && (md[i+1] == ' ' || md[i+1] == '\n') {
+				return false
+			}
+		case c == '.', c == ':':
+			// Not "www.x" nor "scheme://x".
+			if i+1 < len(md) && md[i+1] != ' ' && md[i+1] != '\n' {
+				return false
+			}
+		default:
+			return false
+		}
+		lineStart = false
+	}
+	return true
+}
+
+// cutParsed cuts off what is parsed at once, at an empty line if there is one.
+func cutParsed(md string) (part, rest string) {
+	if len(md) <= mostParsed {
+		return md, ""
+	}
+	window := md[:mostParsed]
+	for _, mark := range []string{"\n\n", "\n", " "} {
+		if i := strings.LastIndex(window, mark); i > mostParsed/2 {
+			return md[:i], md[i:]
+		}
+	}
+	i := mostParsed
+	for !utf8.RuneStart(md[i]) {
+		i--
+	}
+	return md[:i], md[i:]
+}
+
+// units is the length in UTF-16.
+func units(s string) (n int) {
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+func isBlank(s string) bool {
+	return strings.Trim(s, " \n\t\u00a0\u200b\u200c\u200d\u2060\ufeff\u3000\u2800") == ""
 }

@@ -1,0 +1,188 @@
+package markup
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A dialect writes blocks for one platform.
+type dialect interface {
+	// block writes a whole block, well formed by itself.
+	block(b block) string
+	// size is the length of a text as the platform counts.
+	size(text string) int
+	// join puts written blocks together.
+	join(to *strings.Builder, frags []frag)
+	// harmless takes from a text without markup what would act all the same.
+	harmless(plain string) string
+}
+
+func dialectOf(d Dialect) dialect {
+	switch d {
+	case TelegramHTML:
+		return telegram{}
+	case SlackMrkdwn:
+		return slack{}
+	case DiscordMarkdown:
+		return marks{neutral: true}
+	case Markdown:
+		return marks{}
+	}
+	return plainDialect{}
+}
+
+// A syntax is how a dialect writes what is within a block.
+type syntax interface {
+	// shown is which of bold, italic and strike a span is to have.
+	shown(s span) style
+	// open and close write a mark: one style, or a link. Next is what comes
+	// behind it, 0 at the end.
+	open(b *strings.Builder, m mark)
+	close(b *strings.Builder, m mark, next rune)
+	// text writes a span's text, with code's marks if it is code; lineStart
+	// says that nothing but a marker is before it in its line.
+	text(b *strings.Builder, s span, lineStart bool)
+	// bare writes a link that is its own text.
+	bare(b *strings.Builder, url string)
+	// linksInside says that a link's text can have no marks within.
+	linksInside() bool
+}
+
+type mark struct {
+	style style
+	url   string
+}
+
+func (m mark) on(s span, shown style) bool {
+	if m.url != "" {
+		return s.url == m.url && !s.isBare()
+	}
+	return shown&m.style != 0
+}
+
+func (s span) isBare() bool {
+	return s.url != "" && (s.text == s.url || "http://"+s.text == s.url)
+}
+
+// lookAhead bounds how far is looked for where a mark ends.
+const lookAhead = 32
+
+// writeInline writes spans so that marks are nested: where several begin, the
+// one that lasts longest is outside.
+func writeInline(b *strings.Builder, x syntax, spans []span) {
+	var active []mark
+	lineStart := true
+	for i, s := range spans {
+		shown := x.shown(s)
+		next, _ := utf8.DecodeRuneInString(s.text)
+		keep := 0
+		for keep < len(active) && active[keep].on(s, shown) {
+			keep++
+		}
+		for len(active) > keep {
+			x.close(b, active[len(active)-1], next)
+			active = active[:len(active)-1]
+		}
+		for _, m := range begins(x, spans[i:], active) {
+			x.open(b, m)
+			active = append(active, m)
+		}
+		if s.isBare() {
+			x.bare(b, s.text)
+		} else {
+			x.text(b, s, lineStart)
+		}
+		if nl := strings.LastIndexByte(s.text, '\n'); s.style != marker && strings.TrimLeft(s.text[nl+1:], " ") != "" {
+			lineStart = false
+		} else if nl >= 0 {
+			lineStart = true
+		}
+	}
+	for len(active) > 0 {
+		x.close(b, active[len(active)-1], 0)
+		active = active[:len(active)-1]
+	}
+}
+
+// begins are the marks that the first span has beside the active, outermost first.
+func begins(x syntax, spans []span, active []mark) []mark {
+	s := spans[0]
+	shown := x.shown(s)
+	if shown == 0 && (s.url == "" || s.isBare()) {
+		return nil
+	}
+	var ms []mark
+	var lasts []int
+	for _, m := range []mark{{url: s.url}, {style: bold}, {style: italic}, {style: strike}} {
+		if m == (mark{}) || !m.on(s, shown) || has(active, m) {
+			continue
+		}
+		n := 1
+		for n < len(spans) && n < lookAhead && m.on(spans[n], x.shown(spans[n])) {
+			n++
+		}
+		if m.url != "" && x.linksInside() {
+			n = 0
+		}
+		at := len(ms)
+		for at > 0 && lasts[at-1] < n {
+			at--
+		}
+		ms, lasts = append(ms, mark{}), append(lasts, 0)
+		copy(ms[at+1:], ms[at:])
+		copy(lasts[at+1:], lasts[at:])
+		ms[at], lasts[at] = m, n
+	}
+	return ms
+}
+
+func has(ms []mark, m mark) bool {
+	for _, one := range ms {
+		if one == m {
+			return true
+		}
+	}
+	return false
+}
+
+func inlineText(x syntax, spans []span) string {
+	var b strings.Builder
+	b.Grow(len(spans) * 24)
+	writeInline(&b, x, spans)
+	return b.String()
+}
+
+// inBold is a heading where there are no headings.
+func inBold(spans []span) []span {
+	all := make([]span, len(spans))
+	for i, s := range spans {
+		if s.style != marker {
+			s.style |= bold
+		}
+		all[i] = s
+	}
+	return all
+}
+
+func quoted(text string) string {
+	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
+}
+
+// rows are all lines of a code block or table.
+func (b block) rows() string {
+	return strings.Join(append(b.head[:len(b.head):len(b.head)], b.lines...), "\n")
+}
+
+const ruleText = "———"
+
+// zeroWidth parts what must not be read together.
+const zeroWidth = "\u200b"
+
+func joinLines(to *strings.Builder, frags []frag) {
+	for i, f := range frags {
+		if i > 0 {
+			to.WriteString(f.separator())
+		}
+		to.WriteString(f.text)
+	}
+}

@@ -1,0 +1,203 @@
+package markup
+
+import (
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// A Renderer renders; it may be used by many goroutines at once.
+type Renderer struct {
+	parser parser.Parser
+}
+
+// New makes a Renderer. That costs more than rendering a short text, so it is
+// worth keeping.
+func New() *Renderer {
+	inline := []util.PrioritizedValue{
+		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+		util.Prioritized(parser.NewCodeSpanParser(), 100),
+		util.Prioritized(parser.NewLinkParser(), 200),
+		util.Prioritized(parser.NewAutoLinkParser(), 300),
+		util.Prioritized(parser.NewRawHTMLParser(), 400),
+		util.Prioritized(emphasis{}, 500),
+		util.Prioritized(extension.NewStrikethroughParser(), 500),
+		util.Prioritized(extension.NewLinkifyParser(), 999),
+	}
+	// No link reference definitions: in a chat they are lines that somebody
+	// wants to read, and parsed they would vanish.
+	return &Renderer{parser: parser.NewParser(
+		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(inline...),
+		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+	)}
+}
+
+func (r *Renderer) parse(md string) []block {
+	source := []byte(tame(md))
+	t := tree{source: source}
+	t.walk(r.parser.Parse(text.NewReader(source)))
+	return t.blocks
+}
+
+// emphasis parses * and _ as CommonMark does, but for a star between letters or
+// digits, which in chats is a product or a name.
+type emphasis struct{}
+
+// Trigger implements parser.InlineParser.
+func (emphasis) Trigger() []byte { return []byte{'*', '_'} }
+
+// Parse implements parser.InlineParser.
+func (emphasis) Parse(_ ast.Node, reader text.Reader, pc parser.Context) ast.Node {
+	before := reader.PrecendingCharacter()
+	line, segment := reader.PeekLine()
+	node := parser.ScanDelimiter(line, before, 1, emphasis{})
+	if node == nil {
+		return nil
+	}
+	if n := node.OriginalLength; n < len(line) && line[0] == '*' && before < 0x80 {
+		after := line[n]
+		if n == 1 && isWord(byte(before)) && isWord(after) || n == 2 && isDigit(byte(before)) && isDigit(after) {
+			node.CanOpen, node.CanClose = false, false
+		}
+	}
+	node.Segment = segment.WithStop(segment.Start + node.OriginalLength)
+	reader.Advance(node.OriginalLength)
+	pc.PushDelimiter(node)
+	return node
+}
+
+// IsDelimiter implements parser.DelimiterProcessor.
+func (emphasis) IsDelimiter(b byte) bool { return b == '*' || b == '_' }
+
+// CanOpenCloser implements parser.DelimiterProcessor.
+func (emphasis) CanOpenCloser(opener, closer *parser.Delimiter) bool {
+	return opener.Char == closer.Char
+}
+
+// OnMatch implements parser.DelimiterProcessor.
+func (emphasis) OnMatch(consumes int) ast.Node { return ast.NewEmphasis(consumes) }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isWord(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+const (
+	mostNested = 16   // lists and quotes within each other
+	mostIndent = 64   // columns before the text of a line
+	mostLink   = 2000 // bytes of a link's target
+)
+
+// tame escapes what no person writes and what would take the parser time that
+// grows with the square of the text: quotes and lists nested without end, links
+// whose target never ends.
+func tame(md string) string {
+	if strings.Contains(md, "](") {
+		md = tameLinks(md)
+	}
+	var b *strings.Builder
+	done := 0
+	for start := 0; start < len(md); {
+		end := len(md)
+		if i := strings.IndexByte(md[start:], '\n'); i >= 0 {
+			end = start + i + 1
+		}
+		if at := tooDeep(md[start:end]); at >= 0 {
+			if b == nil {
+				b = &strings.Builder{}
+			}
+			b.WriteString(md[done : start+at])
+			// Indentation beyond any sense is cut; the marker that is too many,
+			// or that comes so late, is escaped.
+			done = start + at + leadingSpace(md[start+at:end])
+			if done < end && strings.IndexByte(">-+*.)", md[done]) >= 0 {
+				b.WriteByte('\\')
+			}
+		}
+		start = end
+	}
+	if b == nil {
+		return md
+	}
+	b.WriteString(md[done:])
+	return b.String()
+}
+
+func leadingSpace(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
+
+// tooDeep is where in a line the nesting or the indentation is too deep; -1 if
+// it is not.
+func tooDeep(line string) int {
+	nested, spaces := 0, 0
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == ' ', c == '\t':
+			if spaces++; spaces > mostIndent {
+				return i
+			}
+			continue
+		case c == '>', c == '-', c == '+', c == '*':
+			nested++
+		case isDigit(c):
+			j := i
+			for j < len(line) && isDigit(line[j]) {
+				j++
+			}
+			if j >= len(line) || line[j] != '.' && line[j] != ')' {
+				return -1
+			}
+			i = j
+			nested++
+		default:
+			return -1
+		}
+		if nested > mostNested {
+			if isRun(line[i:]) {
+				return -1
+			}
+			return i
+		}
+	}
+	return -1
+}
+
+// isRun tells of a line that is a rule.
+func isRun(line string) bool {
+	return (line[0] == '-' || line[0] == '*') && strings.Trim(line, line[:1]+" \t\n") == ""
+}
+
+func tameLinks(md string) string {
+	var b strings.Builder
+	done := 0
+	space := -1 // the next white space, once it was looked for
+	for at := 0; ; {
+		i := strings.Index(md[at:], "](")
+		if i < 0 {
+			break
+		}
+		at += i + 2
+		if space < at {
+			space = len(md)
+			if j := strings.IndexAny(md[at:], " \t\n"); j >= 0 {
+				space = at + j
+			}
+		}
+		if space-at > mostLink && !strings.Contains(md[at:at+mostLink], ")") {
+			b.WriteString(md[done : at-1])
+			b.WriteByte('\\')
+			done = at - 1
+		}
+	}
+	if done == 0 {
+		return md
+	}
+	b.WriteString(md[done:])
+	return b.String()
+}

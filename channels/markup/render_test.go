@@ -1,0 +1,294 @@
+package markup_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"parley/channels/markup"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func dialects() []markup.Dialect {
+	return []markup.Dialect{markup.Plain, markup.Markdown, markup.TelegramHTML, markup.SlackMrkdwn, markup.DiscordMarkdown}
+}
+
+// Each testdata/NAME.md is rendered in each dialect; NAME.DIALECT has the
+// pieces with a line of = between them.
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.md")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("%d inputs, %v", len(inputs), err)
+	}
+	r := markup.New()
+	for _, input := range inputs {
+		md, err := os.ReadFile(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit := 0
+		if strings.Contains(input, "split") {
+			limit = 400
+		}
+		for _, d := range dialects() {
+			golden := strings.TrimSuffix(input, "md") + string(d)
+			t.Run(filepath.Base(golden), func(t *testing.T) {
+				var got []string
+				for _, p := range r.Render(string(md), d, limit) {
+					got = append(got, p.Text)
+				}
+				compare(t, golden, strings.Join(got, "\n==========\n"))
+			})
+		}
+	}
+}
+
+func compare(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestTextThatIsNoMarkdownStaysAsItIs(t *testing.T) {
+	for _, text := range []string{
+		"an underscore_name and a __dunder__name", "2*3*4 = 24", "2**3**2 is 512", "a lone < and a & and a > b",
+		"tschüß — naïve", "3.", "1986. A great year", "a\nb\nc", "one\n\ntwo", "C:\\temp\\x", "say \"hi\"; it's 5 o'clock!",
+		"[1]: https://example.com/a", "x ~5 to ~10", "#hashtag", "if a < b && c > d", "https://example.com/a_b_c?x=1&y=2", "(see www.example.com)",
+		"$HOME/.bashrc", "a|b|c", "f(x) = y * z", "+1", "5 - 3", "@someone hello",
+	} {
+		got := markup.Render(text, markup.Plain, 4096)
+		if len(got) != 1 || got[0].Text != text {
+			t.Errorf("%q became %q", text, got)
+		}
+		if tg := markup.Render(text, markup.TelegramHTML, 4096); len(tg) != 1 || visible(t, tg[0].Text) != text {
+			t.Errorf("%q became %q", text, tg)
+		}
+	}
+}
+
+func TestNothingToSay(t *testing.T) {
+	for _, md := range []string{"", " ", "\n\n\t\n", "\u200b", "&nbsp;", "\x00"} {
+		if got := markup.Render(md, markup.TelegramHTML, 100); len(got) != 0 {
+			t.Errorf("%q gives %q", md, got)
+		}
+	}
+	for _, md := range []string{"#", "-", ">", "***", "```\n```"} {
+		if got := markup.Render(md, markup.TelegramHTML, 100); len(got) != 1 || strings.TrimSpace(got[0].Text) == "" {
+			t.Errorf("%q gives %q", md, got)
+		}
+	}
+}
+
+func TestMassMentionsAreNeutral(t *testing.T) {
+	const md = "@everyone @here <!channel> <!here|x> <!subteam^S1> **@channel** [@here](https://x.example)"
+	for _, d := range []markup.Dialect{markup.SlackMrkdwn, markup.DiscordMarkdown} {
+		for _, p := range markup.Render(md, d, 1000) {
+			for _, form := range []string{p.Text, p.Plain} {
+				if regexp.MustCompile(`@(everyone|here|channel)`).MatchString(form) {
+					t.Errorf("%s: %q mentions everybody", d, form)
+				}
+				if d == markup.SlackMrkdwn && strings.Contains(form, "<!") {
+					t.Errorf("%q mentions everybody", form)
+				}
+			}
+		}
+	}
+}
+
+func TestLinksLeadOnlyToTheWeb(t *testing.T) {
+	const md = "[a](javascript:alert(1)) [b](file:///etc/passwd) [c](https://ok.example/?a=1&b=2) <javascript:x> [d](mailto:a@b.example) [e](tg://user?id=1) ![f](data:image/png;base64,xx)"
+	for _, p := range markup.Render(md, markup.TelegramHTML, 4096) {
+		targets := regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(p.Text, -1)
+		var got []string
+		for _, m := range targets {
+			got = append(got, m[1])
+		}
+		if want := "https://ok.example/?a=1&amp;b=2 mailto:a@b.example tg://user?id=1"; strings.Join(got, " ") != want {
+			t.Errorf("links %q, want %q", got, want)
+		}
+		if !strings.Contains(p.Text, "javascript:alert(1)") {
+			t.Errorf("a target that is no link is lost: %q", p.Text)
+		}
+	}
+}
+
+func TestPathologicalTextIsQuick(t *testing.T) {
+	const mostTime = 5 * time.Second // a third of a second on a quiet machine
+	const size = 200 << 10
+	r := markup.New()
+	for _, s := range []string{
+		">", "> ", "*", "*a ", "_a", "**a", "a**b", "a* ", "***a_b ", "~~a ", "[", "[a](", "[](", "![", "[a](b \"", "[a](<", "](", "]()",
+		"- ", "- a\n", "1. ", "+ ", "`", "``a`", "<", "<a ", "<!--", "<?", "<!X", "&", "\\", "a@", "http://", "www.", "|a", "|a\n|-\n", "|a|b\n|-|-\n", "#", "\n", "    - ", "* a\n ",
+		"a\n", "*a*\n", "x", "é", "👨‍👩‍👧‍👦", "a\u0301", "\u0301", "a ", "```\n", "~~~\n", "\t", "- > ", "&amp;", "*a* ", "[a](http://b) ",
+	} {
+		in := strings.Repeat(s, size/len(s))
+		began := time.Now()
+		pieces := r.Render(in, markup.TelegramHTML, 2000)
+		if took := time.Since(began); took > mostTime {
+			t.Errorf("%q repeated: %v", s, took)
+		}
+		check(t, markup.TelegramHTML, 2000, pieces)
+	}
+	var stairs strings.Builder
+	for i := range 440 {
+		stairs.WriteString(strings.Repeat("  ", i) + "- a\n")
+	}
+	began := time.Now()
+	r.Render(stairs.String(), markup.TelegramHTML, 4096)
+	if took := time.Since(began); took > mostTime {
+		t.Errorf("stairs: %v", took)
+	}
+}
+
+// visible is what Telegram shows; it fails where tags are not balanced.
+func visible(t *testing.T, html string) string {
+	t.Helper()
+	var open []string
+	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllStringFunc(html, func(tag string) string {
+		name := strings.Trim(strings.Fields(tag)[0], "</>")
+		if !strings.HasPrefix(tag, "</") {
+			open = append(open, name)
+			return ""
+		}
+		if len(open) == 0 || open[len(open)-1] != name {
+			t.Errorf("tag %s closes %v in %q", tag, open, html)
+			return ""
+		}
+		open = open[:len(open)-1]
+		return ""
+	})
+	if len(open) > 0 {
+		t.Errorf("tags %v stay open in %q", open, html)
+	}
+	if strings.ContainsAny(text, "<>") {
+		t.Errorf("unescaped text in %q", html)
+	}
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&").Replace(text)
+}
+
+func length(s string) int { return len(utf16.Encode([]rune(s))) }
+
+// check asserts what holds of all pieces of a text.
+func check(t *testing.T, d markup.Dialect, limit int, pieces []markup.Piece) {
+	t.Helper()
+	for _, p := range pieces {
+		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Plain) {
+			t.Errorf("%s: piece is not valid UTF-8", d)
+		}
+		if strings.TrimSpace(p.Text) == "" || strings.TrimSpace(p.Plain) == "" {
+			t.Errorf("%s: piece is blank", d)
+		}
+		n := length(p.Text)
+		if d == markup.TelegramHTML {
+			n = length(visible(t, p.Text))
+		}
+		if limit > 0 && (n > limit || length(p.Plain) > limit) {
+			t.Errorf("%s: piece has %d units, %d plain; the limit is %d: %.300q", d, n, length(p.Plain), limit, p.Text)
+		}
+	}
+}
+
+// words are the runs of letters in a text.
+func words(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
+}
+
+func FuzzRender(f *testing.F) {
+	for _, seed := range []string{
+		"Hello **bold *both* x** `code` [link](https://example.com)", "- a\n  - b\n\n    ```go\n    x := 1\n    ```\n- c", "| a | b |\n|---|--:|\n| 1 | 2 |",
+		"> quote\n> > deeper\n\n# Head\n\ntext " + strings.Repeat("word ", 100), "```\n" + strings.Repeat("long line of code ", 30) + "\n```",
+		strings.Repeat("👨‍👩‍👧‍👦", 40), "e" + strings.Repeat("\u0301", 300), "***a** b*", "1) x\n2) y", "<b>raw</b> &amp; &#0; \\* \\", "a\\\nb  \nc",
+	} {
+		f.Add(seed, 100)
+	}
+	r := markup.New()
+	f.Fuzz(func(t *testing.T, md string, limit int) {
+		limit = 64 + abs(limit)%4096
+		for _, d := range dialects() {
+			pieces := r.Render(md, d, limit)
+			check(t, d, limit, pieces)
+			if strings.ContainsAny(md, "[]()`~&<>\\|!:@.\t\x00\r#") || !utf8.ValidString(md) || strings.ContainsFunc(md, unicode.IsControl) && !strings.Contains(md, "\n") {
+				continue // some of it is markup, and rightly gone
+			}
+			var got strings.Builder
+			for _, p := range pieces {
+				got.WriteString(p.Plain)
+			}
+			if want, have := strings.Join(words(md), ""), strings.Join(words(got.String()), ""); want != have {
+				t.Errorf("%s, limit %d: words are lost or changed: %q became %q", d, limit, md, got.String())
+			}
+		}
+	})
+}
+
+func abs(n int) int { return max(n, -(n + 1)) }
+
+func TestCutsAreWhereAPersonWouldCut(t *testing.T) {
+	r := markup.New()
+	sentence := "The quick brown fox jumps over the lazy dog. "
+	for _, p := range r.Render(strings.Repeat(sentence, 50), markup.TelegramHTML, 300) {
+		if !strings.HasSuffix(p.Text, "dog.") {
+			t.Errorf("cut within a sentence: %q", p.Text)
+		}
+	}
+	for _, p := range r.Render("word"+strings.Repeat(" word", 500), markup.TelegramHTML, 300) {
+		if strings.Trim(strings.ReplaceAll(p.Text, "word", ""), " ") != "" {
+			t.Errorf("cut within a word: %q", p.Text)
+		}
+	}
+	family := "👨‍👩‍👧‍👦"
+	for _, p := range r.Render(strings.Repeat(family, 200), markup.TelegramHTML, 100) {
+		if uniseg.GraphemeClusterCount(p.Text)*len(family) != len(p.Text) {
+			t.Errorf("cut within a character: %q", p.Text)
+		}
+	}
+	code := "```go\n" + strings.Repeat("fmt.Println(1)\n", 50) + "```"
+	for _, p := range r.Render(code, markup.DiscordMarkdown, 200) {
+		if !strings.HasPrefix(p.Text, "```go\nfmt") || !strings.HasSuffix(p.Text, "(1)\n```") {
+			t.Errorf("piece of code: %q", p.Text)
+		}
+	}
+	table := "| name | n |\n|---|---|\n" + strings.Repeat("| someone | 1 |\n", 50)
+	for _, p := range r.Render(table, markup.TelegramHTML, 200) {
+		if !strings.HasPrefix(p.Text, "<pre>name") {
+			t.Errorf("piece of a table without its header: %q", p.Text)
+		}
+	}
+}
+
+func BenchmarkRender(b *testing.B) {
+	r := markup.New()
+	for name, md := range map[string]string{
+		"plain":    "Hello, this is a short reply without anything special in it.",
+		"short":    "Hello, this is a *short* reply: see `notes.txt`.",
+		"answer":   strings.Repeat("Some **bold** text with `code` and a [link](https://example.com/x).\n\n- one\n- two\n\n```go\nx := 1\n```\n\n", 10),
+		"enormous": strings.Repeat("Some **bold** text with `code` in it. ", 5000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Render(md, markup.TelegramHTML, 4096)
+			}
+		})
+	}
+}

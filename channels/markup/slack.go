@@ -1,0 +1,103 @@
+package markup
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// slack is Slack's mrkdwn. It has no escapes but for & < >, so a star or an
+// underscore that is meant as such may be read as a mark.
+type slack struct{}
+
+func (slack) size(text string) int { return units(text) }
+
+func (x slack) block(b block) string {
+	var text string
+	switch b.kind {
+	case codeBlock, table:
+		return "```\n" + partTicks(escapeSlack(b.rows())) + "\n```"
+	case rule:
+		return ruleText
+	case heading:
+		text = inlineText(x, inBold(b.spans))
+	default:
+		text = inlineText(x, b.spans)
+	}
+	if b.quote {
+		return quoted(text)
+	}
+	return text
+}
+
+func (slack) join(to *strings.Builder, frags []frag) { joinLines(to, frags) }
+
+func (slack) harmless(plain string) string {
+	return neutral(strings.ReplaceAll(plain, "<!", "<"+zeroWidth+"!"))
+}
+
+func (slack) linksInside() bool { return true }
+
+func (slack) shown(s span) style { return s.style & (bold | italic | strike) }
+
+func (m mark) slackMark() string {
+	switch m.style {
+	case bold:
+		return "*"
+	case italic:
+		return "_"
+	}
+	return "~"
+}
+
+// open parts a mark from a word before it: within one Slack sees none.
+func (slack) open(b *strings.Builder, m mark) {
+	if m.url != "" {
+		b.WriteString("<" + escapeSlack(m.url) + "|")
+		return
+	}
+	if last, _ := utf8.DecodeLastRuneInString(b.String()); unicode.IsLetter(last) || unicode.IsDigit(last) {
+		b.WriteString(zeroWidth)
+	}
+	b.WriteString(m.slackMark())
+}
+
+func (slack) close(b *strings.Builder, m mark, next rune) {
+	if m.url != "" {
+		b.WriteString(">")
+		return
+	}
+	b.WriteString(m.slackMark())
+	if unicode.IsLetter(next) || unicode.IsDigit(next) {
+		b.WriteString(zeroWidth)
+	}
+}
+
+func (slack) text(b *strings.Builder, s span, _ bool) {
+	text := escapeSlack(s.text)
+	if s.style&code != 0 && !strings.Contains(text, "`") && s.url == "" {
+		b.WriteString("`" + text + "`")
+		return
+	}
+	b.WriteString(neutral(text))
+}
+
+func (slack) bare(b *strings.Builder, url string) { b.WriteString("<" + escapeSlack(url) + ">") }
+
+func escapeSlack(s string) string { return escape(s, "&<>") }
+
+// neutral keeps words that call everybody from doing so.
+func neutral(s string) string {
+	if !strings.Contains(s, "@") {
+		return s
+	}
+	for _, all := range []string{"everyone", "here", "channel"} {
+		s = strings.ReplaceAll(s, "@"+all, "@"+zeroWidth+all)
+	}
+	return s
+}
+
+// partTicks keeps a fence within a code block from ending it.
+func partTicks(s string) string {
+	return strings.ReplaceAll(s, "```", "``"+zeroWidth+"`")
+}

@@ -1,0 +1,142 @@
+package markup
+
+import (
+	"strings"
+	"unicode/utf16"
+)
+
+// telegram is Telegram's HTML. Code has no other marks beside it, and quotes
+// hold no code blocks: Telegram nests neither.
+type telegram struct{}
+
+// rawShare bounds what is sent before Telegram parses it: it refuses markup
+// that is much longer than the text in it.
+const rawShare = 4
+
+func (telegram) size(text string) int {
+	all, visible, inTag, inEntity := 0, 0, false, false
+	for _, r := range text {
+		n := utf16.RuneLen(r)
+		all += n
+		switch {
+		case inTag:
+			inTag = r != '>'
+		case inEntity:
+			inEntity = r != ';'
+		case r == '<':
+			inTag = true
+		default:
+			inEntity = r == '&'
+			visible += n
+		}
+	}
+	return max(visible, (all+rawShare-1)/rawShare)
+}
+
+func (t telegram) block(b block) string {
+	switch b.kind {
+	case heading:
+		return inlineText(t, inBold(b.spans))
+	case codeBlock, table:
+		text := escapeHTML(b.rows())
+		if b.info != "" {
+			return `<pre><code class="language-` + escapeHTML(b.info) + `">` + text + "</code></pre>"
+		}
+		return "<pre>" + text + "</pre>"
+	case rule:
+		return ruleText
+	}
+	return inlineText(t, b.spans)
+}
+
+func (telegram) join(to *strings.Builder, frags []frag) {
+	for i, f := range frags {
+		if i > 0 {
+			if frags[i-1].quote && !f.quote {
+				to.WriteString("</blockquote>")
+			}
+			to.WriteString(f.separator())
+		}
+		if f.quote && (i == 0 || !frags[i-1].quote) {
+			to.WriteString("<blockquote>")
+		}
+		to.WriteString(f.text)
+	}
+	if len(frags) > 0 && frags[len(frags)-1].quote {
+		to.WriteString("</blockquote>")
+	}
+}
+
+func (telegram) harmless(plain string) string { return plain }
+
+func (telegram) linksInside() bool { return false }
+
+func (telegram) shown(s span) style {
+	if s.style&code != 0 {
+		return 0
+	}
+	return s.style & (bold | italic | strike)
+}
+
+func (m mark) tag() string {
+	switch m.style {
+	case bold:
+		return "b"
+	case italic:
+		return "i"
+	}
+	return "s"
+}
+
+func (telegram) open(b *strings.Builder, m mark) {
+	if m.url != "" {
+		b.WriteString(`<a href="` + escapeHTML(m.url) + `">`)
+		return
+	}
+	b.WriteString("<" + m.tag() + ">")
+}
+
+func (telegram) close(b *strings.Builder, m mark, _ rune) {
+	if m.url != "" {
+		b.WriteString("</a>")
+		return
+	}
+	b.WriteString("</" + m.tag() + ">")
+}
+
+func (telegram) text(b *strings.Builder, s span, _ bool) {
+	if s.style&code != 0 && s.url == "" {
+		b.WriteString("<code>" + escapeHTML(s.text) + "</code>")
+		return
+	}
+	b.WriteString(escapeHTML(s.text))
+}
+
+func (telegram) bare(b *strings.Builder, url string) { b.WriteString(escapeHTML(url)) }
+
+func escapeHTML(s string) string { return escape(s, `&<>"`) }
+
+// escape writes as entities those of & < > " that are among which.
+func escape(s, which string) string {
+	i := strings.IndexAny(s, which)
+	if i < 0 {
+		return s
+	}
+	var b strings.Builder
+	for ; i >= 0; i = strings.IndexAny(s, which) {
+		b.WriteString(s[:i])
+		switch s[i] {
+		case '&':
+			b.WriteString("&amp;")
+		case '<':
+			b.WriteString("&lt;")
+		case '>':
+			b.WriteString("&gt;")
+		case '"':
+			b.WriteString("&quot;")
+		}
+		s = s[i+1:]
+	}
+	b.WriteString(s)
+	return b.String()
+}

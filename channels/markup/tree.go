@@ -1,0 +1,407 @@
+package markup
+
+import (
+	"html"
+	"strconv"
+	"strings"
+
+	"github.com/rivo/uniseg"
+	"github.com/yuin/goldmark/ast"
+	tables "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+)
+
+// A style is how a span looks.
+type style uint8
+
+const (
+	bold style = 1 << iota
+	italic
+	strike
+	code
+	// marker is a list's bullet or number: it is written as it is, and what
+	// follows it still begins a line.
+	marker
+)
+
+// A span is text in one style, perhaps with a link.
+type span struct {
+	text  string
+	style style
+	url   string
+}
+
+type kind uint8
+
+const (
+	paragraph kind = iota
+	heading
+	codeBlock
+	table
+	rule
+)
+
+// A block is what the splitter would rather not cut.
+type block struct {
+	kind  kind
+	spans []span   // of a paragraph or heading
+	lines []string // of a code block or table
+	head  []string // of a table: the lines to repeat
+	info  string   // of a code block: its language
+	level int      // of a heading
+	quote bool
+	gap   bool // an empty line is before it
+}
+
+// A tree makes a list of blocks of a document: what nests becomes prefixes and
+// flags, so that nothing behind it needs to know of nesting.
+type tree struct {
+	source []byte
+	blocks []block
+
+	quotes int
+	indent string // of the lines of the list item
+	first  string // instead of indent, before the item's first line
+	gap    bool
+}
+
+func (t *tree) walk(parent ast.Node) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		t.gap = t.gap || n.HasBlankPreviousLines()
+		switch n := n.(type) {
+		case *ast.Heading:
+			if n.ChildCount() == 0 {
+				t.add(block{kind: paragraph, spans: []span{{text: strings.Repeat("#", n.Level)}}})
+				continue
+			}
+			t.add(block{kind: heading, spans: t.inline(n), level: n.Level})
+		case *ast.FencedCodeBlock:
+			t.add(block{kind: codeBlock, lines: t.lines(n.Lines()), info: language(n.Language(t.source))})
+		case *ast.CodeBlock:
+			t.add(block{kind: codeBlock, lines: t.lines(n.Lines())})
+		case *ast.HTMLBlock:
+			t.html(n)
+		case *ast.ThematicBreak:
+			t.add(block{kind: rule})
+		case *ast.Blockquote:
+			t.quotes++
+			t.walk(n)
+			t.quotes--
+		case *ast.List:
+			t.list(n)
+		case *tables.Table:
+			t.gap = true // the parser does not tell
+			t.table(n)
+		default:
+			t.add(block{kind: paragraph, spans: t.inline(n)})
+		}
+	}
+}
+
+// add puts the list item's marker before the block, if it is the first in one.
+func (t *tree) add(b block) {
+	prefix := t.indent
+	if t.first != "" {
+		prefix = t.first
+	}
+	switch {
+	case b.kind == paragraph || b.kind == heading:
+		if prefix != "" {
+			b.spans = append([]span{{text: prefix, style: marker}}, b.spans...)
+		}
+		t.first = ""
+	case t.first != "": // a code block right behind the marker
+		t.add(block{kind: paragraph})
+	}
+	b.quote = t.quotes > 0 && (b.kind == paragraph || b.kind == heading)
+	if len(b.spans) == 0 && (b.kind == paragraph || b.kind == heading) {
+		return
+	}
+	b.gap, t.gap = t.gap, false
+	t.blocks = append(t.blocks, b)
+}
+
+func (t *tree) list(list *ast.List) {
+	indent := t.indent
+	number := list.Start
+	for item := list.FirstChild(); item != nil; item = item.NextSibling() {
+		t.gap = t.gap || item.HasBlankPreviousLines()
+		mark := "• "
+		if list.IsOrdered() {
+			mark = strconv.Itoa(number) + string(list.Marker) + " "
+			number++
+		}
+		begin := indent
+		if t.first != "" { // a list right within an item
+			begin = t.first
+		}
+		t.first = begin + mark
+		t.indent = indent + strings.Repeat(" ", len([]rune(mark)))
+		t.walk(item)
+		if t.first != "" { // an empty item
+			t.first = strings.TrimRight(t.first, " ")
+			t.add(block{kind: paragraph})
+		}
+	}
+	t.indent = indent
+}
+
+func (t *tree) html(n *ast.HTMLBlock) {
+	lines := t.lines(n.Lines())
+	if n.HasClosure() {
+		lines = append(lines, strings.TrimRight(string(n.ClosureLine.Value(t.source)), "\n"))
+	}
+	t.add(block{kind: paragraph, spans: []span{{text: strings.Join(lines, "\n"+t.indent)}}})
+}
+
+func (t *tree) lines(segments *text.Segments) []string {
+	lines := make([]string, segments.Len())
+	for i := range lines {
+		s := segments.At(i)
+		lines[i] = strings.TrimRight(string(s.Value(t.source)), "\n")
+	}
+	return lines
+}
+
+// language is the first word of an info string, if it looks like a language.
+func language(info []byte) string {
+	s := string(info)
+	if len(s) > 32 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#-_.") != "" {
+		return ""
+	}
+	return s
+}
+
+// table lays a table out in columns. Where a platform has no tables, this is
+// what it shows, in a code block.
+func (t *tree) table(n *tables.Table) {
+	var rows [][]string
+	var widths []int
+	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
+		var cells []string
+		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			s := strings.ReplaceAll(plainDialect{}.block(block{spans: t.inline(cell)}), "\n", " ")
+			if len(cells) == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[len(cells)] = max(widths[len(cells)], min(uniseg.StringWidth(s), widestCell))
+			cells = append(cells, s)
+		}
+		rows = append(rows, cells)
+	}
+	dashes := make([]string, len(widths))
+	for c, w := range widths {
+		dashes[c] = strings.Repeat("-", max(w, 1))
+	}
+	b := block{kind: table}
+	for i, cells := range rows {
+		line := row(cells, widths, n.Alignments)
+		if i == 0 {
+			b.head = []string{line, strings.Join(dashes, "-+-")}
+			continue
+		}
+		b.lines = append(b.lines, line)
+	}
+	t.add(b)
+}
+
+// widestCell bounds how far one long cell pushes the column of all others.
+const widestCell = 40
+
+func row(cells []string, widths []int, align []tables.Alignment) string {
+	var b strings.Builder
+	for i, cell := range cells {
+		if i > 0 {
+			b.WriteString(" | ")
+		}
+		pad := strings.Repeat(" ", max(0, widths[i]-uniseg.StringWidth(cell)))
+		if i < len(align) && align[i] == tables.AlignRight {
+			b.WriteString(pad + cell)
+		} else {
+			b.WriteString(cell + pad)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// inline is the text of a block, as spans.
+func (t *tree) inline(n ast.Node) []span {
+	var s []span
+	t.collect(&s, n, 0, "")
+	return coalesce(s)
+}
+
+// coalesce joins what looks the same.
+func coalesce(spans []span) []span {
+	joined := spans[:0]
+	for i := 0; i < len(spans); {
+		j := i + 1
+		for j < len(spans) && spans[j].style == spans[i].style && spans[j].url == spans[i].url {
+			j++
+		}
+		one := spans[i]
+		if j > i+1 {
+			one.text = plainText(spans[i:j])
+		}
+		joined = append(joined, one)
+		i = j
+	}
+	return joined
+}
+
+func (t *tree) collect(to *[]span, parent ast.Node, st style, url string) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Text:
+			t.text(to, n, st, url)
+		case *ast.String:
+			put(to, string(n.Value), st, url)
+		case *ast.CodeSpan:
+			t.codeSpan(to, n, st, url)
+		case *ast.Emphasis:
+			more := italic
+			if n.Level > 1 {
+				more = bold
+			}
+			t.collect(to, n, st|more, url)
+		case *tables.Strikethrough:
+			t.collect(to, n, st|strike, url)
+		case *ast.Link:
+			t.link(to, n, string(n.Destination), st)
+		case *ast.Image:
+			t.link(to, n, string(n.Destination), st)
+		case *ast.AutoLink:
+			label, target := string(n.Label(t.source)), string(n.URL(t.source))
+			if n.AutoLinkType == ast.AutoLinkEmail || !isLink(target) {
+				target = ""
+			}
+			put(to, label, st, target)
+		case *ast.RawHTML:
+			t.rawHTML(to, n, st, url)
+		case *tables.TaskCheckBox:
+			box := "☐ "
+			if n.IsChecked {
+				box = "☑ "
+			}
+			put(to, box, st, url)
+		default:
+			t.collect(to, n, st, url)
+		}
+	}
+}
+
+func (t *tree) text(to *[]span, n *ast.Text, st style, url string) {
+	s := string(n.Segment.Value(t.source))
+	if !n.IsRaw() {
+		s = unescape(s)
+	}
+	put(to, s, st, url)
+	if n.SoftLineBreak() || n.HardLineBreak() {
+		t.newline(to)
+	}
+}
+
+// newline is never within a style: not every platform carries one over lines.
+func (t *tree) newline(to *[]span) {
+	put(to, "\n", 0, "")
+	if t.indent != "" {
+		put(to, t.indent, marker, "")
+	}
+}
+
+func (t *tree) codeSpan(to *[]span, n ast.Node, st style, url string) {
+	var b strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if c, ok := c.(*ast.Text); ok {
+			b.Write(c.Segment.Value(t.source))
+		}
+	}
+	put(to, strings.ReplaceAll(b.String(), "\n", " "), st|code, url)
+}
+
+func (t *tree) rawHTML(to *[]span, n *ast.RawHTML, st style, url string) {
+	var b strings.Builder
+	for i := range n.Segments.Len() {
+		s := n.Segments.At(i)
+		b.Write(s.Value(t.source))
+	}
+	switch tag := b.String(); strings.ToLower(strings.ReplaceAll(tag, " ", "")) {
+	case "<br>", "<br/>":
+		t.newline(to)
+	default:
+		put(to, tag, st, url)
+	}
+}
+
+// link keeps the target of a link that leads nowhere from a chat as text.
+func (t *tree) link(to *[]span, n ast.Node, target string, st style) {
+	before := len(*to)
+	if !isLink(target) {
+		t.collect(to, n, st, "")
+		if target != "" {
+			put(to, " ("+target+")", st, "")
+		}
+		return
+	}
+	t.collect(to, n, st, target)
+	if len(*to) == before {
+		put(to, target, st, target)
+	}
+}
+
+// isLink tells of a target that may be a link; others could run or open things.
+func isLink(target string) bool {
+	scheme, rest, ok := strings.Cut(target, ":")
+	if !ok || len(rest) < 2 || strings.ContainsAny(target, " \t\n<>\"`|\\") {
+		return false
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "mailto", "tg":
+		return true
+	}
+	return false
+}
+
+func put(to *[]span, s string, st style, url string) {
+	if s != "" {
+		*to = append(*to, span{text: s, style: st, url: url})
+	}
+}
+
+// unescape resolves backslashes before punctuation, and entities.
+func unescape(s string) string {
+	if !strings.ContainsAny(s, `\&`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && isPunct(s[i+1]):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == '&':
+			end := strings.IndexByte(s[i:min(len(s), i+40)], ';')
+			if end < 0 {
+				b.WriteByte('&')
+				continue
+			}
+			b.WriteString(clean(html.UnescapeString(s[i : i+end+1])))
+			i += end
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+func isPunct(c byte) bool {
+	return c > ' ' && c < 0x7f && !isWord(c)
+}
+
+func plainText(spans []span) string {
+	var b strings.Builder
+	for _, s := range spans {
+		b.WriteString(s.text)
+	}
+	return b.String()
+}
