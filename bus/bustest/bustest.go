@@ -54,8 +54,10 @@ type Harness struct {
 	// Shared says that several processes may have the data open at once.
 	Shared bool
 	// CutOff, for Shared buses, lets b reach its backend no more, as a
-	// partition does, until the returned function is called.
+	// partition does, until the returned function is called. May be nil.
 	CutOff func(t testing.TB, b Bus) (restore func())
+	// Wipe, for Shared buses, makes the backend lose all data of a place. May be nil.
+	Wipe func(t testing.TB, place string)
 	// LeaseTime is how long a killed process's leases last, at most, if
 	// Options.Lease is 0.
 	LeaseTime time.Duration
@@ -74,7 +76,6 @@ func Run(t *testing.T, h Harness) {
 		{"dead", burying},
 		{"hold", holding},
 		{"events", watching},
-		{"fleet", sharing},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -83,6 +84,14 @@ func Run(t *testing.T, h Harness) {
 			}
 		})
 	}
+	t.Run("fleet", func(t *testing.T) {
+		if !h.Shared {
+			t.Skip("one process at a time has this bus")
+		}
+		for _, p := range sharing {
+			t.Run(p.name, func(t *testing.T) { p.test(newRig(t, h)) })
+		}
+	})
 	t.Run("crash", func(t *testing.T) {
 		for _, p := range crashing {
 			t.Run(p.name, func(t *testing.T) { p.test(newRig(t, h)) })
@@ -90,7 +99,7 @@ func Run(t *testing.T, h Harness) {
 	})
 }
 
-// A promise is one test. Those in groups other than crash may run in a bubble.
+// A promise is one test. Those in the groups above may run in a bubble.
 type promise struct {
 	name string
 	test func(r *rig)

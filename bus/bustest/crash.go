@@ -25,7 +25,7 @@ const (
 	placeEnv = "PARLEY_BUSTEST_PLACE"
 )
 
-// A child is a process of the test's that has the bus open.
+// A process is a child of the test's that has the bus open.
 type process struct {
 	r     *rig
 	cmd   *exec.Cmd
@@ -79,6 +79,8 @@ func child(h Harness, role, place string) int {
 			err = childWork(ctx, b)
 		case "settle":
 			err = childSettle(ctx, b)
+		case "sleep":
+			err = childSleep(ctx, b)
 		}
 	}
 	fmt.Fprintln(os.Stderr, role, err)

@@ -2,8 +2,10 @@ package bustest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"parley/bus"
@@ -14,15 +16,15 @@ var sharing = []promise{
 	{"steering reaches the holder in the other bus", fleetSteers},
 	{"a bus that is cut off loses its leases to the others, and is fenced", fleetCutOff},
 	{"a name is held once in the fleet, and goes to another with its holder's loss", fleetHolds},
+	{"after an outage for all, what is being worked on is not claimed a second time", fleetOutage},
+	{"after a loss of all data, nothing wedges", fleetWiped},
+	{"a process that was stopped is fenced when it wakes", fleetStopped},
 	{"events of one bus reach the watchers of the other", fleetEvents},
 }
 
 // fleet opens two buses over the same data.
 func fleet(r *rig) (other Bus) {
 	r.Helper()
-	if !r.h.Shared {
-		r.Skip("one process has this bus")
-	}
 	r.open(Options{Lease: 2 * time.Second})
 	return r.another()
 }
@@ -74,9 +76,7 @@ func fleetSteers(r *rig) {
 
 func fleetCutOff(r *rig) {
 	other := fleet(r)
-	if r.h.CutOff == nil {
-		r.Skip("this bus cannot be cut off")
-	}
+	r.needs(r.h.CutOff != nil, "cutting off")
 	r.say("k", "a")
 	zombie := r.claimOf(other, inbound)
 	r.mail(zombie, 0, "a")
@@ -137,4 +137,95 @@ func fleetEvents(r *rig) {
 	for i := range 100 {
 		v.see(i)
 	}
+}
+
+// needs skips a test whose hook the harness does not have.
+func (r *rig) needs(has bool, what string) {
+	r.Helper()
+	if !has {
+		r.Skip("the harness has no hook for " + what)
+	}
+}
+
+func fleetOutage(r *rig) {
+	other := fleet(r)
+	r.needs(r.h.CutOff != nil, "cutting off")
+	r.say("k", "a")
+	l := r.claimOf(other, inbound)
+	last := r.mail(l, 0, "a")
+	mine, others := r.h.CutOff(r, r.Bus), r.h.CutOff(r, other)
+	<-time.After(2 * r.o.Lease)
+	mine()
+	r.nothing(inbound, r.o.Lease/2) // the first one back does not take what is worked on
+	others()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	r.ok("held", l.Held(ctx))
+	r.nothing(inbound, 2*r.o.Lease)
+	r.settle(l, bus.End{Done: last})
+	r.clean()
+}
+
+func fleetWiped(r *rig) {
+	other := fleet(r)
+	r.needs(r.h.Wipe != nil, "losing all data")
+	r.say("held", "a")
+	r.say("waiting", "b")
+	l := r.claimOf(other, inbound)
+	fence := l.Claim().Fence
+	r.h.Wipe(r, r.place)
+	select {
+	case <-l.Lost():
+	case <-time.After(patience):
+		r.Fatal("a lease outlives the loss of all data")
+	}
+	r.isFenced(l)
+	r.say("held", "c")
+	next := r.claimKey("held")
+	if next.Claim().Fence <= fence {
+		r.Errorf("fence %d after %d", next.Claim().Fence, fence)
+	}
+	r.settle(next, bus.End{Done: r.mail(next, 0, "c")})
+	r.clean()
+}
+
+func fleetStopped(r *rig) {
+	fleet(r)
+	r.o = Options{}
+	r.reopen()
+	r.say("k", "a")
+	p := r.start("sleep")
+	defer p.kill()
+	if line := p.line(); line != "k" {
+		r.Fatalf("the child process claimed %q", line)
+	}
+	r.ok("stop", p.cmd.Process.Signal(syscall.SIGSTOP))
+	stopped := time.Now()
+	l := r.claimKey("k")
+	if took := time.Since(stopped); took > r.h.LeaseTime+time.Second {
+		r.Errorf("taken over after %v", took)
+	}
+	r.ok("continue", p.cmd.Process.Signal(syscall.SIGCONT))
+	for _, what := range []string{"lost", "held", "mail", "settle"} {
+		if line := p.line(); line != what+" true" {
+			r.Errorf("the process that was stopped says %q of being fenced", line)
+		}
+	}
+	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
+}
+
+// childSleep holds a mailbox until it learns that it was lost meanwhile.
+func childSleep(ctx context.Context, b Bus) error {
+	l, err := b.Claim(ctx, inbound)
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Claim().Key)
+	<-l.Lost()
+	fmt.Println("lost true")
+	fmt.Println("held", errors.Is(l.Held(ctx), bus.ErrFenced))
+	_, err = l.Mail(ctx, 0)
+	fmt.Println("mail", errors.Is(err, bus.ErrFenced))
+	fmt.Println("settle", errors.Is(l.Settle(ctx, bus.End{Done: 1 << 60}), bus.ErrFenced))
+	select {}
 }

@@ -13,7 +13,7 @@ import (
 var ordering = []promise{
 	{"is first in first out, and one holder at a time, over 1 key", func(r *rig) { load(r, 1, 400) }},
 	{"is first in first out, and one holder at a time, over 100 keys", func(r *rig) { load(r, 100, 4000) }},
-	{"is first in first out, and one holder at a time, over 10000 keys", func(r *rig) { load(r, 10000, 20000) }},
+	{"is first in first out, and one holder at a time, over 10000 keys", func(r *rig) { load(r, 10000, 12000) }},
 	{"sends a mailbox that still has mail to the back of the queue", hotKey},
 	{"serves mailboxes in the order in which they became due", dueOrder},
 	{"gives back what is claimed as its claimer goes", cancelledClaims},

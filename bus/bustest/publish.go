@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing/synctest"
@@ -30,7 +31,9 @@ var publishing = []promise{
 	{"lets urgent mail wake a mailbox that waits", urgentWakes},
 	{"stops at a pause and goes on after it", paused},
 	{"counts what waits, is worked on, is delayed, and its age", depth},
+	{"keeps the bodies of a long backlog out of memory", memory},
 	{"is closed after Close", closed},
+	{"has kept what it accepted while it was closed", closedWhilePublishing},
 }
 
 func durable(r *rig) {
@@ -416,4 +419,86 @@ func closed(r *rig) {
 	again := r.claimKey("k") // what was worked on is found again, and counted
 	r.attempts(again, 2)
 	r.mail(again, 0, "a")
+}
+
+// memory publishes far more than may be kept, and reads it back.
+func memory(r *rig) {
+	r.open(Options{})
+	const keys, each, size = 50, 40, 32 << 10
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	var wg sync.WaitGroup
+	for k := range keys {
+		wg.Go(func() {
+			for i := range each {
+				m := bus.Message{ID: fmt.Sprintf("%d/%d", k, i), Key: fmt.Sprint(k), Body: bytes.Repeat([]byte{byte(i)}, size)}
+				if err := r.Publish(r.Context(), inbound, m); err != nil {
+					r.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if grown := heap() - before; grown > keys*each*size/3 {
+		r.Errorf("%d MB wait, and memory has grown by %d MB", keys*each*size>>20, grown>>20)
+	}
+	next := map[string]int{}
+	for r.depth(inbound).Waiting > 0 {
+		l := r.claim()
+		mail, err := l.Mail(r.Context(), 0)
+		r.ok("mail", err)
+		for _, m := range mail {
+			i := next[m.Key]
+			next[m.Key]++
+			if m.ID != fmt.Sprintf("%s/%d", m.Key, i) || len(m.Body) != size || m.Body[size-1] != byte(i) {
+				r.Fatalf("got %s, want %s/%d as it was published", m.ID, m.Key, i)
+			}
+		}
+		r.settle(l, bus.End{Done: mail[len(mail)-1].Seq})
+	}
+	if len(next) != keys || next["0"] != each {
+		r.Errorf("read %v", next)
+	}
+	r.clean()
+}
+
+func closedWhilePublishing(r *rig) {
+	r.open(Options{})
+	b := r.Bus
+	var mu sync.Mutex
+	accepted := map[string]bool{}
+	some := make(chan struct{})
+	var wg sync.WaitGroup
+	for k := range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				id := fmt.Sprintf("%d/%d", k, i)
+				if err := b.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k"}); err != nil {
+					if !errors.Is(err, bus.ErrClosed) {
+						r.Error(err)
+					}
+					return
+				}
+				mu.Lock()
+				if accepted[id] = true; len(accepted) == 100 {
+					close(some)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	<-some
+	r.reopen()
+	wg.Wait()
+	for _, id := range r.drain()["k"] {
+		delete(accepted, id)
+	}
+	if len(accepted) > 0 {
+		r.Errorf("%d accepted messages are lost", len(accepted))
+	}
 }

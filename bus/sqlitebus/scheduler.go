@@ -239,9 +239,17 @@ func (s *scheduler) stopAlarm(x *box) {
 	}
 }
 
+// longestSleep bounds how long the timer sleeps while something waits for a
+// time: timers stand still while a machine is suspended, and know nothing of a
+// clock that is set forward.
+const longestSleep = time.Minute
+
 // arm makes the timer ring at that time at the latest. It is not put off when
 // what it was set for has gone: it then rings once for nothing.
 func (s *scheduler) arm(at time.Time) {
+	if latest := time.Now().Add(longestSleep); !at.IsZero() && at.After(latest) {
+		at = latest
+	}
 	if s.closed || at.IsZero() || !s.armed.IsZero() && !at.Before(s.armed) {
 		return
 	}
