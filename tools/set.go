@@ -72,7 +72,8 @@ func (s *Set) Specs() []Spec { return slices.Clone(s.specs) }
 // Check makes of a call's arguments, as the model wrote them, what the tool may
 // be run with: one JSON object that fits the schema. Slips whose meaning is
 // beyond doubt are mended, and the note says which; nothing is ever completed or
-// guessed. The error is NotFound or InvalidArgs and says what would work.
+// guessed. The error says what would work: NotFound, InvalidArgs, or
+// ExecutionFailed for a tool whose own schema is of no use.
 func (s *Set) Check(call Call) (args json.RawMessage, note string, err *Error) {
 	m, ok := s.tools[call.Name]
 	if !ok {

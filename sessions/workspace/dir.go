@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -144,7 +143,7 @@ func regular(name string, info fs.FileInfo) error {
 		return refuse("%q is a symbolic link: give the path of the file that it points to", shown(name))
 	case !mode.IsRegular():
 		return refuse("%q is a %s, not a regular file", shown(name), kind(mode))
-	case links(info) > 1:
+	case shared(info):
 		return refuse("%q has further hard links, which may lie outside the workspace: make a copy of it under a new name", shown(name))
 	}
 	return nil
@@ -198,7 +197,7 @@ func (s *space) readDir(name string) (entries []fs.DirEntry, err error) {
 		case err != nil:
 			return nil, err
 		case len(entries) > maxEntries:
-			return nil, &refusal{fmt.Sprintf("%q holds more than %d entries, too many to list", shown(name), maxEntries), syscall.EFBIG}
+			return nil, tooBig("%q holds more than %d entries, too many to list", shown(name), maxEntries)
 		}
 	}
 }

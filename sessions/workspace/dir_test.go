@@ -99,7 +99,7 @@ func TestUpdate(t *testing.T) {
 	if err := d.Update("log", 1000, func([]byte) ([]byte, error) { return nil, no }); err != no { //nolint:errorlint // it must be the very error
 		t.Errorf("the error of change came back as %v", err)
 	}
-	if err := d.Update("log", 19, func([]byte) ([]byte, error) { return nil, nil }); !errors.Is(err, fs.ErrInvalid) {
+	if err := d.Update("log", 19, func([]byte) ([]byte, error) { return nil, nil }); !errors.Is(err, syscall.EFBIG) {
 		t.Errorf("a file over the limit gave %v", err)
 	}
 	must(t, d.Update("new", 10, func(old []byte) ([]byte, error) {

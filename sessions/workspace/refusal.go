@@ -24,6 +24,11 @@ func refuse(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), fs.ErrInvalid}
 }
 
+// tooBig says that there is more than can be worked on.
+func tooBig(format string, args ...any) error {
+	return &refusal{fmt.Sprintf(format, args...), syscall.EFBIG}
+}
+
 // shown is a path short enough for an error.
 func shown(path string) string {
 	const most = 120

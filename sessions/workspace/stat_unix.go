@@ -7,12 +7,10 @@ import (
 	"syscall"
 )
 
-// links is how many names a file has.
-func links(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Nlink)
-	}
-	return 1
+// shared tells whether a file has further names.
+func shared(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1
 }
 
 // occupied is how much a file takes: the holes of a sparse one take nothing.

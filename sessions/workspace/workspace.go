@@ -170,7 +170,8 @@ func keyRune(r rune) bool {
 // that another could differ from in case alone where case does not count, gets
 // a hash of the part behind "~", which no key holds: so no two keys meet.
 func (w *Workspaces) component(part string) string {
-	if len(part) <= maxName && !(w.folds && strings.ContainsFunc(part, unicode.IsUpper)) {
+	folded := w.folds && strings.ContainsFunc(part, unicode.IsUpper)
+	if len(part) <= maxName && !folded {
 		return part
 	}
 	sum := sha256.Sum256([]byte(part))

@@ -18,7 +18,7 @@ const maxFiles = 200_000
 
 // Write replaces a file's content, making the file and its directories where
 // they are missing. Whoever reads, and whoever starts after a crash, finds the
-// old content or the new, whole.
+// old content or the new, whole; only a power cut may bring the old one back.
 func (d *Dir) Write(path string, content []byte) error {
 	return d.do(path, func(s *space, name string) error {
 		s.writes.Lock()
@@ -85,7 +85,7 @@ func (s *space) readAll(name string, limit int64) (content []byte, err error) {
 		content = buffer.Bytes()
 	}
 	if size := max(info.Size(), int64(len(content))); err == nil && size > limit {
-		err = refuse("%q has %d bytes, at most %d can be worked on", shown(name), size, limit)
+		err = tooBig("%q has %d bytes, at most %d can be worked on", shown(name), size, limit)
 	}
 	return content, err
 }

@@ -179,8 +179,9 @@ func fitting(content []byte) ([]byte, error) {
 // not said twice.
 func (k keeper) written(ctx context.Context, call tools.Call, args writeArgs) (any, bool, error) {
 	content, err := k.content(ctx, call.Session)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, false, nil
+	_, tooLong := errors.AsType[*tools.Error](err)
+	if tooLong || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return nil, false, nil // nothing was appended, and running it says why
 	}
 	if err != nil {
 		return nil, false, err

@@ -92,7 +92,10 @@ func TestBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.WantError(t, "memory_read", "", tools.ExecutionFailed, "read_file")
-	c.WantError(t, "memory_write", args("content", "y"), tools.InvalidPath, "274877906944")
+	c.WantError(t, "memory_write", args("content", "y"), tools.ExecutionFailed, "274877906944")
+	if _, done, err := c.Reconcile(t, "memory_write", args("content", "y")); done || err != nil {
+		t.Errorf("what cannot have been written is to be run and to fail: %v, %v", done, err)
+	}
 	c.WantError(t, "memory_write", args("content", strings.Repeat("y", memory.MaxBytes+1), "mode", "overwrite"), tools.ExecutionFailed, "1048577")
 }
 
