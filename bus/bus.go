@@ -32,9 +32,9 @@ var (
 
 // Bounds of one message. Ids and keys are at least one byte of UTF-8 without NUL.
 const (
-	MaxID   = 256     // bytes
-	MaxKey  = 256     // bytes
-	MaxBody = 4 << 20 // bytes
+	MaxID   = 256      // bytes
+	MaxKey  = 256      // bytes
+	MaxBody = 16 << 20 // bytes
 )
 
 // A Topic is one direction on the bus.

@@ -96,6 +96,24 @@ type Outbound struct {
 	Turn    string `json:"turn,omitempty"`
 	// At is when it was said: what cannot be sent is given up by its age.
 	At time.Time `json:"at,omitzero"`
+	// Expires is when it is too old to be worth sending; zero is never.
+	Expires time.Time `json:"expires,omitzero"`
+	// Subject ties together messages about one thing, within one sender (Origin)
+	// and address: a later one edits the earlier where the platform can, else it
+	// goes into its thread.
+	Subject string `json:"subject,omitempty"`
+	// Origin is who or what had it said, where no session did: a token's or a
+	// webhook's name.
+	Origin string `json:"origin,omitempty"`
+	// Fallback is where it goes if it cannot be delivered to To.
+	Fallback []Address `json:"fallback,omitempty"`
+	File     *File     `json:"file,omitempty"`
+}
+
+// A File goes with a message.
+type File struct {
+	Name string `json:"name"`
+	Data []byte `json:"data"`
 }
 
 // Encode is the body of an outbound message.

@@ -83,6 +83,41 @@ var ErrNoSend = errors.New("no such message")
 // ErrNoCode says that a code is unknown, used or too old.
 var ErrNoCode = errors.New("no such code")
 
+// A Post is what a program handed in to be said, at one or several places.
+type Post struct {
+	ID     string // "m_" and more; its outbound messages are ID/0, ID/1, …
+	Origin string // the token's or webhook's name: it alone, and who may read all, sees it
+	// Key is the Idempotency-Key, "" if there was none, and Digest is of the
+	// whole request: the same key with another digest is a mistake.
+	Key          string
+	Digest       string
+	Destinations []bus.Address
+	Expires      time.Time
+	At           time.Time
+}
+
+// ErrOtherBody says that a key was used before for something else.
+var ErrOtherBody = errors.New("the key was used before with another body")
+
+// Posts remembers what programs handed in.
+type Posts interface {
+	// Accept records a post. One with the same Origin and Key, not older than a
+	// day, is returned instead, with fresh = false, so that the same request
+	// gets the same answer; ErrOtherBody if its digest is another. Durable when
+	// it returns: whoever accepts publishes afterwards, and again when asked again.
+	Accept(ctx context.Context, p Post) (known Post, fresh bool, err error)
+	// Post returns a post; ErrNoSend if none has that id.
+	Post(ctx context.Context, id string) (Post, error)
+}
+
+// Subjects remembers which message of the platform's stands for a subject.
+type Subjects interface {
+	// Bind records the platform's id of the newest first part about a subject.
+	Bind(ctx context.Context, origin, subject string, at bus.Address, platformID string) error
+	// Bound returns it; "" if there is none.
+	Bound(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error)
+}
+
 // A Pairing is a person's admission to a channel, asked for or given.
 type Pairing struct {
 	Person   string // CHANNEL:USER

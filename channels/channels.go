@@ -45,6 +45,9 @@ type Part struct {
 	Plain string
 	// ReplyTo is the platform's id of the message to quote; "" quotes none.
 	ReplyTo string
+	// Under is the platform's id of an earlier message that this belongs to: the
+	// part goes into its thread, or quotes it. "" is none.
+	Under string
 }
 
 // Limits is what a platform asks of those who send.
@@ -118,6 +121,18 @@ type Reconciler interface {
 	// FindSent returns the platform's id of the part, and false if it is certain
 	// that it was not sent. An error means that nobody can tell.
 	FindSent(ctx context.Context, to bus.Address, part Part) (id string, sent bool, err error)
+}
+
+// An Editor replaces the text of a part that was sent.
+type Editor interface {
+	// Edit is Send for the part with that id of the platform's. Rejected means
+	// that this one cannot be edited (any more).
+	Edit(ctx context.Context, to bus.Address, id string, part Part) error
+}
+
+// A FileSender sends a file, with a part's text beside it.
+type FileSender interface {
+	SendFile(ctx context.Context, to bus.Address, file bus.File, part Part) (id string, err error)
 }
 
 // An Inviter makes a link by which a person's first message carries a code.

@@ -1,0 +1,62 @@
+/*
+Parley puts an AI agent into Slack, Discord and Telegram.
+
+This page is the tour for whoever is about to change it. It goes from the ground
+up; each stop names the file to open.
+
+# What is said, and how it travels
+
+Everything that is said is a message in a keyed mailbox: package bus. Inbound
+mail is keyed by session, outbound mail by address. Whoever works on a mailbox
+holds its lease; the lease's fence is a number that only grows, so that a holder
+that was cut off can be told from the one that has taken over. bus/bus.go states
+the promises. bus/sqlitebus keeps them with one SQLite file and a scheduler in
+memory. bus/bustest is the suite that every bus passes.
+
+# What was said
+
+A session's log is the truth about it: package sessions. An entry is a block
+that the model sees, or a journal record that says how far a turn has come.
+Nothing else is remembered about a turn, so going on after a crash is reading.
+sessions/sqlstore keeps the logs, and refuses those who hold an old fence.
+sessions/workspace is the directory that a session's tools work in; the kernel
+keeps them inside of it. sessions/sqldb is the ground under all that is SQL:
+what many goroutines write is committed in groups, because a durable commit
+costs a flush of the disk.
+
+# What can be done
+
+A tool is made of a function by tools.New; the schema comes from the type of its
+arguments. Its effect says what a repeat would do: pure, idempotent,
+reconcilable, or once. The effect decides what happens to a call that was cut
+off, and whether calls may run side by side. The families are in the folders
+below tools, and know nothing but the small operations that they are handed.
+
+# Who answers
+
+agent/worker.go claims a session. agent/visit.go opens its log, goes on with the
+turn that was cut off, and then answers the mail in its order. agent/turn.go
+makes a turn of its entries; agent/loop.go goes from step to step; agent/call.go
+holds the one function that every tool call passes. Each durable line, C1 to C7,
+is in docs/architecture.md, with what happens to who dies after it. A Model is
+one method: agent/openai speaks to providers, and agent/demo is the built-in one
+that needs none.
+
+# How people are reached
+
+A channels.Channel is one account on one platform; adapters translate and do
+nothing else. The Gateway (channels/gateway.go) lets in who may talk, before
+anything is kept, and publishes. The Dispatcher (channels/dispatcher.go) takes
+what the bot says and sends it part by part; before each part it writes into the
+Book that it is about to, and after it what became of it. channels/markup
+renders one Markdown text for every platform and splits it to its limit.
+
+# How it is put together
+
+Only this package knows who implements what. config/ reads the file and the
+environment; home.go opens what is remembered; server.go runs the channels, the
+worker and the dispatchers, and stops them in that order; agents.go makes agents
+of settings. Each command has a file of its own. rooms_test.go holds every
+import against the plan of the house.
+*/
+package main
