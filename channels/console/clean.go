@@ -17,11 +17,14 @@ func clean(s string) string {
 	}, s)
 }
 
-// oneLine is a text on one line, no longer than most characters.
-func oneLine(s string, most int) string {
+// wordsShown is how many characters a line of news shows of a text.
+const wordsShown = 72
+
+// oneLine is a text on one line, no longer than wordsShown.
+func oneLine(s string) string {
 	runes := []rune(strings.Join(strings.Fields(clean(s)), " "))
-	if len(runes) > most {
-		return string(runes[:most-1]) + "…"
+	if len(runes) > wordsShown {
+		return string(runes[:wordsShown-1]) + "…"
 	}
 	return string(runes)
 }

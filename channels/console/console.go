@@ -169,7 +169,10 @@ func (c *Channel) publish(ctx context.Context, publish func(context.Context, bus
 			return ctx.Err()
 		}
 		if wait == first {
-			c.cfg.Log.Warn("a message is not stored yet; trying on", slog.String("message", in.ID), slog.Any("error", err))
+			if c.once == nil {
+				c.screen.tell("this could not be stored yet; trying on")
+			}
+			c.cfg.Log.Debug("a message is not stored yet; trying on", slog.String("message", in.ID), slog.Any("error", err))
 		}
 		timer := time.NewTimer(wait)
 		select {

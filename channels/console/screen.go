@@ -12,10 +12,9 @@ import (
 )
 
 const (
-	bullet     = "· "
-	wordsShown = 72 // characters of a call's arguments
-	dimOn      = "\x1b[2m"
-	dimOff     = "\x1b[0m"
+	bullet = "· "
+	dimOn  = "\x1b[2m"
+	dimOff = "\x1b[0m"
 	// newsLag is how long what is sent waits for the news of its turn, so that
 	// the end of the text is not printed before its middle.
 	newsLag = 250 * time.Millisecond
@@ -114,7 +113,7 @@ func (s *screen) event(e bus.Event) {
 		s.reset(t, e.Block)
 	case bus.ToolStart:
 		s.fresh()
-		s.print(strings.TrimRight(bullet+oneLine(e.Tool, wordsShown)+" "+oneLine(e.Delta, wordsShown), " ") + " …")
+		s.print(strings.TrimRight(bullet+oneLine(e.Tool)+" "+oneLine(e.Delta), " ") + " …")
 		s.call = e.Call
 	case bus.ToolEnd:
 		s.toolEnd(e)
@@ -182,11 +181,11 @@ func (s *screen) reset(t *turn, from int) {
 func (s *screen) toolEnd(e bus.Event) {
 	outcome := " ok"
 	if e.Error != nil {
-		outcome = " failed: " + oneLine(e.Error.Code, wordsShown)
+		outcome = " failed: " + oneLine(e.Error.Code)
 	}
 	if s.call != e.Call || e.Call == "" {
 		s.fresh()
-		s.print(bullet + oneLine(e.Tool, wordsShown) + " …")
+		s.print(bullet + oneLine(e.Tool) + " …")
 	}
 	s.print(outcome + "\n")
 	s.call = ""

@@ -126,16 +126,23 @@ func (p *poller) outage(ctx context.Context, err error, refusal *channels.SendEr
 	}
 	if p.down != code {
 		p.down = code
-		message := "Telegram cannot be reached; trying on"
-		switch code {
-		case "409":
-			message = "another process polls this bot, or a webhook is set: stop the other process or call deleteWebhook; trying on"
-		case "429":
-			message = "Telegram asks to poll later"
-		}
-		p.channel.log.LogAttrs(ctx, slog.LevelWarn, message, slog.Any("error", err))
+		p.complain(ctx, code, slog.Any("error", err))
 	}
 	return pause(ctx, wait)
+}
+
+// complain says what to do about an outage.
+func (p *poller) complain(ctx context.Context, code string, attr slog.Attr) {
+	log := p.channel.log
+	switch code {
+	case "409":
+		log.LogAttrs(ctx, slog.LevelWarn,
+			"another process polls this bot, or a webhook is set: stop the other process or call deleteWebhook; trying on", attr)
+	case "429":
+		log.LogAttrs(ctx, slog.LevelWarn, "Telegram asks to poll later", attr)
+	default:
+		log.LogAttrs(ctx, slog.LevelWarn, "Telegram cannot be reached; trying on", attr)
+	}
 }
 
 // over says that an outage has ended.

@@ -39,6 +39,9 @@ const (
 // text without its tags.
 const messageLength = 4096
 
+// checkTimeout is how long Telegram may take to say who the bot is.
+const checkTimeout = 10 * time.Second
+
 // Config says which account to use and how to reach it.
 type Config struct {
 	Name      string // the channel's configured name
@@ -173,6 +176,8 @@ type Account struct {
 // Check asks Telegram who the bot is. A token that is refused gives a
 // *channels.SendError of kind Stop.
 func (c *Channel) Check(ctx context.Context) (Account, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
 	var a Account
 	if err := c.call(ctx, "getMe", nil, &a); err != nil {
 		return Account{}, err

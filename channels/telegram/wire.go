@@ -78,7 +78,7 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 	resp, err := c.http.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return fmt.Errorf("%s: %w", method, ctx.Err())
 		}
 		return unreachable(method, err)
 	}
@@ -86,7 +86,7 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return fmt.Errorf("%s: %w", method, ctx.Err())
 		}
 		return unreachable(method, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -116,9 +117,7 @@ func (s *Server) Post(chat, user int64, fields map[string]any) int {
 		"chat":       map[string]any{"id": chat, "type": chatType(chat)},
 		"from":       map[string]any{"id": user, "is_bot": false, "first_name": "User " + strconv.FormatInt(user, 10)},
 	}
-	for k, v := range fields {
-		m[k] = v
-	}
+	maps.Copy(m, fields)
 	s.enqueue(map[string]any{"message": m})
 	return id
 }
@@ -134,9 +133,7 @@ func (s *Server) Update(fields map[string]any) int64 {
 func (s *Server) enqueue(fields map[string]any) int64 {
 	s.lastID++
 	u := map[string]any{"update_id": s.lastID}
-	for k, v := range fields {
-		u[k] = v
-	}
+	maps.Copy(u, fields)
 	data, err := json.Marshal(u)
 	if err != nil {
 		panic("telegramtest: an update that is no JSON: " + err.Error()) // the test's mistake

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +145,7 @@ func TestAPollWaitsAndIsEndedByAnother(t *testing.T) {
 			if t.Context().Err() != nil {
 				t.Fatal("the poll does not begin")
 			}
+			runtime.Gosched()
 		}
 	}
 	go poll()
