@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,8 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	if thread != generalTopic {
 		params.MessageThreadID = thread
 	}
-	if quoted, err := strconv.Atoi(part.ReplyTo); err == nil {
+	// Telegram has no threads below a message: what belongs to one quotes it.
+	if quoted, err := strconv.Atoi(cmp.Or(part.ReplyTo, part.Under)); err == nil {
 		params.ReplyParameters = &models.ReplyParameters{MessageID: quoted, AllowSendingWithoutReply: true}
 	}
 	id, err := c.post(ctx, params)

@@ -40,6 +40,12 @@ func TestSend(t *testing.T) {
 	if _, err := r.Typing(t.Context(), bus.Address{Channel: "tg", Chat: "-7", Thread: "1"}); err != nil {
 		t.Error(err)
 	}
+	if _, err := r.Send(t.Context(), at("-7"), channels.Part{Text: "more of it", Under: id}); err != nil {
+		t.Error(err)
+	}
+	if sent := r.server.Sent(-7); sent[len(sent)-1].ReplyTo != 2 {
+		t.Errorf("sent %+v", sent[len(sent)-1])
+	}
 	if n := r.server.Calls("sendChatAction"); n != 1 {
 		t.Errorf("%d chat actions", n)
 	}
