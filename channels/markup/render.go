@@ -2,6 +2,7 @@ package markup
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -144,6 +145,9 @@ func units(s string) (n int) {
 	return n
 }
 
+// isBlank tells of a text in which there is nothing to see.
 func isBlank(s string) bool {
-	return strings.Trim(s, " \n\t\u00a0\u200b\u200c\u200d\u2060\ufeff\u3000\u2800") == ""
+	return strings.TrimLeftFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("\u200b\u200c\u200d\u2060\ufeff\u2800", r)
+	}) == ""
 }
