@@ -39,7 +39,10 @@ func fleetShares(r *rig) {
 	wg.Go(func() {
 		for i := range n {
 			key := fmt.Sprint("k", i%keys)
-			r.ok("publish", []Bus{r.Bus, other}[i%2].Publish(ctx, inbound, bus.Message{ID: fmt.Sprintf("%s/%d", key, i/keys), Key: key}))
+			m := bus.Message{ID: fmt.Sprintf("%s/%d", key, i/keys), Key: key}
+			if err := []Bus{r.Bus, other}[i%2].Publish(ctx, inbound, m); err != nil {
+				r.Error(err)
+			}
 		}
 	})
 	var mu sync.Mutex

@@ -86,8 +86,9 @@ func holdCancelled(r *rig) {
 				}
 			})
 		}
-		wg.Go(release)
-		wg.Go(cancel)
+		r.settled()
+		cancel()
+		release()
 		wg.Wait()
 	}
 	r.free("name", true)

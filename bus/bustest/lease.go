@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"testing/synctest"
 	"time"
 
 	"parley/bus"
@@ -63,9 +62,7 @@ func mailWaits(r *rig) {
 			r.Error("there was mail after the end")
 		}
 	})
-	if r.h.Simulated {
-		synctest.Wait()
-	}
+	r.settled()
 	r.settle(l, bus.End{Done: last})
 	wg.Wait()
 }

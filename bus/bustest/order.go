@@ -3,6 +3,7 @@ package bustest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ var ordering = []promise{
 	{"is first in first out, and one holder at a time, over 1 key", func(r *rig) { load(r, 1, 400) }},
 	{"is first in first out, and one holder at a time, over 100 keys", func(r *rig) { load(r, 100, 4000) }},
 	{"is first in first out, and one holder at a time, over 10000 keys", func(r *rig) { load(r, 10000, 12000) }},
+	{"shows mail in the order of its numbers, whoever publishes", manyPublishers},
 	{"sends a mailbox that still has mail to the back of the queue", hotKey},
 	{"serves mailboxes in the order in which they became due", dueOrder},
 	{"gives back what is claimed as its claimer goes", cancelledClaims},
@@ -116,6 +118,41 @@ func load(r *rig, keys, messages int) {
 	r.clean()
 }
 
+// manyPublishers has one holder read on while others publish to its mailbox: to
+// have read up to a number is to have missed none before it.
+func manyPublishers(r *rig) {
+	r.open(Options{})
+	r.say("k", "first")
+	l := r.claimKey("k")
+	after := r.mail(l, 0, "first")
+	const publishers, each = 8, 150
+	var wg sync.WaitGroup
+	for p := range publishers {
+		wg.Go(func() {
+			for i := range each {
+				r.say("k", fmt.Sprintf("%d/%d", p, i))
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	next := map[string]int{}
+	for range publishers * each {
+		mail, err := l.Mail(ctx, after)
+		r.ok("mail", err)
+		m := mail[0]
+		p, i, _ := strings.Cut(m.ID, "/")
+		if m.Seq <= after || i != fmt.Sprint(next[p]) {
+			r.Fatalf("got %s under %d after %d, want %s/%d", m.ID, m.Seq, after, p, next[p])
+		}
+		after = m.Seq
+		next[p]++
+	}
+	wg.Wait()
+	r.settle(l, bus.End{Done: after})
+	r.clean()
+}
+
 func hotKey(r *rig) {
 	r.open(Options{})
 	for i := range 200 {
@@ -170,25 +207,27 @@ func dueOrder(r *rig) {
 // cancelledClaims has claims end at the moment at which mail comes.
 func cancelledClaims(r *rig) {
 	r.open(Options{})
-	for i := range 100 {
+	for i := range 200 {
 		id := fmt.Sprint("id", i)
 		ctx, cancel := context.WithCancel(r.Context())
 		var wg sync.WaitGroup
-		var granted atomic.Int64
 		for range 4 {
 			wg.Go(func() {
 				l, err := r.Claim(ctx, inbound)
 				if err != nil {
 					return
 				}
-				granted.Add(1)
 				if err := l.Settle(r.Context(), bus.End{Uncounted: true}); err != nil {
 					r.Error(err)
 				}
 			})
 		}
-		wg.Go(func() { r.say("k", id) })
-		wg.Go(cancel)
+		r.settled()
+		if i%2 == 0 {
+			wg.Go(cancel)
+		}
+		r.say("k", id)
+		cancel()
 		wg.Wait()
 		l := r.claimKey("k")
 		r.attempts(l, 1)

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"testing/synctest"
 	"time"
 
 	"parley/bus"
@@ -399,9 +398,7 @@ func closed(r *rig) {
 			r.Errorf("waiting mail: %v", err)
 		}
 	})
-	if r.h.Simulated {
-		synctest.Wait() // both wait
-	}
+	r.settled()
 	r.reopen()
 	wg.Wait()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)

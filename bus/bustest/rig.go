@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/bus"
@@ -73,11 +74,14 @@ func (r *rig) is(what string, err, want error) {
 	}
 }
 
-// say publishes messages with those ids to a mailbox of topic inbound.
+// say publishes messages with those ids to a mailbox of topic inbound. Like
+// settle it may be called from any goroutine.
 func (r *rig) say(key string, ids ...string) {
 	r.Helper()
 	for _, id := range ids {
-		r.ok("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, Body: []byte("body of " + id)}))
+		if err := r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, Body: []byte("body of " + id)}); err != nil {
+			r.Errorf("publish %s: %v", id, err)
+		}
 	}
 }
 
@@ -148,7 +152,9 @@ func (r *rig) mail(l bus.Lease, after int64, ids ...string) int64 {
 
 func (r *rig) settle(l bus.Lease, end bus.End) {
 	r.Helper()
-	r.ok("settle", l.Settle(r.Context(), end))
+	if err := l.Settle(r.Context(), end); err != nil {
+		r.Errorf("settle: %v", err)
+	}
 }
 
 // finish checks that the next mailbox is that one with exactly that mail, and
@@ -187,5 +193,12 @@ func (r *rig) await(what string, cond func() bool) {
 		case <-deadline:
 			r.Fatalf("waited in vain for %s", what)
 		}
+	}
+}
+
+// settled waits, where that can be known, until all that was started waits itself.
+func (r *rig) settled() {
+	if r.h.Simulated {
+		synctest.Wait()
 	}
 }

@@ -23,3 +23,16 @@ func (b *Bus) Keys() (keys []string, err error) {
 	}
 	return keys, rows.Err()
 }
+
+// Alarms counts what waits for a time.
+func (b *Bus) Alarms() int {
+	b.sched.mu.Lock()
+	defer b.sched.mu.Unlock()
+	return len(b.sched.alarms)
+}
+
+// Reserved is the number below which every fence is, as a crash would leave it.
+func (b *Bus) Reserved() (n int64, err error) {
+	err = b.db.Read.QueryRow(getMeta, metaClock).Scan(&n)
+	return n, err
+}

@@ -2,8 +2,16 @@ package sqlitebus_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"parley/bus"
 	"parley/bus/bustest"
 	"parley/bus/sqlitebus"
 )
@@ -30,3 +38,121 @@ func TestMain(m *testing.M) { bustest.Main(m, harness()) }
 func TestBus(t *testing.T) { bustest.Run(t, harness()) }
 
 func BenchmarkBus(b *testing.B) { bustest.Bench(b, harness()) }
+
+func open(t *testing.T, path string) *sqlitebus.Bus {
+	t.Helper()
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func TestSecondOpenIsRefusedByName(t *testing.T) {
+	path := bustest.FilePlace(t)
+	first := open(t, path)
+	_, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: path})
+	inUse, ok := errors.AsType[*sqlitebus.InUseError](err)
+	if !ok || inUse.PID != os.Getpid() || inUse.Path != path {
+		t.Fatalf("second open: %v", err)
+	}
+	if want := fmt.Sprintf("%s is in use by process %d", path, os.Getpid()); !strings.Contains(err.Error(), want) {
+		t.Errorf("the message %q does not say %q", err, want)
+	}
+	if err := first.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "a", Key: "k"}); err != nil {
+		t.Errorf("the first is disturbed: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, path)
+}
+
+func TestFailedOpenFreesTheFile(t *testing.T) {
+	path := bustest.FilePlace(t)
+	if err := os.WriteFile(path, []byte(strings.Repeat("this is no database ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: path}); err == nil {
+		t.Fatal("opened what is no database")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	open(t, path)
+	if _, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(path, "not", "there")}); err == nil {
+		t.Fatal("opened a path below a file")
+	}
+}
+
+// stampOf claims one message and returns its fence and an event's id.
+func stampOf(t *testing.T, b *sqlitebus.Bus, id string) (fence int64, event uint64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seq, err := b.Subscribe(ctx, bus.SessionFeed("s"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Emit(bus.Event{Session: "s"})
+	for e := range seq {
+		event = e.ID
+		break
+	}
+	if err := b.Publish(ctx, bus.InboundTopic, bus.Message{ID: id, Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := b.Claim(ctx, bus.InboundTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Settle(ctx, bus.End{Done: 1 << 60}); err != nil {
+		t.Fatal(err)
+	}
+	if reserved, err := b.Reserved(); err != nil || reserved <= l.Claim().Fence {
+		t.Errorf("fence %d was given while %d was reserved on disk: %v", l.Claim().Fence, reserved, err)
+	}
+	return l.Claim().Fence, event
+}
+
+// A bus that was in use tomorrow is one whose clock was set back since.
+func TestNumbersGrowWhenTheClockGoesBack(t *testing.T) {
+	path := bustest.FilePlace(t)
+	var fence int64
+	var event uint64
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, path)
+		<-time.After(24 * time.Hour)
+		fence, event = stampOf(t, b, "a")
+	})
+	synctest.Test(t, func(t *testing.T) { // the fake clock begins anew
+		if now := time.Now().UnixMicro(); now >= fence {
+			t.Fatalf("the clock, %d, has not gone back behind %d", now, fence)
+		}
+		b := open(t, path)
+		f, e := stampOf(t, b, "b")
+		if f <= fence || e <= event {
+			t.Errorf("fence %d after %d, event %d after %d", f, fence, e, event)
+		}
+	})
+}
+
+func TestIdleBusWaitsForNoTime(t *testing.T) {
+	b := open(t, bustest.FilePlace(t))
+	if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "later", Key: "t", NotBefore: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	if b.Alarms() != 1 {
+		t.Errorf("%d alarms while one mailbox is delayed", b.Alarms())
+	}
+	c := open(t, bustest.FilePlace(t))
+	stampOf(t, c, "a")
+	if c.Alarms() != 0 {
+		t.Errorf("%d alarms while nothing waits", c.Alarms())
+	}
+}
