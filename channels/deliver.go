@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"parley/bus"
-	"parley/channels/markup"
 )
 
 const (
@@ -71,7 +70,7 @@ func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message
 }
 
 func (p *post) render(text string) []SentPart {
-	pieces := markup.Render(text, p.limits.Dialect, p.limits.Length)
+	pieces := p.renderer.Render(text, p.limits.Dialect, p.limits.Length)
 	parts := make([]SentPart, len(pieces))
 	for i, piece := range pieces {
 		parts[i] = SentPart{Text: piece.Text, Plain: piece.Plain}

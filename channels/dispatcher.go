@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/channels/markup"
 )
 
 // A Carrier is what a Dispatcher needs of the bus.
@@ -115,11 +116,15 @@ type post struct {
 	pace     *pacer
 	typing   *typing // nil where the channel shows none
 	moved    *moves
+	renderer *markup.Renderer
 }
 
 func newPost(d *Dispatcher) *post {
 	limits := d.Channel.Limits()
-	p := &post{Dispatcher: d, delivery: d.Delivery.withDefaults(), limits: limits, pace: newPacer(limits), moved: newMoves()}
+	p := &post{
+		Dispatcher: d, delivery: d.Delivery.withDefaults(), limits: limits,
+		pace: newPacer(limits), moved: newMoves(), renderer: markup.New(),
+	}
 	if t, ok := typer(d.Channel); ok {
 		p.typing = newTyping(t)
 	}

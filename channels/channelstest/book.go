@@ -1,0 +1,393 @@
+// Package channelstest holds the suite that every book passes, and a platform in memory for tests.
+package channelstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// A Book is one that was opened.
+type Book interface {
+	channels.Book
+	Close() error
+}
+
+// RunBook checks every promise of channels.Book. Open opens the book that is in
+// a directory, which it may have open already, as another process would. The
+// suite kills children with -9 that run the test it was called from.
+func RunBook(t *testing.T, open func(t *testing.T, dir string) Book) {
+	if inChild(t, open) {
+		return
+	}
+	for _, check := range []struct {
+		name string
+		run  func(*testing.T, suite)
+	}{
+		{"begin and mark", testBegin},
+		{"begin is decided once", testBeginRace},
+		{"unknown sends", testNoSend},
+		{"requests", testRequests},
+		{"requests are bounded", testRequestsAreBounded},
+		{"offers", testOffers},
+		{"revoke", testRevoke},
+		{"chats", testChats},
+		{"kill -9 loses nothing that returned", testKilled},
+	} {
+		t.Run(check.name, func(t *testing.T) { check.run(t, suite{open, t.TempDir()}) })
+	}
+}
+
+type suite struct {
+	openIn func(*testing.T, string) Book
+	dir    string
+}
+
+func (s suite) open(t *testing.T) Book {
+	t.Helper()
+	b := &opened{Book: s.openIn(t, s.dir)}
+	t.Cleanup(func() { must(t, b.Close()) })
+	return b
+}
+
+// reopen closes the book and opens it again.
+func (s suite) reopen(t *testing.T, b Book) Book {
+	t.Helper()
+	must(t, b.Close())
+	return s.open(t)
+}
+
+// An opened book may be closed by its test and at its end.
+type opened struct {
+	Book
+	closed bool
+}
+
+func (o *opened) Close() error {
+	if o.closed {
+		return nil
+	}
+	o.closed = true
+	return o.Book.Close()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func letter(id string, parts ...string) channels.Send {
+	send := channels.Send{ID: id, To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}}
+	for _, p := range parts {
+		send.Parts = append(send.Parts, channels.SentPart{Text: "<b>" + p + "</b>", Plain: p})
+	}
+	return send
+}
+
+func begin(t *testing.T, b Book, send channels.Send) (channels.Send, bool) {
+	t.Helper()
+	known, fresh, err := b.Begin(t.Context(), send)
+	must(t, err)
+	return known, fresh
+}
+
+func testBegin(t *testing.T, s suite) {
+	b := s.open(t)
+	known, fresh := begin(t, b, letter("m", "one", "two", "three"))
+	if !fresh || known.ID != "m" || known.Parts[0].State != channels.Sending || known.Parts[1].State != channels.Queued {
+		t.Fatalf("first: %+v, fresh %v", known, fresh)
+	}
+	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
+	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sending, Interrupted: 2}))
+	b = s.reopen(t, b)
+	known, fresh = begin(t, b, letter("m", "rendered otherwise"))
+	want := []channels.SentPart{
+		{State: channels.Sent, PlatformID: "p1"},
+		{State: channels.Sending, Interrupted: 2, Text: "<b>two</b>", Plain: "two"},
+		{State: channels.Queued, Text: "<b>three</b>", Plain: "three"},
+	}
+	if fresh || fmt.Sprint(known.Parts) != fmt.Sprint(want) || known.To != (bus.Address{Channel: "c", Chat: "1", Thread: "2"}) {
+		t.Errorf("again: %+v, fresh %v; want the parts %+v", known, fresh, want)
+	}
+	if known.State() != channels.Queued {
+		t.Errorf("state %q of a message with parts to send", known.State())
+	}
+	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Queued, Interrupted: 2}))
+	must(t, b.Mark(t.Context(), "m", 2, channels.SentPart{State: channels.Failed, Code: "gone"}))
+	seen, err := b.Lookup(t.Context(), "m")
+	must(t, err)
+	if p := seen.Parts; p[1].Text != "<b>two</b>" || p[1].State != channels.Queued || p[2].Text != "" || p[2].Code != "gone" || seen.State() != channels.Failed {
+		t.Errorf("looked up: %+v", seen)
+	}
+	if time.Since(seen.At) > time.Minute || seen.At.After(time.Now()) {
+		t.Errorf("changed at %v", seen.At)
+	}
+	if known, fresh := begin(t, b, letter("nothing")); !fresh || known.State() != channels.Sent {
+		t.Errorf("a message without parts: %+v, fresh %v", known, fresh)
+	}
+	if _, fresh := begin(t, b, letter("nothing")); fresh {
+		t.Error("a message without parts is begun twice")
+	}
+}
+
+func testBeginRace(t *testing.T, s suite) {
+	books := []Book{s.open(t), s.open(t)}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	freshes := map[string]int{}
+	for i := range 40 {
+		wg.Go(func() {
+			id := fmt.Sprint("m", i%10)
+			_, fresh, err := books[i%2].Begin(t.Context(), letter(id, "x"))
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			if fresh {
+				freshes[id]++
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 10 {
+		if n := freshes[fmt.Sprint("m", i)]; n != 1 {
+			t.Errorf("message %d was begun %d times", i, n)
+		}
+	}
+}
+
+func testNoSend(t *testing.T, s suite) {
+	b := s.open(t)
+	if _, err := b.Lookup(t.Context(), "none"); !errors.Is(err, channels.ErrNoSend) {
+		t.Errorf("lookup: %v", err)
+	}
+	if err := b.Mark(t.Context(), "none", 0, channels.SentPart{State: channels.Sent}); !errors.Is(err, channels.ErrNoSend) {
+		t.Errorf("mark: %v", err)
+	}
+	begin(t, b, letter("m", "x"))
+	if err := b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sent}); !errors.Is(err, channels.ErrNoSend) {
+		t.Errorf("mark of a part that is not there: %v", err)
+	}
+}
+
+func testRequests(t *testing.T, s suite) {
+	b, command := s.open(t), s.open(t) // the bot, and `pairing approve` beside it
+	asked, err := b.Ask(t.Context(), "c:7", "c:70")
+	must(t, err)
+	again, err := b.Ask(t.Context(), "c:7", "c:70")
+	must(t, err)
+	if asked.Code == "" || again.Code != asked.Code {
+		t.Errorf("codes %q and %q, want one that stands", asked.Code, again.Code)
+	}
+	if len(asked.Code) != 8 || strings.ContainsAny(asked.Code, "01ILO") {
+		t.Errorf("code %q", asked.Code)
+	}
+	if left := time.Until(asked.Expires); left < 50*time.Minute || left > time.Hour {
+		t.Errorf("it lives for %v", left)
+	}
+	if _, ok, err := b.Paired(t.Context(), "c:7"); ok || err != nil {
+		t.Errorf("somebody who asked is paired: %v, %v", ok, err)
+	}
+	// Whoever was told a code cannot approve it by saying it.
+	if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code, Person: "c:7", Chat: "c:70"}); !errors.Is(err, channels.ErrNoCode) {
+		t.Errorf("a request was used as an offer: %v", err)
+	}
+	for _, code := range []string{"", "WRONGONE", asked.Code[:7]} {
+		if _, err := command.Admit(t.Context(), channels.Admission{Code: code}); !errors.Is(err, channels.ErrNoCode) {
+			t.Errorf("code %q: %v", code, err)
+		}
+	}
+	typed := strings.ToLower(asked.Code[:4]) + "-" + asked.Code[4:]
+	got, err := command.Admit(t.Context(), channels.Admission{Code: typed})
+	must(t, err)
+	if got.Person != "c:7" || got.Chat != "c:70" || !got.Approved || got.Owner || got.Code != "" {
+		t.Errorf("admitted %+v", got)
+	}
+	if p, ok, err := b.Paired(t.Context(), "c:7"); !ok || !p.Approved || err != nil {
+		t.Errorf("the other process does not see it: %+v, %v, %v", p, ok, err)
+	}
+	if _, err := command.Admit(t.Context(), channels.Admission{Code: asked.Code}); !errors.Is(err, channels.ErrNoCode) {
+		t.Errorf("a code was used twice: %v", err)
+	}
+	if p, err := b.Ask(t.Context(), "c:7", "c:70"); err != nil || !p.Approved || p.Code != "" {
+		t.Errorf("somebody admitted asks: %+v, %v", p, err)
+	}
+}
+
+func testRequestsAreBounded(t *testing.T, s suite) {
+	b := s.open(t)
+	admitted, err := b.Ask(t.Context(), "c:admitted", "c:admitted")
+	must(t, err)
+	_, err = b.Admit(t.Context(), channels.Admission{Code: admitted.Code})
+	must(t, err)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			for j := range 60 {
+				who := fmt.Sprintf("c:%d", 60*i+j)
+				if _, err := b.Ask(t.Context(), who, who); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	last, err := b.Ask(t.Context(), "c:last", "c:last")
+	must(t, err)
+	all, err := b.Pairings(t.Context())
+	must(t, err)
+	if len(all) != 1001 {
+		t.Errorf("%d pairings, want 1000 requests and the one admitted", len(all))
+	}
+	if _, ok, err := b.Paired(t.Context(), "c:admitted"); !ok || err != nil {
+		t.Errorf("requests pushed out an admission: %v", err)
+	}
+	if _, err := b.Admit(t.Context(), channels.Admission{Code: last.Code}); err != nil {
+		t.Errorf("the newest request made no room: %v", err)
+	}
+}
+
+func testOffers(t *testing.T, s suite) {
+	b := s.open(t)
+	old, err := b.OfferOwner(t.Context(), "c")
+	must(t, err)
+	code, err := b.OfferOwner(t.Context(), "c")
+	must(t, err)
+	if len(code) < 20 {
+		t.Errorf("code %q is short", code)
+	}
+	b = s.reopen(t, b)
+	for name, wrong := range map[string]channels.Admission{
+		"voided":          {Code: old, Person: "c:1", Chat: "c:1"},
+		"another channel": {Code: code, Person: "d:1", Chat: "d:1"},
+		"nobody's":        {Code: code},
+		"wrong":           {Code: code + "A", Person: "c:1", Chat: "c:1"},
+	} {
+		if _, err := b.Admit(t.Context(), wrong); !errors.Is(err, channels.ErrNoCode) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var wg sync.WaitGroup
+	owners := make(chan string, 10)
+	for i := range 10 {
+		wg.Go(func() {
+			who := fmt.Sprint("c:", i)
+			if p, err := b.Admit(t.Context(), channels.Admission{Code: code, Person: who, Chat: who}); err == nil && p.Owner && p.Approved {
+				owners <- p.Person
+			} else if !errors.Is(err, channels.ErrNoCode) {
+				t.Errorf("%+v, %v", p, err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(owners) != 1 {
+		t.Fatalf("%d people own by one code", len(owners))
+	}
+	if p, ok, err := b.Paired(t.Context(), <-owners); !ok || !p.Owner || err != nil {
+		t.Errorf("owner is %+v, %v, %v", p, ok, err)
+	}
+}
+
+func testRevoke(t *testing.T, s suite) {
+	b := s.open(t)
+	asked, err := b.Ask(t.Context(), "c:1", "c:1")
+	must(t, err)
+	_, err = b.Admit(t.Context(), channels.Admission{Code: asked.Code})
+	must(t, err)
+	open, err := b.Ask(t.Context(), "c:2", "c:2")
+	must(t, err)
+	for _, who := range []string{"c:1", "c:2"} {
+		must(t, s.open(t).Revoke(t.Context(), who))
+		if err := b.Revoke(t.Context(), who); !errors.Is(err, channels.ErrNoCode) {
+			t.Errorf("revoked twice: %v", err)
+		}
+	}
+	if _, ok, err := b.Paired(t.Context(), "c:1"); ok || err != nil {
+		t.Errorf("still paired: %v", err)
+	}
+	if _, err := b.Admit(t.Context(), channels.Admission{Code: open.Code}); !errors.Is(err, channels.ErrNoCode) {
+		t.Errorf("a revoked request was approved: %v", err)
+	}
+}
+
+func testChats(t *testing.T, s suite) {
+	b := s.open(t)
+	at := func(chat, thread string) bus.Address { return bus.Address{Channel: "c", Chat: chat, Thread: thread} }
+	first := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
+	for _, c := range []channels.Chat{
+		{Address: at("2", ""), Session: "main:c:2", Group: true, Seen: first},
+		{Address: at("1", "9"), Session: "main:c:1:9", Seen: first},
+		{Address: at("1", ""), Session: "main:c:1", Seen: first},
+		{Address: at("2", ""), Session: "other", Seen: time.Now()},
+	} {
+		must(t, b.Meet(t.Context(), c))
+	}
+	b = s.reopen(t, b)
+	all, err := b.Chats(t.Context())
+	must(t, err)
+	var got []string
+	for _, c := range all {
+		got = append(got, fmt.Sprint(c.Address, " ", c.Session, " ", c.Group, " ", c.Seen.Equal(first)))
+	}
+	if want := "c:1 main:c:1 false true|c:1/9 main:c:1:9 false true|c:2 main:c:2 true true"; strings.Join(got, "|") != want {
+		t.Errorf("chats %q, want %q", got, want)
+	}
+}
+
+// writeForever is what a child does until it is killed: it says what returned.
+func writeForever(ctx context.Context, b Book, say func(string)) error {
+	for i := 0; ; i++ {
+		id := fmt.Sprint("m", i)
+		if _, _, err := b.Begin(ctx, letter(id, "one", "two")); err != nil {
+			return err
+		}
+		say("begun " + id)
+		if err := b.Mark(ctx, id, 0, channels.SentPart{State: channels.Sent, PlatformID: "p" + id}); err != nil {
+			return err
+		}
+		say("marked " + id)
+		asked, err := b.Ask(ctx, "c:"+id, "c:"+id)
+		if err != nil {
+			return err
+		}
+		say("asked " + id + " " + asked.Code)
+	}
+}
+
+func testKilled(t *testing.T, s suite) {
+	for range 3 {
+		dir := t.TempDir()
+		said := killedChild(t, dir, 60)
+		b := s.openIn(t, dir)
+		for _, line := range said {
+			what := strings.Fields(line)
+			send, err := b.Lookup(t.Context(), what[1])
+			must(t, err)
+			switch what[0] {
+			case "begun":
+				if len(send.Parts) != 2 || send.Parts[0].State == channels.Queued {
+					t.Errorf("begun, and found as %+v", send)
+				}
+			case "marked":
+				if send.Parts[0].State != channels.Sent || send.Parts[0].PlatformID != "p"+what[1] {
+					t.Errorf("marked, and found as %+v", send)
+				}
+			case "asked":
+				if p, err := b.Ask(t.Context(), "c:"+what[1], "c:"+what[1]); err != nil || p.Code != what[2] {
+					t.Errorf("asked, and found as %+v, %v", p, err)
+				}
+			}
+		}
+		must(t, b.Close())
+	}
+}
