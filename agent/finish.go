@@ -98,9 +98,9 @@ func (v *visit) publish(ctx context.Context, t *turn) error {
 // ended tells watchers and metrics that a turn is over.
 func (v *visit) ended(t *turn) {
 	v.w.cfg.Observer.Turn(t.done.State, time.Since(t.started))
-	e := bus.Event{Type: bus.TurnComplete}
+	e := bus.Event{Type: bus.TurnComplete, Causes: t.causes}
 	if t.done.State != sessions.TurnCompleted {
-		e = bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: t.done.State, Message: replyText(t)}}
+		e.Type, e.Error = bus.TurnError, &bus.Failure{Code: t.done.State, Message: replyText(t)}
 	}
 	v.emit(t, e)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,7 +83,7 @@ func (j *journal) append(ctx context.Context, entries ...sessions.Entry) error {
 func (j *journal) all() []record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.records[:len(j.records):len(j.records)]
+	return slices.Clip(j.records)
 }
 
 // newest is the number of the last entry.

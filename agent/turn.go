@@ -16,6 +16,7 @@ type turn struct {
 	route   route
 	started time.Time
 
+	causes   []string // the messages that it answers
 	steps    []step
 	asked    int  // model calls whose answer is written
 	blocks   int  // thinking, text and tool_use blocks so far
@@ -71,6 +72,8 @@ func (t *turn) take(r record, calls map[string]*call) error {
 		if err := json.Unmarshal(d.Route, &t.route); err != nil {
 			return fmt.Errorf("decode the route of turn %s: %w", t.id, err)
 		}
+	case sessions.User:
+		t.causes = append(t.causes, r.Cause)
 	case sessions.Thinking, sessions.Text:
 		t.blocks++
 	case sessions.ToolUse:

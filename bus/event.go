@@ -23,7 +23,7 @@ const (
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
 	TurnParked   = "parked"        // waits for somebody
 	TurnComplete = "turn_complete" // Causes
-	TurnError    = "turn_error"    // Error
+	TurnError    = "turn_error"    // Causes, Error
 )
 
 // Failure is an error as programs and models read it.

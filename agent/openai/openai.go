@@ -33,6 +33,9 @@ const (
 	DefaultName = "gpt-5-mini"
 )
 
+// maxLessons is more than there is to learn about a server.
+const maxLessons = 10
+
 // Config is what a Model needs to know.
 type Config struct {
 	BaseURL string // as the server's users write it, often ending in /v1; left out: DefaultURL
@@ -126,7 +129,7 @@ func (m *Model) Info() agent.ModelInfo {
 
 // Generate asks once. See agent.Model.
 func (m *Model) Generate(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Answer, error) {
-	for {
+	for attempt := 1; ; attempt++ {
 		spoken := m.spoken()
 		body, err := encode(r, m.cfg.Name, m.host, spoken)
 		if err != nil {
@@ -139,7 +142,7 @@ func (m *Model) Generate(ctx context.Context, r agent.Request, emit func(agent.D
 		if ctx.Err() != nil {
 			return agent.Answer{}, ctx.Err()
 		}
-		if !m.adapt(spoken, err) {
+		if attempt == maxLessons || !m.adapt(spoken, err) {
 			return agent.Answer{}, m.fault(err)
 		}
 	}
@@ -152,7 +155,6 @@ func (m *Model) spoken() dialect {
 }
 
 // adapt learns from a refusal, and tells whether it is worth asking again.
-// Each lesson leaves something out for good, so there are only few.
 func (m *Model) adapt(spoken dialect, err error) bool {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {

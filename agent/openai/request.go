@@ -121,7 +121,8 @@ func encode(r agent.Request, model, host string, d dialect) ([]byte, error) {
 	if err := e.Encode(w); err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	// Cut to size: it is held as long as the model takes.
+	return bytes.Clone(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
 func toolOf(s tools.Spec) wireTool {

@@ -433,6 +433,7 @@ func TestMessageReachesPairedChatsAndNoOthers(t *testing.T) {
 	if got := w.said(5000, 3); got[2] != "psst" {
 		t.Errorf("the paired chat got %q", got)
 	}
+	w.said(owner, 1) // what is said in mid-turn would join the turn
 	w.tg.Say(owner, owner, "tell 777")
 	if got := w.said(owner, 2)[1]; !strings.Contains(got, "permission_denied") || !strings.Contains(got, "telegram:5000") {
 		t.Errorf("a message to a stranger: %q, want it refused, naming who may be messaged", got)
