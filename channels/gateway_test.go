@@ -1,0 +1,399 @@
+package channels_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/sqlbook"
+)
+
+// A stage is a bus and a book with a platform before them.
+type stage struct {
+	bus      *sqlitebus.Bus
+	book     *sqlbook.Book
+	platform *channelstest.Platform
+	gate     *channels.Gate
+	log      *strings.Builder
+	close    func()
+}
+
+// setStage opens the parts in a directory made before a bubble; what it starts
+// must be closed within.
+func setStage(t *testing.T, dir string, caps bus.Caps) *stage {
+	t.Helper()
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: caps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := sqlbook.Open(t.Context(), filepath.Join(dir, "book.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stage{
+		bus: b, book: book, platform: channelstest.NewPlatform(), gate: &channels.Gate{}, log: &strings.Builder{},
+		close: func() {
+			if err := errors.Join(book.Close(), b.Close()); err != nil {
+				t.Error(err)
+			}
+		},
+	}
+}
+
+func (s *stage) logger() *slog.Logger { return slog.New(slog.NewTextHandler(s.log, nil)) }
+
+// gateway runs a gateway for as long as the test does its work, in a bubble.
+func gateway(t *testing.T, caps bus.Caps, access channels.Access, run func(*testing.T, *stage)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := setStage(t, dir, caps)
+		defer s.close()
+		s.gate.Set(access)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		g := &channels.Gateway{
+			Name: "c", Channel: s.platform, Bus: s.bus, Gate: s.gate, Chats: s.book, Pairings: s.book, Log: s.logger(),
+			Route: func(in bus.Inbound) (string, error) {
+				if in.At.Chat == "nowhere" {
+					return "", errors.New("no agent")
+				}
+				return "main:" + in.At.String(), nil
+			},
+		}
+		go func() { ended <- g.Run(ctx) }()
+		run(t, s)
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("gateway ended with %v", err)
+		}
+	})
+}
+
+func said(id, user, text string) bus.Inbound {
+	return bus.Inbound{
+		ID: id, From: bus.Person{ID: "c:" + user, Name: "Mallory"}, At: bus.Address{Channel: "c", Chat: user},
+		Mentioned: true, Text: text,
+	}
+}
+
+func (s *stage) say(t *testing.T, in bus.Inbound) {
+	t.Helper()
+	if err := s.platform.Say(t.Context(), in); err != nil {
+		t.Errorf("message %s was not acknowledged: %v", in.ID, err)
+	}
+	synctest.Wait()
+}
+
+// mail is what waits in the inbound topic, claimed and given back.
+func (s *stage) mail(t *testing.T) []bus.Inbound {
+	t.Helper()
+	var all []bus.Inbound
+	depth, err := s.bus.Depth(t.Context(), bus.InboundTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(all) < depth.Waiting {
+		lease, err := s.bus.Claim(t.Context(), bus.InboundTopic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ms, err := lease.Mail(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range ms {
+			in, err := bus.DecodeInbound(m.Body)
+			if err != nil || in.ID != m.ID {
+				t.Fatalf("message %+v: %v", m, err)
+			}
+			all = append(all, in)
+		}
+		if err := lease.Settle(t.Context(), bus.End{Done: ms[len(ms)-1].Seq}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func TestStrangersLeaveNoTrace(t *testing.T) {
+	gateway(t, bus.Caps{}, channels.Access{}, func(t *testing.T, s *stage) {
+		for i := range 4 { // the fourth is treated as well as the first
+			user := fmt.Sprint(100 + i)
+			s.say(t, said("a"+user, user, "my secret plan"))
+			told := s.platform.Texts(user)
+			if len(told) != 1 || !strings.Contains(told[0], "c:"+user) || !strings.Contains(told[0], "parley pairing approve ") {
+				t.Errorf("stranger %s was told %q", user, told)
+			}
+		}
+		s.say(t, said("again", "100", "hello?"))
+		if n := len(s.platform.Texts("100")); n != 1 {
+			t.Errorf("a stranger was told %d times within an hour", n)
+		}
+		group := said("g", "100", "my secret plan")
+		group.Group, group.At.Chat = true, "group"
+		s.say(t, group)
+		if told := s.platform.Texts("group"); told != nil {
+			t.Errorf("a group was told %q", told)
+		}
+		if mail := s.mail(t); len(mail) != 0 {
+			t.Errorf("published: %+v", mail)
+		}
+		if chats, err := s.book.Chats(t.Context()); err != nil || len(chats) != 0 {
+			t.Errorf("chats %+v, %v", chats, err)
+		}
+		if strings.Contains(s.log.String(), "secret") || strings.Contains(s.log.String(), "Mallory") {
+			t.Errorf("log: %s", s.log)
+		}
+		time.Sleep(time.Hour)
+		s.say(t, said("later", "100", "hello?"))
+		if n := len(s.platform.Texts("100")); n != 2 {
+			t.Errorf("told %d times after an hour", n)
+		}
+	})
+}
+
+func TestAFloodOfStrangersCostsNothing(t *testing.T) {
+	gateway(t, bus.Caps{}, channels.Access{}, func(t *testing.T, s *stage) {
+		for i := range 20000 {
+			if err := s.platform.Say(t.Context(), said(fmt.Sprint(i), fmt.Sprint(i), "x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if n := len(s.platform.Sent()); n == 0 || n > 100 {
+			t.Errorf("%d refusals", n)
+		}
+		asked, err := s.book.Pairings(t.Context())
+		if err != nil || len(asked) > 100 {
+			t.Errorf("%d requests, %v", len(asked), err)
+		}
+		time.Sleep(time.Minute)
+		s.say(t, said("new", "new", "hello"))
+		if len(s.platform.Texts("new")) != 1 {
+			t.Error("after the flood a stranger is not told any more")
+		}
+	})
+}
+
+func TestPairingAdmits(t *testing.T) {
+	gateway(t, bus.Caps{}, channels.Access{}, func(t *testing.T, s *stage) {
+		s.say(t, said("1", "7", "hello"))
+		asked, err := s.book.Pairings(t.Context())
+		if err != nil || len(asked) != 1 {
+			t.Fatalf("%+v, %v", asked, err)
+		}
+		if _, err := s.book.Admit(t.Context(), channels.Admission{Code: asked[0].Code}); err != nil {
+			t.Fatal(err)
+		}
+		s.say(t, said("2", "7", "hello again"))
+		s.say(t, said("2", "7", "hello again")) // delivered twice
+		mail := s.mail(t)
+		if len(mail) != 1 || mail[0].Text != "hello again" || mail[0].Kind != bus.Said || mail[0].From.Owner {
+			t.Errorf("mail %+v", mail)
+		}
+		chats, err := s.book.Chats(t.Context())
+		if err != nil || len(chats) != 1 || chats[0].Address.Chat != "7" || chats[0].Session != "main:c:7" {
+			t.Errorf("chats %+v, %v", chats, err)
+		}
+		if err := s.book.Revoke(t.Context(), "c:7"); err != nil {
+			t.Fatal(err)
+		}
+		s.say(t, said("3", "7", "still here?"))
+		if mail := s.mail(t); len(mail) != 0 {
+			t.Errorf("after the revocation: %+v", mail)
+		}
+	})
+}
+
+func TestWhoSaysTheOwnersCodeOwns(t *testing.T) {
+	gateway(t, bus.Caps{}, channels.Access{}, func(t *testing.T, s *stage) {
+		code, err := s.book.OfferOwner(t.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := said("g", "7", code)
+		group.Group = true
+		s.say(t, group)
+		s.say(t, said("wrong", "8", "/start "+strings.Repeat("A", len(code))))
+		if told := s.platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], "pairing approve") {
+			t.Errorf("whoever guessed was told %q", told)
+		}
+		s.say(t, said("1", "7", "/start "+code))
+		if told := s.platform.Texts("7"); len(told) != 1 || !strings.Contains(told[0], "You own this bot now") {
+			t.Errorf("the owner was told %q", told)
+		}
+		s.say(t, said("2", "7", "hello"))
+		if mail := s.mail(t); len(mail) != 1 || !mail[0].From.Owner {
+			t.Errorf("mail %+v", mail)
+		}
+		time.Sleep(time.Minute)
+		s.say(t, said("3", "9", code))
+		if p, ok, err := s.book.Paired(t.Context(), "c:9"); ok || err != nil {
+			t.Errorf("a code made two owners: %+v, %v", p, err)
+		}
+	})
+}
+
+func TestGuessesAreBounded(t *testing.T) {
+	gateway(t, bus.Caps{}, channels.Access{}, func(t *testing.T, s *stage) {
+		code, err := s.book.OfferOwner(t.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.say(t, said("wrong", "7", strings.Repeat("A", len(code))))
+		s.say(t, said("right", "7", code)) // in the same moment
+		if _, ok, _ := s.book.Paired(t.Context(), "c:7"); ok {
+			t.Error("a guess right behind another was looked at")
+		}
+		time.Sleep(10 * time.Second)
+		s.say(t, said("later", "7", code))
+		if _, ok, _ := s.book.Paired(t.Context(), "c:7"); !ok {
+			t.Error("a good code is not taken later")
+		}
+	})
+}
+
+func TestCommands(t *testing.T) {
+	gateway(t, bus.Caps{Inbound: 1}, channels.Access{Policy: "open", Owners: []string{"1"}}, func(t *testing.T, s *stage) {
+		for i, c := range []struct{ text, kind, name, args string }{
+			{"/new", bus.Command, "new", ""},
+			{" /Help me  please ", bus.Command, "help", "me  please"},
+			{"/start", bus.Command, "help", ""},
+			{"/start\ncode", bus.Command, "help", "code"},
+			{"/news", bus.Said, "/news", ""},
+			{"say /stop", bus.Said, "say /stop", ""},
+			{"/", bus.Said, "/", ""},
+			{"", bus.Said, "", ""},
+		} {
+			user := fmt.Sprint(i)
+			s.say(t, said("m"+user, user, c.text))
+			mail := s.mail(t)
+			if len(mail) != 1 || mail[0].Kind != c.kind || mail[0].Text != c.name || mail[0].Args != c.args || mail[0].From.Owner != (user == "1") {
+				t.Errorf("%q became %+v", c.text, mail)
+			}
+		}
+		// Urgent commands get into a mailbox that is full.
+		s.say(t, said("a", "9", "one"))
+		s.say(t, said("b", "9", "/stop"))
+		s.say(t, said("c", "9", "/status"))
+		if mail := s.mail(t); len(mail) != 3 {
+			t.Errorf("mail %+v", mail)
+		}
+	})
+}
+
+func TestWhatCannotBeTakenIsSaid(t *testing.T) {
+	gateway(t, bus.Caps{Inbound: 1}, channels.Access{Policy: "open"}, func(t *testing.T, s *stage) {
+		for i := range 5 {
+			s.say(t, said(fmt.Sprint("m", i), "7", "hello"))
+		}
+		if told := s.platform.Texts("7"); len(told) != 1 || !strings.Contains(told[0], "Too many messages") {
+			t.Errorf("told %q", told)
+		}
+		time.Sleep(time.Minute)
+		s.say(t, said("m9", "7", "hello"))
+		if n := len(s.platform.Texts("7")); n != 2 {
+			t.Errorf("told %d times after a minute", n)
+		}
+		s.say(t, said("big", "8", strings.Repeat("x", bus.MaxBody)))
+		if told := s.platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], "too long") {
+			t.Errorf("told %q", told)
+		}
+		s.say(t, said("lost", "nowhere", "hello"))
+		if told := s.platform.Texts("nowhere"); len(told) != 1 {
+			t.Errorf("told %q", told)
+		}
+		quiet := said("quiet", "7", "to others")
+		quiet.Group, quiet.Mentioned = true, false
+		s.say(t, quiet)
+		if mail := s.mail(t); len(mail) != 1 {
+			t.Errorf("mail %+v", mail)
+		}
+	})
+}
+
+func TestWhatIsNotDurableIsNotAcknowledged(t *testing.T) {
+	gateway(t, bus.Caps{}, channels.Access{Policy: "open"}, func(t *testing.T, s *stage) {
+		if err := s.bus.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.platform.Say(t.Context(), said("1", "7", "hello")); err == nil {
+			t.Error("acknowledged, and the bus is closed")
+		}
+	})
+}
+
+func TestListAdmitsWhomItNames(t *testing.T) {
+	access := channels.Access{Policy: "list", AllowFrom: []string{"7"}}
+	gateway(t, bus.Caps{}, access, func(t *testing.T, s *stage) {
+		s.say(t, said("1", "7", "hello"))
+		s.say(t, said("2", "8", "hello"))
+		if mail := s.mail(t); len(mail) != 1 || mail[0].ID != "1" {
+			t.Errorf("mail %+v", mail)
+		}
+		if told := s.platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], `allow_from = ["8"]`) {
+			t.Errorf("told %q", told)
+		}
+		access.AllowFrom = append(access.AllowFrom, "8")
+		s.gate.Set(access) // as SIGHUP does
+		s.say(t, said("3", "8", "hello"))
+		if mail := s.mail(t); len(mail) != 1 {
+			t.Errorf("mail %+v", mail)
+		}
+	})
+}
+
+func TestAMessageThatPanicsDoesNotBlockItsChat(t *testing.T) {
+	dir := t.TempDir()
+	s := setStage(t, dir, bus.Caps{})
+	defer s.close()
+	s.gate.Set(channels.Access{Policy: "open"})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	g := &channels.Gateway{
+		Name: "c", Channel: s.platform, Bus: s.bus, Gate: s.gate, Chats: s.book, Pairings: s.book,
+		Log:   slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Route: func(bus.Inbound) (string, error) { panic("broken") },
+	}
+	go func() { ended <- g.Run(ctx) }()
+	for i := range 3 {
+		err := s.platform.Say(t.Context(), said("1", "7", "hello"))
+		if last := i == 2; (err == nil) != last {
+			t.Errorf("time %d: %v", i, err)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheckAccess(t *testing.T) {
+	p := channelstest.NewPlatform()
+	for _, good := range []channels.Access{
+		{}, {Policy: "pairing"}, {Policy: "open"}, {Policy: "list", AllowFrom: []string{"1"}}, {Policy: "list", Owners: []string{"1"}},
+	} {
+		if err := channels.CheckAccess(p, good); err != nil {
+			t.Errorf("%+v: %v", good, err)
+		}
+	}
+	for _, bad := range []channels.Access{
+		{Policy: "nobody"}, {Policy: "list"}, {Policy: "members"}, {AllowFrom: []string{"1"}}, {Policy: "open", AllowFrom: []string{"1"}},
+	} {
+		if err := channels.CheckAccess(p, bad); err == nil {
+			t.Errorf("%+v passes", bad)
+		}
+	}
+}
