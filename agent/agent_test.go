@@ -243,7 +243,9 @@ func echo(name string, effect tools.Effect, ran func(tools.Call, string) error) 
 }
 
 func TestAnswer(t *testing.T) {
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) { return text("you said " + heard(r)), nil })
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		return text("you said " + heard(r)), nil
+	})
 	b.run()
 	id := b.say("1", "ann", "hello")
 	b.wantReply(id, "you said hello")
@@ -619,4 +621,3 @@ func TestEventsTellOfTheTurn(t *testing.T) {
 		t.Errorf("events\n%s\nwant\n%s", got, want)
 	}
 }
-

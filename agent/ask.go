@@ -3,13 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 
 	"parley/bus"
-	"parley/sessions"
 )
 
 const (
@@ -23,8 +21,7 @@ const (
 // again where the model is merely busy. An answer that cannot be had ends the
 // turn, said aloud.
 func (v *visit) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
-	reservation := fmt.Sprintf("%s#%d", t.id, t.asked+1)
-	if err := v.reserve(ctx, t, reservation, r); err != nil {
+	if err := v.purse.pay(ctx, v, t, int64(estimate(r))+answerTokens); err != nil {
 		return Answer{}, err
 	}
 	answer, err := v.insist(ctx, t, r)
@@ -41,9 +38,7 @@ func (v *visit) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
 			return Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
 		}
 	}
-	if err := v.w.cfg.Budget.Settle(ctx, reservation, answer.Usage.Input+answer.Usage.Output); err != nil {
-		v.slog.Warn("settling a reservation failed; it stays as reserved", slog.Any("error", err))
-	}
+	v.purse.spent += answer.Usage.Input + answer.Usage.Output
 	return answer, nil
 }
 
@@ -54,20 +49,6 @@ func hasCalls(a Answer) bool {
 		}
 	}
 	return false
-}
-
-func (v *visit) reserve(ctx context.Context, t *turn, id string, r Request) error {
-	limit := v.w.cfg.Limits().TokensDay
-	err := v.w.cfg.Budget.Reserve(ctx, sessions.Reservation{
-		ID: id, Person: t.person, Tokens: int64(estimate(r)) + answerTokens, Cap: limit, At: time.Now(),
-	})
-	if errors.Is(err, sessions.ErrOverBudget) {
-		return failure("over_budget", "You have used up the %d tokens that a person may use in a day. The next day begins at 00:00 UTC.", limit)
-	}
-	if err != nil {
-		return fmt.Errorf("reserve tokens: %w", err)
-	}
-	return nil
 }
 
 // insist asks until the model answers, a few times.

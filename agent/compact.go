@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 
@@ -27,8 +26,7 @@ func (v *visit) compact(ctx context.Context, t *turn, prompt string) error {
 	}
 	r := Request{System: prompt, Messages: render(past, limit/2)}
 	r.Messages = append(r.Messages, Message{Role: RoleUser, Blocks: []Block{{Kind: BlockText, Text: summaryPrompt}}})
-	reservation := fmt.Sprintf("%s#%d~summary", t.id, t.asked+1)
-	if err := v.reserve(ctx, t, reservation, r); err != nil {
+	if err := v.purse.pay(ctx, v, t, int64(estimate(r))+answerTokens); err != nil {
 		return err
 	}
 	answer, err := v.agent.Model.Generate(ctx, r, func(Delta) {})
@@ -39,6 +37,7 @@ func (v *visit) compact(ctx context.Context, t *turn, prompt string) error {
 		v.slog.Warn("summarising failed; going on without", slog.Any("error", err))
 		return nil
 	}
+	v.purse.spent += answer.Usage.Input + answer.Usage.Output
 	var text strings.Builder
 	for _, b := range answer.Blocks {
 		if b.Kind == BlockText {
@@ -55,7 +54,7 @@ func (v *visit) compact(ctx context.Context, t *turn, prompt string) error {
 		return err
 	}
 	v.j.forget(covers)
-	return v.w.cfg.Budget.Settle(ctx, reservation, answer.Usage.Input+answer.Usage.Output)
+	return nil
 }
 
 // before returns the records that precede a number.

@@ -21,6 +21,7 @@ type visit struct {
 	agent Agent
 	j     *journal
 	in    inbox
+	purse purse // of the turn that runs
 
 	closing <-chan struct{} // closed when the process is to end
 
@@ -245,6 +246,8 @@ func (v *visit) run(ctx context.Context, t *turn) error {
 	defer v.setStop(nil)
 	tctx, cancel := context.WithTimeoutCause(tctx, maxTurnTime, errTooLong)
 	defer cancel()
+	v.purse = purse{}
+	defer func() { v.purse.settle(ctx, v) }()
 
 	err := v.loop(tctx, t.id)
 	if err == nil {

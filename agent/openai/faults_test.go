@@ -2,7 +2,6 @@ package openai_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -214,60 +213,6 @@ func TestNobodyThere(t *testing.T) {
 	_, err = ask(t, m, hello())
 	if e := faultOf(t, err); e.Fault != agent.ModelBusy || e.Status != 0 {
 		t.Errorf("fault %+v", e)
-	}
-}
-
-func TestStalls(t *testing.T) {
-	never := make(chan struct{})
-	comments := agenttest.Raw(strings.Split(strings.Repeat(": still here\n\n,", 1000), ",")...)
-	for i := range comments.Parts {
-		comments.Parts[i].Delay = 5 * time.Millisecond
-	}
-	cases := map[string]agenttest.Response{
-		"before the status":        agenttest.Reply("x").When(never),
-		"before the first token":   agenttest.Raw(": hello\n\n").Stall(),
-		"within the answer":        agenttest.Stream(half).Stall(),
-		"with nothing but remarks": comments,
-	}
-	for name, r := range cases {
-		t.Run(name, func(t *testing.T) {
-			m := model(t, agenttest.New(agenttest.Always(r)), func(c *openai.Config) {
-				c.FirstToken, c.Idle = 100*time.Millisecond, 100*time.Millisecond
-			})
-			began := time.Now()
-			_, err := ask(t, m, hello())
-			if e := faultOf(t, err); e.Fault != agent.ModelBusy || !strings.Contains(err.Error(), "stopped answering") {
-				t.Errorf("error %v", err)
-			}
-			if took := time.Since(began); took > 3*time.Second {
-				t.Errorf("gave up after %v", took)
-			}
-		})
-	}
-}
-
-func TestSignsOfLifeAreWaitedFor(t *testing.T) {
-	r := agenttest.Raw(": one\n\n", ": two\n\n", ": three\n\n", "data: {\"choices\":[{\"delta\":{\"content\":\"late\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
-	for i := range r.Parts {
-		r.Parts[i].Delay = 120 * time.Millisecond
-	}
-	m := model(t, agenttest.New(agenttest.Always(r)), func(c *openai.Config) { c.FirstToken = 200 * time.Millisecond })
-	if a, err := ask(t, m, hello()); err != nil || a.Blocks[0].Text != "late" {
-		t.Errorf("answer %+v, %v", a, err)
-	}
-}
-
-func TestEndsWithItsContext(t *testing.T) {
-	for name, r := range map[string]agenttest.Response{
-		"before": agenttest.Reply("x").When(make(chan struct{})),
-		"within": agenttest.Stream(half).Stall(),
-	} {
-		m := model(t, agenttest.New(agenttest.Always(r)))
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if _, err := m.Generate(ctx, hello(), func(agent.Delta) {}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: error %v, want the context's", name, err)
-		}
-		cancel()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/agent"
 	"parley/agent/agenttest"
@@ -191,7 +192,9 @@ func TestRequestBytesAreStable(t *testing.T) {
 }
 
 func TestConnectionsAreKept(t *testing.T) {
-	s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
+	late := agenttest.Reply("x") // the body's end comes after the answer's
+	late.Parts = append(late.Parts, agenttest.Part{Delay: 10 * time.Millisecond, Bytes: "\n"})
+	s := agenttest.New(agenttest.Always(late))
 	seen := map[string]bool{}
 	m := modelOver(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen[r.RemoteAddr] = true

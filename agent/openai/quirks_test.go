@@ -214,6 +214,11 @@ func again(t *testing.T, first agenttest.Response) (agent.Answer, map[string]any
 			t.Errorf("%s was sent to a server that did not say it", field)
 		}
 	}
+	for _, c := range other["tool_calls"].([]any) {
+		if call := c.(map[string]any); len(call) != 3 {
+			t.Errorf("call %v was sent to a server that did not say it", call)
+		}
+	}
 	return a, back
 }
 

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/agent/agenttest"
+	"parley/channels/telegram/telegramtest"
+)
+
+// These benchmarks run the real program against a Bot API server and a model
+// server in this process, over loopback, with synchronous=FULL. The two servers
+// and the bot share the machine's cores.
+
+// A bench is a bot under measurement.
+type bench struct {
+	b     *testing.B
+	tg    *telegramtest.Server
+	model *agenttest.Server
+	cmd   *exec.Cmd
+	began time.Time
+}
+
+func newBench(b *testing.B, script agenttest.Script) *bench {
+	b.Helper()
+	path, err := binary()
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := &bench{b: b, tg: telegramtest.New(token, "parleybot"), model: agenttest.New(script)}
+	x.model.Keep(0)
+	api, err := x.tg.Start("127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { x.tg.Close() })
+	file := filepath.Join(b.TempDir(), "parley.toml")
+	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[log]\nlevel = \"warn\"\n[limits]\nuser_turns = 1000\nuser_turns_hour = 100000000\nuser_tokens_day = 1000000000000\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"open\"\nowners = [1]\nrate_limit = \"none\"\n[agents.defaults]\nqueue = \"followup\"\n",
+		x.model.Start(b), token, api)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	x.cmd = exec.Command(path, "--home", b.TempDir(), "--config", file, "serve")
+	var stderr bytes.Buffer
+	x.cmd.Stderr = &stderr
+	x.began = time.Now()
+	if err := x.cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = x.cmd.Process.Kill()
+		_ = x.cmd.Wait()
+		if b.Failed() {
+			b.Log(stderr.String())
+		}
+	})
+	for x.tg.Calls("getUpdates") == 0 {
+		if time.Since(x.began) > 10*time.Second {
+			b.Fatalf("no poll: %s", stderr.String())
+		}
+		time.Sleep(100 * time.Microsecond) // measuring, not testing
+	}
+	return x
+}
+
+// wait waits until a chat has n messages.
+func (x *bench) wait(chat int64, n int) {
+	x.b.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := x.tg.WaitSent(ctx, chat, n); err != nil {
+		x.b.Fatal(err)
+	}
+}
+
+func (x *bench) rss() float64 {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", x.cmd.Process.Pid))
+	if err != nil {
+		x.b.Skip("no /proc here")
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmRSS:" {
+			kb, err := strconv.ParseFloat(f[1], 64)
+			if err != nil {
+				x.b.Fatal(err)
+			}
+			return kb / 1024
+		}
+	}
+	return 0
+}
+
+// oneByOne measures from a message to its answer, one after another.
+func oneByOne(b *testing.B, script agenttest.Script) {
+	x := newBench(b, script)
+	var took []time.Duration
+	n := 0
+	for b.Loop() {
+		if n%10 == 9 { // a short conversation, as most are
+			x.tg.Say(42, 42, "/new")
+			n++
+			x.wait(42, n)
+		}
+		began := time.Now()
+		x.tg.Say(42, 42, "hello")
+		n++
+		x.wait(42, n)
+		took = append(took, time.Since(began))
+	}
+	percentiles(b, took)
+}
+
+func milliseconds(b *testing.B, name string, d time.Duration) {
+	b.ReportMetric(float64(d.Microseconds())/1000, name)
+}
+
+func percentiles(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	milliseconds(b, "p50-ms", took[len(took)/2])
+	milliseconds(b, "p99-ms", took[len(took)*99/100])
+}
+
+func BenchmarkOneMessage(b *testing.B) { oneByOne(b, agenttest.Always(agenttest.Reply("hello"))) }
+
+func BenchmarkThreeToolRounds(b *testing.B) {
+	oneByOne(b, func(r agenttest.Request) agenttest.Response {
+		if r.Rounds() < 3 {
+			return agenttest.Calls(agenttest.ToolCall{Name: "list_directory", Args: `{"path":"."}`})
+		}
+		return agenttest.Reply("done")
+	})
+}
+
+// BenchmarkManyChats lets 200 chats speak at once, ten times each.
+func BenchmarkManyChats(b *testing.B) {
+	const chats, each = 200, 10
+	x := newBench(b, func(r agenttest.Request) agenttest.Response { return agenttest.Reply("you said " + r.Said()) })
+	round := 0
+	for b.Loop() {
+		for n := range each {
+			for c := range int64(chats) {
+				x.tg.Say(c+1, c+1, strconv.Itoa(round*each+n))
+			}
+		}
+		round++
+		for c := range int64(chats) {
+			x.wait(c+1, round*each)
+		}
+	}
+	for c := range int64(chats) {
+		for n, m := range x.tg.Sent(c + 1) {
+			if m.Text != "you said "+strconv.Itoa(n) {
+				b.Fatalf("chat %d: message %d is %q", c+1, n, m.Text)
+			}
+		}
+	}
+	b.ReportMetric(float64(chats*each*round)/b.Elapsed().Seconds(), "answers/s")
+}
+
+// slowModel measures until all of so many chats are answered by a model that
+// takes a second.
+func slowModel(b *testing.B, chats int64) {
+	x := newBench(b, agenttest.Always(agenttest.Reply("hello").After(time.Second)))
+	rest := x.rss()
+	round, most := 0, 0.0
+	var took []time.Duration
+	for b.Loop() {
+		round++
+		began := time.Now()
+		for c := range chats {
+			x.tg.Say(c+1, c+1, "hello")
+		}
+		time.Sleep(900 * time.Millisecond) // measuring, not testing
+		most = max(most, x.rss())
+		for c := range chats {
+			x.wait(c+1, round)
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	milliseconds(b, "all-answered-ms", took[len(took)/2])
+	b.ReportMetric(rest, "MB-at-rest")
+	b.ReportMetric(most, "MB-in-flight")
+}
+
+func BenchmarkSlowModel200(b *testing.B)  { slowModel(b, 200) }
+func BenchmarkSlowModel2000(b *testing.B) { slowModel(b, 2000) }
+
+func BenchmarkStart(b *testing.B) {
+	var took []time.Duration
+	for b.Loop() {
+		x := newBench(b, agenttest.Always(agenttest.Reply("hello")))
+		took = append(took, time.Since(x.began))
+		_ = x.cmd.Process.Kill()
+	}
+	percentiles(b, took)
+}
