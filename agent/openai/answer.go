@@ -8,6 +8,9 @@ import (
 	"parley/agent"
 )
 
+// maxAnswer is the most bytes that an answer may have.
+const maxAnswer = 16 << 20
+
 // An assembly puts an answer together from chunks.
 type assembly struct {
 	host     string
@@ -50,6 +53,9 @@ func (a *assembly) add(raw []byte) error {
 		return refusalIn(raw)
 	case c.Object == "error":
 		return refusalIn(raw)
+	}
+	if a.size > maxAnswer {
+		return fmt.Errorf("%w: it does not end", errGarbled)
 	}
 	if c.Groq != nil && c.Groq.Usage != nil {
 		a.usage = c.Groq.Usage
@@ -292,8 +298,11 @@ func (ds *details) add(raw json.RawMessage) {
 // continues tells whether an entry is the next part of another. What is
 // encrypted comes whole.
 func continues(last, next map[string]any) bool {
-	kind := next["type"]
-	return last["type"] == kind && last["index"] == next["index"] && (kind == "reasoning.text" || kind == "reasoning.summary")
+	kind, _ := next["type"].(string)
+	before, _ := last["type"].(string)
+	from, _ := last["index"].(float64)
+	to, _ := next["index"].(float64)
+	return kind == before && from == to && (kind == "reasoning.text" || kind == "reasoning.summary")
 }
 
 func merge(last, next map[string]any) {

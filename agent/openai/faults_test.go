@@ -202,6 +202,17 @@ func TestCutAnywhereIsAnError(t *testing.T) {
 	}
 }
 
+func TestEndlessAnswer(t *testing.T) {
+	r := agenttest.Stream(textEvent(strings.Repeat("na", 1<<20)))
+	for range 10 {
+		r.Parts = append(r.Parts, r.Parts[0])
+	}
+	_, err := ask(t, model(t, agenttest.New(agenttest.Always(r.Stall()))), hello())
+	if faultOf(t, err); !strings.Contains(err.Error(), "does not end") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestNobodyThere(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	url := s.URL

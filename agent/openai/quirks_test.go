@@ -131,11 +131,11 @@ func TestTextsAndEnds(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			a := answer(t, agenttest.Raw(tc.stream))
-			got := ""
+			var got strings.Builder
 			for _, b := range a.Blocks {
-				got += b.Text
+				got.WriteString(b.Text)
 			}
-			if got != tc.want || a.CutOff || len(a.Blocks) > 1 {
+			if got.String() != tc.want || a.CutOff || len(a.Blocks) > 1 {
 				t.Errorf("answer %+v, want the text %q", a, tc.want)
 			}
 		})

@@ -1,0 +1,59 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley/agent"
+	"parley/agent/agenttest"
+	"parley/agent/openai"
+)
+
+// A played transport answers every request with the same bytes, and insists on
+// requests that are JSON.
+type played struct {
+	t    *testing.T
+	text string
+}
+
+// RoundTrip answers.
+func (p played) RoundTrip(r *http.Request) (*http.Response, error) {
+	if body, err := io.ReadAll(r.Body); err != nil || !json.Valid(body) {
+		p.t.Errorf("sent what is no JSON: %q (%v)", body, err)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(p.text))}, nil
+}
+
+// FuzzAnswer takes whatever a server may say: it is an answer that can be sent
+// back, or a fault.
+func FuzzAnswer(f *testing.F) {
+	f.Add(everything().Parts[0].Bytes)
+	f.Add(agenttest.Calls(agenttest.ToolCall{Name: "x"}).Parts[0].Bytes)
+	f.Add("event: error\ndata: {\"message\":[]}\n\n{\n\"error\":\n}")
+	f.Add(`{"choices":[{"message":{"content":[{"thinking":[]}],"tool_calls":[{"id":{},"function":{"arguments":[]}}]}}]}`)
+	f.Add("data: {\"choices\":[{\"delta\":{\"reasoning_details\":[null,{\"type\":[]},{\"type\":[]}]}}]}\n\ndata: [DONE]\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := openai.New(openai.Config{BaseURL: "http://model", Name: "m", HTTP: &http.Client{Transport: played{t, text}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := m.Generate(t.Context(), hello(), func(agent.Delta) {})
+		if err != nil {
+			faultOf(t, err)
+			return
+		}
+		for _, b := range a.Blocks {
+			if b.Kind == agent.BlockToolUse && (b.Name == "" || !json.Valid(b.Args)) {
+				t.Errorf("tool use %+v", b)
+			}
+		}
+		r := hello()
+		r.Messages = append(r.Messages, said(agent.RoleAssistant, a.Blocks...))
+		if _, err := m.Generate(t.Context(), r, func(agent.Delta) {}); err != nil {
+			t.Errorf("the answer cannot be sent back: %v", err)
+		}
+	})
+}
