@@ -82,6 +82,8 @@ type outcome struct {
 	Entries []json.RawMessage `json:"entries"`
 	Matches []json.RawMessage `json:"matches"`
 	Query   string            `json:"query"`
+	// Truncated says why there are no more matches.
+	Truncated string `json:"truncated"`
 	// Cut stands in place of all else when the result was too long.
 	Cut json.RawMessage `json:"_truncated_json"`
 }
@@ -127,6 +129,9 @@ func (o outcome) found(where string) string {
 		}
 		count++
 		fmt.Fprintf(&b, "%s:%d: %s\n", m.Path, m.Line, strings.TrimRight(m.Text, "\r\n"))
+	}
+	if o.Truncated != "" {
+		b.WriteString("… and more\n")
 	}
 	if count == 0 {
 		return fmt.Sprintf("I found nothing of the kind in %s.", where)

@@ -191,6 +191,7 @@ func TestTellsResults(t *testing.T) {
 			[]string{"I could not read `a.txt`.", "There is no a.txt, but a.md.", "file_not_found"}},
 		{"write x to a.txt", "write_file", `{"message":"Successfully wrote 1 bytes to a.txt"}`, []string{"Successfully wrote 1 bytes to a.txt."}},
 		{"find tea", "grep", `{"matches":[{"path":"a.txt","line":3,"text":"green tea"}]}`, []string{"1 line", "a.txt:3: green tea"}},
+		{"find tea", "grep", `{"matches":[{"path":"a","line":1,"text":"tea"}],"count":1,"truncated":"more"}`, []string{"a:1: tea", "… and more"}},
 		{"find tea", "grep", `{"matches":[]}`, []string{"found nothing"}},
 		{"remember that I like tea", "memory_write", `{"message":"Successfully wrote 10 bytes to memory (mode: append)"}`, []string{"I will remember that."}},
 		{"what do you remember", "memory_read", `{"content":"I like tea"}`, []string{"I like tea"}},

@@ -42,7 +42,9 @@ func FuzzAnswer(f *testing.F) {
 		}
 		a, err := m.Generate(t.Context(), hello(), func(agent.Delta) {})
 		if err != nil {
-			faultOf(t, err)
+			if e := faultOf(t, err); e.Fault == "" {
+				t.Errorf("error %v has no fault", err)
+			}
 			return
 		}
 		for _, b := range a.Blocks {
