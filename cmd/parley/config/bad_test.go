@@ -20,7 +20,7 @@ type badCase struct {
 
 func (c badCase) run(t *testing.T) {
 	t.Run(c.name, func(t *testing.T) {
-		_, err := try(t, c.text, vars{"T": "1:x", "U": "2:y"})
+		_, err := try(t, c.text, vars{"T": "1:x", "U": "2:y", "L": "a-token-of-25-characters"})
 		if _, ok := errors.AsType[*config.Error](err); !ok {
 			t.Fatalf("Load = %v, want *config.Error", err)
 		}
@@ -171,7 +171,7 @@ func TestBadPlaces(t *testing.T) {
 			 3: webhooks.hook: has no to: what no route takes has nowhere to go: write to = "TARGET"`},
 		{"route to nowhere", bot + "[webhooks.json]\ntoken = \"${T}\"\nto = \"telegram:1\"\n[[webhooks.json.routes]]\nmatch = { a = \"b\" }\nto = \"telegram:1\"\n[[webhooks.json.routes]]\nmatch = { a = \"b\" }\nto = \"ci\"",
 			`9: webhooks.json.routes: no target is called "ci": add it to [targets], or write an address: CHANNEL:CHAT`},
-		{"scopes", bot + "[targets]\nci = [\"telegram:1\"]\n[tokens.a]\ntoken = \"${U}\"\nmay = [\"send:cii\", \"rad\"]\n[tokens.b]",
+		{"scopes", bot + "[targets]\nci = [\"telegram:1\"]\n[tokens.a]\ntoken = \"${L}\"\nmay = [\"send:cii\", \"rad\"]\n[tokens.b]",
 			`7: tokens.a.may: no target is called "cii": write "ci"
 			 7: tokens.a.may: unknown value "rad": write "read"
 			 8: tokens.b: has no token: write token = "${file:PATH}"

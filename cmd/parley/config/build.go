@@ -27,7 +27,7 @@ func (l *loader) build() (*Config, error) {
 	if l.file != "" {
 		k.file = filepath.Join(l.folder, filepath.Base(l.file))
 	}
-	k.notices = append(l.warnings, l.withoutEffect()...)
+	k.notices = slices.Concat(l.warnings, l.withoutEffect(), l.exposed())
 	return k.config()
 }
 
@@ -56,9 +56,8 @@ func (k *kept) list(path string) []string {
 func (k *kept) config() (*Config, error) {
 	c := &Config{
 		File: k.file, Home: k.home, kept: k,
-		Workspace: Workspace{Root: k.str("workspace.root"), MaxMB: k.num("workspace.max_mb")},
-		Serve:     Serve{MaxInFlight: k.num("serve.max_in_flight"), Drain: k.values["serve.drain"].v.(time.Duration)},
-		Log:       Log{Format: k.str("log.format")},
+		Serve: Serve{MaxInFlight: k.num("serve.max_in_flight"), Drain: k.values["serve.drain"].v.(time.Duration)},
+		Log:   Log{Format: k.str("log.format")},
 		Limits: Limits{
 			UserTurns: k.num("limits.user_turns"), UserTurnsHour: k.num("limits.user_turns_hour"),
 			UserTokensDay: k.values["limits.user_tokens_day"].v.(int64),
@@ -66,6 +65,13 @@ func (k *kept) config() (*Config, error) {
 		},
 		Model:  k.model(),
 		Agents: map[string]Agent{}, Channels: map[string]Channel{}, Targets: map[string][]bus.Address{},
+		Front: k.front(),
+		Keeping: Keeping{
+			Workspace: Workspace{Root: k.str("workspace.root"), MaxMB: k.num("workspace.max_mb")},
+			Bus:       Bus{URL: Secret(k.str("bus.url")), Prefix: k.str("bus.prefix")},
+			Store:     Store{URL: Secret(k.str("store.url"))},
+			Retention: Retention{Days: k.num("retention.days")},
+		},
 	}
 	if err := c.Log.Level.UnmarshalText([]byte(k.str("log.level"))); err != nil {
 		return nil, fmt.Errorf("log level: %w", err)
@@ -175,12 +181,12 @@ func (l *loader) withoutEffect() []string {
 		sec := &l.sections[i]
 		for _, table := range l.tables(sec) {
 			at, written := l.places[table]
-			platform := l.str(table + ".platform")
+			channel := Channel{Platform: l.str(table + ".platform"), Mode: l.str(table + ".mode")}
 			switch {
 			case written && sec.later():
 				tell(at, "["+table+"]", noEffect)
-			case sec.name == "channels" && !Channel{Platform: platform}.Built():
-				tell(at, "["+table+"]", "platform "+platform+": "+noEffect)
+			case sec.name == "channels" && !channel.Built():
+				tell(at, "["+table+"]", "platform "+channel.Platform+" has only mode = \"send\": "+noEffect)
 			default:
 				l.settingsWithout(sec, table, tell)
 			}

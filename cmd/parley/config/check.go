@@ -24,12 +24,7 @@ func (l *loader) check() {
 	for _, name := range append([]string{defaults}, l.names["agents"]...) {
 		l.checkPlaces("agents."+name+".may_message", true)
 	}
-	for _, name := range l.names["webhooks"] {
-		l.checkWebhook(name)
-	}
-	for _, name := range l.names["tokens"] {
-		l.checkToken(name)
-	}
+	l.checkFront()
 	l.checkModel()
 }
 
@@ -197,54 +192,6 @@ func (l *loader) place(s string, targets bool) *fault {
 		remedy += ", or use one of " + strings.Join(known, ", ")
 	}
 	return &fault{wrong: fmt.Sprintf("no channel is called %q", at.Channel), remedy: remedy}
-}
-
-func (l *loader) checkWebhook(name string) {
-	path := "webhooks." + name
-	at := l.places[path]
-	if !l.mentioned(path+".kind") && l.values[path+".kind"] == nil {
-		l.report(at, path, "its name is no kind, and it has no kind", `write kind = "json", or "alertmanager" or "github"`)
-	}
-	if !l.mentioned(path+".token") && !l.mentioned(path+".secret") {
-		l.report(at, path, "has neither token nor secret: anybody could post", `write token = "${file:PATH}", or secret where the sender signs`)
-	}
-	if !l.mentioned(path + ".to") {
-		l.report(at, path, "has no to: what no route takes has nowhere to go", `write to = "TARGET"`)
-	}
-	l.checkPlaces(path+".to", true)
-	v, ok := l.values[path+".routes"]
-	if !ok {
-		return
-	}
-	for i, r := range v.v.([]route) {
-		for _, s := range r.to {
-			if f := l.place(s, true); f != nil {
-				l.report(l.element(path+".routes", i), path+".routes", f.wrong, f.remedy)
-			}
-		}
-	}
-}
-
-func (l *loader) checkToken(name string) {
-	path := "tokens." + name
-	at := l.places[path]
-	if !l.mentioned(path + ".token") {
-		l.report(at, path, "has no token", `write token = "${file:PATH}"`)
-	}
-	if !l.mentioned(path + ".may") {
-		l.report(at, path, "may do nothing", `write for example may = ["read"]`)
-	}
-	scopes := []string{"send", "agent", "read", "metrics", "admin"}
-	for i, scope := range l.list(path + ".may") {
-		target, aimed := strings.CutPrefix(scope, "send:")
-		switch {
-		case aimed && !slices.Contains(l.names["targets"], target):
-			f := l.place(strings.ReplaceAll(target, ":", "."), true)
-			l.report(l.element(path+".may", i), path+".may", f.wrong, f.remedy)
-		case !aimed && !slices.Contains(scopes, scope):
-			l.report(l.element(path+".may", i), path+".may", fmt.Sprintf("unknown value %q", scope), oneOf(scope, append(scopes, "send:TARGET")))
-		}
-	}
 }
 
 // checkModel stops a server whose channels would hear people and have nobody to

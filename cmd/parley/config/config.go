@@ -28,16 +28,17 @@ type Options struct {
 
 // A Config is everything that is set, complete with defaults.
 type Config struct {
-	File      string // absolute; "" when there is none
-	Home      string // absolute
-	Workspace Workspace
-	Serve     Serve
-	Log       Log
-	Limits    Limits
-	Model     Model
-	Agents    map[string]Agent // by name; "main" is always there
-	Channels  map[string]Channel
-	Targets   map[string][]bus.Address
+	File     string // absolute; "" when there is none
+	Home     string // absolute
+	Serve    Serve
+	Log      Log
+	Limits   Limits
+	Model    Model
+	Agents   map[string]Agent // by name; "main" is always there
+	Channels map[string]Channel
+	Targets  map[string][]bus.Address
+	Front
+	Keeping
 
 	kept *kept
 }
@@ -69,6 +70,30 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 type Workspace struct {
 	Root  string // absolute
 	MaxMB int    // of one session
+}
+
+// Keeping is where things are kept, and for how long.
+type Keeping struct {
+	Workspace Workspace
+	Bus       Bus
+	Store     Store
+	Retention Retention
+}
+
+// Bus is where messages wait; without a URL, in the home. It has no effect yet.
+type Bus struct {
+	URL    Secret // it may hold a password
+	Prefix string
+}
+
+// Store is where the log is; without a URL, in the home. It has no effect yet.
+type Store struct {
+	URL Secret // it may hold a password
+}
+
+// Retention is how long what was said is kept.
+type Retention struct {
+	Days int // 0 is for ever
 }
 
 // Serve is how the server runs.
@@ -135,8 +160,8 @@ type Channel struct {
 	Agent     string // who answers
 }
 
-// Built says that this release has the channel's platform.
-func (c Channel) Built() bool { return c.Platform == telegram }
+// Built says that this release has the channel's platform in its mode.
+func (c Channel) Built() bool { return c.Platform == telegram || c.Mode == "send" }
 
 // Access is who may talk to the bot on a channel. Its people are the platform's
 // ids of users, without the channel's name.

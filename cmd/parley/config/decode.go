@@ -14,12 +14,6 @@ import (
 	"unicode"
 )
 
-// A route sends what matches to its own places.
-type route struct {
-	match map[string]string
-	to    []string
-}
-
 // A decoder turns what the file or the environment holds into a setting's value.
 type decoder struct {
 	set     *setting
@@ -299,7 +293,7 @@ func (d *decoder) routes(v any) (any, *fault) {
 	if !ok {
 		return nil, d.wants("a list of tables", v)
 	}
-	var list []route
+	var list []Route
 	for i, item := range items {
 		r, f := d.route(item)
 		if f != nil {
@@ -311,8 +305,8 @@ func (d *decoder) routes(v any) (any, *fault) {
 	return list, nil
 }
 
-func (d *decoder) route(v any) (route, *fault) {
-	r := route{match: map[string]string{}}
+func (d *decoder) route(v any) (Route, *fault) {
+	r := Route{Match: map[string]string{}}
 	table, ok := v.(map[string]any)
 	if !ok {
 		return r, d.wants("a table in each place", v)
@@ -326,13 +320,13 @@ func (d *decoder) route(v any) (route, *fault) {
 	if f != nil {
 		return r, &fault{wrong: "a route needs to: a target, an address or a list of them", remedy: d.like()}
 	}
-	r.to = to.([]string)
+	r.To = to.([]string)
 	match, _ := table["match"].(map[string]any)
 	if len(match) == 0 {
 		return r, &fault{wrong: "a route needs match, a table of texts", remedy: d.like()}
 	}
 	for name, want := range match {
-		if r.match[name], f = d.text(want); f != nil {
+		if r.Match[name], f = d.text(want); f != nil {
 			return r, f
 		}
 	}

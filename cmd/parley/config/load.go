@@ -19,7 +19,7 @@ const maxFile = 1 << 20
 type value struct {
 	path   string // "channels.telegram.access"
 	set    *setting
-	v      any // string, int64, time.Duration, []string or []route
+	v      any // string, int64, time.Duration, []string or []Route
 	from   origin
 	refs   []string // the ${…} it was made of
 	hidden bool     // not to be shown, though its setting is not a secret one

@@ -15,8 +15,9 @@ type Changes struct {
 }
 
 // Reload takes from next what a running process can change: who may talk, the
-// limits on people, and where agents may write. It returns old with that
-// changed, and what differs. Both it was given stay as they are.
+// limits on people, where agents may write, and who comes in over HTTP. It
+// returns old with that changed, and what differs. Both it was given stay as
+// they are.
 func Reload(old, next *Config) (*Config, Changes, error) {
 	r := reload{
 		old: old.kept, next: next.kept, steady: slices.Equal(old.kept.names["channels"], next.kept.names["channels"]),
@@ -45,7 +46,7 @@ type reload struct {
 	changes Changes
 }
 
-// tables tells which channels and agents came and went.
+// tables tells which channels, agents, webhooks and tokens came and went.
 func (r *reload) tables() {
 	for i := range r.old.sections {
 		sec := &r.old.sections[i]
@@ -54,14 +55,28 @@ func (r *reload) tables() {
 		}
 		for _, name := range slices.Concat(r.old.names[sec.name], r.next.names[sec.name]) {
 			table := sec.name + "." + name
-			if !r.both(sec.name, name) && !slices.Contains(r.changes.Restart, table) {
-				r.changes.Restart = append(r.changes.Restart, table)
+			told := &r.changes.Restart
+			if r.opens(sec.name) {
+				told = &r.changes.Live
 			}
+			if !r.both(sec.name, name) && !slices.Contains(*told, table) {
+				*told = append(*told, table)
+			}
+		}
+		if r.opens(sec.name) {
+			r.names[sec.name] = r.next.names[sec.name]
 		}
 	}
 	if r.steady {
 		r.names["targets"] = r.next.names["targets"]
 	}
+}
+
+// opens says that tables of the section can come and go while serving. A new
+// webhook may lead to a channel that does not run yet.
+func (r *reload) opens(name string) bool {
+	i := slices.IndexFunc(r.old.sections, func(s section) bool { return s.name == name })
+	return r.old.sections[i].live && (r.steady || name != "webhooks")
 }
 
 func (r *reload) both(section, name string) bool {
@@ -80,14 +95,21 @@ func (r *reload) setting(path string, set *setting) {
 	}
 	parts := strings.Split(path, ".")
 	if len(parts) > 2 && !r.both(parts[0], parts[1]) {
+		if r.opens(parts[0]) {
+			r.take(path, is)
+		}
 		return // the table is told as a whole
 	}
-	places := parts[0] == "targets" || set.key == "may_message"
+	places := set.kind == asPlaces || set.kind == asRoutes || set.key == "may_message"
 	if !set.live || places && !r.steady {
 		r.changes.Restart = append(r.changes.Restart, path)
 		return
 	}
 	r.changes.Live = append(r.changes.Live, path)
+	r.take(path, is)
+}
+
+func (r *reload) take(path string, is *value) {
 	if is == nil {
 		delete(r.values, path)
 		return

@@ -31,6 +31,9 @@ const (
 	mainName = "main"     // the agent that is always there
 	defaults = "defaults" // [agents.defaults]: what all agents start from
 	demoName = "demo"     // the built-in model
+
+	alertmanager = "alertmanager"
+	github       = "github"
 )
 
 // A setting is one key that the file may hold.
@@ -57,6 +60,7 @@ func (s setting) localHost() bool { return slices.Contains(s.schemes, "postgres"
 type section struct {
 	name     string
 	named    bool // its tables are called by the operator: [channels.NAME]
+	live     bool // a reload opens and closes its tables
 	settings []setting
 }
 
@@ -90,17 +94,21 @@ func (s section) keys() []string {
 // schema is every setting there is, in the order in which they are shown. A
 // later release makes one work by taking `later` off its line.
 func schema() []section {
-	return slices.Concat(processSections(), agentSections(), channelSections(), laterSections())
+	return slices.Concat(processSections(), agentSections(), channelSections(), frontSections(), laterSections())
 }
+
+// noFleet says that a bus or a store of its own is not built yet; with it gone,
+// [bus] and [store] are in force.
+const noFleet = true
 
 func processSections() []section {
 	return []section{
 		{name: "bus", settings: []setting{
-			{key: "url", kind: asURL, schemes: []string{"redis", "rediss"}, env: "REDIS_URL", later: true, example: `"redis://127.0.0.1:6379"`},
-			{key: "prefix", kind: asText, later: true, example: `"parley"`},
+			{key: "url", kind: asURL, schemes: []string{"redis", "rediss"}, env: "REDIS_URL", later: noFleet, example: `"redis://127.0.0.1:6379"`},
+			{key: "prefix", kind: asText, later: noFleet, example: `"parley"`},
 		}},
 		{name: "store", settings: []setting{
-			{key: "url", kind: asURL, schemes: []string{"postgres", "postgresql"}, env: "DATABASE_URL", later: true, example: `"postgres://127.0.0.1/parley"`},
+			{key: "url", kind: asURL, schemes: []string{"postgres", "postgresql"}, env: "DATABASE_URL", later: noFleet, example: `"postgres://127.0.0.1/parley"`},
 		}},
 		{name: "workspace", settings: []setting{
 			{key: "root", kind: asPath, example: `"workspaces"`},
@@ -170,24 +178,32 @@ func channelSections() []section {
 	}
 }
 
-func laterSections() []section {
+func frontSections() []section {
 	return []section{
 		{name: "http", settings: []setting{
-			{key: "listen", kind: asListen, later: true, example: `"127.0.0.1:7275"`},
-			{key: "hosts", kind: asTexts, later: true, example: `["parley.internal"]`},
+			{key: "listen", kind: asListen, def: "127.0.0.1:7275", example: `"127.0.0.1:7275"`},
+			{key: "hosts", kind: asTexts, def: []string{}, example: `["parley.internal"]`, live: true},
 		}},
-		{name: "webhooks", named: true, settings: []setting{
-			{key: "kind", kind: asText, oneOf: []string{"alertmanager", "github", "json"}, later: true, example: `"alertmanager"`},
-			{key: "token", kind: asText, secret: true, later: true, example: `"${file:/run/secrets/webhook}"`},
-			{key: "secret", kind: asText, secret: true, later: true, example: `"${file:/run/secrets/webhook}"`},
-			{key: "to", kind: asPlaces, later: true, example: `"oncall"`},
-			{key: "routes", kind: asRoutes, later: true, example: `[{ match = { severity = "critical" }, to = "oncall" }]`},
-			{key: "template", kind: asText, later: true, example: `"{{ .commonLabels.severity }}"`},
+		{name: "webhooks", named: true, live: true, settings: []setting{
+			{key: "kind", kind: asText, oneOf: []string{alertmanager, github, "json"}, example: `"alertmanager"`, live: true},
+			{key: "token", kind: asText, secret: true, example: `"${file:/run/secrets/webhook}"`, live: true},
+			{key: "secret", kind: asText, secret: true, example: `"${file:/run/secrets/webhook}"`, live: true},
+			{key: "to", kind: asPlaces, example: `"oncall"`, live: true},
+			{key: "routes", kind: asRoutes, example: `[{ match = { severity = "critical" }, to = "oncall" }]`, live: true},
+			{key: "template", kind: asText, example: `"{{ .commonLabels.severity }}"`, live: true},
 		}},
-		{name: "tokens", named: true, settings: []setting{
-			{key: "token", kind: asText, secret: true, later: true, example: `"${file:/run/secrets/ci}"`},
-			{key: "may", kind: asTexts, later: true, example: `["send:oncall"]`},
+		{name: "tokens", named: true, live: true, settings: []setting{
+			{key: "token", kind: asText, secret: true, example: `"${file:/run/secrets/ci}"`, live: true},
+			{key: "may", kind: asTexts, example: `["send:oncall"]`, live: true},
 		}},
+		{name: "retention", settings: []setting{
+			{key: "days", kind: asCount, least: 1, example: `30`},
+		}},
+	}
+}
+
+func laterSections() []section {
+	return []section{
 		{name: "tools", settings: []setting{
 			{key: "mcp_servers", kind: asOpaque, later: true, example: `{ … }`},
 		}},
@@ -195,9 +211,6 @@ func laterSections() []section {
 			{key: "user_day", kind: asMoney, least: 1, later: true, example: `2.0`},
 			{key: "day", kind: asMoney, least: 1, later: true, example: `20.0`},
 			{key: "month", kind: asMoney, least: 1, later: true, example: `300.0`},
-		}},
-		{name: "retention", settings: []setting{
-			{key: "days", kind: asCount, least: 1, later: true, example: `30`},
 		}},
 	}
 }

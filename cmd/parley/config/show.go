@@ -85,10 +85,10 @@ func (v *value) shown() any {
 			return json.Number(dollarsOf(x))
 		}
 		return x
-	case []route:
+	case []Route:
 		list := []any{}
 		for _, r := range x {
-			list = append(list, map[string]any{"match": r.match, "to": r.to})
+			list = append(list, map[string]any{"match": r.Match, "to": r.To})
 		}
 		return list
 	case string:

@@ -39,7 +39,7 @@ token = "s3ntinel"
 secret = "s3ntinel"
 to = "telegram:1"
 [tokens.ci]
-token = "s3ntinel"
+token = "s3ntinel-of-the-token"
 may = ["read"]
 [tools.mcp_servers.x]
 env = { KEY = "s3ntinel" }
@@ -59,15 +59,16 @@ func outputs(t *testing.T, c *config.Config) string {
 		t.Fatal(err)
 	}
 	out.Write(body)
-	channels, err := json.Marshal(c.Channels)
+	typed, err := json.Marshal([]any{c.Channels, c.Front, c.Keeping})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out.Write(channels)
+	out.Write(typed)
 	log := slog.New(slog.NewJSONHandler(&out, nil))
-	log.Info("loaded", slog.Any("key", c.Model.APIKey), slog.Any("channels", c.Channels))
+	log.Info("loaded", slog.Any("key", c.Model.APIKey), slog.Any("channels", c.Channels), slog.Any("front", c.Front), slog.Any("keeping", c.Keeping))
 	ch := c.Channels["telegram"]
 	fmt.Fprintf(&out, "%v %+v %#v %s %q\n", ch, ch, ch, ch.BotToken, ch.BotToken)
+	fmt.Fprintf(&out, "%v %+v %#v\n", c.Front, c.Front, c.Keeping)
 	fmt.Fprintln(&out, c.Notices(), c.CheckServe(), c.Settings())
 	return out.String()
 }
@@ -172,8 +173,8 @@ month = 0.5
 		"\n[channels.telegram]\nplatform = \"telegram\"  # default\n",
 		"\nbot_token = \"***\"  # TELEGRAM_BOT_TOKEN (environment)\n",
 		"\naccess = \"open\"  # parley.toml:4\n",
-		"\ntoken = \"***\"  # parley.toml:8, ${W}; no effect yet\n",
-		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:10; no effect yet\n",
+		"\ntoken = \"***\"  # parley.toml:8, ${W}\n",
+		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:10\n",
 		"\nday = 2.0  # parley.toml:12; no effect yet\n",
 	} {
 		if !strings.Contains(out.String(), want) {
