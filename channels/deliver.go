@@ -97,6 +97,9 @@ func (l *letter) part(ctx, work context.Context, i int, inHand bool) (verdict, b
 		if v, ok := l.wait(ctx); !ok {
 			return v, false
 		}
+		if v, ok := l.held(work); !ok { // or the book's news might be another's
+			return v, false
+		}
 		if v, ok := l.mark(work, i, SentPart{State: Sending, Interrupted: p.Interrupted}); !ok {
 			return v, false
 		}
@@ -108,10 +111,13 @@ func (l *letter) part(ctx, work context.Context, i int, inHand bool) (verdict, b
 // there is nothing more to be done for it.
 func (l *letter) wasCutOff(ctx, work context.Context, i int) (v verdict, settled, ok bool) {
 	p := l.send.Parts[i]
+	if v, ok := l.wait(ctx); !ok {
+		return v, false, false
+	}
+	if v, ok := l.held(work); !ok {
+		return v, false, false
+	}
 	if r, can := reconciler(l.Channel); can {
-		if v, ok := l.held(work); !ok {
-			return v, false, false
-		}
 		asked, cancel := context.WithTimeout(work, l.delivery.Timeout)
 		id, sent, err := r.FindSent(asked, l.to, l.platformPart(i))
 		cancel()
@@ -120,8 +126,7 @@ func (l *letter) wasCutOff(ctx, work context.Context, i int) (v verdict, settled
 			v, ok := l.mark(work, i, SentPart{State: Sent, PlatformID: id, Interrupted: p.Interrupted})
 			return v, true, ok
 		case err == nil: // certainly not sent: it goes out as if for the first time
-			v, ok := l.wait(ctx)
-			return v, false, ok
+			return v, false, true
 		case fault.Fault == Retry && !l.givenUp(l.out, l.attempts):
 			return l.again(work, fault), false, false
 		}
@@ -131,9 +136,6 @@ func (l *letter) wasCutOff(ctx, work context.Context, i int) (v verdict, settled
 		l.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Int("part", i))
 		v, ok := l.mark(work, i, SentPart{State: Unsure, Interrupted: p.Interrupted})
 		return v, true, ok
-	}
-	if v, ok := l.wait(ctx); !ok {
-		return v, false, false
 	}
 	v, ok = l.mark(work, i, SentPart{State: Sending, Interrupted: p.Interrupted})
 	return v, false, ok
@@ -156,7 +158,7 @@ func (l *letter) transmit(work context.Context, i int) (verdict, bool) {
 		l.point("send:sent")
 		if err == nil {
 			l.observe("sent", took)
-			v, ok := l.mark(work, i, SentPart{State: Sent, PlatformID: id, Interrupted: l.send.Parts[i].Interrupted})
+			v, ok := l.arrived(work, i, id)
 			l.point("send:marked")
 			return v, ok
 		}
@@ -169,6 +171,21 @@ func (l *letter) transmit(work context.Context, i int) (verdict, bool) {
 		}
 		return l.faulted(work, i, fault, took), false
 	}
+}
+
+// arrived notes that the platform has taken a part. If the lease was lost while
+// it did, another may have dealt with the part meanwhile, and that stands.
+func (l *letter) arrived(work context.Context, i int, id string) (verdict, bool) {
+	ours := l.send.Parts[i].Interrupted
+	select {
+	case <-l.lease.Lost():
+		known, err := l.Book.Lookup(context.WithoutCancel(work), l.send.ID)
+		if err != nil || known.Parts[i].State != Sending || known.Parts[i].Interrupted != ours {
+			return verdict{gone: true}, false
+		}
+	default:
+	}
+	return l.mark(work, i, SentPart{State: Sent, PlatformID: id, Interrupted: ours})
 }
 
 func (l *letter) platformPart(i int) Part {
@@ -246,6 +263,9 @@ func (l *letter) unsent(work context.Context, i int) (verdict, bool) {
 // fail gives a message up: the part and those behind it will not be sent, the
 // session is told, and the message is buried.
 func (l *letter) fail(work context.Context, from int, code string) verdict {
+	if v, ok := l.held(work); !ok {
+		return v
+	}
 	if code == "" {
 		code = string(Rejected)
 	}

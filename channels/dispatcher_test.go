@@ -495,3 +495,42 @@ func TestALostHoldIsTakenAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoLostTheLeaseDoesNothingMore(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := setStageHeld(t, dir, 10*time.Second)
+		defer s.close()
+		s.platform.Offers.Length = 64
+		first := make(chan struct{}, 1)
+		first <- struct{}{}
+		s.platform.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
+			select {
+			case <-first:
+				time.Sleep(20 * time.Second) // longer than any lease
+			default:
+			}
+			return true, nil
+		}
+		r := start(t, &channels.Dispatcher{Name: "c", Channel: s.platform, Bus: s.bus, Book: s.book, Log: s.logger()})
+		s.post(t, outbound("a", "1", strings.Repeat("word ", 30)))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		keys := map[string]int{}
+		for _, a := range s.platform.Sent() {
+			keys[a.Part.Key]++
+		}
+		send := s.state(t, "a")
+		if send.State() != channels.Sent || send.Parts[0].Interrupted != 1 {
+			t.Errorf("book: %+v", send)
+		}
+		for i := range send.Parts {
+			if want := 1 + send.Parts[i].Interrupted; keys[fmt.Sprint("a/", i)] != want {
+				t.Errorf("part %d arrived %d times, want %d", i, keys[fmt.Sprint("a/", i)], want)
+			}
+		}
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}

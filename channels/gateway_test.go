@@ -33,7 +33,19 @@ type stage struct {
 // must be closed within.
 func setStage(t *testing.T, dir string, caps bus.Caps) *stage {
 	t.Helper()
-	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: caps})
+	return open(t, dir, sqlitebus.Config{Caps: caps})
+}
+
+// setStageHeld is one whose leases cannot be held for longer than that.
+func setStageHeld(t *testing.T, dir string, longest time.Duration) *stage {
+	t.Helper()
+	return open(t, dir, sqlitebus.Config{MaxHold: longest})
+}
+
+func open(t *testing.T, dir string, c sqlitebus.Config) *stage {
+	t.Helper()
+	c.Path = filepath.Join(dir, "bus.db")
+	b, err := sqlitebus.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
