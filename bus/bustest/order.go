@@ -13,8 +13,8 @@ import (
 
 var ordering = []promise{
 	{"is first in first out, and one holder at a time, over 1 key", func(r *rig) { load(r, 1, 400) }},
-	{"is first in first out, and one holder at a time, over 100 keys", func(r *rig) { load(r, 100, 4000) }},
-	{"is first in first out, and one holder at a time, over 10000 keys", func(r *rig) { load(r, 10000, 12000) }},
+	{"is first in first out, and one holder at a time, over 100 keys", func(r *rig) { load(r, 100, 2500) }},
+	{"is first in first out, and one holder at a time, over 10000 keys", func(r *rig) { load(r, 10000, 11000) }},
 	{"shows mail in the order of its numbers, whoever publishes", manyPublishers},
 	{"sends a mailbox that still has mail to the back of the queue", hotKey},
 	{"serves mailboxes in the order in which they became due", dueOrder},

@@ -61,7 +61,12 @@ func (b *Bus) record(l *lease) error {
 	}
 	ahead := c.Fence >= b.clock.reserved.Load()
 	if !ahead && !l.wary {
-		b.db.Start(write)
+		b.db.Start(func(tx *sqldb.Tx) error {
+			if l.ending.Load() {
+				return nil // what the settlement writes comes right behind
+			}
+			return write(tx)
+		})
 		return nil
 	}
 	reserve := c.Fence + clockAhead.Microseconds()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/bus"
@@ -19,7 +20,8 @@ type lease struct {
 	wary  bool // as the box was when it was claimed
 	lost  chan struct{}
 
-	settling sync.Mutex // held while it is being settled
+	settling sync.Mutex  // held while it is being settled
+	ending   atomic.Bool // the same, for record
 
 	// Guarded by the scheduler's lock.
 	end  error         // why it is over; nil while it is held
@@ -142,6 +144,8 @@ func (b *Bus) page(ctx context.Context, c bus.Claim, after, last int64) (page []
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	l.settling.Lock()
 	defer l.settling.Unlock()
+	l.ending.Store(true)
+	defer l.ending.Store(false)
 	s := l.bus.sched
 	st, err := s.beginSettle(l, end)
 	if err != nil {

@@ -1,0 +1,249 @@
+package bustest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"parley/bus"
+)
+
+func notBefore(r *rig) {
+	r.open(Options{})
+	const delay = 600 * time.Millisecond
+	start := time.Now()
+	late := func(id, key string, d time.Duration) {
+		r.Helper()
+		r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, NotBefore: start.Add(d), Body: []byte("body of " + id)}))
+	}
+	late("later", "k1", 2*delay)
+	late("late", "k2", delay)
+	r.say("k3", "now")
+	late("then", "k3", delay) // it is not the first: it keeps nothing waiting
+	r.finish("k3", "now", "then")
+	r.nothing(inbound, delay/3)
+	r.reopen()
+	r.finish("k2", "late")
+	if took := time.Since(start); took < delay {
+		r.Errorf("claimed after %v, want %v", took, delay)
+	}
+	l := r.claimKey("k1")
+	if took := time.Since(start); took < 2*delay || took > 2*delay+2*time.Second {
+		r.Errorf("claimed after %v, want %v", took, 2*delay)
+	}
+	r.settle(l, bus.End{Done: r.mail(l, 0, "later")})
+
+	late("far", "k", 20*time.Hour)
+	r.say("k", "behind") // in order: it waits with the first
+	r.nothing(inbound, delay/3)
+	r.reopen()
+	r.nothing(inbound, delay/3)
+}
+
+func urgentWakes(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	r.settle(r.claimKey("k"), bus.End{After: time.Hour})
+	r.say("k", "b")
+	r.nothing(inbound, 50*time.Millisecond)
+	r.urgent("k", "stop")
+	l := r.claimKey("k")
+	r.mail(l, 0, "a", "b", "stop")
+
+	// Urgent mail that its holder has seen does not end the wait that the
+	// holder asks for; what came without its knowledge does.
+	r.settle(l, bus.End{After: time.Hour})
+	r.nothing(inbound, 50*time.Millisecond)
+	r.urgent("k", "stop2")
+	l = r.claimKey("k")
+	r.mail(l, 0, "a", "b", "stop", "stop2")
+	r.urgent("k", "stop3")
+	r.settle(l, bus.End{After: time.Hour})
+	r.finish("k", "a", "b", "stop", "stop2", "stop3")
+
+	r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: "far", Key: "t", NotBefore: time.Now().Add(time.Hour), Body: []byte("body of far")}))
+	r.nothing(inbound, 50*time.Millisecond)
+	r.urgent("t", "now")
+	r.finish("t", "far", "now")
+}
+
+func paused(r *rig) {
+	r.open(Options{})
+	r.say("a", "1")
+	held := r.claimKey("a")
+	r.ok("pause", r.Pause(r.Context(), inbound, time.Hour))
+	r.say("b", "2")
+	r.say("a", "3")
+	r.nothing(inbound, 50*time.Millisecond)
+	r.ok("held", held.Held(r.Context()))
+	r.settle(held, bus.End{Done: r.mail(held, 0, "1", "3")}) // what is held goes on
+	r.ok("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: "t", Key: "t"}))
+	r.claimOf(r.Bus, bus.TimersTopic) // other topics go on
+	r.reopen()
+	r.nothing(inbound, 50*time.Millisecond)
+	r.ok("pause", r.Pause(r.Context(), inbound, 0))
+	r.finish("b", "2")
+
+	start := time.Now()
+	r.ok("pause", r.Pause(r.Context(), inbound, 300*time.Millisecond)) // replaces
+	r.say("b", "4")
+	r.finish("b", "4")
+	if took := time.Since(start); took < 290*time.Millisecond {
+		r.Errorf("claimed %v after a pause of 300ms began", took)
+	}
+}
+
+func (r *rig) depth(topic bus.Topic) bus.Depth {
+	r.Helper()
+	d, err := r.Depth(r.Context(), topic)
+	r.ok("depth", err)
+	return d
+}
+
+func depth(r *rig) {
+	r.open(Options{})
+	if d := r.depth("nowhere"); d != (bus.Depth{}) {
+		r.Errorf("an unknown topic is %+v", d)
+	}
+	r.say("a", "1", "2")
+	r.say("b", "3")
+	r.say("c", "4", "5")
+	r.say("d", "6")
+	r.nothing(bus.TimersTopic, 100*time.Millisecond) // time passes
+	l := r.claimKey("a")
+	r.mail(l, 0, "1", "2")
+	r.settle(r.claimKey("b"), bus.End{After: time.Hour})
+	dead := r.claimKey("c")
+	r.settle(dead, bus.End{Dead: r.mail(dead, 0, "4", "5"), Reason: "no"})
+	d := r.depth(inbound)
+	if d.Oldest < 100*time.Millisecond || d.Oldest > patience {
+		r.Errorf("the oldest is %v old", d.Oldest)
+	}
+	d.Oldest = 0
+	if want := (bus.Depth{Waiting: 2, Leased: 1, Delayed: 1, Dead: 2}); d != want {
+		r.Errorf("depth is %+v, want %+v", d, want)
+	}
+}
+
+func closed(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	l := r.claimKey("k")
+	last := r.mail(l, 0, "a")
+	b := r.Bus
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := b.Claim(r.Context(), inbound); !errors.Is(err, bus.ErrClosed) {
+			r.Errorf("waiting claim: %v", err)
+		}
+	})
+	wg.Go(func() {
+		if _, err := l.Mail(r.Context(), last); !errors.Is(err, bus.ErrClosed) && !errors.Is(err, bus.ErrFenced) {
+			r.Errorf("waiting mail: %v", err)
+		}
+	})
+	r.settled()
+	r.reopen()
+	wg.Wait()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	_, err := b.Claim(ctx, inbound)
+	r.is("claim", err, bus.ErrClosed)
+	r.is("publish", b.Publish(ctx, inbound, bus.Message{ID: "b", Key: "k"}), bus.ErrClosed)
+	_, _, err = b.Hold(ctx, "x")
+	r.is("hold", err, bus.ErrClosed)
+	if l.Held(ctx) == nil || l.Settle(ctx, bus.End{Done: last}) == nil {
+		r.Error("a lease of a closed bus can still be used")
+	}
+	<-l.Lost()
+	r.ok("close again", b.Close())
+	again := r.claimKey("k") // what was worked on is found again, and counted
+	r.attempts(again, 2)
+	r.mail(again, 0, "a")
+}
+
+// memory publishes far more than may be kept, and reads it back.
+func memory(r *rig) {
+	r.open(Options{})
+	const keys, each, size = 50, 40, 32 << 10
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	var wg sync.WaitGroup
+	for k := range keys {
+		wg.Go(func() {
+			for i := range each {
+				m := bus.Message{ID: fmt.Sprintf("%d/%d", k, i), Key: fmt.Sprint(k), Body: bytes.Repeat([]byte{byte(i)}, size)}
+				if err := r.Publish(r.Context(), inbound, m); err != nil {
+					r.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if grown := heap() - before; grown > keys*each*size/3 {
+		r.Errorf("%d MB wait, and memory has grown by %d MB", keys*each*size>>20, grown>>20)
+	}
+	next := map[string]int{}
+	for r.depth(inbound).Waiting > 0 {
+		l := r.claim()
+		mail, err := l.Mail(r.Context(), 0)
+		r.ok("mail", err)
+		for _, m := range mail {
+			i := next[m.Key]
+			next[m.Key]++
+			if m.ID != fmt.Sprintf("%s/%d", m.Key, i) || len(m.Body) != size || m.Body[size-1] != byte(i) {
+				r.Fatalf("got %s, want %s/%d as it was published", m.ID, m.Key, i)
+			}
+		}
+		r.settle(l, bus.End{Done: mail[len(mail)-1].Seq})
+	}
+	if len(next) != keys || next["0"] != each {
+		r.Errorf("read %v", next)
+	}
+	r.clean()
+}
+
+func closedWhilePublishing(r *rig) {
+	r.open(Options{})
+	b := r.Bus
+	var mu sync.Mutex
+	accepted := map[string]bool{}
+	some := make(chan struct{})
+	var wg sync.WaitGroup
+	for k := range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				id := fmt.Sprintf("%d/%d", k, i)
+				if err := b.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k"}); err != nil {
+					if !errors.Is(err, bus.ErrClosed) {
+						r.Error(err)
+					}
+					return
+				}
+				mu.Lock()
+				if accepted[id] = true; len(accepted) == 100 {
+					close(some)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	<-some
+	r.reopen()
+	wg.Wait()
+	for _, id := range r.drain()["k"] {
+		delete(accepted, id)
+	}
+	if len(accepted) > 0 {
+		r.Errorf("%d accepted messages are lost", len(accepted))
+	}
+}
