@@ -29,8 +29,8 @@ help: ## list the targets
 build: ## build bin/parley, static, for this machine
 	$(BUILD) -o bin/parley ./cmd/parley
 
-test: ## run every test under the race detector (PKG=./bus/... a part, RACE= without it)
-	$(GO) test $(RACE) -timeout $(TIMEOUT) $(PKG)
+test: ## run every test under the race detector, beside Redis and PostgreSQL (PKG=./bus/... a part, RACE= without it)
+	.ci/servers $(GO) test $(RACE) -timeout $(TIMEOUT) $(PKG)
 
 lint: lint-format lint-vet lint-fix lint-rooms lint-code lint-names ## check everything but the tests: format, vet, linters, import rules
 
@@ -60,7 +60,7 @@ bench: ## run every benchmark, package by package (BENCH=regexp, COUNT=3)
 	@dirs=$$($(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \
 			grep -qsE '^func Benchmark' "$$d"/*_test.go && echo "$$d"; done); \
 		if [ -z "$$dirs" ]; then echo "no benchmarks in $(PKG)"; exit 0; fi; \
-		$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -p 1 -timeout 60m $$dirs
+		.ci/servers $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -p 1 -timeout 60m $$dirs
 
 fuzz: ## fuzz every fuzz test for a while (FUZZTIME=10s)
 	@set -e; $(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \
@@ -71,7 +71,7 @@ fuzz: ## fuzz every fuzz test for a while (FUZZTIME=10s)
 	done
 
 cover: ## measure what the tests reach, in coverage.out
-	$(GO) test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=coverage.out $(PKG)
+	.ci/servers $(GO) test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=coverage.out $(PKG)
 	@$(GO) tool cover -func=coverage.out | tail -n 1
 
 release: ## build dist/ for every platform, with SHA256SUMS

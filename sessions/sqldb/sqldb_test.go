@@ -1,6 +1,8 @@
 package sqldb_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,9 +10,30 @@ import (
 	"testing"
 
 	"parley/sessions/sqldb"
+	"parley/sessions/sqldb/sqldbtest"
 )
 
 var schema = []string{"CREATE TABLE t (n INTEGER PRIMARY KEY, s TEXT NOT NULL)"}
+
+func schemaOf(migrations ...string) sqldb.Schema {
+	return sqldb.Schema{Name: "test", SQLite: migrations, Postgres: migrations}
+}
+
+// each runs a test on a database of each kind.
+func each(t *testing.T, test func(t *testing.T, place string)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "a b%.db")) })
+	t.Run("postgres", func(t *testing.T) { test(t, sqldbtest.New(t)) })
+}
+
+func openAt(t *testing.T, place string, s sqldb.Schema) *sqldb.DB {
+	t.Helper()
+	db, err := sqldb.OpenAt(t.Context(), place, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
 
 func open(t *testing.T, path string, migrations []string) *sqldb.DB {
 	t.Helper()
@@ -37,8 +60,10 @@ func insert(n int) func(*sqldb.Tx) error {
 	}
 }
 
-func TestFailedWriteUndoesItselfAlone(t *testing.T) {
-	db := open(t, filepath.Join(t.TempDir(), "a b%.db"), schema)
+func TestFailedWriteUndoesItselfAlone(t *testing.T) { each(t, failedWrite) }
+
+func failedWrite(t *testing.T, place string) {
+	db := openAt(t, place, schemaOf(schema...))
 	var wg sync.WaitGroup
 	sentinel := errors.New("refused")
 	for n := range 500 {
@@ -63,9 +88,10 @@ func TestFailedWriteUndoesItselfAlone(t *testing.T) {
 	}
 }
 
-func TestCloseCarriesOutWhatWasStarted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	db := open(t, path, schema)
+func TestCloseCarriesOutWhatWasStarted(t *testing.T) { each(t, closed) }
+
+func closed(t *testing.T, place string) {
+	db := openAt(t, place, schemaOf(schema...))
 	for n := range 300 {
 		db.Start(insert(n))
 	}
@@ -75,8 +101,43 @@ func TestCloseCarriesOutWhatWasStarted(t *testing.T) {
 	if err := db.Write(t.Context(), insert(1000)); !errors.Is(err, sqldb.ErrClosed) {
 		t.Errorf("write after close: %v", err)
 	}
-	if got := count(t, open(t, path, schema)); got != 300 {
+	if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (1001, '')"); !errors.Is(err, sqldb.ErrClosed) {
+		t.Errorf("statement after close: %v", err)
+	}
+	if got := count(t, openAt(t, place, schemaOf(schema...))); got != 300 {
 		t.Errorf("%d rows after reopening, want 300", got)
+	}
+}
+
+func TestSingleStatements(t *testing.T) { each(t, single) }
+
+func single(t *testing.T, place string) {
+	db := openAt(t, place, schemaOf(schema...))
+	n, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (?, 'what?'), (?, ?)", 1, 2, "two")
+	if err != nil || n != 2 {
+		t.Fatalf("%d rows inserted, %v", n, err)
+	}
+	var s string
+	const change = "UPDATE t SET s = s || ? WHERE n = ? AND s = 'what?' RETURNING s"
+	if err := db.Get(t.Context(), change, []any{"!", 1}, &s); err != nil || s != "what?!" {
+		t.Errorf("%q, %v", s, err)
+	}
+	if err := db.Get(t.Context(), change, []any{"!", 1}, &s); !errors.Is(err, sql.ErrNoRows) {
+		t.Errorf("a change of no row: %v", err)
+	}
+	if err := db.Get(t.Context(), "INSERT INTO t (n, s) VALUES (?, ?) RETURNING s", []any{1, "one"}, &s); err == nil {
+		t.Error("a row was inserted twice")
+	}
+	if _, err := db.Exec(t.Context(), "INSERT INTO nowhere VALUES (?)", 1); err == nil {
+		t.Error("a statement that makes no sense passed")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.Exec(ctx, "DELETE FROM t"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a write whose caller has gone: %v", err)
+	}
+	if got := count(t, db); got != 2 {
+		t.Errorf("%d rows, want 2", got)
 	}
 }
 
@@ -112,32 +173,47 @@ func TestFailedMigrationLeavesTheFileAsItWas(t *testing.T) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	db, err := sqldb.Open(b.Context(), filepath.Join(b.TempDir(), "x.db"), schema)
+	b.Run("sqlite", func(b *testing.B) { benchmark(b, filepath.Join(b.TempDir(), "x.db")) })
+	b.Run("postgres", func(b *testing.B) { benchmark(b, sqldbtest.New(b)) })
+}
+
+func benchmark(b *testing.B, place string) {
+	s := schemaOf(schema...)
+	s.Postgres = []string{"CREATE TABLE t (n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, s TEXT NOT NULL)"}
+	db, err := sqldb.OpenAt(b.Context(), place, s)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	b.Run("alone", func(b *testing.B) {
-		for b.Loop() {
-			if err := db.Write(b.Context(), func(tx *sqldb.Tx) error {
-				_, err := tx.Exec("INSERT INTO t (s) VALUES (?)", "x")
+	const insert = "INSERT INTO t (s) VALUES (?)"
+	for name, write := range map[string]func() error{
+		"write": func() error {
+			return db.Write(b.Context(), func(tx *sqldb.Tx) error {
+				_, err := tx.Exec(insert, "x")
 				return err
-			}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("together", func(b *testing.B) {
-		b.SetParallelism(100)
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				if err := db.Write(b.Context(), func(tx *sqldb.Tx) error {
-					_, err := tx.Exec("INSERT INTO t (s) VALUES (?)", "x")
-					return err
-				}); err != nil {
-					b.Error(err)
+			})
+		},
+		"single": func() error {
+			_, err := db.Exec(b.Context(), insert, "x")
+			return err
+		},
+	} {
+		b.Run(name+"/alone", func(b *testing.B) {
+			for b.Loop() {
+				if err := write(); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})
-	})
+		b.Run(name+"/together", func(b *testing.B) {
+			b.SetParallelism(100)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if err := write(); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
 }

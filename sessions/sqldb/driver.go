@@ -1,0 +1,141 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql/driver"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+const (
+	// patience is how long one statement may take, unless the URL says so with
+	// statement_timeout: a server that is stopped, or cut off without a word, must
+	// not hold anybody for ever.
+	patience = 30 * time.Second
+	// connectWithin bounds reaching the server, unless the URL does.
+	connectWithin = 5 * time.Second
+)
+
+// A connector makes connections that take the queries of this package's users:
+// with ? for arguments, and with a deadline for each that has none.
+type connector struct {
+	driver.Connector
+	queries  *queries
+	patience time.Duration
+}
+
+// Connect makes one.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{dc.(*stdlib.Conn), c.queries, c.patience}, nil
+}
+
+// queries are PostgreSQL's spellings of the queries seen so far.
+type queries struct{ seen sync.Map }
+
+func (q *queries) rebound(query string) string {
+	if known, ok := q.seen.Load(query); ok {
+		return known.(string)
+	}
+	bound := rebind(query)
+	q.seen.Store(query, bound)
+	return bound
+}
+
+// A conn is a connection whose statements are rewritten and bounded.
+type conn struct {
+	*stdlib.Conn
+	queries  *queries
+	patience time.Duration
+}
+
+func (c *conn) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.patience)
+}
+
+// ExecContext runs a statement.
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	return c.Conn.ExecContext(ctx, c.queries.rebound(query), args)
+}
+
+// QueryContext runs a query; its deadline holds for reading the rows too.
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	ctx, cancel := c.bounded(ctx)
+	found, err := c.Conn.QueryContext(ctx, c.queries.rebound(query), args)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return rows{found, cancel}, nil
+}
+
+// PrepareContext prepares nothing: the driver below does so by itself, once for
+// each connection and query.
+func (c *conn) PrepareContext(_ context.Context, query string) (driver.Stmt, error) {
+	return stmt{c, query}, nil
+}
+
+// Ping asks whether the server answers.
+func (c *conn) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	return c.Conn.Ping(ctx)
+}
+
+// ResetSession asks whether a connection that was idle can be used.
+func (c *conn) ResetSession(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	return c.Conn.ResetSession(ctx)
+}
+
+type rows struct {
+	driver.Rows
+	cancel context.CancelFunc
+}
+
+// Close ends the reading. What it returns may be the first word of a commit
+// that failed.
+func (r rows) Close() error {
+	defer r.cancel()
+	return r.Rows.Close()
+}
+
+// A stmt is a query that the driver below has prepared on each connection where
+// it was used.
+type stmt struct {
+	conn  *conn
+	query string
+}
+
+// Close does nothing: the connection keeps the statement for whoever asks next.
+func (s stmt) Close() error { return nil }
+
+// NumInput leaves counting the arguments to the server.
+func (s stmt) NumInput() int { return -1 }
+
+// Exec is what drivers had before contexts.
+func (s stmt) Exec([]driver.Value) (driver.Result, error) { return nil, driver.ErrSkip }
+
+// Query is what drivers had before contexts.
+func (s stmt) Query([]driver.Value) (driver.Rows, error) { return nil, driver.ErrSkip }
+
+// ExecContext runs the statement.
+func (s stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	return s.conn.ExecContext(ctx, s.query, args)
+}
+
+// QueryContext runs the query.
+func (s stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	return s.conn.QueryContext(ctx, s.query, args)
+}

@@ -1,0 +1,86 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// migrateWithin bounds a migration: an index over a large table takes its time.
+const migrateWithin = 30 * time.Minute
+
+// migrationLock is the number of the advisory lock under which one process at a
+// time migrates a database, whatever the component.
+const migrationLock = 0x7061726c6579 // parley
+
+// migratePostgres brings a component's tables to the newest version, or refuses
+// them. All of it is one transaction: a process that dies leaves them as they were.
+func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, migrateWithin)
+	defer cancel()
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			if undo := tx.Rollback(); undo != nil && !errors.Is(undo, sql.ErrTxDone) {
+				err = errors.Join(err, fmt.Errorf("roll back: %w", undo))
+			}
+		}
+	}()
+	if _, err := tx.ExecContext(ctx, "SET LOCAL statement_timeout = 0"); err != nil {
+		return fmt.Errorf("prepare to migrate: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(?)", int64(migrationLock)); err != nil {
+		return fmt.Errorf("wait for another process that migrates: %w", err)
+	}
+	version, err := versionOf(ctx, tx, s)
+	if err != nil {
+		return err
+	}
+	for i := version; i < len(s.Postgres); i++ {
+		if _, err := tx.ExecContext(ctx, s.Postgres[i]); err != nil {
+			return fmt.Errorf("migrate to version %d: %w", i+1, err)
+		}
+	}
+	const note = `
+		INSERT INTO parley_schema (component, version, oldest) VALUES (?, ?, ?)
+		ON CONFLICT (component) DO UPDATE
+		SET version = greatest(parley_schema.version, excluded.version), oldest = greatest(parley_schema.oldest, excluded.oldest)
+		WHERE parley_schema.version < excluded.version OR parley_schema.oldest < excluded.oldest`
+	if _, err := tx.ExecContext(ctx, note, s.Name, len(s.Postgres), s.Previous); err != nil {
+		return fmt.Errorf("note the version: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit the migration: %w", err)
+	}
+	return nil
+}
+
+// versionOf is how many migrations the component's tables have seen. They may be
+// more than are known here, if the newer release says that this one can go on.
+func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
+	const table = `
+		CREATE TABLE IF NOT EXISTS parley_schema (
+			component TEXT PRIMARY KEY,
+			version   INTEGER NOT NULL, -- how many migrations its tables have seen
+			oldest    INTEGER NOT NULL  -- how many a release must know to work on them
+		)`
+	if _, err := tx.ExecContext(ctx, table); err != nil {
+		return 0, fmt.Errorf("make the table of versions: %w", err)
+	}
+	var version, oldest int
+	err := tx.QueryRowContext(ctx, "SELECT version, oldest FROM parley_schema WHERE component = ?", s.Name).Scan(&version, &oldest)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the version: %w", err)
+	case oldest > len(s.Postgres):
+		return 0, newer(version, len(s.Postgres))
+	}
+	return version, nil
+}

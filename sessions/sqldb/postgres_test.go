@@ -1,0 +1,293 @@
+package sqldb_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/sessions/sqldb"
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+func TestMigrationsRunOnceHoweverManyStart(t *testing.T) {
+	place := sqldbtest.New(t)
+	s := schemaOf("CREATE TABLE t (n INTEGER PRIMARY KEY, s TEXT NOT NULL); INSERT INTO t VALUES (1, '')", "INSERT INTO t VALUES (2, '')")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			db, err := sqldb.OpenAt(t.Context(), place, s)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := count(t, openAt(t, place, s)); got != 2 {
+		t.Errorf("%d rows, want one of each migration", got)
+	}
+}
+
+// release is a component as its release of that number has it, with a migration each.
+func release(n int) sqldb.Schema {
+	var migrations []string
+	for i := range n {
+		migrations = append(migrations, fmt.Sprintf("CREATE TABLE of_%d (n INTEGER)", i+1))
+	}
+	s := schemaOf(migrations...)
+	s.Previous = max(n-1, 0)
+	return s
+}
+
+func TestReleasesShareASchemaWithTheOneBefore(t *testing.T) {
+	place := sqldbtest.New(t)
+	for n := 1; n <= 3; n++ {
+		openAt(t, place, release(n))
+	}
+	openAt(t, place, release(2))
+	if _, err := sqldb.OpenAt(t.Context(), place, release(1)); err == nil || !strings.Contains(err.Error(), "use the newer release") {
+		t.Errorf("a release that is two behind opened it: %v", err)
+	}
+	// A release that changes nothing still leaves the one before its predecessor behind.
+	same := release(3)
+	same.Previous = 3
+	openAt(t, place, same)
+	if _, err := sqldb.OpenAt(t.Context(), place, release(2)); err == nil {
+		t.Error("a release that is two behind opened it")
+	}
+	openAt(t, place, release(3))
+}
+
+func TestComponentsShareADatabase(t *testing.T) {
+	place := sqldbtest.New(t)
+	one, other := schemaOf("CREATE TABLE one (n INTEGER)"), schemaOf("CREATE TABLE other (n INTEGER)", "DROP TABLE other")
+	other.Name = "other"
+	openAt(t, place, one)
+	openAt(t, place, other)
+	openAt(t, place, one)
+}
+
+func TestFailedMigrationLeavesTheDatabaseAsItWas(t *testing.T) {
+	place := sqldbtest.New(t)
+	if _, err := sqldb.OpenAt(t.Context(), place, schemaOf("CREATE TABLE t (n INTEGER)", "CREATE TABLE broken (")); err == nil {
+		t.Fatal("a broken migration passed")
+	}
+	if got := count(t, openAt(t, place, schemaOf(schema...))); got != 0 {
+		t.Errorf("%d rows", got)
+	}
+}
+
+// Two writes that lock the same rows the other way round: one of them is made to
+// fail by the server, and nobody notices.
+func TestDeadlockIsTriedAgain(t *testing.T) {
+	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
+	if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (1, ''), (2, '')"); err != nil {
+		t.Fatal(err)
+	}
+	var both, wg sync.WaitGroup
+	both.Add(2)
+	for i := range 2 {
+		wg.Go(func() {
+			first := true
+			if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+				for j := range 2 {
+					if _, err := tx.Exec("UPDATE t SET s = s || 'x' WHERE n = ?", (i+j)%2+1); err != nil {
+						return err
+					}
+					if first {
+						first = false
+						both.Done()
+						both.Wait()
+					}
+				}
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	var n int
+	if err := db.Read.QueryRow("SELECT count(*) FROM t WHERE s = 'xx'").Scan(&n); err != nil || n != 2 {
+		t.Errorf("%d rows have seen both writes, %v", n, err)
+	}
+}
+
+func TestStatementThatFailedUnnoticedUndoesTheWrite(t *testing.T) {
+	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
+	if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		if err := insert(1)(tx); err != nil {
+			return err
+		}
+		_, _ = tx.Exec("INSERT INTO nowhere VALUES (1)")
+		return nil
+	}); err == nil {
+		t.Error("a transaction that was undone passed as done")
+	}
+	if err := db.Write(t.Context(), insert(2)); err != nil {
+		t.Error(err)
+	}
+	if got := count(t, db); got != 1 {
+		t.Errorf("%d rows, want 1", got)
+	}
+}
+
+// eventually repeats what fails until the server is back.
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for tick := time.Tick(5 * time.Millisecond); ; {
+		err := try()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick:
+		case <-deadline:
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOutageEndsByItself(t *testing.T) {
+	t.Parallel()
+	server := sqldbtest.Start(t)
+	db := openAt(t, server.URL(), schemaOf(schema...))
+	var acked sync.Map
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			for n := i * 1_000_000; ctx.Err() == nil; n++ {
+				var err error
+				if i%2 == 0 {
+					err = db.Write(t.Context(), insert(n))
+				} else {
+					_, err = db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (?, '')", n)
+				}
+				if err == nil {
+					acked.Store(n, true)
+				}
+			}
+		})
+	}
+	for range 3 {
+		before := count(t, db)
+		eventually(t, func() error {
+			if count(t, db) < before+100 {
+				return fmt.Errorf("fewer than 100 rows were written")
+			}
+			return nil
+		})
+		server.Kill()
+		began := time.Now()
+		if err := db.Write(t.Context(), insert(-1)); err == nil {
+			t.Error("a write passed without a server")
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("a write without a server took %s to fail", took)
+		}
+		server.Restart()
+		eventually(t, func() error {
+			var n int
+			return db.Read.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n)
+		})
+	}
+	cancel()
+	wg.Wait()
+	rows, err := db.Read.QueryContext(t.Context(), "SELECT n FROM t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int
+		if err := rows.Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		acked.Delete(n)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	acked.Range(func(n, _ any) bool {
+		t.Errorf("row %d was acknowledged and is not there", n)
+		return true
+	})
+}
+
+func TestServerThatStandsStillHoldsNobody(t *testing.T) {
+	t.Parallel()
+	server := sqldbtest.Start(t)
+	db := openAt(t, server.URL()+"&statement_timeout=300&connect_timeout=1", schemaOf(schema...))
+	resume := server.Stop()
+	t.Cleanup(resume)
+	var wg sync.WaitGroup
+	began := time.Now()
+	for n := range 5 {
+		wg.Go(func() {
+			if err := db.Write(t.Context(), insert(n)); err == nil {
+				t.Error("a write passed while the server stood still")
+			}
+		})
+		wg.Go(func() {
+			var n int
+			if err := db.Read.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&n); err == nil {
+				t.Error("a query passed while the server stood still")
+			}
+		})
+	}
+	wg.Wait()
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("it took %s to notice", took)
+	}
+	resume()
+	eventually(t, func() error { return db.Write(t.Context(), insert(100)) })
+}
+
+func TestURLIsReadButNotSaid(t *testing.T) {
+	for _, place := range []string{
+		"postgres://me:s3cret@127.0.0.1:1/nowhere",
+		"postgres://me:s3cret@127.0.0.1:1/nowhere?pool_max_conns=0",
+		"postgres://me:s3cret@127.0.0.1:port/nowhere",
+	} {
+		_, err := sqldb.OpenAt(t.Context(), place, schemaOf())
+		if err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: %v", place, err)
+		}
+	}
+	u, err := url.Parse(sqldbtest.New(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.RawQuery += "&pool_max_conns=1"
+	db := openAt(t, u.String(), schemaOf(schema...))
+	if got := db.Read.Stats().MaxOpenConnections; got != 1 {
+		t.Errorf("%d connections at most, want 1", got)
+	}
+	var synchronous string
+	if err := db.Read.QueryRow("SHOW synchronous_commit").Scan(&synchronous); err != nil || synchronous != "on" {
+		t.Errorf("synchronous_commit is %q, %v", synchronous, err)
+	}
+}
+
+func TestTextIsWhatItWas(t *testing.T) {
+	seen := map[string]string{}
+	for _, s := range []string{"", "plain", "é", "\x00", "a\xff", "a\xfe", `\x`, `\x61`, "a\uFFFD"} {
+		held := sqldb.Text(s)
+		if sqldb.Untext(held) != s || strings.Contains(held, "\x00") || held != strings.ToValidUTF8(held, "") {
+			t.Errorf("%q is held as %q and read as %q", s, held, sqldb.Untext(held))
+		}
+		if other, ok := seen[held]; ok {
+			t.Errorf("%q and %q are held as one", s, other)
+		}
+		seen[held] = s
+	}
+}

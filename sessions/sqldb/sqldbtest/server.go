@@ -1,0 +1,193 @@
+package sqldbtest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A Server is a PostgreSQL that a test may kill.
+type Server struct {
+	t     testing.TB
+	bin   string
+	dir   string
+	port  string
+	own   *syscall.Credential // PostgreSQL refuses to be root
+	life  io.Closer           // to kill the server by
+	ended chan struct{}       // closed when it has; nil while none runs
+}
+
+// Start starts a server, which ends with the test. It needs PostgreSQL's
+// programs in the folder PARLEY_TEST_POSTGRES_BIN; without it the test is skipped.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, bin: os.Getenv("PARLEY_TEST_POSTGRES_BIN")}
+	if s.bin == "" {
+		t.Skip("there is no PARLEY_TEST_POSTGRES_BIN: " + how)
+	}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "parley-postgres"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(s.dir) })
+	if os.Getuid() == 0 {
+		s.own = somebody(t)
+		if err := os.Chown(s.dir, int(s.own.Uid), int(s.own.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, s.port, _ = net.SplitHostPort(free.Addr().String())
+	free.Close()
+	init := s.command(filepath.Join(s.bin, "initdb"), "-D", s.data(), "--no-sync", "-A", "trust", "-U", "parley", "--no-locale", "-E", "UTF8")
+	if out, err := init.CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	s.Restart()
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// URL is the server's, for a database that is empty at first.
+func (s *Server) URL() string {
+	return fmt.Sprintf("postgres://parley@127.0.0.1:%s/postgres?sslmode=disable", s.port)
+}
+
+// Kill kills the server as kill -9 does.
+func (s *Server) Kill() {
+	if s.ended == nil {
+		return
+	}
+	s.life.Close()
+	<-s.ended
+	s.ended = nil
+}
+
+// Stop makes the server's processes stand still, the answering ones included,
+// until what it returns is called.
+func (s *Server) Stop() (resume func()) {
+	s.t.Helper()
+	var pids []int
+	for _, row := range Query(s.t, "pgx", s.URL(), "SELECT pid FROM pg_stat_activity") {
+		pid, err := strconv.Atoi(row)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	pids = append(pids, s.postmaster())
+	tell := func(signal syscall.Signal) {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, signal) // it may have ended
+		}
+	}
+	tell(syscall.SIGSTOP)
+	return func() { tell(syscall.SIGCONT) }
+}
+
+// Restart starts a server that was killed, on its data, and waits until it answers.
+func (s *Server) Restart() {
+	s.t.Helper()
+	deadline := time.After(time.Minute)
+	for tick := time.Tick(10 * time.Millisecond); ; {
+		if s.ended == nil {
+			s.launch()
+		}
+		select {
+		case <-s.ended: // processes of the killed server may not have noticed yet
+			s.Kill()
+		case <-deadline:
+			s.t.Fatal("the server does not start")
+		case <-tick:
+			if s.ready() {
+				return
+			}
+		}
+	}
+}
+
+// launch starts the server under a shell that kills it when its own standard
+// input ends: with this process at the latest, however that ends.
+func (s *Server) launch() {
+	s.t.Helper()
+	_ = os.Remove(s.pidFile()) // a dead server's
+	const script = `exec 3<&0; "$@" </dev/null & pid=$!; { cat <&3; kill -9 $pid; } & wait $pid`
+	cmd := s.command("sh", "-c", script, "sh", filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", s.port,
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
+	life, err := cmd.StdinPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it is killed
+		close(ended)
+	}()
+	s.life, s.ended = life, ended
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = s.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.own}
+	return cmd
+}
+
+func (s *Server) data() string    { return filepath.Join(s.dir, "data") }
+func (s *Server) pidFile() string { return filepath.Join(s.data(), "postmaster.pid") }
+
+// status is a line of the file in which the server says how it is.
+func (s *Server) status(line int) string {
+	raw, _ := os.ReadFile(s.pidFile()) // it may not be there yet
+	lines := strings.Split(string(raw), "\n")
+	if line >= len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[line])
+}
+
+func (s *Server) ready() bool { return s.status(7) == "ready" }
+
+func (s *Server) postmaster() int {
+	pid, err := strconv.Atoi(s.status(0))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return pid
+}
+
+// somebody is a user without privileges.
+func somebody(t testing.TB) *syscall.Credential {
+	t.Helper()
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}

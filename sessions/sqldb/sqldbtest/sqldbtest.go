@@ -1,0 +1,97 @@
+// Package sqldbtest gives tests PostgreSQL databases of their own.
+//
+// Those that share a server name it in PARLEY_TEST_DATABASE_URL, which the script
+// .ci/servers sets; make test runs under it.
+package sqldbtest
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	_ "parley/sessions/sqldb" // the driver named "pgx"
+)
+
+const how = "run it as `.ci/servers go test …`, or with make test"
+
+// New makes an empty schema in the tests' PostgreSQL, for this test alone, and
+// returns its URL. Where there is no PostgreSQL the test is skipped.
+func New(t testing.TB) string {
+	t.Helper()
+	place := os.Getenv("PARLEY_TEST_DATABASE_URL")
+	if place == "" {
+		t.Skip("there is no PARLEY_TEST_DATABASE_URL: " + how)
+	}
+	name := "test_" + strings.ToLower(rand.Text())
+	run(t, t.Context(), place, "CREATE SCHEMA "+name)
+	t.Cleanup(func() { run(t, context.WithoutCancel(t.Context()), place, "DROP SCHEMA "+name+" CASCADE") })
+	return in(t, place, name)
+}
+
+// in is the URL of a schema in a database.
+func in(t testing.TB, place, schema string) string {
+	t.Helper()
+	u, err := url.Parse(place)
+	if err != nil {
+		t.Fatal("PARLEY_TEST_DATABASE_URL is no URL")
+	}
+	q := u.Query()
+	q.Set("search_path", schema)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// Query runs a query by hand, as a database's owner would, and returns each row
+// as a text, its columns separated by spaces.
+func Query(t testing.TB, driver, place, query string) []string {
+	t.Helper()
+	db, err := sql.Open(driver, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	found, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	names, err := found.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for found.Next() {
+		values, dest := make([]sql.NullString, len(names)), make([]any, len(names))
+		for i := range dest {
+			dest[i] = &values[i]
+		}
+		if err := found.Scan(dest...); err != nil {
+			t.Fatal(err)
+		}
+		row := make([]string, len(names))
+		for i, v := range values {
+			row[i] = v.String
+		}
+		list = append(list, strings.Join(row, " "))
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func run(t testing.TB, ctx context.Context, place, statement string) {
+	t.Helper()
+	db, err := sql.Open("pgx", place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, statement); err != nil {
+		t.Fatal(err)
+	}
+}

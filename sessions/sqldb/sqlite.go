@@ -1,0 +1,73 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"runtime"
+
+	_ "modernc.org/sqlite" // the driver named "sqlite"
+)
+
+func openSQLite(ctx context.Context, path string, migrations []string) (*DB, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	pool, err := sql.Open("sqlite", dsn(path))
+	if err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, err)
+	}
+	// Without a bound a burst of readers opens a connection each and drops it
+	// again. The writer's is one of them.
+	conns := 2 + runtime.GOMAXPROCS(0)
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open database %s: %w", path, err), pool.Close())
+	}
+	if err := migrateSQLite(ctx, conn, migrations); err != nil {
+		return nil, errors.Join(fmt.Errorf("migrate database %s: %w", path, err), conn.Close(), pool.Close())
+	}
+	return &DB{Read: pool, backend: startWriter(conn)}, nil
+}
+
+func dsn(path string) string {
+	q := url.Values{"_pragma": {
+		"busy_timeout(10000)", // another process reads or backs up
+		"journal_mode(WAL)",
+		"synchronous(FULL)",
+		"foreign_keys(ON)",
+	}}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+}
+
+func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) error {
+	var version int
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return err
+	}
+	if version > len(migrations) {
+		return newer(version, len(migrations))
+	}
+	for i := version; i < len(migrations); i++ {
+		script := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; COMMIT;", migrations[i], i+1)
+		if _, err := conn.ExecContext(ctx, script); err != nil {
+			_, rollback := conn.ExecContext(ctx, "ROLLBACK")
+			return errors.Join(fmt.Errorf("to version %d: %w", i+1, err), rollback)
+		}
+	}
+	return nil
+}
+
+// newer refuses data that this release does not understand.
+func newer(version, known int) error {
+	return fmt.Errorf("it has version %d and this release knows %d: use the newer release", version, known)
+}

@@ -1,0 +1,151 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// maxGroup bounds how many writes share one commit, so that none waits long for
+// those behind it.
+const maxGroup = 256
+
+type write struct {
+	fn   func(*Tx) error
+	done chan error // buffered; nil where nobody waits
+}
+
+// A writer is SQLite's one: what queues up while it commits is its next group.
+type writer struct {
+	tx      *Tx
+	writes  chan write
+	stop    chan struct{}
+	stopped chan struct{}
+	once    sync.Once
+	mu      sync.RWMutex // held for reading while a write is handed over
+	closed  bool
+}
+
+func startWriter(conn *sql.Conn) *writer {
+	w := &writer{
+		tx:      &Tx{conn: conn, stmts: map[string]*sql.Stmt{}},
+		writes:  make(chan write, maxGroup),
+		stop:    make(chan struct{}),
+		stopped: make(chan struct{}),
+	}
+	go w.run()
+	return w
+}
+
+func (w *writer) write(ctx context.Context, fn func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	if !w.hand(write{fn: fn, done: done}) {
+		return ErrClosed
+	}
+	return <-done
+}
+
+// single joins the group like any write: there is no round trip to spare.
+func (w *writer) single(ctx context.Context, fn func(*Tx) error) error { return w.write(ctx, fn) }
+
+func (w *writer) start(fn func(*Tx) error) { w.hand(write{fn: fn}) }
+
+func (w *writer) hand(wr write) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return false
+	}
+	w.writes <- wr
+	return true
+}
+
+func (w *writer) close() error {
+	w.once.Do(func() {
+		w.mu.Lock()
+		w.closed = true
+		w.mu.Unlock()
+		close(w.stop)
+	})
+	<-w.stopped
+	return w.tx.conn.Close()
+}
+
+func (w *writer) run() {
+	defer close(w.stopped)
+	var group []write
+	for {
+		select {
+		case wr := <-w.writes:
+			group = w.gather(append(group[:0], wr))
+		case <-w.stop:
+			group = w.gather(group[:0])
+			if len(group) == 0 {
+				return
+			}
+		}
+		w.commit(group)
+		clear(group)
+	}
+}
+
+func (w *writer) gather(group []write) []write {
+	for len(group) < maxGroup {
+		select {
+		case wr := <-w.writes:
+			group = append(group, wr)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// commit carries out a group in one transaction. A write that fails is told so
+// and left out, and the others are run again without it.
+func (w *writer) commit(group []write) {
+	for len(group) > 0 {
+		failed, err := w.try(group)
+		if failed < 0 {
+			for _, wr := range group {
+				wr.tell(err)
+			}
+			return
+		}
+		group[failed].tell(err)
+		group = append(group[:failed], group[failed+1:]...)
+	}
+}
+
+func (wr write) tell(err error) {
+	if wr.done != nil {
+		wr.done <- err
+	}
+}
+
+// try returns the index of the write that failed, with its error; or -1 and
+// what became of the whole group.
+func (w *writer) try(group []write) (int, error) {
+	ctx := context.Background()
+	if _, err := w.tx.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return -1, fmt.Errorf("begin: %w", err)
+	}
+	for i, wr := range group {
+		if err := wr.fn(w.tx); err != nil {
+			if _, undo := w.tx.conn.ExecContext(ctx, "ROLLBACK"); undo != nil {
+				err = errors.Join(err, fmt.Errorf("roll back: %w", undo))
+			}
+			return i, err
+		}
+	}
+	if _, err := w.tx.conn.ExecContext(ctx, "COMMIT"); err != nil {
+		_, undo := w.tx.conn.ExecContext(ctx, "ROLLBACK")
+		return -1, errors.Join(fmt.Errorf("commit: %w", err), undo)
+	}
+	return -1, nil
+}
