@@ -104,7 +104,7 @@ func fleetCutOff(r *rig) {
 
 func fleetHolds(r *rig) {
 	other := fleet(r)
-	held, release, err := other.Hold(r.Context(), "name")
+	_, release, err := other.Hold(r.Context(), "name")
 	r.ok("hold", err)
 	r.free("name", false)
 	release()
@@ -112,7 +112,7 @@ func fleetHolds(r *rig) {
 	if r.h.CutOff == nil {
 		return
 	}
-	held, release, err = other.Hold(r.Context(), "name")
+	held, release, err := other.Hold(r.Context(), "name")
 	r.ok("hold", err)
 	restore := r.h.CutOff(r, other)
 	ctx, cancel := context.WithTimeout(r.Context(), patience)

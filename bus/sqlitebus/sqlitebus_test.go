@@ -100,7 +100,10 @@ func stampOf(t *testing.T, b *sqlitebus.Bus, id string) (fence int64, event uint
 		t.Fatal(err)
 	}
 	b.Emit(bus.Event{Session: "s"})
-	for e := range seq {
+	for e, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
 		event = e.ID
 		break
 	}
