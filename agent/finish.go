@@ -75,6 +75,19 @@ func (v *visit) publish(ctx context.Context, t *turn) error {
 	if t.done == nil || t.sent || len(t.done.Outbound) == 0 {
 		return nil
 	}
+	if err := v.say(ctx, t); err != nil {
+		return err
+	}
+	v.w.cfg.Point("c7:published")
+	if err := v.j.append(ctx, entry(t.id, sessions.KindPublished, nil)); err != nil {
+		return err
+	}
+	v.w.cfg.Point("c7")
+	return nil
+}
+
+// say puts a turn's outbound messages on the bus.
+func (v *visit) say(ctx context.Context, t *turn) error {
 	for _, r := range t.done.Outbound {
 		if err := v.lease.Held(ctx); err != nil {
 			return fmt.Errorf("before publishing: %w", err)
@@ -87,11 +100,6 @@ func (v *visit) publish(ctx context.Context, t *turn) error {
 			return err
 		}
 	}
-	v.w.cfg.Point("c7:published")
-	if err := v.j.append(ctx, entry(t.id, sessions.KindPublished, nil)); err != nil {
-		return err
-	}
-	v.w.cfg.Point("c7")
 	return nil
 }
 

@@ -178,8 +178,8 @@ func (v *visit) handle(ctx context.Context, it item) error {
 	if it.in.Kind == bus.Command {
 		return v.command(ctx, it)
 	}
-	if _, known := v.j.knows(it.in.ID); known {
-		return nil
+	if known, ok := v.j.knows(it.in.ID); ok {
+		return v.repeat(ctx, known.Turn)
 	}
 	var err error
 	switch {
@@ -196,6 +196,20 @@ func (v *visit) handle(ctx context.Context, it item) error {
 		return nil // below a summary: answered long ago
 	}
 	return err
+}
+
+// repeat publishes once more what a turn has said whose message came again: the
+// bus may have lost what it was given (a restored backup, another bus). The ids
+// are the same, so what has arrived arrives once.
+func (v *visit) repeat(ctx context.Context, id string) error {
+	t, err := fold(id, v.j.all())
+	if err != nil {
+		return err
+	}
+	if t.done == nil {
+		return nil
+	}
+	return v.say(ctx, t)
 }
 
 // answer runs a new turn for a message.

@@ -116,6 +116,29 @@ type Budget interface {
 	Spent(ctx context.Context, person string, at time.Time) (int64, error)
 }
 
+// Erased counts what was erased.
+type Erased struct {
+	Sessions []string `json:"sessions"` // erased whole, by key
+	Shared   []string `json:"shared"`   // of which only a person's turns were erased
+	Entries  int64    `json:"entries"`
+}
+
+// An Eraser makes the store forget. What it has erased is gone from its files
+// too when it returns, and cannot come back: an erased session begins anew under
+// a higher fence, and a log that was open to it gives ErrConflict. The ids of
+// messages stay known, so that none is answered a second time.
+type Eraser interface {
+	// EraseSession erases a session. ErrNotFound if there is none.
+	EraseSession(ctx context.Context, key string) (Erased, error)
+	// ErasePerson erases the sessions in which nobody else has spoken, and of
+	// the others every turn that the person caused or spoke in, and the
+	// summaries that cover them. Budgets keep sums and lose the person.
+	ErasePerson(ctx context.Context, person string) (Erased, error)
+	// EraseBefore erases sessions that were last written to before a time, and
+	// of the others the turns that ended before it.
+	EraseBefore(ctx context.Context, before time.Time) (Erased, error)
+}
+
 // Key makes a session's key of an agent's name and where the conversation takes
 // place. A part is percent-encoded outside A-Za-z0-9._@-, so that a key holds no
 // separator, and "." and ".." never stand alone in a path made of it.
