@@ -1,0 +1,193 @@
+// Package post accepts what programs want said, and tells what became of it.
+//
+// A request is recorded as a post and then published, one outbound message for
+// each destination, under ids made of the post's. Whoever dies between the two
+// leaves a record; the same request under the same Idempotency-Key finds it and
+// publishes again what the bus may not have, so that nothing is lost and
+// nothing is said twice. What became of a message is in the book that its
+// Dispatcher keeps; an Office only reads it.
+package post
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// FallbackTarget is the name of the target that takes what cannot be delivered.
+const FallbackTarget = "fallback"
+
+// idPrefix begins the id of every post.
+const idPrefix = "m_"
+
+// A Request is something to be said, at one or several places.
+type Request struct {
+	Origin string   // the token's or webhook's name, or "owner"
+	To     []string // targets by name, or addresses: CHANNEL:CHAT[/THREAD]
+	Text   string   // Markdown
+	File   *bus.File
+	// Subject ties it to earlier messages of the same origin: see bus.Outbound.
+	Subject string
+	Expires time.Time // zero is never
+	Urgent  bool      // goes past the cap of a mailbox
+	// Key is the Idempotency-Key, "" for none, and Digest stands for the whole
+	// request: the same key with another digest gives channels.ErrOtherBody.
+	Key    string
+	Digest string
+}
+
+// A Book is what an Office needs of the channels' book.
+type Book interface {
+	channels.Posts
+	// Lookup returns a message as the Dispatcher has it; channels.ErrNoSend if
+	// it has not begun with it.
+	Lookup(ctx context.Context, id string) (channels.Send, error)
+}
+
+// An Office accepts posts and tells how they stand. Its functions are asked each
+// time, so that what they name may change while it is in use.
+type Office struct {
+	Bus  bus.Bus
+	Book Book
+	// Dead, if set, is asked for messages that were buried without a trace in
+	// the book.
+	Dead bus.Morgue
+	// Channels lists the configured channels.
+	Channels func() []string
+	// Targets are the named lists of addresses; the one named FallbackTarget
+	// takes what cannot be delivered elsewhere.
+	Targets func() map[string][]bus.Address
+	Now     func() time.Time // nil is time.Now
+}
+
+// A FullError says which destinations have no room. Those that it does not name
+// were accepted; the same request with the same Idempotency-Key completes it.
+type FullError struct {
+	ID   string // the post's
+	Full []bus.Address
+}
+
+// Error names the destinations.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("too many messages wait for %s already", joined(e.Full))
+}
+
+// Unwrap is bus.ErrFull.
+func (e *FullError) Unwrap() error { return bus.ErrFull }
+
+// Accept records a request and publishes it to each destination. When it returns
+// nil all of that is durable. Accepted again under the same key, it publishes
+// again under the same ids and returns the state of the post that stands.
+//
+// Mailboxes have no transaction in common, so with several destinations some
+// may be full and others not: the rest is accepted all the same, and the
+// *FullError (a bus.ErrFull) names those that are full. Other errors are
+// *UnknownError, *InvalidError, channels.ErrOtherBody, bus.ErrInvalid, or mean
+// that it is not known to be durable: accept the same request again.
+func (o *Office) Accept(ctx context.Context, r Request) (Status, error) {
+	to, err := o.resolve(r.To)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := check(r); err != nil {
+		return Status{}, err
+	}
+	p, fresh, err := o.Record(ctx, r, to)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := o.publish(ctx, r, p); err != nil {
+		return Status{}, err
+	}
+	if fresh {
+		return queued(p), nil
+	}
+	return o.status(ctx, p)
+}
+
+// Record notes a request with its destinations and publishes nothing: that is
+// for whom it is that carries it there. A post that stands under the same key is
+// returned instead, with fresh = false.
+func (o *Office) Record(ctx context.Context, r Request, to []bus.Address) (p channels.Post, fresh bool, err error) {
+	p, fresh, err = o.Book.Accept(ctx, channels.Post{
+		ID: idPrefix + rand.Text(), Origin: r.Origin, Key: r.Key, Digest: r.Digest,
+		Destinations: to, Expires: r.Expires, At: o.now(),
+	})
+	if err != nil {
+		return channels.Post{}, false, fmt.Errorf("record a post: %w", err)
+	}
+	return p, fresh, nil
+}
+
+// publish puts a post on the bus, to all destinations at once: each publication
+// waits for the disk, and they wait together.
+func (o *Office) publish(ctx context.Context, r Request, p channels.Post) error {
+	errs := make([]error, len(p.Destinations))
+	fallback := o.Targets()[FallbackTarget]
+	if len(p.Destinations) == 1 {
+		errs[0] = o.publishTo(ctx, r, p, 0, fallback)
+	} else {
+		var wg sync.WaitGroup
+		slots := make(chan struct{}, 32)
+		for n := range p.Destinations {
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				errs[n] = o.publishTo(ctx, r, p, n, fallback)
+			})
+		}
+		wg.Wait()
+	}
+	full := &FullError{ID: p.ID}
+	var failed error
+	for n, err := range errs {
+		switch {
+		case errors.Is(err, bus.ErrFull):
+			full.Full = append(full.Full, p.Destinations[n])
+		case err != nil && failed == nil:
+			failed = err
+		}
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case len(full.Full) > 0:
+		return full
+	}
+	return nil
+}
+
+func (o *Office) publishTo(ctx context.Context, r Request, p channels.Post, n int, fallback []bus.Address) error {
+	to := p.Destinations[n]
+	out := bus.Outbound{
+		ID: outboundID(p.ID, n), To: to, Text: r.Text, At: p.At, Expires: p.Expires,
+		Subject: r.Subject, Origin: p.Origin, File: r.File,
+		Fallback: slices.DeleteFunc(slices.Clone(fallback), func(a bus.Address) bool { return a == to }),
+	}
+	body, err := out.Encode()
+	if err != nil {
+		return fmt.Errorf("encode message %s: %w", out.ID, err)
+	}
+	m := bus.Message{ID: out.ID, Key: to.String(), Urgent: r.Urgent, Body: body}
+	if err := o.Bus.Publish(ctx, bus.OutboundTopic(to.Channel), m); err != nil {
+		return fmt.Errorf("publish message %s: %w", out.ID, err)
+	}
+	return nil
+}
+
+func outboundID(post string, n int) string { return post + "/" + strconv.Itoa(n) }
+
+func (o *Office) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}

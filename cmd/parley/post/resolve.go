@@ -1,0 +1,147 @@
+package post
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/bus"
+)
+
+// An UnknownError says that a destination names nothing that is configured.
+type UnknownError struct {
+	What    string // "target" or "channel"
+	Name    string
+	Nearest string   // what a slip of the pen may have meant, or ""
+	Known   []string // what there is
+}
+
+// Error says what there is instead.
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("there is no %s %q", e.What, e.Name)
+	switch {
+	case e.Nearest != "":
+		return fmt.Sprintf("%s; did you mean %q?", text, e.Nearest)
+	case len(e.Known) == 0:
+		return fmt.Sprintf("%s; no %s is configured", text, e.What)
+	}
+	return fmt.Sprintf("%s; there is: %s", text, strings.Join(e.Known, ", "))
+}
+
+// An InvalidError says what about a request could never be sent.
+type InvalidError struct {
+	Code    string // for programs
+	Message string // what is wrong and what to do
+}
+
+// Error is the message.
+func (e *InvalidError) Error() string { return e.Message }
+
+// maxSubject bounds what ties messages together, in bytes.
+const maxSubject = 256
+
+func check(r Request) error {
+	switch {
+	case strings.TrimSpace(r.Text) == "" && r.File == nil:
+		return &InvalidError{"empty", "there is nothing to say: give a text or a file"}
+	case len(r.Subject) > maxSubject:
+		return &InvalidError{"key_too_long", fmt.Sprintf("the key has %d bytes; at most %d are allowed", len(r.Subject), maxSubject)}
+	case r.File != nil && (r.File.Name == "" || strings.ContainsAny(r.File.Name, "/\\\x00") || len(r.File.Name) > 255):
+		return &InvalidError{"bad_file_name", "the file needs a plain name of at most 255 bytes, without slashes"}
+	}
+	return nil
+}
+
+// resolve makes addresses of names, each once, in the order of their first mention.
+func (o *Office) resolve(names []string) ([]bus.Address, error) {
+	if len(names) == 0 {
+		return nil, &InvalidError{"no_destination", "there is no destination: name a target or an address"}
+	}
+	targets := o.Targets()
+	var all []bus.Address
+	for _, name := range names {
+		to, ok := targets[name]
+		if !ok {
+			a, err := o.address(name, targets)
+			if err != nil {
+				return nil, err
+			}
+			to = []bus.Address{a}
+		}
+		for _, a := range to {
+			if !slices.Contains(all, a) {
+				all = append(all, a)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, &InvalidError{"no_destination", "there is no destination: the target is empty"}
+	}
+	return all, nil
+}
+
+func (o *Office) address(name string, targets map[string][]bus.Address) (bus.Address, error) {
+	if !strings.Contains(name, ":") {
+		known := slices.Sorted(maps.Keys(targets))
+		return bus.Address{}, &UnknownError{What: "target", Name: name, Nearest: Nearest(name, known), Known: known}
+	}
+	a, err := bus.ParseAddress(name)
+	if err != nil || len(name) > bus.MaxKey || strings.ContainsRune(name, 0) {
+		return bus.Address{}, &InvalidError{"bad_address", fmt.Sprintf("%q is no address: want CHANNEL:CHAT or CHANNEL:CHAT/THREAD, at most %d bytes", clip(name), bus.MaxKey)}
+	}
+	if known := o.Channels(); !slices.Contains(known, a.Channel) {
+		return bus.Address{}, &UnknownError{What: "channel", Name: a.Channel, Nearest: Nearest(a.Channel, known), Known: slices.Sorted(slices.Values(known))}
+	}
+	return a, nil
+}
+
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// Nearest is the known word that a slip of the pen may have made word of, or "".
+func Nearest(word string, known []string) string {
+	if len(word) > 100 {
+		return ""
+	}
+	best, least := "", max(2, len(word)/3)+1
+	for _, k := range known {
+		if d := slips(strings.ToLower(word), strings.ToLower(k)); d < least && d < len(k) {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// slips counts the bytes to insert, drop or change on the way from a to b.
+func slips(a, b string) int {
+	costs := make([]int, len(b)+1)
+	for j := range costs {
+		costs[j] = j
+	}
+	for i := range len(a) {
+		corner := costs[0]
+		costs[0]++
+		for j := range len(b) {
+			kept := corner
+			if a[i] != b[j] {
+				kept = 1 + min(corner, costs[j], costs[j+1])
+			}
+			corner, costs[j+1] = costs[j+1], kept
+		}
+	}
+	return costs[len(b)]
+}
+
+func joined(all []bus.Address) string {
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = a.String()
+	}
+	return strings.Join(names, ", ")
+}
