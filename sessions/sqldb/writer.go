@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 )
 
@@ -82,6 +83,9 @@ func (w *writer) run() {
 	for {
 		select {
 		case wr := <-w.writes:
+			// Those whom the last commit woke get to queue first, so that they
+			// share this one.
+			runtime.Gosched()
 			group = w.gather(append(group[:0], wr))
 		case <-w.stop:
 			group = w.gather(group[:0])
