@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -279,13 +280,13 @@ func TestARefusedAccountStopsWithoutLoss(t *testing.T) {
 }
 
 func TestGivingUp(t *testing.T) {
-	tries := 0
+	var tries atomic.Int64
 	setup := func(s *stage, _ *channels.Dispatcher) {
 		s.platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 			if to.Chat != "1" {
 				return true, nil
 			}
-			tries++
+			tries.Add(1)
 			return false, &channels.SendError{Fault: channels.Retry, Code: "503"}
 		}
 	}
@@ -293,8 +294,8 @@ func TestGivingUp(t *testing.T) {
 		s.post(t, outbound("a", "1", "one"))
 		time.Sleep(23 * time.Hour)
 		synctest.Wait()
-		if d := s.depth(t, bus.OutboundTopic("c")); d.Waiting != 1 || tries < 100 || tries > 1500 {
-			t.Errorf("after 23 hours and %d tries: %+v", tries, d)
+		if d := s.depth(t, bus.OutboundTopic("c")); d.Waiting != 1 || tries.Load() < 100 || tries.Load() > 1500 {
+			t.Errorf("after 23 hours and %d tries: %+v", tries.Load(), d)
 		}
 		time.Sleep(90 * time.Minute)
 		synctest.Wait()
@@ -308,13 +309,13 @@ func TestGivingUp(t *testing.T) {
 }
 
 func TestAChatThatMovedIsFollowed(t *testing.T) {
-	moves := 0
+	var moves atomic.Int64
 	setup := func(s *stage, _ *channels.Dispatcher) {
 		s.platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
 			if to.Chat != "-1" {
 				return true, nil
 			}
-			moves++
+			moves.Add(1)
 			return false, &channels.SendError{Fault: channels.Rejected, MovedTo: "-1001"}
 		}
 	}
@@ -322,8 +323,8 @@ func TestAChatThatMovedIsFollowed(t *testing.T) {
 		s.post(t, outbound("a", "-1", "one"), outbound("b", "-1", "two"))
 		synctest.Wait()
 		wantTexts(t, s, "-1001", "one", "two")
-		if moves != 1 {
-			t.Errorf("the platform said %d times that the chat moved", moves)
+		if moves.Load() != 1 {
+			t.Errorf("the platform said %d times that the chat moved", moves.Load())
 		}
 	})
 }
@@ -388,7 +389,7 @@ func TestPace(t *testing.T) {
 }
 
 func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
-	var cut error
+	var cut atomic.Bool
 	setup := func(s *stage, d *channels.Dispatcher) {
 		d.Delivery.Drain = 3 * time.Second
 		s.platform.OnSend = func(ctx context.Context, to bus.Address, _ channels.Part) (bool, error) {
@@ -400,7 +401,7 @@ func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
 			case <-time.After(wait):
 				return true, nil
 			case <-ctx.Done():
-				cut = ctx.Err()
+				cut.Store(true)
 				return false, ctx.Err()
 			}
 		}
@@ -416,8 +417,8 @@ func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
 			t.Errorf("it took %v to end", took)
 		}
 		wantTexts(t, s, "1", "one")
-		if s.state(t, "a").State() != channels.Sent || cut == nil || s.state(t, "c").Parts[0].State != channels.Sending {
-			t.Errorf("book: %+v, %+v; cut off: %v", s.state(t, "a"), s.state(t, "c"), cut)
+		if s.state(t, "a").State() != channels.Sent || !cut.Load() || s.state(t, "c").Parts[0].State != channels.Sending {
+			t.Errorf("book: %+v, %+v; cut off: %v", s.state(t, "a"), s.state(t, "c"), cut.Load())
 		}
 		if _, err := s.book.Lookup(t.Context(), "b"); !errors.Is(err, channels.ErrNoSend) {
 			t.Errorf("what was not begun is in the book: %v", err)

@@ -233,8 +233,8 @@ func testRequestsAreBounded(t *testing.T, s suite) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			for j := range 60 {
-				who := fmt.Sprintf("c:%d", 60*i+j)
+			for j := range 52 {
+				who := fmt.Sprintf("c:%d", 52*i+j)
 				if _, err := b.Ask(t.Context(), who, who); err != nil {
 					t.Error(err)
 				}

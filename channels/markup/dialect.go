@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -137,12 +138,7 @@ func begins(x syntax, spans []span, active []mark) []mark {
 }
 
 func has(ms []mark, m mark) bool {
-	for _, one := range ms {
-		if one == m {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(ms, m)
 }
 
 func inlineText(x syntax, spans []span) string {
