@@ -1,0 +1,131 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/channels/web"
+)
+
+func open(t *testing.T, caps bus.Caps) (*sqlitebus.Bus, *web.Channel) {
+	t.Helper()
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db"), Caps: caps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	c, err := web.New(web.Config{Bus: b, Command: func(in bus.Inbound) (bus.Inbound, bool) {
+		if in.Text != "/stop" {
+			return in, false
+		}
+		in.Kind, in.Text = bus.Command, "stop"
+		return in, true
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, c
+}
+
+const session = "main:web:ci:deploy"
+
+func said(id, text string) bus.Inbound {
+	return bus.Inbound{ID: id, From: bus.Person{ID: web.Person("ci")}, At: web.Address("ci", "deploy"), Text: text}
+}
+
+func TestSay(t *testing.T) {
+	b, c := open(t, bus.Caps{Inbound: 1})
+	ctx := t.Context()
+	if err := c.Say(ctx, session, said("m_1", "hello")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Say(ctx, session, said("m_1", "hello")); err != nil {
+		t.Errorf("the same message again: %v", err)
+	}
+	if err := c.Say(ctx, session, said("m_2", "more")); !errors.Is(err, bus.ErrFull) {
+		t.Errorf("a full mailbox gave %v", err)
+	}
+	if err := c.Say(ctx, session, said("m_3", "/stop")); err != nil {
+		t.Errorf("what is urgent does not pass: %v", err)
+	}
+	l, err := b.Claim(ctx, bus.InboundTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Claim().Key != session {
+		t.Errorf("published under %s", l.Claim().Key)
+	}
+	mail, err := l.Mail(ctx, 0)
+	if err != nil || len(mail) != 2 {
+		t.Fatalf("%d messages, %v", len(mail), err)
+	}
+	var got []bus.Inbound
+	for _, m := range mail {
+		in, err := bus.DecodeInbound(m.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, in)
+	}
+	if in := got[0]; in.Kind != bus.Said || in.Text != "hello" || !in.Mentioned || in.From.ID != "web:ci" || in.At.String() != "web:ci/deploy" {
+		t.Errorf("published %+v", in)
+	}
+	if in := got[1]; in.Kind != bus.Command || in.Text != "stop" || !mail[1].Urgent {
+		t.Errorf("published %+v", in)
+	}
+}
+
+// What is said to an address of the web does not pile up.
+func TestRepliesAreAcknowledged(t *testing.T) {
+	b, c := open(t, bus.Caps{})
+	book, err := sqlbook.Open(t.Context(), filepath.Join(t.TempDir(), "book.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	done := make(chan struct{})
+	d := &channels.Dispatcher{
+		Name: web.Name, Channel: c, Bus: b, Book: book, Log: slog.New(slog.DiscardHandler),
+		Observe: func(result string, _ time.Duration) {
+			if result != "sent" {
+				t.Errorf("a reply was %s", result)
+			}
+			close(done)
+		},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := d.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	wg.Go(func() {
+		if err := c.Receive(ctx, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	out := bus.Outbound{ID: "m_1#reply", To: web.Address("ci", "deploy"), Text: "hello"}
+	body, err := out.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Publish(ctx, bus.OutboundTopic(web.Name), bus.Message{ID: out.ID, Key: out.To.String(), Body: body}); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	cancel()
+	wg.Wait()
+	if s, err := book.Lookup(t.Context(), out.ID); err != nil || s.State() != channels.Sent {
+		t.Errorf("the book has %+v, %v", s, err)
+	}
+}
