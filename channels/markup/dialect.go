@@ -166,7 +166,7 @@ func quoted(text string) string {
 
 // rows are all lines of a code block or table.
 func (b block) rows() string {
-	return strings.Join(append(b.head[:len(b.head):len(b.head)], b.lines...), "\n")
+	return strings.Join(slices.Concat(b.head, b.lines), "\n")
 }
 
 const ruleText = "———"
