@@ -25,9 +25,23 @@ func (s *Store) Reserve(ctx context.Context, r sessions.Reservation) error {
 	if r.Tokens < 0 {
 		return fmt.Errorf("reserve for %s: %d tokens are less than none", r.ID, r.Tokens)
 	}
-	id, person, on := text(r.ID), text(r.Person), day(r.At)
-	over := false
-	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
+	id, person, on := sqldb.Text(r.ID), sqldb.Text(r.Person), day(r.At)
+	over, err := s.reserve(ctx, id, person, on, r)
+	if err == nil && over {
+		err = sessions.ErrOverBudget
+	}
+	if err != nil {
+		return fmt.Errorf("reserve for %s: %w", r.ID, err)
+	}
+	s.sweep(time.Now(), r.At)
+	return nil
+}
+
+func (s *Store) reserve(ctx context.Context, id, person, on string, r sessions.Reservation) (over bool, err error) {
+	if s.db.Postgres() {
+		return s.reserveAtOnce(ctx, id, person, on, r)
+	}
+	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		over = false
 		var known int
 		err := tx.Get("SELECT 1 FROM reservations WHERE id = ?", []any{id}, &known)
@@ -41,14 +55,7 @@ func (s *Store) Reserve(ctx context.Context, r sessions.Reservation) error {
 			id, person, on, r.Tokens)
 		return err
 	})
-	if err == nil && over {
-		err = sessions.ErrOverBudget
-	}
-	if err != nil {
-		return fmt.Errorf("reserve for %s: %w", r.ID, err)
-	}
-	s.sweep(time.Now(), r.At)
-	return nil
+	return over, err
 }
 
 // overspend adds a reservation to its day's sum, unless that would go over its cap.
@@ -65,34 +72,39 @@ func overspend(tx *sqldb.Tx, person, on string, r sessions.Reservation) (bool, e
 
 // Settle replaces a reservation by what the call has cost; see [sessions.Budget].
 func (s *Store) Settle(ctx context.Context, id string, tokens int64) error {
-	tokens = min(max(tokens, 0), maxCost)
-	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
+	if err := s.settle(ctx, sqldb.Text(id), min(max(tokens, 0), maxCost)); err != nil {
+		return fmt.Errorf("settle %s: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Store) settle(ctx context.Context, id string, tokens int64) error {
+	if s.db.Postgres() {
+		return s.settleAtOnce(ctx, id, tokens)
+	}
+	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		var person, on string
 		var reserved int64
 		err := tx.Get("SELECT person, day, tokens FROM reservations WHERE id = ? AND NOT settled",
-			[]any{text(id)}, &person, &on, &reserved)
+			[]any{id}, &person, &on, &reserved)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ?", tokens, text(id)); err != nil {
+		if _, err := tx.Exec("UPDATE reservations SET settled = TRUE, tokens = ? WHERE id = ?", tokens, id); err != nil {
 			return err
 		}
 		_, err = tx.Exec("UPDATE spending SET tokens = tokens + ? WHERE person = ? AND day = ?", tokens-reserved, person, on)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("settle %s: %w", id, err)
-	}
-	return nil
 }
 
 // Spent is what a person has spent and reserved on a day; see [sessions.Budget].
 func (s *Store) Spent(ctx context.Context, person string, at time.Time) (int64, error) {
 	var tokens int64
-	err := s.queries.spent.QueryRowContext(ctx, text(person), day(at)).Scan(&tokens)
+	err := s.queries.spent.QueryRowContext(ctx, sqldb.Text(person), day(at)).Scan(&tokens)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("spending of %s: %w", person, err)
 	}

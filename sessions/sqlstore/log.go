@@ -37,11 +37,16 @@ func (l *log) Append(ctx context.Context, at int64, entries ...sessions.Entry) e
 		return fmt.Errorf("append: %w", err)
 	}
 	var done appended
-	err = l.store.db.Write(ctx, func(tx *sqldb.Tx) error {
-		var err error
-		done, err = l.append(tx, rows)
-		return err
-	})
+	known := false
+	if l.store.db.Postgres() {
+		done, known, err = l.extendAtOnce(ctx, rows)
+	}
+	if err == nil && !known {
+		err = l.store.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			done, err = l.append(tx, rows)
+			return err
+		})
+	}
 	if err == nil {
 		err = done.refused
 	}
@@ -93,7 +98,7 @@ func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
 	}
 	var fence int64
 	var st state
-	err := tx.Get("SELECT fence, last, summary, covers, unfinished FROM sessions WHERE id = ?",
+	err := tx.Get("SELECT fence, last, summary, covers, unfinished FROM sessions WHERE id = ?"+l.store.lockSession(),
 		[]any{l.session}, &fence, &st.last, &st.summary, &st.covers, &st.unfinished)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -158,7 +163,7 @@ func (l *log) seen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 				return nil, err
 			}
 		}
-		return &sessions.SeenError{Cause: untext(r.cause), Turn: untext(by)}, nil
+		return &sessions.SeenError{Cause: sqldb.Untext(r.cause), Turn: sqldb.Untext(by)}, nil
 	}
 	return nil, nil
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/sqldb"
 )
 
 // page is how many entries Read fetches at once. Between pages it holds no
@@ -25,6 +27,8 @@ func (s *Store) List(ctx context.Context, after string, limit int) (list []sessi
 	if limit <= 0 {
 		return nil, nil
 	}
+	// No key has such bytes, and what takes their place sorts as they do.
+	after = strings.ReplaceAll(strings.ToValidUTF8(after, "\uFFFD"), "\x00", "\x01")
 	found, err := s.queries.list.QueryContext(ctx, after, limit)
 	if err != nil {
 		return nil, err
@@ -52,7 +56,7 @@ func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sess
 	return func(yield func(sessions.Entry, error) bool) {
 		fail := func(err error) { yield(sessions.Entry{}, fmt.Errorf("read session %s: %w", key, err)) }
 		var session int64
-		err := s.queries.session.QueryRowContext(ctx, key).Scan(&session)
+		err := s.queries.session.QueryRowContext(ctx, sqldb.Text(key)).Scan(&session)
 		if err != nil {
 			fail(notFound(err))
 			return
@@ -79,7 +83,7 @@ func (s *Store) Read(ctx context.Context, key string, from int64) iter.Seq2[sess
 // Find returns the entry of a cause; see [sessions.Reader].
 func (s *Store) Find(ctx context.Context, key, cause string) (sessions.Entry, error) {
 	var r row
-	err := s.queries.find.QueryRowContext(ctx, key, text(cause)).Scan(r.dest()...)
+	err := s.queries.find.QueryRowContext(ctx, sqldb.Text(key), sqldb.Text(cause)).Scan(r.dest()...)
 	if err != nil {
 		return sessions.Entry{}, fmt.Errorf("find cause %s in session %s: %w", cause, key, notFound(err))
 	}

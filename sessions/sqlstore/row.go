@@ -1,14 +1,13 @@
 package sqlstore
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"parley/sessions"
+	"parley/sessions/sqldb"
 )
 
 // A row is an entry as its table holds it.
@@ -34,12 +33,12 @@ func rowOf(n int64, e sessions.Entry, now time.Time) (row, error) {
 	}
 	return row{
 		n:      n,
-		turn:   text(e.Turn),
-		kind:   text(string(e.Kind)),
+		turn:   sqldb.Text(e.Turn),
+		kind:   sqldb.Text(string(e.Kind)),
 		at:     stamp(at),
-		cause:  text(e.Cause),
-		person: text(e.Person),
-		call:   text(e.Call),
+		cause:  sqldb.Text(e.Cause),
+		person: sqldb.Text(e.Person),
+		call:   sqldb.Text(e.Call),
 		data:   document(e.Data),
 	}, nil
 }
@@ -51,12 +50,12 @@ func (r *row) entry() (sessions.Entry, error) {
 	}
 	e := sessions.Entry{
 		N:      r.n,
-		Turn:   untext(r.turn),
-		Kind:   sessions.Kind(untext(r.kind)),
+		Turn:   sqldb.Untext(r.turn),
+		Kind:   sessions.Kind(sqldb.Untext(r.kind)),
 		At:     at,
-		Cause:  untext(r.cause),
-		Person: untext(r.person),
-		Call:   untext(r.call),
+		Cause:  sqldb.Untext(r.cause),
+		Person: sqldb.Untext(r.person),
+		Call:   sqldb.Untext(r.call),
 	}
 	if r.data != "" {
 		e.Data = json.RawMessage(r.data)
@@ -79,28 +78,6 @@ const (
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
 func day(t time.Time) string { return t.UTC().Format(dayLayout) }
-
-// marked begins a text that is written in hexadecimal.
-const marked = `\x`
-
-// text is s as any database can hold it. Ids come from elsewhere and are
-// compared, so those with a NUL or with invalid UTF-8, which PostgreSQL refuses,
-// are written in hexadecimal: no two of them become one.
-func text(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, marked) {
-		return s
-	}
-	return marked + hex.EncodeToString([]byte(s))
-}
-
-func untext(s string) string {
-	if after, ok := strings.CutPrefix(s, marked); ok {
-		if b, err := hex.DecodeString(after); err == nil {
-			return string(b)
-		}
-	}
-	return s
-}
 
 // document is JSON as any database can hold it. Each byte that is not UTF-8
 // becomes U+FFFD, as whoever decodes the document would have it; a NUL stands in

@@ -1,19 +1,46 @@
 package sqlstore
 
-// This file holds what one kind of database says differently from another. All
-// other queries are in the tongue that SQLite and PostgreSQL share.
+import (
+	"strings"
 
-// migrations are the versions of the schema, each a script that runs once.
-func migrations() []string { return []string{first} }
+	"parley/sessions/sqldb"
+)
 
-// first is the schema of the first release.
+// schema is what the store keeps in a database. Both kinds have the same tables;
+// what SQLite says otherwise is here, what PostgreSQL does in postgres.go.
+func schema() sqldb.Schema {
+	return sqldb.Schema{
+		Name: "store",
+		SQLite: []string{
+			strings.NewReplacer(
+				"{id}", "INTEGER",
+				"{bytes}", "TEXT",
+				"{session}", "BIGINT REFERENCES sessions(id)",
+				"{sessions}", "",
+			).Replace(tables) + usage,
+		},
+		Postgres: []string{
+			strings.NewReplacer(
+				"{id}", "BIGINT GENERATED ALWAYS AS IDENTITY",
+				"{bytes}", `TEXT COLLATE "C"`, // sorted as SQLite does
+				// An append locks its session's row, so that entries without one
+				// cannot come to be; to check each of them is paid for in vain.
+				"{session}", "BIGINT",
+				// A row is updated with each append: room for that beside it.
+				"{sessions}", " WITH (fillfactor = 50)",
+			).Replace(tables) + usagePostgres,
+		},
+	}
+}
+
+// tables are the first release's.
 //
 // Times are text in UTC of one width, so that they sort, and a day is their
 // first ten characters. An absent cause, person or call is the empty text.
-const first = `
+const tables = `
 CREATE TABLE sessions (
-	id         INTEGER PRIMARY KEY,
-	key        TEXT NOT NULL UNIQUE,
+	id         {id} PRIMARY KEY,
+	key        {bytes} NOT NULL UNIQUE,
 	fence      BIGINT NOT NULL,  -- the lowest that may write
 	last       BIGINT NOT NULL,  -- the number of the last entry, 0 for none
 	summary    BIGINT NOT NULL,  -- the number of the newest summary, 0 for none
@@ -21,10 +48,10 @@ CREATE TABLE sessions (
 	unfinished TEXT NOT NULL,    -- JSON: the turns that are not finished; empty for none
 	created    TEXT NOT NULL,
 	updated    TEXT NOT NULL     -- its last append
-);
+){sessions};
 
 CREATE TABLE entries (
-	session BIGINT NOT NULL REFERENCES sessions(id),
+	session {session} NOT NULL,
 	n       BIGINT NOT NULL,
 	turn    TEXT NOT NULL,
 	kind    TEXT NOT NULL,
@@ -54,7 +81,9 @@ CREATE TABLE reservations (
 );
 
 CREATE INDEX reservations_day ON reservations (day);
+`
 
+const usage = `
 CREATE VIEW usage AS
 SELECT s.key                            AS session,
        e.person                         AS person,

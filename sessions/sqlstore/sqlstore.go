@@ -17,7 +17,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,7 +32,8 @@ var (
 	_ sessions.Budget = (*Store)(nil)
 )
 
-// A Store keeps sessions and budgets in one database.
+// A Store keeps sessions and budgets in one database. Several processes may have
+// it open at once.
 type Store struct {
 	db      *sqldb.DB
 	queries queries
@@ -44,17 +44,13 @@ type Store struct {
 // maxInsert is the most rows of one INSERT.
 const maxInsert = 8
 
-// Open opens or creates the database file at path.
-func Open(ctx context.Context, path string) (*Store, error) {
-	db, err := sqldb.Open(ctx, path, migrations())
+// Open opens the store at place: a PostgreSQL database by its URL, or else the
+// SQLite file of that path, which it creates if need be.
+func Open(ctx context.Context, place string) (*Store, error) {
+	db, err := sqldb.OpenAt(ctx, place, schema())
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	// Without a bound a burst of sessions opens a connection each and drops it
-	// again. The writer's is one of them.
-	conns := 2 + runtime.GOMAXPROCS(0)
-	db.Read.SetMaxOpenConns(conns)
-	db.Read.SetMaxIdleConns(conns)
 	s := &Store{db: db}
 	if s.queries, err = prepare(ctx, db.Read); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())
@@ -87,26 +83,18 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	}
 	l := &log{store: s, fence: fence}
 	now := stamp(time.Now())
-	fenced := false
-	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		err := tx.Get(`
-			INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated)
-			VALUES (?, ?, 0, 0, 0, '', ?, ?)
-			ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE sessions.fence <= excluded.fence
-			RETURNING id, last, summary, covers, unfinished`,
-			[]any{key, fence, now, now},
-			&l.session, &l.state.last, &l.state.summary, &l.state.covers, &l.state.unfinished)
-		fenced = errors.Is(err, sql.ErrNoRows)
-		if fenced {
-			return nil
-		}
-		return err
-	})
+	err := s.db.Get(ctx, `
+		INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated)
+		VALUES (?, ?, 0, 0, 0, '', ?, ?)
+		ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE sessions.fence <= excluded.fence
+		RETURNING id, last, summary, covers, unfinished`,
+		[]any{key, fence, now, now},
+		&l.session, &l.state.last, &l.state.summary, &l.state.covers, &l.state.unfinished)
 	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, sessions.ErrFenced
 	case err != nil:
 		return nil, err
-	case fenced:
-		return nil, sessions.ErrFenced
 	}
 	l.entries, err = s.matters(ctx, l.session, l.state)
 	return l, err

@@ -2,9 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"parley/sessions"
 	"parley/sessions/sessionstest"
 	"parley/sessions/sqldb"
+	"parley/sessions/sqldb/sqldbtest"
 	"parley/sessions/sqlstore"
 )
 
@@ -27,9 +26,31 @@ func harness() sessionstest.Harness {
 	}
 }
 
-func TestStore(t *testing.T) { sessionstest.Run(t, harness()) }
+// postgres is the same store in a database of PostgreSQL's.
+func postgres() sessionstest.Harness {
+	h := harness()
+	h.New = sqldbtest.New
+	return h
+}
 
-func BenchmarkStore(b *testing.B) { sessionstest.Benchmark(b, harness()) }
+func TestSQLite(t *testing.T) { sessionstest.Run(t, harness()) }
+
+func TestPostgres(t *testing.T) { sessionstest.Run(t, postgres()) }
+
+func BenchmarkStore(b *testing.B) {
+	b.Run("sqlite", func(b *testing.B) { sessionstest.Benchmark(b, harness()) })
+	b.Run("postgres", func(b *testing.B) { sessionstest.Benchmark(b, postgres()) })
+}
+
+// each runs a test on a database of each kind, with how to query it by hand.
+func each(t *testing.T, test func(t *testing.T, place string, query func(text string) []string)) {
+	for driver, h := range map[string]sessionstest.Harness{"sqlite": harness(), "pgx": postgres()} {
+		t.Run(driver, func(t *testing.T) {
+			place := h.New(t)
+			test(t, place, func(text string) []string { return sqldbtest.Query(t, driver, place, text) })
+		})
+	}
+}
 
 func open(t *testing.T, path string) *sqlstore.Store {
 	t.Helper()
@@ -41,43 +62,10 @@ func open(t *testing.T, path string) *sqlstore.Store {
 	return s
 }
 
-// query reads a database file as its owner would by hand: each row as a text.
-func query(t *testing.T, path, text string) []string {
-	t.Helper()
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	found, err := db.QueryContext(t.Context(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer found.Close()
-	names, err := found.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []string
-	for found.Next() {
-		values, dest := make([]any, len(names)), make([]any, len(names))
-		for i := range dest {
-			dest[i] = &values[i]
-		}
-		if err := found.Scan(dest...); err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, fmt.Sprintln(values...))
-	}
-	if err := found.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
+func TestUsageIsAView(t *testing.T) { each(t, usageIsAView) }
 
-func TestUsageIsAView(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	s := open(t, path)
+func usageIsAView(t *testing.T, place string, query func(string) []string) {
+	s := open(t, place)
 	for i, usage := range []sessions.Usage{
 		{Model: "m1", Agent: "main", Input: 10, Cached: 4, Output: 1},
 		{Model: "m1", Agent: "main", Input: 20, Output: 2, Estimated: true},
@@ -103,20 +91,21 @@ func TestUsageIsAView(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := query(t, path, "SELECT session, person, agent, model, day, calls, input, cached, output, estimated FROM usage ORDER BY agent, model, day")
+	got := query("SELECT session, person, agent, model, day, calls, input, cached, output, estimated FROM usage ORDER BY agent, model, day")
 	want := []string{
-		"main:telegram:1 telegram:7  m1 2026-05-06 1 80 0 4 0\n",
-		"main:telegram:1 telegram:7 main m1 2026-05-06 2 30 4 3 1\n",
-		"main:telegram:1 telegram:7 main m1 2026-05-07 1 160 0 5 0\n",
-		"main:telegram:1 telegram:7 main m2 2026-05-06 1 40 0 3 0\n",
+		"main:telegram:1 telegram:7  m1 2026-05-06 1 80 0 4 0",
+		"main:telegram:1 telegram:7 main m1 2026-05-06 2 30 4 3 1",
+		"main:telegram:1 telegram:7 main m1 2026-05-07 1 160 0 5 0",
+		"main:telegram:1 telegram:7 main m2 2026-05-06 1 40 0 3 0",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-func TestOldSpendingIsForgotten(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
+func TestOldSpendingIsForgotten(t *testing.T) { each(t, oldSpending) }
+
+func oldSpending(t *testing.T, place string, query func(string) []string) {
 	reserve := func(s *sqlstore.Store, id string, at time.Time) {
 		t.Helper()
 		if err := s.Reserve(t.Context(), sessions.Reservation{ID: id, Person: "a", Tokens: 5, Cap: 9, At: at}); err != nil {
@@ -124,20 +113,20 @@ func TestOldSpendingIsForgotten(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	s := open(t, path)
+	s := open(t, place)
 	reserve(s, "long ago", now.AddDate(0, 0, -30))
 	reserve(s, "lately", now.AddDate(0, 0, -3))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, path)
+	s = open(t, place)
 	reserve(s, "today", now)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"SELECT day FROM reservations ORDER BY day", "SELECT day FROM spending ORDER BY day"} {
-		want := []string{now.UTC().AddDate(0, 0, -3).Format("2006-01-02\n"), now.UTC().Format("2006-01-02\n")}
-		if got := query(t, path, text); !slices.Equal(got, want) {
+		want := []string{now.UTC().AddDate(0, 0, -3).Format("2006-01-02"), now.UTC().Format("2006-01-02")}
+		if got := query(text); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
@@ -179,8 +168,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestClosedStoreRefuses(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "store.db"))
+func TestClosedStoreRefuses(t *testing.T) { each(t, closedStore) }
+
+func closedStore(t *testing.T, place string, _ func(string) []string) {
+	s := open(t, place)
 	l, err := s.Open(t.Context(), longKey, 1)
 	if err != nil {
 		t.Fatal(err)
