@@ -475,7 +475,7 @@ func TestTyping(t *testing.T) {
 	})
 }
 
-func TestALostHoldIsTakenAgain(t *testing.T) {
+func TestTheNextTakesOverTheDispatch(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := setStage(t, dir, bus.Caps{})
