@@ -1,0 +1,171 @@
+// Package discord is the channel to one Discord bot account.
+//
+// It sends, and does not receive yet. Requests are built by discordgo and leave
+// through a transport of our own, which sends them to the configured server and
+// notes how far each came: what certainly was not sent may be sent again,
+// anything else is unknown. Each message carries a nonce made of its part's key,
+// by which Discord drops a repetition within minutes.
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+)
+
+// DefaultAPIURL is Discord's own REST API.
+const DefaultAPIURL = "https://discord.com/api/v9"
+
+// The values of Config.RateLimit.
+const (
+	PlatformPace = "platform" // what Discord asks of bots; the default
+	NoPace       = "none"     // for a server of one's own
+)
+
+// messageLength is what Discord takes in one message, in UTF-16 units.
+const messageLength = 2000
+
+// callTimeout bounds every call but sends of files.
+const callTimeout = 30 * time.Second
+
+// Config says which account to use and how to reach it.
+type Config struct {
+	Name      string // the channel's configured name
+	Token     string // the bot's, as the developer portal gives it
+	APIURL    string // another server; "" is DefaultAPIURL
+	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
+	Log       *slog.Logger
+	HTTP      *http.Client // nil: one of our own
+}
+
+// A Channel is one Discord bot account. It is a channels.Channel, a
+// channels.Editor, a channels.FileSender and a channels.Reconciler.
+type Channel struct {
+	name    string
+	session *discordgo.Session
+	paced   bool
+	log     *slog.Logger
+}
+
+var (
+	_ channels.Channel    = (*Channel)(nil)
+	_ channels.Editor     = (*Channel)(nil)
+	_ channels.FileSender = (*Channel)(nil)
+	_ channels.Reconciler = (*Channel)(nil)
+)
+
+// New makes a channel. It talks to nobody yet.
+func New(c Config) (*Channel, error) {
+	if c.Name == "" {
+		return nil, errors.New("discord: the channel has no name")
+	}
+	token := strings.TrimPrefix(c.Token, "Bot ")
+	if fault := badToken(token); fault != "" {
+		return nil, fmt.Errorf("discord: bot_token of %s: %s", c.Name, fault)
+	}
+	if c.RateLimit != "" && c.RateLimit != PlatformPace && c.RateLimit != NoPace {
+		return nil, fmt.Errorf("discord: rate_limit of %s is %q: want %q or %q", c.Name, c.RateLimit, PlatformPace, NoPace)
+	}
+	client, err := newClient(c.HTTP, c.APIURL)
+	if err != nil {
+		return nil, fmt.Errorf("discord: api_url of %s: %w", c.Name, err)
+	}
+	session, err := discordgo.New("Bot " + token)
+	if err != nil {
+		return nil, fmt.Errorf("discord: prepare %s: %w", c.Name, err)
+	}
+	session.Client = client
+	// A retry is for the Dispatcher to decide: only it knows the book.
+	session.MaxRestRetries, session.ShouldRetryOnRateLimit = 0, false
+	ch := &Channel{name: c.Name, session: session, paced: c.RateLimit != NoPace, log: c.Log}
+	if ch.log == nil {
+		ch.log = slog.New(slog.DiscardHandler)
+	}
+	ch.log = ch.log.With(slog.String("channel", c.Name))
+	return ch, nil
+}
+
+// badToken says what is wrong with a token and shows nothing of it; "" is nothing.
+func badToken(token string) string {
+	switch {
+	case token == "":
+		return "it is empty"
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' }):
+		return "it has characters that no token has, such as spaces or quotes"
+	case strings.Count(token, ".") != 2:
+		return "want three parts with dots between them, as the developer portal gives it under Bot"
+	}
+	return ""
+}
+
+// Receive is not there yet: this channel only sends.
+func (c *Channel) Receive(context.Context, func(context.Context, bus.Inbound) error) error {
+	return fmt.Errorf("discord: %s only sends for now: set mode = \"send\"", c.name)
+}
+
+// Limits says how Discord is to be talked to.
+func (c *Channel) Limits() channels.Limits {
+	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength}
+	if c.paced {
+		// Five in any five seconds: a burst would make more of the next five.
+		l.Chat = channels.Pace{Every: time.Second, Burst: 1}
+		l.Account = channels.Pace{Every: time.Second / 45, Burst: 5}
+	}
+	return l
+}
+
+// An Account is the bot as Discord knows it.
+type Account struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
+}
+
+// Check asks Discord who the bot is. A token that is refused gives a
+// *channels.SendError of kind Stop.
+func (c *Channel) Check(ctx context.Context) (Account, error) {
+	var a Account
+	err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointUser("@me")}, &a)
+	return a, err
+}
+
+// A request is one call of the REST API.
+type request struct {
+	method, url string
+	kind        string // of the body; "" is JSON
+	body        []byte
+}
+
+// call makes one call. Its errors are *channels.SendError and hold neither the
+// token nor a text of anybody's.
+func (c *Channel) call(ctx context.Context, r request, result any) error {
+	ctx, t := follow(ctx)
+	if r.kind == "" {
+		r.kind = "application/json"
+	}
+	// The library's limiter sleeps without asking ctx and keeps every chat for
+	// good. A fresh one never waits; the Dispatcher keeps the pace.
+	bucket := discordgo.NewRatelimiter().LockBucket(r.url)
+	data, err := c.session.RequestWithLockedBucket(r.method, r.url, r.kind, r.body, bucket, 0, discordgo.WithContext(ctx))
+	if err != nil {
+		e := sendError(err, t)
+		if e.Fault == channels.Unknown && r.method != http.MethodPost {
+			e.Fault = channels.Retry // looking, or writing the same over it, may be done again
+		}
+		return e
+	}
+	if err := json.Unmarshal(data, result); err != nil {
+		return &channels.SendError{Fault: channels.Unknown, Code: "unreadable", Err: errors.New("the answer is not what Discord gives")}
+	}
+	return nil
+}
