@@ -72,7 +72,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	db, err := sqldb.Open(ctx, c.Path, migrations)
+	db, err := sqldb.Open(ctx, c.Path, migrations())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open bus: %w", err), lock.Close())
 	}

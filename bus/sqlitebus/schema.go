@@ -13,7 +13,8 @@ import (
 // a mailbox as a whole, how often it was claimed and until when it waits,
 // stands in the row of its first message and goes with it, so that an empty
 // mailbox leaves nothing.
-var migrations = []string{`
+func migrations() []string {
+	return []string{`
 CREATE TABLE message (
 	seq        INTEGER PRIMARY KEY,
 	topic      TEXT NOT NULL,
@@ -53,6 +54,7 @@ CREATE TABLE dead (
 CREATE TABLE pause (topic TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 `}
+}
 
 // The names in table meta.
 const (
