@@ -7,10 +7,10 @@ import (
 	"parley/bus"
 )
 
-// command makes a command of what begins with a slash and the name of one that
+// AsCommand makes a command of what begins with a slash and the name of one that
 // is known; /start is what platforms send to begin with, and means help. Other
 // words with a slash are ordinary text.
-func command(in bus.Inbound) (said bus.Inbound, urgent bool) {
+func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	in.Kind = bus.Said
 	first, args := cutWord(in.Text)
 	name, ok := strings.CutPrefix(first, "/")

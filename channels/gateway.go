@@ -162,7 +162,7 @@ func (d *door) publish(ctx context.Context, in bus.Inbound) error {
 		d.excuse(in, "This message could not be taken: no session could be found for this chat.")
 		return nil
 	}
-	said, urgent := command(in)
+	said, urgent := AsCommand(in)
 	body, err := said.Encode()
 	if err != nil {
 		return fmt.Errorf("encode message %s: %w", in.ID, err)
