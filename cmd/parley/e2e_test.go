@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -160,7 +161,7 @@ func (p *process) dies() {
 	p.w.t.Helper()
 	select {
 	case err := <-p.ended:
-		if exit, ok := err.(*exec.ExitError); !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 			p.w.t.Fatalf("serve ended with %v, want it killed", err)
 		}
 	case <-time.After(patient):
@@ -195,7 +196,7 @@ func (w *world) run(args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		exit, ok := err.(*exec.ExitError)
+		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok {
 			w.t.Fatal(err)
 		}
@@ -409,8 +410,9 @@ func TestMessageReachesPairedChatsAndNoOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	paired := strings.NewReplacer(`access = "list"`, `access = "pairing"`).Replace(string(text))
-	from, to := strings.Index(paired, "allow_from"), strings.Index(paired, "owners")
-	if err := os.WriteFile(w.file, []byte(paired[:from]+paired[to:]), 0o600); err != nil {
+	before, _, _ := strings.Cut(paired, "allow_from")
+	_, after, _ := strings.Cut(paired, "owners")
+	if err := os.WriteFile(w.file, []byte(before+"owners"+after), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.serve()
@@ -483,8 +485,8 @@ func TestOwnerByLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := strings.Index(string(text), "access =")
-	if err := os.WriteFile(w.file, append(text[:from:from], []byte("rate_limit = \"none\"\n")...), 0o600); err != nil {
+	before, _, _ := strings.Cut(string(text), "access =")
+	if err := os.WriteFile(w.file, []byte(before+"rate_limit = \"none\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := w.serve()
