@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -37,7 +36,7 @@ type configGroup struct {
 type configCheck struct{}
 
 // Run checks the configuration and prints it without its secrets.
-func (configCheck) Run(ctx context.Context, c *cli, tty terminal) error {
+func (configCheck) Run(c *cli, tty terminal) error {
 	cfg, err := config.Load(config.Options{File: c.Config, Home: c.Home, LookLocal: true})
 	if err != nil {
 		return err
