@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,11 +21,20 @@ type Book interface {
 	Close() error
 }
 
-// RunBook checks every promise of channels.Book. Open opens the book that is in
-// a directory, which it may have open already, as another process would. The
-// suite kills children with -9 that run the test it was called from.
-func RunBook(t *testing.T, open func(t *testing.T, dir string) Book) {
-	if inChild(t, open) {
+// A Harness tells the suite how to come by a book.
+type Harness struct {
+	// New makes an empty place for a book, a file's path or a database's URL,
+	// that goes away with the test.
+	New func(t testing.TB) string
+	// Open opens the book at a place, which it may have open already, as another
+	// process would.
+	Open func(t testing.TB, place string) Book
+}
+
+// RunBook checks every promise of channels.Book. It kills children with -9 that
+// run the test it was called from.
+func RunBook(t *testing.T, h Harness) {
+	if inChild(t, h) {
 		return
 	}
 	for _, check := range []struct {
@@ -34,6 +44,7 @@ func RunBook(t *testing.T, open func(t *testing.T, dir string) Book) {
 		{"begin and mark", testBegin},
 		{"begin is decided once", testBeginRace},
 		{"unknown sends", testNoSend},
+		{"any text comes back as it was", testOddText},
 		{"requests", testRequests},
 		{"requests are bounded", testRequestsAreBounded},
 		{"offers", testOffers},
@@ -41,18 +52,18 @@ func RunBook(t *testing.T, open func(t *testing.T, dir string) Book) {
 		{"chats", testChats},
 		{"kill -9 loses nothing that returned", testKilled},
 	} {
-		t.Run(check.name, func(t *testing.T) { check.run(t, suite{open, t.TempDir()}) })
+		t.Run(check.name, func(t *testing.T) { check.run(t, suite{h, h.New(t)}) })
 	}
 }
 
 type suite struct {
-	openIn func(*testing.T, string) Book
-	dir    string
+	Harness
+	place string
 }
 
 func (s suite) open(t *testing.T) Book {
 	t.Helper()
-	b := &opened{Book: s.openIn(t, s.dir)}
+	b := &opened{Book: s.Open(t, s.place)}
 	t.Cleanup(func() { must(t, b.Close()) })
 	return b
 }
@@ -177,6 +188,38 @@ func testNoSend(t *testing.T, s suite) {
 	begin(t, b, letter("m", "x"))
 	if err := b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sent}); !errors.Is(err, channels.ErrNoSend) {
 		t.Errorf("mark of a part that is not there: %v", err)
+	}
+}
+
+// What a model says may hold any byte, and ids come from elsewhere.
+func testOddText(t *testing.T, s suite) {
+	b := s.open(t)
+	for _, odd := range []string{"nul \x00 in it", "\xff\xfe", `\x00`, "'; DROP TABLE sends; --", "שלום 👩‍👩‍👧"} {
+		send := letter("m"+odd, odd, odd)
+		send.To = bus.Address{Channel: "c", Chat: odd, Thread: odd}
+		begin(t, b, send)
+		must(t, b.Mark(t.Context(), send.ID, 1, channels.SentPart{State: channels.Failed, PlatformID: odd, Code: odd}))
+		known, fresh := begin(t, b, send)
+		if fresh || known.To != send.To || known.Parts[0].Text != send.Parts[0].Text || known.Parts[0].Plain != odd ||
+			known.Parts[1].PlatformID != odd || known.Parts[1].Code != odd {
+			t.Errorf("%q came back as %+v, fresh %v", odd, known, fresh)
+		}
+		asked, err := b.Ask(t.Context(), "c:"+odd, odd)
+		must(t, err)
+		_, err = b.Admit(t.Context(), channels.Admission{Code: asked.Code})
+		must(t, err)
+		if p, ok, err := b.Paired(t.Context(), "c:"+odd); !ok || err != nil || p.Person != "c:"+odd || p.Chat != odd {
+			t.Errorf("%q is paired as %+v, %v, %v", odd, p, ok, err)
+		}
+		if _, err := b.Admit(t.Context(), channels.Admission{Code: odd, Person: "c:" + odd}); !errors.Is(err, channels.ErrNoCode) {
+			t.Errorf("the code %q: %v", odd, err)
+		}
+		must(t, b.Meet(t.Context(), channels.Chat{Address: send.To, Session: odd}))
+		all, err := b.Chats(t.Context())
+		must(t, err)
+		if !slices.ContainsFunc(all, func(c channels.Chat) bool { return c.Address == send.To && c.Session == odd }) {
+			t.Errorf("%q is not among the chats %+v", odd, all)
+		}
 	}
 }
 
@@ -366,9 +409,9 @@ func writeForever(ctx context.Context, b Book, say func(string)) error {
 
 func testKilled(t *testing.T, s suite) {
 	for range 3 {
-		dir := t.TempDir()
-		said := killedChild(t, dir, 60)
-		b := s.openIn(t, dir)
+		place := s.New(t)
+		said := killedChild(t, place, 60)
+		b := s.Open(t, place)
 		for _, line := range said {
 			what := strings.Fields(line)
 			send, err := b.Lookup(t.Context(), what[1])

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"parley/channels"
-	"parley/sessions/sqldb"
 )
 
 // Meet implements channels.Chats.
@@ -15,15 +14,12 @@ func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
 	known := 0
 	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
-		at.Channel, at.Chat, at.Thread).Scan(&known)
+		texts(at.Channel, at.Chat, at.Thread)...).Scan(&known)
 	if err == nil && known > 0 {
 		return nil
 	}
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(`INSERT INTO chats (channel, chat, thread, session, shared, seen) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			at.Channel, at.Chat, at.Thread, chat.Session, bit(chat.Group), stamp(chat.Seen))
-		return err
-	})
+	_, err = b.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		append(texts(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen))...)
 	if err != nil {
 		return fmt.Errorf("note a chat: %w", err)
 	}
@@ -39,6 +35,7 @@ func scanChat(scan func(...any) error) (c channels.Chat, err error) {
 	var group int
 	var seen int64
 	err = scan(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session, &group, &seen)
+	untext(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session)
 	c.Group, c.Seen = group != 0, moment(seen)
 	return c, err
 }

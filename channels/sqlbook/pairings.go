@@ -27,6 +27,7 @@ func scanPairing(scan func(...any) error) (p channels.Pairing, err error) {
 	var approved, owner int
 	var changed, expires int64
 	err = scan(&p.Person, &p.Chat, &p.Code, &approved, &owner, &changed, &expires)
+	untext(&p.Person, &p.Chat)
 	p.Approved, p.Owner, p.At, p.Expires = approved != 0, owner != 0, moment(changed), moment(expires)
 	return p, err
 }
@@ -34,7 +35,7 @@ func scanPairing(scan func(...any) error) (p channels.Pairing, err error) {
 // getPairing returns the pairing of a person; false if there is none.
 func getPairing(tx *sqldb.Tx, person string) (channels.Pairing, bool, error) {
 	p, err := scanPairing(func(dest ...any) error {
-		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE person = ?`, []any{person}, dest...)
+		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE person = ?`, texts(person), dest...)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return channels.Pairing{}, false, nil
@@ -46,7 +47,7 @@ func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
 	_, err := tx.Exec(`INSERT INTO pairings (`+pairingFields+`) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (person) DO UPDATE SET chat = excluded.chat, code = excluded.code, approved = excluded.approved,
 		owner = excluded.owner, changed = excluded.changed, expires = excluded.expires`,
-		p.Person, p.Chat, p.Code, bit(p.Approved), bit(p.Owner), stamp(p.At), stamp(p.Expires))
+		sqldb.Text(p.Person), sqldb.Text(p.Chat), p.Code, bit(p.Approved), bit(p.Owner), stamp(p.At), stamp(p.Expires))
 	return err
 }
 
@@ -55,16 +56,16 @@ func (b *Book) Ask(ctx context.Context, person, chat string) (asked channels.Pai
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		now := time.Now()
 		var found bool
+		if err := b.lockPairings(tx); err != nil {
+			return err
+		}
 		if asked, found, err = getPairing(tx, person); err != nil {
 			return err
 		}
 		if found && (asked.Approved || asked.Expires.After(now)) {
 			return nil
 		}
-		// The oldest make room, those that have expired first of all.
-		if _, err := tx.Exec(`DELETE FROM pairings WHERE approved = 0 AND (expires <= ? OR person IN (
-			SELECT person FROM pairings WHERE approved = 0 ORDER BY expires DESC, person LIMIT 1000000 OFFSET ?))`,
-			stamp(now), mostRequests-1); err != nil {
+		if err := makeRoom(tx, now); err != nil {
 			return err
 		}
 		asked = channels.Pairing{Person: person, Chat: chat, Code: newCode(), At: moment(stamp(now)), Expires: moment(stamp(now.Add(requestLives)))}
@@ -74,6 +75,21 @@ func (b *Book) Ask(ctx context.Context, person, chat string) (asked channels.Pai
 		return channels.Pairing{}, fmt.Errorf("ask for admission: %w", err)
 	}
 	return asked, nil
+}
+
+// makeRoom removes requests that have expired, and of the others as many of the
+// oldest as one more takes.
+func makeRoom(tx *sqldb.Tx, now time.Time) error {
+	if _, err := tx.Exec(`DELETE FROM pairings WHERE approved = 0 AND expires <= ?`, stamp(now)); err != nil {
+		return err
+	}
+	var open int
+	if err := tx.Get(`SELECT count(*) FROM pairings WHERE approved = 0`, nil, &open); err != nil || open < mostRequests {
+		return err
+	}
+	_, err := tx.Exec(`DELETE FROM pairings WHERE person IN (
+		SELECT person FROM pairings WHERE approved = 0 ORDER BY expires, person LIMIT ?)`, open-mostRequests+1)
+	return err
 }
 
 // newCode is 39 bits: too many to guess within the hour that it lives.
@@ -118,6 +134,9 @@ func (b *Book) Admit(ctx context.Context, by channels.Admission) (admitted chann
 	}
 	good := false
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if err := b.lockPairings(tx); err != nil {
+			return err
+		}
 		admitted, good, err = use(tx, by, time.Now())
 		return err
 	})
@@ -134,7 +153,7 @@ func (b *Book) Admit(ctx context.Context, by channels.Admission) (admitted chann
 func (b *Book) offered(ctx context.Context, by channels.Admission) (bool, error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	var n int
-	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ?`, channel, by.Code).Scan(&n)
+	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ?`, texts(channel, by.Code)...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("look up an offer: %w", err)
 	}
@@ -144,7 +163,7 @@ func (b *Book) offered(ctx context.Context, by channels.Admission) (bool, error)
 func approve(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairing, bool, error) {
 	p, err := scanPairing(func(dest ...any) error {
 		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE code = ? AND approved = 0 AND expires > ?`,
-			[]any{by.Code, stamp(now)}, dest...)
+			append(texts(by.Code), stamp(now)), dest...)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, false, nil
@@ -158,7 +177,7 @@ func approve(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairi
 
 func own(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing, good bool, err error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
-	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ?`, channel, by.Code)
+	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ?`, texts(channel, by.Code)...)
 	if err != nil || n == 0 {
 		return p, false, err
 	}
@@ -170,11 +189,9 @@ func own(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing
 // replaced: it is too long to be guessed.
 func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
 	code := rand.Text()
-	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(`INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
-			ON CONFLICT (channel) DO UPDATE SET code = excluded.code, made = excluded.made`, channel, code, stamp(time.Now()))
-		return err
-	})
+	_, err := b.db.Exec(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
+		ON CONFLICT (channel) DO UPDATE SET code = excluded.code, made = excluded.made`,
+		append(texts(channel, code), stamp(time.Now()))...)
 	if err != nil {
 		return "", fmt.Errorf("offer %s: %w", channel, err)
 	}
@@ -188,7 +205,7 @@ func (b *Book) Pairings(ctx context.Context) ([]channels.Pairing, error) {
 
 // Paired implements channels.Pairings.
 func (b *Book) Paired(ctx context.Context, person string) (channels.Pairing, bool, error) {
-	row := b.db.Read.QueryRowContext(ctx, `SELECT `+pairingFields+` FROM pairings WHERE person = ? AND approved = 1`, person)
+	row := b.db.Read.QueryRowContext(ctx, `SELECT `+pairingFields+` FROM pairings WHERE person = ? AND approved = 1`, texts(person)...)
 	p, err := scanPairing(row.Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return channels.Pairing{}, false, nil
@@ -201,11 +218,7 @@ func (b *Book) Paired(ctx context.Context, person string) (channels.Pairing, boo
 
 // Revoke implements channels.Pairings.
 func (b *Book) Revoke(ctx context.Context, person string) error {
-	var n int64
-	err := b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		n, err = tx.Exec(`DELETE FROM pairings WHERE person = ?`, person)
-		return err
-	})
+	n, err := b.db.Exec(ctx, `DELETE FROM pairings WHERE person = ?`, texts(person)...)
 	if err != nil {
 		return fmt.Errorf("revoke: %w", err)
 	}

@@ -20,35 +20,43 @@ const (
 
 // Begin implements channels.Sends in one write.
 func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Send, fresh bool, err error) {
-	pruning := b.begins.Add(1)%pruneEvery == 0
-	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		now := time.Now()
-		known, fresh = begun(send, now), false
-		n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, begun) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			send.ID, send.To.Channel, send.To.Chat, send.To.Thread, stamp(now))
-		if err != nil {
+	now := time.Now()
+	known = begun(send, now)
+	if b.db.Postgres() {
+		fresh, err = b.beginAtOnce(ctx, known, now)
+	} else {
+		err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			fresh, err = begin(tx, known, now)
 			return err
-		}
-		if n == 0 {
-			known, err = readSend(send.ID, func(query string, args ...any) (*sql.Rows, error) { return tx.Query(query, args...) })
-			return err
-		}
-		fresh = true
-		for i, p := range known.Parts {
-			if _, err := tx.Exec(`INSERT INTO parts (send, part, state, body, plain, platform_id, interrupted, code, changed)
-				VALUES (?, ?, ?, ?, ?, '', 0, '', ?)`, send.ID, i, p.State, p.Text, p.Plain, stamp(now)); err != nil {
-				return err
-			}
-		}
-		if pruning {
-			return prune(tx, now)
-		}
-		return nil
-	})
+		})
+	}
+	if err == nil && !fresh {
+		known, err = b.read(ctx, send.ID)
+	}
 	if err != nil {
 		return channels.Send{}, false, fmt.Errorf("begin send %s: %w", send.ID, err)
 	}
+	if b.begins.Add(1)%pruneEvery == 0 {
+		b.db.Start(func(tx *sqldb.Tx) error { return prune(tx, now) }) // what it leaves the next one takes
+	}
 	return known, fresh, nil
+}
+
+// begin records a message unless it is known.
+func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err error) {
+	n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, begun) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		append(texts(send.ID, send.To.Channel, send.To.Chat, send.To.Thread), stamp(now))...)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	for i, p := range send.Parts {
+		if _, err := tx.Exec(`INSERT INTO parts (send, part, state, body, plain, platform_id, interrupted, code, changed)
+			VALUES (?, ?, ?, ?, ?, '', 0, '', ?)`,
+			sqldb.Text(send.ID), i, p.State, sqldb.Text(p.Text), sqldb.Text(p.Plain), stamp(now)); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // begun is a message as it is recorded first.
@@ -71,11 +79,8 @@ func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentP
 	if now.State == channels.Queued || now.State == channels.Sending {
 		query = `UPDATE parts SET state = ?, platform_id = ?, interrupted = ?, code = ?, changed = ? WHERE send = ? AND part = ?`
 	}
-	var n int64
-	err := b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		n, err = tx.Exec(query, now.State, now.PlatformID, now.Interrupted, now.Code, stamp(time.Now()), id, part)
-		return err
-	})
+	n, err := b.db.Exec(ctx, query, now.State, sqldb.Text(now.PlatformID), now.Interrupted, sqldb.Text(now.Code), stamp(time.Now()),
+		sqldb.Text(id), part)
 	if err == nil && n == 0 {
 		err = channels.ErrNoSend
 	}
@@ -87,17 +92,17 @@ func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentP
 
 // Lookup implements channels.Sends.
 func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
-	send, err := readSend(id, func(query string, args ...any) (*sql.Rows, error) { return b.db.Read.QueryContext(ctx, query, args...) })
+	send, err := b.read(ctx, id)
 	if err != nil {
 		return channels.Send{}, fmt.Errorf("look up send %s: %w", id, err)
 	}
 	return send, nil
 }
 
-// readSend reads a message and its parts by one query, so that they belong together.
-func readSend(id string, query func(string, ...any) (*sql.Rows, error)) (send channels.Send, err error) {
-	rows, err := query(`SELECT s.channel, s.chat, s.thread, s.begun, p.state, p.body, p.plain, p.platform_id, p.interrupted, p.code, p.changed
-		FROM sends s LEFT JOIN parts p ON p.send = s.id WHERE s.id = ? ORDER BY p.part`, id)
+// read reads a message and its parts by one query, so that they belong together.
+func (b *Book) read(ctx context.Context, id string) (send channels.Send, err error) {
+	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.begun, p.state, p.body, p.plain, p.platform_id, p.interrupted, p.code, p.changed
+		FROM sends s LEFT JOIN parts p ON p.send = s.id WHERE s.id = ? ORDER BY p.part`, sqldb.Text(id))
 	if err != nil {
 		return channels.Send{}, err
 	}
@@ -113,6 +118,7 @@ func readSend(id string, query func(string, ...any) (*sql.Rows, error)) (send ch
 		if err := rows.Scan(&to.Channel, &to.Chat, &to.Thread, &begun, &state, &text, &plain, &sent, &interrupted, &code, &changed); err != nil {
 			return channels.Send{}, err
 		}
+		untext(&to.Channel, &to.Chat, &to.Thread, &text.String, &plain.String, &sent.String, &code.String)
 		if !found {
 			found, send = true, channels.Send{ID: id, To: to, At: moment(begun)}
 		}

@@ -1,6 +1,6 @@
 // Package sqlbook keeps the book of the channels in a SQL database.
 //
-// Several processes may have the same file open: what one writes the others
+// Several processes may have the same database open: what one writes the others
 // read at once, so that a command may approve a pairing while the bot serves.
 package sqlbook
 
@@ -14,15 +14,16 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A Book is a channels.Book in one SQLite file.
+// A Book is a channels.Book in one database.
 type Book struct {
 	db     *sqldb.DB
 	begins atomic.Uint64 // counts to the next pruning
 }
 
-// Open opens or creates the book at path.
-func Open(ctx context.Context, path string) (*Book, error) {
-	db, err := sqldb.Open(ctx, path, []string{schema})
+// Open opens the book at place: in a PostgreSQL database by its URL, or else in
+// the SQLite file of that path, which it creates if need be.
+func Open(ctx context.Context, place string) (*Book, error) {
+	db, err := sqldb.OpenAt(ctx, place, sqldb.Schema{Name: "book", SQLite: []string{schema}, Postgres: []string{schemaPostgres()}})
 	if err != nil {
 		return nil, fmt.Errorf("open the book: %w", err)
 	}
@@ -68,6 +69,7 @@ CREATE TABLE IF NOT EXISTS pairings (
 	expires  BIGINT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS pairings_by_code ON pairings (code);
+CREATE INDEX IF NOT EXISTS pairings_by_age ON pairings (approved, expires, person);
 CREATE TABLE IF NOT EXISTS offers (
 	channel TEXT PRIMARY KEY,
 	code    TEXT NOT NULL,
@@ -82,6 +84,22 @@ CREATE TABLE IF NOT EXISTS chats (
 	seen    BIGINT NOT NULL,
 	PRIMARY KEY (channel, chat, thread)
 )`
+
+// texts are as any database can hold them.
+func texts(list ...string) []any {
+	held := make([]any, len(list))
+	for i, s := range list {
+		held[i] = sqldb.Text(s)
+	}
+	return held
+}
+
+// untext makes of texts that were read what they were.
+func untext(list ...*string) {
+	for _, s := range list {
+		*s = sqldb.Untext(*s)
+	}
+}
 
 func stamp(t time.Time) int64 {
 	if t.IsZero() {

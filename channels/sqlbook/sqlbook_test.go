@@ -12,25 +12,35 @@ import (
 	"parley/channels"
 	"parley/channels/channelstest"
 	"parley/channels/sqlbook"
+	"parley/sessions/sqldb/sqldbtest"
 )
 
-func open(t testing.TB, dir string) *sqlbook.Book {
+func open(t testing.TB, place string) *sqlbook.Book {
 	t.Helper()
-	b, err := sqlbook.Open(t.Context(), filepath.Join(dir, "book.db"))
+	b, err := sqlbook.Open(t.Context(), place)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-func TestBook(t *testing.T) {
-	channelstest.RunBook(t, func(t *testing.T, dir string) channelstest.Book { return open(t, dir) })
+func file(t testing.TB) string { return filepath.Join(t.TempDir(), "book.db") }
+
+func harness(place func(testing.TB) string) channelstest.Harness {
+	return channelstest.Harness{
+		New:  place,
+		Open: func(t testing.TB, place string) channelstest.Book { return open(t, place) },
+	}
 }
 
+func TestSQLite(t *testing.T) { channelstest.RunBook(t, harness(file)) }
+
+func TestPostgres(t *testing.T) { channelstest.RunBook(t, harness(sqldbtest.New)) }
+
 func TestFinishedSendsAreForgottenAfterAMonth(t *testing.T) {
-	dir := t.TempDir()
+	place := file(t)
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, dir)
+		b := open(t, place)
 		part := []channels.SentPart{{Text: "x", Plain: "x"}}
 		for i := range 40 {
 			id := fmt.Sprint("old", i)
@@ -77,7 +87,12 @@ func TestFinishedSendsAreForgottenAfterAMonth(t *testing.T) {
 }
 
 func BenchmarkSend(b *testing.B) {
-	book := open(b, b.TempDir())
+	b.Run("sqlite", func(b *testing.B) { benchmark(b, file(b)) })
+	b.Run("postgres", func(b *testing.B) { benchmark(b, sqldbtest.New(b)) })
+}
+
+func benchmark(b *testing.B, place string) {
+	book := open(b, place)
 	b.Cleanup(func() {
 		if err := book.Close(); err != nil {
 			b.Error(err)
