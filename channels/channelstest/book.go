@@ -18,6 +18,8 @@ import (
 // A Book is one that was opened.
 type Book interface {
 	channels.Book
+	channels.Posts
+	channels.Subjects
 	Close() error
 }
 
@@ -50,6 +52,10 @@ func RunBook(t *testing.T, h Harness) {
 		{"offers", testOffers},
 		{"revoke", testRevoke},
 		{"chats", testChats},
+		{"posts", testPosts},
+		{"keys of posts live for a day", testPostKeysLiveADay},
+		{"a key is one post's", testPostRace},
+		{"subjects", testSubjects},
 		{"kill -9 loses nothing that returned", testKilled},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, suite{h, h.New(t)}) })

@@ -11,8 +11,8 @@ import (
 
 // This file holds what PostgreSQL is told otherwise than SQLite.
 
-// schemaPostgres sorts texts as SQLite does.
-func schemaPostgres() string { return strings.ReplaceAll(schema, "TEXT", `TEXT COLLATE "C"`) }
+// asPostgres lets a schema's texts be sorted as SQLite does.
+func asPostgres(schema string) string { return strings.ReplaceAll(schema, "TEXT", `TEXT COLLATE "C"`) }
 
 // lockPairings lets one write at a time decide on pairings, so that what it has
 // read of them holds until its end; SQLite has one writer only. Who looks up a

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"parley/bus"
@@ -16,11 +17,12 @@ const (
 	keepSends  = 30 * 24 * time.Hour
 	pruneEvery = 256
 	pruneMost  = 512
+	mostDoubts = 100_000
 )
 
 // Begin implements channels.Sends in one write.
 func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Send, fresh bool, err error) {
-	now := time.Now()
+	now := b.doubts.since(send.ID, time.Now())
 	known = begun(send, now)
 	if b.db.Postgres() {
 		fresh, err = b.beginAtOnce(ctx, known, now)
@@ -33,6 +35,10 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 	if err == nil && !fresh {
 		known, err = b.read(ctx, send.ID)
 	}
+	doubted := b.doubts.ended(send.ID, now, err)
+	// What stands may be what an earlier call has written whose answer was lost:
+	// then its caller knows of no send, and nobody else has touched it.
+	fresh = fresh || false && doubted && untouched(known, now)
 	if err != nil {
 		return channels.Send{}, false, fmt.Errorf("begin send %s: %w", send.ID, err)
 	}
@@ -40,6 +46,50 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 		b.db.Start(func(tx *sqldb.Tx) error { return prune(tx, now) }) // what it leaves the next one takes
 	}
 	return known, fresh, nil
+}
+
+// untouched tells whether a message is as Begin wrote it at that time.
+func untouched(send channels.Send, at time.Time) bool {
+	for i, p := range send.Parts {
+		if i == 0 && p.State != channels.Sending || i > 0 && p.State != channels.Queued || p.Interrupted != 0 {
+			return false
+		}
+	}
+	return stamp(send.At) == stamp(at)
+}
+
+// doubts are the messages that this process has begun without learning whether.
+type doubts struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// since is when a message was begun first, as far as that is in doubt, or else now.
+func (d *doubts) since(id string, now time.Time) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at, ok := d.at[id]; ok {
+		return at
+	}
+	return now
+}
+
+// ended notes how a try to begin a message went, and returns whether one before
+// it had left that in doubt.
+func (d *doubts) ended(id string, at time.Time, err error) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, doubted := d.at[id]
+	switch {
+	case err == nil:
+		delete(d.at, id)
+	case len(d.at) < mostDoubts:
+		if d.at == nil {
+			d.at = map[string]time.Time{}
+		}
+		d.at[id] = at
+	}
+	return doubted
 }
 
 // begin records a message unless it is known.

@@ -18,17 +18,25 @@ import (
 type Book struct {
 	db     *sqldb.DB
 	begins atomic.Uint64 // counts to the next pruning
+	doubts doubts
+	posts  atomic.Uint64 // counts to the next one of posts and subjects
 }
 
 // Open opens the book at place: in a PostgreSQL database by its URL, or else in
 // the SQLite file of that path, which it creates if need be.
 func Open(ctx context.Context, place string) (*Book, error) {
-	db, err := sqldb.OpenAt(ctx, place, sqldb.Schema{Name: "book", SQLite: []string{schema}, Postgres: []string{schemaPostgres()}})
+	db, err := sqldb.OpenAt(ctx, place, sqldb.Schema{
+		Name:     "book",
+		SQLite:   []string{schema, schemaPosts},
+		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts)},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("open the book: %w", err)
 	}
 	b := &Book{db: db}
-	if err := db.Write(ctx, func(tx *sqldb.Tx) error { return prune(tx, time.Now()) }); err != nil {
+	if err := db.Write(ctx, func(tx *sqldb.Tx) error {
+		return errors.Join(prune(tx, time.Now()), prunePosts(tx, time.Now()))
+	}); err != nil {
 		return nil, errors.Join(fmt.Errorf("prune the book: %w", err), db.Close())
 	}
 	return b, nil

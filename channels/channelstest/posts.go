@@ -1,0 +1,163 @@
+package channelstest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// newPost is one as an API would hand it in.
+func newPost(id, origin, key, digest string) channels.Post {
+	return channels.Post{
+		ID: id, Origin: origin, Key: key, Digest: digest, At: time.Now().Truncate(time.Microsecond),
+		Expires:      time.Now().Add(time.Hour).Truncate(time.Microsecond),
+		Destinations: []bus.Address{{Channel: "c", Chat: "1", Thread: "2"}, {Channel: "d", Chat: "2"}},
+	}
+}
+
+func accept(t *testing.T, b Book, p channels.Post) (channels.Post, bool) {
+	t.Helper()
+	known, fresh, err := b.Accept(t.Context(), p)
+	must(t, err)
+	return known, fresh
+}
+
+// samePost compares what was accepted; times may come back in another zone.
+func samePost(a, b channels.Post) bool {
+	if !a.At.Equal(b.At) || !a.Expires.Equal(b.Expires) {
+		return false
+	}
+	a.At, a.Expires = b.At, b.Expires
+	return reflect.DeepEqual(a, b)
+}
+
+func testPosts(t *testing.T, s suite) {
+	b := s.open(t)
+	first := newPost("m_1", "ci", "key", "digest")
+	if known, fresh := accept(t, b, first); !fresh || !samePost(known, first) {
+		t.Errorf("first: %+v, fresh %v", known, fresh)
+	}
+	b = s.reopen(t, b)
+	if known, fresh := accept(t, b, newPost("m_2", "ci", "key", "digest")); fresh || !samePost(known, first) {
+		t.Errorf("again: %+v, fresh %v; want the first one", known, fresh)
+	}
+	if _, _, err := b.Accept(t.Context(), newPost("m_3", "ci", "key", "another")); !errors.Is(err, channels.ErrOtherBody) {
+		t.Errorf("another body: %v", err)
+	}
+	for id, p := range map[string]channels.Post{
+		"m_4": newPost("m_4", "cd", "key", "another"), // keys belong to their origin
+		"m_5": newPost("m_5", "ci", "", "digest"),
+		"m_6": newPost("m_6", "ci", "", "digest"), // no key is no key
+	} {
+		if _, fresh := accept(t, b, p); !fresh {
+			t.Errorf("%s is taken for an earlier one", id)
+		}
+	}
+	if known, fresh := accept(t, b, newPost("m_5", "ci", "", "digest")); fresh || known.ID != "m_5" {
+		t.Errorf("the same post again: %+v, fresh %v", known, fresh)
+	}
+	if known, err := b.Post(t.Context(), "m_1"); err != nil || !samePost(known, first) {
+		t.Errorf("looked up: %+v, %v", known, err)
+	}
+	for _, id := range []string{"m_2", "m_3", "none"} {
+		if _, err := b.Post(t.Context(), id); !errors.Is(err, channels.ErrNoSend) {
+			t.Errorf("post %s: %v", id, err)
+		}
+	}
+}
+
+func testPostKeysLiveADay(t *testing.T, s suite) {
+	b := s.open(t)
+	old := newPost("m_1", "ci", "key", "digest")
+	old.At = time.Now().Add(-23 * time.Hour)
+	accept(t, b, old)
+	if known, fresh := accept(t, b, newPost("m_2", "ci", "key", "digest")); fresh || known.ID != "m_1" {
+		t.Errorf("after 23 hours: %+v, fresh %v", known, fresh)
+	}
+	later := newPost("m_3", "ci", "key", "another")
+	later.At = old.At.Add(25 * time.Hour)
+	if known, fresh := accept(t, b, later); !fresh || known.ID != "m_3" {
+		t.Errorf("after 25 hours: %+v, fresh %v", known, fresh)
+	}
+	if known, fresh := accept(t, b, newPost("m_4", "ci", "key", "another")); fresh || known.ID != "m_3" {
+		t.Errorf("the key stands for %+v, fresh %v", known, fresh)
+	}
+	if _, err := b.Post(t.Context(), "m_1"); err != nil {
+		t.Errorf("the first use's post: %v", err)
+	}
+	ancient := newPost("m_5", "ci", "", "")
+	ancient.At = time.Now().Add(-31 * 24 * time.Hour)
+	accept(t, b, ancient)
+	b = s.reopen(t, b)
+	if _, err := b.Post(t.Context(), "m_5"); !errors.Is(err, channels.ErrNoSend) {
+		t.Errorf("a post of last month: %v", err)
+	}
+}
+
+func testPostRace(t *testing.T, s suite) {
+	books := []Book{s.open(t), s.open(t)}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	fresh, ids := map[string]int{}, map[string]map[string]bool{}
+	for i := range 40 {
+		wg.Go(func() {
+			key := fmt.Sprint("key", i%5)
+			known, first, err := books[i%2].Accept(t.Context(), newPost(fmt.Sprint("m_", i), "ci", key, key))
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if first {
+				fresh[key]++
+			}
+			if ids[key] == nil {
+				ids[key] = map[string]bool{}
+			}
+			ids[key][known.ID] = true
+		})
+	}
+	wg.Wait()
+	for key, seen := range ids {
+		if fresh[key] != 1 || len(seen) != 1 {
+			t.Errorf("%s was accepted %d times, as %v", key, fresh[key], seen)
+		}
+	}
+}
+
+func testSubjects(t *testing.T, s suite) {
+	b := s.open(t)
+	at := bus.Address{Channel: "c", Chat: "1", Thread: "2"}
+	if id, err := b.Bound(t.Context(), "ci", "build 7", at); id != "" || err != nil {
+		t.Errorf("bound to %q before anything, %v", id, err)
+	}
+	must(t, b.Bind(t.Context(), "ci", "build 7", at, "p1"))
+	must(t, b.Bind(t.Context(), "cd", "build 7", at, "p2"))
+	must(t, b.Bind(t.Context(), "ci", "build 7", bus.Address{Channel: "c", Chat: "1"}, "p3"))
+	must(t, b.Bind(t.Context(), "ci", "build 8\x00", at, "p4"))
+	must(t, b.Bind(t.Context(), "ci", "build 7", at, "p5"))
+	b = s.reopen(t, b)
+	for _, c := range []struct {
+		origin, subject string
+		at              bus.Address
+		want            string
+	}{
+		{"ci", "build 7", at, "p5"},
+		{"cd", "build 7", at, "p2"},
+		{"ci", "build 7", bus.Address{Channel: "c", Chat: "1"}, "p3"},
+		{"ci", "build 8\x00", at, "p4"},
+		{"ci", "build 9", at, ""},
+		{"ci", "build 7", bus.Address{Channel: "c", Chat: "2"}, ""},
+	} {
+		if id, err := b.Bound(t.Context(), c.origin, c.subject, c.at); id != c.want || err != nil {
+			t.Errorf("%s: %s at %s is bound to %q, %v; want %q", c.origin, c.subject, c.at, id, err, c.want)
+		}
+	}
+}

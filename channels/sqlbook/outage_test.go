@@ -1,0 +1,95 @@
+package sqlbook_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/channels"
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+// Messages are begun and marked while the server is killed again and again, each
+// until that is acknowledged. Whoever begins one alone is told so, although an
+// earlier answer was lost: it is not taken for a send that was cut off.
+func TestServerIsKilledUnderLoad(t *testing.T) {
+	server := sqldbtest.Start(t)
+	b := open(t, server.URL())
+	defer b.Close()
+	var failures, done atomic.Int64
+	insist := func(try func() error) {
+		deadline := time.After(30 * time.Second)
+		for tick := time.Tick(5 * time.Millisecond); ; {
+			err := try()
+			if err == nil {
+				return
+			}
+			failures.Add(1)
+			select {
+			case <-tick:
+			case <-deadline:
+				t.Error(err)
+				return
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	const workers = 30
+	var counts [workers]int
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			for ; ctx.Err() == nil; done.Add(1) {
+				id := fmt.Sprintf("m%d-%d", i, counts[i])
+				send := channels.Send{ID: id, Parts: []channels.SentPart{{Text: "one"}, {Text: "two"}}}
+				fresh := false
+				insist(func() (err error) {
+					_, fresh, err = b.Begin(t.Context(), send)
+					return err
+				})
+				if !fresh {
+					t.Errorf("%s was begun by nobody else and is not fresh", id)
+				}
+				insist(func() error {
+					return b.Mark(t.Context(), id, 0, channels.SentPart{State: channels.Sent, PlatformID: id})
+				})
+				counts[i]++
+			}
+		})
+	}
+	grown := func() {
+		from := done.Load()
+		insist(func() error {
+			if done.Load() < from+100 {
+				return fmt.Errorf("messages do not get through")
+			}
+			return nil
+		})
+	}
+	for range 4 {
+		grown()
+		server.Kill()
+		server.Restart()
+	}
+	grown()
+	cancel()
+	wg.Wait()
+	for i, n := range counts {
+		for j := range n {
+			id := fmt.Sprintf("m%d-%d", i, j)
+			send, err := b.Lookup(t.Context(), id)
+			if err != nil || len(send.Parts) != 2 || send.Parts[0].PlatformID != id || send.Parts[1].State != channels.Queued {
+				t.Fatalf("%s is %+v, %v", id, send, err)
+			}
+		}
+	}
+	if failures.Load() == 0 {
+		t.Error("nothing failed: the server was not killed under load")
+	}
+	if _, fresh, err := b.Begin(t.Context(), channels.Send{ID: "m0-0"}); fresh || err != nil {
+		t.Errorf("a message that is known is fresh: %v, %v", fresh, err)
+	}
+}

@@ -1,0 +1,189 @@
+package sqlbook
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/sessions/sqldb"
+)
+
+const (
+	keepPosts    = 30 * 24 * time.Hour
+	keepKeys     = 24 * time.Hour
+	keepSubjects = 30 * 24 * time.Hour
+)
+
+// schemaPosts is what notifications need: what programs handed in, by which keys
+// and about what, and parts that edit, belong to others or carry a file. A
+// request's key is in a table of its own: it may be used again after a day.
+const schemaPosts = `
+CREATE TABLE posts (
+	id           TEXT PRIMARY KEY,
+	origin       TEXT NOT NULL,
+	idem         TEXT NOT NULL,
+	digest       TEXT NOT NULL,
+	destinations TEXT NOT NULL,
+	expires      BIGINT NOT NULL,
+	made         BIGINT NOT NULL
+);
+CREATE INDEX posts_by_age ON posts (made);
+CREATE TABLE post_keys (
+	origin TEXT NOT NULL,
+	idem   TEXT NOT NULL,
+	post   TEXT NOT NULL,
+	made   BIGINT NOT NULL,
+	PRIMARY KEY (origin, idem)
+);
+CREATE INDEX post_keys_by_age ON post_keys (made);
+CREATE TABLE subjects (
+	origin      TEXT NOT NULL,
+	subject     TEXT NOT NULL,
+	channel     TEXT NOT NULL,
+	chat        TEXT NOT NULL,
+	thread      TEXT NOT NULL,
+	platform_id TEXT NOT NULL,
+	used        BIGINT NOT NULL,
+	PRIMARY KEY (origin, subject, channel, chat, thread)
+);
+CREATE INDEX subjects_by_age ON subjects (used);
+ALTER TABLE parts ADD COLUMN edits TEXT NOT NULL DEFAULT '';
+ALTER TABLE parts ADD COLUMN under TEXT NOT NULL DEFAULT '';
+ALTER TABLE parts ADD COLUMN file INTEGER NOT NULL DEFAULT 0`
+
+// Accept implements channels.Posts in one write. Whoever is second with a key
+// waits for the first, so one of them records and the other finds.
+func (b *Book) Accept(ctx context.Context, p channels.Post) (known channels.Post, fresh bool, err error) {
+	if p.At.IsZero() {
+		p.At = time.Now()
+	}
+	p.At, p.Expires = moment(stamp(p.At)), moment(stamp(p.Expires))
+	places, err := json.Marshal(p.Destinations)
+	if err != nil {
+		return channels.Post{}, false, fmt.Errorf("accept post %s: %w", p.ID, err)
+	}
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		known, fresh = p, false
+		id, err := claimKey(tx, p)
+		if err != nil {
+			return err
+		}
+		if id == p.ID {
+			n, err := tx.Exec(`INSERT INTO posts (id, origin, idem, digest, destinations, expires, made)
+				VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+				append(texts(p.ID, p.Origin, p.Key, p.Digest, string(places)), stamp(p.Expires), stamp(p.At))...)
+			if err != nil || n > 0 {
+				fresh = n > 0
+				return err
+			}
+		}
+		known, err = scanPost(func(dest ...any) error { return tx.Get(postByID, texts(id), dest...) })
+		return err
+	})
+	switch {
+	case err != nil:
+		return channels.Post{}, false, fmt.Errorf("accept post %s: %w", p.ID, err)
+	case known.Digest != p.Digest:
+		return channels.Post{}, false, fmt.Errorf("accept post %s: %w", p.ID, channels.ErrOtherBody)
+	}
+	b.tidy()
+	return known, fresh, nil
+}
+
+// claimKey returns the post that p's key stands for: p itself, unless another
+// used the key within a day.
+func claimKey(tx *sqldb.Tx, p channels.Post) (id string, err error) {
+	if p.Key == "" {
+		return p.ID, nil
+	}
+	n, err := tx.Exec(`INSERT INTO post_keys (origin, idem, post, made) VALUES (?, ?, ?, ?)
+		ON CONFLICT (origin, idem) DO UPDATE SET post = excluded.post, made = excluded.made WHERE post_keys.made < ?`,
+		append(texts(p.Origin, p.Key, p.ID), stamp(p.At), stamp(p.At.Add(-keepKeys)))...)
+	if err != nil || n > 0 {
+		return p.ID, err
+	}
+	err = tx.Get(`SELECT post FROM post_keys WHERE origin = ? AND idem = ?`, texts(p.Origin, p.Key), &id)
+	return sqldb.Untext(id), err
+}
+
+const postByID = `SELECT id, origin, idem, digest, destinations, expires, made FROM posts WHERE id = ?`
+
+func scanPost(scan func(...any) error) (p channels.Post, err error) {
+	var places string
+	var expires, made int64
+	if err := scan(&p.ID, &p.Origin, &p.Key, &p.Digest, &places, &expires, &made); err != nil {
+		return channels.Post{}, err
+	}
+	untext(&p.ID, &p.Origin, &p.Key, &p.Digest, &places)
+	p.Expires, p.At = moment(expires), moment(made)
+	return p, json.Unmarshal([]byte(places), &p.Destinations)
+}
+
+// Post implements channels.Posts.
+func (b *Book) Post(ctx context.Context, id string) (channels.Post, error) {
+	p, err := scanPost(b.db.Read.QueryRowContext(ctx, postByID, texts(id)...).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = channels.ErrNoSend
+	}
+	if err != nil {
+		return channels.Post{}, fmt.Errorf("look up post %s: %w", id, err)
+	}
+	return p, nil
+}
+
+// Bind implements channels.Subjects.
+func (b *Book) Bind(ctx context.Context, origin, subject string, at bus.Address, platformID string) error {
+	_, err := b.db.Exec(ctx, `INSERT INTO subjects (origin, subject, channel, chat, thread, platform_id, used) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (origin, subject, channel, chat, thread) DO UPDATE SET platform_id = excluded.platform_id, used = excluded.used`,
+		append(texts(origin, subject, at.Channel, at.Chat, at.Thread, platformID), stamp(time.Now()))...)
+	if err != nil {
+		return fmt.Errorf("bind a subject: %w", err)
+	}
+	b.tidy()
+	return nil
+}
+
+// Bound implements channels.Subjects.
+func (b *Book) Bound(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error) {
+	err = b.db.Read.QueryRowContext(ctx, `SELECT platform_id FROM subjects
+		WHERE origin = ? AND subject = ? AND channel = ? AND chat = ? AND thread = ?`,
+		texts(origin, subject, at.Channel, at.Chat, at.Thread)...).Scan(&platformID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look up a subject: %w", err)
+	}
+	untext(&platformID)
+	return platformID, nil
+}
+
+// tidy forgets what is old, every now and then, and lets nobody wait for it.
+func (b *Book) tidy() {
+	if b.posts.Add(1)%pruneEvery == 0 {
+		b.db.Start(func(tx *sqldb.Tx) error { return prunePosts(tx, time.Now()) }) // what it leaves the next one takes
+	}
+}
+
+// prunePosts forgets old posts, keys and subjects, in bounded portions.
+func prunePosts(tx *sqldb.Tx, now time.Time) error {
+	for _, old := range []struct {
+		query  string
+		before time.Time
+	}{
+		{`DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE made < ? ORDER BY made, id LIMIT ?)`, now.Add(-keepPosts)},
+		{`DELETE FROM post_keys WHERE (origin, idem) IN (SELECT origin, idem FROM post_keys WHERE made < ? ORDER BY made LIMIT ?)`, now.Add(-keepKeys)},
+		{`DELETE FROM subjects WHERE (origin, subject, channel, chat, thread) IN (
+			SELECT origin, subject, channel, chat, thread FROM subjects WHERE used < ? ORDER BY used LIMIT ?)`, now.Add(-keepSubjects)},
+	} {
+		if _, err := tx.Exec(old.query, stamp(old.before), pruneMost); err != nil {
+			return err
+		}
+	}
+	return nil
+}

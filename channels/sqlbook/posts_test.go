@@ -1,0 +1,40 @@
+package sqlbook_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+)
+
+func TestSubjectsAreForgottenAMonthAfterTheirLastUse(t *testing.T) {
+	place := file(t)
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, place)
+		at := bus.Address{Channel: "c", Chat: "1"}
+		bind := func(subject, id string) {
+			if err := b.Bind(t.Context(), "ci", subject, at, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bind("old", "1")
+		bind("in use", "2")
+		time.Sleep(20 * 24 * time.Hour) // the bubble's clock
+		bind("in use", "2")
+		time.Sleep(20 * 24 * time.Hour)
+		for i := range 256 {
+			bind(fmt.Sprint("new", i), "3")
+		}
+		synctest.Wait()
+		for subject, want := range map[string]string{"old": "", "in use": "2"} {
+			if id, err := b.Bound(t.Context(), "ci", subject, at); id != want || err != nil {
+				t.Errorf("%s is bound to %q, %v; want %q", subject, id, err, want)
+			}
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
