@@ -38,7 +38,7 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 	doubted := b.doubts.ended(send.ID, now, err)
 	// What stands may be what an earlier call has written whose answer was lost:
 	// then its caller knows of no send, and nobody else has touched it.
-	fresh = fresh || false && doubted && untouched(known, now)
+	fresh = fresh || err == nil && doubted && untouched(known, now)
 	if err != nil {
 		return channels.Send{}, false, fmt.Errorf("begin send %s: %w", send.ID, err)
 	}
