@@ -39,6 +39,7 @@ type backend interface {
 	// single hands one statement a connection. What it does there is a write of
 	// its own and may be done more than once.
 	single(ctx context.Context, fn func(*Tx) error) error
+	purge(ctx context.Context, tables []string) error
 	close() error
 }
 

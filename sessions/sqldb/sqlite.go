@@ -46,7 +46,12 @@ func dsn(path string) string {
 		"synchronous(FULL)",
 		"foreign_keys(ON)",
 	}}
-	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+	return fileURI(path) + "?" + q.Encode()
+}
+
+// fileURI names a file whatever characters its path has.
+func fileURI(path string) string {
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String()
 }
 
 func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) error {

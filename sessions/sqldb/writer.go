@@ -22,6 +22,7 @@ type write struct {
 type writer struct {
 	tx      *Tx
 	writes  chan write
+	asides  chan func(*sql.Conn) // what is done between two groups, outside of transactions
 	stop    chan struct{}
 	stopped chan struct{}
 	once    sync.Once
@@ -33,6 +34,7 @@ func startWriter(conn *sql.Conn) *writer {
 	w := &writer{
 		tx:      &Tx{conn: conn, stmts: map[string]*sql.Stmt{}},
 		writes:  make(chan write, maxGroup),
+		asides:  make(chan func(*sql.Conn)),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
 	}
@@ -87,6 +89,9 @@ func (w *writer) run() {
 			// share this one.
 			runtime.Gosched()
 			group = w.gather(append(group[:0], wr))
+		case do := <-w.asides:
+			do(w.tx.conn)
+			continue
 		case <-w.stop:
 			group = w.gather(group[:0])
 			if len(group) == 0 {

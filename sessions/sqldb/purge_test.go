@@ -1,0 +1,176 @@
+package sqldb_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// traces counts how often a text stands in the files of a folder.
+func traces(t *testing.T, dir, text string) (n int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, name := range files {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += bytes.Count(raw, []byte(text))
+	}
+	return n
+}
+
+func TestPurgeLeavesNoTrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b%.db")
+	db := open(t, path, schema)
+	const secret = "a word that nobody else says"
+	for n := range 300 {
+		text := strings.Repeat(fmt.Sprint("something else ", n), 1+n%40)
+		if n%3 == 0 {
+			text = strings.Repeat(secret, 1+n%300)
+		}
+		if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (?, ?)", (n*7919)%10_007, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.Exec(t.Context(), "DELETE FROM t WHERE s LIKE ?", secret+"%"); err != nil {
+		t.Fatal(err)
+	}
+	if traces(t, filepath.Dir(path), secret) == 0 {
+		t.Fatal("what was deleted is gone before the purge: the test cannot fail")
+	}
+	// Writers and readers go on meanwhile, and none of them fails.
+	ctx, stop := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	for w := range 4 {
+		others.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if _, err := db.Exec(context.Background(), "INSERT INTO t (n, s) VALUES (?, 'later')", 100_000*(w+1)+n); err != nil {
+					t.Error(err)
+					return
+				}
+				_ = count(t, db)
+			}
+		})
+	}
+	err := db.Purge(t.Context(), "t")
+	stop()
+	others.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := traces(t, filepath.Dir(path), secret); n != 0 {
+		t.Errorf("%d traces after the purge", n)
+	}
+	if traces(t, filepath.Dir(path), "something else") == 0 {
+		t.Error("the purge took what was not deleted")
+	}
+}
+
+func TestPurgeWhileServing(t *testing.T) {
+	each(t, func(t *testing.T, place string) {
+		db := openAt(t, place, schemaOf(schema...))
+		for n := range 10 {
+			if err := db.Write(t.Context(), insert(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Purge(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Write(t.Context(), insert(10)); err != nil || count(t, db) != 11 {
+			t.Errorf("%d rows after a purge, %v", count(t, db), err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Purge(t.Context(), "t"); err == nil {
+			t.Error("a closed database was purged")
+		}
+	})
+}
+
+// One writes to two files in turns: a pair of copies in which the first is more
+// than one ahead, or behind, is of no single instant.
+func TestSnapshotIsOfOneInstant(t *testing.T) {
+	dir := t.TempDir()
+	var copies []sqldb.Copy
+	var dbs []*sqldb.DB
+	for _, name := range []string{"first", "second", "third"} {
+		from := filepath.Join(dir, name+".db")
+		dbs = append(dbs, open(t, from, schema))
+		copies = append(copies, sqldb.Copy{From: from})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			for _, db := range dbs {
+				if err := db.Write(context.Background(), insert(n)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	defer writing.Wait()
+	defer stop()
+	for round := range 20 {
+		to := filepath.Join(dir, fmt.Sprint("copy ?%", round))
+		if err := os.Mkdir(to, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for i := range copies {
+			copies[i].To = filepath.Join(to, filepath.Base(copies[i].From))
+		}
+		began := time.Now()
+		if err := sqldb.Snapshot(t.Context(), copies...); err != nil {
+			t.Fatal(err)
+		}
+		var counts []int
+		for _, c := range copies {
+			if info, err := os.Stat(c.To); err != nil || info.Mode().Perm() != 0o600 {
+				t.Fatalf("%v, %v", info.Mode(), err)
+			}
+			counts = append(counts, count(t, open(t, c.To, schema)))
+		}
+		if first, last := counts[0], counts[2]; counts[1] > first || last > counts[1] || first > last+1 {
+			t.Fatalf("round %d: the copies have %v rows", round, counts)
+		}
+		if round == 19 {
+			t.Logf("%v rows, the last snapshot took %s", counts, time.Since(began))
+			if counts[2] == 0 {
+				t.Error("nothing was written meanwhile")
+			}
+		}
+	}
+}
+
+func TestSnapshotSaysWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "t.db")
+	open(t, from, schema)
+	for name, c := range map[string]sqldb.Copy{
+		"no source":       {From: filepath.Join(dir, "missing"), To: filepath.Join(dir, "new")},
+		"a target exists": {From: from, To: from},
+		"no folder":       {From: from, To: filepath.Join(dir, "missing", "new")},
+	} {
+		if err := sqldb.Snapshot(t.Context(), c); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "missing")); err == nil {
+		t.Error("a source was made where there was none")
+	}
+}

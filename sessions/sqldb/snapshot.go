@@ -1,0 +1,177 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+const (
+	// lockWithin bounds how long a snapshot waits for one file's writer while it
+	// keeps those of others waiting, who give up after ten seconds.
+	lockWithin = 500 * time.Millisecond
+	lockEvery  = 500 * time.Microsecond
+	// copyPages is how much is copied at once: 4 MB.
+	copyPages = 1024
+)
+
+// A Copy says what is copied where.
+type Copy struct{ From, To string }
+
+// Snapshot copies SQLite files, each to one that must not exist, readable by its
+// owner alone. All are copied as they stood at one and the same instant, while
+// this and other processes go on writing to them: together the copies are what
+// a power cut at that instant would have left.
+func Snapshot(ctx context.Context, copies ...Copy) (err error) {
+	var sources []*source
+	defer func() {
+		for _, s := range sources {
+			err = errors.Join(err, s.pool.Close())
+		}
+	}()
+	for _, c := range copies {
+		s, err := openSource(ctx, c)
+		if s != nil {
+			sources = append(sources, s)
+		}
+		if err != nil {
+			return fmt.Errorf("snapshot of %s: %w", c.From, err)
+		}
+	}
+	for {
+		done, err := freeze(ctx, sources)
+		if err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+		if done {
+			break
+		}
+		select {
+		case <-time.After(10 * time.Millisecond): // let the writers through
+		case <-ctx.Done():
+			return fmt.Errorf("snapshot: %w", ctx.Err())
+		}
+	}
+	for _, s := range sources {
+		if err := s.copy(ctx); err != nil {
+			return fmt.Errorf("snapshot of %s: %w", s.From, err)
+		}
+	}
+	return nil
+}
+
+// A source is a file that is copied, with a connection that keeps its writers
+// away and one that sees it as it then is.
+type source struct {
+	Copy
+	pool       *sql.DB
+	lock, read *sql.Conn
+}
+
+func openSource(ctx context.Context, c Copy) (*source, error) {
+	if _, err := os.Stat(c.From); err != nil {
+		return nil, err
+	}
+	pool, err := sql.Open("sqlite", dsn(c.From))
+	if err != nil {
+		return nil, err
+	}
+	s := &source{Copy: c, pool: pool}
+	if s.lock, err = pool.Conn(ctx); err != nil {
+		return s, err
+	}
+	if s.read, err = pool.Conn(ctx); err != nil {
+		return s, err
+	}
+	_, err = s.lock.ExecContext(ctx, "PRAGMA busy_timeout = 0")
+	return s, err
+}
+
+// freeze keeps all writers away for the moment in which the readers begin; false
+// if one of them could not be stopped soon enough.
+func freeze(ctx context.Context, sources []*source) (done bool, err error) {
+	var locked []*source
+	defer func() {
+		for _, s := range locked {
+			if _, undo := s.lock.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); undo != nil {
+				err = errors.Join(err, undo)
+			}
+		}
+	}()
+	for _, s := range sources {
+		ok, err := s.stop(ctx)
+		if err != nil || !ok {
+			return false, err
+		}
+		locked = append(locked, s)
+	}
+	for _, s := range sources {
+		// The transaction begins with its first query.
+		var tables int
+		if _, err := s.read.ExecContext(ctx, "BEGIN"); err != nil {
+			return false, err
+		}
+		if err := s.read.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// stop takes the lock that its writers take for each commit. They leave it for
+// moments only, so it asks often.
+func (s *source) stop(ctx context.Context) (bool, error) {
+	deadline := time.Now().Add(lockWithin)
+	for {
+		_, err := s.lock.ExecContext(ctx, "BEGIN IMMEDIATE")
+		if err == nil {
+			return true, nil
+		}
+		if !isBusy(err) {
+			return false, err
+		}
+		if time.Now().After(deadline) {
+			return false, nil
+		}
+		select {
+		case <-time.After(lockEvery):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+func isBusy(err error) bool {
+	const busy = 5 // SQLITE_BUSY; the bits above say more
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&0xff == busy
+}
+
+func (s *source) copy(ctx context.Context) error {
+	f, err := os.OpenFile(s.To, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return s.read.Raw(func(dc any) error {
+		b, err := dc.(interface {
+			NewBackup(to string) (*sqlite.Backup, error)
+		}).NewBackup(fileURI(s.To))
+		if err != nil {
+			return err
+		}
+		for more := true; more && err == nil; {
+			if err = ctx.Err(); err == nil {
+				more, err = b.Step(copyPages)
+			}
+		}
+		return errors.Join(err, b.Finish())
+	})
+}
