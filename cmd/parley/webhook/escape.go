@@ -91,11 +91,15 @@ func address(s string) string {
 	return b.String()
 }
 
-// words escapes a text without addresses, and parts @ from the name that it
-// would call.
+// words escapes a text without addresses. Slack's markup has no escapes: ticks
+// are parted, so that they make no block of code, and so is what begins a
+// quotation. And @ is parted from the name that it would call.
 func words(b *strings.Builder, s string) {
-	before := rune(0)
+	before := '\n'
 	for i, r := range s {
+		if r == '`' && before == '`' || r == '>' && before == '\n' {
+			b.WriteString(zeroWidth)
+		}
 		if r < utf8.RuneSelf && strings.ContainsRune(marks, r) {
 			b.WriteByte('\\')
 		}

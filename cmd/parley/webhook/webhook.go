@@ -1,2 +1,263 @@
 // Package webhook is what other programs post: alerts, builds and plain JSON, made into messages.
+//
+// A Handler serves one configured webhook. It answers 202 once what was posted
+// is durable, or was there already: a delivery that GitHub repeats and what a
+// second Alertmanager says of the same alerts are sent once. Where that cannot
+// be, it answers 503, and the sender comes again.
+//
+// Templates are Go's text/template over the JSON as posted. What they print is
+// escaped, so that a label or a commit message shows as it is and calls nobody;
+// {{ raw .text }} prints Markdown. What is missing, or null, prints nothing, and
+// a template that prints nothing sends nothing. One that fails sends the fields as
+// they were posted.
 package webhook
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/cmd/parley/post"
+)
+
+// The kinds of webhooks.
+const (
+	Alertmanager = "alertmanager"
+	GitHub       = "github"
+	JSON         = "json"
+)
+
+// An Office takes what is to be said: *post.Office.
+type Office interface {
+	Accept(ctx context.Context, r post.Request) (post.Status, error)
+	Find(ctx context.Context, id string) (channels.Post, error)
+}
+
+// Config is one webhook.
+type Config struct {
+	Name   string
+	Kind   string
+	Token  string // what senders present; "" takes none
+	Secret string // what senders sign with; "" takes no signatures
+	// Routes are tried in order; the first that matches decides, and To takes
+	// what none does. Places are targets and addresses.
+	Routes   []Route
+	To       []string
+	Template string // "" is the kind's own
+
+	Office Office
+	Log    *slog.Logger
+	Now    func() time.Time // nil is time.Now
+	// Patience is how long a body may take to arrive: 10 s if zero.
+	Patience time.Duration
+}
+
+// A Route sends what matches to its own places.
+type Route struct {
+	// Match holds what must be equal: Alertmanager's common labels by name,
+	// GitHub's "event", and values of the JSON by their path, with dots.
+	Match map[string]string
+	To    []string
+}
+
+const (
+	maxBody    = 1 << 20
+	retryAfter = "5" // seconds
+)
+
+// A Handler serves one webhook.
+type Handler struct {
+	config Config
+	text   *template.Template
+	twins  *twins
+}
+
+// New makes the handler of a webhook. Its error is of the template.
+func New(c Config) (*Handler, error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Patience <= 0 {
+		c.Patience = 10 * time.Second
+	}
+	text := c.Template
+	if text == "" {
+		text = map[string]string{Alertmanager: alertmanagerText, GitHub: githubText, JSON: jsonText}[c.Kind]
+	}
+	t, err := compile("template", text)
+	if err != nil {
+		return nil, fmt.Errorf("webhook %s: %w", c.Name, err)
+	}
+	return &Handler{config: c, text: t, twins: newTwins()}, nil
+}
+
+// With is the handler of the webhook as it is configured now. It remembers what
+// h has sent.
+func (h *Handler) With(c Config) (*Handler, error) {
+	next, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	next.twins = h.twins
+	return next, nil
+}
+
+// A delivery is one thing that was posted.
+type delivery struct {
+	body  []byte
+	event string         // GitHub's
+	key   string         // what the sender calls it, "" for nothing
+	data  map[string]any // what templates and routes see
+}
+
+// ServeHTTP takes a delivery.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	status, size, err := h.serve(w, r)
+	if err == nil {
+		w.WriteHeader(http.StatusAccepted)
+		if err := json.NewEncoder(w).Encode(status); err != nil {
+			h.config.Log.Debug("the answer was not taken", slog.String("webhook", h.config.Name), slog.Any("error", err))
+		}
+		h.config.Log.Info("delivery accepted", slog.String("webhook", h.config.Name), slog.String("message", status.ID),
+			slog.Int("destinations", len(status.Destinations)), slog.Int("bytes", size))
+		return
+	}
+	f := refusalOf(err)
+	if f.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.WriteHeader(f.status)
+	body := map[string]bus.Failure{"error": {Code: f.code, Message: f.message}}
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		h.config.Log.Debug("the answer was not taken", slog.String("webhook", h.config.Name), slog.Any("error", err))
+	}
+	h.config.Log.Warn("delivery refused", slog.String("webhook", h.config.Name), slog.Int("status", f.status),
+		slog.String("code", f.code), slog.Int("bytes", size))
+}
+
+// serve says what became of a delivery, and how large it was.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (post.Status, int, error) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return post.Status{}, 0, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "deliveries are posted: use POST"}
+	}
+	if err := h.admit(r); err != nil {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
+		return post.Status{}, 0, err
+	}
+	body, err := h.read(w, r)
+	if err != nil {
+		return post.Status{}, len(body), err
+	}
+	if err := h.verify(r, body); err != nil {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
+		return post.Status{}, len(body), err
+	}
+	d, err := h.decode(r, body)
+	if err != nil {
+		return post.Status{}, len(body), err
+	}
+	status, err := h.accept(r.Context(), d)
+	return status, len(body), err
+}
+
+// nothing is the answer where nothing is sent.
+func nothing() post.Status { return post.Status{Destinations: []post.Destination{}} }
+
+// accept makes a message of a delivery and hands it over.
+func (h *Handler) accept(ctx context.Context, d delivery) (post.Status, error) {
+	if h.config.Kind == GitHub && d.event == "ping" {
+		return nothing(), nil
+	}
+	text := h.render(d)
+	if strings.TrimSpace(text) == "" {
+		return nothing(), nil
+	}
+	req := post.Request{
+		// No token can be called so: what webhooks say is nobody else's.
+		Origin: "webhook/" + h.config.Name,
+		To:     h.route(d), Text: text, Key: d.key, Digest: digest(string(d.body)),
+	}
+	if h.config.Kind == Alertmanager {
+		return h.acceptAlert(ctx, req, d)
+	}
+	return h.config.Office.Accept(ctx, req)
+}
+
+// render makes the text of a delivery. A template that fails is no reason to
+// lose it.
+func (h *Handler) render(d delivery) string {
+	text, err := execute(h.template(d.event), d.data)
+	if err == nil {
+		return text
+	}
+	h.config.Log.Warn("the template failed", slog.String("webhook", h.config.Name))
+	const most = maxText - 1000
+	return "⚠️ " + escape("The template of webhook "+h.config.Name+" failed: "+truncate(500, err.Error())+". This is what was posted:") +
+		"\n\n" + string(fields(d.data, most))
+}
+
+// template is the one for an event: the built-in one has one for each that it
+// knows, and one for the rest.
+func (h *Handler) template(event string) *template.Template {
+	if h.config.Kind != GitHub || h.config.Template != "" {
+		return h.text
+	}
+	for _, name := range []string{event, "other"} {
+		if t := h.text.Lookup(name); t != nil && t != h.text && name != "repo" && name != "mark" {
+			return t
+		}
+	}
+	return h.text
+}
+
+// digest names a text by its hash.
+func digest(parts ...string) string {
+	sum := sha256.New()
+	for _, p := range parts {
+		// The length keeps two texts apart from one.
+		sum.Write([]byte(strconv.Itoa(len(p)) + ":" + p))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// A refusal is why a delivery was not taken.
+type refusal struct {
+	status  int
+	code    string
+	message string
+}
+
+// Error is the message.
+func (f *refusal) Error() string { return f.message }
+
+// refusalOf says with which status a delivery is refused. What is wrong with
+// this side is never the sender's fault: Alertmanager drops what it is told is
+// its own.
+func refusalOf(err error) *refusal {
+	if f, ok := errors.AsType[*refusal](err); ok {
+		return f
+	}
+	switch {
+	case errors.Is(err, channels.ErrOtherBody):
+		return &refusal{http.StatusConflict, "conflict", "a delivery of this id had another body: use a new id"}
+	case errors.Is(err, bus.ErrFull):
+		return &refusal{http.StatusServiceUnavailable, "mailbox_full", err.Error() + ": deliver it again later"}
+	}
+	if unknown, ok := errors.AsType[*post.UnknownError](err); ok {
+		return &refusal{http.StatusServiceUnavailable, "unknown_destination", "this webhook leads nowhere: " + unknown.Error()}
+	}
+	return &refusal{http.StatusServiceUnavailable, "unavailable", "it cannot be made durable now: deliver it again later"}
+}

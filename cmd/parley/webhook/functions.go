@@ -1,0 +1,350 @@
+package webhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+	"unicode/utf8"
+)
+
+// markdown is a text that is printed as it is.
+type markdown string
+
+// functions are what templates can call beside Go's own. Those of the second
+// group are made for the built-in templates, and there for all.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		escaper:    shown,
+		"raw":      func(v any) markdown { return markdown(plain(v)) },
+		"code":     func(v any) markdown { return codeSpan(plain(v)) },
+		"json":     func(v any) markdown { return fields(v, maxText) },
+		"link":     linked,
+		"upper":    func(v any) string { return strings.ToUpper(plain(v)) },
+		"lower":    func(v any) string { return strings.ToLower(plain(v)) },
+		"join":     join,
+		"default":  otherwise,
+		"truncate": truncate,
+		"line":     line,
+		"headline": headline,
+		"date":     date,
+
+		"bold":     bold,
+		"lines":    lines,
+		"count":    count,
+		"plain":    plain,
+		"size":     func(v any) int { return len(list(v)) },
+		"first":    first,
+		"more":     more,
+		"where":    where,
+		"labels":   labels,
+		"links":    links,
+		"silence":  silence,
+		"when":     when,
+		"about":    about,
+		"numbered": numbered,
+		"branch":   branch,
+		"short":    func(v any) string { return cut(plain(v), 7) },
+		"words":    func(v any) string { return strings.ReplaceAll(plain(v), "_", " ") },
+		"quote":    quote,
+	}
+}
+
+// shown is a value as it is printed: escaped, unless it is markdown already.
+func shown(v any) markdown {
+	if m, ok := v.(markdown); ok {
+		return m
+	}
+	return markdown(escape(plain(v)))
+}
+
+// plain is a value of JSON as text; what is missing is nothing.
+func plain(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return x
+	case markdown:
+		return string(x)
+	case map[string]any, []any:
+		return encoded(x, "")
+	}
+	return fmt.Sprint(v)
+}
+
+// encoded is a value in JSON again, for people: < stays <.
+func encoded(v any, indent string) string {
+	var b strings.Builder
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", indent)
+	if err := out.Encode(v); err != nil { // it came from JSON
+		return ""
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func list(v any) []any {
+	l, _ := v.([]any)
+	return l
+}
+
+// codeSpan shows a text as code on one line; a tick in it becomes a quote.
+func codeSpan(s string) markdown {
+	if s = line(s); s == "" {
+		return ""
+	}
+	return markdown("`" + strings.ReplaceAll(s, "`", "'") + "`")
+}
+
+// fields shows a value as a block of JSON of so many characters.
+func fields(v any, most int) markdown {
+	text := strings.ReplaceAll(encoded(v, "  "), "```", "``"+zeroWidth+"`")
+	if short := cut(text, most); len(short) < len(text) {
+		text = short + "\n…"
+	}
+	return markdown("```json\n" + text + "\n```")
+}
+
+// linked is a link, where there is an address to link to, and else its text.
+func linked(text, to any) markdown {
+	label, address := escape(line(text)), strings.TrimSpace(plain(to))
+	switch {
+	case !whole(address):
+		return markdown(label)
+	case label == "":
+		return markdown(escape(address))
+	}
+	return markdown("[" + label + "](" + escape(address) + ")")
+}
+
+func join(by string, v any) string {
+	if _, ok := v.([]any); !ok {
+		return plain(v)
+	}
+	var texts []string
+	for _, item := range list(v) {
+		texts = append(texts, plain(item))
+	}
+	return strings.Join(texts, by)
+}
+
+// otherwise is {{ .key | default "none" }}.
+func otherwise(instead string, v any) string {
+	if s := plain(v); s != "" {
+		return s
+	}
+	return instead
+}
+
+// truncate cuts a text to so many characters.
+func truncate(most int, v any) string {
+	s := strings.TrimSpace(plain(v))
+	if most < 1 || utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return cut(s, most-1) + "…"
+}
+
+// line makes one line of a text, short enough for a title.
+func line(v any) string { return truncate(300, strings.Join(strings.Fields(plain(v)), " ")) }
+
+// headline is the first line of a text.
+func headline(v any) string {
+	s, _, _ := strings.Cut(strings.TrimSpace(plain(v)), "\n")
+	return line(s)
+}
+
+// bold is a title on a line of its own.
+func bold(v any) markdown {
+	s := line(v)
+	if s == "" {
+		return ""
+	}
+	return markdown("**" + escape(s) + "**")
+}
+
+// lines puts what there is on lines of their own.
+func lines(values ...any) markdown {
+	var all []string
+	for _, v := range values {
+		if s := shown(v); s != "" {
+			all = append(all, string(s))
+		}
+	}
+	return markdown(strings.Join(all, "\n"))
+}
+
+// date shows a time of RFC 3339 in a layout of Go's, in UTC.
+func date(layout string, v any) string {
+	at, err := time.Parse(time.RFC3339Nano, plain(v))
+	if err != nil {
+		return plain(v)
+	}
+	return at.UTC().Format(layout)
+}
+
+// count says how many, with a word for one and a word for all else.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+func first(n int, v any) []any {
+	l := list(v)
+	return l[:min(n, len(l))]
+}
+
+// more says how many there are beyond those shown, with those that the sender
+// has left out already.
+func more(shown int, v, truncated any) string {
+	left, err := strconv.Atoi(plain(truncated))
+	if err != nil || left < 0 {
+		left = 0
+	}
+	if left += max(0, len(list(v))-shown); left == 0 {
+		return ""
+	}
+	return "…and " + strconv.Itoa(left) + " more"
+}
+
+// where picks the objects of a list that have that value.
+func where(v any, key, value string) []any {
+	var picked []any
+	for _, item := range list(v) {
+		if object, ok := item.(map[string]any); ok && plain(object[key]) == value {
+			picked = append(picked, item)
+		}
+	}
+	return picked
+}
+
+// labels lists the labels of a set that the others do not have as well. The name
+// of the alert is in the title.
+func labels(v any, others ...any) markdown {
+	set, _ := v.(map[string]any)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		known := name == "alertname"
+		for _, o := range others {
+			other, _ := o.(map[string]any)
+			known = known || other[name] == set[name]
+		}
+		if !known {
+			all = append(all, escape(line(name))+": "+escape(line(set[name])))
+		}
+	}
+	const most = 20
+	if len(all) > most {
+		all = append(all[:most], "…")
+	}
+	return markdown(strings.Join(all, " · "))
+}
+
+// links lists links: names and addresses in turn. Those without address are left out.
+func links(pairs ...any) markdown {
+	var all []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if whole(strings.TrimSpace(plain(pairs[i+1]))) {
+			all = append(all, string(linked(pairs[i], pairs[i+1])))
+		}
+	}
+	return markdown(strings.Join(all, " · "))
+}
+
+// silence is where to silence the alerts of a post of Alertmanager's, if any fire.
+func silence(v any, firing []any) string {
+	data, _ := v.(map[string]any)
+	at := strings.TrimRight(plain(data["externalURL"]), "/")
+	set, _ := data["commonLabels"].(map[string]any)
+	if !whole(at) || len(set) == 0 || len(firing) == 0 {
+		return ""
+	}
+	var matchers []string
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		matchers = append(matchers, name+"="+strconv.Quote(plain(set[name])))
+	}
+	// Alertmanager's page reads the fragment's query with %20 for spaces.
+	filter := url.QueryEscape("{" + strings.Join(matchers, ",") + "}")
+	return at + "/#/silences/new?filter=" + strings.ReplaceAll(filter, "+", "%20")
+}
+
+// when says since when an alert fires or how long it did.
+func when(v any) string {
+	const layout = "2 Jan 15:04 UTC"
+	alert, _ := v.(map[string]any)
+	from, err := time.Parse(time.RFC3339Nano, plain(alert["startsAt"]))
+	if err != nil || from.Year() < 2 {
+		return ""
+	}
+	to, err := time.Parse(time.RFC3339Nano, plain(alert["endsAt"]))
+	if plain(alert["status"]) != "resolved" || err != nil || !to.After(from) {
+		return "since " + from.UTC().Format(layout)
+	}
+	return "from " + from.UTC().Format(layout) + ", for " + lasted(to.Sub(from))
+}
+
+func lasted(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return d.Round(time.Second).String()
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + "m"
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// numbered is a link to an issue or a pull request.
+func numbered(v any) markdown {
+	object, _ := v.(map[string]any)
+	return linked("#"+plain(object["number"])+" "+plain(object["title"]), object["html_url"])
+}
+
+// about is the page of what an event of GitHub's is about.
+func about(v any) string {
+	data, _ := v.(map[string]any)
+	for _, key := range []string{plain(data["event"]), "review", "comment", "alert", "discussion", "pull_request", "issue", "repository"} {
+		object, _ := data[key].(map[string]any)
+		if page := plain(object["html_url"]); whole(page) {
+			return page
+		}
+	}
+	return ""
+}
+
+// branch is the name of a branch or tag without the path that git keeps it under.
+func branch(v any) string {
+	ref := plain(v)
+	for _, prefix := range []string{"refs/heads/", "refs/tags/"} {
+		if name, ok := strings.CutPrefix(ref, prefix); ok {
+			return name
+		}
+	}
+	return ref
+}
+
+// quote shows the beginning of a longer text as a quotation.
+func quote(v any) markdown {
+	text := clean(truncate(400, v))
+	if text == "" {
+		return ""
+	}
+	var lines []string
+	for l := range strings.SplitSeq(text, "\n") {
+		if l != "" {
+			lines = append(lines, "> "+escape(l))
+		}
+	}
+	if most := 6; len(lines) > most {
+		lines = append(lines[:most], "> …")
+	}
+	return markdown(strings.Join(lines, "\n"))
+}

@@ -1,0 +1,54 @@
+package webhook_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/channels/markup"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// What the built-in templates make of the senders' documented examples, as it
+// reaches each platform. The files are there to be looked at.
+func TestHowItReads(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) < 10 {
+		t.Fatal("the examples are missing", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			parts := strings.Split(name, ".")
+			d := desk(t, setting{kind: parts[0]})
+			d.mustAccept(d.example(name))
+			var got strings.Builder
+			md := d.only().Text
+			fmt.Fprintf(&got, "=== Markdown\n%s\n", md)
+			for _, dialect := range []markup.Dialect{markup.SlackMrkdwn, markup.DiscordMarkdown, markup.TelegramHTML} {
+				pieces := markup.Render(md, dialect, 4000)
+				if len(pieces) != 1 {
+					t.Errorf("%s: %d pieces", dialect, len(pieces))
+				}
+				fmt.Fprintf(&got, "=== %s\n%s\n", dialect, pieces[0].Text)
+			}
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != string(want) {
+				t.Errorf("it reads\n%s\nwant\n%s", got.String(), want)
+			}
+		})
+	}
+}

@@ -1,0 +1,211 @@
+package webhook
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const signatureHeader = "X-Hub-Signature-256"
+
+// admit refuses who shows neither token nor signature before anything is read.
+func (h *Handler) admit(r *http.Request) error {
+	if h.signs(r) || h.bears(r) {
+		return nil
+	}
+	message := "the token is missing or wrong: send Authorization: Bearer and the token of this webhook"
+	switch {
+	case h.config.Token == "":
+		message = "the signature is missing: send " + signatureHeader + ", made with the secret of this webhook"
+	case h.config.Secret != "":
+		message = "token and signature are missing or wrong: send Authorization: Bearer and the token of this webhook, or " + signatureHeader
+	}
+	return &refusal{http.StatusUnauthorized, "unauthorized", message}
+}
+
+// signs says that the request carries a signature, right or wrong.
+func (h *Handler) signs(r *http.Request) bool {
+	return h.config.Secret != "" && h.config.Kind != Alertmanager && r.Header.Get(signatureHeader) != ""
+}
+
+// bears says that the request carries the token.
+func (h *Handler) bears(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if h.config.Token == "" || h.config.Kind == GitHub || !strings.EqualFold(scheme, "Bearer") {
+		return false
+	}
+	// Hashes have one length: comparing them does not tell the token's.
+	got, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(h.config.Token))
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+// verify checks the signature over the body as it came.
+func (h *Handler) verify(r *http.Request, body []byte) error {
+	if h.bears(r) {
+		return nil
+	}
+	mac := hmac.New(sha256.New, []byte(h.config.Secret))
+	mac.Write(body)
+	want := "sha256=" + hex.EncodeToString(mac.Sum(nil))
+	if hmac.Equal([]byte(strings.ToLower(r.Header.Get(signatureHeader))), []byte(want)) {
+		return nil
+	}
+	return &refusal{http.StatusUnauthorized, "unauthorized", "the signature is wrong: sign the body as it is sent with the secret of this webhook"}
+}
+
+// read takes the body, which may be neither too long nor too slow.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	form := kind == "application/x-www-form-urlencoded" && h.config.Kind == GitHub
+	if err != nil || kind != "application/json" && !form {
+		return nil, &refusal{http.StatusUnsupportedMediaType, "unsupported_media_type", "the body must be JSON: send Content-Type: application/json"}
+	}
+	control := http.NewResponseController(w)
+	// Where the server cannot set deadlines, it has its own.
+	timed := control.SetReadDeadline(time.Now().Add(h.config.Patience)) == nil
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	_, tooLong := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooLong:
+		return body, &refusal{http.StatusRequestEntityTooLarge, "too_large", "the body is too large: at most " + strconv.Itoa(maxBody) + " bytes are taken"}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return body, &refusal{http.StatusRequestTimeout, "timeout", "the body took too long: it must arrive within " + h.config.Patience.String()}
+	case err != nil:
+		return body, &refusal{http.StatusBadRequest, "bad_request", "the body was cut off"}
+	}
+	if timed {
+		// Else the deadline would end a request that waits for the disk.
+		if err := control.SetReadDeadline(time.Time{}); err != nil {
+			return body, &refusal{http.StatusBadRequest, "bad_request", "the connection was cut off"}
+		}
+	}
+	return body, nil
+}
+
+// decode reads what was posted.
+func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
+	d := delivery{body: body}
+	text := body
+	switch h.config.Kind {
+	case GitHub:
+		d.event, d.key = r.Header.Get("X-GitHub-Event"), r.Header.Get("X-GitHub-Delivery")
+		if d.event == "" {
+			return d, &refusal{http.StatusBadRequest, "bad_request", "X-GitHub-Event is missing: this webhook takes GitHub's deliveries"}
+		}
+		if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+			values, err := url.ParseQuery(string(body))
+			if err != nil || values.Get("payload") == "" {
+				return d, &refusal{http.StatusBadRequest, "bad_request", "the form has no payload"}
+			}
+			text = []byte(values.Get("payload"))
+		}
+	case JSON:
+		d.key = r.Header.Get("Idempotency-Key")
+	}
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	if err := in.Decode(&d.data); err != nil || d.data == nil || in.More() {
+		return d, &refusal{http.StatusBadRequest, "bad_request", "the body is not a JSON object"}
+	}
+	prune(d.data)
+	if _, ok := d.data["event"]; !ok && d.event != "" {
+		d.data["event"] = d.event
+	}
+	if h.config.Kind == Alertmanager && len(list(d.data["alerts"])) == 0 {
+		return d, &refusal{http.StatusBadRequest, "bad_request", "there are no alerts in it: this webhook takes Alertmanager's notifications"}
+	}
+	return d, nil
+}
+
+// prune takes out what is null. Templates walk past what is missing, but not
+// past that.
+func prune(v any) {
+	switch x := v.(type) {
+	case map[string]any:
+		for key, inner := range x {
+			if inner == nil {
+				delete(x, key)
+				continue
+			}
+			prune(inner)
+		}
+	case []any:
+		for _, inner := range x {
+			prune(inner)
+		}
+	}
+}
+
+// route says where a delivery goes.
+func (h *Handler) route(d delivery) []string {
+	for _, r := range h.config.Routes {
+		if h.matches(r.Match, d) {
+			return r.To
+		}
+	}
+	return h.config.To
+}
+
+func (h *Handler) matches(want map[string]string, d delivery) bool {
+	for path, text := range want {
+		got, ok := h.value(path, d)
+		if !ok || got != text {
+			return false
+		}
+	}
+	return true
+}
+
+// value is what a route's key stands for.
+func (h *Handler) value(path string, d delivery) (string, bool) {
+	switch h.config.Kind {
+	case Alertmanager:
+		common, _ := d.data["commonLabels"].(map[string]any)
+		v, ok := common[path]
+		return plain(v), ok
+	case GitHub:
+		if path == "event" {
+			return d.event, true
+		}
+	}
+	return follow(d.data, path)
+}
+
+// follow walks a path with dots into JSON. A key that itself has dots is found
+// before its parts are.
+func follow(v any, path string) (string, bool) {
+	switch x := v.(type) {
+	case map[string]any:
+		if whole, ok := x[path]; ok {
+			return plain(whole), true
+		}
+		key, rest, deeper := strings.Cut(path, ".")
+		if inner, ok := x[key]; ok && deeper {
+			return follow(inner, rest)
+		}
+	case []any:
+		key, rest, deeper := strings.Cut(path, ".")
+		i, err := strconv.Atoi(key)
+		if err != nil || i < 0 || i >= len(x) {
+			return "", false
+		}
+		if !deeper {
+			return plain(x[i]), true
+		}
+		return follow(x[i], rest)
+	}
+	return "", false
+}
