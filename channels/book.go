@@ -30,6 +30,13 @@ type SentPart struct {
 	Text  string // rendered; empty once nothing is to be sent any more
 	Plain string
 	State string
+	// Edits is the platform's id of the message whose text this part replaces;
+	// "" posts a message of its own.
+	Edits string
+	// Under is the platform's id of the earlier message that this part goes under.
+	Under string
+	// File says that the message's file goes with this part.
+	File bool
 	// PlatformID is the platform's id of the part, once Sent.
 	PlatformID string
 	// Interrupted counts the sends of this part whose outcome was unknown.
@@ -67,11 +74,13 @@ func (s Send) State() string {
 // Sends records each part before it is sent and what became of it.
 type Sends interface {
 	// Begin records a message and its parts as queued, with the first part as
-	// sending, and returns it with fresh = true. A message that is known
-	// already is returned as it stands, its parts as they were first rendered,
-	// and nothing is changed. Durable when it returns.
+	// sending, and returns it with fresh = true; parts given as Failed are
+	// recorded as that. A message that is known already is returned as it
+	// stands, its parts as they were first rendered, and nothing is changed.
+	// Durable when it returns.
 	Begin(ctx context.Context, send Send) (known Send, fresh bool, err error)
-	// Mark replaces one part's state. Durable when it returns.
+	// Mark replaces all of one part but its texts, which it drops once the part
+	// is not to be sent any more, and File. Durable when it returns.
 	Mark(ctx context.Context, id string, part int, now SentPart) error
 	// Lookup returns a message; ErrNoSend if none has that id.
 	Lookup(ctx context.Context, id string) (Send, error)

@@ -46,6 +46,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"begin and mark", testBegin},
 		{"begin is decided once", testBeginRace},
 		{"unknown sends", testNoSend},
+		{"kinds of parts", testKinds},
 		{"any text comes back as it was", testOddText},
 		{"requests", testRequests},
 		{"requests are bounded", testRequestsAreBounded},

@@ -161,3 +161,44 @@ func testSubjects(t *testing.T, s suite) {
 		}
 	}
 }
+
+// testKinds is about parts that edit, go under others, carry a file, or fail before they are tried.
+func testKinds(t *testing.T, s suite) {
+	b := s.open(t)
+	begun := letter("m", "edits", "under", "file")
+	begun.Parts[0].Edits, begun.Parts[1].Under, begun.Parts[2].File = "p1", "p2\x00", true
+	begin(t, b, begun)
+	b = s.reopen(t, b)
+	want := []channels.SentPart{
+		{State: channels.Sending, Edits: "p1", Text: "<b>edits</b>", Plain: "edits"},
+		{State: channels.Queued, Under: "p2\x00", Text: "<b>under</b>", Plain: "under"},
+		{State: channels.Queued, File: true, Text: "<b>file</b>", Plain: "file"},
+	}
+	wantParts(t, b, "m", want)
+	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Queued, Under: "p1"}))
+	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Queued}))
+	must(t, b.Mark(t.Context(), "m", 2, channels.SentPart{State: channels.Sent, PlatformID: "p4"}))
+	want[0].State, want[0].Edits, want[0].Under = channels.Queued, "", "p1"
+	want[1].Under = ""
+	want[2] = channels.SentPart{State: channels.Sent, PlatformID: "p4", File: true}
+	wantParts(t, b, "m", want)
+
+	failed := letter("f", "one", "two")
+	for i := range failed.Parts {
+		failed.Parts[i].State, failed.Parts[i].Code = channels.Failed, "expired"
+	}
+	known, fresh := begin(t, b, failed)
+	if !fresh || known.State() != channels.Failed {
+		t.Errorf("begun as failed: %+v, fresh %v", known, fresh)
+	}
+	wantParts(t, b, "f", []channels.SentPart{{State: channels.Failed, Code: "expired"}, {State: channels.Failed, Code: "expired"}})
+}
+
+func wantParts(t *testing.T, b Book, id string, want []channels.SentPart) {
+	t.Helper()
+	seen, err := b.Lookup(t.Context(), id)
+	must(t, err)
+	if !reflect.DeepEqual(seen.Parts, want) {
+		t.Errorf("%s has the parts %+v, want %+v", id, seen.Parts, want)
+	}
+}

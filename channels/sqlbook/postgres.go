@@ -31,19 +31,33 @@ WITH made AS (
 	INSERT INTO sends (id, channel, chat, thread, begun) VALUES ($1, $2, $3, $4, $5)
 	ON CONFLICT DO NOTHING RETURNING id
 ), put AS (
-	INSERT INTO parts (send, part, state, body, plain, platform_id, interrupted, code, changed)
-	SELECT made.id, new.part - 1, new.state, new.body, new.plain, '', 0, '', $5
-	FROM made, unnest($6::text[], $7::text[], $8::text[]) WITH ORDINALITY AS new (state, body, plain, part)
+	INSERT INTO parts (send, part, state, body, plain, code, edits, under, file, platform_id, interrupted, changed)
+	SELECT made.id, new.part - 1, new.state, new.body, new.plain, new.code, new.edits, new.under, new.file, '', 0, $5
+	FROM made, unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::int[])
+		WITH ORDINALITY AS new (state, body, plain, code, edits, under, file, part)
 )
 SELECT EXISTS (SELECT 1 FROM made)`
 
 func (b *Book) beginAtOnce(ctx context.Context, send channels.Send, now time.Time) (fresh bool, err error) {
-	n := len(send.Parts)
-	states, bodies, plains := make([]string, n), make([]string, n), make([]string, n)
-	for i, p := range send.Parts {
-		states[i], bodies[i], plains[i] = p.State, sqldb.Text(p.Text), sqldb.Text(p.Plain)
+	column := func(of func(channels.SentPart) string) []string {
+		list := make([]string, len(send.Parts))
+		for i, p := range send.Parts {
+			list[i] = sqldb.Text(of(p))
+		}
+		return list
 	}
-	args := append(texts(send.ID, send.To.Channel, send.To.Chat, send.To.Thread), stamp(now), states, bodies, plains)
+	files := make([]int32, len(send.Parts))
+	for i, p := range send.Parts {
+		files[i] = int32(bit(p.File))
+	}
+	args := append(texts(send.ID, send.To.Channel, send.To.Chat, send.To.Thread), stamp(now),
+		column(func(p channels.SentPart) string { return p.State }),
+		column(func(p channels.SentPart) string { return p.Text }),
+		column(func(p channels.SentPart) string { return p.Plain }),
+		column(func(p channels.SentPart) string { return p.Code }),
+		column(func(p channels.SentPart) string { return p.Edits }),
+		column(func(p channels.SentPart) string { return p.Under }),
+		files)
 	err = b.db.Get(ctx, beginAtOnce, args, &fresh)
 	return fresh, err
 }

@@ -100,9 +100,10 @@ func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err err
 		return false, err
 	}
 	for i, p := range send.Parts {
-		if _, err := tx.Exec(`INSERT INTO parts (send, part, state, body, plain, platform_id, interrupted, code, changed)
-			VALUES (?, ?, ?, ?, ?, '', 0, '', ?)`,
-			sqldb.Text(send.ID), i, p.State, sqldb.Text(p.Text), sqldb.Text(p.Plain), stamp(now)); err != nil {
+		if _, err := tx.Exec(`INSERT INTO parts (send, part, state, body, plain, code, edits, under, file, platform_id, interrupted, changed)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?)`,
+			sqldb.Text(send.ID), i, p.State, sqldb.Text(p.Text), sqldb.Text(p.Plain), sqldb.Text(p.Code),
+			sqldb.Text(p.Edits), sqldb.Text(p.Under), bit(p.File), stamp(now)); err != nil {
 			return false, err
 		}
 	}
@@ -113,7 +114,11 @@ func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err err
 func begun(send channels.Send, now time.Time) channels.Send {
 	parts := make([]channels.SentPart, len(send.Parts))
 	for i, p := range send.Parts {
-		parts[i] = channels.SentPart{Text: p.Text, Plain: p.Plain, State: channels.Queued}
+		if p.State == channels.Failed {
+			parts[i] = channels.SentPart{State: channels.Failed, Code: p.Code, File: p.File}
+			continue
+		}
+		parts[i] = channels.SentPart{Text: p.Text, Plain: p.Plain, State: channels.Queued, Edits: p.Edits, Under: p.Under, File: p.File}
 		if i == 0 {
 			parts[i].State = channels.Sending
 		}
@@ -125,12 +130,13 @@ func begun(send channels.Send, now time.Time) channels.Send {
 // Mark implements channels.Sends in one write. A part that may still be sent
 // keeps its texts whatever now says; one that is through loses them.
 func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
-	query := `UPDATE parts SET state = ?, platform_id = ?, interrupted = ?, code = ?, changed = ?, body = '', plain = '' WHERE send = ? AND part = ?`
+	const set = `UPDATE parts SET state = ?, platform_id = ?, interrupted = ?, code = ?, edits = ?, under = ?, changed = ?`
+	query := set + `, body = '', plain = '' WHERE send = ? AND part = ?`
 	if now.State == channels.Queued || now.State == channels.Sending {
-		query = `UPDATE parts SET state = ?, platform_id = ?, interrupted = ?, code = ?, changed = ? WHERE send = ? AND part = ?`
+		query = set + ` WHERE send = ? AND part = ?`
 	}
-	n, err := b.db.Exec(ctx, query, now.State, sqldb.Text(now.PlatformID), now.Interrupted, sqldb.Text(now.Code), stamp(time.Now()),
-		sqldb.Text(id), part)
+	n, err := b.db.Exec(ctx, query, now.State, sqldb.Text(now.PlatformID), now.Interrupted, sqldb.Text(now.Code),
+		sqldb.Text(now.Edits), sqldb.Text(now.Under), stamp(time.Now()), sqldb.Text(id), part)
 	if err == nil && n == 0 {
 		err = channels.ErrNoSend
 	}
@@ -151,7 +157,8 @@ func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
 
 // read reads a message and its parts by one query, so that they belong together.
 func (b *Book) read(ctx context.Context, id string) (send channels.Send, err error) {
-	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.begun, p.state, p.body, p.plain, p.platform_id, p.interrupted, p.code, p.changed
+	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.begun, p.state, p.body, p.plain, p.platform_id,
+		p.interrupted, p.code, p.edits, p.under, p.file, p.changed
 		FROM sends s LEFT JOIN parts p ON p.send = s.id WHERE s.id = ? ORDER BY p.part`, sqldb.Text(id))
 	if err != nil {
 		return channels.Send{}, err
@@ -159,25 +166,18 @@ func (b *Book) read(ctx context.Context, id string) (send channels.Send, err err
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	found := false
 	for rows.Next() {
-		var (
-			to                             bus.Address
-			begun                          int64
-			changed, interrupted           sql.NullInt64
-			state, text, plain, sent, code sql.NullString
-		)
-		if err := rows.Scan(&to.Channel, &to.Chat, &to.Thread, &begun, &state, &text, &plain, &sent, &interrupted, &code, &changed); err != nil {
+		var r sendRow
+		if err := r.scan(rows); err != nil {
 			return channels.Send{}, err
 		}
-		untext(&to.Channel, &to.Chat, &to.Thread, &text.String, &plain.String, &sent.String, &code.String)
 		if !found {
-			found, send = true, channels.Send{ID: id, To: to, At: moment(begun)}
+			found, send = true, channels.Send{ID: id, To: r.to, At: moment(r.begun)}
 		}
-		if !state.Valid { // a message without parts
+		if !r.state.Valid { // a message without parts
 			continue
 		}
-		send.Parts = append(send.Parts, channels.SentPart{Text: text.String, Plain: plain.String, State: state.String,
-			PlatformID: sent.String, Interrupted: int(interrupted.Int64), Code: code.String})
-		if at := moment(changed.Int64); at.After(send.At) {
+		send.Parts = append(send.Parts, r.part())
+		if at := moment(r.changed.Int64); at.After(send.At) {
 			send.At = at
 		}
 	}
@@ -188,6 +188,29 @@ func (b *Book) read(ctx context.Context, id string) (send channels.Send, err err
 		return channels.Send{}, channels.ErrNoSend
 	}
 	return send, nil
+}
+
+// A sendRow is a message with one of its parts, or with none.
+type sendRow struct {
+	to                                           bus.Address
+	begun                                        int64
+	changed, interrupted, file                   sql.NullInt64
+	state, body, plain, sent, code, edits, under sql.NullString
+}
+
+func (r *sendRow) scan(rows *sql.Rows) error {
+	err := rows.Scan(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.begun, &r.state, &r.body, &r.plain, &r.sent,
+		&r.interrupted, &r.code, &r.edits, &r.under, &r.file, &r.changed)
+	untext(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.body.String, &r.plain.String, &r.sent.String, &r.code.String,
+		&r.edits.String, &r.under.String)
+	return err
+}
+
+func (r *sendRow) part() channels.SentPart {
+	return channels.SentPart{
+		Text: r.body.String, Plain: r.plain.String, State: r.state.String, Edits: r.edits.String, Under: r.under.String,
+		File: r.file.Int64 != 0, PlatformID: r.sent.String, Interrupted: int(r.interrupted.Int64), Code: r.code.String,
+	}
 }
 
 // prune forgets finished messages that are old, in bounded portions that keep
