@@ -12,9 +12,64 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
+// Each call's answer is lost once the server has carried it out. Repeated, it
+// succeeds; and whoever begins a message alone is told so, although somebody seems
+// to have been there before: it is not taken for a send that was cut off.
+func TestLostAnswerIsRepeatedSafely(t *testing.T) {
+	proxy, place := sqldbtest.NewProxy(t, sqldbtest.New(t))
+	b := open(t, place)
+	defer b.Close()
+	send := func(n int) channels.Send {
+		return channels.Send{ID: fmt.Sprint("m", n), Parts: []channels.SentPart{{Text: "one"}, {Text: "two"}}}
+	}
+	var codes [3]string
+	for name, call := range map[string]func(n int) error{
+		"begin": func(n int) error {
+			_, fresh, err := b.Begin(t.Context(), send(n))
+			if err == nil && !fresh {
+				t.Errorf("message %d was begun by nobody else and is not fresh", n)
+			}
+			return err
+		},
+		"ask": func(n int) error {
+			p, err := b.Ask(t.Context(), fmt.Sprint("c:", n), "c:1")
+			if codes[n] != "" && codes[n] != p.Code {
+				t.Errorf("request %d has another code when it is repeated", n)
+			}
+			codes[n] = p.Code
+			return err
+		},
+	} {
+		for n := range 3 {
+			lost := n == 1 // the first leaves a connection that knows the statements
+			if lost {
+				proxy.Lose()
+			}
+			if err := call(n); (err != nil) != lost {
+				t.Fatalf("%s %d: %v", name, n, err)
+			}
+			if lost {
+				if err := call(n); err != nil {
+					t.Errorf("%s %d, repeated: %v", name, n, err)
+				}
+			}
+		}
+	}
+	proxy.Lose()
+	sent := channels.SentPart{State: channels.Sent, PlatformID: "p"}
+	if err := b.Mark(t.Context(), "m1", 0, sent); err == nil {
+		t.Error("a mark whose answer was lost passed")
+	}
+	if err := b.Mark(t.Context(), "m1", 0, sent); err != nil {
+		t.Errorf("a mark, repeated: %v", err)
+	}
+	if known, fresh, err := b.Begin(t.Context(), send(1)); err != nil || fresh || known.State() != channels.Queued || known.Parts[0].PlatformID != "p" {
+		t.Errorf("what was begun and marked is %+v, fresh %v, %v", known, fresh, err)
+	}
+}
+
 // Messages are begun and marked while the server is killed again and again, each
-// until that is acknowledged. Whoever begins one alone is told so, although an
-// earlier answer was lost: it is not taken for a send that was cut off.
+// until that is acknowledged. Nothing acknowledged is lost.
 func TestServerIsKilledUnderLoad(t *testing.T) {
 	server := sqldbtest.Start(t)
 	b := open(t, server.URL())

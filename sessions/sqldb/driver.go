@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"sync"
 	"time"
 
@@ -17,6 +18,9 @@ const (
 	// connectWithin bounds reaching the server, unless the URL does.
 	connectWithin = 5 * time.Second
 )
+
+// errLost says that a connection broke while a statement was under way.
+var errLost = errors.New("connection to the database lost")
 
 // A connector makes connections that take the queries of this package's users:
 // with ? for arguments, and with a deadline for each that has none.
@@ -61,20 +65,37 @@ func (c *conn) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, c.patience)
 }
 
+// certain is err, or errLost where it says for no good reason that nothing was
+// sent: of a statement without arguments the driver below says so even if its
+// answer was cut off. To believe it would be to carry out a write twice.
+func certain(err error) error {
+	if errors.Is(err, driver.ErrBadConn) {
+		return errLost
+	}
+	return err
+}
+
 // ExecContext runs a statement.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if c.Conn.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	return c.Conn.ExecContext(ctx, c.queries.rebound(query), args)
+	result, err := c.Conn.ExecContext(ctx, c.queries.rebound(query), args)
+	return result, certain(err)
 }
 
 // QueryContext runs a query; its deadline holds for reading the rows too.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if c.Conn.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
 	ctx, cancel := c.bounded(ctx)
 	found, err := c.Conn.QueryContext(ctx, c.queries.rebound(query), args)
 	if err != nil {
 		cancel()
-		return nil, err
+		return nil, certain(err)
 	}
 	return rows{found, cancel}, nil
 }

@@ -201,7 +201,8 @@ func transact(conn *sql.Conn, fn func(*Tx) error) (undone bool, err error) {
 }
 
 // harmless tells of an error that it undid a statement and its transaction, and
-// that to try again may help: others were in the way, or nothing was sent.
+// that to try again may help: others were in the way, or the connection was gone
+// before anything was sent.
 func harmless(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
@@ -212,7 +213,7 @@ func harmless(err error) bool {
 		}
 		return false
 	}
-	return errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
+	return errors.Is(err, driver.ErrBadConn)
 }
 
 // status asks the driver for the state of a connection, without asking the server.

@@ -291,3 +291,40 @@ func TestTextIsWhatItWas(t *testing.T) {
 		seen[held] = s
 	}
 }
+
+// Whether a write took place is not known when its answer is lost. Whoever asked
+// for it is told so: to try again is theirs, for it may be there already.
+func TestLostAnswerIsAnErrorAndNothingIsDoneTwice(t *testing.T) {
+	proxy, place := sqldbtest.NewProxy(t, sqldbtest.New(t))
+	db := openAt(t, place, schemaOf(schema...))
+	const change = "UPDATE t SET s = s || 'x'"
+	if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (1, '')"); err != nil {
+		t.Fatal(err)
+	}
+	for i, write := range []func() error{
+		func() error { _, err := db.Exec(t.Context(), change); return err },
+		func() error { _, err := db.Exec(t.Context(), change+" WHERE n = ?", 1); return err },
+		func() error {
+			return db.Write(t.Context(), func(tx *sqldb.Tx) error {
+				_, err := tx.Exec(change)
+				return err
+			})
+		},
+		func() error {
+			var s string
+			return db.Get(t.Context(), change+" WHERE n = ? RETURNING s", []any{1}, &s)
+		},
+	} {
+		if err := write(); err != nil { // leaves a connection that knows the statement
+			t.Fatal(err)
+		}
+		proxy.Lose()
+		if err := write(); err == nil {
+			t.Errorf("write %d passed without an answer", i)
+		}
+		var times int
+		if err := db.Read.QueryRow("SELECT length(s) FROM t").Scan(&times); err != nil || times != 2*(i+1) {
+			t.Errorf("after write %d: carried out %d times in all, %v; want %d", i, times, err, 2*(i+1))
+		}
+	}
+}
