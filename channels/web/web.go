@@ -8,7 +8,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"parley/bus"
@@ -28,42 +27,26 @@ func Address(token, name string) bus.Address {
 	return bus.Address{Channel: Name, Chat: token, Thread: name}
 }
 
-// Config says where to publish.
-type Config struct {
-	Bus bus.Bus
-	// Command makes a command of what reads like one, and says whether it is
-	// urgent; nil makes none.
-	Command func(bus.Inbound) (said bus.Inbound, urgent bool)
-}
-
 // A Channel takes in what is said over HTTP. It is a channels.Channel.
-type Channel struct{ cfg Config }
+type Channel struct{ bus bus.Bus }
 
 var _ channels.Channel = (*Channel)(nil)
 
-// New makes a channel.
-func New(cfg Config) (*Channel, error) {
-	if cfg.Bus == nil {
-		return nil, errors.New("web: a bus is needed")
-	}
-	if cfg.Command == nil {
-		cfg.Command = func(in bus.Inbound) (bus.Inbound, bool) { return in, false }
-	}
-	return &Channel{cfg: cfg}, nil
-}
+// New makes a channel that publishes on b.
+func New(b bus.Bus) *Channel { return &Channel{bus: b} }
 
-// Say publishes what somebody says in a session. When it returns nil, it is
-// durable; the same message again is accepted and dropped. bus.ErrFull if too
+// Say publishes what somebody says in a session, or the command that it is. When
+// it returns nil, it is durable; the same message again is accepted and dropped. bus.ErrFull if too
 // much waits in the session already, bus.ErrInvalid if it is too long; any other
 // error means "not known to be durable".
 func (c *Channel) Say(ctx context.Context, session string, in bus.Inbound) error {
-	in.Kind, in.Mentioned = bus.Said, true
-	said, urgent := c.cfg.Command(in)
+	in.Mentioned = true
+	said, urgent := channels.AsCommand(in)
 	body, err := said.Encode()
 	if err != nil {
 		return fmt.Errorf("encode message %s: %w", in.ID, err)
 	}
-	if err := c.cfg.Bus.Publish(ctx, bus.InboundTopic, bus.Message{ID: in.ID, Key: session, Urgent: urgent, Body: body}); err != nil {
+	if err := c.bus.Publish(ctx, bus.InboundTopic, bus.Message{ID: in.ID, Key: session, Urgent: urgent, Body: body}); err != nil {
 		return fmt.Errorf("publish message %s: %w", in.ID, err)
 	}
 	return nil

@@ -23,17 +23,7 @@ func open(t *testing.T, caps bus.Caps) (*sqlitebus.Bus, *web.Channel) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	c, err := web.New(web.Config{Bus: b, Command: func(in bus.Inbound) (bus.Inbound, bool) {
-		if in.Text != "/stop" {
-			return in, false
-		}
-		in.Kind, in.Text = bus.Command, "stop"
-		return in, true
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b, c
+	return b, web.New(b)
 }
 
 const session = "main:web:ci:deploy"

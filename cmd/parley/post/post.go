@@ -85,7 +85,7 @@ func (e *FullError) Unwrap() error { return bus.ErrFull }
 
 // Accept records a request and publishes it to each destination. When it returns
 // nil all of that is durable. Accepted again under the same key, it publishes
-// again under the same ids and returns the state of the post that stands.
+// again under the same ids and returns the same: State tells how it stands.
 //
 // Mailboxes have no transaction in common, so with several destinations some
 // may be full and others not: the rest is accepted all the same, and the
@@ -100,31 +100,28 @@ func (o *Office) Accept(ctx context.Context, r Request) (Status, error) {
 	if err := check(r); err != nil {
 		return Status{}, err
 	}
-	p, fresh, err := o.Record(ctx, r, to)
+	p, err := o.Record(ctx, r, to)
 	if err != nil {
 		return Status{}, err
 	}
 	if err := o.publish(ctx, r, p); err != nil {
 		return Status{}, err
 	}
-	if fresh {
-		return queued(p), nil
-	}
-	return o.status(ctx, p)
+	return queued(p), nil
 }
 
 // Record notes a request with its destinations and publishes nothing: that is
-// for whom it is that carries it there. A post that stands under the same key is
-// returned instead, with fresh = false.
-func (o *Office) Record(ctx context.Context, r Request, to []bus.Address) (p channels.Post, fresh bool, err error) {
-	p, fresh, err = o.Book.Accept(ctx, channels.Post{
+// for whoever carries it there. A post that stands under the same key is
+// returned instead.
+func (o *Office) Record(ctx context.Context, r Request, to []bus.Address) (channels.Post, error) {
+	p, _, err := o.Book.Accept(ctx, channels.Post{
 		ID: idPrefix + rand.Text(), Origin: r.Origin, Key: r.Key, Digest: r.Digest,
 		Destinations: to, Expires: r.Expires, At: o.now(),
 	})
 	if err != nil {
-		return channels.Post{}, false, fmt.Errorf("record a post: %w", err)
+		return channels.Post{}, fmt.Errorf("record a post: %w", err)
 	}
-	return p, fresh, nil
+	return p, nil
 }
 
 // publish puts a post on the bus, to all destinations at once: each publication

@@ -59,7 +59,7 @@ func (o *Office) Find(ctx context.Context, id string) (channels.Post, error) {
 	return p, nil
 }
 
-// queued is a post of which nothing is known yet.
+// queued is a post as it is accepted.
 func queued(p channels.Post) Status {
 	s := Status{ID: p.ID, Origin: p.Origin, Destinations: make([]Destination, len(p.Destinations))}
 	for n, to := range p.Destinations {
