@@ -1,0 +1,249 @@
+// Package api is what programs and terminals reach over HTTP: messages, sessions, live events, operation.
+//
+// It holds no state of its own but open streams: what it is asked for it reads
+// from the readers and inspectors that it is handed, and what it is told it hands
+// to the post office or to the agent. The same handler serves the network, where
+// everybody needs a token, and the home's socket, where the peer is the owner.
+// docs/api.yaml describes it; a test holds the two against each other.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/cmd/parley/post"
+	"parley/sessions"
+)
+
+// Config is what an API serves.
+type Config struct {
+	Office   *post.Office
+	Sessions sessions.Reader
+	Events   bus.Events
+	Mail     Mail
+	People   People
+	Access   Access
+	Agent    Agent
+	Health   Health
+	Metrics  http.Handler
+	// Webhooks are those configured now, by name. They check their callers themselves.
+	Webhooks func() map[string]http.Handler
+	Timeouts Timeouts
+	Log      *slog.Logger
+}
+
+// Mail is what waits and what was given up.
+type Mail interface {
+	bus.Inspector
+	bus.Morgue
+}
+
+// People is who is admitted, and where they talk to the bot.
+type People interface {
+	channels.Pairings
+	channels.Chats
+}
+
+// Agent is the way to the agent that programs talk to.
+type Agent struct {
+	Name string
+	// Say publishes what somebody says in a session; nil where no model is
+	// configured. bus.ErrFull and bus.ErrInvalid are told as what they are, any
+	// other error as "not durable now".
+	Say func(ctx context.Context, session string, in bus.Inbound) error
+}
+
+// Health is how the process stands.
+type Health struct {
+	Version string
+	Role    string
+	Started time.Time
+	// Ready checks the parts by name; nil is ready.
+	Ready func(ctx context.Context) map[string]error
+	// Channels tells which of the configured channels are connected.
+	Channels func() map[string]bool
+}
+
+// Timeouts bounds how long others may take. A zero field means its default.
+type Timeouts struct {
+	Body  time.Duration // to send a request's body of a megabyte: 15 s
+	Write time.Duration // to take what is written: 15 s
+	Quiet time.Duration // without an event before a stream says that it lives: 15 s
+}
+
+const defaultTimeout = 15 * time.Second
+
+func (t Timeouts) withDefaults() Timeouts {
+	for _, d := range []*time.Duration{&t.Body, &t.Write, &t.Quiet} {
+		if *d <= 0 {
+			*d = defaultTimeout
+		}
+	}
+	return t
+}
+
+// An API answers requests. It is an http.Handler.
+type API struct {
+	cfg     Config
+	mux     *http.ServeMux
+	streams *streams
+}
+
+// New makes an API.
+func New(cfg Config) *API {
+	cfg.Timeouts = cfg.Timeouts.withDefaults()
+	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams()}
+	for _, r := range a.routes() {
+		a.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) {
+			a.guarded(w.(*answer), req, r)
+		})
+	}
+	return a
+}
+
+// A route is one thing that may be asked for.
+type route struct {
+	pattern string
+	open    bool                               // needs no token: health, and what checks its callers itself
+	may     func(caller) bool                  // nil with open
+	serve   func(*answer, *http.Request) error // its error is told to the caller
+}
+
+func (a *API) routes() []route {
+	return []route{
+		{"POST /v1/messages", false, caller.speaks, a.postMessage},
+		{"GET /v1/messages/{id}", false, func(c caller) bool { return c.speaks() || c.reads() }, a.getMessage},
+		{"GET /v1/sessions", false, caller.listens, a.listSessions},
+		{"GET /v1/sessions/{key}", false, caller.listens, a.readSession},
+		{"GET /v1/sessions/{key}/export", false, caller.listens, a.exportSession},
+		{"GET /v1/sessions/{key}/events", false, caller.listens, a.watchSession},
+		{"GET /v1/status", false, caller.reads, a.status},
+		{"GET /v1/dead-letters", false, caller.admin, a.listDead},
+		{"GET /v1/dead-letters/{topic}/{id}", false, caller.admin, a.showDead},
+		{"DELETE /v1/dead-letters/{topic}/{id}", false, caller.admin, a.dropDead},
+		{"POST /v1/dead-letters/{topic}/{id}/replay", false, caller.admin, a.replayDead},
+		{"GET /v1/chats", false, caller.admin, a.listChats},
+		{"GET /v1/pairings", false, caller.admin, a.listPairings},
+		{"POST /v1/pairings", false, caller.admin, a.approvePairing},
+		{"DELETE /v1/pairings/{person}", false, caller.admin, a.revokePairing},
+		{"POST /v1/pairings/owner", false, caller.admin, a.offerOwner},
+		{"GET /metrics", false, caller.measures, a.metrics},
+		{"POST /webhooks/{name}", true, nil, a.webhook},
+		{"GET " + healthPath, true, nil, a.healthy},
+		{"GET " + readyPath, true, nil, a.ready},
+	}
+}
+
+// ServeHTTP answers one request. Host and Origin come first, then the token and
+// its scope, then everything else.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ans := &answer{ResponseWriter: w, control: http.NewResponseController(w), began: time.Now()}
+	defer a.finish(ans, r)
+	a.setDeadlines(ans, r)
+	if err := a.checkPlace(r); err != nil {
+		ans.refuse(err)
+		return
+	}
+	h, pattern := a.mux.Handler(r)
+	if pattern == "" {
+		ans.refuse(unrouted(h, r))
+		return
+	}
+	ans.route = pattern
+	a.mux.ServeHTTP(ans, r)
+}
+
+// guarded serves a route to those who may have it.
+func (a *API) guarded(w *answer, r *http.Request, to route) {
+	if !to.open {
+		c, err := a.identify(r)
+		if err != nil {
+			w.refuse(err)
+			return
+		}
+		w.caller = c
+		if !to.may(c) {
+			w.refuse(forbidden("this token's scopes do not allow this request"))
+			return
+		}
+	}
+	if err := to.serve(w, r); err != nil {
+		a.explain(w, r, err)
+	}
+}
+
+// explain tells an error, and logs it where it is the server's and not the caller's.
+func (a *API) explain(w *answer, r *http.Request, err error) {
+	e := refusalOf(err)
+	if e.status >= http.StatusInternalServerError && r.Context().Err() == nil {
+		a.cfg.Log.Error("request failed", slog.String("route", w.route), slog.Any("error", err))
+	}
+	w.refuse(e)
+}
+
+// setDeadlines bounds a request's body and its answer; streams set their own.
+func (a *API) setDeadlines(w *answer, r *http.Request) {
+	// A writer without deadlines, as tests have, needs none.
+	_ = w.control.SetWriteDeadline(w.began.Add(4 * a.cfg.Timeouts.Write))
+	if r.ContentLength != 0 {
+		megabytes := time.Duration(max(r.ContentLength, 0) >> 20)
+		_ = w.control.SetReadDeadline(w.began.Add((1 + megabytes) * a.cfg.Timeouts.Body))
+	}
+}
+
+// finish logs a request, and ends one that panicked.
+func (a *API) finish(w *answer, r *http.Request) {
+	if p := recover(); p != nil {
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(p)
+		}
+		a.cfg.Log.Error("request panicked", slog.String("route", w.route),
+			slog.String("panic", fmt.Sprintf("%T", p)), slog.String("stack", string(debug.Stack())))
+		if w.status != 0 {
+			panic(http.ErrAbortHandler) // what was begun cannot be told from what is whole
+		}
+		w.refuse(&refusal{status: http.StatusInternalServerError, code: "internal", message: "something broke; the server's log says more"})
+	}
+	level := slog.LevelDebug
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		level = slog.LevelInfo
+	}
+	a.cfg.Log.LogAttrs(r.Context(), level, "request", slog.String("route", w.route), slog.String("caller", w.caller.name),
+		slog.String("id", w.id), slog.Int("status", w.status), slog.String("code", w.code), slog.Int64("bytes_in", max(r.ContentLength, 0)),
+		slog.Int64("bytes_out", w.bytes), slog.Duration("took", time.Since(w.began)))
+}
+
+const shutdownGrace = 10 * time.Second
+
+// Serve answers what comes in through l until ctx is done; it then ends the
+// streams, lets the requests in flight finish, and returns nil. It closes l.
+func (a *API) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{
+		Handler: a, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slog.NewLogLogger(a.cfg.Log.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	a.streams.end()
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	err := srv.Shutdown(late)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("requests took longer than %s to end: %w", shutdownGrace, err), srv.Close())
+	}
+	<-ended
+	return err
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/cmd/parley/post"
+)
+
+// How much a request may bring.
+const (
+	maxJSON = 1 << 20  // beside a file
+	maxFile = 10 << 20 // decoded
+	maxBody = maxJSON + (maxFile+2)/3*4
+)
+
+// body reads a request's JSON, at most so many bytes.
+func body(w *answer, r *http.Request, most int64) ([]byte, error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: "not_json", message: "send JSON, with Content-Type: application/json"}
+	}
+	if r.ContentLength > most {
+		return nil, tooLarge(most)
+	}
+	var buf bytes.Buffer
+	if r.ContentLength > 0 {
+		buf.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err = buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, most))
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+		return nil, tooLarge(most)
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &refusal{status: http.StatusRequestTimeout, code: "too_slow", message: "the request's body came too slowly"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, badRequest("cut_off", "the request's body was cut off")
+	case err != nil:
+		return nil, fmt.Errorf("read a request: %w", err)
+	}
+	// What follows is the server's time, not the caller's.
+	_ = w.control.SetReadDeadline(time.Time{})
+	return buf.Bytes(), nil
+}
+
+func tooLarge(most int64) *refusal {
+	return &refusal{status: http.StatusRequestEntityTooLarge, code: "too_large", message: fmt.Sprintf("the body is too large: at most %d bytes are taken here", most)}
+}
+
+// A field is one member of a JSON object.
+type field struct {
+	name string
+	into any    // what to decode it into
+	want string // what it is to be, for who wrote something else
+}
+
+// decode reads a JSON object of these fields and no others, and returns how many
+// bytes each that was there took.
+func decode(raw []byte, fields ...field) (sizes map[string]int, err error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok || err == nil {
+			return nil, badRequest("bad_type", "want a JSON object")
+		}
+		return nil, badRequest("bad_json", "the body is not JSON: %v", err)
+	}
+	sizes = make(map[string]int, len(object))
+	for _, f := range fields {
+		value, ok := object[f.name]
+		if !ok {
+			continue
+		}
+		sizes[f.name] = len(value)
+		delete(object, f.name)
+		if err := json.Unmarshal(value, f.into); err != nil {
+			if e, ok := errors.AsType[*refusal](err); ok {
+				return nil, e
+			}
+			return nil, badRequest("bad_type", "field %q is to be %s", f.name, f.want)
+		}
+	}
+	for name := range object {
+		return nil, unknownField(name, fields)
+	}
+	return sizes, nil
+}
+
+func unknownField(name string, fields []field) *refusal {
+	known := make([]string, len(fields))
+	for i, f := range fields {
+		known[i] = f.name
+	}
+	if near := post.Nearest(name, known); near != "" {
+		return unprocessable("unknown_field", "there is no field %.80q; did you mean %q?", name, near)
+	}
+	return unprocessable("unknown_field", "there is no field %.80q; there is: %s", name, strings.Join(known, ", "))
+}
+
+// names is one text or a list of them.
+type names []string
+
+// UnmarshalJSON reads either.
+func (n *names) UnmarshalJSON(raw []byte) error {
+	var one string
+	if err := json.Unmarshal(raw, &one); err == nil {
+		*n = names{one}
+		return nil
+	}
+	var all []string
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	*n = all
+	return nil
+}
+
+// upload is a file in a request.
+type upload struct{ file *bus.File }
+
+// UnmarshalJSON reads a file's name and data, and nothing that names a place.
+func (u *upload) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "null" {
+		return nil
+	}
+	var f bus.File
+	sizes, err := decode(raw, field{"name", &f.Name, "a text"}, field{"data", &f.Data, "the file's content in base64"})
+	if err != nil {
+		return err
+	}
+	if sizes["name"] == 0 || sizes["data"] == 0 {
+		return badRequest("bad_type", `field "file" is to have "name" and "data"`)
+	}
+	if len(f.Data) > maxFile {
+		return &refusal{status: http.StatusRequestEntityTooLarge, code: "too_large", message: fmt.Sprintf("the file is too large: at most %d bytes are taken", maxFile)}
+	}
+	u.file = &f
+	return nil
+}

@@ -1,0 +1,17 @@
+package api
+
+// Patterns lists what an API serves, as METHOD PATH.
+func (a *API) Patterns() []string {
+	var all []string
+	for _, r := range a.routes() {
+		all = append(all, r.pattern)
+	}
+	return all
+}
+
+// Streams counts those that are open.
+func (a *API) Streams() int {
+	a.streams.mu.Lock()
+	defer a.streams.mu.Unlock()
+	return len(a.streams.leave)
+}

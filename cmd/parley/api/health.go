@@ -1,0 +1,115 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"parley/bus"
+)
+
+// The paths of health: they need no token and take any Host.
+const (
+	healthPath = "/healthz"
+	readyPath  = "/readyz"
+)
+
+const readyWithin = 5 * time.Second
+
+// healthy says that the process answers.
+func (a *API) healthy(w *answer, _ *http.Request) error {
+	return w.json(http.StatusOK, struct {
+		OK bool `json:"ok"`
+	}{true})
+}
+
+// ready says whether all parts are, and which are not.
+func (a *API) ready(w *answer, r *http.Request) error {
+	report := struct {
+		Ready bool              `json:"ready"`
+		Parts map[string]string `json:"parts"`
+	}{true, map[string]string{}}
+	if a.cfg.Health.Ready != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
+		defer cancel()
+		for name, err := range a.cfg.Health.Ready(ctx) {
+			report.Parts[name] = "ok"
+			if err != nil {
+				report.Ready, report.Parts[name] = false, err.Error()
+			}
+		}
+	}
+	status := http.StatusOK
+	if !report.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	return w.json(status, report)
+}
+
+// metrics serves those of the process.
+func (a *API) metrics(w *answer, r *http.Request) error {
+	if a.cfg.Metrics == nil {
+		return notFound("there are no metrics here")
+	}
+	a.cfg.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
+// webhook hands a request to the webhook of that name.
+func (a *API) webhook(w *answer, r *http.Request) error {
+	w.id = r.PathValue("name")
+	if a.cfg.Webhooks != nil {
+		if h := a.cfg.Webhooks()[w.id]; h != nil {
+			h.ServeHTTP(w, r)
+			return nil
+		}
+	}
+	return notFound("no webhook has this name: see [webhooks] in the configuration")
+}
+
+type topicState struct {
+	Topic   bus.Topic `json:"topic"`
+	Waiting int       `json:"waiting"`
+	Leased  int       `json:"leased"`
+	Delayed int       `json:"delayed"`
+	Dead    int       `json:"dead"`
+	Oldest  float64   `json:"oldest_seconds"`
+}
+
+type channelState struct {
+	Name string `json:"name"`
+	Up   bool   `json:"up"`
+}
+
+// status tells how the process and its mail stand.
+func (a *API) status(w *answer, r *http.Request) error {
+	h := a.cfg.Health
+	report := struct {
+		Version  string         `json:"version"`
+		Role     string         `json:"role"`
+		Started  time.Time      `json:"started"`
+		Uptime   float64        `json:"uptime_seconds"`
+		Channels []channelState `json:"channels"`
+		Topics   []topicState   `json:"topics"`
+	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}}
+	if h.Channels != nil {
+		up := h.Channels()
+		for _, name := range slices.Sorted(maps.Keys(up)) {
+			report.Channels = append(report.Channels, channelState{name, up[name]})
+		}
+	}
+	topics, err := a.cfg.Mail.Topics(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, t := range topics {
+		d, err := a.cfg.Mail.Depth(r.Context(), t)
+		if err != nil {
+			return err
+		}
+		report.Topics = append(report.Topics, topicState{t, d.Waiting, d.Leased, d.Delayed, d.Dead, d.Oldest.Seconds()})
+	}
+	return w.json(http.StatusOK, report)
+}

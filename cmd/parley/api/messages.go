@@ -1,0 +1,216 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/console"
+	"parley/channels/web"
+	"parley/cmd/parley/post"
+	"parley/sessions"
+)
+
+const (
+	toAgent        = "agent" // the destination that is no target
+	keyHeader      = "Idempotency-Key"
+	maxKey         = 255
+	defaultSession = "default" // of the terminal
+)
+
+// A message is what POST /v1/messages takes.
+type message struct {
+	to      names
+	text    string
+	file    upload
+	key     string
+	expires time.Time
+	urgent  bool
+	session string
+}
+
+func readMessage(w *answer, r *http.Request) (m message, digest string, err error) {
+	raw, err := body(w, r, maxBody)
+	if err != nil {
+		return message{}, "", err
+	}
+	sizes, err := decode(raw,
+		field{"to", &m.to, "a text or a list of texts"},
+		field{"text", &m.text, "a text"},
+		field{"file", &m.file, `an object of "name" and "data" (base64)`},
+		field{"key", &m.key, "a text"},
+		field{"expires", &m.expires, "a time as of RFC 3339"},
+		field{"urgent", &m.urgent, "true or false"},
+		field{"session", &m.session, "a text"},
+	)
+	if err != nil {
+		return message{}, "", err
+	}
+	if len(raw)-sizes["file"] > maxJSON {
+		return message{}, "", tooLarge(maxJSON)
+	}
+	sum := sha256.Sum256(raw)
+	return m, hex.EncodeToString(sum[:]), nil
+}
+
+// postMessage takes something to be said to people, or to the agent.
+func (a *API) postMessage(w *answer, r *http.Request) error {
+	key := r.Header.Get(keyHeader)
+	if len(key) > maxKey {
+		return badRequest("bad_key", "the %s has %d bytes; at most %d are allowed", keyHeader, len(key), maxKey)
+	}
+	m, digest, err := readMessage(w, r)
+	if err != nil {
+		return err
+	}
+	// Scopes come before everything that tells what is configured.
+	for _, to := range m.to {
+		if to != toAgent && !w.caller.sends(to) || to == toAgent && !w.caller.talks() {
+			return forbidden(fmt.Sprintf("this token may not send to %.80q", to))
+		}
+	}
+	said := post.Request{
+		Origin: w.caller.name, To: m.to, Text: m.text, File: m.file.file, Subject: m.key,
+		Expires: m.expires, Urgent: m.urgent, Key: key, Digest: digest,
+	}
+	if slices.Contains(m.to, toAgent) {
+		return a.tell(w, r, m, said)
+	}
+	if m.session != "" {
+		return unprocessable("not_for_people", `"session" is for messages to the agent`)
+	}
+	s, err := a.cfg.Office.Accept(r.Context(), said)
+	if full, ok := errors.AsType[*post.FullError](err); ok {
+		w.id = full.ID
+	}
+	if err != nil {
+		return err
+	}
+	w.id = s.ID
+	return w.json(http.StatusAccepted, s)
+}
+
+// tell takes something to be said to the agent. It is recorded like a post, so
+// that its key and its id mean the same.
+func (a *API) tell(w *answer, r *http.Request, m message, said post.Request) error {
+	switch {
+	case len(m.to) > 1:
+		return unprocessable("agent_alone", "the agent is spoken to alone: send another message to the others")
+	case m.file.file != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
+		return unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people`)
+	case strings.TrimSpace(m.text) == "":
+		return unprocessable("empty", "there is nothing to say: give a text")
+	case a.cfg.Agent.Say == nil:
+		return unprocessable("no_model", "no model is configured, so there is no agent to talk to: set [model] in the configuration")
+	}
+	at, from, err := a.place(w.caller, m.session)
+	if err != nil {
+		return err
+	}
+	session, err := a.keyOf(at)
+	if err != nil {
+		return unprocessable("bad_session", "%v", err)
+	}
+	p, err := a.cfg.Office.Record(r.Context(), said, []bus.Address{at})
+	if err != nil {
+		return err
+	}
+	w.id = p.ID
+	in := bus.Inbound{ID: p.ID, From: from, At: at, Text: m.text, SentAt: p.At}
+	if err := a.cfg.Agent.Say(r.Context(), session, in); err != nil {
+		return err
+	}
+	return w.json(http.StatusAccepted, struct {
+		ID      string `json:"id"`
+		Session string `json:"session"`
+	}{p.ID, session})
+}
+
+// place is where a caller talks to the agent, and who they are there. A session
+// is given by its name or by its key; nobody talks in another's.
+func (a *API) place(c caller, session string) (bus.Address, bus.Person, error) {
+	at, from := web.Address(c.name, session), bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner}
+	if c.local {
+		from.ID, from.Name = console.Owner, ""
+		at = bus.Address{Channel: console.Name, Chat: session}
+		if session == "" {
+			at.Chat = defaultSession
+		}
+	}
+	if !strings.Contains(session, ":") {
+		return at, from, nil
+	}
+	key, err := parseKey(session)
+	if err != nil {
+		return bus.Address{}, bus.Person{}, unprocessable("bad_session", "%v", err)
+	}
+	if key.agent != a.cfg.Agent.Name || !key.belongsTo(c) {
+		return bus.Address{}, bus.Person{}, forbidden("this session is another's: give a name to talk in one of your own")
+	}
+	if key.at.Channel == console.Name {
+		from.ID, from.Name = console.Owner, ""
+	} else {
+		from.ID, from.Name = web.Person(c.name), c.name
+	}
+	return key.at, from, nil
+}
+
+func (a *API) keyOf(at bus.Address) (string, error) {
+	return sessions.Key(a.cfg.Agent.Name, at.Channel, at.Chat, at.Thread)
+}
+
+// getMessage tells what became of a message. Those who may not read everything
+// see their own alone, as if there were no others.
+func (a *API) getMessage(w *answer, r *http.Request) error {
+	w.id = r.PathValue("id")
+	p, err := a.cfg.Office.Find(r.Context(), w.id)
+	if err != nil {
+		return err
+	}
+	if !w.caller.reads() && p.Origin != w.caller.name {
+		return channels.ErrNoSend
+	}
+	if isTold(p) {
+		return a.getTold(r.Context(), w, p)
+	}
+	s, err := a.cfg.Office.State(r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	return w.json(http.StatusOK, s)
+}
+
+// isTold tells whether a post was for the agent.
+func isTold(p channels.Post) bool {
+	return len(p.Destinations) == 1 && (p.Destinations[0].Channel == web.Name || p.Destinations[0].Channel == console.Name)
+}
+
+// getTold tells whether the agent has begun with a message: it is sent once it
+// stands in its session's log.
+func (a *API) getTold(ctx context.Context, w *answer, p channels.Post) error {
+	at := p.Destinations[0]
+	session, err := a.keyOf(at)
+	if err != nil {
+		return fmt.Errorf("find the session of message %s: %w", p.ID, err)
+	}
+	d := post.Destination{Address: at.String(), State: channels.Queued, At: p.At}
+	e, err := a.cfg.Sessions.Find(ctx, session, p.ID)
+	switch {
+	case err == nil:
+		d.State, d.At = channels.Sent, e.At
+	case !errors.Is(err, sessions.ErrNotFound):
+		return err
+	}
+	return w.json(http.StatusOK, struct {
+		post.Status
+		Session string `json:"session"`
+	}{post.Status{ID: p.ID, Destinations: []post.Destination{d}}, session})
+}

@@ -1,0 +1,399 @@
+package api_test
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/post"
+)
+
+type accepted struct {
+	ID           string
+	Destinations []post.Destination
+	Session      string
+}
+
+func TestPostMessage(t *testing.T) {
+	x := newRig(t)
+	file := base64.StdEncoding.EncodeToString([]byte("the log"))
+	r := x.post(opsToken, `{"to": ["oncall", "slack:C0BUILDS"], "text": "**down**", "key": "db", "expires": "2099-01-02T03:04:05Z",
+		"urgent": true, "file": {"name": "db.log", "data": "`+file+`"}}`)
+	if r.StatusCode != http.StatusAccepted {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	got := into[accepted](t, r)
+	if len(got.Destinations) != 2 || got.Destinations[0].Address != builds.String() || got.Destinations[0].State != channels.Queued {
+		t.Errorf("accepted %s", r.body)
+	}
+	for _, to := range []bus.Address{builds, alerts} {
+		_, mail := x.claim(bus.OutboundTopic(to.Channel))
+		out, err := bus.DecodeOutbound(mail[0].Body)
+		if err != nil || len(mail) != 1 || !mail[0].Urgent {
+			t.Fatalf("%d messages, %v", len(mail), err)
+		}
+		if out.To != to || out.Text != "**down**" || out.Subject != "db" || out.Origin != "ops" || out.Expires.Year() != 2099 ||
+			out.File == nil || out.File.Name != "db.log" || string(out.File.Data) != "the log" {
+			t.Errorf("published %+v", out)
+		}
+	}
+	state := into[accepted](t, x.get("/v1/messages/"+got.ID, opsToken))
+	if state.ID != got.ID || state.Destinations[1].State != channels.Queued {
+		t.Errorf("state %+v", state)
+	}
+}
+
+// Whose a message is decides who sees it; to others it does not exist.
+func TestMessagesAreTheirSenders(t *testing.T) {
+	x := newRig(t)
+	id := into[accepted](t, x.post(ciToken, `{"to": "ci", "text": "x"}`)).ID
+	for token, want := range map[string]int{
+		ciToken: 200, readToken: 200, adminToken: 200, ownerToken: 200, opsToken: 404, chatToken: 404, scrapeTok: 403, "": 401,
+	} {
+		if r := x.get("/v1/messages/"+id, token); r.StatusCode != want {
+			t.Errorf("%s: %d, want %d", token, r.StatusCode, want)
+		}
+	}
+	if r := x.get("/v1/messages/m_none", readToken); r.StatusCode != 404 {
+		t.Errorf("an unknown id: %d", r.StatusCode)
+	}
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	x := newRig(t)
+	same := header("Idempotency-Key", "build-7")
+	body := `{"to": "ci", "text": "x"}`
+	first, again := x.post(opsToken, body, same), x.post(opsToken, body, same)
+	if first.StatusCode != 202 || again.StatusCode != 202 || string(first.body) != string(again.body) {
+		t.Errorf("%d %s\n%d %s", first.StatusCode, first.body, again.StatusCode, again.body)
+	}
+	if r := x.post(opsToken, `{"to": "ci", "text": "y"}`, same); r.StatusCode != 409 {
+		t.Errorf("another body: %d", r.StatusCode)
+	}
+	if r := x.post(ciToken, `{"to": "ci", "text": "y"}`, same); r.StatusCode != 202 {
+		t.Errorf("another token's key: %d", r.StatusCode)
+	}
+	if r := x.post(opsToken, body, header("Idempotency-Key", strings.Repeat("k", 256))); r.StatusCode != 400 {
+		t.Errorf("a long key: %d", r.StatusCode)
+	}
+	if n := x.waiting(); n != 2 {
+		t.Errorf("%d messages, want 2", n)
+	}
+}
+
+// Each of these is told with its own status and code, and nothing is sent.
+func TestRefusals(t *testing.T) {
+	x := newRig(t, func(x *rig) { x.cfg.Agent.Say = nil })
+	const fine = `{"to": "ci", "text": "secret words"}`
+	big := `{"to": "ci", "text": "` + strings.Repeat("x", 1<<20) + `"}`
+	huge := `{"to": "ci", "file": {"name": "x", "data": "` + base64.StdEncoding.EncodeToString(make([]byte, 10<<20+1)) + `"}}`
+	for _, c := range []struct {
+		name    string
+		token   string
+		body    string
+		option  option
+		status  int
+		code    string
+		message string // a part of it
+	}{
+		{"no token", "", fine, nil, 401, "unauthorized", "Bearer"},
+		{"unknown token", "nobody's", fine, nil, 401, "unauthorized", "not known"},
+		{"empty token", "", fine, header("Authorization", "Bearer "), 401, "unauthorized", ""},
+		{"another scheme", "", fine, header("Authorization", "Basic "+opsToken), 401, "unauthorized", ""},
+		{"scope of another kind", readToken, fine, nil, 403, "forbidden", "scopes"},
+		{"scope of another target", ciToken, `{"to": "oncall", "text": "x"}`, nil, 403, "forbidden", `"oncall"`},
+		{"scope before existence", ciToken, `{"to": "oncal", "text": "x"}`, nil, 403, "forbidden", `"oncal"`},
+		{"scope of the target and not its address", ciToken, `{"to": "slack:C0BUILDS", "text": "x"}`, nil, 403, "forbidden", ""},
+		{"one of two", ciToken, `{"to": ["ci", "oncall"], "text": "x"}`, nil, 403, "forbidden", ""},
+		{"agent without its scope", opsToken, `{"to": "agent", "text": "x"}`, nil, 403, "forbidden", ""},
+		{"foreign host", opsToken, fine, header("Host", "evil.example"), 403, "unknown_host", "hosts"},
+		{"no origin", opsToken, fine, header("Origin", "null"), 403, "foreign_origin", ""},
+		{"foreign origin", opsToken, fine, header("Origin", "https://evil.example"), 403, "foreign_origin", ""},
+		{"another port's origin", opsToken, fine, header("Origin", "http://127.0.0.1:1"), 403, "foreign_origin", ""},
+		{"too large", opsToken, big, nil, 413, "too_large", "1048576"},
+		{"too large a file", opsToken, huge, nil, 413, "too_large", "10485760"},
+		{"not JSON by type", opsToken, fine, header("Content-Type", "application/x-www-form-urlencoded"), 415, "not_json", "application/json"},
+		{"no type", opsToken, fine, header("Content-Type", ""), 415, "not_json", ""},
+		{"not JSON", opsToken, `{"to": "ci",`, nil, 400, "bad_json", ""},
+		{"two values", opsToken, fine + fine, nil, 400, "bad_json", ""},
+		{"no object", opsToken, `["ci"]`, nil, 400, "bad_type", "object"},
+		{"null", opsToken, `null`, nil, 400, "bad_type", "object"},
+		{"wrong type", opsToken, `{"to": 7, "text": "x"}`, nil, 400, "bad_type", `"to"`},
+		{"no time", opsToken, `{"to": "ci", "text": "x", "expires": "tomorrow"}`, nil, 400, "bad_type", "RFC 3339"},
+		{"no base64", opsToken, `{"to": "ci", "file": {"name": "x", "data": "%"}}`, nil, 400, "bad_type", "base64"},
+		{"half a file", opsToken, `{"to": "ci", "file": {"name": "x"}}`, nil, 400, "bad_type", ""},
+		{"file by path", opsToken, `{"to": "ci", "file": {"name": "x", "path": "/etc/passwd"}}`, nil, 422, "unknown_field", "path"},
+		{"name with a path", opsToken, `{"to": "ci", "file": {"name": "../x", "data": "eA=="}}`, nil, 422, "bad_file_name", ""},
+		{"unknown field", opsToken, `{"too": "ci", "text": "x"}`, nil, 422, "unknown_field", `did you mean "to"`},
+		{"unknown target", opsToken, `{"to": "onkall", "text": "x"}`, nil, 422, "unknown_target", `did you mean "oncall"`},
+		{"unknown channel", opsToken, `{"to": "slak:C1", "text": "x"}`, nil, 422, "unknown_channel", `did you mean "slack"`},
+		{"the web is no channel", opsToken, `{"to": "web:ci", "text": "x"}`, nil, 422, "unknown_channel", ""},
+		{"nowhere", opsToken, `{"text": "x"}`, nil, 422, "no_destination", ""},
+		{"nothing", opsToken, `{"to": "ci", "text": " "}`, nil, 422, "empty", ""},
+		{"session of people", opsToken, `{"to": "ci", "text": "x", "session": "y"}`, nil, 422, "not_for_people", ""},
+		{"no model", chatToken, `{"to": "agent", "text": "x"}`, nil, 422, "no_model", "[model]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var options []option
+			if c.option != nil {
+				options = append(options, c.option)
+			}
+			r := x.post(c.token, c.body, options...)
+			if r.StatusCode != c.status || r.code() != c.code || !strings.Contains(string(r.body), strings.ReplaceAll(c.message, `"`, `\"`)) {
+				t.Errorf("%d %s, want %d %s %q", r.StatusCode, r.body, c.status, c.code, c.message)
+			}
+			if names := string(r.body); c.status == 403 && c.code == "forbidden" && strings.Count(names, "oncall") > strings.Count(c.body, "oncall") {
+				t.Errorf("it tells of other targets: %s", names)
+			}
+		})
+	}
+	if n := x.waiting(); n != 0 {
+		t.Errorf("%d messages were sent", n)
+	}
+	x.quietAbout("secret words", ownerToken, opsToken, ciToken)
+}
+
+// quietAbout says that the log tells none of these.
+func (x *rig) quietAbout(secrets ...string) {
+	x.t.Helper()
+	log := x.log.String()
+	if !strings.Contains(log, `"msg":"request"`) {
+		x.t.Error("nothing was logged at all")
+	}
+	for _, s := range secrets {
+		if strings.Contains(log, s) {
+			x.t.Errorf("the log tells %q", s)
+		}
+	}
+}
+
+func TestWhatIsLetIn(t *testing.T) {
+	x := newRig(t)
+	host := strings.TrimPrefix(x.base, "http://")
+	for name, o := range map[string]option{
+		"loopback name":     header("Host", "localhost:9"),
+		"below localhost":   header("Host", "a.localhost"),
+		"address":           header("Host", "192.0.2.7"),
+		"IPv6 address":      header("Host", "[::1]:7275"),
+		"configured name":   header("Host", "Parley.Internal:7275"),
+		"own origin":        header("Origin", "http://"+host),
+		"configured origin": header("Origin", "https://parley.internal"),
+		"charset":           header("Content-Type", "application/json; charset=utf-8"),
+		"lower case scheme": header("Authorization", "bearer "+opsToken),
+	} {
+		if r := x.post(opsToken, `{"to": "slack:C9/5", "text": "x"}`, o); r.StatusCode != 202 {
+			t.Errorf("%s: %d %s", name, r.StatusCode, r.body)
+		}
+	}
+}
+
+func TestPathsAndMethods(t *testing.T) {
+	x := newRig(t)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"GET", "/", 404, ""},
+		{"GET", "/v1/nothing", 404, ""},
+		{"GET", "/v1/sessions/", 404, ""},
+		{"GET", "/v1/messages", 405, "POST"},
+		{"DELETE", "/v1/messages/m_1", 405, "GET, HEAD"},
+		{"PUT", "/v1/dead-letters/inbound/x", 405, "DELETE, GET, HEAD"},
+		{"GET", "/webhooks/x", 405, "POST"},
+	} {
+		r := x.do(c.method, c.path, ownerToken, "")
+		if r.StatusCode != c.status || r.Header.Get("Allow") != c.allow || r.code() == "" {
+			t.Errorf("%s %s: %d, Allow %q, %s", c.method, c.path, r.StatusCode, r.Header.Get("Allow"), r.body)
+		}
+	}
+}
+
+func TestFullMailbox(t *testing.T) {
+	x := newRig(t)
+	for n := range 3 {
+		if r := x.post(chatToken, fmt.Sprintf(`{"to": "agent", "text": "%d"}`, n)); r.StatusCode != 202 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+	}
+	if r := x.post(chatToken, `{"to": "agent", "text": "4"}`); r.StatusCode != 429 || r.code() != "mailbox_full" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := x.post(chatToken, `{"to": "agent", "text": "/stop"}`); r.StatusCode != 202 {
+		t.Errorf("/stop does not pass: %d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestWhatCannotBeMadeDurable(t *testing.T) {
+	x := newRig(t)
+	if err := x.bus.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{`{"to": "ci", "text": "secret words"}`, `{"to": "agent", "text": "secret words"}`} {
+		if r := x.post(ownerToken, body); r.StatusCode != 503 || r.code() != "unavailable" {
+			t.Errorf("%d %s", r.StatusCode, r.body)
+		}
+	}
+	if !strings.Contains(x.log.String(), "request failed") {
+		t.Error("the log does not say why")
+	}
+	x.quietAbout("secret words", ownerToken)
+}
+
+// raw speaks to the server as no client of HTTP would.
+func (x *rig) raw(head string, then ...string) *http.Response {
+	x.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(x.base, "http://"))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(func() { conn.Close() })
+	if _, err := fmt.Fprintf(conn, "%s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n\r\n%s", head, opsToken, strings.Join(then, "")); err != nil {
+		x.t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return resp
+}
+
+func TestSlowBody(t *testing.T) {
+	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Body = 100 * time.Millisecond })
+	for _, head := range []string{"Content-Length: 100", "Transfer-Encoding: chunked"} {
+		resp := x.raw("POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"+head, "5\r\n{\"to\"")
+		req, _ := http.NewRequest("POST", x.base+"/v1/messages", nil)
+		if r := x.read(req, resp); r.StatusCode != 408 || r.code() != "too_slow" {
+			t.Errorf("%s: %d %s", head, r.StatusCode, r.body)
+		}
+	}
+	// Who is refused before does not get to send slowly.
+	resp := x.raw("POST /v1/messages HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100", "{")
+	defer resp.Body.Close()
+	if resp.StatusCode != 403 {
+		t.Errorf("%d", resp.StatusCode)
+	}
+	// A connection that has seen a deadline serves the next request.
+	for range 2 {
+		if r := x.post(opsToken, `{"to": "ci", "text": "x"}`); r.StatusCode != 202 {
+			t.Errorf("%d %s", r.StatusCode, r.body)
+		}
+	}
+}
+
+func TestUnknownLengthIsBounded(t *testing.T) {
+	x := newRig(t)
+	r := x.do("POST", "/v1/pairings", adminToken, `{"code": "`+strings.Repeat("x", 1<<20)+`"}`, func(r *http.Request) { r.ContentLength = -1 })
+	if r.StatusCode != 413 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestAPanicEndsItsRequestAlone(t *testing.T) {
+	x := newRig(t, func(x *rig) {
+		x.cfg.Office.Targets = func() map[string][]bus.Address { panic("secret words") }
+	})
+	if r := x.post(opsToken, `{"to": "ci", "text": "x"}`); r.StatusCode != 500 || r.code() != "internal" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := x.get("/healthz", ""); r.StatusCode != 200 {
+		t.Errorf("%d", r.StatusCode)
+	}
+	if !strings.Contains(x.log.String(), "request panicked") {
+		t.Error("nobody is told")
+	}
+	x.quietAbout("secret words")
+}
+
+func TestTellTheAgent(t *testing.T) {
+	x := newRig(t)
+	for _, c := range []struct {
+		token, session string
+		key, at, from  string
+		owner          bool
+	}{
+		{chatToken, "", "main:web:chat", "web:chat", "web:chat", false},
+		{chatToken, "büro", "main:web:chat:b%C3%BCro", "web:chat/büro", "web:chat", false},
+		{chatToken, "main:web:chat:x", "main:web:chat:x", "web:chat/x", "web:chat", false},
+		{ownerToken, "", "main:web:owner", "web:owner", "web:owner", true},
+		{ownerToken, "main:console:default-2", "main:console:default-2", "console:default-2", "console:owner", true},
+	} {
+		body, err := json.Marshal(map[string]string{"to": "agent", "text": "hello", "session": c.session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := x.post(c.token, string(body))
+		got := into[accepted](t, r)
+		if r.StatusCode != 202 || got.Session != c.key {
+			t.Errorf("%q: %d %s", c.session, r.StatusCode, r.body)
+			continue
+		}
+		l, mail := x.claim(bus.InboundTopic)
+		in, err := bus.DecodeInbound(mail[0].Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Claim().Key != c.key || in.ID != got.ID || in.Kind != bus.Said || in.Text != "hello" || in.At.String() != c.at || in.From.ID != c.from || in.From.Owner != c.owner {
+			t.Errorf("published under %s: %+v", l.Claim().Key, in)
+		}
+		x.settle(l, bus.End{Done: mail[0].Seq})
+	}
+	for body, want := range map[string]int{
+		`{"to": "agent", "text": "x", "session": "main:web:ci"}`:              403,
+		`{"to": "agent", "text": "x", "session": "main:slack:C1"}`:            403,
+		`{"to": "agent", "text": "x", "session": "main:console:default"}`:     403,
+		`{"to": "agent", "text": "x", "session": "other:web:chat"}`:           403,
+		`{"to": "agent", "text": "x", "session": "a:b"}`:                      422,
+		`{"to": "agent", "text": "` + `", "session": "x"}`:                    422,
+		`{"to": ["agent", "agent"], "text": "x"}`:                             422,
+		`{"to": "agent", "text": "x", "key": "k"}`:                            422,
+		`{"to": "agent", "text": "x", "session": "` + longName(300) + `"}`:    422,
+		`{"to": "agent", "text": "x", "file": {"name": "x", "data": "eA=="}}`: 422,
+	} {
+		if r := x.post(chatToken, body); r.StatusCode != want {
+			t.Errorf("%s: %d %s", body, r.StatusCode, r.body)
+		}
+	}
+	if n := x.waiting(); n != 0 {
+		t.Errorf("%d messages were sent", n)
+	}
+}
+
+func longName(n int) string { return strings.Repeat("n", n) }
+
+// The home's socket asks for no token: whoever can connect is the owner, at a
+// terminal.
+func TestTheLocalSocket(t *testing.T) {
+	x := newRig(t)
+	local := x.cfg
+	local.Access = api.Access{Local: true}
+	path := t.TempDir() + "/parley.sock"
+	x.serve(api.New(local), "unix", path)
+	x.useSocket(path)
+	r := x.post("", `{"to": "agent", "text": "hello", "session": "default-2"}`, header("Host", "parley"))
+	if got := into[accepted](t, r); r.StatusCode != 202 || got.Session != "main:console:default-2" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	_, mail := x.claim(bus.InboundTopic)
+	if in, err := bus.DecodeInbound(mail[0].Body); err != nil || in.From.ID != "console:owner" || !in.From.Owner {
+		t.Errorf("%+v, %v", in, err)
+	}
+	if r := x.post("", `{"to": "agent", "text": "hello"}`); into[accepted](t, r).Session != "main:console:default" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := x.get("/v1/status", ""); r.StatusCode != 200 {
+		t.Errorf("%d", r.StatusCode)
+	}
+	if r := x.post("", `{"to": "ci", "text": "x"}`); r.StatusCode != 202 {
+		t.Errorf("%d", r.StatusCode)
+	}
+}

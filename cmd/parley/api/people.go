@@ -1,0 +1,127 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"parley/channels"
+	"parley/cmd/parley/post"
+)
+
+type chat struct {
+	Address string    `json:"address"`
+	Session string    `json:"session"`
+	Group   bool      `json:"group"`
+	Since   time.Time `json:"since"`
+}
+
+// listChats lists where the bot was spoken to.
+func (a *API) listChats(w *answer, r *http.Request) error {
+	found, err := a.cfg.People.Chats(r.Context())
+	if err != nil {
+		return err
+	}
+	list := make([]chat, len(found))
+	for i, c := range found {
+		list[i] = chat{c.Address.String(), c.Session, c.Group, c.Seen}
+	}
+	return w.json(http.StatusOK, struct {
+		Chats []chat `json:"chats"`
+	}{list})
+}
+
+type pairing struct {
+	Person string    `json:"person"`
+	State  string    `json:"state"` // owner, admitted or asks
+	Code   string    `json:"code,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+func pairingOf(p channels.Pairing) pairing {
+	state := "asks"
+	switch {
+	case p.Owner:
+		state = "owner"
+	case p.Approved:
+		state = "admitted"
+	}
+	return pairing{p.Person, state, p.Code, p.At}
+}
+
+// listPairings lists who is admitted and who asks to be.
+func (a *API) listPairings(w *answer, r *http.Request) error {
+	found, err := a.cfg.People.Pairings(r.Context())
+	if err != nil {
+		return err
+	}
+	list := make([]pairing, len(found))
+	for i, p := range found {
+		list[i] = pairingOf(p)
+	}
+	return w.json(http.StatusOK, struct {
+		Pairings []pairing `json:"pairings"`
+	}{list})
+}
+
+// one reads a body that has one text.
+func one(w *answer, r *http.Request, name string) (text string, err error) {
+	raw, err := body(w, r, 64<<10)
+	if err != nil {
+		return "", err
+	}
+	_, err = decode(raw, field{name, &text, "a text"})
+	if err == nil && text == "" {
+		err = unprocessable("missing_field", "field %q is missing", name)
+	}
+	return text, err
+}
+
+// approvePairing admits the person who was given a code.
+func (a *API) approvePairing(w *answer, r *http.Request) error {
+	code, err := one(w, r, "code")
+	if err != nil {
+		return err
+	}
+	p, err := a.cfg.People.Admit(r.Context(), channels.Admission{Code: code})
+	if errors.Is(err, channels.ErrNoCode) {
+		return unprocessable("unknown_code", "no request has this code, or it is older than an hour: ask the person to write to the bot again")
+	}
+	if err != nil {
+		return err
+	}
+	return w.json(http.StatusOK, pairingOf(p))
+}
+
+// revokePairing takes an admission or a request back.
+func (a *API) revokePairing(w *answer, r *http.Request) error {
+	w.id = r.PathValue("person")
+	err := a.cfg.People.Revoke(r.Context(), w.id)
+	if errors.Is(err, channels.ErrNoCode) {
+		return notFound("this person is not paired")
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// offerOwner makes a code that whoever says it first on that channel owns the bot.
+func (a *API) offerOwner(w *answer, r *http.Request) error {
+	channel, err := one(w, r, "channel")
+	if err != nil {
+		return err
+	}
+	if known := a.cfg.Office.Channels(); !slices.Contains(known, channel) {
+		return &post.UnknownError{What: "channel", Name: channel, Nearest: post.Nearest(channel, known), Known: known}
+	}
+	code, err := a.cfg.People.OfferOwner(r.Context(), channel)
+	if err != nil {
+		return err
+	}
+	return w.json(http.StatusOK, struct {
+		Code string `json:"code"`
+	}{code})
+}

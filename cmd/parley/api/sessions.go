@@ -1,0 +1,195 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels/console"
+	"parley/channels/web"
+	"parley/sessions"
+)
+
+// Pages of lists.
+const (
+	pageDefault = 100
+	pageMost    = 1000
+	pageBytes   = 4 << 20 // of entries
+)
+
+// A sessionKey is a session's key, taken apart.
+type sessionKey struct {
+	text  string
+	agent string
+	at    bus.Address
+}
+
+// parseKey takes apart what sessions.Key makes.
+func parseKey(text string) (sessionKey, error) {
+	if err := sessions.CheckKey(text); err != nil {
+		return sessionKey{}, err
+	}
+	var parts [4]string
+	for i, p := range strings.Split(text, ":") {
+		said, err := url.PathUnescape(p)
+		if err != nil {
+			return sessionKey{}, fmt.Errorf("read a session's key: %w", err)
+		}
+		parts[i] = said
+	}
+	return sessionKey{text, parts[0], bus.Address{Channel: parts[1], Chat: parts[2], Thread: parts[3]}}, nil
+}
+
+// belongsTo tells whether a session was begun by the caller: a token's are its
+// own, and the owner's are those of the terminals too.
+func (k sessionKey) belongsTo(c caller) bool {
+	return k.at.Channel == web.Name && k.at.Chat == c.name || k.at.Channel == console.Name && c.owner
+}
+
+// session is the key in a request's path, if the caller may read that session.
+// Whether there is such a session is not looked at before.
+func session(w *answer, r *http.Request) (sessionKey, error) {
+	key, err := parseKey(r.PathValue("key"))
+	if !w.caller.reads() && (err != nil || !key.belongsTo(w.caller)) {
+		return sessionKey{}, forbidden("this token may read the sessions that it began, and no others")
+	}
+	if err != nil {
+		return sessionKey{}, notFound("this is no session's key; mind that a key is percent-encoded once more in a path")
+	}
+	w.id = key.text
+	return key, nil
+}
+
+// number reads a count of the query.
+func number(r *http.Request, name string, otherwise, most int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || name == "limit" && n == 0 {
+		return 0, badRequest("bad_query", "%s is to be a number", name)
+	}
+	return min(n, most), nil
+}
+
+// listSessions lists the sessions that the caller may read, by key.
+func (a *API) listSessions(w *answer, r *http.Request) error {
+	limit, err := number(r, "limit", pageDefault, pageMost)
+	if err != nil {
+		return err
+	}
+	list, more, err := a.visible(r.Context(), w.caller, r.URL.Query().Get("after"), int(limit))
+	if err != nil {
+		return err
+	}
+	page := struct {
+		Sessions []sessions.Info `json:"sessions"`
+		Next     string          `json:"next,omitempty"`
+	}{Sessions: list}
+	if more {
+		page.Next = list[len(list)-1].Key
+	}
+	return w.json(http.StatusOK, page)
+}
+
+func (a *API) visible(ctx context.Context, c caller, after string, limit int) (list []sessions.Info, more bool, err error) {
+	list = []sessions.Info{}
+	for {
+		found, err := a.cfg.Sessions.List(ctx, after, pageMost)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, info := range found {
+			if key, err := parseKey(info.Key); !c.reads() && (err != nil || !key.belongsTo(c)) {
+				continue
+			}
+			if len(list) == limit {
+				return list, true, nil
+			}
+			list = append(list, info)
+		}
+		if len(found) < pageMost {
+			return list, false, nil
+		}
+		after = found[len(found)-1].Key
+	}
+}
+
+// readSession reads a part of a session's log.
+func (a *API) readSession(w *answer, r *http.Request) error {
+	key, err := session(w, r)
+	if err != nil {
+		return err
+	}
+	limit, err := number(r, "limit", pageDefault, pageMost)
+	if err != nil {
+		return err
+	}
+	after, err := number(r, "after", 0, 1<<62)
+	if err != nil {
+		return err
+	}
+	page := struct {
+		Key     string           `json:"key"`
+		Entries []sessions.Entry `json:"entries"`
+		Next    int64            `json:"next,omitempty"`
+	}{Key: key.text, Entries: []sessions.Entry{}}
+	size := 0
+	for e, err := range a.cfg.Sessions.Read(r.Context(), key.text, after+1) {
+		if err != nil {
+			return err
+		}
+		if n := len(page.Entries); int64(n) == limit || n > 0 && size+len(e.Data) > pageBytes {
+			page.Next = page.Entries[n-1].N
+			break
+		}
+		page.Entries = append(page.Entries, e)
+		size += len(e.Data)
+	}
+	return w.json(http.StatusOK, page)
+}
+
+// exportSession writes a whole log, an entry a line. What goes wrong in the
+// middle breaks the connection, so that nobody takes a part for the whole.
+func (a *API) exportSession(w *answer, r *http.Request) error {
+	key, err := session(w, r)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 32<<10)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	begun := false
+	for e, err := range a.cfg.Sessions.Read(r.Context(), key.text, 1) {
+		if err == nil {
+			if !begun {
+				begun = true
+				w.Header().Set("Content-Type", "application/x-ndjson")
+				w.Header().Set("Cache-Control", "no-store")
+			}
+			_ = w.control.SetWriteDeadline(time.Now().Add(a.cfg.Timeouts.Write))
+			err = enc.Encode(e)
+		}
+		if err != nil && w.status == 0 {
+			return err
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	if !begun {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+	}
+	if err := out.Flush(); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"parley/sessions"
+)
+
+// A snapshot is how a session's newest turns stand in its log. Whoever watches
+// replaces by it all that it knows of blocks.
+type snapshot struct {
+	Turns  []turnState `json:"turns"`
+	Blocks []block     `json:"blocks"`
+}
+
+// A turnState is a turn in a snapshot.
+type turnState struct {
+	Turn   string   `json:"turn"`
+	Causes []string `json:"causes"`
+	State  string   `json:"state"` // running, done, failed or cancelled
+}
+
+// A block is what the model thought, said or asked for; its number counts within
+// the turn.
+type block struct {
+	Turn  string `json:"turn"`
+	Block int    `json:"block"`
+	Kind  string `json:"kind"`
+	Text  string `json:"text"`
+	Tool  string `json:"tool,omitempty"`
+	Call  string `json:"call,omitempty"`
+	Done  bool   `json:"done"`
+}
+
+const running = "running"
+
+// A snapshot holds that many turns, and of older ones none where the blocks take
+// more than snapshotBytes; what came before is read from the log.
+const (
+	snapshotTurns = 32
+	snapshotBytes = 1 << 20
+)
+
+// A recount makes a snapshot of a log's entries.
+type recount struct {
+	turns []*toldTurn
+	size  int
+}
+
+type toldTurn struct {
+	state  turnState
+	blocks []block
+	size   int
+}
+
+// snapshot reads a session's log. A session that does not exist yet is empty.
+func (a *API) snapshot(ctx context.Context, key string) (*recount, error) {
+	c := &recount{}
+	for e, err := range a.cfg.Sessions.Read(ctx, key, 1) {
+		if errors.Is(err, sessions.ErrNotFound) {
+			return c, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := c.take(e); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *recount) take(e sessions.Entry) error {
+	if e.Kind == sessions.KindTurnStarted {
+		c.turns = append(c.turns, &toldTurn{state: turnState{Turn: e.Turn, Causes: []string{}, State: running}})
+		c.trim()
+		return nil
+	}
+	t := c.turn(e.Turn)
+	if t == nil {
+		return nil
+	}
+	b := block{Turn: e.Turn, Block: len(t.blocks), Kind: string(e.Kind), Call: e.Call, Done: true}
+	switch e.Kind {
+	case sessions.KindUser:
+		t.state.Causes = append(t.state.Causes, e.Cause)
+		return nil
+	case sessions.KindTurnDone:
+		done, err := sessions.Decode[sessions.TurnDone](e)
+		t.state.State = done.State
+		return err
+	case sessions.KindThinking, sessions.KindText:
+		said, err := sessions.Decode[sessions.Text](e) // a thought has its text at the same place
+		if err != nil {
+			return err
+		}
+		b.Text = said.Text
+	case sessions.KindToolUse:
+		use, err := sessions.Decode[sessions.ToolUse](e)
+		if err != nil {
+			return err
+		}
+		b.Tool = use.Name // its arguments are no text, as little as in the events
+	default:
+		return nil
+	}
+	t.blocks = append(t.blocks, b)
+	t.size += len(b.Text)
+	c.size += len(b.Text)
+	c.trim()
+	return nil
+}
+
+func (c *recount) turn(id string) *toldTurn {
+	for i := len(c.turns) - 1; i >= 0; i-- {
+		if c.turns[i].state.Turn == id {
+			return c.turns[i]
+		}
+	}
+	return nil
+}
+
+// trim lets go of the oldest turns, but never of one that runs or the newest.
+func (c *recount) trim() {
+	for len(c.turns) > 1 && (len(c.turns) > snapshotTurns || c.size > snapshotBytes) {
+		oldest := c.turns[0]
+		if oldest.state.State == running {
+			return
+		}
+		c.size -= oldest.size
+		c.turns[0] = nil
+		c.turns = c.turns[1:]
+	}
+}
+
+// whole is the snapshot as it is sent.
+func (c *recount) whole() snapshot {
+	s := snapshot{Turns: []turnState{}, Blocks: []block{}}
+	for _, t := range c.turns {
+		s.Turns = append(s.Turns, t.state)
+		s.Blocks = append(s.Blocks, t.blocks...)
+	}
+	return s
+}
+
+// logged is how many blocks of each turn the log has.
+func (c *recount) logged() map[string]int {
+	n := make(map[string]int, len(c.turns))
+	for _, t := range c.turns {
+		n[t.state.Turn] = len(t.blocks)
+	}
+	return n
+}

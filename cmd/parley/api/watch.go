@@ -1,0 +1,281 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"parley/bus"
+)
+
+// watchSession streams the events of a session until the watcher leaves.
+func (a *API) watchSession(w *answer, r *http.Request) error {
+	key, err := session(w, r)
+	if err != nil {
+		return err
+	}
+	ctx, leave := context.WithCancel(r.Context())
+	defer leave()
+	release, ok := a.streams.add(leave)
+	if !ok {
+		return &refusal{status: http.StatusServiceUnavailable, code: "unavailable", retry: retryLost, message: "the server is shutting down: come again"}
+	}
+	defer release()
+	v := &viewer{key: key.text, read: a.snapshot, out: newStream(w, a.cfg.Timeouts, leave)}
+	defer v.out.close()
+	news, err := v.begin(ctx, a.cfg.Events, r.Header.Get("Last-Event-ID"))
+	if err != nil {
+		if w.status == 0 {
+			return err
+		}
+		return nil // it will come again
+	}
+	// From here on an error is the end of the stream; the watcher comes again
+	// and goes on where it was cut off.
+	_ = v.follow(ctx, news)
+	return nil
+}
+
+// A viewer is one who watches a session.
+//
+// Without a past that is still held, it is given a snapshot: the subscription
+// stands first and the log is read then, so nothing falls between the two, and
+// what both have is dropped by its block's number. A block whose beginning
+// was missed, because the model was in the middle of it, is a hole: until the
+// log has the whole block and a second snapshot fills it, events go out without
+// an id, so that a stream that is cut off meanwhile begins with a snapshot again.
+type viewer struct {
+	key  string
+	read func(ctx context.Context, key string) (*recount, error)
+	out  *stream
+
+	logged map[string]int // by turn: blocks that the last snapshot had; nil before one was needed
+	begun  map[string]int // by turn: the block whose beginning went out last
+	holes  map[string]bool
+}
+
+// begin subscribes, and sends a snapshot where one is needed.
+func (v *viewer) begin(ctx context.Context, events bus.Events, lastID string) (iter.Seq2[bus.Event, error], error) {
+	feed := bus.SessionFeed(v.key)
+	if after, err := strconv.ParseUint(lastID, 10, 64); err == nil && after > 0 {
+		news, err := events.Subscribe(ctx, feed, after)
+		if !errors.Is(err, bus.ErrGone) {
+			if err != nil {
+				return nil, fmt.Errorf("follow session %s: %w", v.key, err)
+			}
+			return news, v.out.open()
+		}
+	}
+	news, err := events.Subscribe(ctx, feed, 0)
+	if err != nil {
+		return nil, fmt.Errorf("follow session %s: %w", v.key, err)
+	}
+	return news, v.renew(ctx)
+}
+
+// renew sends a snapshot.
+func (v *viewer) renew(ctx context.Context) error {
+	told, err := v.read(ctx, v.key)
+	if err != nil {
+		return fmt.Errorf("read session %s for a snapshot: %w", v.key, err)
+	}
+	v.logged, v.begun, v.holes = told.logged(), map[string]int{}, map[string]bool{}
+	return v.out.send("", "snapshot", told.whole())
+}
+
+// follow sends what happens until ctx is done or the watcher is gone.
+func (v *viewer) follow(ctx context.Context, news iter.Seq2[bus.Event, error]) error {
+	for e, err := range news {
+		switch {
+		case errors.Is(err, bus.ErrGone): // it was too slow
+			err = v.renew(ctx)
+		case err == nil:
+			err = v.event(ctx, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *viewer) event(ctx context.Context, e bus.Event) error {
+	if v.logged != nil {
+		old, err := v.compare(ctx, e)
+		if old || err != nil {
+			return err
+		}
+	}
+	id := ""
+	if len(v.holes) == 0 {
+		id = strconv.FormatUint(e.ID, 10)
+	}
+	return v.out.send(id, e.Type, dataOf(e))
+}
+
+// compare holds an event against the snapshot: it says whether the snapshot has
+// it, and watches for holes.
+func (v *viewer) compare(ctx context.Context, e bus.Event) (old bool, err error) {
+	switch e.Type {
+	case bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset:
+		if e.Block < v.logged[e.Turn] {
+			return true, nil
+		}
+	}
+	switch e.Type {
+	case bus.BlockStart:
+		v.begun[e.Turn] = e.Block
+	case bus.BlockDelta, bus.BlockStop:
+		if n, ok := v.begun[e.Turn]; !ok || n != e.Block {
+			v.holes[e.Turn] = true
+		}
+	case bus.BlockReset:
+		delete(v.holes, e.Turn)
+	case bus.ToolStart, bus.ToolEnd, bus.TurnParked, bus.TurnComplete, bus.TurnError:
+		// What was said before these is in the log.
+		if v.holes[e.Turn] {
+			err = v.renew(ctx)
+		}
+	}
+	if e.Type == bus.TurnComplete || e.Type == bus.TurnError {
+		delete(v.begun, e.Turn)
+	}
+	return false, err
+}
+
+// dataOf is what an event's data is: Block only where it is about one.
+func dataOf(e bus.Event) any {
+	switch e.Type {
+	case bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset:
+		return e
+	}
+	return struct {
+		bus.Event
+		Block int `json:"block,omitempty"`
+	}{Event: e}
+}
+
+// A stream is a response of server-sent events. When nothing was sent for a
+// while it says so itself; a watcher that takes too long to read is cut off.
+type stream struct {
+	w       *answer
+	quiet   time.Duration
+	timeout time.Duration
+	leave   func()
+
+	mu     sync.Mutex
+	closed bool
+	beat   *time.Timer
+}
+
+func newStream(w *answer, t Timeouts, leave func()) *stream {
+	// Streams that begin together do not beat together.
+	quiet := t.Quiet + rand.N(t.Quiet/2+1)
+	return &stream{w: w, quiet: quiet, timeout: t.Write, leave: leave}
+}
+
+// open sends the head of the response.
+func (s *stream) open() error { return s.write([]byte(": watching\n\n")) }
+
+// send sends an event; one without an id leaves the watcher's last id as it is.
+func (s *stream) send(id, kind string, data any) error {
+	var buf bytes.Buffer
+	if id != "" {
+		buf.WriteString("id: " + id + "\n")
+	}
+	buf.WriteString("event: " + kind + "\ndata: ")
+	enc := json.NewEncoder(&buf) // it ends with a newline, and has none within
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(data); err != nil {
+		return fmt.Errorf("encode an event: %w", err)
+	}
+	buf.WriteByte('\n')
+	return s.write(buf.Bytes())
+}
+
+func (s *stream) write(frame []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return http.ErrServerClosed
+	}
+	if s.w.status == 0 {
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+		s.w.WriteHeader(http.StatusOK)
+	}
+	_ = s.w.control.SetWriteDeadline(time.Now().Add(s.timeout)) // a writer without one cannot hang
+	_, err := s.w.Write(frame)
+	if err == nil {
+		err = s.w.control.Flush()
+	}
+	if err != nil {
+		s.closed = true
+		s.leave()
+		return fmt.Errorf("write to a watcher: %w", err)
+	}
+	if s.beat == nil {
+		s.beat = time.AfterFunc(s.quiet, s.alive)
+	} else {
+		s.beat.Reset(s.quiet)
+	}
+	return nil
+}
+
+// alive keeps whoever stands between from taking the stream for dead.
+func (s *stream) alive() { _ = s.write([]byte(":\n\n")) }
+
+// close ends the stream: when it returns, nothing writes to the response any more.
+func (s *stream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.beat != nil {
+		s.beat.Stop()
+	}
+}
+
+// streams knows how to end those that are open.
+type streams struct {
+	mu    sync.Mutex
+	ended bool
+	next  int
+	leave map[int]func()
+}
+
+func newStreams() *streams { return &streams{leave: map[int]func(){}} }
+
+func (s *streams) add(leave func()) (release func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, false
+	}
+	n := s.next
+	s.next++
+	s.leave[n] = leave
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.leave, n)
+	}, true
+}
+
+func (s *streams) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for _, leave := range s.leave {
+		leave()
+	}
+}
