@@ -1,0 +1,145 @@
+// Package metrics counts what happens, for Prometheus.
+//
+// What happens is told as it happens: Metrics is the agent's Observer, and Send
+// makes a Dispatcher's. What stands is looked up at each scrape. Labels hold
+// names from the configuration and from the program, never a text, a person or
+// a chat.
+package metrics
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"parley/agent"
+)
+
+const namespace = "parley"
+
+// Config is what Metrics looks up. Every function may be nil: then there is
+// nothing to tell.
+type Config struct {
+	Build Build
+	Fleet Fleet
+	// Channels says which of the channels that run here are connected.
+	Channels func() map[string]bool
+	// Dropped counts the events that were lost, since the start.
+	Dropped func() uint64
+	Log     *slog.Logger
+}
+
+// Build is what the program was built from.
+type Build struct {
+	Version  string
+	Revision string
+	Go       string
+}
+
+// Metrics counts. It satisfies agent.Observer.
+type Metrics struct {
+	registry *prometheus.Registry
+	log      *slog.Logger
+
+	sends       *prometheus.CounterVec
+	sendSeconds *prometheus.HistogramVec
+
+	turns       *prometheus.CounterVec
+	turnSeconds *prometheus.HistogramVec
+	steps       prometheus.Counter
+
+	tools  toolMetrics
+	calls  *prometheus.CounterVec
+	tokens *prometheus.CounterVec
+}
+
+var _ agent.Observer = (*Metrics)(nil)
+
+// New makes the metrics of a process.
+func New(c Config) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewPedanticRegistry(),
+		log:      c.Log,
+
+		sends:       counters("sends_total", "Parts handed to a platform, by what became of them: sent, failed or unknown.", "channel", "result"),
+		sendSeconds: seconds("send_seconds", "How long a platform took for a part.", prometheus.ExponentialBuckets(0.01, 2, 13), "channel"),
+		turns:       counters("turns_total", "Turns, by how they ended: done, failed or cancelled.", "result"),
+		turnSeconds: seconds("turn_seconds", "How long turns took, by how they ended.", prometheus.ExponentialBuckets(0.25, 2, 14), "result"),
+		steps:       prometheus.NewCounter(options("steps_total", "Model calls with the tool calls that they asked for.")),
+		tools:       newToolMetrics(),
+		calls:       counters("model_calls_total", "Calls of a model, by result: ok or the fault.", "model", "result"),
+		tokens:      counters("model_tokens_total", "Tokens of a model, by kind: input (not cached), cached or output.", "model", "kind"),
+	}
+	for _, result := range []string{"done", "failed", "cancelled"} {
+		m.turns.WithLabelValues(result)
+	}
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts(options("build_info", "What this program was built from; always 1.")), []string{"version", "revision", "goversion"})
+	build.WithLabelValues(c.Build.Version, c.Build.Revision, c.Build.Go).Set(1)
+	m.registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
+		m.sends, m.sendSeconds, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens,
+		&standing{Config: c, descriptions: describe()},
+	)
+	m.tools.register(m.registry)
+	if c.Dropped != nil {
+		m.registry.MustRegister(prometheus.NewCounterFunc(
+			options("events_dropped_total", "Events that watchers were too slow for."), func() float64 { return float64(c.Dropped()) }))
+	}
+	return m
+}
+
+func options(name, help string) prometheus.CounterOpts {
+	return prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(options(name, help), labels)
+}
+
+func seconds(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+// Handler serves what is counted. What cannot be looked up is left out, and the
+// rest is served.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: errorLog{m.log}})
+}
+
+// errorLog takes what the handler has to say.
+type errorLog struct{ log *slog.Logger }
+
+// Println logs an error of a scrape.
+func (l errorLog) Println(v ...any) { l.log.Warn("scrape is incomplete", slog.Any("error", v)) }
+
+// Send is told of the sends of one channel: what a Dispatcher observes.
+func (m *Metrics) Send(channel string) func(result string, took time.Duration) {
+	for _, result := range []string{"sent", "failed", "unknown"} {
+		m.sends.WithLabelValues(channel, result)
+	}
+	took := m.sendSeconds.WithLabelValues(channel)
+	return func(result string, d time.Duration) {
+		m.sends.WithLabelValues(channel, result).Inc()
+		took.Observe(d.Seconds())
+	}
+}
+
+// Turn counts a turn that has ended.
+func (m *Metrics) Turn(result string, d time.Duration) {
+	m.turns.WithLabelValues(result).Inc()
+	m.turnSeconds.WithLabelValues(result).Observe(d.Seconds())
+}
+
+// Step counts a model call with what it asked for.
+func (m *Metrics) Step() { m.steps.Inc() }
+
+// Model counts a call of a model.
+func (m *Metrics) Model(model, result string, use agent.TokenUse, _ time.Duration) {
+	m.calls.WithLabelValues(model, result).Inc()
+	for kind, n := range map[string]int64{"input": use.Input - use.Cached, "cached": use.Cached, "output": use.Output} {
+		m.tokens.WithLabelValues(model, kind).Add(float64(max(0, n)))
+	}
+}

@@ -1,0 +1,224 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"parley/agent"
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/cmd/parley/metrics"
+)
+
+// unknown is a book that knows of so many unknown sends.
+type unknown map[string]int
+
+func (u unknown) UnknownSends(context.Context) (map[string]int, error) {
+	if u == nil {
+		return nil, errors.New("the book is closed")
+	}
+	return u, nil
+}
+
+func openBus(t *testing.T) *sqlitebus.Bus {
+	t.Helper()
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// used makes metrics of a process in which a little of everything has happened.
+func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
+	t.Helper()
+	m := metrics.New(metrics.Config{
+		Build:    metrics.Build{Version: "v1", Revision: "abc", Go: "go1.26"},
+		Fleet:    fleet,
+		Channels: func() map[string]bool { return map[string]bool{"slack": true, "telegram": false} },
+		Dropped:  func() uint64 { return 3 },
+		Log:      slog.New(slog.DiscardHandler),
+	})
+	slack := m.Send("slack")
+	slack("sent", 20*time.Millisecond)
+	slack("sent", time.Second)
+	slack("unknown", time.Minute)
+	m.Send("telegram")
+	m.Turn("done", 3*time.Second)
+	m.Step()
+	m.Step()
+	m.Tool("read_file", "ok", 2*time.Millisecond)
+	m.Tool("unknown", "not_found", time.Millisecond)
+	m.Batch(3, 2*time.Second)
+	m.Batch(2, -time.Second)
+	m.Model("gpt-5-mini", "ok", agent.TokenUse{Input: 1000, Cached: 400, Output: 50}, time.Second)
+	return m
+}
+
+func scrape(t *testing.T, m *metrics.Metrics) string {
+	t.Helper()
+	server := httptest.NewServer(m.Handler())
+	defer server.Close()
+	resp, err := http.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", resp.Status, body)
+	}
+	return string(body)
+}
+
+func mustHave(t *testing.T, page string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(page, "\n"+line+"\n") {
+			name, _, _ := strings.Cut(line, "{")
+			t.Errorf("there is no %q, but\n%s", line, strings.Join(regexp.MustCompile(`(?m)^`+name+`.*$`).FindAllString(page, -1), "\n"))
+		}
+	}
+}
+
+func TestWhatHappensIsCounted(t *testing.T) {
+	b := openBus(t)
+	for _, id := range []string{"1", "2"} {
+		if err := b.Publish(t.Context(), bus.OutboundTopic("slack"), bus.Message{ID: id, Key: "slack:C1", Body: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := scrape(t, used(t, metrics.Fleet{Bus: b, Book: unknown{"slack": 1}}))
+	mustHave(t, page,
+		`parley_bus_waiting{topic="outbound/slack"} 2`, `parley_bus_waiting{topic="outbound/telegram"} 0`, `parley_bus_waiting{topic="inbound"} 0`,
+		`parley_bus_leased{topic="outbound/slack"} 0`, `parley_bus_dead{topic="outbound/slack"} 0`,
+		`parley_channel_up{channel="slack"} 1`, `parley_channel_up{channel="telegram"} 0`,
+		`parley_sends_total{channel="slack",result="sent"} 2`, `parley_sends_total{channel="slack",result="unknown"} 1`,
+		`parley_sends_total{channel="slack",result="failed"} 0`, `parley_sends_total{channel="telegram",result="sent"} 0`,
+		`parley_sends_unknown{channel="slack"} 1`, `parley_sends_unknown{channel="telegram"} 0`,
+		`parley_send_seconds_count{channel="slack"} 3`, `parley_send_seconds_bucket{channel="slack",le="0.02"} 1`,
+		`parley_turns_total{result="done"} 1`, `parley_turns_total{result="failed"} 0`, `parley_turn_seconds_count{result="done"} 1`,
+		`parley_steps_total 2`, `parley_tool_calls_total{result="ok",tool="read_file"} 1`, `parley_tool_calls_total{result="not_found",tool="unknown"} 1`,
+		`parley_tool_seconds_count{tool="read_file"} 1`, `parley_tool_batches_total 2`, `parley_tool_batch_concurrency_max 3`,
+		`parley_tool_batch_saved_seconds_total 2`, `parley_model_calls_total{model="gpt-5-mini",result="ok"} 1`,
+		`parley_model_tokens_total{kind="input",model="gpt-5-mini"} 600`, `parley_model_tokens_total{kind="cached",model="gpt-5-mini"} 400`,
+		`parley_model_tokens_total{kind="output",model="gpt-5-mini"} 50`, `parley_events_dropped_total 3`,
+		`parley_build_info{goversion="go1.26",revision="abc",version="v1"} 1`,
+	)
+	for _, name := range []string{"parley_tool_last_error_timestamp_seconds{tool=\"unknown\"}", "parley_bus_oldest_seconds{topic=\"outbound/slack\"}", "go_goroutines", "process_cpu_seconds_total"} {
+		if !strings.Contains(page, "\n"+name+" ") {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+// What the fleet shares is told by one process, and what cannot be looked up
+// keeps nothing else from being told.
+func TestWhoTells(t *testing.T) {
+	closed := openBus(t)
+	closed.Close()
+	for name, fleet := range map[string]metrics.Fleet{
+		"another": {Holder: func() bool { return false }, Bus: openBus(t), Book: unknown{"slack": 1}},
+		"nobody":  {Bus: closed, Book: unknown(nil)},
+		"nothing": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := scrape(t, used(t, fleet))
+			if strings.Contains(page, "parley_bus_") || strings.Contains(page, "parley_sends_unknown") {
+				t.Errorf("it tells what it does not know:\n%s", page)
+			}
+			mustHave(t, page, `parley_channel_up{channel="slack"} 1`, `parley_steps_total 2`)
+		})
+	}
+}
+
+// Names follow Prometheus's conventions, without exceptions.
+func TestNames(t *testing.T) {
+	page := scrape(t, used(t, metrics.Fleet{Bus: openBus(t), Book: unknown{}}))
+	problems, err := promlint.New(strings.NewReader(page)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "parley_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+// Every name that dashboards and rules were promised is there.
+func TestEveryPromisedName(t *testing.T) {
+	got := exposed(t)
+	for _, name := range strings.Fields(`
+		bus_waiting bus_oldest_seconds bus_leased bus_dead channel_up sends_total sends_unknown send_seconds
+		turns_total turn_seconds steps_total tool_calls_total tool_seconds tool_batches_total tool_batch_concurrency_max
+		tool_batch_saved_seconds_total tool_last_error_timestamp_seconds model_calls_total model_tokens_total
+		events_dropped_total build_info`) {
+		if !slices.Contains(got, "parley_"+name) {
+			t.Errorf("there is no parley_%s", name)
+		}
+	}
+}
+
+// exposed are the names of all families.
+func exposed(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	page := scrape(t, used(t, metrics.Fleet{Bus: openBus(t), Book: unknown{"slack": 1}}))
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(page, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// An alerting rule over a name that does not exist is silent for ever.
+func TestAlertsAreOverNamesThatExist(t *testing.T) {
+	file, err := os.ReadFile("../../../deploy/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, used := exposed(t), 0
+	for _, expr := range regexp.MustCompile(`(?m)^\s+expr: (.+)$`).FindAllStringSubmatch(string(file), -1) {
+		for _, name := range regexp.MustCompile(`\b(parley|process|go)_\w+`).FindAllString(expr[1], -1) {
+			used++
+			family := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
+			if !slices.Contains(names, name) && !slices.Contains(names, family) {
+				t.Errorf("%s is in no metric; the rule is %s", name, expr[1])
+			}
+		}
+	}
+	rules := strings.Count(string(file), "- alert: ")
+	if exprs := strings.Count(string(file), "expr: "); rules < 8 || exprs != rules || used < rules {
+		t.Errorf("%d alerts with %d expressions over %d names: are they all read?", rules, exprs, used)
+	}
+	for _, part := range []string{"severity: ", "summary: ", "description: "} {
+		if n := strings.Count(string(file), part); n != rules {
+			t.Errorf("%d of %d alerts have %q", n, rules, part)
+		}
+	}
+}
+
+func BenchmarkScrape(b *testing.B) {
+	m := metrics.New(metrics.Config{Log: slog.New(slog.DiscardHandler)})
+	observe := m.Send("slack")
+	for b.Loop() {
+		observe("sent", time.Millisecond)
+	}
+}

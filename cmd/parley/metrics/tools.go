@@ -1,0 +1,70 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// toolMetrics are those of tool calls.
+type toolMetrics struct {
+	calls     *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+	lastError *prometheus.GaugeVec
+	batches   prometheus.Counter
+	widest    *highest
+	saved     prometheus.Counter
+}
+
+func newToolMetrics() toolMetrics {
+	return toolMetrics{
+		calls:   counters("tool_calls_total", "Calls of a tool, by result: ok or the code of the error.", "tool", "result"),
+		seconds: seconds("tool_seconds", "How long calls of a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
+		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
+			options("tool_last_error_timestamp_seconds", "When a call of a tool last failed.")), []string{"tool"}),
+		batches: prometheus.NewCounter(options("tool_batches_total", "Groups of calls that ran side by side.")),
+		widest:  newHighest("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
+		saved:   prometheus.NewCounter(options("tool_batch_saved_seconds_total", "Time that calls side by side took less than one after the other.")),
+	}
+}
+
+func (t toolMetrics) register(r prometheus.Registerer) {
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved)
+}
+
+// Tool counts a call of a tool.
+func (m *Metrics) Tool(tool, result string, d time.Duration) {
+	m.tools.calls.WithLabelValues(tool, result).Inc()
+	m.tools.seconds.WithLabelValues(tool).Observe(d.Seconds())
+	if result != "ok" {
+		m.tools.lastError.WithLabelValues(tool).SetToCurrentTime()
+	}
+}
+
+// Batch counts a group of calls that ran side by side.
+func (m *Metrics) Batch(concurrency int, saved time.Duration) {
+	m.tools.batches.Inc()
+	m.tools.widest.raise(float64(concurrency))
+	m.tools.saved.Add(max(0, saved.Seconds()))
+}
+
+// highest is a gauge that only rises.
+type highest struct {
+	prometheus.Gauge
+	mu  sync.Mutex
+	top float64
+}
+
+func newHighest(name, help string) *highest {
+	return &highest{Gauge: prometheus.NewGauge(prometheus.GaugeOpts(options(name, help)))}
+}
+
+func (h *highest) raise(to float64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if to > h.top {
+		h.top = to
+		h.Set(to)
+	}
+}
