@@ -1,0 +1,98 @@
+package redisbus
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"parley/bus"
+)
+
+// Topics implements bus.Inspector.
+func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
+	names, err := b.client.ZRange(ctx, b.keys.topics(), 0, -1).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list topics: %w", b.over(err))
+	}
+	slices.Sort(names)
+	topics := make([]bus.Topic, len(names))
+	for i, name := range names {
+		topics[i] = bus.Topic(name)
+	}
+	return topics, nil
+}
+
+const scanAtOnce = 500
+
+// Depth implements bus.Inspector. It looks at every mailbox that holds mail, a
+// part at a time, so its figures are not of one moment.
+func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err error) {
+	k := b.keys.topic(topic)
+	pipe := b.client.Pipeline()
+	now, leased, dead := pipe.Time(ctx), pipe.ZCard(ctx, k.leased), pipe.ZCard(ctx, k.graves)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return d, fmt.Errorf("count mail: %w", b.over(err))
+	}
+	d.Leased, d.Dead = int(leased.Val()), int(dead.Val())
+	later := "(" + strconv.FormatInt(now.Val().UnixMicro(), 10)
+	delayed, err := b.client.ZCount(ctx, k.due, later, "+inf").Result()
+	if err != nil {
+		return d, fmt.Errorf("count mail: %w", b.over(err))
+	}
+	d.Delayed = int(delayed)
+	var oldest int64
+	for page, err := range b.boxes(ctx, &k) {
+		if err != nil {
+			return d, fmt.Errorf("count mail: %w", b.over(err))
+		}
+		for pair := range slices.Chunk(page, 2) {
+			leased, count, since, err := readLine(pair[1])
+			if err != nil {
+				continue // repair will see to it
+			}
+			if !leased {
+				d.Waiting += int(count)
+			}
+			if oldest == 0 || since < oldest {
+				oldest = since
+			}
+		}
+	}
+	if oldest != 0 {
+		d.Oldest = max(0, now.Val().Sub(time.UnixMicro(oldest)))
+	}
+	return d, nil
+}
+
+// boxes reads what a topic's mailboxes are, in pages of key, line, key, line, …
+// While many come and go one may be seen twice.
+func (b *Bus) boxes(ctx context.Context, k *topicKeys) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for cursor, more := uint64(0), true; more; more = cursor != 0 {
+			var page []string
+			var err error
+			page, cursor, err = b.client.HScan(ctx, k.state, cursor, "", scanAtOnce).Result()
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Pause implements bus.Pauser.
+func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error {
+	k := b.keys.topic(topic)
+	var err error
+	if d > 0 {
+		err = b.client.Set(ctx, k.pause, "1", max(d, time.Millisecond)).Err()
+	} else {
+		_, err = b.courier.run(ctx, unpauseScript, []string{k.pause, k.due, k.wake})
+	}
+	if err != nil {
+		return fmt.Errorf("pause: %w", b.over(err))
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package redisbus
+
+import (
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"parley/bus"
+)
+
+// keys names everything that a bus keeps. All of it carries one hash tag, so
+// that scripts work on a cluster too; further shards would get tags of their own.
+type keys struct{ prefix string }
+
+func newKeys(prefix string) keys { return keys{prefix + ":{0}:"} }
+
+func (k keys) clock() string    { return k.prefix + "clock" }   // the highest number given
+func (k keys) contact() string  { return k.prefix + "contact" } // when the fleet was last in touch, until when leases are spared
+func (k keys) topics() string   { return k.prefix + "topics" }
+func (k keys) released() string { return k.prefix + "released" } // channel: names that have become free
+
+func (k keys) hold(name string) string        { return k.prefix + "hold:" + name }
+func (k keys) notes(instance string) string   { return k.prefix + "notes:" + instance } // channel: mail for what it has leased
+func (k keys) nudge(instance string) string   { return k.prefix + "nudge:" + instance } // list: ends its blocking call
+func (k keys) channel(feed bus.Feed) string   { return k.prefix + "feed:" + string(feed) }
+func (k keys) stream(feed bus.Feed) string    { return k.prefix + "events:" + string(feed) }
+func (k keys) topic(name bus.Topic) topicKeys { return newTopicKeys(k, name) }
+
+// topicKeys names what a bus keeps for one topic.
+type topicKeys struct {
+	name   bus.Topic
+	part   string // the topic's name as part of a key
+	prefix string
+
+	state, due, leased, wake, pause, dead, graves string
+}
+
+func newTopicKeys(k keys, name bus.Topic) topicKeys {
+	part := strings.NewReplacer("%", "%25", ":", "%3A").Replace(string(name))
+	return topicKeys{
+		name: name, part: part, prefix: k.prefix,
+		state:  k.prefix + "state:" + part,
+		due:    k.prefix + "due:" + part,
+		leased: k.prefix + "leased:" + part,
+		wake:   k.prefix + "wake:" + part,
+		pause:  k.prefix + "pause:" + part,
+		dead:   k.prefix + "dead:" + part,
+		graves: k.prefix + "graves:" + part,
+	}
+}
+
+func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.part + ":" + key }
+
+// seenBuckets spreads the ids of a day over sets, none of which takes long to grow.
+const seenBuckets = 256
+
+func (t *topicKeys) seen(day int64, id string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return t.prefix + "seen:" + t.part + ":" + strconv.FormatInt(day, 10) + ":" + strconv.Itoa(int(h.Sum32()%seenBuckets))
+}

@@ -1,0 +1,232 @@
+// Package redisbus is the bus of a fleet: any number of processes share the mail that one Redis keeps.
+//
+// Every transition is one script, so the server sees it whole or not at all.
+// Who works on what is written down with a time by which it runs out, by the
+// server's clock; each process prolongs its own leases in the background. What
+// a process keeps in memory is only what it holds and what it waits for.
+//
+// Calls to Redis are gathered into pipelines, so that many who call at once
+// cost few round trips. Where the outcome of a call is unknown its caller is
+// told, or asks again where that is safe.
+package redisbus
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"parley/bus"
+)
+
+// What a Config leaves open.
+const (
+	DefaultPrefix  = "parley"
+	DefaultLease   = 5 * time.Second
+	DefaultMaxHold = 35 * time.Minute // the longest turn and some grace
+)
+
+// Config says where the bus lives and what bounds it.
+type Config struct {
+	// URL is redis://, rediss:// or unix://, as redis-cli takes it.
+	URL string
+	// Prefix begins every key and channel; DefaultPrefix if empty. Buses of one
+	// prefix are one bus.
+	Prefix string
+	// Caps bounds the mailboxes; zero means no bound.
+	Caps bus.Caps
+	// Lease is the time without a sign of life after which others take over;
+	// DefaultLease if zero. All processes have to agree on it.
+	Lease time.Duration
+	// MaxHold bounds how long a lease may be held; DefaultMaxHold if zero.
+	MaxHold time.Duration
+	// Log may be nil.
+	Log *slog.Logger
+
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // for tests
+}
+
+// A Bus satisfies every interface of package bus.
+type Bus struct {
+	caps    bus.Caps
+	log     *slog.Logger
+	keys    keys
+	self    string // names this process among the fleet
+	client  *redis.Client
+	courier *courier
+	claims  *claims
+	leases  *leases
+	holds   *holds
+	events  *events
+
+	life
+}
+
+// life is what ends with the bus.
+type life struct {
+	day    atomic.Int64 // of the server, as far as we know
+	stop   context.CancelFunc
+	closed chan struct{}
+	mu     sync.Mutex // guards the closing of closed, and the start of work
+	work   sync.WaitGroup
+}
+
+// spawn starts what Close is to wait for, unless it has begun to.
+func (l *life) spawn(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isClosed() {
+		return false
+	}
+	l.work.Go(f)
+	return true
+}
+
+// end reports whether this is what ended it.
+func (l *life) end() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isClosed() {
+		return false
+	}
+	close(l.closed)
+	return true
+}
+
+func (l *life) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+var _ interface {
+	bus.Bus
+	bus.Events
+	bus.Inspector
+	bus.Morgue
+	bus.Pauser
+	bus.Holder
+} = (*Bus)(nil)
+
+func (c Config) withDefaults() Config {
+	if c.Prefix == "" {
+		c.Prefix = DefaultPrefix
+	}
+	if c.Lease == 0 {
+		c.Lease = DefaultLease
+	}
+	if c.MaxHold == 0 {
+		c.MaxHold = DefaultMaxHold
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Open reaches the server and looks at it: its error is ErrUnfit where mail
+// would not be safe there. While the server loads its data Open waits for it.
+func Open(ctx context.Context, c Config) (*Bus, error) {
+	c = c.withDefaults()
+	if strings.ContainsAny(c.Prefix, "{}") {
+		return nil, fmt.Errorf("open bus: prefix %q must not contain braces", c.Prefix)
+	}
+	options, err := parse(c)
+	if err != nil {
+		return nil, fmt.Errorf("open bus: %w", err)
+	}
+	redis.SetLogger(silence{}) // what matters of it comes back as an error, and is logged once
+	client := redis.NewClient(options)
+	s, err := inspect(ctx, client)
+	if err == nil {
+		err = s.Fit()
+	}
+	var scripts library
+	if err == nil {
+		scripts, err = readScripts()
+	}
+	if err == nil {
+		err = scripts.load(ctx, client)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open bus: %w", err), client.Close())
+	}
+	if !s.AOF {
+		c.Log.Warn("redis keeps no append-only file: a restart of it loses mail; set appendonly yes")
+	}
+	b := newBus(c, client, scripts)
+	b.start(ctx)
+	return b, nil
+}
+
+func newBus(c Config, client *redis.Client, scripts library) *Bus {
+	k := newKeys(c.Prefix)
+	self := rand.Text()[:12]
+	b := &Bus{
+		caps: c.Caps, log: c.Log, keys: k, self: self, client: client,
+		courier: newCourier(client, scripts, &health{log: c.Log}),
+		claims:  newClaims(k, c.Lease),
+		leases:  newLeases(c.Lease, c.MaxHold),
+		holds:   newHolds(),
+		life:    life{closed: make(chan struct{})},
+	}
+	b.day.Store(time.Now().UnixMicro() / dayLength)
+	b.events = newEvents(client.Subscribe(context.Background(), k.notes(self), k.released()))
+	return b
+}
+
+// start starts what runs until Close.
+func (b *Bus) start(ctx context.Context) {
+	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
+	b.courier.start()
+	for _, run := range []func(context.Context){b.watch, b.keep, b.listen, b.send, b.repair} {
+		b.spawn(func() { run(ctx) })
+	}
+}
+
+// Close ends every claim, lease, hold and subscription, and gives back what is
+// held: mail that was being worked on can be claimed at once, and the claim counts.
+func (b *Bus) Close() error {
+	if !b.end() {
+		return nil
+	}
+	b.claims.close()
+	b.claims.fetches.Wait()
+	b.stop()
+	b.releaseAll()
+	b.returnAll()
+	b.events.close()
+	b.courier.stop()
+	err := b.client.Close() // ends the blocking call
+	b.work.Wait()
+	if err != nil {
+		return fmt.Errorf("close bus: %w", err)
+	}
+	return nil
+}
+
+// over is what to tell a caller who saw err: a bus that was closed under a call
+// makes any error of it.
+func (b *Bus) over(err error) error {
+	if b.isClosed() {
+		return bus.ErrClosed
+	}
+	return err
+}
+
+// silence is a logger for the client library, which would write to standard error.
+type silence struct{}
+
+// Printf drops what it is given.
+func (silence) Printf(context.Context, string, ...any) {}

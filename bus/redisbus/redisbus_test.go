@@ -1,0 +1,129 @@
+package redisbus_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/bus/bustest"
+	"parley/bus/redisbus"
+)
+
+// testLease is shorter than the default, so that tests wait less.
+const testLease = 2 * time.Second
+
+// gates are the ways of the buses that the suite has opened.
+type gates struct {
+	mu    sync.Mutex
+	ofBus map[bustest.Bus]*gate
+}
+
+func harness() bustest.Harness {
+	all := &gates{ofBus: map[bustest.Bus]*gate{}}
+	return bustest.Harness{
+		Place: place,
+		Open: func(ctx context.Context, place string, o bustest.Options) (bustest.Bus, error) {
+			g := newGate()
+			b, err := redisbus.Open(ctx, redisbus.Dialed(redisbus.Config{
+				URL: os.Getenv(urlEnv), Prefix: place, Caps: o.Caps, MaxHold: o.MaxHold, Lease: cmp.Or(o.Lease, testLease),
+			}, g.dial))
+			if err != nil {
+				return nil, err
+			}
+			all.mu.Lock()
+			defer all.mu.Unlock()
+			all.ofBus[b] = g
+			return b, nil
+		},
+		Residue: residue,
+		NextDay: nextDay,
+		Shared:  true,
+		CutOff: func(_ testing.TB, b bustest.Bus) func() {
+			all.mu.Lock()
+			defer all.mu.Unlock()
+			g := all.ofBus[b]
+			g.close()
+			return g.open
+		},
+		Wipe:      wipe,
+		LeaseTime: testLease,
+	}
+}
+
+// place is a prefix of the test's own, of which nothing stays.
+func place(t testing.TB) string {
+	t.Helper()
+	if os.Getenv(urlEnv) == "" {
+		t.Skip(howToRun)
+	}
+	prefix := "test-" + rand.Text()[:8]
+	t.Cleanup(func() { wipe(t, prefix) })
+	return prefix
+}
+
+func wipe(t testing.TB, place string) {
+	t.Helper()
+	c := connect(t, os.Getenv(urlEnv))
+	if keys := under(t, c, place); len(keys) > 0 {
+		if err := c.Del(context.Background(), keys...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kept says which keys may be left of mail that has gone: what bounds time, not keys.
+func kept(key string) bool {
+	_, name, _ := strings.Cut(key, ":{0}:")
+	kind, _, _ := strings.Cut(name, ":")
+	switch kind {
+	case "clock", "contact", "topics", "wake", "seen", "hold", "nudge", "pause", "dead", "graves", "events":
+		return true
+	}
+	return false
+}
+
+func residue(t testing.TB, place string, b bustest.Bus) (left []string) {
+	t.Helper()
+	c := connect(t, os.Getenv(urlEnv))
+	for _, key := range under(t, c, place) {
+		if !kept(key) {
+			left = append(left, key)
+		}
+	}
+	if n := b.(*redisbus.Bus).Held(); n > 0 {
+		left = append(left, fmt.Sprint(n, " leases in memory"))
+	}
+	return left
+}
+
+// nextDay makes the ids of each day those of the day before.
+func nextDay(t testing.TB, place string) {
+	t.Helper()
+	c := connect(t, os.Getenv(urlEnv))
+	for days := 3; days >= 0; days-- { // the oldest first: each makes room for the next
+		day := time.Now().UnixMicro()/(24*time.Hour).Microseconds() - int64(days)
+		for _, key := range under(t, c, place) {
+			parts := strings.Split(key, ":")
+			if n := len(parts); parts[2] == "seen" && parts[n-2] == strconv.FormatInt(day, 10) {
+				parts[n-2] = strconv.FormatInt(day-1, 10)
+				if err := c.Rename(t.Context(), key, strings.Join(parts, ":")).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+func TestBus(t *testing.T) {
+	t.Parallel()
+	bustest.Run(t, harness())
+}
+
+func BenchmarkBus(b *testing.B) { bustest.Bench(b, harness()) }

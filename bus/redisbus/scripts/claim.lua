@@ -1,0 +1,87 @@
+-- claim leases mailboxes that are due to one process. Of those whose lists are
+-- declared it returns the first mail too.
+-- KEYS clock contact pause state due leased wake, then lists of mailboxes
+-- ARGV owner wanted lease hold, then the keys of the mailboxes whose lists are in KEYS
+-- Returns how long until there is something to do (-1: nothing to wait for), per
+-- mailbox {key, fence, attempts, first, count, letters}, and who is next in line.
+local clock, contact, pause, state, due, leased, wake = unpack(KEYS, 1, 7)
+local owner, wanted, lease, hold = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local REAPED_AT_ONCE = 32
+local LETTERS, BYTES, ALL_BYTES = 16, 65536, 1048576
+
+local now = read_clock(clock)
+local spared = note_contact(contact, now, lease)
+
+local paused = call('PTTL', pause)
+if paused >= 0 then
+  return {whole(math.max(paused, 1) * 1000), {}, {}}
+end
+
+-- Whoever let a lease run out was cut off in mid-turn: its mailbox goes first.
+if now >= spared then
+  for _, key in ipairs(call('ZRANGEBYSCORE', leased, '-inf', whole(now), 'LIMIT', 0, REAPED_AT_ONCE)) do
+    call('ZREM', leased, key)
+    local box = load_box(state, key)
+    if box then
+      free_box(box)
+      save_box(state, key, box)
+      call('ZADD', due, 0, key)
+    end
+  end
+end
+
+local lists = {}
+for i = 5, #ARGV do
+  lists[ARGV[i]] = KEYS[i + 3]
+end
+
+local granted, next_in_line = {}, {}
+local keys = call('ZRANGEBYSCORE', due, '-inf', whole(now), 'LIMIT', 0, 2 * wanted)
+if #keys > 0 then
+  local taken, leases, states, total = {}, {}, {}, 0
+  local ends = whole(now + math.min(lease, hold))
+  for i, key in ipairs(keys) do
+    if #granted == wanted then
+      next_in_line[#next_in_line + 1] = key
+    else
+      taken[#taken + 1] = key
+      local box = load_box(state, key)
+      if box then
+        now = now + 1
+        box.owner, box.fence, box.attempts = owner, whole(now), box.attempts + 1
+        states[#states + 1], states[#states + 2] = key, write_box(box)
+        leases[#leases + 1], leases[#leases + 2] = ends, key
+        local page, size = {}, 0
+        if lists[key] and total < ALL_BYTES then
+          page, size = read_page(lists[key], 0, LETTERS, BYTES)
+          total = total + size
+        end
+        granted[#granted + 1] = {key, box.fence, box.attempts, whole(box.first), box.count, page}
+      end
+    end
+  end
+  call('ZREM', due, unpack(taken))
+  if #granted > 0 then
+    call('HSET', state, unpack(states))
+    call('ZADD', leased, unpack(leases))
+    call('SET', clock, whole(now))
+  end
+end
+
+local wait = -1
+local first = call('ZRANGE', due, 0, 0, 'WITHSCORES')
+if first[1] then
+  wait = math.max(0, first[2] - now)
+  if wait == 0 then
+    wake_one(wake, first[1])
+  end
+end
+first = call('ZRANGE', leased, 0, 0, 'WITHSCORES')
+if first[1] then
+  local ends = math.max(0, tonumber(first[2]) - now, spared - now)
+  if wait < 0 or ends < wait then
+    wait = ends
+  end
+end
+return {whole(wait), granted, next_in_line}

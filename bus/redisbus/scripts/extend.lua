@@ -1,0 +1,17 @@
+-- extend prolongs leases of one topic.
+-- KEYS clock contact state leased
+-- ARGV lease, then per lease: key fence time
+-- Returns per lease the number of the last letter, or -1 if the lease is lost.
+local now = read_clock(KEYS[1])
+note_contact(KEYS[2], now, tonumber(ARGV[1]))
+local answers = {}
+for i = 2, #ARGV, 3 do
+  local box = load_box(KEYS[3], ARGV[i])
+  if box and box.fence == ARGV[i + 1] then
+    call('ZADD', KEYS[4], whole(now + tonumber(ARGV[i + 2])), ARGV[i])
+    answers[#answers + 1] = whole(box.first + box.count - 1)
+  else
+    answers[#answers + 1] = '-1'
+  end
+end
+return answers

@@ -1,0 +1,20 @@
+-- giveback returns leases that nobody has begun to work on, or that nobody goes
+-- on with, to the front of the line.
+-- KEYS state due leased wake
+-- ARGV 1 if the claims are to count, then per lease: key fence
+local state, due, leased, wake = unpack(KEYS)
+for i = 2, #ARGV, 2 do
+  local key = ARGV[i]
+  local box = load_box(state, key)
+  if box and box.fence == ARGV[i + 1] then
+    call('ZREM', leased, key)
+    free_box(box)
+    if ARGV[1] ~= '1' then
+      box.attempts = box.attempts - 1
+    end
+    save_box(state, key, box)
+    call('ZADD', due, 0, key)
+    wake_one(wake, key)
+  end
+end
+return redis.status_reply('OK')

@@ -1,0 +1,12 @@
+-- keep prolongs holds.
+-- KEYS holds
+-- ARGV milliseconds, then their fences
+-- Returns per hold 1, or 0 if it is lost.
+local answers = {}
+for i, hold in ipairs(KEYS) do
+  answers[i] = 0
+  if call('GET', hold) == ARGV[i + 1] then
+    answers[i] = call('PEXPIRE', hold, ARGV[1])
+  end
+end
+return answers

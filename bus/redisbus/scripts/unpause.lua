@@ -1,0 +1,8 @@
+-- unpause ends a pause and lets one of those who wait look.
+-- KEYS pause due wake
+call('DEL', KEYS[1])
+local first = call('ZRANGE', KEYS[2], 0, 0)
+if first[1] then
+  wake_one(KEYS[3], first[1])
+end
+return redis.status_reply('OK')

@@ -1,0 +1,233 @@
+package redisbus_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"parley/bus/bustest"
+)
+
+const (
+	urlEnv    = "PARLEY_TEST_REDIS_URL"
+	serverEnv = "PARLEY_TEST_REDIS_SERVER"
+	howToRun  = "these tests need Redis: install redis-server, or name it in " + serverEnv + ", or set " + urlEnv
+)
+
+// TestMain runs the tests on the Redis named in the environment, else on one of
+// their own. Child processes of the suite are told which.
+func TestMain(m *testing.M) {
+	if os.Getenv(urlEnv) != "" {
+		bustest.Main(m, harness())
+	}
+	s, err := startServer()
+	if err != nil {
+		if !errors.Is(err, exec.ErrNotFound) {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(m.Run()) // they are skipped
+	}
+	os.Setenv(urlEnv, s.url())
+	code := m.Run()
+	if err := s.remove(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// A server is a Redis of a test's own.
+type server struct {
+	dir  string
+	port string
+	args []string
+	cmd  *exec.Cmd
+}
+
+func program() (string, error) {
+	if name := os.Getenv(serverEnv); name != "" {
+		return name, nil
+	}
+	return exec.LookPath("redis-server")
+}
+
+func startServer(args ...string) (*server, error) {
+	if _, err := program(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "redisbus")
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{dir: dir, port: port, args: args}
+	return s, s.start()
+}
+
+func freePort() (string, error) {
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
+}
+
+func (s *server) url() string { return "redis://127.0.0.1:" + s.port }
+
+// start starts the server over the data that it has, and waits until it says
+// that it takes connections.
+func (s *server) start() error {
+	name, err := program()
+	if err != nil {
+		return err
+	}
+	args := append([]string{
+		"--port", s.port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "yes", "--logfile", "",
+		"--daemonize", "no",
+	}, s.args...)
+	s.cmd = exec.CommandContext(context.Background(), name, args...)
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	var said []string
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		said = append(said, lines.Text())
+		if strings.Contains(lines.Text(), "Ready to accept connections") {
+			go drain(lines) // ends with the process
+			return nil
+		}
+	}
+	return fmt.Errorf("redis-server ended: %w\n%s", s.cmd.Wait(), strings.Join(said, "\n"))
+}
+
+func drain(lines *bufio.Scanner) {
+	for lines.Scan() {
+		continue
+	}
+}
+
+func (s *server) signal(t testing.TB, what syscall.Signal) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(what); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill ends the server as a crash would.
+func (s *server) kill() error {
+	if err := s.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	if err := s.cmd.Wait(); err == nil {
+		return errors.New("redis-server ended by itself")
+	}
+	return nil
+}
+
+func (s *server) remove() error { return errors.Join(s.kill(), os.RemoveAll(s.dir)) }
+
+// ownServer is a server for one test.
+func ownServer(t testing.TB, args ...string) *server {
+	t.Helper()
+	s, err := startServer(args...)
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip(howToRun)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// connect is a client of the test's own.
+func connect(t testing.TB, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Protocol = 2
+	c := redis.NewClient(o)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// under lists the keys of a prefix.
+func under(t testing.TB, c *redis.Client, prefix string) (keys []string) {
+	t.Helper()
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		page, next, err := c.Scan(context.Background(), cursor, prefix+":*", 1000).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, cursor = append(keys, page...), next
+	}
+	return keys
+}
+
+// A gate is a way to the server that can be closed.
+type gate struct {
+	mu     sync.Mutex
+	closed bool
+	conns  map[net.Conn]bool
+}
+
+func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, address)
+	if err == nil {
+		g.conns[conn] = true
+	}
+	return conn, err
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for conn := range g.conns {
+		_ = conn.Close() // the client may have closed it
+	}
+	clear(g.conns)
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = false
+}
+
+func newGate() *gate { return &gate{conns: map[net.Conn]bool{}} }
