@@ -1,0 +1,373 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+	"golang.org/x/time/rate"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+const (
+	// overlap is read again before a gap: an event may have been on its way when
+	// the last socket closed.
+	overlap = 30 * time.Second
+	// Slack brings again by itself what it could not deliver just now. After an
+	// outage that was shorter, live mail does not wait for history.
+	shortGap = 20 * time.Second
+	// rootsBack is how far before a gap threads may have begun whose replies are
+	// looked for, whoever takes part in them. Of older ones it is the newest
+	// that the bot has joined.
+	rootsBack    = 24 * time.Hour
+	olderThreads = 5
+	saveEvery    = 5 * time.Second
+	// historyEvery keeps the reading of all chats within what Slack allows.
+	historyEvery = 1200 * time.Millisecond
+	historyBurst = 20
+	fillAttempts = 10
+)
+
+// gaps knows until when Slack was heard, and reads what was said meanwhile when
+// it is heard again. The moment is kept in the cursor of the channel as a whole;
+// it does not move while something from before it is not handed on.
+type gaps struct {
+	r       *receiver
+	limiter *rate.Limiter
+	wake    chan struct{} // there is another gap to read
+
+	mu      sync.Mutex
+	open    int       // sockets that Slack has greeted
+	alive   time.Time // the last sign of life; zero before the first
+	written time.Time // the cursor
+	gap     *gap      // what is being read; nil if nothing is missing
+	down    bool      // an outage was logged
+}
+
+// A gap is a time in which nothing was heard.
+type gap struct {
+	from time.Time
+	hold bool // live mail of a chat waits until its part is read
+
+	mu     sync.Mutex
+	filled map[string]bool // by chat
+}
+
+func newGaps(r *receiver) *gaps {
+	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
+	if !r.channel.paced {
+		limiter = rate.NewLimiter(rate.Inf, 0)
+	}
+	return &gaps{r: r, limiter: limiter, wake: make(chan struct{}, 1)}
+}
+
+func (g *gaps) address() bus.Address { return bus.Address{Channel: g.r.channel.name} }
+
+// begin reads until when Slack was heard the last time. Its error is ctx's.
+func (g *gaps) begin(ctx context.Context) error {
+	wait := new(backoff)
+	for {
+		cursor, err := g.r.channel.cursors.Cursor(ctx, g.address())
+		if err == nil {
+			g.alive = moment(cursor)
+			g.written = g.alive
+			return nil
+		}
+		g.r.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be read; trying on", slog.Any("error", err))
+		if !wait.pause(ctx, nil) {
+			return ctx.Err()
+		}
+	}
+}
+
+// heard notes a sign of life.
+func (g *gaps) heard() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open > 0 {
+		g.alive = time.Now()
+	}
+}
+
+// opened notes that Slack has greeted a socket. If there was none, something may
+// have been missed.
+func (g *gaps) opened(ctx context.Context) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open++
+	if g.open > 1 {
+		return
+	}
+	now := time.Now()
+	if !g.alive.IsZero() {
+		missed := &gap{from: g.alive.Add(-overlap), hold: now.Sub(g.alive) >= shortGap, filled: map[string]bool{}}
+		if g.gap != nil { // it was not read to its end
+			missed.from, missed.hold = g.gap.from, missed.hold || g.gap.hold
+		}
+		g.gap = missed
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+	g.alive = now
+	if g.down {
+		g.down = false
+		g.r.channel.log.LogAttrs(ctx, slog.LevelInfo, "Slack is heard again")
+	}
+}
+
+// closed notes that a socket has ended that Slack had greeted.
+func (g *gaps) closed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open--
+}
+
+// failed says once that Slack cannot be reached.
+func (g *gaps) failed(ctx context.Context, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open == 0 && !g.down && ctx.Err() == nil {
+		g.down = true
+		g.r.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack cannot be reached; trying on", slog.Any("error", err))
+	}
+}
+
+// run reads what was missed, and keeps the cursor, until ctx is done.
+func (g *gaps) run(ctx context.Context) {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-g.wake:
+			g.sweep(ctx)
+		}
+		g.save(ctx)
+	}
+}
+
+// save moves the cursor to where everything before is handed on.
+func (g *gaps) save(ctx context.Context) {
+	waits := moment(g.r.oldest())
+	g.mu.Lock()
+	to := g.alive
+	if !waits.IsZero() && waits.Before(to) {
+		to = waits
+	}
+	skip := g.gap != nil || !to.After(g.written)
+	g.mu.Unlock()
+	if skip {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveEvery)
+	defer cancel()
+	if err := g.r.channel.cursors.SetCursor(ctx, g.address(), stamp(to)); err != nil {
+		if ctx.Err() == nil {
+			g.r.channel.log.LogAttrs(ctx, slog.LevelWarn, "the cursor cannot be written; trying on", slog.Any("error", err))
+		}
+		return
+	}
+	g.mu.Lock()
+	g.written = to
+	g.mu.Unlock()
+}
+
+func (g *gaps) current() *gap {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.gap
+}
+
+// before is the gap that must be read before a chat's live mail goes on; nil if
+// there is none.
+func (g *gaps) before(chat string) *gap {
+	missed := g.current()
+	if missed == nil || !missed.hold || missed.isFilled(chat) {
+		return nil
+	}
+	return missed
+}
+
+func (m *gap) isFilled(chat string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.filled[chat]
+}
+
+// sweep reads the gap of every chat, one after another; those in which something
+// is said now do not wait for that.
+func (g *gaps) sweep(ctx context.Context) {
+	missed := g.current()
+	chats, err := g.chats(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		g.r.channel.log.LogAttrs(ctx, slog.LevelError, "what was said meanwhile cannot be read", slog.Any("error", err))
+	}
+	for _, chat := range chats {
+		if missed.isFilled(chat) {
+			continue
+		}
+		if g.limiter.Wait(ctx) != nil || g.current() != missed {
+			return
+		}
+		done := make(chan struct{})
+		g.r.enqueue(ctx, chat, item{gap: missed, done: done})
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.gap == missed && ctx.Err() == nil {
+		g.gap = nil
+	}
+}
+
+// chats lists where the bot is.
+func (g *gaps) chats(ctx context.Context) ([]string, error) {
+	var all []string
+	cursor := ""
+	for {
+		var page []slackgo.Channel
+		err := g.try(ctx, func(ctx context.Context) (err error) {
+			ctx, t, done := begin(ctx)
+			defer done()
+			page, cursor, err = g.r.channel.api.GetConversationsForUserContext(ctx, &slackgo.GetConversationsForUserParameters{
+				Cursor: cursor, Limit: pageSize, ExcludeArchived: true,
+				Types: []string{"public_channel", "private_channel", "mpim", "im"},
+			})
+			if err != nil {
+				return repeatable(sendError(err, t))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range page {
+			all = append(all, one.ID)
+		}
+		if cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+// try does something again while it fails in a way that may pass. A limit is
+// waited for however often it comes.
+func (g *gaps) try(ctx context.Context, do func(context.Context) error) error {
+	wait := new(backoff)
+	for failures := 0; ; {
+		err := do(ctx)
+		if err == nil {
+			return nil
+		}
+		refusal, ok := errors.AsType[*channels.SendError](err)
+		if !ok || refusal.Fault != channels.Retry {
+			return err
+		}
+		if !refusal.Limited {
+			failures++
+		}
+		if failures == fillAttempts || !wait.pause(ctx, err) {
+			return err
+		}
+	}
+}
+
+// fill hands on what was said in a chat during the gap. It runs in the chat's lane.
+func (g *gaps) fill(ctx context.Context, chat string, missed *gap) {
+	if missed.isFilled(chat) {
+		return
+	}
+	var found []*message
+	err := g.try(ctx, func(ctx context.Context) (err error) {
+		found, err = g.collect(ctx, chat, missed.from)
+		return err
+	})
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		g.r.channel.log.LogAttrs(ctx, slog.LevelWarn, "what was said in a chat meanwhile cannot be read",
+			slog.String("chat", chat), slog.Any("error", err))
+	}
+	for _, m := range found {
+		if m.mayConcern(g.r.me) && !g.r.hand(ctx, m) {
+			return
+		}
+	}
+	missed.mu.Lock()
+	defer missed.mu.Unlock()
+	missed.filled[chat] = true
+}
+
+// collect reads the messages of a chat since then, replies among them, in order.
+// What was found is returned with an error too.
+func (g *gaps) collect(ctx context.Context, chat string, from time.Time) ([]*message, error) {
+	since, begun := stamp(from), stamp(from.Add(-rootsBack))
+	found := map[string]*message{}
+	note := func(m slackgo.Message) bool {
+		if m.Timestamp > since {
+			one := past(chat, m)
+			found[m.Timestamp] = &one
+		}
+		return true
+	}
+	var roots []string
+	errs := []error{g.r.channel.readChat(ctx, chat, begun, func(m slackgo.Message) bool {
+		if m.LatestReply > since {
+			roots = append(roots, m.Timestamp)
+		}
+		return note(m)
+	})}
+	older, err := g.older(ctx, chat, begun)
+	errs = append(errs, err)
+	for _, root := range append(roots, older...) {
+		if err := g.r.channel.readThread(ctx, chat, root, since, note); err != nil && !isThreadGone(err) {
+			errs = append(errs, err)
+		}
+	}
+	all := make([]*message, 0, len(found))
+	for _, m := range found {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b *message) int { return cmp.Compare(a.TS, b.TS) })
+	for _, err := range errs {
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// older are the newest threads that the bot has joined and that began before then.
+func (g *gaps) older(ctx context.Context, chat, before string) ([]string, error) {
+	joined, err := g.r.channel.joins.Threads(ctx, bus.Address{Channel: g.r.channel.name, Chat: chat})
+	if err != nil {
+		return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
+	}
+	var roots []string
+	for _, at := range joined {
+		if at.Thread != "" && at.Thread < before {
+			roots = append(roots, at.Thread)
+		}
+	}
+	slices.Sort(roots)
+	return roots[max(0, len(roots)-olderThreads):], nil
+}

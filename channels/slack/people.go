@@ -1,0 +1,155 @@
+package slack
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	slackgo "github.com/slack-go/slack"
+)
+
+// maxCached bounds each cache.
+const maxCached = 4096
+
+// A cache remembers for a while, within bounds; when it is full it forgets at random.
+type cache[V any] struct {
+	keep time.Duration
+
+	mu sync.Mutex
+	of map[string]cached[V]
+}
+
+type cached[V any] struct {
+	value V
+	until time.Time
+}
+
+func newCache[V any](keep time.Duration) *cache[V] {
+	return &cache[V]{keep: keep, of: map[string]cached[V]{}}
+}
+
+func (c *cache[V]) get(key string) (V, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one, ok := c.of[key]
+	if !ok || time.Now().After(one.until) {
+		var none V
+		return none, false
+	}
+	return one.value, true
+}
+
+func (c *cache[V]) put(key string, value V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.of) >= maxCached {
+		for old := range c.of {
+			delete(c.of, old)
+			break
+		}
+	}
+	c.of[key] = cached[V]{value, time.Now().Add(c.keep)}
+}
+
+// A person is what is known of a user.
+type person struct {
+	name   string
+	member bool // in full
+}
+
+// people knows the users of the workspace. It asks again after a while: guests
+// become members, and members leave.
+type people struct {
+	channel *Channel
+	known   *cache[person]
+}
+
+func newPeople(c *Channel) *people {
+	return &people{channel: c, known: newCache[person](10 * time.Minute)}
+}
+
+// who tells about a user.
+func (p *people) who(ctx context.Context, user string) (person, error) {
+	if one, ok := p.known.get(user); ok {
+		return one, nil
+	}
+	ctx, t, done := begin(ctx)
+	defer done()
+	u, err := p.channel.api.GetUserInfoContext(ctx, user)
+	if err != nil {
+		e := repeatable(sendError(err, t))
+		if e.Code == "user_not_found" || e.Code == "user_not_visible" {
+			return person{}, nil // nobody of this workspace
+		}
+		return person{}, e
+	}
+	me, err := p.channel.identity(ctx)
+	if err != nil {
+		return person{}, err
+	}
+	one := person{name: nameOf(u), member: isMember(u, me.Team)}
+	p.known.put(user, one)
+	return one, nil
+}
+
+// name is what a user is called; "" if that cannot be found out now.
+func (p *people) name(ctx context.Context, user string) string {
+	one, err := p.who(ctx, user)
+	if err != nil {
+		return ""
+	}
+	return one.name
+}
+
+func isMember(u *slackgo.User, team string) bool {
+	switch {
+	case u.Deleted, u.IsInvitedUser, u.IsStranger, u.IsRestricted, u.IsUltraRestricted:
+		return false
+	case u.IsBot, u.IsAppUser, u.IsConnectorBot, u.IsWorkflowBot, u.ID == slackbot:
+		return false
+	}
+	// In an organisation somebody's home may be another of its workspaces.
+	return u.TeamID == team || slices.Contains(u.Enterprise.Teams, team)
+}
+
+// Member tells whether a person is a full member of the workspace.
+func (c *Channel) Member(ctx context.Context, who string) (bool, error) {
+	_, user, found := strings.Cut(who, ":")
+	if !found {
+		user = who
+	}
+	one, err := c.people.who(ctx, user)
+	return one.member, err
+}
+
+// maxName bounds what the model is shown as a name, in characters.
+const maxName = 64
+
+// nameOf is what a person calls themselves, fit to be shown on one line.
+func nameOf(u *slackgo.User) string {
+	for _, name := range []string{u.Profile.DisplayName, u.Profile.RealName, u.RealName, u.Name} {
+		if name = oneLine(name, maxName); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// oneLine is a text without what moves the cursor or turns the direction of
+// writing, its spaces single, and no longer than that many characters.
+func oneLine(s string, most int) string {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	runes := []rune(strings.Join(strings.Fields(clean), " "))
+	return string(runes[:min(len(runes), most)])
+}

@@ -1,0 +1,275 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// Joins tells where the bot takes part.
+type Joins interface {
+	// Joined tells whether somebody admitted has spoken to the bot in that
+	// thread: there it needs no further mention.
+	Joined(ctx context.Context, at bus.Address) (bool, error)
+	// Threads lists such threads of a chat, in any order.
+	Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error)
+}
+
+// Cursors remembers how far something was read.
+type Cursors interface {
+	// Cursor is what SetCursor was given last for that address; "" if nothing was.
+	Cursor(ctx context.Context, at bus.Address) (string, error)
+	SetCursor(ctx context.Context, at bus.Address, cursor string) error
+}
+
+// forgetful is a Joins and a Cursors that remember nothing.
+type forgetful struct{}
+
+func (forgetful) Joined(context.Context, bus.Address) (bool, error)           { return false, nil }
+func (forgetful) Threads(context.Context, bus.Address) ([]bus.Address, error) { return nil, nil }
+func (forgetful) Cursor(context.Context, bus.Address) (string, error)         { return "", nil }
+func (forgetful) SetCursor(context.Context, bus.Address, string) error        { return nil }
+
+const (
+	// sockets is how many are open at a time: while one is replaced, the other
+	// brings what is said.
+	sockets = 2
+	// maxWaiting bounds what waits to be published. What comes beyond it is not
+	// acknowledged, so that Slack brings it again.
+	maxWaiting = 20000
+)
+
+// Receive hands what people say to publish until ctx is done, and then returns
+// nil.
+func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+	if !c.app {
+		return &channels.SendError{Fault: channels.Stop, Code: "no_app_token", Err: errors.New("receiving needs an app_token, which begins with xapp-")}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	me, err := c.introduce(ctx)
+	if err != nil {
+		return stopOnly(err)
+	}
+	r := &receiver{
+		channel: c, me: me, publish: publish, lanes: map[string]*lane{},
+		handed: newCache[struct{}](time.Hour),
+	}
+	r.gaps = newGaps(r)
+	if err := r.gaps.begin(ctx); err != nil {
+		return stopOnly(err)
+	}
+	var working sync.WaitGroup
+	for range sockets {
+		working.Go(func() {
+			if err := r.socket(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	working.Go(func() { r.gaps.run(ctx) })
+	working.Wait()
+	r.working.Wait()
+	r.gaps.save(context.WithoutCancel(ctx))
+	return stopOnly(context.Cause(ctx))
+}
+
+// stopOnly passes the one error by which Receive may end of itself.
+func stopOnly(err error) error {
+	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Stop {
+		return refusal
+	}
+	return nil
+}
+
+// introduce finds out who the bot is, however long that takes. Its error is
+// ctx's, or says that the token is refused.
+func (c *Channel) introduce(ctx context.Context) (Account, error) {
+	wait := new(backoff)
+	for {
+		me, err := c.Check(ctx)
+		if err == nil {
+			return me, nil
+		}
+		refusal, ok := errors.AsType[*channels.SendError](err)
+		if ok && refusal.Fault == channels.Stop {
+			return me, err
+		}
+		if wait.last == 0 {
+			c.log.LogAttrs(ctx, slog.LevelWarn, "Slack cannot be reached; trying on", slog.Any("error", err))
+		}
+		if !wait.pause(ctx, err) {
+			return me, ctx.Err()
+		}
+	}
+}
+
+// A receiver is one run of Receive.
+type receiver struct {
+	channel *Channel
+	me      Account
+	publish func(context.Context, bus.Inbound) error
+	handed  *cache[struct{}] // ids of what was published lately
+	gaps    *gaps
+
+	mu      sync.Mutex
+	lanes   map[string]*lane // of chats in which something waits
+	waiting int
+	working sync.WaitGroup // lanes
+}
+
+// An item is one thing for a lane to do.
+type item struct {
+	m    *message
+	ack  func()        // nil for what is from history
+	gap  *gap          // fill this one, instead of m
+	done chan struct{} // closed when the gap is filled
+}
+
+// A lane is what waits in one chat. It has a goroutine as long as that is something.
+type lane struct {
+	chat  string
+	items []item // the first is being worked on
+}
+
+// heard takes an event. What it does not take is not acknowledged.
+func (r *receiver) heard(ctx context.Context, m *message, ack func()) {
+	if !m.mayConcern(r.me) {
+		ack()
+		return
+	}
+	r.enqueue(ctx, m.Channel, item{m: m, ack: ack})
+}
+
+// enqueue puts an item into its chat's lane. Two sockets may bring two messages
+// in the wrong order; those that still wait are put right.
+func (r *receiver) enqueue(ctx context.Context, chat string, it item) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if it.m != nil && r.waiting >= maxWaiting {
+		return
+	}
+	r.waiting++
+	l := r.lanes[chat]
+	if l == nil {
+		l = &lane{chat: chat}
+		r.lanes[chat] = l
+		r.working.Go(func() { r.run(ctx, l) })
+	}
+	i := len(l.items)
+	for it.m != nil && i > 1 && l.items[i-1].m != nil && l.items[i-1].m.TS > it.m.TS {
+		i--
+	}
+	l.items = slices.Insert(l.items, i, it)
+}
+
+// run works on a lane until nothing waits in it or ctx is done.
+func (r *receiver) run(ctx context.Context, l *lane) {
+	for {
+		r.mu.Lock()
+		if len(l.items) == 0 || ctx.Err() != nil {
+			r.waiting -= len(l.items)
+			delete(r.lanes, l.chat)
+			r.mu.Unlock()
+			return
+		}
+		it := l.items[0]
+		r.mu.Unlock()
+
+		if it.gap != nil {
+			r.gaps.fill(ctx, l.chat, it.gap)
+			close(it.done)
+		} else {
+			if g := r.gaps.before(l.chat); g != nil {
+				r.gaps.fill(ctx, l.chat, g)
+			}
+			if r.hand(ctx, it.m) && it.ack != nil {
+				it.ack()
+			}
+		}
+
+		r.mu.Lock()
+		l.items = l.items[1:]
+		r.waiting--
+		r.mu.Unlock()
+	}
+}
+
+// hand publishes one message, however often that takes. It is false if ctx ended first.
+func (r *receiver) hand(ctx context.Context, m *message) bool {
+	id := r.channel.id(m, r.me)
+	if _, ok := r.handed.get(id); ok {
+		return true
+	}
+	wait := new(backoff)
+	for {
+		in, concerns, err := r.channel.inbound(ctx, m, r.me)
+		if err == nil && concerns {
+			err = r.publish(ctx, in)
+		}
+		if err == nil {
+			// What was not for the bot may come again as what is: of the two
+			// events of a mention either is enough, but it must not be lost
+			// between them.
+			if concerns {
+				r.handed.put(id, struct{}{})
+			}
+			return true
+		}
+		if wait.last == 0 && ctx.Err() == nil {
+			r.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
+				slog.String("message", id), slog.Any("error", err))
+		}
+		if !wait.pause(ctx, err) {
+			return false
+		}
+	}
+}
+
+// oldest is the ts of the oldest message that waits; "" if none does.
+func (r *receiver) oldest() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := ""
+	for _, l := range r.lanes {
+		for _, it := range l.items {
+			if it.m != nil && (first == "" || it.m.TS < first) {
+				first = it.m.TS
+			}
+		}
+	}
+	return first
+}
+
+// A backoff is a series of growing, jittered waits.
+type backoff struct{ last time.Duration }
+
+const (
+	firstWait = 200 * time.Millisecond
+	mostWait  = 30 * time.Second
+)
+
+// pause waits for the next attempt, at least for as long as the error asks; it
+// is false if ctx ended first.
+func (b *backoff) pause(ctx context.Context, err error) bool {
+	b.last = min(max(2*b.last, firstWait), mostWait)
+	wait := b.last/2 + rand.N(b.last/2)
+	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
+		wait = max(wait, refusal.RetryAfter)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

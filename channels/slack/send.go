@@ -1,0 +1,180 @@
+package slack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+
+	slackgo "github.com/slack-go/slack"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// partEvent names the metadata of what we send.
+const partEvent = "parley_part"
+
+// Send delivers one part and returns its ts.
+func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
+	ts, err := c.post(ctx, to.Chat, thread(to, part), part)
+	if to.Thread == "" && part.Under != "" && isThreadGone(err) {
+		ts, err = c.post(ctx, to.Chat, "", part)
+	}
+	return ts, err
+}
+
+// post sends one message; its errors are *channels.SendError.
+func (c *Channel) post(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
+	ctx, t, done := begin(ctx)
+	defer done()
+	options := text(part)
+	if thread != "" {
+		options = append(options, slackgo.MsgOptionTS(thread))
+	}
+	chat, ts, err := c.api.PostMessageContext(ctx, chat, options...)
+	if err != nil {
+		e := sendError(err, t)
+		if e.Code == "missing_scope" {
+			e.Fault = channels.Stop // no message can be sent
+		}
+		return "", e
+	}
+	if ts == "" || chat == "" {
+		return "", &channels.SendError{Fault: channels.Unknown, Code: "unreadable", Err: errors.New("the answer is not what Slack gives")}
+	}
+	return ts, nil
+}
+
+// text is what a message says. It calls nobody and shows nothing of what is
+// behind its links.
+func text(part channels.Part) []slackgo.MsgOption {
+	options := []slackgo.MsgOption{
+		slackgo.MsgOptionText(part.Text, false), // it is escaped already
+		slackgo.MsgOptionParse(false),
+		slackgo.MsgOptionLinkNames(false),
+		slackgo.MsgOptionDisableLinkUnfurl(),
+		slackgo.MsgOptionDisableMediaUnfurl(),
+	}
+	if part.Key != "" {
+		options = append(options, slackgo.MsgOptionMetadata(slackgo.SlackMetadata{
+			EventType: partEvent, EventPayload: map[string]any{"key": part.Key},
+		}))
+	}
+	return options
+}
+
+// thread is where a part goes: the address's own thread, or the one below what
+// it belongs to.
+func thread(to bus.Address, part channels.Part) string {
+	if to.Thread != "" || !isTS(part.Under) {
+		return to.Thread
+	}
+	return part.Under
+}
+
+// isTS tells the ids of messages from those of files.
+func isTS(id string) bool {
+	return id != "" && strings.Trim(id, "0123456789.") == ""
+}
+
+// isThreadGone tells that the message below which one was to go is not there.
+func isThreadGone(err error) bool {
+	refusal, ok := errors.AsType[*channels.SendError](err)
+	return ok && (refusal.Code == "thread_not_found" || refusal.Code == "invalid_thread_ts")
+}
+
+// Edit replaces the text of a message. The same may be written twice, so that
+// an edit of unknown outcome is one to be repeated.
+func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
+	if !isTS(id) {
+		return &channels.SendError{Fault: channels.Rejected, Code: "bad_id", Err: errors.New("this is not a message")}
+	}
+	chat, err := c.chat(ctx, to)
+	if err != nil {
+		return err
+	}
+	ctx, t, done := begin(ctx)
+	defer done()
+	if _, _, _, err := c.api.UpdateMessageContext(ctx, chat, id, text(part)...); err != nil {
+		return repeatable(sendError(err, t))
+	}
+	return nil
+}
+
+// chat is the channel of an address. A user is one to post to, but for all else
+// it is the chat with them that counts.
+func (c *Channel) chat(ctx context.Context, to bus.Address) (string, error) {
+	if !strings.HasPrefix(to.Chat, "U") && !strings.HasPrefix(to.Chat, "W") {
+		return to.Chat, nil
+	}
+	if chat, ok := c.direct.get(to.Chat); ok {
+		return chat, nil
+	}
+	ctx, t, done := begin(ctx)
+	defer done()
+	open, _, _, err := c.api.OpenConversationContext(ctx, &slackgo.OpenConversationParameters{Users: []string{to.Chat}})
+	if err != nil {
+		return "", repeatable(sendError(err, t))
+	}
+	if open == nil || open.ID == "" {
+		return "", &channels.SendError{Fault: channels.Retry, Code: "unreadable", Err: errors.New("the answer is not what Slack gives")}
+	}
+	c.direct.put(to.Chat, open.ID)
+	return open.ID, nil
+}
+
+// SendFile uploads a file and shows it with the part's text beside it. Nobody
+// sees anything of it before the last call, so only that one's outcome can be
+// unknown. Slack gives a file's id, and none of a message.
+func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
+	if len(file.Data) == 0 || file.Name == "" {
+		return "", &channels.SendError{Fault: channels.Rejected, Code: "empty_file", Err: errors.New("a file needs a name and a content")}
+	}
+	chat, err := c.chat(ctx, to)
+	if err != nil {
+		return "", err
+	}
+	ctx, t := follow(ctx)
+	up, err := c.api.GetUploadURLExternalContext(ctx, slackgo.GetUploadURLExternalParameters{FileName: file.Name, FileSize: len(file.Data)})
+	if err != nil {
+		return "", repeatable(sendError(err, t))
+	}
+	err = c.api.UploadToURL(ctx, slackgo.UploadToURLParameters{UploadURL: up.UploadURL, Reader: bytes.NewReader(file.Data), Filename: file.Name})
+	if err != nil {
+		return "", repeatable(sendError(err, t))
+	}
+	ctx, t = follow(ctx)
+	_, err = c.api.CompleteUploadExternalContext(ctx, slackgo.CompleteUploadExternalParameters{
+		Files:   []slackgo.FileSummary{{ID: up.FileID, Title: file.Name}},
+		Channel: chat, ThreadTimestamp: thread(to, part), InitialComment: part.Text,
+	})
+	if err != nil {
+		return "", sendError(err, t)
+	}
+	return up.FileID, nil
+}
+
+// Seen shows at a person's message that it was received.
+func (c *Channel) Seen(ctx context.Context, at bus.Address, message string) error {
+	return c.react(ctx, at, message, "eyes")
+}
+
+// Answered shows at a person's message that its answer is there.
+func (c *Channel) Answered(ctx context.Context, at bus.Address, message string) error {
+	return c.react(ctx, at, message, "white_check_mark")
+}
+
+func (c *Channel) react(ctx context.Context, at bus.Address, message, name string) error {
+	ctx, t, done := begin(ctx)
+	defer done()
+	err := c.api.AddReactionContext(ctx, name, slackgo.NewRefToMessage(at.Chat, message))
+	if err == nil {
+		return nil
+	}
+	e := repeatable(sendError(err, t))
+	if e.Code == "already_reacted" {
+		return nil
+	}
+	return e
+}

@@ -1,0 +1,260 @@
+package slack_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+	"parley/channels/slack/slacktest"
+)
+
+func TestSend(t *testing.T) {
+	r := newRig(t)
+	ts, err := r.Send(t.Context(), at("C1"), part("*hi* <https://example.com|there> &amp; @here"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.server.Sent("C1")[0]
+	if got.TS != ts || got.Text != "*hi* <https://example.com|there> &amp; @here" || got.Key != "k/0" || got.Calls || got.Unfurls || got.Thread != "" {
+		t.Errorf("sent %+v", got)
+	}
+	// The address's thread counts, and else the message that it belongs to.
+	for _, to := range []struct {
+		at    bus.Address
+		under string
+	}{{bus.Address{Channel: "slack", Chat: "C1", Thread: ts}, ""}, {at("C1"), ts}} {
+		if _, err := r.Send(t.Context(), to.at, channels.Part{Text: "more", Under: to.under, ReplyTo: "1.1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range r.server.Sent("C1")[1:] {
+		if m.Thread != ts {
+			t.Errorf("sent %+v", m)
+		}
+	}
+	// What it belongs to may be gone.
+	if _, err := r.Send(t.Context(), at("C1"), channels.Part{Text: "later", Under: "1111111111.000001"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Send(t.Context(), at("U7"), part("between us")); err != nil || len(r.server.Sent("D7")) != 1 {
+		t.Errorf("to a person: %v", err)
+	}
+}
+
+func TestWhatIsRenderedCallsNobody(t *testing.T) {
+	r := newRig(t)
+	const hostile = "<!channel> @here <!here|x> `<!everyone>` [a](https://x.example/<!channel>)\n```\n<!channel>\n```\n<@U1> <!subteam^S1>"
+	for _, piece := range markup.New().Render(hostile, markup.SlackMrkdwn, r.Limits().Length) {
+		if _, err := r.Send(t.Context(), at("C1"), channels.Part{Text: piece.Text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range r.server.Sent("C1") {
+		if m.Calls {
+			t.Errorf("it calls everybody: %q", m.Text)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	r := newRig(t)
+	for what, c := range map[string]struct {
+		act  slacktest.Act
+		want channels.SendError
+	}{
+		"a limit":             {slacktest.Limit("7"), channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 7 * time.Second, Code: "ratelimited"}},
+		"a limit by name":     {slacktest.Refuse("rate_limited"), channels.SendError{Fault: channels.Retry, Limited: true, Code: "rate_limited"}},
+		"the team's limit":    {slacktest.Refuse("message_limit_exceeded"), channels.SendError{Fault: channels.Retry, Limited: true, Account: true, Code: "message_limit_exceeded"}},
+		"archived":            {slacktest.Refuse("is_archived"), channels.SendError{Fault: channels.Rejected, Code: "is_archived"}},
+		"not there":           {slacktest.Refuse("not_in_channel"), channels.SendError{Fault: channels.Rejected, Code: "not_in_channel"}},
+		"something new":       {slacktest.Refuse("brand_new_error"), channels.SendError{Fault: channels.Rejected, Code: "brand_new_error"}},
+		"a text as a code":    {slacktest.Refuse("The words of somebody"), channels.SendError{Fault: channels.Rejected, Code: "other"}},
+		"the token":           {slacktest.Refuse("token_revoked"), channels.SendError{Fault: channels.Stop, Code: "token_revoked"}},
+		"no scope":            {slacktest.Refuse("missing_scope"), channels.SendError{Fault: channels.Stop, Code: "missing_scope"}},
+		"an inner error":      {slacktest.Refuse("internal_error"), channels.SendError{Fault: channels.Unknown, Code: "internal_error"}},
+		"a bad gateway":       {slacktest.Status(502, "somebody"), channels.SendError{Fault: channels.Unknown, Code: "http_502"}},
+		"somebody on the way": {slacktest.Status(403, "somebody"), channels.SendError{Fault: channels.Retry, Code: "http_403"}},
+		"a strange answer":    {slacktest.Status(200, "<html>somebody"), channels.SendError{Fault: channels.Unknown, Code: "cut_off"}},
+		"an empty answer":     {slacktest.Status(200, "{}"), channels.SendError{Fault: channels.Unknown, Code: "unreadable"}},
+	} {
+		r.server.Fail("chat.postMessage", "C1", 1, c.act)
+		_, err := r.Send(t.Context(), at("C1"), part("hi"))
+		got := *sendError(t, err)
+		got.Err = nil
+		if got != c.want {
+			t.Errorf("%s: got %+v, want %+v", what, got, c.want)
+		}
+	}
+	for _, to := range []struct{ chat, text string }{{"X1", "hi"}, {"C1", " "}} {
+		_, err := r.Send(t.Context(), at(to.chat), part(to.text))
+		if e := sendError(t, err); e.Fault != channels.Rejected {
+			t.Errorf("%+v: got %v, want rejected", to, e)
+		}
+	}
+	if n := r.server.Sends(); n != 0 {
+		t.Errorf("%d messages were sent", n)
+	}
+}
+
+func TestSendsThatAreCutOffAreUnknownAndFoundAgain(t *testing.T) {
+	for what, c := range map[string]struct {
+		act  slacktest.Act
+		sent bool
+	}{
+		"cut": {slacktest.Cut(false), false}, "cut, though sent": {slacktest.Cut(true), true},
+		"without end": {slacktest.Hang(false), false}, "without end, though sent": {slacktest.Hang(true), true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			root := r.server.Say("C1", "U1", "root")
+			for i, to := range []bus.Address{at("C1"), {Channel: "slack", Chat: "C1", Thread: root}, at("U5")} {
+				r.server.Fail("chat.postMessage", "", 1, c.act)
+				p := channels.Part{Key: "k/" + string(rune('0'+i)), Text: "hi", Plain: "hi"}
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				_, err := r.Send(ctx, to, p)
+				cancel()
+				if e := sendError(t, err); e.Fault != channels.Unknown {
+					t.Errorf("got %v, want unknown", e)
+				}
+				id, sent, err := r.FindSent(t.Context(), to, p)
+				if err != nil || sent != c.sent || (id != "") != c.sent {
+					t.Errorf("%v: FindSent = %q, %v, %v", to, id, sent, err)
+				}
+			}
+		})
+	}
+}
+
+func TestFindSentSaysSoWhenNobodyCanTell(t *testing.T) {
+	r := newRig(t)
+	r.server.Fail("conversations.history", "", 1, slacktest.Status(503, ""))
+	_, _, err := r.FindSent(t.Context(), at("C1"), part("hi"))
+	if e := sendError(t, err); e.Fault != channels.Retry {
+		t.Errorf("got %v, want retry", e)
+	}
+	if _, sent, err := r.FindSent(t.Context(), at("C1"), part("hi")); sent || err != nil {
+		t.Errorf("FindSent = %v, %v in an empty chat", sent, err)
+	}
+	// A file has no key: one with the same text may be what is looked for.
+	if _, err := r.SendFile(t.Context(), at("C1"), bus.File{Name: "a.txt", Data: []byte("a")}, part("see")); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = r.FindSent(t.Context(), at("C1"), part("see"))
+	if e := sendError(t, err); e.Fault != channels.Unknown {
+		t.Errorf("got %v, want unknown", e)
+	}
+	if _, sent, err := r.FindSent(t.Context(), at("C1"), part("another text")); sent || err != nil {
+		t.Errorf("FindSent = %v, %v", sent, err)
+	}
+	// More than is read.
+	for range 4001 {
+		r.server.Say("C2", "U1", "x")
+	}
+	_, _, err = r.FindSent(t.Context(), at("C2"), part("hi"))
+	if e := sendError(t, err); e.Fault != channels.Unknown || e.Code != "too_much" {
+		t.Errorf("got %v, want unknown", e)
+	}
+}
+
+func TestSendsThatNeverLeftMayBeRetried(t *testing.T) {
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.Send(ctx, at("C1"), part("hi"))
+	if e := sendError(t, err); e.Fault != channels.Retry || !errors.Is(e, context.Canceled) {
+		t.Errorf("a cancelled send gives %v, want retry", e)
+	}
+	if err := r.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Send(t.Context(), at("C1"), part("hi"))
+	if e := sendError(t, err); e.Fault != channels.Retry {
+		t.Errorf("got %v, want retry", e)
+	}
+}
+
+func TestEdit(t *testing.T) {
+	r := newRig(t)
+	for _, to := range []bus.Address{at("C1"), at("U5")} {
+		ts, err := r.Send(t.Context(), to, part("draft"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Edit(t.Context(), to, ts, channels.Part{Key: "k/9", Text: "final"}); err != nil {
+			t.Fatal(err)
+		}
+		got := r.server.Sent(strings.Replace(to.Chat, "U", "D", 1))
+		if len(got) != 1 || got[0].Text != "final" || got[0].Key != "k/9" || got[0].Calls || got[0].Unfurls {
+			t.Errorf("sent %+v", got)
+		}
+	}
+	theirs := r.server.Say("C1", "U1", "mine")
+	for _, id := range []string{"1.1", "F123", theirs, ""} {
+		if e := sendError(t, r.Edit(t.Context(), at("C1"), id, part("x"))); e.Fault != channels.Rejected {
+			t.Errorf("%q: got %v, want rejected", id, e)
+		}
+	}
+	r.server.Fail("chat.update", "", 1, slacktest.Cut(true))
+	if e := sendError(t, r.Edit(t.Context(), at("C1"), r.server.Sent("C1")[0].TS, part("x"))); e.Fault != channels.Retry {
+		t.Errorf("got %v, want retry: the same may be written again", e)
+	}
+}
+
+func TestSendFile(t *testing.T) {
+	r := newRig(t)
+	root := r.server.Say("C1", "U1", "root")
+	id, err := r.SendFile(t.Context(), bus.Address{Channel: "slack", Chat: "C1", Thread: root}, bus.File{Name: "log.txt", Data: []byte("lines")}, part("see"))
+	if err != nil || id == "" {
+		t.Fatal(id, err)
+	}
+	got := r.server.Sent("C1")[0]
+	if got.File != "log.txt" || string(got.Data) != "lines" || got.Text != "see" || got.Thread != root {
+		t.Errorf("sent %+v", got)
+	}
+	// Until the last call nothing was shown.
+	for method, want := range map[string]channels.Fault{"files.getUploadURLExternal": channels.Retry, "files.completeUploadExternal": channels.Unknown} {
+		r.server.Fail(method, "", 1, slacktest.Cut(true))
+		_, err := r.SendFile(t.Context(), at("C1"), bus.File{Name: "a", Data: []byte("b")}, part("x"))
+		if e := sendError(t, err); e.Fault != want {
+			t.Errorf("%s: got %v, want %s", method, e, want)
+		}
+	}
+	_, err = r.SendFile(t.Context(), at("C1"), bus.File{Name: "a"}, part("x"))
+	if e := sendError(t, err); e.Fault != channels.Rejected {
+		t.Errorf("an empty file gives %v, want rejected", e)
+	}
+}
+
+func TestReactions(t *testing.T) {
+	r := newRig(t)
+	ts := r.server.Say("C1", "U1", "hi")
+	for range 2 { // showing it again is no mistake
+		if err := r.Seen(t.Context(), at("C1"), ts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Answered(t.Context(), at("C1"), ts); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(r.server.Reactions("C1", ts), " "); got != "eyes white_check_mark" {
+		t.Errorf("reactions: %s", got)
+	}
+	if e := sendError(t, r.Seen(t.Context(), at("C1"), "1.1")); e.Fault != channels.Rejected {
+		t.Errorf("got %v", e)
+	}
+}
+
+func BenchmarkSend(b *testing.B) {
+	r := newRig(b)
+	for b.Loop() {
+		if _, err := r.Send(b.Context(), at("C1"), channels.Part{Text: "*hello* world"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

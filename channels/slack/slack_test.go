@@ -1,0 +1,248 @@
+package slack_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/slack"
+	"parley/channels/slack/slacktest"
+)
+
+const (
+	secret   = "SECRETsecretSECRET"
+	botToken = "xoxb-" + secret
+	appToken = "xapp-" + secret
+)
+
+// patience bounds every wait that is expected to end.
+const patience = 10 * time.Second
+
+// A rig is a channel on a Slack, with what it remembers and logged.
+type rig struct {
+	*slack.Channel
+	server *slacktest.Server
+	url    string
+	book   *book
+	logged *logged
+}
+
+// logged is a log that may be read while it is written.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// newRig starts a server and makes a channel to it. At the end nothing that was
+// logged may hold a token.
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	server := slacktest.New(botToken, appToken)
+	url, err := server.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() }) // may be closed already
+	r := &rig{server: server, url: url, book: newBook(), logged: new(logged)}
+	r.Channel = r.channel(t)
+	t.Cleanup(func() {
+		if strings.Contains(r.logged.String(), secret) {
+			t.Error("the log holds a token")
+		}
+	})
+	return r
+}
+
+// channel makes another channel to the same server, with the same book: what a
+// restart does.
+func (r *rig) channel(t testing.TB) *slack.Channel {
+	t.Helper()
+	c, err := slack.New(slack.Config{
+		Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: r.url,
+		RateLimit: slack.NoPace, Joins: r.book, Cursors: r.book,
+		Log: slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func at(chat string) bus.Address { return bus.Address{Channel: "slack", Chat: chat} }
+
+func part(text string) channels.Part { return channels.Part{Key: "k/0", Text: text, Plain: text} }
+
+// sendError is err as the contract has it, and free of secrets.
+func sendError(t testing.TB, err error) *channels.SendError {
+	t.Helper()
+	e, ok := errors.AsType[*channels.SendError](err)
+	if !ok {
+		t.Fatalf("got %v, want a *channels.SendError", err)
+	}
+	if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "somebody") {
+		t.Errorf("the error holds a token or a text: %v", err)
+	}
+	return e
+}
+
+// A book remembers what a channel asks it to.
+type book struct {
+	mu      sync.Mutex
+	cursors map[bus.Address]string
+	joined  map[bus.Address]bool
+	fails   bool
+}
+
+func newBook() *book {
+	return &book{cursors: map[bus.Address]string{}, joined: map[bus.Address]bool{}}
+}
+
+var errBook = errors.New("the book is away")
+
+func (b *book) Joined(_ context.Context, at bus.Address) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fails {
+		return false, errBook
+	}
+	return b.joined[at], nil
+}
+
+func (b *book) Threads(_ context.Context, chat bus.Address) ([]bus.Address, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []bus.Address
+	for at := range b.joined {
+		if at.Chat == chat.Chat && at.Thread != "" {
+			all = append(all, at)
+		}
+	}
+	return all, nil
+}
+
+func (b *book) Cursor(_ context.Context, at bus.Address) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cursors[at], nil
+}
+
+func (b *book) SetCursor(_ context.Context, at bus.Address, cursor string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cursors[at] = cursor
+	return nil
+}
+
+func (b *book) join(at bus.Address) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.joined[at] = true
+}
+
+func TestTokensOfAWrongKindAreRefusedWithoutBeingShown(t *testing.T) {
+	for _, c := range []struct {
+		config slack.Config
+		names  string
+	}{
+		{slack.Config{}, "empty"},
+		{slack.Config{BotToken: appToken}, "xoxb-"},
+		{slack.Config{BotToken: "xoxp-" + secret}, "xoxb-"},
+		{slack.Config{BotToken: botToken, AppToken: botToken}, "xapp-"},
+		{slack.Config{BotToken: botToken + "\n"}, "characters"},
+		{slack.Config{BotToken: botToken, RateLimit: "fast"}, "rate_limit"},
+		{slack.Config{BotToken: botToken, APIURL: "slack.com"}, "api_url"},
+	} {
+		c.config.Name = "slack"
+		_, err := slack.New(c.config)
+		if err == nil || !strings.Contains(err.Error(), c.names) || strings.Contains(err.Error(), secret) {
+			t.Errorf("got %v, want an error about %q", err, c.names)
+		}
+	}
+}
+
+func TestCheckTellsWhoTheBotIs(t *testing.T) {
+	r := newRig(t)
+	a, err := r.Check(t.Context())
+	if err != nil || a.Team != slacktest.Team || a.User != slacktest.Bot || a.Username != "parley" {
+		t.Errorf("Check = %+v, %v", a, err)
+	}
+	r.server.Fail("auth.test", "", 1, slacktest.Refuse("account_inactive"))
+	_, err = r.Check(t.Context())
+	if e := sendError(t, err); e.Fault != channels.Stop {
+		t.Errorf("a refused token gives %v, want stop", e)
+	}
+}
+
+func TestPaces(t *testing.T) {
+	c, err := slack.New(slack.Config{Name: "slack", BotToken: botToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := c.Limits(); l.Length != 4000 || l.Chat.Every != time.Second || l.Account.Every == 0 {
+		t.Errorf("Limits = %+v", l)
+	}
+	if l := newRig(t).Limits(); l.Chat != (channels.Pace{}) || l.Account != (channels.Pace{}) {
+		t.Errorf("with rate_limit none: %+v", l)
+	}
+}
+
+func TestMembers(t *testing.T) {
+	r := newRig(t)
+	r.server.AddUser(slacktest.User{ID: "UGUEST", Guest: true})
+	r.server.AddUser(slacktest.User{ID: "UELSEWHERE", Stranger: true})
+	r.server.AddUser(slacktest.User{ID: "UBOT", Bot: true})
+	for user, want := range map[string]bool{"U1": true, "UGUEST": false, "UELSEWHERE": false, "UBOT": false, "USLACKBOT": false} {
+		if got, err := r.Member(t.Context(), "slack:"+user); err != nil || got != want {
+			t.Errorf("Member(%s) = %v, %v", user, got, err)
+		}
+	}
+	if n := r.server.Calls("users.info"); n != 5 {
+		t.Errorf("%d calls", n)
+	}
+	if _, err := r.Member(t.Context(), "slack:U1"); err != nil || r.server.Calls("users.info") != 5 {
+		t.Error("what is known is asked for again")
+	}
+	r.server.Fail("users.info", "", 1, slacktest.Refuse("user_not_found"))
+	if got, err := r.Member(t.Context(), "slack:U9"); err != nil || got {
+		t.Errorf("nobody is a member: %v, %v", got, err)
+	}
+	r.server.Fail("users.info", "", 1, slacktest.Status(500, "somebody"))
+	_, err := r.Member(t.Context(), "slack:U2")
+	if e := sendError(t, err); e.Fault != channels.Retry {
+		t.Errorf("got %v, want retry", e)
+	}
+}
+
+// until waits for a condition that nothing announces.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("waited in vain: ", what)
+		}
+	}
+}

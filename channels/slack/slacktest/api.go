@@ -1,0 +1,265 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mostText is how long a text may be before Slack refuses it.
+const mostText = 40000
+
+func (s *Server) userInfo(w http.ResponseWriter, id string) {
+	s.mu.Lock()
+	u, known := s.users[id]
+	s.mu.Unlock()
+	if !known {
+		u = User{ID: id, Name: "Name of " + id}
+	}
+	team := Team
+	if u.Stranger {
+		team = "T0ELSEWHERE"
+	}
+	reply(w, map[string]any{"user": map[string]any{
+		"id": id, "team_id": team, "name": strings.ToLower(id), "real_name": u.Name,
+		"profile": map[string]any{"display_name": u.Name, "real_name": u.Name},
+		"is_bot":  u.Bot, "is_restricted": u.Guest, "is_ultra_restricted": false, "is_stranger": u.Stranger,
+	}})
+}
+
+func (s *Server) conversations(w http.ResponseWriter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []map[string]any{}
+	for id := range s.channels {
+		all = append(all, map[string]any{"id": id, "is_im": id[0] == 'D'})
+	}
+	reply(w, map[string]any{"channels": all, "response_metadata": map[string]any{"next_cursor": ""}})
+}
+
+// history lists a channel, newest first, or a thread, oldest first and with its root.
+func (s *Server) history(w http.ResponseWriter, form url.Values, replies bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	channel, root := form.Get("channel"), form.Get("ts")
+	oldest, latest := form.Get("oldest"), formOf(form, "latest", "9999999999.999999")
+	found := []map[string]any{}
+	known := false
+	answered := s.replies(channel)
+	for _, m := range s.channels[channel] {
+		known = known || m.TS == root
+		isReply := m.Thread != "" && m.Thread != m.TS
+		if replies && m.TS != root && m.Thread != root || !replies && isReply {
+			continue
+		}
+		if (m.TS <= oldest || m.TS >= latest) && (!replies || m.TS != root) {
+			continue
+		}
+		e := m.event()
+		if form.Get("include_all_metadata") != "1" {
+			delete(e, "metadata")
+		}
+		if all := answered[m.TS]; len(all) > 0 {
+			e["thread_ts"], e["reply_count"], e["latest_reply"] = m.TS, len(all), all[len(all)-1]
+		}
+		found = append(found, e)
+	}
+	if replies && !known {
+		refuse(w, "thread_not_found")
+		return
+	}
+	if !replies {
+		slices.Reverse(found)
+	}
+	limit, err := strconv.Atoi(formOf(form, "limit", "100"))
+	if err != nil || limit < 1 {
+		limit = 100
+	}
+	from, _ := strconv.Atoi(form.Get("cursor")) // 0 is the first page
+	from = min(from, len(found))
+	page := found[from:min(from+limit, len(found))]
+	next := ""
+	if from+limit < len(found) {
+		next = strconv.Itoa(from + limit)
+	}
+	reply(w, map[string]any{"messages": page, "has_more": next != "", "response_metadata": map[string]any{"next_cursor": next}})
+}
+
+// replies are those of each message. s.mu is held.
+func (s *Server) replies(channel string) map[string][]string {
+	all := map[string][]string{}
+	for _, m := range s.channels[channel] {
+		if m.Thread != "" && m.Thread != m.TS {
+			all[m.Thread] = append(all[m.Thread], m.TS)
+		}
+	}
+	return all
+}
+
+// find gives a message. s.mu is held.
+func (s *Server) find(channel, ts string) *Message {
+	for _, m := range s.channels[channel] {
+		if m.TS == ts {
+			return m
+		}
+	}
+	return nil
+}
+
+// read takes a text and what belongs to it.
+func (m *Message) read(form url.Values) {
+	m.Text = form.Get("text")
+	m.Unfurls = form.Get("unfurl_links") != "false" || form.Get("unfurl_media") != "false"
+	m.Calls = form.Get("link_names") == "true" || form.Get("link_names") == "1"
+	for _, all := range []string{"<!channel", "<!here", "<!everyone", "<!subteam"} {
+		m.Calls = m.Calls || strings.Contains(m.Text, all)
+	}
+	if data := form.Get("metadata"); data != "" {
+		m.metadata = json.RawMessage(data)
+		var key struct {
+			Payload struct {
+				Key string `json:"key"`
+			} `json:"event_payload"`
+		}
+		_ = json.Unmarshal(m.metadata, &key) // not ours, then
+		m.Key = key.Payload.Key
+	}
+}
+
+// bad is what Slack refuses a message for; "" is nothing.
+func (m *Message) bad() string {
+	switch {
+	case len(m.Text) > mostText:
+		return "msg_too_long"
+	case strings.TrimSpace(m.Text) == "" && m.File == "":
+		return "no_text"
+	case !strings.ContainsAny(m.Channel[:1], "CDG"):
+		return "channel_not_found"
+	}
+	return ""
+}
+
+func (s *Server) postMessage(w http.ResponseWriter, form url.Values) {
+	m := &Message{Channel: formOf(form, "channel", "?"), User: Bot, Thread: form.Get("thread_ts")}
+	if m.Channel[0] == 'U' {
+		m.Channel = direct(m.Channel)
+	}
+	m.read(form)
+	if code := m.bad(); code != "" {
+		refuse(w, code)
+		return
+	}
+	s.mu.Lock()
+	if m.Thread != "" && s.find(m.Channel, m.Thread) == nil {
+		s.mu.Unlock()
+		refuse(w, "thread_not_found")
+		return
+	}
+	put := s.say(m)
+	s.mu.Unlock()
+	s.announce(put) // an app is told of its own messages too
+	reply(w, map[string]any{"channel": put.Channel, "ts": put.TS, "message": put.event()})
+}
+
+// say keeps a message of the bot's. s.mu is held.
+func (s *Server) say(m *Message) Message {
+	s.put(m)
+	s.sends++
+	close(s.wake)
+	s.wake = make(chan struct{})
+	return *m
+}
+
+func (s *Server) update(w http.ResponseWriter, form url.Values) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.find(form.Get("channel"), form.Get("ts"))
+	switch {
+	case m == nil:
+		refuse(w, "message_not_found")
+		return
+	case m.User != Bot:
+		refuse(w, "cant_update_message")
+		return
+	}
+	now := *m
+	now.read(form)
+	if code := now.bad(); code != "" {
+		refuse(w, code)
+		return
+	}
+	now.Edits++
+	*m = now
+	reply(w, map[string]any{"channel": m.Channel, "ts": m.TS, "text": m.Text})
+}
+
+func (s *Server) react(w http.ResponseWriter, form url.Values) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := form.Get("channel") + " " + form.Get("timestamp")
+	switch name := form.Get("name"); {
+	case s.find(form.Get("channel"), form.Get("timestamp")) == nil:
+		refuse(w, "message_not_found")
+	case slices.Contains(s.marks[at], name):
+		refuse(w, "already_reacted")
+	default:
+		s.marks[at] = append(s.marks[at], name)
+		reply(w, map[string]any{})
+	}
+}
+
+func (s *Server) prepareUpload(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastFile++
+	id := fmt.Sprintf("F%07d", s.lastFile)
+	s.uploads[id] = &Message{User: Bot, File: r.Form.Get("filename")}
+	reply(w, map[string]any{"upload_url": "http://" + r.Host + "/upload/" + id, "file_id": id})
+}
+
+func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
+	file, _, err := r.FormFile("file")
+	if err != nil {
+		http.Error(w, "no file", http.StatusBadRequest)
+		return
+	}
+	data, err := io.ReadAll(file)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.uploads[strings.TrimPrefix(r.URL.Path, "/upload/")]
+	if err != nil || m == nil {
+		http.Error(w, "no such upload", http.StatusNotFound)
+		return
+	}
+	m.Data = data
+	_, _ = io.WriteString(w, "OK - "+strconv.Itoa(len(data))) // the caller may be gone
+}
+
+func (s *Server) completeUpload(w http.ResponseWriter, form url.Values) {
+	var files []struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+	}
+	if err := json.Unmarshal([]byte(form.Get("files")), &files); err != nil || len(files) != 1 {
+		refuse(w, "invalid_arguments")
+		return
+	}
+	s.mu.Lock()
+	m := s.uploads[files[0].ID]
+	if m == nil || m.Data == nil {
+		s.mu.Unlock()
+		refuse(w, "file_not_found")
+		return
+	}
+	delete(s.uploads, files[0].ID)
+	m.Channel, m.Thread, m.Text = formOf(form, "channel_id", "?"), form.Get("thread_ts"), form.Get("initial_comment")
+	put := s.say(m)
+	s.mu.Unlock()
+	s.announce(put)
+	reply(w, map[string]any{"files": files})
+}

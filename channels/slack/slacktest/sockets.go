@@ -1,0 +1,277 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// ackTimeout is how long Slack waits for an acknowledgement before it sends an
+// event again.
+const ackTimeout = 3 * time.Second
+
+// sockets are the app's connections, and the events on their way to it.
+type sockets struct {
+	upgrader websocket.Upgrader
+
+	mu      sync.Mutex
+	open    []*socket
+	turn    int // whose turn it is
+	frozen  bool
+	lastID  int
+	acks    int
+	pending map[string]*envelope
+	acked   map[string]bool
+	waiting []*envelope // no socket is open
+}
+
+// A socket is one connection.
+type socket struct {
+	conn *websocket.Conn
+	out  chan []byte
+	gone chan struct{}
+}
+
+// An envelope holds an event until it is acknowledged.
+type envelope struct {
+	id       string
+	payload  json.RawMessage
+	attempts int
+	at       *socket
+	timer    *time.Timer
+}
+
+func newSockets() *sockets {
+	return &sockets{pending: map[string]*envelope{}, acked: map[string]bool{}}
+}
+
+// serve is one connection, from its beginning to its end.
+func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
+	conn, err := s.upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // the caller has been told
+	}
+	k := &socket{conn: conn, out: make(chan []byte, 4096), gone: make(chan struct{})}
+	s.mu.Lock()
+	s.open = append(s.open, k)
+	hello := fmt.Sprintf(`{"type":"hello","num_connections":%d,"connection_info":{"app_id":"A0PARLEY"}}`, len(s.open))
+	k.out <- []byte(hello)
+	for _, e := range s.waiting {
+		s.deliver(e)
+	}
+	s.waiting = nil
+	s.mu.Unlock()
+	var writing sync.WaitGroup
+	writing.Go(func() { s.write(k) })
+	for {
+		_, data, err := conn.ReadMessage()
+		if err != nil {
+			break
+		}
+		var ack struct {
+			ID string `json:"envelope_id"`
+		}
+		if json.Unmarshal(data, &ack) == nil && ack.ID != "" {
+			s.ack(ack.ID)
+		}
+	}
+	close(k.gone)
+	s.leave(k)
+	_ = conn.Close() // it has ended
+	writing.Wait()
+}
+
+// write sends what is to go out, and pings.
+func (s *sockets) write(k *socket) {
+	ping := time.NewTicker(5 * time.Second)
+	defer ping.Stop()
+	for {
+		select {
+		case data := <-k.out:
+			if k.conn.WriteMessage(websocket.TextMessage, data) != nil {
+				return // reading ends as well
+			}
+		case <-ping.C:
+			_ = k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)) // a broken one ends by itself
+		case <-k.gone:
+			return
+		}
+	}
+}
+
+// leave forgets a socket; what it had not acknowledged goes to another.
+func (s *sockets) leave(k *socket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, o := range s.open {
+		if o == k {
+			s.open = append(s.open[:i], s.open[i+1:]...)
+			break
+		}
+	}
+	for _, e := range s.pending {
+		if e.at == k {
+			e.at = nil
+			s.deliver(e)
+		}
+	}
+}
+
+// send puts an event on its way.
+func (s *sockets) send(event map[string]any, eventID string) {
+	payload, err := json.Marshal(map[string]any{
+		"type": "event_callback", "team_id": Team, "event_id": eventID, "event_time": time.Now().Unix(), "event": event,
+	})
+	if err != nil {
+		panic("slacktest: an event that is no JSON: " + err.Error()) // the test's mistake
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastID++
+	e := &envelope{id: fmt.Sprintf("envelope-%d", s.lastID), payload: payload}
+	s.pending[e.id] = e
+	s.deliver(e)
+}
+
+// deliver gives an envelope to the socket whose turn it is. s.mu is held.
+func (s *sockets) deliver(e *envelope) {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	if s.pending[e.id] != e {
+		return // acknowledged or forgotten meanwhile
+	}
+	if len(s.open) == 0 || s.frozen {
+		s.waiting = append(s.waiting, e)
+		return
+	}
+	s.turn++
+	k := s.open[s.turn%len(s.open)]
+	frame := fmt.Sprintf(`{"type":"events_api","envelope_id":%q,"accepts_response_payload":false,"retry_attempt":%d,"payload":%s}`,
+		e.id, e.attempts, e.payload)
+	e.attempts++
+	e.at = k
+	select {
+	case k.out <- []byte(frame):
+	default: // its client does not read; another try comes with the timer
+	}
+	e.timer = time.AfterFunc(ackTimeout, func() { s.again(e) })
+}
+
+// again delivers what was not acknowledged in time.
+func (s *sockets) again(e *envelope) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending[e.id] == e {
+		s.deliver(e)
+	}
+}
+
+// ack takes an acknowledgement, on whichever socket it came.
+func (s *sockets) ack(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acks++
+	s.acked[id] = true
+	if e := s.pending[id]; e != nil {
+		if e.timer != nil {
+			e.timer.Stop()
+		}
+		delete(s.pending, id)
+	}
+}
+
+// cut ends every socket without a farewell.
+func (s *sockets) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.open {
+		reset(k.conn.NetConn())
+	}
+}
+
+// CutSockets ends every socket without a farewell.
+func (s *Server) CutSockets() { s.sockets.cut() }
+
+// Sockets is how many are open.
+func (s *Server) Sockets() int {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	return len(s.sockets.open)
+}
+
+// Acks is how many acknowledgements came.
+func (s *Server) Acks() int {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	return s.sockets.acks
+}
+
+// Unacked is how many events are not acknowledged.
+func (s *Server) Unacked() int {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	return len(s.sockets.pending)
+}
+
+// Forget drops the events that are not acknowledged, as Slack does after its
+// last try. History still has the messages.
+func (s *Server) Forget() {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	for _, e := range s.sockets.pending {
+		if e.timer != nil {
+			e.timer.Stop()
+		}
+	}
+	clear(s.sockets.pending)
+	s.sockets.waiting = nil
+}
+
+// Disconnect tells every open socket that it will be closed, and closes it
+// after the grace.
+func (s *Server) Disconnect(reason string, grace time.Duration) {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	for _, k := range s.sockets.open {
+		k.out <- fmt.Appendf(nil, `{"type":"disconnect","reason":%q}`, reason)
+		time.AfterFunc(grace, func() { _ = k.conn.Close() }) // it may be closed already
+	}
+}
+
+// Freeze keeps events back; with false they go out, on the sockets that there are.
+func (s *Server) Freeze(on bool) {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	s.sockets.frozen = on
+	if on {
+		return
+	}
+	waiting := s.sockets.waiting
+	s.sockets.waiting = nil
+	for _, e := range waiting {
+		s.sockets.deliver(e)
+	}
+}
+
+// Raw writes a frame to one of the sockets; false if there is none.
+func (s *Server) Raw(frame string) bool {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	if len(s.sockets.open) == 0 {
+		return false
+	}
+	s.sockets.open[0].out <- []byte(frame)
+	return true
+}
+
+// Acked tells whether an envelope of Raw's was acknowledged.
+func (s *Server) Acked(envelope string) bool {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	return s.sockets.acked[envelope]
+}

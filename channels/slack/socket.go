@@ -1,0 +1,256 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"parley/channels"
+)
+
+// A pulse is how a socket's life is watched.
+type pulse struct {
+	ping    time.Duration // how often a sign of life is asked for
+	silence time.Duration // after how long without any it counts as dead
+}
+
+func usualPulse() pulse { return pulse{ping: 10 * time.Second, silence: 30 * time.Second} }
+
+const (
+	// farewell is how long a socket that Slack replaces may still bring something.
+	farewell     = time.Minute
+	everlasting  = 365 * 24 * time.Hour
+	writeTimeout = 5 * time.Second
+	// settled is how long a socket must have lasted for the next to be opened
+	// without a wait.
+	settled  = 10 * time.Second
+	maxFrame = 16 << 20
+)
+
+// A link is one WebSocket.
+type link struct {
+	conn    *websocket.Conn
+	began   time.Time
+	leaving chan struct{} // closed when another is to be opened in its place
+	once    sync.Once
+
+	mu sync.Mutex // for writing
+}
+
+func (k *link) leave() { k.once.Do(func() { close(k.leaving) }) }
+
+// socket keeps one socket open until ctx is done. It returns the error of a
+// token that is refused.
+func (r *receiver) socket(ctx context.Context) error {
+	wait := new(backoff)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	for ctx.Err() == nil {
+		k, err := r.dial(ctx)
+		if err != nil {
+			if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Stop {
+				return err
+			}
+			r.gaps.failed(ctx, err)
+			wait.pause(ctx, err)
+			continue
+		}
+		reading.Go(func() { r.read(ctx, k) })
+		select {
+		case <-k.leaving:
+		case <-ctx.Done():
+			return nil
+		}
+		if time.Since(k.began) >= settled {
+			wait.last = 0
+		} else {
+			wait.pause(ctx, nil)
+		}
+	}
+	return nil
+}
+
+// dial opens a socket where Slack says.
+func (r *receiver) dial(ctx context.Context) (*link, error) {
+	ctx, t, done := begin(ctx)
+	defer done()
+	_, address, err := r.channel.api.StartSocketModeContext(ctx)
+	if err != nil {
+		e := repeatable(sendError(err, t))
+		if e.Fault == channels.Rejected {
+			// Socket Mode is switched off, or this is not an app's token.
+			e.Fault = channels.Stop
+		}
+		return nil, e
+	}
+	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: callTimeout}
+	conn, resp, err := dialer.DialContext(ctx, address, nil)
+	if err != nil {
+		if resp != nil {
+			_ = resp.Body.Close() // the refusal's text says nothing that we could use
+		}
+		// The address holds a ticket; the error may hold the address.
+		return nil, &channels.SendError{Fault: channels.Retry, Code: "no_socket", Err: errors.New("the socket cannot be opened")}
+	}
+	conn.SetReadLimit(maxFrame)
+	return &link{conn: conn, began: time.Now(), leaving: make(chan struct{})}, nil
+}
+
+// A frame is what comes through a socket.
+type frame struct {
+	Type     string          `json:"type"`
+	Envelope string          `json:"envelope_id"`
+	Reason   string          `json:"reason"`
+	Payload  json.RawMessage `json:"payload"`
+}
+
+// read takes what a socket brings until it ends.
+func (r *receiver) read(ctx context.Context, k *link) {
+	ended := make(chan struct{})
+	var minding sync.WaitGroup
+	minding.Go(func() { k.mind(ctx, r.channel.pulse.ping, ended) })
+	defer func() {
+		close(ended)
+		k.leave()
+		_ = k.conn.Close() // it has ended
+		minding.Wait()
+	}()
+	until := time.Now().Add(everlasting)
+	alive := func(string) error {
+		r.gaps.heard()
+		deadline := time.Now().Add(r.channel.pulse.silence)
+		if until.Before(deadline) {
+			deadline = until
+		}
+		return k.conn.SetReadDeadline(deadline)
+	}
+	k.conn.SetPongHandler(alive)
+	k.conn.SetPingHandler(func(data string) error {
+		// Lost pongs are no reason to end: what ends a socket is silence.
+		_ = k.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout))
+		return alive("")
+	})
+	greeted := false
+	defer func() {
+		if greeted {
+			r.gaps.closed()
+		}
+	}()
+	for alive("") == nil {
+		_, data, err := k.conn.ReadMessage()
+		if err != nil {
+			return
+		}
+		var f frame
+		if err := json.Unmarshal(data, &f); err != nil {
+			r.quarantine(ctx, k, data)
+			continue
+		}
+		switch f.Type {
+		case "hello":
+			if !greeted {
+				greeted = true
+				r.gaps.opened(ctx)
+			}
+		case "disconnect":
+			r.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", known(f.Reason)))
+			k.leave()
+			until = time.Now().Add(farewell) // it goes on bringing events until Slack closes it
+		case "events_api":
+			r.event(ctx, k, f, len(data))
+		default: // of no use, but Slack wants to know that it came
+			r.ack(ctx, k, f.Envelope)
+		}
+	}
+}
+
+// event takes an event out of its envelope.
+func (r *receiver) event(ctx context.Context, k *link, f frame, size int) {
+	var payload struct {
+		Event json.RawMessage `json:"event"`
+	}
+	var kind struct {
+		Type string `json:"type"`
+	}
+	m := new(message)
+	err := json.Unmarshal(f.Payload, &payload)
+	if err == nil {
+		err = json.Unmarshal(payload.Event, &kind)
+	}
+	if err == nil && (kind.Type == "message" || kind.Type == "app_mention") {
+		err = json.Unmarshal(payload.Event, m)
+	}
+	if err != nil {
+		// Nothing that is tried again later would make it readable.
+		r.channel.log.LogAttrs(ctx, slog.LevelError, "an event cannot be read and is left out",
+			slog.String("envelope", f.Envelope), slog.Int("bytes", size))
+		r.ack(ctx, k, f.Envelope)
+		return
+	}
+	r.heard(ctx, m, func() { r.ack(ctx, k, f.Envelope) })
+}
+
+// quarantine deals with a frame that cannot be read: if it names an envelope,
+// that is acknowledged, or Slack would bring it again and again.
+func (r *receiver) quarantine(ctx context.Context, k *link, data []byte) {
+	var loose map[string]json.RawMessage
+	id := ""
+	if json.Unmarshal(data, &loose) == nil {
+		_ = json.Unmarshal(loose["envelope_id"], &id) // "" then
+	}
+	r.channel.log.LogAttrs(ctx, slog.LevelError, "what a socket brought cannot be read and is left out",
+		slog.String("envelope", id), slog.Int("bytes", len(data)))
+	r.ack(ctx, k, id)
+}
+
+// ack tells Slack that an event has arrived, on the socket that brought it. If
+// that is gone, Slack brings the event again, and it is known by its id.
+func (r *receiver) ack(ctx context.Context, k *link, envelope string) {
+	if envelope == "" {
+		return
+	}
+	data, err := json.Marshal(map[string]string{"envelope_id": envelope})
+	if err == nil {
+		err = k.write(data)
+	}
+	if err != nil {
+		r.channel.log.LogAttrs(ctx, slog.LevelDebug, "an event could not be acknowledged", slog.String("envelope", envelope))
+	}
+}
+
+func (k *link) write(data []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return fmt.Errorf("bound a write: %w", err)
+	}
+	if err := k.conn.WriteMessage(websocket.TextMessage, data); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+// mind asks for signs of life, and closes the socket when ctx is done.
+func (k *link) mind(ctx context.Context, every time.Duration, ended <-chan struct{}) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			// One that fails is met by the reader as silence.
+			_ = k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
+		case <-ctx.Done():
+			_ = k.conn.Close() // which ends the reader
+			return
+		case <-ended:
+			return
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+
+	"parley/channels"
+)
+
+// newClient makes an HTTP client for one app.
+func newClient() *http.Client {
+	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // whoever redirects may not learn the token
+	}}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
+		t := standard.Clone()
+		t.MaxIdleConns, t.MaxIdleConnsPerHost = 128, 128
+		t.IdleConnTimeout = 45 * time.Second // before servers do: a POST on a closing connection is unknown
+		// Over HTTP/2 one connection that dies takes every call in flight along.
+		t.ForceAttemptHTTP2 = false
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP1(true)
+		c.Transport = t
+	}
+	return c
+}
+
+// A trip is what is known of one call: whether some of it may have left.
+type trip struct{ written atomic.Bool }
+
+// begin bounds a call, and makes a context by which the transport reports on it.
+func begin(ctx context.Context) (context.Context, *trip, context.CancelFunc) {
+	ctx, done := context.WithTimeout(ctx, callTimeout)
+	ctx, t := follow(ctx)
+	return ctx, t, done
+}
+
+func follow(ctx context.Context) (context.Context, *trip) {
+	t := new(trip)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { t.written.Store(false) }, // another one is taken only where nothing had left
+		GotConn: func(httptrace.GotConnInfo) { t.written.Store(true) },
+	}), t
+}
+
+// sendError says what a failed call means. The library's texts are left behind.
+func sendError(err error, t *trip) *channels.SendError {
+	if limited, ok := errors.AsType[*slackgo.RateLimitedError](err); ok {
+		return &channels.SendError{
+			Fault: channels.Retry, Code: "ratelimited", Err: errors.New("too many calls"),
+			Limited: true, RetryAfter: limited.RetryAfter,
+		}
+	}
+	if refusal, ok := errors.AsType[slackgo.SlackErrorResponse](err); ok {
+		return refused(refusal)
+	}
+	if status, ok := errors.AsType[slackgo.StatusCodeError](err); ok {
+		e := &channels.SendError{
+			Fault: channels.Unknown, Code: "http_" + strconv.Itoa(status.Code), Err: fmt.Errorf("HTTP status %d", status.Code),
+		}
+		if status.Code < 500 {
+			e.Fault = channels.Retry // somebody on the way, not Slack, turned it away
+			e.Limited = status.Code == http.StatusTooManyRequests
+		}
+		return e
+	}
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err
+	}
+	if t.written.Load() {
+		return &channels.SendError{Fault: channels.Unknown, Code: "cut_off", Err: err}
+	}
+	return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: err}
+}
+
+// refused is the error of a call that Slack itself refused.
+func refused(r slackgo.SlackErrorResponse) *channels.SendError {
+	e := &channels.SendError{Fault: channels.Rejected, Code: known(r.Err), Err: errors.New("refused by Slack")}
+	switch r.Err {
+	case "invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired",
+		"not_allowed_token_type", "org_login_required", "team_access_not_granted":
+		e.Fault, e.Err = channels.Stop, errors.New("the token is refused")
+	case "missing_scope":
+		e.Err = errors.New("the app lacks the scope " + known(r.Needed))
+	case "internal_error", "fatal_error", "service_unavailable":
+		e.Fault = channels.Unknown // it may have been done in part
+	case "ratelimited", "rate_limited":
+		e.Fault, e.Limited = channels.Retry, true
+	case "message_limit_exceeded":
+		e.Fault, e.Limited, e.Account = channels.Retry, true, true
+	case "request_timeout", "team_added_to_org":
+		e.Fault = channels.Retry
+	}
+	return e
+}
+
+// known passes Slack's codes and scopes, and nothing that somebody may have written.
+func known(code string) string {
+	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_:.,-", r)
+	}) {
+		return "other"
+	}
+	return code
+}
+
+// repeatable is the error of a call that may be made again without harm: what
+// nobody knows of it does not matter.
+func repeatable(e *channels.SendError) *channels.SendError {
+	if e.Fault == channels.Unknown {
+		e.Fault = channels.Retry
+	}
+	return e
+}
