@@ -16,6 +16,24 @@ func memberer(ch Channel) (Memberer, bool) { return ability[Memberer](ch) }
 
 func typer(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 
+// A Captioner takes less text beside a file than in a message without one.
+type Captioner interface {
+	// CaptionLength is how much, in the unit of Limits.Length.
+	CaptionLength() int
+}
+
+// captionLength is how long a text beside a file may be.
+func captionLength(ch Channel, length int) int {
+	if c, ok := ability[Captioner](ch); ok {
+		return c.CaptionLength()
+	}
+	return length
+}
+
+func editor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
+
+func fileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
+
 func reconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
 
 // InviteLink is the link by which a person's first message carries the code;

@@ -6,17 +6,21 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"parley/bus"
 )
 
+// Codes of the dispatcher's own, beside the platforms'.
 const (
 	undecodable = "undecodable"
 	panicked    = "panicked"
-	outOfOrder  = 5 * time.Second // wait after a failure of the book's
+	expired     = "expired"
+	gaveUp      = "given_up"
+	uncertain   = "unknown"
 )
+
+const outOfOrder = 5 * time.Second // wait after a failure of the book's or the bus's
 
 // A letter is one message on its way to the platform.
 type letter struct {
@@ -30,62 +34,119 @@ type letter struct {
 }
 
 // deliver sends one message, from the first part that is not known to be sent.
-func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) (v verdict) {
-	defer func() {
-		if r := recover(); r != nil {
-			p.Log.Error("send panicked", slog.String("channel", p.Name), slog.String("id", m.ID),
-				slog.String("panic", fmt.Sprintf("%T", r)), slog.String("stack", string(debug.Stack())))
-			v = verdict{after: backoff(attempts, longestBackoff)}
-			if attempts >= leastAttempts {
-				v = verdict{bury: panicked}
-			}
-		}
-	}()
+func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) verdict {
 	out, err := bus.DecodeOutbound(m.Body)
 	if err != nil || out.To.Chat == "" {
 		p.Log.Error("message cannot be read and is buried", slog.String("channel", p.Name), slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
 		return verdict{bury: undecodable}
 	}
-	l := &letter{post: p, lease: lease, out: out, to: out.To, attempts: attempts}
+	l := &letter{post: p, lease: lease, out: out, to: out.To, send: Send{ID: m.ID, To: out.To}, attempts: attempts}
 	l.to.Chat = p.moved.now(out.To.Chat)
-	// Begin notes the first part as sending, so the pace is waited for before.
-	if v, ok := l.wait(ctx); !ok {
+	v := l.survive(func() verdict { return l.try(ctx, work) })
+	if v.bury == panicked {
+		v = l.survive(func() verdict { return l.fail(work, panicked) })
+	}
+	return v
+}
+
+// survive works on what may panic: that is tried again like anything else that
+// goes wrong, and then given up.
+func (l *letter) survive(work func() verdict) (v verdict) {
+	defer func() {
+		if r := recover(); r != nil {
+			l.Log.Error("send panicked", slog.String("channel", l.Name), slog.String("id", l.send.ID),
+				slog.String("panic", fmt.Sprintf("%T", r)), slog.String("stack", string(debug.Stack())))
+			v = verdict{after: backoff(l.attempts, longestBackoff)}
+			if l.attempts >= leastAttempts {
+				v = verdict{bury: panicked}
+			}
+		}
+	}()
+	return work()
+}
+
+func (l *letter) try(ctx, work context.Context) verdict {
+	fresh, v, ok := l.begin(ctx, work)
+	if !ok {
 		return v
 	}
-	fresh := false
-	l.send, fresh, err = p.Book.Begin(work, Send{ID: m.ID, To: out.To, Parts: p.render(out.Text)})
-	if err != nil {
-		return l.bookFailed(err)
-	}
-	p.point("send:begun")
 	for i := range l.send.Parts {
 		if i > 0 && ctx.Err() != nil {
 			return later(0)
 		}
-		if v, ok := l.part(ctx, work, i, fresh && i == 0); !ok {
+		// A part that the platform refuses in one way may be tried in another.
+		for !l.through(i) {
+			if v, ok := l.part(ctx, work, i, fresh); !ok {
+				return v
+			}
+			fresh = false
+		}
+		if i > 0 {
+			continue
+		}
+		if v, ok := l.tie(work); !ok {
 			return v
 		}
 	}
 	return verdict{done: true}
 }
 
-func (p *post) render(text string) []SentPart {
-	pieces := p.renderer.Render(text, p.limits.Dialect, p.limits.Length)
-	parts := make([]SentPart, len(pieces))
-	for i, piece := range pieces {
-		parts[i] = SentPart{Text: piece.Text, Plain: piece.Plain}
+// begin records the message and its parts, unless the book knows it. Fresh means
+// that the first part was noted as sending just now, by us.
+func (l *letter) begin(ctx, work context.Context) (fresh bool, v verdict, ok bool) {
+	// The book notes the first part as sending, so the pace is waited for before.
+	if !l.late() {
+		if v, ok := l.wait(ctx); !ok {
+			return false, v, false
+		}
 	}
-	return parts
+	parts, err := l.plan(work)
+	if err != nil {
+		return false, l.bookFailed(err), false
+	}
+	if l.late() {
+		for i := range parts {
+			parts[i] = SentPart{State: Failed, Code: expired, File: parts[i].File}
+		}
+	}
+	l.send.Parts = parts
+	known, fresh, err := l.Book.Begin(work, l.send)
+	if err != nil {
+		return false, l.bookFailed(err), false
+	}
+	l.send = known
+	l.point("send:begun")
+	return fresh, verdict{}, true
 }
 
-// part brings one part to its end; false with what to do if that is not now.
-// InHand says that it was noted as sending just now, by us.
+func (l *letter) through(i int) bool {
+	state := l.send.Parts[i].State
+	return state == Sent || state == Unsure
+}
+
+// late says that the message is too old to be worth sending.
+func (l *letter) late() bool { return !l.out.Expires.IsZero() && !time.Now().Before(l.out.Expires) }
+
+// tooLate says so of a part: a message of which something has arrived is sent
+// whole, however late.
+func (l *letter) tooLate(i int) bool {
+	if !l.late() {
+		return false
+	}
+	for _, p := range l.send.Parts[:i] {
+		if p.State == Sent {
+			return false
+		}
+	}
+	return true
+}
+
+// part does the next thing for one part; false with what to do if that is not
+// now. InHand says that it was noted as sending just now, by us.
 func (l *letter) part(ctx, work context.Context, i int, inHand bool) (verdict, bool) {
 	switch p := l.send.Parts[i]; p.State {
-	case Sent, Unsure:
-		return verdict{}, true
 	case Failed: // cut off in the middle of giving up
-		return l.fail(work, i, p.Code), false
+		return l.fail(work, p.Code), false
 	case Sending:
 		if inHand {
 			return l.transmit(work, i)
@@ -93,29 +154,44 @@ func (l *letter) part(ctx, work context.Context, i int, inHand bool) (verdict, b
 		if v, settled, ok := l.wasCutOff(ctx, work, i); settled || !ok {
 			return v, ok
 		}
+		if l.tooLate(i) {
+			return l.fail(work, expired), false
+		}
 	default:
-		if v, ok := l.wait(ctx); !ok {
+		if l.tooLate(i) {
+			return l.fail(work, expired), false
+		}
+		if v, ok := l.ready(ctx, work); !ok { // or the book's news might be another's
 			return v, false
 		}
-		if v, ok := l.held(work); !ok { // or the book's news might be another's
-			return v, false
-		}
-		if v, ok := l.mark(work, i, SentPart{State: Sending, Interrupted: p.Interrupted}); !ok {
+		p.State = Sending
+		if v, ok := l.mark(work, i, p); !ok {
 			return v, false
 		}
 	}
 	return l.transmit(work, i)
 }
 
+// ready waits for the pace and asks for the lease.
+func (l *letter) ready(ctx, work context.Context) (verdict, bool) {
+	if v, ok := l.wait(ctx); !ok {
+		return v, false
+	}
+	return l.held(work)
+}
+
 // wasCutOff deals with a part that was found as sending. Settled means that
 // there is nothing more to be done for it.
 func (l *letter) wasCutOff(ctx, work context.Context, i int) (v verdict, settled, ok bool) {
 	p := l.send.Parts[i]
-	if v, ok := l.wait(ctx); !ok {
+	if p.Edits != "" && l.tooLate(i) {
+		return verdict{}, false, true
+	}
+	if v, ok := l.ready(ctx, work); !ok {
 		return v, false, false
 	}
-	if v, ok := l.held(work); !ok {
-		return v, false, false
+	if p.Edits != "" {
+		return verdict{}, false, true // an edit may be repeated
 	}
 	if r, can := reconciler(l.Channel); can {
 		asked, cancel := context.WithTimeout(work, l.delivery.Timeout)
@@ -123,169 +199,78 @@ func (l *letter) wasCutOff(ctx, work context.Context, i int) (v verdict, settled
 		cancel()
 		switch fault := faultOf(err); {
 		case err == nil && sent:
-			v, ok := l.mark(work, i, SentPart{State: Sent, PlatformID: id, Interrupted: p.Interrupted})
+			p.State, p.PlatformID = Sent, id
+			v, ok := l.mark(work, i, p)
 			return v, true, ok
 		case err == nil: // certainly not sent: it goes out as if for the first time
 			return v, false, true
-		case fault.Fault == Retry && !l.givenUp(l.out, l.attempts):
+		case fault.Fault == Retry && !l.givenUp():
+			l.failing(fault)
 			return l.again(work, fault), false, false
 		}
 	}
 	p.Interrupted++
-	if l.delivery.OnUnknown == drop || l.givenUp(l.out, l.attempts) {
+	if l.delivery.OnUnknown == drop || l.givenUp() || l.tooLate(i) {
 		l.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Int("part", i))
-		v, ok := l.mark(work, i, SentPart{State: Unsure, Interrupted: p.Interrupted})
+		// Once it is noted as unknown nobody comes back to it.
+		if v, ok := l.elsewhere(work, uncertain); !ok {
+			return v, false, false
+		}
+		p.State = Unsure
+		v, ok := l.mark(work, i, p)
 		return v, true, ok
 	}
-	v, ok = l.mark(work, i, SentPart{State: Sending, Interrupted: p.Interrupted})
+	v, ok = l.mark(work, i, p)
 	return v, false, ok
 }
 
-// transmit hands a part that is noted as sending to the platform.
-func (l *letter) transmit(work context.Context, i int) (verdict, bool) {
-	l.paced = false
-	for moved := false; ; moved = true {
-		if v, ok := l.held(work); !ok {
-			return v, false
-		}
-		l.point("send:held")
-		l.typing.silence(l.to, l.out.Turn)
-		began := time.Now()
-		sending, cancel := context.WithTimeout(work, l.delivery.Timeout)
-		id, err := l.Channel.Send(sending, l.to, l.platformPart(i))
-		cancel()
-		took := time.Since(began)
-		l.point("send:sent")
-		if err == nil {
-			l.observe("sent", took)
-			v, ok := l.arrived(work, i, id)
-			l.point("send:marked")
-			return v, ok
-		}
-		fault := faultOf(err)
-		if fault.MovedTo != "" && !moved {
-			l.Log.Info("chat has moved", slog.String("channel", l.Name), slog.String("from", l.to.Chat), slog.String("to", fault.MovedTo))
-			l.moved.set(l.out.To.Chat, fault.MovedTo)
-			l.to.Chat = fault.MovedTo
-			continue
-		}
-		return l.faulted(work, i, fault, took), false
-	}
-}
-
-// arrived notes that the platform has taken a part. If the lease was lost while
-// it did, another may have dealt with the part meanwhile, and that stands.
-func (l *letter) arrived(work context.Context, i int, id string) (verdict, bool) {
-	ours := l.send.Parts[i].Interrupted
-	select {
-	case <-l.lease.Lost():
-		known, err := l.Book.Lookup(context.WithoutCancel(work), l.send.ID)
-		if err != nil || known.Parts[i].State != Sending || known.Parts[i].Interrupted != ours {
-			return verdict{gone: true}, false
-		}
-	default:
-	}
-	return l.mark(work, i, SentPart{State: Sent, PlatformID: id, Interrupted: ours})
-}
-
-func (l *letter) platformPart(i int) Part {
-	p := l.send.Parts[i]
-	part := Part{Key: l.send.ID + "/" + strconv.Itoa(i), Text: p.Text, Plain: p.Plain}
-	if i == 0 {
-		part.ReplyTo = l.out.ReplyTo
-	}
-	return part
-}
-
-// faulted decides about a part that the platform did not take.
-func (l *letter) faulted(work context.Context, i int, fault *SendError, took time.Duration) verdict {
-	l.Log.Warn("send failed", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Int("part", i),
-		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code), slog.Int("attempts", l.attempts))
-	switch fault.Fault {
-	case Rejected:
-		l.observe("failed", took)
-		return l.fail(work, i, fault.Code)
-	case Retry:
-		if !fault.Limited && l.givenUp(l.out, l.attempts) {
-			l.observe("failed", took)
-			return l.fail(work, i, "given_up")
-		}
-		if v, ok := l.unsent(work, i); !ok {
-			return v
-		}
-		return l.again(work, fault)
-	case Stop:
-		v, ok := l.unsent(work, i)
-		if ok {
-			v = later(firstBackoff)
-		}
-		v.stop = fault
-		return v
-	}
-	// Nobody can tell: it stays noted as sending, and is dealt with as what was
-	// cut off when it is claimed again.
-	l.observe("unknown", took)
-	if work.Err() != nil {
-		return later(0)
-	}
-	return verdict{after: backoff(l.attempts, unknownBackoff)}
-}
-
-// again gives the message back until the platform may take it.
-func (l *letter) again(work context.Context, fault *SendError) verdict {
-	if !fault.Limited {
-		return verdict{after: max(fault.RetryAfter, backoff(l.attempts, longestBackoff))}
-	}
-	asked := max(fault.RetryAfter, firstBackoff)
-	wait := asked + backoff(1, longestBackoff)
-	until := time.Now().Add(asked)
-	if !fault.Account {
-		l.pace.blockChat(l.to.Chat, until)
-		return later(wait)
-	}
-	l.pace.blockAccount(until)
-	// The pace here already waits; the pause also tells whoever takes over.
-	if err := l.Bus.Pause(work, bus.OutboundTopic(l.Name), asked); err != nil {
-		l.Log.Warn("topic could not be paused", slog.String("channel", l.Name), slog.Any("error", err))
-	}
-	return later(wait)
-}
-
-// unsent notes that a part was certainly not sent; if the lease is lost by now,
-// the part may be in another's hands and is left alone.
-func (l *letter) unsent(work context.Context, i int) (verdict, bool) {
-	if v, ok := l.held(work); !ok {
-		return v, false
-	}
-	return l.mark(work, i, SentPart{State: Queued, Interrupted: l.send.Parts[i].Interrupted})
-}
-
-// fail gives a message up: the part and those behind it will not be sent, the
-// session is told, and the message is buried.
-func (l *letter) fail(work context.Context, from int, code string) verdict {
+// fail gives a message up: what was not sent of it will not be, the session is
+// told, it goes to where it can be delivered, and is buried. What has expired
+// is not buried and goes nowhere: nobody wants it any more, so there is nothing
+// to look into and nothing to be replayed.
+func (l *letter) fail(work context.Context, code string) verdict {
 	if v, ok := l.held(work); !ok {
 		return v
 	}
 	if code == "" {
 		code = string(Rejected)
 	}
-	for i := from; i < len(l.send.Parts); i++ {
-		if l.send.Parts[i].State == Failed {
+	for i, p := range l.send.Parts {
+		if p.State == Failed || l.through(i) {
 			continue
 		}
-		if v, ok := l.mark(work, i, SentPart{State: Failed, Code: code, Interrupted: l.send.Parts[i].Interrupted}); !ok {
+		p.State, p.Code = Failed, code
+		if v, ok := l.mark(work, i, p); !ok {
 			return v
 		}
 	}
-	if l.Notify != nil {
-		out := l.out
-		out.ID = l.send.ID
-		if err := l.Notify(work, out, code); err != nil && !errors.Is(err, bus.ErrInvalid) {
-			l.Log.Warn("session could not be told", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Any("error", err))
-			return later(outOfOrder)
-		}
+	l.point("send:failed")
+	if v, ok := l.tell(work, code); !ok {
+		return v
 	}
+	if code == expired {
+		l.Log.Info("message has expired", slog.String("channel", l.Name), slog.String("id", l.send.ID))
+		return verdict{done: true}
+	}
+	if v, ok := l.elsewhere(work, code); !ok {
+		return v
+	}
+	l.point("send:elsewhere")
 	return verdict{bury: code}
+}
+
+// tell tells the session, where one has said it.
+func (l *letter) tell(work context.Context, code string) (verdict, bool) {
+	if l.Notify == nil {
+		return verdict{}, true
+	}
+	out := l.out
+	out.ID = l.send.ID
+	if err := l.Notify(work, out, code); err != nil && !errors.Is(err, bus.ErrInvalid) {
+		l.Log.Warn("session could not be told", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Any("error", err))
+		return later(outOfOrder), false
+	}
+	return verdict{}, true
 }
 
 // held asks the bus before an outward effect.
@@ -301,29 +286,37 @@ func (l *letter) held(work context.Context) (verdict, bool) {
 	return later(0), false
 }
 
-// mark notes what became of a part. It outlasts ctx for a moment and tries
-// again: what the platform has taken and the book does not know would be sent
-// a second time.
+// mark notes what became of a part.
 func (l *letter) mark(work context.Context, i int, now SentPart) (verdict, bool) {
+	err := l.insist(work, func(ctx context.Context) error { return l.Book.Mark(ctx, l.send.ID, i, now) })
+	if err != nil {
+		return l.bookFailed(err), false
+	}
+	l.send.Parts[i] = now
+	return verdict{}, true
+}
+
+// insist writes into the book. It outlasts ctx for a moment and tries again:
+// what the platform has taken and the book does not know would be sent a second
+// time.
+func (l *letter) insist(work context.Context, write func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), l.delivery.Drain)
 	defer cancel()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := l.Book.Mark(ctx, l.send.ID, i, now)
+		err := write(ctx)
 		if err == nil {
-			now.Text, now.Plain = l.send.Parts[i].Text, l.send.Parts[i].Plain
-			l.send.Parts[i] = now
-			return verdict{}, true
+			return nil
 		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return l.bookFailed(err), false
+			return err
 		}
 	}
 }
 
 func (l *letter) bookFailed(err error) verdict {
-	l.Log.Error("book could not be written", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Any("error", err))
+	l.Log.Error("book could not be used", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Any("error", err))
 	return later(outOfOrder)
 }
 
@@ -344,12 +337,4 @@ func (l *letter) wait(ctx context.Context) (verdict, bool) {
 	}
 	l.paced = true
 	return verdict{}, true
-}
-
-// faultOf reads a channel's error; what is not a SendError is of unknown outcome.
-func faultOf(err error) *SendError {
-	if fault, ok := errors.AsType[*SendError](err); ok {
-		return fault
-	}
-	return &SendError{Fault: Unknown, Err: err}
 }

@@ -27,12 +27,16 @@ type Carrier interface {
 // Each part is in the book as sending before the platform is called, and what
 // became of it is noted right after. A part that is found as sending was cut
 // off: the platform is asked if it can tell; where nobody can, it is counted as
-// interrupted, and Delivery.OnUnknown decides.
+// interrupted, and Delivery.OnUnknown decides. An edit that was cut off is
+// repeated: it says the same again.
 type Dispatcher struct {
-	Name     string // the channel's, in the configuration
-	Channel  Channel
-	Bus      Carrier
-	Book     Sends
+	Name    string // the channel's, in the configuration
+	Channel Channel
+	Bus     Carrier
+	Book    Sends
+	// Subjects, if set, ties messages about one thing together: a later one
+	// replaces the earlier where the channel can edit, else it goes under it.
+	Subjects Subjects
 	Delivery Delivery
 	// Notify, if set, is told of what was given up before it is buried. It may
 	// be told of the same message more than once.
@@ -53,9 +57,12 @@ type Delivery struct {
 	// GiveUp is the age from which a message is given up that has been tried at
 	// least ten times: a day.
 	GiveUp time.Duration
+	// FallbackAfter is how long sends to an address must have failed, at least
+	// five times, before what is as old and has a fallback goes there: 15 minutes.
+	FallbackAfter time.Duration
 	// Drain is how long sends may go on after Run was told to stop: 10 s.
 	Drain time.Duration
-	// Timeout bounds one send: a minute.
+	// Timeout bounds one send: a minute; a file may take five times as long.
 	Timeout time.Duration
 	// AtOnce is how many addresses are sent to at once: 256.
 	AtOnce int
@@ -67,6 +74,9 @@ const drop = "drop"
 func (d Delivery) withDefaults() Delivery {
 	if d.GiveUp <= 0 {
 		d.GiveUp = 24 * time.Hour
+	}
+	if d.FallbackAfter <= 0 {
+		d.FallbackAfter = 15 * time.Minute
 	}
 	if d.Drain <= 0 {
 		d.Drain = 10 * time.Second
@@ -116,6 +126,7 @@ type post struct {
 	pace     *pacer
 	typing   *typing // nil where the channel shows none
 	moved    *moves
+	trouble  *trouble
 	renderer *markup.Renderer
 }
 
@@ -123,7 +134,7 @@ func newPost(d *Dispatcher) *post {
 	limits := d.Channel.Limits()
 	p := &post{
 		Dispatcher: d, delivery: d.Delivery.withDefaults(), limits: limits,
-		pace: newPacer(limits), moved: newMoves(), renderer: markup.New(),
+		pace: newPacer(limits), moved: newMoves(), trouble: newTrouble(), renderer: markup.New(),
 	}
 	if t, ok := typer(d.Channel); ok {
 		p.typing = newTyping(t)

@@ -37,6 +37,8 @@ const (
 	// come to be rarer.
 	unknownBackoff = 15 * time.Minute
 	leastAttempts  = 10
+	// leastBeforeFallback is how often sends to an address must have failed.
+	leastBeforeFallback = 5
 )
 
 // backoff is how long to wait after so many attempts: anything up to a bound
@@ -51,15 +53,81 @@ func backoff(attempts int, longest time.Duration) time.Duration {
 
 // givenUp tells whether a message that cannot be sent has been tried for long
 // enough. One that does not say when it was said is judged by what its attempts
-// must have taken.
-func (p *post) givenUp(out bus.Outbound, attempts int) bool {
-	if attempts < leastAttempts {
+// must have taken. Where there is a fallback, it is used once the platform has
+// failed for a while: not for the message's own failures alone, so that what
+// waits behind it for the same address need not wait as long again.
+func (l *letter) givenUp() bool {
+	if len(l.out.Fallback) > 0 {
+		since, tries := l.trouble.of(l.out.To)
+		after := l.delivery.FallbackAfter
+		if tries >= leastBeforeFallback && time.Since(since) > after && time.Since(l.out.At) > after {
+			return true
+		}
+	}
+	if l.attempts < leastAttempts {
 		return false
 	}
-	if out.At.IsZero() {
-		return time.Duration(attempts)*longestBackoff/2 > p.delivery.GiveUp
+	if l.out.At.IsZero() {
+		return time.Duration(l.attempts)*longestBackoff/2 > l.delivery.GiveUp
 	}
-	return time.Since(out.At) > p.delivery.GiveUp
+	return time.Since(l.out.At) > l.delivery.GiveUp
+}
+
+// failing notes that the platform has failed to take something, and not because
+// it was asked too often.
+func (l *letter) failing(fault *SendError) {
+	if !fault.Limited {
+		l.trouble.another(l.out.To)
+	}
+}
+
+// A trouble is since when, and how often in a row, sends to an address have
+// failed. What is forgotten, at random when it is full or because the process
+// ended, is found out again.
+type trouble struct {
+	mu sync.Mutex
+	at map[bus.Address]failures
+}
+
+type failures struct {
+	since time.Time
+	tries int
+}
+
+func newTrouble() *trouble { return &trouble{at: map[bus.Address]failures{}} }
+
+func (t *trouble) of(a bus.Address) (since time.Time, tries int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.at[a]
+	return f.since, f.tries
+}
+
+func (t *trouble) another(a bus.Address) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f, known := t.at[a]
+	if !known {
+		if len(t.at) >= maxRecent {
+			forgetOne(t.at)
+		}
+		f.since = time.Now()
+	}
+	f.tries++
+	t.at[a] = f
+}
+
+func (t *trouble) over(a bus.Address) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.at, a)
+}
+
+func forgetOne[K comparable, V any](m map[K]V) {
+	for old := range m {
+		delete(m, old)
+		return
+	}
 }
 
 // moves remembers the new ids of chats that moved, so that each costs one
@@ -84,10 +152,7 @@ func (m *moves) set(chat, to string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.to) >= maxRecent {
-		for old := range m.to {
-			delete(m.to, old)
-			break
-		}
+		forgetOne(m.to)
 	}
 	m.to[chat] = to
 }
