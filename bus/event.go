@@ -24,6 +24,7 @@ const (
 	TurnParked   = "parked"        // waits for somebody
 	TurnComplete = "turn_complete" // Causes
 	TurnError    = "turn_error"    // Causes, Error
+	Spoken       = "message"       // Delta was said to the conversation; Call is the message's id. Only where watching is how it is read
 )
 
 // Failure is an error as programs and models read it.
