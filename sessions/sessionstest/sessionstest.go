@@ -18,6 +18,7 @@ type Store interface {
 	sessions.Store
 	sessions.Reader
 	sessions.Budget
+	sessions.Eraser
 	io.Closer
 }
 
@@ -31,6 +32,9 @@ type Harness struct {
 	Open func(ctx context.Context, place string) (Store, error)
 	// Shared says that several processes may have a place open at once.
 	Shared bool
+	// Files lists the files of a store, which must not hold what was erased. Nil
+	// if they are a server's.
+	Files func(t testing.TB, place string) []string
 }
 
 // Run runs the suite. To have a process to kill it starts the test binary again
@@ -50,6 +54,7 @@ func Run(t *testing.T, h Harness) {
 		{"open", openTests()},
 		{"reader", readerTests()},
 		{"budget", budgetTests()},
+		{"erase", eraseTests()},
 		{"crash", crashTests()},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -154,8 +154,9 @@ func (l *log) seen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 			by = rows[j].turn
 		} else {
 			// The last term lets the index serve, which leaves out empty causes.
-			err := tx.Get("SELECT turn FROM entries WHERE session = ? AND cause = ? AND cause <> ''",
-				[]any{l.session, r.cause}, &by)
+			err := tx.Get(`SELECT turn FROM entries WHERE session = ? AND cause = ? AND cause <> ''
+				UNION ALL SELECT turn FROM erased WHERE key = (SELECT key FROM sessions WHERE id = ?) AND cause = ?`,
+				[]any{l.session, r.cause, l.session, r.cause}, &by)
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
 			}

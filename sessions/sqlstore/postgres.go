@@ -47,7 +47,8 @@ const appendAtOnce = `
 WITH moved AS (
 	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5
 	WHERE id = $6 AND fence = $7 AND last = $8 AND NOT EXISTS (
-		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = ANY($12::text[]) AND e.cause <> '')
+		SELECT 1 FROM entries e WHERE e.session = $6 AND e.cause = ANY($12::text[]) AND e.cause <> ''
+		UNION ALL SELECT 1 FROM erased x WHERE x.key = sessions.key AND x.cause = ANY($12::text[]))
 	RETURNING id
 )
 INSERT INTO entries (session, n, turn, kind, at, cause, person, call, data)

@@ -18,6 +18,7 @@ func schema() sqldb.Schema {
 				"{session}", "BIGINT REFERENCES sessions(id)",
 				"{sessions}", "",
 			).Replace(tables) + usage,
+			strings.ReplaceAll(erasures, "{bytes}", "TEXT"),
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -29,6 +30,7 @@ func schema() sqldb.Schema {
 				// A row is updated with each append: room for that beside it.
 				"{sessions}", " WITH (fillfactor = 50)",
 			).Replace(tables) + usagePostgres,
+			strings.ReplaceAll(erasures, "{bytes}", `TEXT COLLATE "C"`),
 		},
 	}
 }

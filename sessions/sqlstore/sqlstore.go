@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,7 @@ type Store struct {
 	queries queries
 	inserts []string // by the number of rows
 	swept   atomic.Value
+	erasing sync.Mutex // held while something is erased
 }
 
 // maxInsert is the most rows of one INSERT.
@@ -85,10 +87,11 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	now := stamp(time.Now())
 	err := s.db.Get(ctx, `
 		INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated)
-		VALUES (?, ?, 0, 0, 0, '', ?, ?)
+		SELECT CAST(? AS TEXT), CAST(? AS BIGINT), 0, 0, 0, '', CAST(? AS TEXT), CAST(? AS TEXT)
+		WHERE NOT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)
 		ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE sessions.fence <= excluded.fence
 		RETURNING id, last, summary, covers, unfinished`,
-		[]any{key, fence, now, now},
+		[]any{key, fence, now, now, key, fence},
 		&l.session, &l.state.last, &l.state.summary, &l.state.covers, &l.state.unfinished)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -23,13 +23,20 @@ func harness() sessionstest.Harness {
 			return sqlstore.Open(ctx, place)
 		},
 		Shared: true,
+		Files: func(t testing.TB, place string) []string {
+			files, err := filepath.Glob(filepath.Join(filepath.Dir(place), "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return files
+		},
 	}
 }
 
 // postgres is the same store in a database of PostgreSQL's.
 func postgres() sessionstest.Harness {
 	h := harness()
-	h.New = sqldbtest.New
+	h.New, h.Files = sqldbtest.New, nil
 	return h
 }
 

@@ -1,0 +1,180 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+var _ sessions.Eraser = (*Store)(nil)
+
+// erasures are the tables that remember, without a word of what was said, what
+// must not happen again once a session was erased.
+const erasures = `
+CREATE TABLE erased (
+	key   {bytes} NOT NULL,     -- of the session
+	cause TEXT NOT NULL,        -- the id of a message that was dealt with in it
+	turn  TEXT NOT NULL,
+	PRIMARY KEY (key, cause)
+);
+
+CREATE TABLE graves (
+	key   {bytes} PRIMARY KEY,  -- of a session that was erased
+	fence BIGINT NOT NULL       -- only under a higher one it begins anew
+);
+
+CREATE TABLE purges (
+	due BIGINT PRIMARY KEY      -- when something was deleted whose traces may be left
+);
+`
+
+// EraseSession erases a session; see [sessions.Eraser].
+func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, error) {
+	if err := sessions.CheckKey(key); err != nil {
+		return sessions.Erased{}, fmt.Errorf("erase session: %w", err)
+	}
+	done, err := s.erase(ctx, func(e *erasing) error { return e.one(ctx, key, (*plot).whole) })
+	if err == nil && len(done.Sessions) == 0 {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return done, fmt.Errorf("erase session %s: %w", key, err)
+	}
+	return done, nil
+}
+
+// ErasePerson erases what a person has said; see [sessions.Eraser].
+func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased, error) {
+	if person == "" {
+		return sessions.Erased{}, errors.New("erase person: nobody is named")
+	}
+	person = sqldb.Text(person)
+	done, err := s.erase(ctx, func(e *erasing) error {
+		const spokeIn = "SELECT key FROM sessions WHERE id IN (SELECT session FROM entries WHERE person = ?) ORDER BY key"
+		err := e.each(ctx, func(p *plot) error { return p.person(person) }, spokeIn, person)
+		if err != nil {
+			return err
+		}
+		return s.db.Write(ctx, func(tx *sqldb.Tx) error { return unname(tx, person) })
+	})
+	if err != nil {
+		return done, fmt.Errorf("erase person %s: %w", person, err)
+	}
+	return done, nil
+}
+
+// EraseBefore erases what is old; see [sessions.Eraser]. Who works on a session
+// of which a part is erased is not disturbed: what is old is not theirs.
+func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
+	at := stamp(before)
+	done, err := s.erase(ctx, func(e *erasing) error {
+		const old = "SELECT key FROM sessions WHERE updated < ? OR id IN (SELECT session FROM entries WHERE at < ?) ORDER BY key"
+		return e.each(ctx, func(p *plot) error { return p.before(at) }, old, at, at)
+	})
+	if err != nil {
+		return done, fmt.Errorf("erase what is before %s: %w", at, err)
+	}
+	return done, nil
+}
+
+// An erasing is one call of the Eraser's. Each session is a write of its own:
+// cut off, what is left is found by the next call.
+type erasing struct {
+	store *Store
+	done  sessions.Erased
+}
+
+// erase does it and then sees to it that nothing of it is left in the files,
+// also for an earlier call that did not come to that.
+func (s *Store) erase(ctx context.Context, do func(*erasing) error) (sessions.Erased, error) {
+	s.erasing.Lock()
+	defer s.erasing.Unlock()
+	e := &erasing{store: s}
+	if err := do(e); err != nil {
+		return e.done, err
+	}
+	return e.done, s.purge(ctx)
+}
+
+func (s *Store) purge(ctx context.Context) error {
+	var due sql.NullInt64
+	if err := s.db.Read.QueryRowContext(ctx, "SELECT max(due) FROM purges").Scan(&due); err != nil {
+		return err
+	}
+	if !due.Valid {
+		return nil
+	}
+	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations"); err != nil {
+		return err
+	}
+	_, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due <= ?", due.Int64)
+	return err
+}
+
+// each erases from the sessions that a query finds.
+func (e *erasing) each(ctx context.Context, from func(*plot) error, query string, args ...any) error {
+	found, err := e.store.db.Read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	keys, err := texts(found)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := e.one(ctx, key, from); err != nil {
+			return fmt.Errorf("session %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func texts(found *sql.Rows) (list []string, err error) {
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var s string
+		if err := found.Scan(&s); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, found.Err()
+}
+
+// one erases from one session, in one write.
+func (e *erasing) one(ctx context.Context, key string, from func(*plot) error) error {
+	var p *plot
+	err := e.store.db.Write(ctx, func(tx *sqldb.Tx) error {
+		p = &plot{tx: tx, key: key}
+		// To change the row is to keep those out who append to the session.
+		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
+			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
+		if errors.Is(err, sql.ErrNoRows) {
+			return p.bury() // somebody may be about to begin it with what is to be erased
+		}
+		if err != nil {
+			return err
+		}
+		if err := from(p); err != nil || p.erased == 0 && !p.gone {
+			return err
+		}
+		_, err = tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	e.done.Entries += p.erased
+	switch {
+	case p.gone:
+		e.done.Sessions = append(e.done.Sessions, key)
+	case p.erased > 0:
+		e.done.Shared = append(e.done.Shared, key)
+	}
+	return nil
+}
