@@ -16,8 +16,8 @@ import (
 type Platform struct {
 	// Offers is what Limits returns.
 	Offers channels.Limits
-	// OnSend, if set, decides about each send before it is recorded: whether it
-	// arrives, and what its sender is told.
+	// OnSend, if set, decides about each send, edits and files too, before it is
+	// recorded: whether it arrives, and what its sender is told.
 	OnSend func(ctx context.Context, to bus.Address, part channels.Part) (arrives bool, err error)
 
 	listening chan struct{}
@@ -33,6 +33,8 @@ type Arrival struct {
 	Part channels.Part
 	ID   string
 	At   time.Time
+	Edit bool      // it took the place of the text that was there
+	File *bus.File // came with it, if any
 }
 
 // NewPlatform makes a platform without limits, of plain text.
@@ -59,20 +61,27 @@ func (p *Platform) Say(ctx context.Context, in bus.Inbound) error {
 
 // Send implements channels.Channel.
 func (p *Platform) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
+	return p.take(ctx, Arrival{To: to, Part: part})
+}
+
+// take records what arrives; what has no id is new and gets one.
+func (p *Platform) take(ctx context.Context, a Arrival) (string, error) {
 	arrives, err := true, error(nil)
 	if p.OnSend != nil {
-		arrives, err = p.OnSend(ctx, to, part)
+		arrives, err = p.OnSend(ctx, a.To, a.Part)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	id := fmt.Sprint("id", len(p.sent)+1)
-	if arrives {
-		p.sent = append(p.sent, Arrival{to, part, id, time.Now()})
+	if a.ID == "" {
+		a.ID = fmt.Sprint("id", len(p.sent)+1)
+	}
+	if a.At = time.Now(); arrives {
+		p.sent = append(p.sent, a)
 	}
 	if err != nil {
 		return "", err
 	}
-	return id, nil
+	return a.ID, nil
 }
 
 // Limits implements channels.Channel.
@@ -130,4 +139,58 @@ func (p TracingPlatform) FindSent(_ context.Context, _ bus.Address, part channel
 		}
 	}
 	return "", false, nil
+}
+
+// An EditingPlatform also lets texts be replaced, and takes files.
+type EditingPlatform struct {
+	*Platform
+	// Caption is what CaptionLength returns.
+	Caption int
+	// OnEdit, if set, decides about each edit before OnSend does.
+	OnEdit func(id string) error
+}
+
+// Edit implements channels.Editor.
+func (p *EditingPlatform) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
+	if p.OnEdit != nil {
+		if err := p.OnEdit(id); err != nil {
+			return err
+		}
+	}
+	_, err := p.take(ctx, Arrival{To: to, Part: part, ID: id, Edit: true})
+	return err
+}
+
+// SendFile implements channels.FileSender.
+func (p *EditingPlatform) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
+	return p.take(ctx, Arrival{To: to, Part: part, File: &file})
+}
+
+// CaptionLength implements channels.Captioner.
+func (p *EditingPlatform) CaptionLength() int { return p.Caption }
+
+// Shown is what a chat shows, edits in place: each text with what it is under
+// and the name of its file.
+func (p *EditingPlatform) Shown(chat string) []string {
+	var shown []string
+	at := map[string]int{}
+	for _, a := range p.Sent() {
+		if a.To.Chat != chat {
+			continue
+		}
+		line := a.Part.Text
+		if a.Part.Under != "" {
+			line += " under " + a.Part.Under
+		}
+		if a.File != nil {
+			line += " with " + a.File.Name
+		}
+		if i, known := at[a.ID]; known && a.Edit {
+			shown[i] = line
+			continue
+		}
+		at[a.ID] = len(shown)
+		shown = append(shown, line)
+	}
+	return shown
 }
