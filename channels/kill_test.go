@@ -81,7 +81,7 @@ func drain(t *testing.T, s *stage, ch channels.Channel, point func(string)) {
 	t.Helper()
 	settled := make(chan struct{}, 1)
 	r := start(t, &channels.Dispatcher{
-		Name: "c", Channel: ch, Bus: s.bus, Book: s.book, Log: s.logger(),
+		Name: "c", Channel: ch, Bus: s.bus, Book: s.book, Subjects: s.book, Log: s.logger(),
 		// One after the other, so that a kill interrupts one send.
 		Delivery: channels.Delivery{AtOnce: 1},
 		Point: func(name string) {
@@ -115,8 +115,12 @@ func TestKilledChild(t *testing.T) {
 	if _, err := fmt.Sscan(at, &point, &n); err != nil {
 		t.Fatal(err)
 	}
+	var ch channels.Channel = filePlatform{filepath.Join(dir, "sent")}
+	if os.Getenv(killNews) != "" {
+		ch = newsFile{filePlatform{filepath.Join(dir, "sent")}}
+	}
 	var passed atomic.Int64
-	drain(t, setStage(t, dir, bus.Caps{}), filePlatform{filepath.Join(dir, "sent")}, func(name string) {
+	drain(t, setStage(t, dir, bus.Caps{}), ch, func(name string) {
 		if name == point && passed.Add(1) == n {
 			if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 				t.Error(err)
@@ -148,6 +152,17 @@ func TestKillPoints(t *testing.T) {
 	}
 }
 
+// killChild lets a child work until it kills itself.
+func killChild(t *testing.T, env ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledChild$")
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); err == nil || !ok || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("child was not killed at %v: %v\n%s", env, err, out)
+	}
+}
+
 func killAndResume(t *testing.T, at string, tracing bool, wantArrivals, wantNoted int) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,12 +172,7 @@ func killAndResume(t *testing.T, at string, tracing bool, wantArrivals, wantNote
 		s.post(t, outbound(fmt.Sprint("a", i), "1", text), outbound(fmt.Sprint("b", i), "2", text))
 	}
 	s.close()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledChild$")
-	cmd.Env = append(os.Environ(), killDir+"="+dir, killAt+"="+at)
-	out, err := cmd.CombinedOutput()
-	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); err == nil || !ok || status.Signal() != syscall.SIGKILL {
-		t.Fatalf("child was not killed at %s: %v\n%s", at, err, out)
-	}
+	killChild(t, killDir+"="+dir, killAt+"="+at)
 	s = setStage(t, dir, bus.Caps{})
 	defer s.close()
 	file := filePlatform{filepath.Join(dir, "sent")}
