@@ -1,10 +1,12 @@
 package telegram
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +20,7 @@ import (
 
 const (
 	sendTimeout = 30 * time.Second
+	fileTimeout = 4 * time.Minute
 	typingFades = 5 * time.Second
 	// generalTopic is the thread of a forum's first topic. Telegram refuses it
 	// in a message and wants it in a chat action.
@@ -31,40 +34,102 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	if err != nil {
 		return "", err
 	}
-	params := &bot.SendMessageParams{
-		ChatID:             chat,
-		Text:               part.Text,
-		ParseMode:          models.ParseModeHTML,
-		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: new(true)},
-	}
-	if thread != generalTopic {
-		params.MessageThreadID = thread
-	}
-	// Telegram has no threads below a message: what belongs to one quotes it.
-	if quoted, err := strconv.Atoi(cmp.Or(part.ReplyTo, part.Under)); err == nil {
-		params.ReplyParameters = &models.ReplyParameters{MessageID: quoted, AllowSendingWithoutReply: true}
-	}
-	id, err := c.post(ctx, params)
-	if isBadMarkup(err) && part.Plain != "" {
-		params.Text, params.ParseMode = part.Plain, ""
-		id, err = c.post(ctx, params)
-	}
+	return readable(part, func(text string, mode models.ParseMode) (string, error) {
+		return c.post(ctx, sendTimeout, func(ctx context.Context) (*models.Message, error) {
+			return c.library.SendMessage(ctx, &bot.SendMessageParams{
+				ChatID: chat, MessageThreadID: messageThread(thread), Text: text, ParseMode: mode,
+				LinkPreviewOptions: noPreview(), ReplyParameters: quoted(part),
+			})
+		})
+	})
+}
+
+// SendFile delivers a file with the part's text as its caption.
+func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
+	chat, thread, err := place(to)
 	if err != nil {
 		return "", err
 	}
-	return strconv.Itoa(id), nil
+	return readable(part, func(text string, mode models.ParseMode) (string, error) {
+		return c.post(ctx, fileTimeout, func(ctx context.Context) (*models.Message, error) {
+			return c.library.SendDocument(ctx, &bot.SendDocumentParams{
+				ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: quoted(part),
+				Document: &models.InputFileUpload{Filename: cmp.Or(file.Name, "file"), Data: bytes.NewReader(file.Data)},
+			})
+		})
+	})
 }
 
-// post sends one message; its errors are *channels.SendError.
-func (c *Channel) post(ctx context.Context, params *bot.SendMessageParams) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+// CaptionLength is what Telegram takes beside a file.
+func (c *Channel) CaptionLength() int { return captionLength }
+
+// Edit replaces the text of a message. One that says the same already is as good
+// as edited.
+func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
+	chat, _, err := place(to)
+	if err != nil {
+		return err
+	}
+	message, err := strconv.Atoi(id)
+	if err != nil {
+		return &channels.SendError{Fault: channels.Rejected, Code: "bad_id", Err: errors.New("the message's id is not a number")}
+	}
+	_, err = readable(part, func(text string, mode models.ParseMode) (string, error) {
+		return c.post(ctx, sendTimeout, func(ctx context.Context) (*models.Message, error) {
+			return c.library.EditMessageText(ctx, &bot.EditMessageTextParams{
+				ChatID: chat, MessageID: message, Text: text, ParseMode: mode, LinkPreviewOptions: noPreview(),
+			})
+		})
+	})
+	if hasCode(err, notModified) {
+		return nil
+	}
+	return err
+}
+
+// readable sends a part's text with its markup, or without where Telegram
+// cannot read that.
+func readable(part channels.Part, send func(text string, mode models.ParseMode) (string, error)) (string, error) {
+	id, err := send(part.Text, models.ParseModeHTML)
+	if hasCode(err, badMarkup) && part.Plain != "" {
+		return send(part.Plain, "")
+	}
+	return id, err
+}
+
+// post makes one call that leaves a message and returns its id; its errors are
+// *channels.SendError.
+func (c *Channel) post(ctx context.Context, timeout time.Duration, call func(context.Context) (*models.Message, error)) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ctx, t := follow(ctx)
-	m, err := c.library.SendMessage(ctx, params)
+	m, err := call(ctx)
 	if err != nil {
-		return 0, sendError(err, t)
+		return "", sendError(err, t)
 	}
-	return m.ID, nil
+	return strconv.Itoa(m.ID), nil
+}
+
+func noPreview() *models.LinkPreviewOptions {
+	return &models.LinkPreviewOptions{IsDisabled: new(true)}
+}
+
+// messageThread is a thread as it is named in a message.
+func messageThread(thread int) int {
+	if thread == generalTopic {
+		return 0
+	}
+	return thread
+}
+
+// quoted names the message that a part answers. Telegram has no threads below a
+// message: what belongs to one quotes it.
+func quoted(part channels.Part) *models.ReplyParameters {
+	id, err := strconv.Atoi(cmp.Or(part.ReplyTo, part.Under))
+	if err != nil {
+		return nil
+	}
+	return &models.ReplyParameters{MessageID: id, AllowSendingWithoutReply: true}
 }
 
 // Typing shows that the bot is at work.
@@ -139,6 +204,8 @@ func unanswered(err error, t *trip) *channels.SendError {
 		return &channels.SendError{Fault: channels.Unknown, Code: "cut_off", Err: bare(err)}
 	case status == 0:
 		return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: bare(err)}
+	case status == http.StatusRequestEntityTooLarge:
+		return &channels.SendError{Fault: channels.Rejected, Code: "too_large", Err: fmt.Errorf("HTTP status %d", status)}
 	case status >= 300 && status < 500:
 		// Somebody on the way, not Telegram, turned it away.
 		return &channels.SendError{Fault: channels.Retry, Code: "http_" + strconv.Itoa(status), Err: fmt.Errorf("HTTP status %d", status)}
@@ -146,21 +213,32 @@ func unanswered(err error, t *trip) *channels.SendError {
 	return &channels.SendError{Fault: channels.Unknown, Code: "http_" + strconv.Itoa(status), Err: fmt.Errorf("HTTP status %d", status)}
 }
 
-const badMarkup = "bad_markup"
+// Codes that are acted upon.
+const (
+	badMarkup   = "bad_markup"
+	notModified = "not_modified"
+)
 
-// isBadMarkup tells that Telegram could not read the markup.
-func isBadMarkup(err error) bool {
+// hasCode tells whether a call was refused for that reason.
+func hasCode(err error, code string) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
-	return ok && refusal.Code == badMarkup
+	return ok && refusal.Code == code
 }
 
 // reason names a refusal. Telegram gives nothing but a text for people to tell
 // them apart by; a text that is not known keeps the status as its code, and
-// nothing but the second try without markup depends on it.
+// nothing depends on it but the second try without markup and an edit that
+// changes nothing.
 func reason(err error, status string) string {
 	text := strings.ToLower(err.Error())
 	for _, known := range [...]struct{ text, code string }{
 		{"can't parse entities", badMarkup},
+		{"message is not modified", notModified},
+		{"message to edit not found", "edit_not_found"},
+		{"message can't be edited", "not_editable"},
+		{"no text in the message to edit", "not_editable"},
+		{"caption is too long", "too_long"},
+		{"file must be non-empty", "empty_file"},
 		{"chat not found", "chat_not_found"},
 		{"blocked by the user", "blocked"},
 		{"user is deactivated", "deactivated"},

@@ -39,6 +39,9 @@ const (
 // text without its tags.
 const messageLength = 4096
 
+// captionLength is the same for the text beside a file.
+const captionLength = 1024
+
 // checkTimeout is how long Telegram may take to say who the bot is.
 const checkTimeout = 10 * time.Second
 
@@ -52,8 +55,8 @@ type Config struct {
 	HTTP      *http.Client // nil: one of our own
 }
 
-// A Channel is one Telegram bot account. It is a channels.Channel, a
-// channels.Typer and a channels.Inviter.
+// A Channel is one Telegram bot account. It is a channels.Channel and shows
+// typing, edits, sends files and makes invitations.
 type Channel struct {
 	name    string
 	id      int64 // the account's, from its token
@@ -69,9 +72,12 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel = (*Channel)(nil)
-	_ channels.Typer   = (*Channel)(nil)
-	_ channels.Inviter = (*Channel)(nil)
+	_ channels.Channel    = (*Channel)(nil)
+	_ channels.Typer      = (*Channel)(nil)
+	_ channels.Editor     = (*Channel)(nil)
+	_ channels.FileSender = (*Channel)(nil)
+	_ channels.Captioner  = (*Channel)(nil)
+	_ channels.Inviter    = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.

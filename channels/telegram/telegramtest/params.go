@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// fileName ends the name of a parameter that is the name of another's file.
+const fileName = " filename"
+
 // params are a call's, as text; what is no text is JSON.
 type params map[string]string
 
@@ -79,6 +82,10 @@ func (p params) multipart(body, boundary []byte) {
 		if _, name, ok := bytes.Cut(head, []byte(`name="`)); ok {
 			name, _, _ = bytes.Cut(name, []byte(`"`))
 			p[string(name)] = string(bytes.TrimSuffix(rest[:end], []byte("\r\n")))
+			if _, file, ok := bytes.Cut(head, []byte(`filename="`)); ok {
+				file, _, _ = bytes.Cut(file, []byte(`"`))
+				p[string(name)+fileName] = string(file)
+			}
 		}
 		body = rest[end:]
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,36 +15,78 @@ import (
 // mostUnits is how long a text may be, in UTF-16 units without its tags.
 const mostUnits = 4096
 
+// mostCaption is the same for the text beside a file.
+const mostCaption = 1024
+
 // sendMessage checks a message as Telegram does, and keeps it.
 func (s *Server) sendMessage(p params) ([]byte, error) {
-	m := Message{
-		Chat:   p.number("chat_id"),
-		Thread: int(p.number("message_thread_id")),
-		Raw:    p["text"],
-		Text:   p["text"],
-		Mode:   p["parse_mode"],
-		At:     time.Now(),
+	m, err := p.message(p["text"])
+	if err != nil {
+		return nil, err
 	}
-	if m.Chat == 0 {
-		return nil, bad("chat not found")
-	}
-	if m.Thread == 1 {
-		return nil, bad("message thread not found") // the first topic has none
-	}
-	if m.Mode == "HTML" {
-		text, err := plain(m.Raw)
-		if err != nil {
-			return nil, bad("can't parse entities: " + err.Error())
-		}
-		m.Text = text
-	}
-	m.Text = strings.TrimSpace(m.Text)
 	if m.Text == "" {
 		return nil, bad("message text is empty")
 	}
 	if units(m.Text) > mostUnits {
 		return nil, bad("message is too long")
 	}
+	return s.keep(m, p)
+}
+
+// sendDocument does so with a file.
+func (s *Server) sendDocument(p params) ([]byte, error) {
+	m, err := p.message(p["caption"])
+	if err != nil {
+		return nil, err
+	}
+	name, attached := p["document"+fileName]
+	if !attached || name == "" {
+		return nil, bad("there is no document in the request")
+	}
+	m.File = &File{Name: name, Size: len(p["document"]), Data: []byte(p["document"])}
+	if m.File.Size == 0 {
+		return nil, bad("file must be non-empty")
+	}
+	if units(m.Text) > mostCaption {
+		return nil, bad("message caption is too long")
+	}
+	return s.keep(m, p)
+}
+
+// message is what is sent with a text, before it has an id.
+func (p params) message(raw string) (Message, error) {
+	m := Message{
+		Chat:   p.number("chat_id"),
+		Thread: int(p.number("message_thread_id")),
+		Raw:    raw,
+		Mode:   p["parse_mode"],
+		At:     time.Now(),
+	}
+	if m.Chat == 0 {
+		return Message{}, bad("chat not found")
+	}
+	if m.Thread == 1 {
+		return Message{}, bad("message thread not found") // the first topic has none
+	}
+	var err error
+	m.Text, err = p.seen(raw)
+	return m, err
+}
+
+// seen is a text as it is read.
+func (p params) seen(raw string) (string, error) {
+	if p["parse_mode"] == "HTML" {
+		text, err := plain(raw)
+		if err != nil {
+			return "", bad("can't parse entities: " + err.Error())
+		}
+		raw = text
+	}
+	return strings.TrimSpace(raw), nil
+}
+
+// keep puts a message into its chat.
+func (s *Server) keep(m Message, p params) ([]byte, error) {
 	var reply struct {
 		ID     int  `json:"message_id"`
 		Anyway bool `json:"allow_sending_without_reply"`
@@ -73,6 +116,40 @@ func (s *Server) sendMessage(p params) ([]byte, error) {
 		c.wake = nil
 	}
 	return sentAnswer(m), nil
+}
+
+// editMessageText replaces a text as Telegram does.
+func (s *Server) editMessageText(p params) ([]byte, error) {
+	text, err := p.seen(p["text"])
+	switch {
+	case err != nil:
+		return nil, err
+	case text == "":
+		return nil, bad("message text is empty")
+	case units(text) > mostUnits:
+		return nil, bad("message is too long")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, id := s.chat(p.number("chat_id")), int(p.number("message_id"))
+	i := slices.IndexFunc(c.sent, func(m Message) bool { return m.ID == id })
+	if i < 0 {
+		if id > 0 && id <= c.lastID {
+			return nil, bad("message can't be edited") // somebody else's
+		}
+		return nil, bad("message to edit not found")
+	}
+	m := &c.sent[i]
+	if m.File != nil {
+		return nil, bad("there is no text in the message to edit")
+	}
+	if m.Raw == p["text"] && m.Mode == p["parse_mode"] {
+		return nil, bad("message is not modified: specified new message content and reply markup are exactly the same")
+	}
+	// What was returned of the message before is not to change.
+	m.Earlier = append(slices.Clip(m.Earlier), m.Text)
+	m.Text, m.Raw, m.Mode, m.Edited = text, p["text"], p["parse_mode"], time.Now()
+	return sentAnswer(*m), nil
 }
 
 // sentAnswer is what Telegram says of a message that it took.

@@ -31,6 +31,18 @@ type Message struct {
 	Raw     string    `json:"raw"`  // as it came
 	Mode    string    `json:"mode,omitempty"`
 	At      time.Time `json:"at"`
+	// Edited is when the text was last replaced, and Earlier what it was before,
+	// oldest first.
+	Edited  time.Time `json:"edited,omitzero"`
+	Earlier []string  `json:"earlier,omitempty"`
+	File    *File     `json:"file,omitempty"` // Text is its caption
+}
+
+// A File is one that the bot has sent.
+type File struct {
+	Name string `json:"name"`
+	Size int    `json:"size"`
+	Data []byte `json:"-"`
 }
 
 // A Server is a Bot API server with one bot. Its methods may be called by
@@ -258,6 +270,10 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 		return s.getUpdates(ctx, p)
 	case "sendmessage":
 		return s.sendMessage(p)
+	case "senddocument":
+		return s.sendDocument(p)
+	case "editmessagetext":
+		return s.editMessageText(p)
 	case "getme":
 		id, _, _ := strings.Cut(s.token, ":")
 		return []byte(`{"ok":true,"result":{"id":` + id + `,"is_bot":true,"first_name":"Parley","username":"` + s.username + `"}}`), nil
