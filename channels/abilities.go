@@ -36,6 +36,18 @@ func fileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) 
 
 func reconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
 
+// A Connector knows whether it is in touch with its platform.
+type Connector interface {
+	Connected() bool
+}
+
+// Connected tells whether a channel is in touch with its platform; one that
+// cannot tell is taken to be.
+func Connected(ch Channel) bool {
+	c, ok := ability[Connector](ch)
+	return !ok || c.Connected()
+}
+
 // InviteLink is the link by which a person's first message carries the code;
 // "" where the channel makes none, or cannot yet.
 func InviteLink(ch Channel, code string) string {

@@ -67,6 +67,7 @@ CREATE TABLE IF NOT EXISTS parts (
 	changed     BIGINT NOT NULL,
 	PRIMARY KEY (send, part)
 );
+CREATE INDEX IF NOT EXISTS parts_unknown ON parts (send) WHERE state = 'unknown';
 CREATE TABLE IF NOT EXISTS pairings (
 	person   TEXT PRIMARY KEY,
 	chat     TEXT NOT NULL,

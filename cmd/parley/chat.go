@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/config"
@@ -32,23 +33,6 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 			return &usageError{fmt.Sprintf("--workspace %s is no directory", c.Workspace)}
 		}
 	}
-	log := quiet(tty.err)
-	home, err := openHome(ctx, cfg, c.Workspace, log)
-	if err != nil {
-		return err
-	}
-	err = c.talk(ctx, cfg, home, tty, log)
-	if closed := home.Close(); err == nil {
-		err = closed
-	}
-	return err
-}
-
-func (c chatCmd) talk(ctx context.Context, cfg *config.Config, home *home, tty terminal, log *slog.Logger) error {
-	model, err := newModel(ctx, cfg)
-	if err != nil {
-		return err
-	}
 	chat, err := conversation(c.Session)
 	if err != nil {
 		return err
@@ -57,25 +41,36 @@ func (c chatCmd) talk(ctx context.Context, cfg *config.Config, home *home, tty t
 	if err != nil {
 		return &usageError{err.Error()}
 	}
+	model, err := newModel(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	log := quiet(tty.err)
+	server, leave, err := join(ctx, cfg, need{model: model, send: true, workspace: c.Workspace}, log)
+	if err != nil {
+		return err
+	}
+	err = c.talk(ctx, &remote{client: server, session: key, name: chat, ids: map[string]string{}}, tty, log)
+	if left := leave(); err == nil {
+		err = left
+	}
+	return err
+}
+
+// talk is the conversation. It is a channel like any other, with a server in
+// the place of a platform.
+func (c chatCmd) talk(ctx context.Context, r *remote, tty terminal, log *slog.Logger) error {
 	ch, err := console.New(console.Config{
-		Chat: chat, Session: key, Once: c.Message, In: tty.in, Out: tty.out, Err: tty.err, Events: home.bus, Log: log,
+		Chat: r.name, Session: r.session, Once: c.Message, In: tty.in, Out: tty.out, Err: tty.err, Events: r, Log: log,
 	})
 	if err != nil {
 		return err
 	}
-	s := newServer(home, cfg, model, log)
-	if s.channels, err = openLines(cfg, log); err != nil {
+	r.deliver = func(ctx context.Context, part channels.Part) error {
+		_, err := ch.Send(ctx, bus.Address{Channel: console.Name, Chat: r.name}, part)
 		return err
 	}
-	for _, l := range s.channels {
-		l.receive = false // serve receives; a terminal only sends what its person wants sent
-	}
-	gate := &channels.Gate{}
-	gate.Set(channels.Access{Policy: "list", Owners: []string{strings.TrimPrefix(console.Owner, console.Name+":")}})
-	s.channels = append(s.channels, &line{
-		name: console.Name, channel: ch, gate: gate, receive: true, config: config.Channel{Name: console.Name, Agent: mainAgent},
-	})
-	if err := s.run(ctx); !errors.Is(err, io.EOF) {
+	if err := ch.Receive(ctx, r.say); !errors.Is(err, io.EOF) {
 		return err
 	}
 	return nil

@@ -13,7 +13,6 @@ import (
 
 	"parley/bus/sqlitebus"
 	"parley/channels"
-	"parley/channels/telegram"
 	"parley/cmd/parley/config"
 )
 
@@ -154,17 +153,13 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) fin
 		f.State, f.Detail = note, c.Platform+" is not built yet; the channel has no effect"
 		return f
 	}
-	ch, err := telegram.New(telegram.Config{
-		Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: slog.New(slog.DiscardHandler),
-	})
+	ch, err := openChannel(c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "set channels."+c.Name+".bot_token"
 		return f
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	began := time.Now()
-	account, err := ch.Check(ctx)
+	who, err := account(ctx, ch)
 	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
 		f.State, f.Detail, f.Remedy = wrong, "the platform refuses the token", "set the one that the platform gave you: "+originOf(cfg, "channels."+c.Name+".bot_token")
 		return f
@@ -173,6 +168,6 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) fin
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "look at the network, a proxy, or api_url"
 		return f
 	}
-	f.Detail = fmt.Sprintf("@%s answers in %d ms", account.Username, time.Since(began).Milliseconds())
+	f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
 	return f
 }

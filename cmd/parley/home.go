@@ -2,41 +2,78 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-
-	"parley/bus/sqlitebus"
-	"parley/channels/sqlbook"
-	"parley/cmd/parley/config"
-	"parley/sessions/sqlstore"
-	"parley/sessions/workspace"
+	"strings"
 
 	"parley/bus"
+	"parley/bus/redisbus"
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/config"
+	"parley/sessions"
+	"parley/sessions/sqlstore"
+	"parley/sessions/workspace"
 )
 
 // The files of a home.
 const (
-	busFile   = "bus.db"
-	storeFile = "sessions.db"
-	bookFile  = "book.db"
+	busFile    = "bus.db"
+	storeFile  = "sessions.db"
+	bookFile   = "book.db"
+	tokenFile  = "token"
+	socketFile = "parley.sock"
 )
 
-// A home is what Parley remembers on one machine, opened. One process has it at
-// a time.
+// A carrier is everything that a bus can do.
+type carrier interface {
+	bus.Bus
+	bus.Events
+	bus.Inspector
+	bus.Morgue
+	bus.Pauser
+	bus.Holder
+	Dropped() uint64
+	Close() error
+}
+
+// A store is everything that a store of sessions can do.
+type store interface {
+	sessions.Store
+	sessions.Reader
+	sessions.Budget
+	Close() error
+}
+
+// A book is everything that the channel side remembers.
+type book interface {
+	channels.Book
+	channels.Posts
+	channels.Subjects
+	UnknownSends(ctx context.Context) (map[string]int, error)
+	Close() error
+}
+
+// A home is what Parley remembers, opened. With SQLite one process has it at a
+// time; with Redis and PostgreSQL each process has a home for its own matters,
+// and what it remembers is shared.
 type home struct {
-	bus        *sqlitebus.Bus
-	store      *sqlstore.Store
-	book       *sqlbook.Book
+	dir        string
+	bus        carrier
+	store      store
+	book       book
 	workspaces *workspace.Workspaces
 }
 
 // openHome opens the home of a configuration, creating it if need be. fixed is
 // a directory that every session works in, or "".
 func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Logger) (h *home, err error) {
-	h = &home{}
+	h = &home{dir: c.Home}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -45,27 +82,51 @@ func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Log
 	if err := os.MkdirAll(c.Home, 0o700); err != nil {
 		return h, fmt.Errorf("create the home: %w", err)
 	}
-	// The bus is first: its lock keeps a second process out of the rest.
-	h.bus, err = sqlitebus.Open(ctx, sqlitebus.Config{
-		Path: filepath.Join(c.Home, busFile),
-		Caps: bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound},
-		Log:  log,
-	})
-	if err != nil {
+	// The bus is first: the lock of an embedded one keeps a second process out
+	// of the rest.
+	if h.bus, err = openBus(ctx, c, log); err != nil {
 		return h, err
 	}
-	if h.store, err = sqlstore.Open(ctx, filepath.Join(c.Home, storeFile)); err != nil {
+	if h.store, err = sqlstore.Open(ctx, place(c, storeFile)); err != nil {
 		return h, err
 	}
-	if h.book, err = sqlbook.Open(ctx, filepath.Join(c.Home, bookFile)); err != nil {
+	if h.book, err = sqlbook.Open(ctx, place(c, bookFile)); err != nil {
 		return h, err
 	}
 	if fixed != "" {
 		h.workspaces, err = workspace.Fixed(fixed)
-	} else {
-		h.workspaces, err = workspace.New(workspace.Config{Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20})
+		return h, err
 	}
-	return h, err
+	h.workspaces, err = workspace.New(workspace.Config{Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20})
+	if err != nil {
+		return h, err
+	}
+	return h, markWorkspace(c)
+}
+
+func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, error) {
+	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound}
+	if c.Bus.URL == "" {
+		return orNil(sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(c.Home, busFile), Caps: caps, Log: log}))
+	}
+	return orNil(redisbus.Open(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}))
+}
+
+// orNil keeps a failed opening from becoming an interface that is not nil.
+func orNil[B carrier](b B, err error) (carrier, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// place is where a part of the home's memory is kept: in the shared database,
+// or in a file of its own.
+func place(c *config.Config, file string) string {
+	if c.Store.URL != "" {
+		return string(c.Store.URL)
+	}
+	return filepath.Join(c.Home, file)
 }
 
 // Close closes what is open, the bus last: its lock guards the rest.
@@ -84,4 +145,25 @@ func (h *home) Close() error {
 		errs = append(errs, h.bus.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// token is the owner's own, made at first use and readable by the owner alone.
+func (h *home) token() (string, error) {
+	path := filepath.Join(h.dir, tokenFile)
+	raw, err := os.ReadFile(path)
+	if err == nil && len(strings.TrimSpace(string(raw))) >= 16 {
+		return strings.TrimSpace(string(raw)), nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read the owner's token: %w", err)
+	}
+	made := "pk_" + rand.Text() + rand.Text()
+	next := path + ".new"
+	if err := os.WriteFile(next, []byte(made+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write the owner's token: %w", err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		return "", fmt.Errorf("write the owner's token: %w", err)
+	}
+	return made, nil
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -14,16 +16,22 @@ import (
 
 	"parley/agent"
 	"parley/channels"
-	"parley/channels/telegram"
 	"parley/cmd/parley/config"
 )
 
-type serveCmd struct{}
+type serveCmd struct {
+	Role   string `help:"What this process does: gateway, worker, or both." default:"gateway,worker" placeholder:"ROLES"`
+	Listen string `help:"Where HTTP listens, instead of what is configured." placeholder:"ADDR"`
+}
 
 // Run serves the configured channels until SIGINT or SIGTERM.
-func (serveCmd) Run(ctx context.Context, c *cli, tty terminal) error {
+func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	roles, err := rolesOf(c.Role)
+	if err != nil {
+		return err
+	}
 	load := func() (*config.Config, error) {
-		return config.Load(config.Options{File: c.Config, Home: c.Home, LookLocal: true})
+		return config.Load(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true})
 	}
 	cfg, err := load()
 	if err != nil {
@@ -40,49 +48,93 @@ func (serveCmd) Run(ctx context.Context, c *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
+	model, err := serveModel(ctx, cfg)
+	if err != nil {
+		return err
+	}
 	home, err := openHome(ctx, cfg, "", log)
 	if err != nil {
 		return err
 	}
-	s := newServer(home, cfg, nil, log)
-	s.channels = lines
-	err = s.serve(ctx, load, tty)
+	s := newServer(home, cfg, model, lines, log)
+	s.roles = roles
+	err = s.serve(ctx, load, c.Listen, tty)
 	if closed := home.Close(); err == nil {
 		err = closed
 	}
 	return err
 }
 
+func rolesOf(list string) (map[string]bool, error) {
+	roles := map[string]bool{}
+	for role := range strings.SplitSeq(list, ",") {
+		role = strings.TrimSpace(role)
+		if role != roleGateway && role != roleWorker {
+			return nil, &usageError{fmt.Sprintf("--role %s: want gateway, worker or both, with a comma between", list)}
+		}
+		roles[role] = true
+	}
+	return roles, nil
+}
+
+// serveModel is the model of a server; nil where none is configured, because
+// then it only sends.
+func serveModel(ctx context.Context, cfg *config.Config) (agent.Model, error) {
+	if !cfg.Model.Configured && !cfg.Model.Demo {
+		return nil, nil
+	}
+	return newModel(ctx, cfg)
+}
+
 // serve runs the server until ctx is done, reads the configuration again at
 // SIGHUP, and offers the bot to an owner where it has none.
-func (s *server) serve(ctx context.Context, load func() (*config.Config, error), tty terminal) error {
-	model, err := newModel(ctx, s.settings.Load())
+func (s *server) serve(ctx context.Context, load func() (*config.Config, error), listen string, tty terminal) error {
+	f, err := s.newFront()
 	if err != nil {
 		return err
 	}
-	s.model = model
+	address := s.settings.Load().HTTP.Listen
+	if listen != "" {
+		address = listen
+	}
+	if !s.roles[roleGateway] {
+		address = listen // a worker alone is asked nothing, unless it is told to listen
+	}
+	socket, port, err := f.listen(address)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	defer cancel()
+	beside.Go(func() { s.reloads(ctx, load, f.setHooks) })
+	for _, l := range s.channels {
+		if l.receive && s.roles[roleGateway] {
+			beside.Go(func() { s.offer(ctx, l, tty.err) })
+		}
+	}
+	name := "none"
+	if s.model != nil {
+		name = modelName(s.model)
+	}
+	s.log.Info("serving", slog.Int("channels", len(s.platforms())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.dir))
+	return s.run(ctx, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, port) })...)
+}
+
+// reloads reads the configuration again at each SIGHUP.
+func (s *server) reloads(ctx context.Context, load func() (*config.Config, error), reloaded func()) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	go func() {
-		for {
-			select {
-			case <-hup:
-				s.reload(load)
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	for _, l := range s.channels {
-		if l.receive {
-			go s.offer(ctx, l, tty.err)
+	for {
+		select {
+		case <-hup:
+			s.reload(load, reloaded)
+		case <-ctx.Done():
+			return
 		}
 	}
-	s.log.Info("serving", slog.Int("channels", len(s.channels)), slog.String("model", modelName(s.model)), slog.String("home", s.settings.Load().Home))
-	return s.run(ctx)
 }
 
 func modelName(m agent.Model) string { return m.Info().Name }
@@ -97,43 +149,14 @@ func (s *server) offer(ctx context.Context, l *line, out io.Writer) {
 		s.log.Error("no owner's code could be made", slog.String("channel", l.name), slog.Any("error", err))
 		return
 	}
-	checked, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	if t, ok := l.channel.(*telegram.Channel); ok {
-		if _, err := t.Check(checked); err != nil {
-			s.log.Debug("the bot's name is not known yet", slog.String("channel", l.name), slog.Any("error", err))
-		}
+	if _, err := account(ctx, l.channel); err != nil {
+		s.log.Debug("the bot's name is not known yet", slog.String("channel", l.name), slog.Any("error", err))
 	}
 	if link := channels.InviteLink(l.channel, code); link != "" {
 		fmt.Fprintf(out, "\n%s has no owner yet. Open this link and press Start: whoever does so first owns the bot.\n\n  %s\n\n", l.name, link)
 		return
 	}
 	fmt.Fprintf(out, "\n%s has no owner yet. Say this to the bot: whoever does so first owns it.\n\n  /start %s\n\n", l.name, code)
-}
-
-// openLines makes the channels of a configuration.
-func openLines(cfg *config.Config, log *slog.Logger) ([]*line, error) {
-	var lines []*line
-	for _, c := range channelsByName(cfg) {
-		if !c.Built() {
-			continue
-		}
-		ch, err := telegram.New(telegram.Config{
-			Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log,
-		})
-		if err != nil {
-			key := "channels." + c.Name + ".bot_token"
-			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
-		}
-		gate := &channels.Gate{}
-		gate.Set(accessOf(c))
-		if err := channels.CheckAccess(ch, accessOf(c)); err != nil {
-			key := "channels." + c.Name + ".access"
-			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
-		}
-		lines = append(lines, &line{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c})
-	}
-	return lines, nil
 }
 
 // newLogger logs text to a terminal and JSON elsewhere, unless it is set.

@@ -13,8 +13,15 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/metrics"
 	"parley/sessions"
 	"parley/tools"
+)
+
+// The roles of a process. One alone has them all; in a fleet they may be parted.
+const (
+	roleGateway = "gateway" // holds platform connections, dispatches, serves HTTP
+	roleWorker  = "worker"  // leases sessions and runs turns
 )
 
 // A server is everything wired together: one home, one worker, and the channels.
@@ -22,9 +29,12 @@ type server struct {
 	home     *home
 	log      *slog.Logger
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
-	model    agent.Model
+	model    agent.Model                   // nil: nobody answers
 	tools    *tools.Set
 	channels []*line
+	metrics  *metrics.Metrics
+	roles    map[string]bool
+	started  time.Time
 	point    func(string) // kill points, in chaos builds alone
 }
 
@@ -35,32 +45,57 @@ type line struct {
 	gate    *channels.Gate
 	receive bool // else it only sends
 	config  config.Channel
+	down    atomic.Bool // its platform refuses the account
 }
 
-// newServer wires a server over an open home. Channels are added before run.
-func newServer(h *home, c *config.Config, model agent.Model, log *slog.Logger) *server {
-	s := &server{home: h, log: log, model: model, point: killPoint()}
+// newServer wires a server over an open home, with the channels of lines and
+// those that have no platform.
+func newServer(h *home, c *config.Config, model agent.Model, lines []*line, log *slog.Logger) *server {
+	s := &server{
+		home: h, log: log, model: model, started: time.Now(), point: killPoint(),
+		roles: map[string]bool{roleGateway: true, roleWorker: true},
+	}
 	s.settings.Store(c)
+	s.channels = append(lines, s.watchedLines()...)
 	s.tools = s.newTools()
+	s.metrics = metrics.New(metrics.Config{
+		Build: metrics.Build(thisBuild()), Fleet: metrics.Fleet{Bus: h.bus, Book: h.book},
+		Channels: s.connected, Dropped: h.bus.Dropped, Log: log,
+	})
 	return s
 }
 
-// run works until ctx is done and then shuts down in order: it takes no more
-// in, ends the turns in flight, sends what they said, and closes nothing: that
-// is the owner of the home's. It returns early with the error of a part that
-// cannot go on.
-func (s *server) run(ctx context.Context) error {
-	failed := make(chan error, 2*len(s.channels)+1)
-	stages := []func(context.Context) error{s.receive, s.work, s.dispatch}
+// stages are what a server runs, in the order in which it is shut down: it
+// takes no more in, ends the turns in flight, and sends what they said.
+func (s *server) stages(front func(context.Context) error) []func(context.Context) error {
+	var all []func(context.Context) error
+	if front != nil {
+		all = append(all, front)
+	}
+	if s.roles[roleGateway] {
+		all = append(all, s.receive)
+	}
+	if s.roles[roleWorker] && s.model != nil {
+		all = append(all, s.work)
+	}
+	if s.roles[roleGateway] {
+		all = append(all, s.dispatch)
+	}
+	return all
+}
+
+// run works until ctx is done and then shuts the stages down one after the
+// other. It closes nothing: that is for the owner of the home. It returns early
+// with the error of a stage that cannot go on.
+func (s *server) run(ctx context.Context, stages ...func(context.Context) error) error {
+	failed := make(chan error, len(stages))
 	stops := make([]context.CancelFunc, len(stages))
-	var ended []*sync.WaitGroup
+	ended := make([]sync.WaitGroup, len(stages))
 	for i, stage := range stages {
 		sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		stops[i] = stop
-		wg := &sync.WaitGroup{}
-		ended = append(ended, wg)
-		wg.Go(func() {
+		ended[i].Go(func() {
 			if err := stage(sctx); err != nil {
 				failed <- err
 			}
@@ -79,7 +114,8 @@ func (s *server) run(ctx context.Context) error {
 	return err
 }
 
-// receive runs the gateways of the channels that receive.
+// receive runs the gateways of the channels that receive, each in one process
+// of the fleet.
 func (s *server) receive(ctx context.Context) error {
 	return side(ctx, s.channels, func(ctx context.Context, l *line) error {
 		if !l.receive {
@@ -90,19 +126,35 @@ func (s *server) receive(ctx context.Context) error {
 			Name: l.name, Channel: l.channel, Bus: s.home.bus, Gate: l.gate, Route: s.route(l),
 			Chats: s.home.book, Pairings: s.home.book, Log: s.log,
 		}
-		return s.refused(l, gw.Run(ctx))
+		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, gw) })
 	})
+}
+
+// connect runs a gateway while its name is held.
+func (s *server) connect(ctx context.Context, gw *channels.Gateway) error {
+	for {
+		held, release, err := s.home.bus.Hold(ctx, "receive/"+gw.Name)
+		if err != nil {
+			return fmt.Errorf("hold the connection of %s: %w", gw.Name, err)
+		}
+		err = gw.Run(held)
+		release()
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		s.log.Warn("the connection was lost to another process and is waited for", slog.String("channel", gw.Name))
+	}
 }
 
 // dispatch runs the dispatchers of all channels.
 func (s *server) dispatch(ctx context.Context) error {
 	return side(ctx, s.channels, func(ctx context.Context, l *line) error {
 		d := &channels.Dispatcher{
-			Name: l.name, Channel: l.channel, Bus: s.home.bus, Book: s.home.book,
+			Name: l.name, Channel: l.channel, Bus: s.home.bus, Book: s.home.book, Subjects: s.home.book,
 			Delivery: channels.Delivery{OnUnknown: l.config.OnUnknown, Drain: s.settings.Load().Serve.Drain},
-			Notify:   channels.TellSession(s.home.bus), Log: s.log, Point: s.point,
+			Notify:   channels.TellSession(s.home.bus), Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
 		}
-		return s.refused(l, d.Run(ctx))
+		return s.persist(ctx, l, d.Run)
 	})
 }
 
@@ -112,7 +164,7 @@ func (s *server) work(ctx context.Context) error {
 	return agent.New(agent.Config{
 		Bus: s.home.bus, Events: s.home.bus, Store: s.home.store, Budget: s.home.store,
 		Agents: s.agent, Limits: s.limits,
-		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Point: s.point,
+		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Point: s.point,
 	}).Run(ctx)
 }
 
@@ -133,24 +185,13 @@ func side(ctx context.Context, lines []*line, run func(context.Context, *line) e
 	return errors.Join(errs...)
 }
 
-// refused makes of a platform's refusal an error that names the setting.
-func (s *server) refused(l *line, err error) error {
-	send, ok := errors.AsType[*channels.SendError](err)
-	if !ok || send.Fault != channels.Stop {
-		return err
-	}
-	key := "channels." + l.name + ".bot_token"
-	return &settingError{
-		where: originOf(s.settings.Load(), key), key: key,
-		remedy: fmt.Sprintf("%s refuses this token (%s): set the one that the platform gave you", l.config.Platform, send.Code),
-	}
-}
-
 // route gives a message its session: the channel's agent, and where it was said.
 func (s *server) route(l *line) func(bus.Inbound) (string, error) {
-	return func(in bus.Inbound) (string, error) {
-		return sessions.Key(l.config.Agent, in.At.Channel, in.At.Chat, in.At.Thread)
-	}
+	return func(in bus.Inbound) (string, error) { return sessionKey(l.config.Agent, in.At) }
+}
+
+func sessionKey(agent string, at bus.Address) (string, error) {
+	return sessions.Key(agent, at.Channel, at.Chat, at.Thread)
 }
 
 func (s *server) limits() agent.Limits {
@@ -161,7 +202,7 @@ func (s *server) limits() agent.Limits {
 // reload reads the configuration again and puts into force what can be changed
 // while serving: who may talk, what may be messaged, and limits. A file that is
 // wrong changes nothing.
-func (s *server) reload(load func() (*config.Config, error)) {
+func (s *server) reload(load func() (*config.Config, error), reloaded func()) {
 	read, err := load()
 	if err != nil {
 		s.log.Error("the new configuration is not good; the old one stays in force", slog.Any("error", err))
@@ -176,6 +217,9 @@ func (s *server) reload(load func() (*config.Config, error)) {
 		l.gate.Set(accessOf(next.Channels[l.name]))
 	}
 	s.settings.Store(next)
+	if reloaded != nil {
+		reloaded()
+	}
 	s.log.Info("configuration read again", slog.Int("changed", len(changes.Live)), slog.Int("need_restart", len(changes.Restart)))
 	for _, key := range changes.Restart {
 		s.log.Warn("this setting takes effect at the next start", slog.String("key", key))
@@ -202,5 +246,3 @@ func (s *server) hasOwner(ctx context.Context, l *line) (bool, error) {
 	}
 	return false, nil
 }
-
-const checkTimeout = 20 * time.Second

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/console"
+	"parley/channels/web"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/post"
+	"parley/cmd/parley/webhook"
+)
+
+// A front is what programs and terminals reach: the HTTP server and the home's socket.
+type front struct {
+	*server
+	office *post.Office
+	hooks  atomic.Pointer[map[string]http.Handler]
+	token  string
+}
+
+// newFront makes the front of a server whose lines are set.
+func (s *server) newFront() (*front, error) {
+	token, err := s.home.token()
+	if err != nil {
+		return nil, err
+	}
+	f := &front{server: s, token: token}
+	f.office = &post.Office{
+		Bus: s.home.bus, Book: s.home.book, Dead: s.home.bus,
+		Channels: s.platforms, Targets: func() map[string][]bus.Address { return s.settings.Load().Targets },
+	}
+	f.setHooks()
+	return f, nil
+}
+
+// platforms names the channels that may be sent to.
+func (s *server) platforms() []string {
+	var names []string
+	for _, l := range s.channels {
+		if l.config.Platform != "" {
+			names = append(names, l.name)
+		}
+	}
+	return names
+}
+
+// setHooks makes the webhooks of the settings in force.
+func (f *front) setHooks() {
+	hooks := map[string]http.Handler{}
+	for name, w := range f.settings.Load().Webhooks {
+		var routes []webhook.Route
+		for _, r := range w.Routes {
+			routes = append(routes, webhook.Route{Match: r.Match, To: r.To})
+		}
+		h, err := webhook.New(webhook.Config{
+			Name: name, Kind: w.Kind, Token: string(w.Token), Secret: string(w.Secret), Routes: routes, To: w.To,
+			Template: w.Template, Office: f.office, Log: f.log,
+		})
+		if err != nil { // the configuration was checked
+			f.log.Error("webhook cannot be served", slog.String("webhook", name), slog.Any("error", err))
+			continue
+		}
+		hooks[name] = h
+	}
+	f.hooks.Store(&hooks)
+}
+
+// api makes the API: for the network, or for the home's socket.
+func (f *front) api(local bool) *api.API {
+	s := f.server
+	agent := api.Agent{Name: mainAgent}
+	if s.model != nil {
+		agent.Say = s.say
+	}
+	return api.New(api.Config{
+		Office: f.office, Sessions: s.home.store, Events: s.home.bus, Mail: s.home.bus, People: s.home.book,
+		Access:  api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
+		Agent:   agent,
+		Health:  api.Health{Version: thisBuild().Version, Role: s.role(), Started: s.started, Ready: s.ready, Channels: s.connected},
+		Metrics: s.metrics.Handler(), Webhooks: func() map[string]http.Handler { return *f.hooks.Load() }, Log: s.log,
+	})
+}
+
+func (s *server) tokens() []api.Token {
+	var list []api.Token
+	for _, t := range s.settings.Load().Tokens {
+		list = append(list, api.Token{Name: t.Name, Secret: string(t.Token), May: t.May})
+	}
+	return list
+}
+
+// say publishes what somebody says to the agent over HTTP.
+func (s *server) say(ctx context.Context, session string, in bus.Inbound) error {
+	return web.New(s.home.bus).Say(ctx, session, in)
+}
+
+const readyPatience = 3 * time.Second
+
+// ready checks the parts that everything hangs on.
+func (s *server) ready(ctx context.Context) map[string]error {
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	_, busErr := s.home.bus.Depth(ctx, bus.InboundTopic)
+	_, storeErr := s.home.store.List(ctx, "", 1)
+	parts := map[string]error{"bus": busErr, "store": storeErr}
+	for name, up := range s.connected() {
+		parts["channel "+name] = nil
+		if !up {
+			parts["channel "+name] = errors.New("not connected")
+		}
+	}
+	return parts
+}
+
+// connected tells which channels are in touch with their platforms, as far as
+// they can tell.
+func (s *server) connected() map[string]bool {
+	up := map[string]bool{}
+	for _, l := range s.channels {
+		if l.config.Platform != "" {
+			up[l.name] = !l.down.Load() && channels.Connected(l.channel)
+		}
+	}
+	return up
+}
+
+// watchedLines are the channels without a platform: terminals, and programs
+// that talk to the agent.
+func (s *server) watchedLines() []*line {
+	var lines []*line
+	for _, name := range []string{console.Name, web.Name} {
+		l := &line{name: name, channel: watched{name: name, agent: mainAgent, events: s.home.bus}, gate: &channels.Gate{}}
+		l.config.Name, l.config.Agent = name, mainAgent
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// listen opens the socket, and the HTTP port if address is not empty.
+func (f *front) listen(address string) (socket, port net.Listener, err error) {
+	var lc net.ListenConfig
+	if socket, err = f.listenSocket(lc); err != nil {
+		return nil, nil, err
+	}
+	if address == "" {
+		return socket, nil, nil
+	}
+	port, err = lc.Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, nil, errors.Join(&settingError{
+			where: originOf(f.settings.Load(), "http.listen"), key: "http.listen",
+			remedy: fmt.Sprintf("cannot listen there (%v): set another address, or \"\" for none", err),
+		}, socket.Close())
+	}
+	return socket, port, nil
+}
+
+// maxSocketPath is what the kernels that we run on take.
+const maxSocketPath = 103
+
+// listenSocket listens in the home. A socket that a dead process has left is in
+// nobody's use: whoever opens a home holds it alone.
+func (f *front) listenSocket(lc net.ListenConfig) (net.Listener, error) {
+	path := socketPath(f.home.dir)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove an old socket: %w", err)
+	}
+	l, err := lc.Listen(context.Background(), "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen on the home's socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("protect the home's socket: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// socketPath is the home's socket: in the home, or where that path would be too
+// long for a socket, in a temporary directory under a name made of it.
+func socketPath(home string) string {
+	path := filepath.Join(home, socketFile)
+	if len(path) <= maxSocketPath {
+		return path
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("parley-%d-%s.sock", os.Getuid(), shortHash(home)))
+}
+
+// serve answers on both listeners until ctx is done.
+func (f *front) serve(ctx context.Context, socket, port net.Listener) error {
+	var serving sync.WaitGroup
+	errs := make([]error, 2)
+	serving.Go(func() { errs[0] = f.api(true).Serve(ctx, socket) })
+	if port != nil {
+		serving.Go(func() { errs[1] = f.api(false).Serve(ctx, port) })
+	}
+	serving.Wait()
+	return errors.Join(errs...)
+}
+
+// role is what this process does.
+func (s *server) role() string {
+	roles := slices.Sorted(maps.Keys(s.roles))
+	if len(roles) == 1 {
+		return roles[0]
+	}
+	return "all"
+}

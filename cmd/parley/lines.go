@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/channels"
+	"parley/channels/discord"
+	"parley/channels/slack"
+	"parley/channels/telegram"
+	"parley/cmd/parley/config"
+)
+
+// openLines makes the channels of a configuration.
+func openLines(cfg *config.Config, log *slog.Logger) ([]*line, error) {
+	var lines []*line
+	for _, c := range channelsByName(cfg) {
+		if !c.Built() {
+			continue
+		}
+		ch, err := openChannel(c, log)
+		if err != nil {
+			key := "channels." + c.Name + ".bot_token"
+			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
+		}
+		gate := &channels.Gate{}
+		gate.Set(accessOf(c))
+		if err := channels.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
+			key := "channels." + c.Name + ".access"
+			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
+		}
+		lines = append(lines, &line{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c})
+	}
+	return lines, nil
+}
+
+// openChannel makes the adapter of a channel's platform.
+func openChannel(c config.Channel, log *slog.Logger) (channels.Channel, error) {
+	switch c.Platform {
+	case "telegram":
+		return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
+	case "slack":
+		return slack.New(slack.Config{
+			Name: c.Name, BotToken: string(c.BotToken), AppToken: string(c.AppToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log,
+		})
+	case "discord":
+		return discord.New(discord.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
+	}
+	return nil, fmt.Errorf("there is no platform %q", c.Platform)
+}
+
+const (
+	// startGrace is how long after the start a refused token stops it. Later it
+	// is one channel's outage, which the others do not suffer for.
+	startGrace = time.Minute
+	// refusedWait is how long a refused account is left alone.
+	refusedWait = time.Minute
+)
+
+// persist runs a channel's gateway or dispatcher until ctx is done, again where
+// its platform refuses the account in the middle of things.
+func (s *server) persist(ctx context.Context, l *line, run func(context.Context) error) error {
+	for {
+		err := run(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		refused, ok := errors.AsType[*channels.SendError](err)
+		if !ok || refused.Fault != channels.Stop {
+			return err
+		}
+		if time.Since(s.started) < startGrace {
+			return s.refused(l, refused)
+		}
+		s.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code), slog.Duration("wait", refusedWait))
+		l.down.Store(true)
+		select {
+		case <-time.After(refusedWait):
+			l.down.Store(false)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// refused makes of a platform's refusal an error that names the setting.
+func (s *server) refused(l *line, refused *channels.SendError) error {
+	key := "channels." + l.name + ".bot_token"
+	return &settingError{
+		where: originOf(s.settings.Load(), key), key: key,
+		remedy: fmt.Sprintf("%s refuses this token (%s): set the one that the platform gave you", l.config.Platform, refused.Code),
+	}
+}
+
+// account asks a channel's platform who the bot is; "" where it cannot be asked.
+func account(ctx context.Context, ch channels.Channel) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	switch ch := ch.(type) {
+	case *telegram.Channel:
+		a, err := ch.Check(ctx)
+		return "@" + a.Username, err
+	case *slack.Channel:
+		a, err := ch.Check(ctx)
+		return "@" + a.Username + " in " + a.TeamName, err
+	case *discord.Channel:
+		a, err := ch.Check(ctx)
+		return a.Username, err
+	}
+	return "", nil
+}
+
+const checkTimeout = 20 * time.Second

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// A remote is the terminal's end of a conversation with the agent, through the
+// server that has the home.
+type remote struct {
+	client  *client
+	session string // its key
+	name    string // and its name, for the server
+	// deliver shows what the bot has said.
+	deliver func(ctx context.Context, part channels.Part) error
+
+	mu  sync.Mutex
+	ids map[string]string // the server's ids of messages, to the terminal's own
+}
+
+// say hands a message to the agent. Handing it twice says it once.
+func (r *remote) say(ctx context.Context, in bus.Inbound) error {
+	body := map[string]string{"to": "agent", "text": in.Text, "session": r.name}
+	var said struct {
+		ID string `json:"id"`
+	}
+	// The answer may be there before this returns, so the lock is held: whoever
+	// shows it waits until the id is known.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.client.do(ctx, http.MethodPost, "/v1/messages", in.ID, body, &said)
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.status < 500 {
+		return r.deliver(ctx, channels.Part{Key: in.ID + "#refused", Text: refused.Message, Plain: refused.Message})
+	}
+	if err != nil {
+		return err
+	}
+	r.ids[said.ID] = in.ID
+	return nil
+}
+
+// own replaces the server's id of a message by the terminal's.
+func (r *remote) own(id string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	base, rest, cut := strings.Cut(id, "#")
+	if mine, ok := r.ids[base]; ok {
+		base = mine
+	}
+	if cut {
+		return base + "#" + rest
+	}
+	return base
+}
+
+// Subscribe follows the session. A stream that is cut off is taken up again
+// where it was; what the bot says is delivered on the way.
+func (r *remote) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2[bus.Event, error], error) {
+	path := "/v1/sessions/" + url.PathEscape(r.session) + "/events"
+	events := make(chan bus.Event, 64)
+	standing := make(chan struct{})
+	up := sync.OnceFunc(func() { close(standing) })
+	go func() {
+		defer close(events)
+		last := ""
+		for ctx.Err() == nil {
+			_ = r.client.follow(ctx, path, last, func(n news) error { // it is cut off again and again, and taken up
+				up()
+				if n.id != "" {
+					last = n.id
+				}
+				return r.take(ctx, n, events)
+			})
+			select {
+			case <-time.After(200 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	select {
+	case <-standing:
+	case <-ctx.Done():
+	}
+	return func(yield func(bus.Event, error) bool) {
+		for e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, nil
+}
+
+// take passes one event on. A snapshot is the past; the terminal shows what
+// happens while it looks.
+func (r *remote) take(ctx context.Context, n news, events chan<- bus.Event) error {
+	if n.kind == "snapshot" {
+		return nil
+	}
+	e := bus.Event{Type: n.kind, Session: r.session}
+	if err := json.Unmarshal(n.data, &e); err != nil {
+		return err
+	}
+	if e.Type == bus.Spoken {
+		return r.deliver(ctx, channels.Part{Key: r.own(e.Call), Text: e.Delta, Plain: e.Delta})
+	}
+	e.Turn = r.own(e.Turn)
+	for i, id := range e.Causes {
+		e.Causes[i] = r.own(id)
+	}
+	select {
+	case events <- e:
+	case <-ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+)
+
+// A watched channel has no platform: whoever is there reads by watching the
+// session's events, and the log keeps what was said for the others.
+type watched struct {
+	name   string
+	agent  string
+	events bus.Events
+}
+
+// Receive waits for ctx: what is said comes in over HTTP.
+func (watched) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Send tells the watchers. The part's key is its id: it names what the log has.
+func (w watched) Send(_ context.Context, to bus.Address, part channels.Part) (string, error) {
+	key, err := sessionKey(w.agent, to)
+	if err != nil {
+		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_session", Err: err}
+	}
+	w.events.Emit(bus.Event{Type: bus.Spoken, Session: key, Route: to, Call: part.Key, Delta: part.Text})
+	return part.Key, nil
+}
+
+// Limits has none; watchers read Markdown.
+func (watched) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }

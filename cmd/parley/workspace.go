@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley/cmd/parley/config"
+)
+
+// markerFile names the store whose conversations a workspace root belongs to.
+const markerFile = ".parley-store"
+
+// markWorkspace makes sure that all processes over one store work in the same
+// files, and no others do: the first leaves the store's name in the root.
+func markWorkspace(c *config.Config) error {
+	if c.Store.URL == "" {
+		return nil
+	}
+	name := storeName(string(c.Store.URL))
+	path := filepath.Join(c.Workspace.Root, markerFile)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = f.WriteString(name + "\n")
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("mark the workspace: %w", err)
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("mark the workspace: %w", err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the workspace's marker: %w", err)
+	}
+	if found := strings.TrimSpace(string(raw)); found != "" && found != name {
+		return &settingError{
+			where: originOf(c, "workspace.root"), key: "workspace.root",
+			remedy: fmt.Sprintf("%s belongs to the store %s, and this one is %s: give every process of a fleet the same shared root, and each store its own", c.Workspace.Root, found, name),
+		}
+	}
+	return nil
+}
+
+// storeName is a store's address without the secrets in it.
+func storeName(place string) string {
+	u, err := url.Parse(place)
+	if err != nil {
+		return "unreadable"
+	}
+	return u.Host + u.Path
+}
