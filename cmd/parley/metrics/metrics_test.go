@@ -166,7 +166,7 @@ func TestNames(t *testing.T) {
 // Every name that dashboards and rules were promised is there.
 func TestEveryPromisedName(t *testing.T) {
 	got := exposed(t)
-	for _, name := range strings.Fields(`
+	for name := range strings.FieldsSeq(`
 		bus_waiting bus_oldest_seconds bus_leased bus_dead channel_up sends_total sends_unknown send_seconds
 		turns_total turn_seconds steps_total tool_calls_total tool_seconds tool_batches_total tool_batch_concurrency_max
 		tool_batch_saved_seconds_total tool_last_error_timestamp_seconds model_calls_total model_tokens_total

@@ -40,17 +40,16 @@ type setting struct {
 
 // A rig is a webhook over a real office and bus.
 type rig struct {
-	*testing.T
+	testing.TB
 	setting
 	handler *webhook.Handler
-	server  *httptest.Server
+	url     string
 	bus     *sqlitebus.Bus
 	office  *post.Office
-	mu      sync.Mutex
-	now     time.Time
+	clock   *clock
 }
 
-func desk(t *testing.T, s setting) *rig {
+func desk(t testing.TB, s setting) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	if s.cap == 0 {
@@ -66,37 +65,44 @@ func desk(t *testing.T, s setting) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { book.Close() })
-	d := &rig{T: t, setting: s, bus: b, now: time.Date(2026, 3, 14, 9, 27, 30, 0, time.UTC)}
+	d := &rig{TB: t, setting: s, bus: b, clock: &clock{at: time.Date(2046, 3, 14, 9, 27, 30, 0, time.UTC)}}
 	d.office = &post.Office{
 		Bus: b, Book: book,
 		Channels: func() []string { return []string{"slack"} },
 		Targets: func() map[string][]bus.Address {
 			return map[string][]bus.Address{"ci": {{Channel: "slack", Chat: "CI"}}, "oncall": {{Channel: "slack", Chat: "ONCALL"}}}
 		},
-		Now: d.clock,
+		Now: d.clock.now,
 	}
 	d.restart()
-	d.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }))
-	t.Cleanup(d.server.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.handler.ServeHTTP(w, r) }))
+	t.Cleanup(server.Close)
+	d.url = server.URL
 	return d
 }
 
-func (d *rig) clock() time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.now
+// A clock goes when it is told. It is ahead of the book's, which forgets what is old.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
 }
 
 func (d *rig) pass(by time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.now = d.now.Add(by)
+	d.clock.mu.Lock()
+	defer d.clock.mu.Unlock()
+	d.clock.at = d.clock.at.Add(by)
 }
 
 func (d *rig) config() webhook.Config {
 	c := webhook.Config{
 		Name: "hook", Kind: d.kind, Token: token, Secret: secret, Template: d.template, Routes: d.routes, To: []string{"ci"},
-		Office: d.office, Log: slog.New(slog.DiscardHandler), Now: d.clock, Patience: d.patience,
+		Office: d.office, Log: slog.New(slog.DiscardHandler), Now: d.clock.now, Patience: d.patience,
 	}
 	switch d.kind {
 	case webhook.Alertmanager:
@@ -120,7 +126,7 @@ func (d *rig) restart() {
 // request is a delivery as its sender would make it.
 func (d *rig) request(event, body string) *http.Request {
 	d.Helper()
-	r, err := http.NewRequestWithContext(d.Context(), http.MethodPost, d.server.URL, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(d.Context(), http.MethodPost, d.url, strings.NewReader(body))
 	if err != nil {
 		d.Fatal(err)
 	}

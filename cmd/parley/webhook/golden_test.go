@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/channels/markup"
+	"parley/cmd/parley/webhook"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -20,12 +21,18 @@ func TestHowItReads(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatal("the examples are missing", err)
 	}
+	desks := map[string]*rig{}
+	for _, kind := range []string{webhook.Alertmanager, webhook.GitHub, webhook.JSON} {
+		desks[kind] = desk(t, setting{kind: kind})
+	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
-			parts := strings.Split(name, ".")
-			d := desk(t, setting{kind: parts[0]})
-			d.mustAccept(d.example(name))
+			kind, _, _ := strings.Cut(name, ".")
+			d := desks[kind]
+			r := d.example(name)
+			r.Header.Set("X-GitHub-Delivery", name)
+			d.mustAccept(r)
 			var got strings.Builder
 			md := d.only().Text
 			fmt.Fprintf(&got, "=== Markdown\n%s\n", md)

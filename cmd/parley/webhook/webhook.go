@@ -143,7 +143,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.config.Log.Debug("the answer was not taken", slog.String("webhook", h.config.Name), slog.Any("error", err))
 	}
 	h.config.Log.Warn("delivery refused", slog.String("webhook", h.config.Name), slog.Int("status", f.status),
-		slog.String("code", f.code), slog.Int("bytes", size))
+		slog.String("code", f.code), slog.Int("bytes", size), slog.Any("error", err))
 }
 
 // serve says what became of a delivery, and how large it was.

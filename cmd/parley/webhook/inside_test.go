@@ -1,0 +1,109 @@
+package webhook
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"parley/channels/markup"
+)
+
+// seen is a text without what nobody sees: how lines are parted, and spaces.
+func seen(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\u200b' || unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Whatever a value holds, people read it as it is: nothing of it becomes a mark,
+// nothing is lost, and nobody is called.
+func FuzzEscape(f *testing.F) {
+	for _, s := range []string{
+		"", "a", "**x**", "# x", "1. a\n2) b", "- a\n\n    b", "a | b\n--|--\n1 | 2", "x\n===", "<b>&amp;</b>", "@everyone @here", "<!channel> <@U1> <@&2>",
+		"[x](y)", "![x](y)", "```\nx\n```", "~~~\nx", "\tx", "\\*", "a@b.c", "www.example.com", "$x$ ^y^", "\u202eabc", "a\x00\xffb", "mailto:x@y.z", "_a_ __b__ a_b", "&#42;x&#42;",
+		"ftp://x_y_", "> q", "+ x", "@", "@@a", "[ ] x", "- [x] y", "{#id}", ":smile:",
+	} {
+		f.Add(s)
+	}
+	call := regexp.MustCompile(`@(everyone|here|channel)|<@|<!`)
+	f.Fuzz(func(t *testing.T, s string) {
+		if strings.Contains(s, "http") || strings.ContainsRune(s, '\u200b') || len(s) > 1000 {
+			t.Skip("addresses are encoded")
+		}
+		var got []string
+		for _, p := range markup.Render(escape(s), markup.Plain, 0) {
+			got = append(got, p.Text)
+		}
+		want := clean(s)
+		if seen(strings.Join(got, "\n")) != seen(want) {
+			t.Errorf("%q is read as %q, escaped as %q", s, got, escape(s))
+		}
+		for _, d := range []markup.Dialect{markup.SlackMrkdwn, markup.DiscordMarkdown, markup.TelegramHTML} {
+			for _, p := range markup.Render("**"+escape(line(s))+"** "+escape(s), d, 0) {
+				if d != markup.DiscordMarkdown && strings.Contains(strings.ReplaceAll(p.Text, "<b>", ""), "<!") || d == markup.SlackMrkdwn && call.MatchString(p.Text) {
+					t.Errorf("%s of %q calls: %q", d, s, p.Text)
+				}
+			}
+		}
+	})
+}
+
+func TestMentionsAreParted(t *testing.T) {
+	for s, want := range map[string]string{
+		"@here": "@\u200bhere", "<@U1>": `\<@` + "\u200b" + `U1\>`, "<@&7>": `\<@` + "\u200b" + `&7\>`, "a@b": "a@b", "@ x": "@ x", "(@x_y)": `\(@` + "\u200b" + `x\_y\)`,
+	} {
+		if got := strings.ReplaceAll(escape(s), `\&`, "&"); got != want {
+			t.Errorf("%q is %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for s, want := range map[string]string{
+		"https://h/a_b*c?d=(e)[f]|g\"h":   "https://h/a_b%2Ac?d=%28e%29%5Bf%5D%7Cg%22h",
+		"see http://h/a_b, or https://i)": `see http://h/a_b, or https://i\)`,
+		"httpd is not https":              "httpd is not https",
+		"http:// alone_":                  `http:// alone\_`,
+		"https://h/<b>":                   "https://h/%3Cb%3E",
+	} {
+		if got := escape(s); got != want {
+			t.Errorf("%q is %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestTidy(t *testing.T) {
+	if got := tidy("\n\n a \n\n\n\nb\t\n  \n"); got != " a\n\nb" {
+		t.Errorf("%q", got)
+	}
+	for n, want := range []string{"", "é", "éé", "ééx", "ééx"} {
+		if got := cut("ééx", n); got != want {
+			t.Errorf("cut to %d: %q", n, got)
+		}
+	}
+	if got := lasted(90 * 60e9); got != "1h30m" {
+		t.Errorf("an hour and a half is %s", got)
+	}
+}
+
+// However many groups there are, only so many are remembered, and the newest
+// are among them.
+func TestTwinsAreForgotten(t *testing.T) {
+	w := newTwins()
+	for i := range 3 * mostGroups {
+		w.keep(strconv.Itoa(i), sent{key: strconv.Itoa(i)})
+	}
+	if n := len(w.now) + len(w.old); n > 2*mostGroups {
+		t.Errorf("%d groups are remembered", n)
+	}
+	for i, want := range map[int]bool{3*mostGroups - 1: true, 2 * mostGroups: true, 0: false} {
+		if s, ok := w.last(strconv.Itoa(i)); ok != want || ok && s.key != strconv.Itoa(i) {
+			t.Errorf("group %d is remembered: %v", i, ok)
+		}
+	}
+}
