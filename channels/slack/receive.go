@@ -44,6 +44,9 @@ const (
 	// maxWaiting bounds what waits to be published. What comes beyond it is not
 	// acknowledged, so that Slack brings it again.
 	maxWaiting = 20000
+	// settle is how long a message waits for an earlier one of its chat, which
+	// the other socket may bring a moment later.
+	settle = 25 * time.Millisecond
 )
 
 // Receive hands what people say to publish until ctx is done, and then returns
@@ -128,15 +131,17 @@ type receiver struct {
 // An item is one thing for a lane to do.
 type item struct {
 	m    *message
-	ack  func()        // nil for what is from history
+	ack  func()
 	gap  *gap          // fill this one, instead of m
 	done chan struct{} // closed when the gap is filled
+	at   time.Time     // of its arrival
 }
 
 // A lane is what waits in one chat. It has a goroutine as long as that is something.
 type lane struct {
 	chat  string
-	items []item // the first is being worked on
+	items []item
+	now   *item // what is worked on
 }
 
 // heard takes an event. What it does not take is not acknowledged.
@@ -157,6 +162,7 @@ func (r *receiver) enqueue(ctx context.Context, chat string, it item) {
 		return
 	}
 	r.waiting++
+	it.at = time.Now()
 	l := r.lanes[chat]
 	if l == nil {
 		l = &lane{chat: chat}
@@ -164,7 +170,7 @@ func (r *receiver) enqueue(ctx context.Context, chat string, it item) {
 		r.working.Go(func() { r.run(ctx, l) })
 	}
 	i := len(l.items)
-	for it.m != nil && i > 1 && l.items[i-1].m != nil && l.items[i-1].m.TS > it.m.TS {
+	for it.m != nil && i > 0 && l.items[i-1].m != nil && l.items[i-1].m.TS > it.m.TS {
 		i--
 	}
 	l.items = slices.Insert(l.items, i, it)
@@ -173,33 +179,47 @@ func (r *receiver) enqueue(ctx context.Context, chat string, it item) {
 // run works on a lane until nothing waits in it or ctx is done.
 func (r *receiver) run(ctx context.Context, l *lane) {
 	for {
-		r.mu.Lock()
-		if len(l.items) == 0 || ctx.Err() != nil {
-			r.waiting -= len(l.items)
-			delete(r.lanes, l.chat)
-			r.mu.Unlock()
+		it, wait := r.next(ctx, l)
+		switch {
+		case it == nil && wait == 0:
 			return
-		}
-		it := l.items[0]
-		r.mu.Unlock()
-
-		if it.gap != nil {
+		case it == nil:
+			sleep(ctx, wait)
+		case it.gap != nil:
 			r.gaps.fill(ctx, l.chat, it.gap)
 			close(it.done)
-		} else {
+		default:
 			if g := r.gaps.before(l.chat); g != nil {
 				r.gaps.fill(ctx, l.chat, g)
 			}
-			if r.hand(ctx, it.m) && it.ack != nil {
+			if r.hand(ctx, it.m) {
 				it.ack()
 			}
 		}
-
-		r.mu.Lock()
-		l.items = l.items[1:]
-		r.waiting--
-		r.mu.Unlock()
 	}
+}
+
+// next takes what is to be done next in a lane: nothing yet, if it says how long
+// to wait, and nothing any more, if it does not.
+func (r *receiver) next(ctx context.Context, l *lane) (*item, time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l.now != nil {
+		l.now = nil
+		r.waiting--
+	}
+	if len(l.items) == 0 || ctx.Err() != nil {
+		r.waiting -= len(l.items)
+		delete(r.lanes, l.chat)
+		return nil, 0
+	}
+	it := l.items[0]
+	if wait := settle - time.Since(it.at); it.m != nil && wait > 0 {
+		return nil, wait
+	}
+	l.items = l.items[1:]
+	l.now = &it
+	return &it, 0
 }
 
 // hand publishes one message, however often that takes. It is false if ctx ended first.
@@ -238,11 +258,17 @@ func (r *receiver) oldest() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first := ""
+	note := func(it item) {
+		if it.m != nil && (first == "" || it.m.TS < first) {
+			first = it.m.TS
+		}
+	}
 	for _, l := range r.lanes {
 		for _, it := range l.items {
-			if it.m != nil && (first == "" || it.m.TS < first) {
-				first = it.m.TS
-			}
+			note(it)
+		}
+		if l.now != nil {
+			note(*l.now)
 		}
 	}
 	return first
@@ -264,6 +290,11 @@ func (b *backoff) pause(ctx context.Context, err error) bool {
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
 		wait = max(wait, refusal.RetryAfter)
 	}
+	return sleep(ctx, wait)
+}
+
+// sleep waits; it is false if ctx ended first.
+func sleep(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {

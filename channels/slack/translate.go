@@ -180,6 +180,10 @@ func command(text string, called bool) string {
 	switch word {
 	case "stop", "status", "new", "help":
 		return "/" + word + rest
+	case "start": // what an owner's code is said with
+		if marked {
+			return "/" + word + rest
+		}
 	}
 	return text
 }

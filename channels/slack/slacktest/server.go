@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -174,9 +175,7 @@ func (m *Message) event() map[string]any {
 	if m.File != "" {
 		e["files"] = []map[string]any{{"id": "F" + m.TS, "name": m.File, "title": m.File}}
 	}
-	for name, value := range m.more {
-		e[name] = value
-	}
+	maps.Copy(e, m.more)
 	return e
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +34,8 @@ type sockets struct {
 type socket struct {
 	conn *websocket.Conn
 	out  chan []byte
-	gone chan struct{}
+	gone chan struct{} // closed when nothing is written any more
+	deaf sync.Once
 }
 
 // An envelope holds an event until it is acknowledged.
@@ -56,6 +58,14 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 		return // the caller has been told
 	}
 	k := &socket{conn: conn, out: make(chan []byte, 4096), gone: make(chan struct{})}
+	conn.SetPingHandler(func(data string) error {
+		select {
+		case <-k.gone:
+		default:
+			_ = conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second)) // a broken one ends by itself
+		}
+		return nil
+	})
 	s.mu.Lock()
 	s.open = append(s.open, k)
 	hello := fmt.Sprintf(`{"type":"hello","num_connections":%d,"connection_info":{"app_id":"A0PARLEY"}}`, len(s.open))
@@ -72,6 +82,11 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			break
 		}
+		select {
+		case <-k.gone:
+			continue
+		default:
+		}
 		var ack struct {
 			ID string `json:"envelope_id"`
 		}
@@ -79,7 +94,7 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 			s.ack(ack.ID)
 		}
 	}
-	close(k.gone)
+	k.deaf.Do(func() { close(k.gone) })
 	s.leave(k)
 	_ = conn.Close() // it has ended
 	writing.Wait()
@@ -196,6 +211,18 @@ func (s *sockets) cut() {
 
 // CutSockets ends every socket without a farewell.
 func (s *Server) CutSockets() { s.sockets.cut() }
+
+// Deafen has the sockets that are open neither read nor write any more, as if the
+// network had lost them. What was not acknowledged on them goes to others.
+func (s *Server) Deafen() {
+	s.sockets.mu.Lock()
+	open := slices.Clone(s.sockets.open)
+	s.sockets.mu.Unlock()
+	for _, k := range open {
+		k.deaf.Do(func() { close(k.gone) })
+		s.sockets.leave(k)
+	}
+}
 
 // Sockets is how many are open.
 func (s *Server) Sockets() int {

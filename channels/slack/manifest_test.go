@@ -1,0 +1,112 @@
+package slack_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// scopes says what each of slack-go's functions that we call asks of the bot's
+// token. Socket Mode's own is of the app's token.
+func scopes() map[string][]string {
+	history := []string{"channels:history", "groups:history", "im:history", "mpim:history"}
+	return map[string][]string{
+		"AuthTestContext":                nil,
+		"StartSocketModeContext":         nil,
+		"PostMessageContext":             {"chat:write"},
+		"UpdateMessageContext":           {"chat:write"},
+		"OpenConversationContext":        {"im:write"},
+		"GetUploadURLExternalContext":    {"files:write"},
+		"UploadToURL":                    nil,
+		"CompleteUploadExternalContext":  {"files:write"},
+		"AddReactionContext":             {"reactions:write"},
+		"GetUserInfoContext":             {"users:read"},
+		"GetConversationHistoryContext":  history,
+		"GetConversationRepliesContext":  history,
+		"GetConversationsForUserContext": {"channels:read", "groups:read", "im:read", "mpim:read"},
+	}
+}
+
+// ofEvents says which scope each event that we read asks for.
+func ofEvents() map[string]string {
+	return map[string]string{
+		"app_mention":      "app_mentions:read",
+		"message.channels": "channels:history",
+		"message.groups":   "groups:history",
+		"message.im":       "im:history",
+		"message.mpim":     "mpim:history",
+	}
+}
+
+// list is what stands below a key of the manifest.
+func list(t *testing.T, manifest, key string) []string {
+	t.Helper()
+	_, below, found := strings.Cut(manifest, "\n"+key+":\n")
+	if !found {
+		t.Fatalf("the manifest has no %q", strings.TrimSpace(key))
+	}
+	var all []string
+	for line := range strings.Lines(below) {
+		one, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		if !ok {
+			break
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "deploy", "slack-manifest.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	calls := regexp.MustCompile(`\bapi\.([A-Z]\w*)\(`)
+	seen := map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range calls.FindAllStringSubmatch(string(source), -1) {
+			needs, ok := scopes()[call[1]]
+			if !ok {
+				t.Errorf("%s calls %s, of which the table does not know what scope it needs", name, call[1])
+			}
+			seen[call[1]] = true
+			for _, scope := range needs {
+				used[scope] = true
+			}
+		}
+	}
+	for call := range scopes() {
+		if !seen[call] {
+			t.Errorf("the table has %s, which nobody calls", call)
+		}
+	}
+	events := list(t, string(data), "    bot_events")
+	for _, event := range events {
+		used[ofEvents()[event]] = true
+	}
+	if want := slices.Sorted(maps.Keys(ofEvents())); !slices.Equal(events, want) {
+		t.Errorf("the manifest subscribes to %v, want %v", events, want)
+	}
+	if got, want := list(t, string(data), "    bot"), slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
+		t.Errorf("the manifest asks for %v, used is %v", got, want)
+	}
+	if !strings.Contains(string(data), "socket_mode_enabled: true") {
+		t.Error("the manifest does not switch Socket Mode on")
+	}
+}

@@ -1,0 +1,533 @@
+package slack_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/slack"
+	"parley/channels/slack/slacktest"
+)
+
+const called = "<@" + slacktest.Bot + ">"
+
+// receive runs Receive and gives a way to end it, which returns its error.
+func receive(t testing.TB, c *slack.Channel, publish func(context.Context, bus.Inbound) error) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Receive(ctx, publish) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(patience):
+			t.Error("Receive does not end with its context")
+			return nil
+		}
+	})
+	t.Cleanup(func() { _ = stop() }) // tests that care have asked before
+	return stop
+}
+
+// connected runs Receive until both sockets are open.
+func connected(t testing.TB, r *rig, publish func(context.Context, bus.Inbound) error) (stop func() error) {
+	t.Helper()
+	stop = receive(t, r.Channel, publish)
+	until(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
+	return stop
+}
+
+// A mailbox is where tests publish to. Like the Gateway it notes where the bot
+// was spoken to.
+type mailbox struct {
+	book *book
+
+	mu   sync.Mutex
+	said []bus.Inbound
+	seen map[string]bool
+	wake chan struct{}
+}
+
+func newMailbox(r *rig) *mailbox {
+	return &mailbox{book: r.book, seen: map[string]bool{}, wake: make(chan struct{})}
+}
+
+// publish drops what it has already, as a bus does.
+func (m *mailbox) publish(_ context.Context, in bus.Inbound) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.seen[in.ID] {
+		return nil
+	}
+	m.seen[in.ID] = true
+	m.said = append(m.said, in)
+	m.book.join(in.At)
+	close(m.wake)
+	m.wake = make(chan struct{})
+	return nil
+}
+
+func (m *mailbox) all() []bus.Inbound {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.said)
+}
+
+// wait waits for at least n messages.
+func (m *mailbox) wait(t testing.TB, n int) []bus.Inbound {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		m.mu.Lock()
+		said, wake := slices.Clone(m.said), m.wake
+		m.mu.Unlock()
+		if len(said) >= n {
+			return said
+		}
+		select {
+		case <-wake:
+		case <-deadline:
+			t.Fatalf("%d of %d messages arrived", len(said), n)
+		}
+	}
+}
+
+// texts are those of what was said, in one line.
+func texts(said []bus.Inbound) string {
+	var all []string
+	for _, in := range said {
+		all = append(all, in.Text)
+	}
+	return strings.Join(all, "|")
+}
+
+func acked(r *rig) func() bool { return func() bool { return r.server.Unacked() == 0 } }
+
+func TestADirectMessage(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	ts := r.server.Say("D7", "U7", "hello &lt;there&gt;")
+	got := m.wait(t, 1)[0]
+	want := bus.Inbound{
+		ID: "slack:" + slacktest.Team + ":D7:" + ts, Kind: bus.Said, From: bus.Person{ID: "slack:U7", Name: "Name of U7"},
+		At: at("D7"), Mentioned: true, Text: "hello <there>", ReplyTo: ts, SentAt: got.SentAt,
+	}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if d := time.Since(got.SentAt); d < 0 || d > time.Minute {
+		t.Errorf("sent at %v", got.SentAt)
+	}
+	r.server.Reply("D7", ts, "U7", "in a thread")
+	if got := m.wait(t, 2)[1]; got.At.Thread != ts {
+		t.Errorf("got %+v", got)
+	}
+	until(t, "acks", acked(r))
+}
+
+func TestAMentionBeginsAThreadThatNeedsNoMore(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	r.server.Say("C1", "U1", "just talking")
+	r.server.Reply("C1", "1700000000.000001", "U1", "in a thread of others")
+	ts := r.server.Say("C1", "U1", called+" what is up?")
+	got := m.wait(t, 1)[0]
+	if got.At != (bus.Address{Channel: "slack", Chat: "C1", Thread: ts}) || !got.Group || !got.Mentioned || got.Text != "what is up?" {
+		t.Errorf("got %+v", got)
+	}
+	r.server.Reply("C1", ts, "U2", "and then?")
+	got = m.wait(t, 2)[1]
+	if got.At.Thread != ts || !got.Mentioned || got.From.Name != "Name of U2" {
+		t.Errorf("got %+v", got)
+	}
+	until(t, "acks", acked(r))
+	if got := texts(m.all()); got != "what is up?|and then?" {
+		t.Errorf("published: %s", got)
+	}
+	if n := r.server.Calls("users.info"); n != 2 {
+		t.Errorf("%d users were looked up: those who do not talk to the bot are of no concern", n)
+	}
+}
+
+func TestTheTwoEventsOfAMentionAreOneMessage(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	var mu sync.Mutex
+	published := 0
+	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+		mu.Lock()
+		published++
+		mu.Unlock()
+		return m.publish(ctx, in)
+	})
+	for i := range 20 {
+		r.server.Say("C1", "U1", fmt.Sprint(called, " ", i))
+	}
+	m.wait(t, 20)
+	until(t, "acks", acked(r))
+	mu.Lock()
+	defer mu.Unlock()
+	if published != 20 || r.server.Acks() < 40 {
+		t.Errorf("%d published, %d acknowledged", published, r.server.Acks())
+	}
+}
+
+func TestWhatNobodySaysIsPassedOver(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	for _, fields := range []map[string]any{
+		{"subtype": "message_changed", "hidden": true, "message": map[string]any{"text": "x"}},
+		{"subtype": "channel_join", "text": called},
+		{"bot_id": "B9", "text": called},
+		{"subtype": "bot_message", "text": called},
+		{"text": called, "hidden": true},
+		{"type": "app_mention", "text": "edited into " + called, "edited": map[string]any{"user": "U1", "ts": "1.1"}},
+		{"type": "reaction_added"},
+	} {
+		r.server.Post("D1", "U1", fields)
+	}
+	r.server.Post("D1", "USLACKBOT", map[string]any{"text": "Reminder"})
+	if _, err := r.Send(t.Context(), at("D1"), part("I said "+called)); err != nil {
+		t.Fatal(err)
+	}
+	r.server.Event(map[string]any{"type": "team_join", "user": map[string]any{"id": "U5"}})
+	r.server.Post("D1", "U1", map[string]any{"text": "", "subtype": "file_share", "files": []map[string]any{{"name": "a\nb.pdf"}, {"title": "scan"}}})
+	r.server.Post("D1", "U1", map[string]any{"text": "look", "subtype": "thread_broadcast", "thread_ts": "1700000000.000001"})
+	m.wait(t, 2)
+	until(t, "acks", acked(r))
+	if got := texts(m.all()); got != "[file: a b.pdf] [file: scan]|look" {
+		t.Errorf("published: %s", got)
+	}
+}
+
+func TestTexts(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	cases := []struct{ raw, want string }{
+		{called + ": stop", "/stop"},
+		{called + " Stop", "/stop"},
+		{called + " stop that", "stop that"},
+		{"!stop", "/stop"},
+		{"!NEW now", "/new now"},
+		{"!important", "!important"},
+		{"stop", "stop"},
+		{called, "@parley"},
+		{"ask " + called + " about it", "ask @parley about it"},
+		{"<@U5> and <@U6|six> in <#C2|general> or <#C3>", "@Name of U5 and @six in #general or #C3"},
+		{"<!here> <!subteam^S1|@team> <!date^1^x|noon>", "@here @team noon"},
+		{"<https://x.example/?a=1&amp;b=2> <https://x.example|the page> <mailto:a@b.c|a@b.c>", "https://x.example/?a=1&b=2 the page (https://x.example) a@b.c"},
+		{"1 &lt; 2 <unclosed", "1 < 2 <unclosed"},
+		{"<>", "@parley"},
+		{"two\nlines", "two\nlines"},
+	}
+	for _, c := range cases {
+		r.server.Say("D1", "U1", c.raw)
+	}
+	for i, in := range m.wait(t, len(cases)) {
+		if in.Text != cases[i].want {
+			t.Errorf("%q: got %q, want %q", cases[i].raw, in.Text, cases[i].want)
+		}
+	}
+}
+
+func TestNothingIsAcknowledgedBeforeItIsPublished(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	var mu sync.Mutex
+	away := true
+	tried := make(chan struct{}, 100)
+	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if away {
+			tried <- struct{}{}
+			return errors.New("the bus is away")
+		}
+		return m.publish(ctx, in)
+	})
+	r.server.Say("D1", "U1", "one")
+	r.server.Say("D1", "U1", "two")
+	<-tried
+	<-tried
+	if n := r.server.Unacked(); n != 2 {
+		t.Errorf("%d events are not acknowledged, want 2", n)
+	}
+	mu.Lock()
+	away = false
+	mu.Unlock()
+	m.wait(t, 2)
+	until(t, "acks", acked(r))
+	if got := texts(m.all()); got != "one|two" {
+		t.Errorf("published: %s", got)
+	}
+}
+
+func TestOneChatDoesNotWaitForAnother(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	gate := make(chan struct{})
+	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+		if in.At.Chat == "D1" {
+			<-gate
+		}
+		return m.publish(ctx, in)
+	})
+	r.server.Say("D1", "U1", "slow")
+	for i := range 100 {
+		r.server.Say(fmt.Sprint("D", i+2), "U2", "fast")
+	}
+	m.wait(t, 100)
+	close(gate)
+	if got := m.wait(t, 101)[100].Text; got != "slow" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestSocketsThatBreakLoseNothing(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	const n = 300
+	for i := range n {
+		if i%60 == 30 {
+			r.server.CutSockets()
+		}
+		if i%100 == 50 {
+			r.server.Disconnect("refresh_requested", 50*time.Millisecond)
+		}
+		r.server.Say(fmt.Sprint("D", i%7), "U1", fmt.Sprint(i))
+	}
+	m.wait(t, n)
+	until(t, "acks", acked(r))
+	if got := len(m.all()); got != n {
+		t.Errorf("%d messages of %d", got, n)
+	}
+	until(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
+}
+
+func TestASocketIsReplacedBeforeItIsClosed(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	r.server.Disconnect("warning", time.Hour)
+	until(t, "four sockets", func() bool { return r.server.Sockets() == 4 })
+	for range 8 {
+		r.server.Say("D1", "U1", "on any of them")
+	}
+	m.wait(t, 8)
+	until(t, "acks", acked(r))
+}
+
+func TestADeadSocketIsFoundOut(t *testing.T) {
+	r := newRig(t)
+	r.Quicken(20*time.Millisecond, 200*time.Millisecond)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	before := r.server.Calls("apps.connections.open")
+	r.server.Deafen() // these neither answer nor close
+	until(t, "new sockets", func() bool { return r.server.Calls("apps.connections.open") >= before+2 && r.server.Sockets() >= 2 })
+	r.server.Say("D1", "U1", "hello")
+	m.wait(t, 1)
+}
+
+func TestUnreadableFramesAreLeftOut(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	for _, frame := range []string{
+		`{"type":"events_api","envelope_id":"bad-1","payload":{"event":{"type":"message","text":{"not":"a text"}}}}`,
+		`{"type":"events_api","envelope_id":"bad-2","payload":"what"}`,
+		`{"type":{"odd":1},"envelope_id":"bad-3"}`,
+		`{"type":"slash_commands","envelope_id":"bad-4","payload":{}}`,
+		`{"type":"something_new","envelope_id":"bad-5"}`,
+	} {
+		r.server.Raw(frame)
+	}
+	r.server.Raw("no JSON at all")
+	for i := 1; i <= 5; i++ {
+		id := fmt.Sprint("bad-", i)
+		until(t, id, func() bool { return r.server.Acked(id) })
+	}
+	r.server.Say("D1", "U1", "still there")
+	m.wait(t, 1)
+}
+
+func TestWhatWasSaidMeanwhileIsReadBeforeWhatIsSaidNow(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	stop := connected(t, r, m.publish)
+	root := r.server.Say("C1", "U1", called+" begin")
+	r.server.Say("D1", "U1", "before")
+	m.wait(t, 2)
+	until(t, "acks", acked(r))
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	cursor, err := r.book.Cursor(t.Context(), bus.Address{Channel: "slack"})
+	if err != nil || cursor == "" {
+		t.Fatalf("cursor %q, %v", cursor, err)
+	}
+
+	r.server.Say("D1", "U1", "one")
+	r.server.Say("D1", "U1", "two")
+	r.server.Say("D2", "U2", "who never wrote before")
+	r.server.Reply("C1", root, "U2", "go on")
+	r.server.Say("C1", "U3", "talk among people")
+	other := r.server.Say("C2", "U3", "a root")
+	r.server.Reply("C2", other, "U3", called+" in a reply")
+	r.server.Forget() // Slack has given up
+	if _, err := r.Send(t.Context(), at("D1"), part("an alert")); err != nil {
+		t.Fatal(err)
+	}
+	// As if it had been long ago.
+	if err := r.book.SetCursor(t.Context(), bus.Address{Channel: "slack"}, fmt.Sprintf("%d.000000", time.Now().Add(-time.Hour).Unix())); err != nil {
+		t.Fatal(err)
+	}
+	r.server.Freeze(true)
+	r.server.Fail("users.conversations", "", 1, slacktest.Hang(false)) // the chats that speak do not wait for the others
+	r.server.Fail("conversations.history", "D1", 1, slacktest.Limit("0"))
+	r.Channel = r.channel(t)
+	stop = connected(t, r, m.publish)
+	r.server.Say("D1", "U1", "three")
+	r.server.Freeze(false)
+	var ofD1 []bus.Inbound
+	until(t, "the chat's messages", func() bool {
+		ofD1 = slices.DeleteFunc(m.all(), func(in bus.Inbound) bool { return in.At.Chat != "D1" })
+		return len(ofD1) == 4
+	})
+	if got := texts(ofD1); got != "before|one|two|three" {
+		t.Errorf("published: %s", got)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := r.book.Cursor(t.Context(), bus.Address{Channel: "slack"}); err != nil || now > cursor {
+		t.Errorf("the cursor has moved to %s, %v, though not all is read", now, err)
+	}
+
+	r.Channel = r.channel(t)
+	connected(t, r, m.publish)
+	m.wait(t, 8)
+	until(t, "a cursor", func() bool {
+		now, err := r.book.Cursor(t.Context(), bus.Address{Channel: "slack"})
+		return err == nil && now > cursor
+	})
+	got := strings.Split(texts(m.all()), "|")
+	slices.Sort(got)
+	if got := strings.Join(got, "|"); got != "before|begin|go on|in a reply|one|three|two|who never wrote before" {
+		t.Errorf("published: %s", got)
+	}
+}
+
+func TestAFirstStartReadsNoHistory(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	r.server.Say("D1", "U1", "long ago")
+	r.server.Forget()
+	stop := connected(t, r, m.publish)
+	r.server.Say("D1", "U1", "now")
+	m.wait(t, 1)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(m.all()); got != "now" || r.server.Calls("conversations.history") != 0 {
+		t.Errorf("published %q after %d calls", got, r.server.Calls("conversations.history"))
+	}
+}
+
+func TestHistoryThatCannotBeReadStopsNobody(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	if err := r.book.SetCursor(t.Context(), bus.Address{Channel: "slack"}, fmt.Sprintf("%d.000000", time.Now().Add(-time.Hour).Unix())); err != nil {
+		t.Fatal(err)
+	}
+	r.server.Fail("conversations.history", "", 0, slacktest.Refuse("missing_scope"))
+	r.server.Say("D1", "U1", "meanwhile")
+	r.server.Forget()
+	connected(t, r, m.publish)
+	r.server.Say("D1", "U1", "now")
+	m.wait(t, 1)
+	until(t, "a word about it", func() bool { return strings.Contains(r.logged.String(), "cannot be read") })
+}
+
+func TestABookThatIsAwayIsWaitedFor(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	root := r.server.Say("C1", "U1", called+" begin")
+	m.wait(t, 1)
+	until(t, "acks", acked(r))
+	r.book.setFails(true)
+	r.server.Reply("C1", root, "U1", "go on")
+	until(t, "a word about it", func() bool { return strings.Contains(r.logged.String(), "not stored yet") })
+	if r.server.Unacked() != 1 {
+		t.Error("it is acknowledged though nobody knows whether it is for the bot")
+	}
+	r.book.setFails(false)
+	m.wait(t, 2)
+}
+
+func (b *book) setFails(fails bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fails = fails
+}
+
+func TestRefusedTokensEndReceiving(t *testing.T) {
+	for method, code := range map[string]string{"auth.test": "invalid_auth", "apps.connections.open": "not_allowed_token_type"} {
+		r := newRig(t)
+		r.server.Fail(method, "", 0, slacktest.Refuse(code))
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := r.Receive(ctx, newMailbox(r).publish)
+		cancel()
+		if e := sendError(t, err); e.Fault != channels.Stop || e.Code != code {
+			t.Errorf("%s: got %v, want stop", method, e)
+		}
+	}
+	c, err := slack.New(slack.Config{Name: "slack", BotToken: botToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := sendError(t, c.Receive(t.Context(), nil)); e.Fault != channels.Stop || !strings.Contains(e.Error(), "app_token") {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestSlackThatIsAwayIsWaitedFor(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	r.server.Fail("auth.test", "", 1, slacktest.Cut(false))
+	r.server.Fail("apps.connections.open", "", 2, slacktest.Status(503, "somebody"))
+	connected(t, r, m.publish)
+	if n := strings.Count(r.logged.String(), "Slack cannot be reached"); n != 2 {
+		t.Errorf("it was said %d times", n)
+	}
+	r.server.Say("D1", "U1", "hello")
+	m.wait(t, 1)
+}
+
+func BenchmarkReceive(b *testing.B) {
+	r := newRig(b)
+	arrived := make(chan struct{}, 1)
+	connected(b, r, func(context.Context, bus.Inbound) error {
+		arrived <- struct{}{}
+		return nil
+	})
+	for b.Loop() {
+		r.server.Say("D1", "U1", "hello")
+		<-arrived
+	}
+}
