@@ -74,6 +74,7 @@ func Run(t *testing.T, h Harness) {
 		{"lease", leasing},
 		{"settle", settling},
 		{"dead", burying},
+		{"forget", forgetting},
 		{"hold", holding},
 		{"events", watching},
 	}

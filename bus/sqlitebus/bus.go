@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"parley/bus"
@@ -48,6 +49,8 @@ type Bus struct {
 	seqs  *sequence
 	sched *scheduler
 	swept sweep
+
+	forgetting sync.Mutex // held while messages are forgotten
 }
 
 var _ interface {
@@ -57,6 +60,7 @@ var _ interface {
 	bus.Morgue
 	bus.Pauser
 	bus.Holder
+	bus.Forgetter
 } = (*Bus)(nil)
 
 // Open opens or creates the bus. It gives an *InUseError while another process

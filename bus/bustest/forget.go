@@ -1,0 +1,334 @@
+package bustest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/bus"
+)
+
+// These are skipped where a bus does not forget.
+var forgetting = []promise{
+	{"takes out what it is told to, and leaves the rest in order", forgetWaiting},
+	{"keeps ids from being used again", forgetIDs},
+	{"takes the mailbox from its holder, for whom all is over", forgetLeased},
+	{"leaves those in peace who hold none of it", forgetOthers},
+	{"ends the wait of what is gone, and of nothing else", forgetDelayed},
+	{"takes out dead letters", forgetDead},
+	{"takes out every topic's", forgetTopics},
+	{"leaves no events of a session", forgetEvents},
+	{"holds over a restart", forgetReopen},
+	{"loses nothing else under load", forgetUnderLoad},
+}
+
+// forget takes out those messages, and checks how many they were.
+func (r *rig) forget(want bus.Forgotten, ids ...string) {
+	r.Helper()
+	got := r.forgetThat(func(_ bus.Topic, m bus.Message) bool { return slices.Contains(ids, m.ID) })
+	if got != want {
+		r.Errorf("forgot %+v, want %+v", got, want)
+	}
+}
+
+func (r *rig) forgetThat(which func(bus.Topic, bus.Message) bool, sessions ...string) bus.Forgotten {
+	r.Helper()
+	f, ok := r.Bus.(bus.Forgetter)
+	if !ok {
+		r.Skip("this bus does not forget")
+	}
+	got, err := f.Forget(r.Context(), which, sessions...)
+	r.ok("forget", err)
+	return got
+}
+
+func forgetWaiting(r *rig) {
+	r.open(Options{})
+	r.say("k", "a", "b", "c", "d", "e")
+	r.say("gone", "f")
+	r.say("other", "g")
+	r.forgetThat(func(topic bus.Topic, m bus.Message) bool {
+		if topic != inbound || string(m.Body) != "body of "+m.ID || m.Seq == 0 {
+			r.Errorf("asked about %s %+v", topic, m)
+		}
+		return false
+	})
+	r.forget(bus.Forgotten{Messages: 4}, "a", "c", "e", "f")
+	if d := r.depth(inbound); d.Waiting != 3 || d.Leased != 0 || d.Delayed != 0 {
+		r.Errorf("depth is %+v", d)
+	}
+	r.say("k", "h")
+	for range 2 { // who lost something has gone to the back of the line
+		l := r.claim()
+		ids := []string{"b", "d", "h"}
+		if l.Claim().Key == "other" {
+			ids = []string{"g"}
+		}
+		r.settle(l, bus.End{Done: r.mail(l, 0, ids...)})
+	}
+	r.nothing(inbound, 50*time.Millisecond)
+	r.clean()
+}
+
+func forgetIDs(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	r.forget(bus.Forgotten{Messages: 1}, "a")
+	r.say("k", "a")
+	r.nothing(inbound, 50*time.Millisecond)
+	r.clean()
+}
+
+func forgetLeased(r *rig) {
+	r.open(Options{})
+	r.say("k", "a", "b")
+	l := r.claimKey("k")
+	last := r.mail(l, 0, "a", "b")
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		_, err := l.Mail(r.Context(), last)
+		if !errors.Is(err, bus.ErrFenced) {
+			r.Errorf("waiting for mail: %v", err)
+		}
+	})
+	r.settled()
+	r.forget(bus.Forgotten{Messages: 1, Leases: 1}, "a")
+	waiting.Wait()
+	<-l.Lost()
+	r.is("held", l.Held(r.Context()), bus.ErrFenced)
+	r.is("settle", l.Settle(r.Context(), bus.End{Done: last}), bus.ErrFenced)
+	r.nothing(inbound, time.Second) // what was under way gets time to end
+	l = r.claimKey("k")
+	r.attempts(l, 1)
+	r.say("k", "c")
+	r.settle(l, bus.End{Done: r.mail(l, 0, "b", "c")})
+
+	r.say("k", "d", "e")
+	r.settle(r.claimKey("k"), bus.End{})
+	r.claimKey("k")
+	r.forget(bus.Forgotten{Messages: 1, Leases: 1}, "e")
+	l = r.claimKey("k")
+	r.attempts(l, 2) // the claim that was cut off is not counted, the one before is
+	r.settle(l, bus.End{Done: r.mail(l, 0, "d")})
+	r.clean()
+}
+
+func forgetOthers(r *rig) {
+	r.open(Options{})
+	r.say("k", "a")
+	r.say("other", "b")
+	l := r.claimKey("k")
+	r.forget(bus.Forgotten{Messages: 1}, "b")
+	r.ok("held", l.Held(r.Context()))
+	r.say("k", "c")
+	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "c")})
+	r.clean()
+}
+
+func forgetDelayed(r *rig) {
+	r.open(Options{})
+	r.say("first", "a", "b")
+	r.say("second", "c", "d")
+	for range 2 {
+		r.settle(r.claim(), bus.End{After: time.Hour})
+	}
+	r.forget(bus.Forgotten{Messages: 2}, "a", "d")
+	l := r.claimKey("first")
+	r.attempts(l, 1)
+	r.settle(l, bus.End{Done: r.mail(l, 0, "b")})
+	r.nothing(inbound, 50*time.Millisecond)
+	if err := r.Publish(r.Context(), inbound, bus.Message{ID: "e", Key: "second", Urgent: true, Body: []byte("body of e")}); err != nil {
+		r.Fatal(err)
+	}
+	l = r.claimKey("second")
+	r.attempts(l, 2)
+	r.settle(l, bus.End{Done: r.mail(l, 0, "c", "e")})
+	r.clean()
+}
+
+func forgetDead(r *rig) {
+	r.open(Options{})
+	r.say("k", "a", "b", "c")
+	r.bury("k", "poison", "a", "b", "c")
+	r.forget(bus.Forgotten{DeadLetters: 2}, "a", "c")
+	r.letters("", 10, "b")
+	r.clean()
+}
+
+func forgetTopics(r *rig) {
+	r.open(Options{})
+	topics := []bus.Topic{inbound, bus.OutboundTopic("telegram"), bus.TimersTopic}
+	for _, topic := range topics {
+		for _, id := range []string{"a", "b"} {
+			m := bus.Message{ID: id, Key: id, Body: []byte("body of " + id)}
+			if topic == bus.TimersTopic {
+				m.NotBefore = time.Now().Add(time.Hour)
+			}
+			r.ok("publish", r.Publish(r.Context(), topic, m))
+		}
+	}
+	var asked []bus.Topic
+	r.forgetThat(func(topic bus.Topic, m bus.Message) bool {
+		if !slices.Contains(asked, topic) {
+			asked = append(asked, topic)
+		}
+		return m.ID == "a"
+	})
+	if len(asked) != len(topics) {
+		r.Errorf("was asked about %v", asked)
+	}
+	for _, topic := range topics {
+		if d := r.depth(topic); d.Waiting != 1 {
+			r.Errorf("%s: depth is %+v", topic, d)
+		}
+	}
+}
+
+func forgetEvents(r *rig) {
+	r.open(Options{})
+	if _, ok := r.Bus.(bus.Forgetter); !ok {
+		r.Skip("this bus does not forget")
+	}
+	live := r.watch(bus.SessionFeed("s"), 0)
+	channel := r.watch(bus.ChannelFeed("telegram"), 0)
+	for i := range 3 {
+		for _, session := range []string{"s", "other"} {
+			e := event(session, i)
+			e.Delta = "said in " + session
+			r.Emit(e)
+		}
+	}
+	first := live.see(0)
+	if e, err, _ := channel.next(); err != nil || e.Delta == "" {
+		r.Fatalf("the first event is %+v, %v", e, err)
+	}
+	r.forgetThat(func(bus.Topic, bus.Message) bool { return false }, "s")
+	if _, err := r.Subscribe(r.Context(), bus.SessionFeed("s"), first.ID); !errors.Is(err, bus.ErrGone) {
+		r.Errorf("the past can be subscribed to: %v", err)
+	}
+	r.Emit(event("s", 3))
+	for {
+		e, err, _ := live.next()
+		if errors.Is(err, bus.ErrGone) {
+			continue
+		}
+		if err != nil || e.Block != 3 {
+			r.Fatalf("the next event is %+v, %v", e, err)
+		}
+		break
+	}
+	for last := false; !last; { // those of another session are whole
+		e, err, _ := channel.next()
+		if errors.Is(err, bus.ErrGone) {
+			continue
+		}
+		r.ok("the channel's next event", err)
+		if strings.Contains(e.Delta, "said in s") || e.Session == "other" && e.Delta == "" {
+			r.Errorf("the channel has %+v", e)
+		}
+		last = e.Block == 3
+	}
+}
+
+func forgetReopen(r *rig) {
+	r.open(Options{})
+	r.say("k", "a", "b", "c")
+	r.say("gone", "d")
+	r.forget(bus.Forgotten{Messages: 3}, "a", "c", "d")
+	r.reopen()
+	r.say("k", "a", "e")
+	r.finish("k", "b", "e")
+	r.nothing(inbound, 50*time.Millisecond)
+	r.clean()
+}
+
+// Messages "keep…" are all answered, in order, whatever is taken from between
+// them and from whom.
+func forgetUnderLoad(r *rig) {
+	r.open(Options{})
+	const keys, each = 4, 60
+	var publishing sync.WaitGroup
+	for k := range keys {
+		publishing.Go(func() {
+			for n := range each {
+				r.say(fmt.Sprint("k", k), fmt.Sprintf("keep-%d-%03d", k, n), fmt.Sprintf("drop-%d-%03d", k, n))
+			}
+		})
+	}
+	published := make(chan struct{})
+	go func() { publishing.Wait(); close(published) }()
+
+	ctx, stop := context.WithTimeout(r.Context(), 2*patience)
+	defer stop()
+	var mu sync.Mutex
+	next := map[string]int{}
+	answered := func(mail []bus.Message) {
+		mu.Lock()
+		defer mu.Unlock()
+		all := 0
+		for _, m := range mail {
+			if strings.HasPrefix(m.ID, "keep") {
+				if want := fmt.Sprintf("keep-%s-%03d", m.Key[1:], next[m.Key]); m.ID != want {
+					r.Errorf("answered %s, want %s", m.ID, want)
+				}
+				next[m.Key]++
+			}
+		}
+		for _, n := range next {
+			all += n
+		}
+		if all == keys*each {
+			stop()
+		}
+	}
+	var working sync.WaitGroup
+	for range 3 {
+		working.Go(func() { r.workUntil(ctx, answered) })
+	}
+	forgotten := 0
+	for done := false; !done; {
+		select {
+		case <-published:
+			done = true
+		default:
+		}
+		forgotten += r.forgetThat(func(_ bus.Topic, m bus.Message) bool { return strings.HasPrefix(m.ID, "drop") }).Messages
+	}
+	working.Wait()
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		r.Errorf("answered %v of %d each", next, each)
+	}
+	if forgotten == 0 {
+		r.Error("nothing was forgotten: the test has shown nothing")
+	}
+	r.clean()
+}
+
+// workUntil takes mail, and says so once that is settled, until ctx ends.
+func (r *rig) workUntil(ctx context.Context, answered func([]bus.Message)) {
+	for {
+		l, err := r.Claim(ctx, inbound)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			r.Errorf("claim: %v", err)
+			return
+		}
+		mail, err := l.Mail(r.Context(), 0)
+		if err == nil {
+			err = l.Settle(r.Context(), bus.End{Done: mail[len(mail)-1].Seq})
+		}
+		switch {
+		case err == nil:
+			answered(mail)
+		case !errors.Is(err, bus.ErrFenced): // else whoever has it next finds all of it again
+			r.Errorf("work: %v", err)
+			return
+		}
+	}
+}
