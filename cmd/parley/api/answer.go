@@ -26,6 +26,7 @@ type answer struct {
 	code    string // of the error, if it is one
 	status  int    // 0 while nothing is written
 	bytes   int64
+	large   bool // it holds one of the API's places for large bodies
 }
 
 // Unwrap is for http.ResponseController.

@@ -74,7 +74,7 @@ type Health struct {
 
 // Timeouts bounds how long others may take. A zero field means its default.
 type Timeouts struct {
-	Body  time.Duration // to send a request's body of a megabyte: 15 s
+	Body  time.Duration // to send a request's body; an eighth more for each megabyte: 15 s
 	Write time.Duration // to take what is written: 15 s
 	Quiet time.Duration // without an event before a stream says that it lives: 15 s
 }
@@ -95,12 +95,15 @@ type API struct {
 	cfg     Config
 	mux     *http.ServeMux
 	streams *streams
+	large   chan struct{} // the large bodies that are held in memory
 }
+
+const maxLarge = 16
 
 // New makes an API.
 func New(cfg Config) *API {
 	cfg.Timeouts = cfg.Timeouts.withDefaults()
-	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams()}
+	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams(), large: make(chan struct{}, maxLarge)}
 	for _, r := range a.routes() {
 		a.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) {
 			a.guarded(w.(*answer), req, r)
@@ -195,12 +198,15 @@ func (a *API) setDeadlines(w *answer, r *http.Request) {
 	_ = w.control.SetWriteDeadline(w.began.Add(4 * a.cfg.Timeouts.Write))
 	if r.ContentLength != 0 {
 		megabytes := time.Duration(max(r.ContentLength, 0) >> 20)
-		_ = w.control.SetReadDeadline(w.began.Add((1 + megabytes) * a.cfg.Timeouts.Body))
+		_ = w.control.SetReadDeadline(w.began.Add(a.cfg.Timeouts.Body + megabytes*a.cfg.Timeouts.Body/8))
 	}
 }
 
 // finish logs a request, and ends one that panicked.
 func (a *API) finish(w *answer, r *http.Request) {
+	if w.large {
+		<-a.large
+	}
 	if p := recover(); p != nil {
 		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p)
@@ -244,6 +250,8 @@ func (a *API) Serve(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests took longer than %s to end: %w", shutdownGrace, err), srv.Close())
 	}
-	<-ended
+	if ended := <-ended; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }

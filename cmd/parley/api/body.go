@@ -24,13 +24,21 @@ const (
 )
 
 // body reads a request's JSON, at most so many bytes.
-func body(w *answer, r *http.Request, most int64) ([]byte, error) {
+func (a *API) body(w *answer, r *http.Request, most int64) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: "not_json", message: "send JSON, with Content-Type: application/json"}
 	}
 	if r.ContentLength > most {
 		return nil, tooLarge(most)
+	}
+	if most > maxJSON && (r.ContentLength < 0 || r.ContentLength > maxJSON) {
+		select {
+		case a.large <- struct{}{}:
+			w.large = true
+		default:
+			return nil, &refusal{status: http.StatusServiceUnavailable, code: "busy", retry: retryLost, message: "too many large messages are coming in at once: try again"}
+		}
 	}
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
@@ -82,10 +90,11 @@ func decode(raw []byte, fields ...field) (sizes map[string]int, err error) {
 		}
 		sizes[f.name] = len(value)
 		delete(object, f.name)
+		if whole, ok := f.into.(*json.RawMessage); ok {
+			*whole = value
+			continue
+		}
 		if err := json.Unmarshal(value, f.into); err != nil {
-			if e, ok := errors.AsType[*refusal](err); ok {
-				return nil, e
-			}
 			return nil, badRequest("bad_type", "field %q is to be %s", f.name, f.want)
 		}
 	}
@@ -124,25 +133,22 @@ func (n *names) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// upload is a file in a request.
-type upload struct{ file *bus.File }
-
-// UnmarshalJSON reads a file's name and data, and nothing that names a place.
-func (u *upload) UnmarshalJSON(raw []byte) error {
-	if string(raw) == "null" {
-		return nil
+// readFile reads a file's name and data, and nothing that names a place; nil
+// where there is none.
+func readFile(raw json.RawMessage) (*bus.File, error) {
+	if raw == nil || string(raw) == "null" {
+		return nil, nil
 	}
 	var f bus.File
 	sizes, err := decode(raw, field{"name", &f.Name, "a text"}, field{"data", &f.Data, "the file's content in base64"})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if sizes["name"] == 0 || sizes["data"] == 0 {
-		return badRequest("bad_type", `field "file" is to have "name" and "data"`)
+		return nil, badRequest("bad_type", `field "file" is to have "name" and "data"`)
 	}
 	if len(f.Data) > maxFile {
-		return &refusal{status: http.StatusRequestEntityTooLarge, code: "too_large", message: fmt.Sprintf("the file is too large: at most %d bytes are taken", maxFile)}
+		return nil, &refusal{status: http.StatusRequestEntityTooLarge, code: "too_large", message: fmt.Sprintf("the file is too large: at most %d bytes are taken", maxFile)}
 	}
-	u.file = &f
-	return nil
+	return &f, nil
 }

@@ -15,3 +15,9 @@ func (a *API) Streams() int {
 	defer a.streams.mu.Unlock()
 	return len(a.streams.leave)
 }
+
+// MaxLarge is how many large bodies are held at once.
+const MaxLarge = maxLarge
+
+// Large counts those that are.
+func (a *API) Large() int { return len(a.large) }

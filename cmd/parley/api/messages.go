@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,22 +31,23 @@ const (
 type message struct {
 	to      names
 	text    string
-	file    upload
+	file    *bus.File
 	key     string
 	expires time.Time
 	urgent  bool
 	session string
 }
 
-func readMessage(w *answer, r *http.Request) (m message, digest string, err error) {
-	raw, err := body(w, r, maxBody)
+func (a *API) readMessage(w *answer, r *http.Request) (m message, digest string, err error) {
+	raw, err := a.body(w, r, maxBody)
 	if err != nil {
 		return message{}, "", err
 	}
+	var file json.RawMessage
 	sizes, err := decode(raw,
 		field{"to", &m.to, "a text or a list of texts"},
 		field{"text", &m.text, "a text"},
-		field{"file", &m.file, `an object of "name" and "data" (base64)`},
+		field{"file", &file, ""}, // read below
 		field{"key", &m.key, "a text"},
 		field{"expires", &m.expires, "a time as of RFC 3339"},
 		field{"urgent", &m.urgent, "true or false"},
@@ -57,6 +59,9 @@ func readMessage(w *answer, r *http.Request) (m message, digest string, err erro
 	if len(raw)-sizes["file"] > maxJSON {
 		return message{}, "", tooLarge(maxJSON)
 	}
+	if m.file, err = readFile(file); err != nil {
+		return message{}, "", err
+	}
 	sum := sha256.Sum256(raw)
 	return m, hex.EncodeToString(sum[:]), nil
 }
@@ -67,7 +72,7 @@ func (a *API) postMessage(w *answer, r *http.Request) error {
 	if len(key) > maxKey {
 		return badRequest("bad_key", "the %s has %d bytes; at most %d are allowed", keyHeader, len(key), maxKey)
 	}
-	m, digest, err := readMessage(w, r)
+	m, digest, err := a.readMessage(w, r)
 	if err != nil {
 		return err
 	}
@@ -78,7 +83,7 @@ func (a *API) postMessage(w *answer, r *http.Request) error {
 		}
 	}
 	said := post.Request{
-		Origin: w.caller.name, To: m.to, Text: m.text, File: m.file.file, Subject: m.key,
+		Origin: w.caller.name, To: m.to, Text: m.text, File: m.file, Subject: m.key,
 		Expires: m.expires, Urgent: m.urgent, Key: key, Digest: digest,
 	}
 	if slices.Contains(m.to, toAgent) {
@@ -104,7 +109,7 @@ func (a *API) tell(w *answer, r *http.Request, m message, said post.Request) err
 	switch {
 	case len(m.to) > 1:
 		return unprocessable("agent_alone", "the agent is spoken to alone: send another message to the others")
-	case m.file.file != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
+	case m.file != nil || m.key != "" || !m.expires.IsZero() || m.urgent:
 		return unprocessable("not_for_agent", `"file", "key", "expires" and "urgent" are for messages to people`)
 	case strings.TrimSpace(m.text) == "":
 		return unprocessable("empty", "there is nothing to say: give a text")

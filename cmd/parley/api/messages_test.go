@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -287,6 +288,32 @@ func TestSlowBody(t *testing.T) {
 		if r := x.post(opsToken, `{"to": "ci", "text": "x"}`); r.StatusCode != 202 {
 			t.Errorf("%d %s", r.StatusCode, r.body)
 		}
+	}
+}
+
+// Large bodies are held in memory, so there are only so many at once; those that
+// are small pass by.
+func TestLargeBodiesAreFew(t *testing.T) {
+	x := newRig(t)
+	dial := func() {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(x.base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprintf(conn, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\n{", opsToken)
+	}
+	for range api.MaxLarge {
+		dial()
+	}
+	for x.Large() < api.MaxLarge {
+		runtime.Gosched()
+	}
+	if r := x.post(opsToken, `{"to": "ci", "text": "`+strings.Repeat("x", 1<<20)+`"}`); r.StatusCode != 503 || r.code() != "busy" {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := x.post(opsToken, `{"to": "ci", "text": "x"}`); r.StatusCode != 202 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 }
 

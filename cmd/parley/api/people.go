@@ -66,8 +66,8 @@ func (a *API) listPairings(w *answer, r *http.Request) error {
 }
 
 // one reads a body that has one text.
-func one(w *answer, r *http.Request, name string) (text string, err error) {
-	raw, err := body(w, r, 64<<10)
+func (a *API) one(w *answer, r *http.Request, name string) (text string, err error) {
+	raw, err := a.body(w, r, 64<<10)
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +80,7 @@ func one(w *answer, r *http.Request, name string) (text string, err error) {
 
 // approvePairing admits the person who was given a code.
 func (a *API) approvePairing(w *answer, r *http.Request) error {
-	code, err := one(w, r, "code")
+	code, err := a.one(w, r, "code")
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (a *API) revokePairing(w *answer, r *http.Request) error {
 
 // offerOwner makes a code that whoever says it first on that channel owns the bot.
 func (a *API) offerOwner(w *answer, r *http.Request) error {
-	channel, err := one(w, r, "channel")
+	channel, err := a.one(w, r, "channel")
 	if err != nil {
 		return err
 	}

@@ -143,12 +143,3 @@ func (c *recount) whole() snapshot {
 	}
 	return s
 }
-
-// logged is how many blocks of each turn the log has.
-func (c *recount) logged() map[string]int {
-	n := make(map[string]int, len(c.turns))
-	for _, t := range c.turns {
-		n[t.state.Turn] = len(t.blocks)
-	}
-	return n
-}

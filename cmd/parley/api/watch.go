@@ -22,6 +22,9 @@ func (a *API) watchSession(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if r.Method == http.MethodHead {
+		return nil // a stream without a body never ends
+	}
 	ctx, leave := context.WithCancel(r.Context())
 	defer leave()
 	release, ok := a.streams.add(leave)
@@ -48,18 +51,18 @@ func (a *API) watchSession(w *answer, r *http.Request) error {
 //
 // Without a past that is still held, it is given a snapshot: the subscription
 // stands first and the log is read then, so nothing falls between the two, and
-// what both have is dropped by its block's number. A block whose beginning
-// was missed, because the model was in the middle of it, is a hole: until the
-// log has the whole block and a second snapshot fills it, events go out without
-// an id, so that a stream that is cut off meanwhile begins with a snapshot again.
+// what both have is dropped by its block's number. What the log does not have
+// yet is the answer that the model is giving just then. Where its beginning was
+// missed there is a hole: events go out without an id, so that a stream that is
+// cut off begins with a snapshot again, until the answer begins anew or is over,
+// when a second snapshot has the whole of it.
 type viewer struct {
 	key  string
 	read func(ctx context.Context, key string) (*recount, error)
 	out  *stream
 
-	logged map[string]int // by turn: blocks that the last snapshot had; nil before one was needed
-	begun  map[string]int // by turn: the block whose beginning went out last
-	holes  map[string]bool
+	logged map[string]int  // by turn: blocks that the last snapshot had; nil before one was needed
+	holes  map[string]bool // by turn
 }
 
 // begin subscribes, and sends a snapshot where one is needed.
@@ -81,13 +84,19 @@ func (v *viewer) begin(ctx context.Context, events bus.Events, lastID string) (i
 	return news, v.renew(ctx)
 }
 
-// renew sends a snapshot.
+// renew sends a snapshot, with a hole in each turn that runs.
 func (v *viewer) renew(ctx context.Context) error {
 	told, err := v.read(ctx, v.key)
 	if err != nil {
 		return fmt.Errorf("read session %s for a snapshot: %w", v.key, err)
 	}
-	v.logged, v.begun, v.holes = told.logged(), map[string]int{}, map[string]bool{}
+	v.logged, v.holes = map[string]int{}, map[string]bool{}
+	for _, t := range told.turns {
+		v.logged[t.state.Turn] = len(t.blocks)
+		if t.state.State == running {
+			v.holes[t.state.Turn] = true
+		}
+	}
 	return v.out.send("", "snapshot", told.whole())
 }
 
@@ -122,31 +131,24 @@ func (v *viewer) event(ctx context.Context, e bus.Event) error {
 }
 
 // compare holds an event against the snapshot: it says whether the snapshot has
-// it, and watches for holes.
+// it, and whether it ends a hole.
 func (v *viewer) compare(ctx context.Context, e bus.Event) (old bool, err error) {
+	next := v.logged[e.Turn]
 	switch e.Type {
-	case bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset:
-		if e.Block < v.logged[e.Turn] {
-			return true, nil
-		}
-	}
-	switch e.Type {
-	case bus.BlockStart:
-		v.begun[e.Turn] = e.Block
 	case bus.BlockDelta, bus.BlockStop:
-		if n, ok := v.begun[e.Turn]; !ok || n != e.Block {
-			v.holes[e.Turn] = true
+		return e.Block < next, nil
+	case bus.BlockStart, bus.BlockReset:
+		if e.Block == next { // an answer begins, or will begin anew
+			delete(v.holes, e.Turn)
 		}
-	case bus.BlockReset:
-		delete(v.holes, e.Turn)
+		return e.Block < next, nil
 	case bus.ToolStart, bus.ToolEnd, bus.TurnParked, bus.TurnComplete, bus.TurnError:
-		// What was said before these is in the log.
+		// What was said before these is in the log, and what comes after them
+		// comes to us.
 		if v.holes[e.Turn] {
 			err = v.renew(ctx)
+			delete(v.holes, e.Turn)
 		}
-	}
-	if e.Type == bus.TurnComplete || e.Type == bus.TurnError {
-		delete(v.begun, e.Turn)
 	}
 	return false, err
 }

@@ -1,0 +1,384 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/sessions"
+)
+
+func entry(t testing.TB, turn string, kind sessions.Kind, data any) sessions.Entry {
+	t.Helper()
+	e, err := sessions.NewEntry(turn, kind, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// write appends to a session's log.
+func (x *rig) write(key string, entries ...sessions.Entry) {
+	x.t.Helper()
+	log, err := x.store.Open(x.t.Context(), key, 1)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if err := log.Append(x.t.Context(), log.Next(), entries...); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// begun is the beginning of a turn.
+func begun(t testing.TB, turn string) []sessions.Entry {
+	t.Helper()
+	said := entry(t, turn, sessions.KindUser, sessions.User{Text: "go"})
+	said.Cause, said.Person = turn, "web:chat"
+	return []sessions.Entry{entry(t, turn, sessions.KindTurnStarted, sessions.TurnStarted{Route: json.RawMessage("{}")}), said}
+}
+
+type sessionPage struct {
+	Sessions []sessions.Info
+	Next     string
+}
+
+func TestListSessions(t *testing.T) {
+	x := newRig(t)
+	for _, key := range []string{"main:slack:C1", "main:web:chat", "main:web:chat:b", "main:web:chatter", "main:web:ci"} {
+		x.write(key, begun(t, "t")...)
+	}
+	list := func(token, query string) (keys []string, next string) {
+		t.Helper()
+		r := x.get("/v1/sessions"+query, token)
+		if r.StatusCode != 200 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+		page := into[sessionPage](t, r)
+		for _, s := range page.Sessions {
+			keys = append(keys, s.Key)
+		}
+		return keys, page.Next
+	}
+	if keys, next := list(readToken, ""); len(keys) != 5 || next != "" {
+		t.Errorf("%v, next %q", keys, next)
+	}
+	if keys, _ := list(chatToken, ""); !slices.Equal(keys, []string{"main:web:chat", "main:web:chat:b"}) {
+		t.Errorf("a token sees %v", keys)
+	}
+	var all []string
+	for next := ""; ; {
+		keys, more := list(readToken, "?limit=2&after="+url.QueryEscape(next))
+		all = append(all, keys...)
+		if next = more; next == "" {
+			break
+		}
+	}
+	if len(all) != 5 {
+		t.Errorf("in pages: %v", all)
+	}
+	for _, q := range []string{"?limit=x", "?limit=0", "?limit=-1"} {
+		if r := x.get("/v1/sessions"+q, readToken); r.StatusCode != 400 {
+			t.Errorf("%s: %d", q, r.StatusCode)
+		}
+	}
+}
+
+type entryPage struct {
+	Key     string
+	Entries []sessions.Entry
+	Next    int64
+}
+
+func TestReadSession(t *testing.T) {
+	x := newRig(t)
+	const key = "main:web:chat:b%C3%BCro"
+	x.write(key, begun(t, "t")...)
+	for n := range 10 {
+		x.write(key, entry(t, "t", sessions.KindText, sessions.Text{Text: fmt.Sprint(n)}))
+	}
+	var all []sessions.Entry
+	for after := int64(0); ; {
+		r := x.get(sessionPath(key, fmt.Sprintf("?limit=5&after=%d", after)), chatToken)
+		page := into[entryPage](t, r)
+		if r.StatusCode != 200 || page.Key != key || len(page.Entries) > 5 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+		all = append(all, page.Entries...)
+		if after = page.Next; after == 0 {
+			break
+		}
+	}
+	if len(all) != 12 || all[11].N != 12 || string(all[11].Data) != `{"text":"9"}` {
+		t.Errorf("%d entries, the last %+v", len(all), all[len(all)-1])
+	}
+	r := x.get(sessionPath(key, "/export"), chatToken)
+	lines := strings.Split(strings.TrimSuffix(string(r.body), "\n"), "\n")
+	var last sessions.Entry
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || len(lines) != 12 || last.N != 12 {
+		t.Errorf("%d lines, the last %+v, %v", len(lines), last, err)
+	}
+}
+
+// One answer holds no more of a log than fits; the rest is the next page.
+func TestReadLongSession(t *testing.T) {
+	x := newRig(t)
+	const key = "main:web:chat"
+	x.write(key, begun(t, "t")...)
+	long := strings.Repeat("x", 1<<20)
+	for range 6 {
+		x.write(key, entry(t, "t", sessions.KindText, sessions.Text{Text: long}))
+	}
+	r := x.get(sessionPath(key, ""), chatToken)
+	page := into[entryPage](t, r)
+	if len(page.Entries) != 5 || page.Next != 5 || len(r.body) > 5<<20 {
+		t.Errorf("%d entries in %d bytes, next %d", len(page.Entries), len(r.body), page.Next)
+	}
+	if r := x.get(sessionPath(key, "/export"), chatToken); len(r.body) < 6<<20 {
+		t.Errorf("%d bytes exported", len(r.body))
+	}
+}
+
+// Whose a session is decides who reads it, whether it exists or not.
+func TestSessionsAreTheirTokens(t *testing.T) {
+	x := newRig(t)
+	for _, key := range []string{"main:web:chat", "main:slack:C1"} {
+		x.write(key, begun(t, "t")...)
+	}
+	for _, rest := range []string{"", "/export"} {
+		for _, c := range []struct {
+			token, key string
+			want       int
+		}{
+			{chatToken, "main:web:chat", 200},
+			{chatToken, "main:web:chat:none", 404},
+			{chatToken, "main:slack:C1", 403},
+			{chatToken, "main:slack:none", 403},
+			{chatToken, "no key", 403},
+			{readToken, "main:slack:C1", 200},
+			{readToken, "main:slack:none", 404},
+			{readToken, "no key", 404},
+			{ownerToken, "main:slack:C1", 200},
+			{opsToken, "main:web:chat", 403},
+			{"", "main:web:chat", 401},
+		} {
+			if r := x.get(sessionPath(c.key, rest), c.token); r.StatusCode != c.want {
+				t.Errorf("%s%s by %q: %d, want %d", c.key, rest, c.token, r.StatusCode, c.want)
+			}
+		}
+	}
+}
+
+// A message to the agent is sent once its session's log has it.
+func TestStateOfWhatTheAgentIsTold(t *testing.T) {
+	x := newRig(t)
+	got := into[accepted](t, x.post(chatToken, `{"to": "agent", "text": "hello"}`))
+	state := func() accepted { return into[accepted](t, x.get("/v1/messages/"+got.ID, chatToken)) }
+	if s := state(); s.Destinations[0].State != channels.Queued || s.Session != got.Session {
+		t.Errorf("before: %+v", s)
+	}
+	x.write(got.Session, begun(t, got.ID)...)
+	if s := state(); s.Destinations[0].State != channels.Sent || s.Destinations[0].Address != "web:chat" {
+		t.Errorf("after: %+v", s)
+	}
+	if r := x.get("/v1/messages/"+got.ID, opsToken); r.StatusCode != 404 {
+		t.Errorf("another's: %d", r.StatusCode)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	broken := map[string]error{"bus": nil}
+	x := newRig(t, func(x *rig) {
+		x.cfg.Health.Ready = func(_ context.Context) map[string]error { return broken }
+	})
+	foreign := header("Host", "evil.example")
+	if r := x.do("GET", "/healthz", "", "", foreign); r.StatusCode != 200 {
+		t.Errorf("health: %d", r.StatusCode)
+	}
+	if r := x.do("GET", "/readyz", "", "", foreign); r.StatusCode != 200 || !strings.Contains(string(r.body), `"bus":"ok"`) {
+		t.Errorf("ready: %d %s", r.StatusCode, r.body)
+	}
+	broken["store"] = errors.New("out of reach")
+	if r := x.get("/readyz", ""); r.StatusCode != 503 || !strings.Contains(string(r.body), `"store":"out of reach"`) {
+		t.Errorf("not ready: %d %s", r.StatusCode, r.body)
+	}
+}
+
+func TestMetricsAndWebhooks(t *testing.T) {
+	x := newRig(t, func(x *rig) {
+		x.cfg.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			fmt.Fprintln(w, "parley_up 1")
+		})
+		x.cfg.Webhooks = func() map[string]http.Handler {
+			return map[string]http.Handler{"github": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusAccepted)
+				fmt.Fprint(w, `{"id": "m_1", "destinations": []}`)
+			})}
+		}
+	})
+	for token, want := range map[string]int{scrapeTok: 200, adminToken: 200, ownerToken: 200, readToken: 403, ciToken: 403, "": 401} {
+		if r := x.get("/metrics", token); r.StatusCode != want {
+			t.Errorf("metrics by %q: %d", token, r.StatusCode)
+		}
+	}
+	if r := x.do("POST", "/webhooks/github", "", `{}`); r.StatusCode != 202 {
+		t.Errorf("webhook: %d %s", r.StatusCode, r.body)
+	}
+	if r := x.do("POST", "/webhooks/other", "", `{}`); r.StatusCode != 404 {
+		t.Errorf("unknown webhook: %d", r.StatusCode)
+	}
+	if r := x.do("POST", "/webhooks/github", "", `{}`, header("Host", "evil.example")); r.StatusCode != 403 {
+		t.Errorf("webhook by another name: %d", r.StatusCode)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	x := newRig(t)
+	x.post(ciToken, `{"to": "ci", "text": "x"}`)
+	r := x.get("/v1/status", readToken)
+	got := into[struct {
+		Version, Role string
+		Channels      []struct {
+			Name string
+			Up   bool
+		}
+		Topics []struct {
+			Topic   string
+			Waiting int
+		}
+	}](t, r)
+	if got.Version != "test" || len(got.Channels) != 2 || got.Channels[0].Name != "slack" || got.Channels[0].Up ||
+		len(got.Topics) != 1 || got.Topics[0].Topic != "outbound/slack" || got.Topics[0].Waiting != 1 {
+		t.Errorf("%s", r.body)
+	}
+}
+
+// Operation is for admins.
+func TestScopesOfOperation(t *testing.T) {
+	x := newRig(t)
+	for _, path := range []string{"/v1/dead-letters", "/v1/dead-letters/inbound/x", "/v1/chats", "/v1/pairings"} {
+		for _, token := range []string{ciToken, opsToken, chatToken, readToken, scrapeTok} {
+			if r := x.get(path, token); r.StatusCode != 403 {
+				t.Errorf("%s by %s: %d", path, token, r.StatusCode)
+			}
+		}
+	}
+}
+
+type letters struct {
+	Letters []struct{ Topic, ID, Key, Reason, Message string }
+	More    bool
+	Next    string
+}
+
+func TestDeadLetters(t *testing.T) {
+	x := newRig(t)
+	var ids []string
+	for range 3 {
+		ids = append(ids, into[accepted](t, x.post(ciToken, `{"to": "ci", "text": "hello"}`)).ID+"/0")
+	}
+	x.post(ownerToken, `{"to": "telegram:1", "text": "hello"}`)
+	for _, topic := range []bus.Topic{"outbound/slack", "outbound/telegram"} {
+		l, mail := x.claim(topic)
+		x.settle(l, bus.End{Dead: mail[len(mail)-1].Seq, Reason: "gone"})
+	}
+	list := func(query string) letters {
+		t.Helper()
+		r := x.get("/v1/dead-letters"+query, adminToken)
+		if r.StatusCode != 200 || strings.Contains(string(r.body), "hello") {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+		return into[letters](t, r)
+	}
+	if all := list(""); len(all.Letters) != 4 || all.More || all.Letters[0].ID != ids[0] || all.Letters[0].Reason != "gone" || all.Letters[0].Key != "slack:C0BUILDS" {
+		t.Errorf("%+v", all)
+	}
+	if some := list("?limit=2"); len(some.Letters) != 2 || !some.More || some.Next != "" {
+		t.Errorf("%+v", some)
+	}
+	first := list("?topic=outbound/slack&limit=2")
+	rest := list("?topic=outbound/slack&limit=2&after=" + url.QueryEscape(first.Next))
+	if len(first.Letters) != 2 || !first.More || len(rest.Letters) != 1 || rest.More || rest.Letters[0].ID != ids[2] {
+		t.Errorf("%+v %+v", first, rest)
+	}
+	if r := x.get("/v1/dead-letters?after=x", adminToken); r.StatusCode != 400 {
+		t.Errorf("after without a topic: %d", r.StatusCode)
+	}
+	path := func(id string) string { return "/v1/dead-letters/outbound%2Fslack/" + url.PathEscape(id) }
+	if r := x.get(path(ids[1]), adminToken); r.StatusCode != 200 || !strings.Contains(string(r.body), `"text":"hello"`) {
+		t.Errorf("show: %d %s", r.StatusCode, r.body)
+	}
+	if r := x.do("POST", path(ids[0])+"/replay", adminToken, ""); r.StatusCode != 202 || !strings.Contains(string(r.body), ids[0]+"~1") {
+		t.Errorf("replay: %d %s", r.StatusCode, r.body)
+	}
+	if r := x.do("DELETE", path(ids[1]), adminToken, ""); r.StatusCode != 204 {
+		t.Errorf("drop: %d", r.StatusCode)
+	}
+	for _, r := range []reply{
+		x.get(path(ids[1]), adminToken),
+		x.do("DELETE", path(ids[1]), adminToken, ""),
+		x.do("POST", path(ids[1])+"/replay", adminToken, ""),
+	} {
+		if r.StatusCode != 404 {
+			t.Errorf("what is not there: %d %s", r.StatusCode, r.body)
+		}
+	}
+	if d, err := x.bus.Depth(t.Context(), "outbound/slack"); err != nil || d.Dead != 1 || d.Waiting != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+func TestPeople(t *testing.T) {
+	x := newRig(t)
+	if err := x.book.Meet(t.Context(), channels.Chat{Address: alerts, Session: "main:telegram:-10033", Group: true}); err != nil {
+		t.Fatal(err)
+	}
+	if r := x.get("/v1/chats", adminToken); r.StatusCode != 200 || !strings.Contains(string(r.body), `"telegram:-10033"`) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	asked := ask(t, x.book, "telegram:7")
+	if r := x.get("/v1/pairings", adminToken); r.StatusCode != 200 || !strings.Contains(string(r.body), `"state":"asks","code":"`+asked.Code) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	approve := func(body string) reply { return x.do("POST", "/v1/pairings", adminToken, body) }
+	if r := approve(`{"code": "` + asked.Code + `"}`); r.StatusCode != 200 || !strings.Contains(string(r.body), "admitted") {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	for body, want := range map[string]int{
+		`{"code": "` + asked.Code + `"}`: 422, `{"code": ""}`: 422, `{}`: 422, `{"coed": "x"}`: 422, `{"code": 1}`: 400, `x`: 400,
+	} {
+		if r := approve(body); r.StatusCode != want {
+			t.Errorf("%s: %d %s", body, r.StatusCode, r.body)
+		}
+	}
+	for _, want := range []int{204, 404} {
+		if r := x.do("DELETE", "/v1/pairings/telegram:7", adminToken, ""); r.StatusCode != want {
+			t.Errorf("revoke: %d, want %d", r.StatusCode, want)
+		}
+	}
+	if r := x.do("POST", "/v1/pairings/owner", adminToken, `{"channel": "telegram"}`); r.StatusCode != 200 || len(into[struct{ Code string }](t, r).Code) < 20 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	if r := x.do("POST", "/v1/pairings/owner", adminToken, `{"channel": "telegraph"}`); r.StatusCode != 422 || !strings.Contains(string(r.body), "telegram") {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
+
+func ask(t *testing.T, book *sqlbook.Book, person string) channels.Pairing {
+	t.Helper()
+	p, err := book.Ask(t.Context(), person, person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,561 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/agent"
+	"parley/bus"
+	"parley/cmd/parley/api"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// A frame is one server-sent event.
+type frame struct {
+	id, kind, data string
+}
+
+// A feed is a stream of them.
+type feed struct {
+	t    testing.TB
+	resp *http.Response
+	in   *bufio.Reader
+	stop context.CancelFunc
+}
+
+// watch opens a stream; lastID may be empty.
+func (x *rig) watch(key, token, lastID string) *feed {
+	x.t.Helper()
+	ctx, stop := context.WithCancel(x.t.Context())
+	req, err := http.NewRequestWithContext(ctx, "GET", x.base+sessionPath(key, "/events"), nil)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	if lastID != "" {
+		req.Header.Set("Last-Event-ID", lastID)
+	}
+	resp, err := x.client.Do(req)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
+		x.t.Fatalf("%d %s", resp.StatusCode, resp.Header.Get("Content-Type"))
+	}
+	return &feed{x.t, resp, bufio.NewReader(resp.Body), stop}
+}
+
+func (f *feed) close() {
+	f.stop()
+	f.resp.Body.Close()
+}
+
+// next is the next event, io.EOF or another error of a stream that has ended;
+// what is no event is passed over.
+func (f *feed) next() (frame, error) {
+	var e frame
+	for {
+		line, err := f.in.ReadString('\n')
+		if err != nil {
+			return frame{}, err
+		}
+		line = strings.TrimSuffix(line, "\n")
+		name, value, _ := strings.Cut(line, ": ")
+		switch {
+		case line == "" && e.kind != "":
+			schema := "Event"
+			if e.kind == "snapshot" {
+				schema = "Snapshot"
+			}
+			docs(f.t).validateAs(f.t, schema, []byte(e.data))
+			return e, nil
+		case name == "id":
+			e.id = value
+		case name == "event":
+			e.kind = value
+		case name == "data":
+			e.data = value
+		}
+	}
+}
+
+// must is next where the stream is to go on.
+func (f *feed) must() frame {
+	f.t.Helper()
+	e, err := f.next()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return e
+}
+
+type shown struct {
+	Kind, Text, Tool string
+	Done             bool
+}
+
+// A screen is what a watcher knows, over any number of streams.
+type screen struct {
+	lastID string
+	blocks map[string]map[int]shown // by turn and number
+	over   bool                     // the turn is
+}
+
+func newScreen() *screen { return &screen{blocks: map[string]map[int]shown{}} }
+
+func (s *screen) show(t testing.TB, e frame) {
+	t.Helper()
+	if e.id != "" {
+		s.lastID = e.id
+	}
+	if e.kind == "snapshot" {
+		s.replace(t, e)
+		return
+	}
+	var d bus.Event
+	if err := json.Unmarshal([]byte(e.data), &d); err != nil {
+		t.Fatal(err)
+	}
+	turn := s.blocks[d.Turn]
+	if turn == nil {
+		turn = map[int]shown{}
+		s.blocks[d.Turn] = turn
+	}
+	b := turn[d.Block]
+	switch e.kind {
+	case bus.BlockStart:
+		turn[d.Block] = shown{Kind: d.Kind, Tool: d.Tool}
+	case bus.BlockDelta:
+		b.Kind, b.Text = d.Kind, b.Text+d.Delta
+		turn[d.Block] = b
+	case bus.BlockStop:
+		b.Kind, b.Done = d.Kind, true
+		turn[d.Block] = b
+	case bus.BlockReset:
+		maps.DeleteFunc(turn, func(n int, _ shown) bool { return n >= d.Block })
+	case bus.TurnComplete, bus.TurnError:
+		s.over = true
+	}
+}
+
+func (s *screen) replace(t testing.TB, e frame) {
+	t.Helper()
+	var snap struct {
+		Turns  []struct{ Turn, State string }
+		Blocks []struct {
+			Turn  string
+			Block int
+			shown
+		}
+	}
+	if err := json.Unmarshal([]byte(e.data), &snap); err != nil {
+		t.Fatal(err)
+	}
+	clear(s.blocks)
+	for _, turn := range snap.Turns {
+		s.blocks[turn.Turn] = map[int]shown{}
+		s.over = s.over || turn.State != "running"
+	}
+	for _, b := range snap.Blocks {
+		s.blocks[b.Turn][b.Block] = b.shown
+	}
+}
+
+// A gated model says a turn of four steps, a piece whenever it is let. In the
+// second step it breaks off once, so that it has to be asked again.
+type gated struct {
+	next chan struct{}
+	mu   sync.Mutex
+	step int
+	lost bool
+}
+
+func (m *gated) Info() agent.ModelInfo { return agent.ModelInfo{Name: "gated"} }
+
+func (m *gated) Generate(ctx context.Context, _ agent.Request, emit func(agent.Delta)) (agent.Answer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	texts := []string{"thinking", "text"}
+	a := agent.Answer{Usage: agent.TokenUse{Input: 1, Output: 1}}
+	for i, kind := range texts {
+		b := agent.Block{Kind: agent.BlockKind(kind)}
+		for piece := range 5 {
+			select {
+			case <-m.next:
+			case <-ctx.Done():
+				return agent.Answer{}, ctx.Err()
+			}
+			text := fmt.Sprintf("%s %d.%d\n", kind, m.step, piece)
+			b.Text += text
+			emit(agent.Delta{Block: i, Kind: b.Kind, Text: text})
+			if m.step == 1 && i == 1 && piece == 2 && !m.lost {
+				m.lost = true
+				return agent.Answer{}, &agent.ModelError{Fault: agent.ModelBusy, RetryAfter: time.Millisecond}
+			}
+		}
+		a.Blocks = append(a.Blocks, b)
+	}
+	if m.step < 3 {
+		emit(agent.Delta{Block: 2, Kind: agent.BlockToolUse, Name: "look"})
+		a.Blocks = append(a.Blocks, agent.Block{Kind: agent.BlockToolUse, Name: "look", Args: json.RawMessage(fmt.Sprintf(`{"n": %d}`, m.step))})
+	}
+	m.step++
+	return a, nil
+}
+
+// work runs a worker with that model until the test ends.
+func (x *rig) work(m agent.Model) {
+	x.t.Helper()
+	look := tools.New(tools.Spec{Name: "look", Description: "Looks.", Effect: tools.Pure},
+		func(_ context.Context, c tools.Call, args struct {
+			N int `json:"n"`
+		}) (any, error) {
+			c.Progress("looking")
+			return args.N, nil
+		})
+	w := agent.New(agent.Config{
+		Bus: x.bus, Events: x.bus, Store: x.store, Budget: x.store,
+		Agents: func(name string) (agent.Agent, bool) {
+			return agent.Agent{
+				Name: name, Model: m, Tools: tools.NewSet(look),
+				Prompt:        func(context.Context, string) (string, error) { return "be brief", nil },
+				MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000,
+			}, true
+		},
+		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6, MaxWaiting: 20} },
+		MaxInFlight: 4, Drain: time.Second, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	x.t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			x.t.Errorf("worker: %v", err)
+		}
+	})
+}
+
+const watched = "main:web:chat"
+
+// A stream that is cut and resumed yields the same blocks as one that is not,
+// wherever it is cut, with its past or without.
+func TestCutStreams(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		from  int  // how many events have happened when the watcher first comes
+		keeps bool // the last id, from one stream to the next
+	}{
+		{"with the past", 0, true},
+		{"with the past, from the middle of an answer", 4, true},
+		{"with the past, from the middle of a later answer", 17, true},
+		{"without the past", 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newRig(t)
+			model := &gated{next: make(chan struct{}, 1000)}
+			x.work(model)
+			whole := newScreen()
+			uncut := x.watch(watched, chatToken, "")
+			defer uncut.close()
+			whole.show(t, uncut.must())
+			if r := x.post(chatToken, `{"to": "agent", "text": "go"}`); r.StatusCode != 202 {
+				t.Fatalf("%d %s", r.StatusCode, r.body)
+			}
+			var happened []frame
+			see := func() {
+				e := uncut.must()
+				happened = append(happened, e)
+				whole.show(t, e)
+			}
+			for len(happened) < c.from {
+				select {
+				case model.next <- struct{}{}:
+				default:
+				}
+				see()
+			}
+			cut, streams := newScreen(), 0
+			for ; !cut.over; streams++ {
+				f := x.watch(watched, chatToken, cut.lastID)
+				if cut.lastID == "" {
+					e := f.must()
+					if e.kind != "snapshot" || e.id != "" {
+						t.Fatalf("a watcher without a past gets %+v", e)
+					}
+					cut.show(t, e)
+				}
+				model.next <- struct{}{} // one more piece, so one more event at least
+				if !cut.over {
+					cut.show(t, f.must())
+				}
+				if !c.keeps {
+					cut.lastID = ""
+				}
+				f.close()
+			}
+			for !whole.over {
+				see()
+			}
+			if !reflect.DeepEqual(cut.blocks, whole.blocks) {
+				t.Errorf("cut in %d streams:\n%v\nuncut:\n%v", streams, cut.blocks, whole.blocks)
+			}
+			if c.keeps && c.from == 0 {
+				x.resumeEverywhere(happened, whole)
+			}
+			kinds := map[string]bool{}
+			for _, e := range happened {
+				kinds[e.kind] = true
+			}
+			for _, kind := range []string{bus.TurnStart, bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset, bus.ToolStart, bus.ToolProgress, bus.ToolEnd, bus.TurnComplete} {
+				if !kinds[kind] {
+					t.Errorf("no %s was seen: the turn is too plain for this test", kind)
+				}
+			}
+		})
+	}
+}
+
+// resumeEverywhere cuts a stream that is over at each of its events.
+func (x *rig) resumeEverywhere(happened []frame, whole *screen) {
+	x.t.Helper()
+	for i := range happened[:len(happened)-1] {
+		cut := newScreen()
+		for _, e := range happened[:i+1] {
+			cut.show(x.t, e)
+		}
+		f := x.watch(watched, chatToken, cut.lastID)
+		for !cut.over {
+			cut.show(x.t, f.must())
+		}
+		f.close()
+		if !reflect.DeepEqual(cut.blocks, whole.blocks) {
+			x.t.Errorf("cut after event %d (%s): %v", i, happened[i].kind, cut.blocks)
+		}
+	}
+	for _, unknown := range []string{"1", "18446744073709551615", "x", "-1"} { // gone, of another bus, of no bus
+		f := x.watch(watched, chatToken, unknown)
+		late := newScreen()
+		if e := f.must(); e.kind != "snapshot" {
+			x.t.Errorf("Last-Event-ID %s begins with %s", unknown, e.kind)
+		} else {
+			late.show(x.t, e)
+		}
+		f.close()
+		if !reflect.DeepEqual(late.blocks, whole.blocks) {
+			x.t.Errorf("the snapshot after the turn: %v", late.blocks)
+		}
+	}
+}
+
+// emit makes news of a session by hand.
+func (x *rig) emit(events ...bus.Event) {
+	for _, e := range events {
+		e.Session, e.Turn = watched, "t"
+		x.bus.Emit(e)
+	}
+}
+
+// Who comes in the middle of a block is told the rest of it as it is said, and
+// the whole once the log has it; until then no id says that it was seen.
+func TestAHoleIsFilled(t *testing.T) {
+	x := newRig(t)
+	x.write(watched, begun(t, "t")...)
+	x.emit(bus.Event{Type: bus.BlockStart, Kind: "text"}, bus.Event{Type: bus.BlockDelta, Kind: "text", Delta: "one "})
+	f := x.watch(watched, chatToken, "")
+	defer f.close()
+	if e := f.must(); e.kind != "snapshot" {
+		t.Fatalf("%+v", e)
+	}
+	x.emit(bus.Event{Type: bus.BlockDelta, Kind: "text", Delta: "two"}, bus.Event{Type: bus.BlockStop, Kind: "text"})
+	for _, kind := range []string{bus.BlockDelta, bus.BlockStop} {
+		if e := f.must(); e.kind != kind || e.id != "" {
+			t.Errorf("%+v, want %s without an id", e, kind)
+		}
+	}
+	x.write(watched, entry(t, "t", sessions.KindText, sessions.Text{Text: "one two"}))
+	x.emit(bus.Event{Type: bus.ToolStart, Tool: "look", Call: "c"})
+	if e := f.must(); e.kind != "snapshot" || !strings.Contains(e.data, `"text":"one two"`) {
+		t.Errorf("%+v", e)
+	}
+	if e := f.must(); e.kind != bus.ToolStart || e.id == "" {
+		t.Errorf("%+v", e)
+	}
+	// What the snapshot has is not told again.
+	x.emit(bus.Event{Type: bus.BlockDelta, Block: 0, Kind: "text", Delta: "late"}, bus.Event{Type: bus.BlockStart, Block: 1, Kind: "text"})
+	if e := f.must(); e.kind != bus.BlockStart {
+		t.Errorf("%+v", e)
+	}
+}
+
+// The newest turns are in a snapshot, not all that was ever said.
+func TestSnapshotIsBounded(t *testing.T) {
+	x := newRig(t)
+	for n := range 40 {
+		turn := fmt.Sprint("t", n)
+		x.write(watched, append(begun(t, turn),
+			entry(t, turn, sessions.KindText, sessions.Text{Text: "x"}),
+			entry(t, turn, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCompleted}))...)
+	}
+	f := x.watch(watched, chatToken, "")
+	defer f.close()
+	s := newScreen()
+	s.show(t, f.must())
+	turns := slices.Sorted(maps.Keys(s.blocks))
+	if len(turns) != 32 || slices.Contains(turns, "t7") || !slices.Contains(turns, "t8") || s.blocks["t39"][0].Text != "x" {
+		t.Errorf("%d turns: %v", len(turns), turns)
+	}
+}
+
+func TestWhoMayWatch(t *testing.T) {
+	x := newRig(t)
+	for _, c := range []struct {
+		token, key string
+		want       int
+	}{{"", watched, 401}, {opsToken, watched, 403}, {chatToken, "main:web:ci", 403}, {chatToken, "x", 403}, {readToken, "x", 404}} {
+		if r := x.get(sessionPath(c.key, "/events"), c.token); r.StatusCode != c.want {
+			t.Errorf("%s by %q: %d", c.key, c.token, r.StatusCode)
+		}
+	}
+	for token, key := range map[string]string{chatToken: "main:web:chat:not-yet", readToken: "main:slack:C1", ownerToken: watched} {
+		f := x.watch(key, token, "")
+		if e := f.must(); e.data != `{"turns":[],"blocks":[]}` {
+			t.Errorf("%s: %+v", key, e)
+		}
+		f.close()
+	}
+}
+
+func TestQuietStreamsSayThatTheyLive(t *testing.T) {
+	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Quiet = 10 * time.Millisecond })
+	f := x.watch(watched, chatToken, "")
+	defer f.close()
+	f.must()
+	for beats := 0; beats < 3; {
+		line, err := f.in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(line, ":") {
+			beats++
+		}
+	}
+	x.emit(bus.Event{Type: bus.TurnStart})
+	if e := f.must(); e.kind != bus.TurnStart {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A watcher that does not read is cut off, and delays nobody meanwhile.
+func TestAWatcherThatDoesNotRead(t *testing.T) {
+	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Write = time.Second })
+	deaf, err := net.Dial("tcp", strings.TrimPrefix(x.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	if err := deaf.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(deaf, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", sessionPath(watched, "/events"), chatToken)
+	good := x.watch(watched, chatToken, "")
+	defer good.close()
+	good.must()
+	for x.Streams() < 2 {
+		runtime.Gosched()
+	}
+	big := strings.Repeat("x", 64<<10)
+	x.emit(bus.Event{Type: bus.BlockStart, Kind: "text"})
+	good.must()
+	for x.Streams() > 1 { // until the deaf one is cut off
+		began := time.Now()
+		x.emit(bus.Event{Type: bus.BlockDelta, Kind: "text", Delta: big})
+		if e := good.must(); e.kind != bus.BlockDelta {
+			t.Fatalf("%s", e.kind)
+		}
+		if took := time.Since(began); took > 900*time.Millisecond {
+			t.Errorf("the other watcher waited %s", took)
+		}
+	}
+}
+
+// A server that is told to stop ends the streams and does not wait for their watchers.
+func TestShutdownEndsStreams(t *testing.T) {
+	x := newRig(t)
+	a := api.New(x.cfg)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- a.Serve(ctx, l) }()
+	x.base = "http://" + l.Addr().String()
+	f := x.watch(watched, chatToken, "")
+	defer f.close()
+	f.must()
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := f.next(); !errors.Is(err, io.EOF) {
+		t.Errorf("the stream ends with %v", err)
+	}
+	if n := a.Streams(); n != 0 {
+		t.Errorf("%d streams are open", n)
+	}
+}
+
+// A thousand idle watchers cost less than 50 MB, their own ends included.
+func TestIdleWatchersCostLittle(t *testing.T) {
+	const watchers = 1000
+	x := newRig(t)
+	used := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapInuse + m.StackInuse
+	}
+	before := used()
+	conns := make([]net.Conn, watchers)
+	for i := range conns {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(x.base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conns[i] = conn
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", sessionPath(fmt.Sprint(watched, ":", i), "/events"), chatToken)
+		var head []byte
+		for !strings.Contains(string(head), "event: snapshot") {
+			buf := make([]byte, 1024)
+			n, err := conn.Read(buf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			head = append(head, buf[:n]...)
+		}
+	}
+	cost := used() - before
+	t.Logf("%d watchers take %d KB", watchers, cost>>10)
+	if x.Streams() != watchers || cost > 50<<20 {
+		t.Errorf("%d watchers take %d KB", x.Streams(), cost>>10)
+	}
+	runtime.KeepAlive(conns)
+}
