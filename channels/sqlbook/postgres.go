@@ -58,6 +58,6 @@ func (b *Book) beginAtOnce(ctx context.Context, send channels.Send, now time.Tim
 		column(func(p channels.SentPart) string { return p.Edits }),
 		column(func(p channels.SentPart) string { return p.Under }),
 		files)
-	err = b.db.Get(ctx, beginAtOnce, args, &fresh)
+	_, err = b.db.Group(ctx, beginAtOnce, args, &fresh)
 	return fresh, err
 }

@@ -293,8 +293,9 @@ func erasedBeforeUnderWork(t *testing.T, p place) {
 	s := stores[0]
 	before := time.Now().Add(-time.Hour)
 	ctx, stop := context.WithCancel(t.Context())
-	var working sync.WaitGroup
+	var working, warm sync.WaitGroup
 	for w := range 4 {
+		warm.Add(1)
 		l := openLog(t, s, fmt.Sprintf("main:telegram:%d", w), clockFence())
 		working.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
@@ -304,9 +305,13 @@ func erasedBeforeUnderWork(t *testing.T, p place) {
 					e = at(before.Add(-time.Hour), e...)
 				}
 				put(t, l, e...)
+				if n == 8 {
+					warm.Done()
+				}
 			}
 		})
 	}
+	warm.Wait()
 	var n int64
 	for range 3 {
 		got, err := stores[1].EraseBefore(t.Context(), before)

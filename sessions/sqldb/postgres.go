@@ -28,6 +28,7 @@ const (
 // that is found dead is replaced.
 type server struct {
 	pool   *sql.DB
+	groups groups
 	mu     sync.Mutex
 	closed bool
 	under  sync.WaitGroup // writes under way
@@ -46,7 +47,9 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	if err := migratePostgres(ctx, pool, s); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the %s in database %s: %w", s.Name, cfg.Database, err), pool.Close())
 	}
-	return &DB{Read: pool, backend: &server{pool: pool}, postgres: true}, nil
+	server := &server{pool: pool}
+	server.startLanes()
+	return &DB{Read: pool, backend: server, postgres: true}, nil
 }
 
 // parse reads a URL, with pool_max_conns beside what PostgreSQL itself knows.
@@ -122,19 +125,22 @@ func (s *server) enter() bool {
 
 func (s *server) close() error {
 	s.mu.Lock()
+	was := s.closed
 	s.closed = true
 	s.mu.Unlock()
 	s.under.Wait()
+	if !was {
+		s.stopLanes()
+	}
 	return nil
 }
 
 func (s *server) write(ctx context.Context, fn func(*Tx) error) error {
+	if !s.enter() {
+		return ErrClosed
+	}
+	defer s.under.Done()
 	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return transact(conn, fn) })
-}
-
-// single leaves out BEGIN and COMMIT: a statement alone is a transaction.
-func (s *server) single(ctx context.Context, fn func(*Tx) error) error {
-	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return false, fn(&Tx{conn: conn}) })
 }
 
 func (s *server) start(fn func(*Tx) error) {
@@ -144,10 +150,6 @@ func (s *server) start(fn func(*Tx) error) {
 // repeat has do carry out a write on a connection, and again as long as nothing
 // came of it: do says so, or the error does.
 func (s *server) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, err error)) error {
-	if !s.enter() {
-		return ErrClosed
-	}
-	defer s.under.Done()
 	for n := 1; ; n++ {
 		conn, err := s.connect(ctx)
 		if err != nil {
@@ -155,7 +157,7 @@ func (s *server) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, er
 		}
 		undone, err := do(conn)
 		_ = conn.Close() // it was used: whether it can be used again the next one asks
-		if err == nil || n == attempts || !undone && !harmless(err) {
+		if err == nil || n == attempts || !undone && !harmless(err, n) {
 			return err
 		}
 		time.Sleep(time.Duration(rand.Int64N(int64(n) * int64(5*time.Millisecond))))
@@ -200,16 +202,17 @@ func transact(conn *sql.Conn, fn func(*Tx) error) (undone bool, err error) {
 	return false, nil
 }
 
-// harmless tells of an error that it undid a statement and its transaction, and
-// that to try again may help: others were in the way, or the connection was gone
-// before anything was sent.
-func harmless(err error) bool {
+// harmless tells of an error of the nth try that it undid a statement and its
+// transaction, and that to try again may help: others were in the way, or the
+// connection was gone before anything was sent.
+func harmless(err error, n int) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "40001", // serialization failure
-			"40P01", // deadlock
-			"23505": // a row that somebody has just written too: next time it is seen
+			"40P01": // deadlock
 			return true
+		case "23505": // a row that somebody has just written too: next time it is seen
+			return n == 1
 		}
 		return false
 	}

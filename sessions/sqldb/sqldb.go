@@ -8,7 +8,8 @@
 // SQLite allows one writer at a time, and a durable commit costs a disk flush;
 // so one goroutine writes, and what queues up while it flushes is committed
 // together by the next flush. PostgreSQL takes writes side by side and groups
-// their flushes itself.
+// their flushes itself; statements that are a write each can be sent to it in
+// groups all the same, for the sake of the round trips.
 package sqldb
 
 import (
@@ -36,9 +37,8 @@ type DB struct {
 type backend interface {
 	write(ctx context.Context, fn func(*Tx) error) error
 	start(fn func(*Tx) error)
-	// single hands one statement a connection. What it does there is a write of
-	// its own and may be done more than once.
-	single(ctx context.Context, fn func(*Tx) error) error
+	alone(ctx context.Context, st *statement) error
+	group(ctx context.Context, st *statement) error
 	purge(ctx context.Context, tables []string) error
 	close() error
 }
@@ -106,30 +106,26 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 // Exec carries out one statement as a write of its own, in one round trip where
 // there is a server, and returns how many rows it has changed.
 func (db *DB) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	var n int64
-	err := db.backend.single(ctx, func(tx *Tx) (err error) {
-		n, err = tx.Exec(query, args...)
-		return err
-	})
-	return n, err
+	st := &statement{query: query, args: args}
+	return st.result(db.backend.alone(ctx, st))
 }
 
 // Get carries out one statement as Exec does and scans the first row that it
 // returns; it gives sql.ErrNoRows if there is none.
 func (db *DB) Get(ctx context.Context, query string, args []any, dest ...any) error {
-	none := false
-	err := db.backend.single(ctx, func(tx *Tx) error {
-		err := tx.Get(query, args, dest...)
-		none = errors.Is(err, sql.ErrNoRows) // an error would undo what the statement has done
-		if none {
-			return nil
-		}
-		return err
-	})
-	if err == nil && none {
-		return sql.ErrNoRows
-	}
+	st := &statement{query: query, args: args, dest: dest}
+	_, err := st.result(db.backend.alone(ctx, st))
 	return err
+}
+
+// Group carries out one statement as Exec does, or as Get does where there is a
+// dest, but together with others that come at the same time, which share its
+// round trip and its commit. So the rows that it changes are to be its own as a
+// rule: groups that change the same ones in another order wait for each other,
+// until the server makes one of them try again.
+func (db *DB) Group(ctx context.Context, query string, args []any, dest ...any) (int64, error) {
+	st := &statement{query: query, args: args, dest: dest}
+	return st.result(db.backend.group(ctx, st))
 }
 
 // Start hands fn over as Write does but tells nobody what became of it. It keeps

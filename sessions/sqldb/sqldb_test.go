@@ -141,6 +141,51 @@ func single(t *testing.T, place string) {
 	}
 }
 
+// Statements that come at once are told each what became of it, whoever else's
+// was refused.
+func TestGroups(t *testing.T) { each(t, grouped) }
+
+func grouped(t *testing.T, place string) {
+	db := openAt(t, place, schemaOf(schema...))
+	var wg sync.WaitGroup
+	for n := range 500 {
+		wg.Go(func() {
+			row := n
+			if n%100 == 1 {
+				row-- // is there, or will be
+			}
+			inserted, err := db.Group(t.Context(), "INSERT INTO t (n, s) VALUES (?, ?)", []any{row, "x"})
+			if n%100 > 1 && (err != nil || inserted != 1) {
+				t.Errorf("insert %d: %d rows, %v", n, inserted, err)
+			}
+		})
+		wg.Go(func() {
+			var got int
+			_, err := db.Group(t.Context(), "UPDATE t SET s = s || 'y' WHERE n = ? RETURNING n", []any{1000 + n}, &got)
+			if !errors.Is(err, sql.ErrNoRows) {
+				t.Errorf("change %d of no row: %v", n, err)
+			}
+		})
+		if n%100 == 50 {
+			wg.Go(func() {
+				if _, err := db.Group(t.Context(), "INSERT INTO nowhere VALUES (?)", []any{n}); err == nil {
+					t.Error("a statement that makes no sense passed")
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if got := count(t, db); got != 495 {
+		t.Errorf("%d rows, want the 495 that are there once", got)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Group(t.Context(), "DELETE FROM t", nil); !errors.Is(err, sqldb.ErrClosed) {
+		t.Errorf("statement after close: %v", err)
+	}
+}
+
 func TestMigrationsRunOnceAndNewerFilesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	if err := open(t, path, schema).Close(); err != nil {
@@ -195,6 +240,10 @@ func benchmark(b *testing.B, place string) {
 		},
 		"single": func() error {
 			_, err := db.Exec(b.Context(), insert, "x")
+			return err
+		},
+		"group": func() error {
+			_, err := db.Group(b.Context(), insert, []any{"x"})
 			return err
 		},
 	} {

@@ -53,8 +53,10 @@ func (w *writer) write(ctx context.Context, fn func(*Tx) error) error {
 	return <-done
 }
 
-// single joins the group like any write: there is no round trip to spare.
-func (w *writer) single(ctx context.Context, fn func(*Tx) error) error { return w.write(ctx, fn) }
+// alone joins the group like any write: there is no round trip to spare.
+func (w *writer) alone(ctx context.Context, st *statement) error { return w.write(ctx, st.on) }
+
+func (w *writer) group(ctx context.Context, st *statement) error { return w.write(ctx, st.on) }
 
 func (w *writer) start(fn func(*Tx) error) { w.hand(write{fn: fn}) }
 
@@ -88,12 +90,12 @@ func (w *writer) run() {
 			// Those whom the last commit woke get to queue first, so that they
 			// share this one.
 			runtime.Gosched()
-			group = w.gather(append(group[:0], wr))
+			group = gather(w.writes, append(group[:0], wr))
 		case do := <-w.asides:
 			do(w.tx.conn)
 			continue
 		case <-w.stop:
-			group = w.gather(group[:0])
+			group = gather(w.writes, group[:0])
 			if len(group) == 0 {
 				return
 			}
@@ -103,11 +105,12 @@ func (w *writer) run() {
 	}
 }
 
-func (w *writer) gather(group []write) []write {
+// gather adds to a group what has queued up behind it.
+func gather[T any](queue <-chan T, group []T) []T {
 	for len(group) < maxGroup {
 		select {
-		case wr := <-w.writes:
-			group = append(group, wr)
+		case one := <-queue:
+			group = append(group, one)
 		default:
 			return group
 		}

@@ -72,9 +72,10 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row) (appended, bool, err
 		turns, kinds, causes = append(turns, r.turn), append(kinds, r.kind), append(causes, r.cause)
 		people, calls, data, times = append(people, r.person), append(calls, r.call), append(data, r.data), append(times, r.at)
 	}
-	changed, err := l.store.db.Exec(ctx, appendAtOnce,
+	changed, err := l.store.db.Group(ctx, appendAtOnce, []any{
 		next.last, next.summary, next.covers, next.unfinished, stamp(time.Now()), l.session, l.fence, l.state.last,
-		numbers, turns, kinds, causes, people, calls, data, times)
+		numbers, turns, kinds, causes, people, calls, data, times,
+	})
 	return appended{state: next, rows: rows}, changed > 0, err
 }
 

@@ -85,7 +85,7 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	}
 	l := &log{store: s, fence: fence}
 	now := stamp(time.Now())
-	err := s.db.Get(ctx, `
+	_, err := s.db.Group(ctx, `
 		INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated)
 		SELECT CAST(? AS TEXT), CAST(? AS BIGINT), 0, 0, 0, '', CAST(? AS TEXT), CAST(? AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)

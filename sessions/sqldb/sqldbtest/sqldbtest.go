@@ -27,8 +27,8 @@ func New(t testing.TB) string {
 		t.Skip("there is no PARLEY_TEST_DATABASE_URL: " + how)
 	}
 	name := "test_" + strings.ToLower(rand.Text())
-	run(t, t.Context(), place, "CREATE SCHEMA "+name)
-	t.Cleanup(func() { run(t, context.WithoutCancel(t.Context()), place, "DROP SCHEMA "+name+" CASCADE") })
+	run(t.Context(), t, place, "CREATE SCHEMA "+name)
+	t.Cleanup(func() { run(context.WithoutCancel(t.Context()), t, place, "DROP SCHEMA "+name+" CASCADE") })
 	return in(t, place, name)
 }
 
@@ -84,7 +84,7 @@ func Query(t testing.TB, driver, place, query string) []string {
 	return list
 }
 
-func run(t testing.TB, ctx context.Context, place, statement string) {
+func run(ctx context.Context, t testing.TB, place, statement string) {
 	t.Helper()
 	db, err := sql.Open("pgx", place)
 	if err != nil {
