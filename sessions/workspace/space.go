@@ -11,8 +11,9 @@ import (
 // space is one session's directory while it is in use or lately was.
 type space struct {
 	name string
-	refs int           // guarded by Workspaces.mu
+	refs int           // guarded by Workspaces.mu, as are the next two
 	idle *list.Element // where it waits to be closed; nil while in use
+	gone chan struct{} // if set, the directory was removed: closed when nobody uses it any more
 	once sync.Once
 	err  error
 	root *os.Root
@@ -68,6 +69,10 @@ func (w *Workspaces) release(s *space) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s.refs--; s.refs > 0 {
+		return
+	}
+	if s.gone != nil {
+		s.drop()
 		return
 	}
 	if s.err != nil {

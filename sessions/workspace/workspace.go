@@ -75,6 +75,9 @@ func New(cfg Config) (*Workspaces, error) {
 	if w.folds, err = foldsCase(w.base); err != nil {
 		return nil, errors.Join(fmt.Errorf("try out %s: %w", cfg.Root, err), w.Close())
 	}
+	if err := w.clear(); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
 	return w, nil
 }
 
