@@ -44,7 +44,7 @@ func newBench(b *testing.B, script agenttest.Script) *bench {
 	}
 	b.Cleanup(func() { x.tg.Close() })
 	file := filepath.Join(b.TempDir(), "parley.toml")
-	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[log]\nlevel = \"warn\"\n[limits]\nuser_turns = 1000\nuser_turns_hour = 100000000\nuser_tokens_day = 1000000000000\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"open\"\nowners = [1]\nrate_limit = \"none\"\n[agents.defaults]\nqueue = \"followup\"\n",
+	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[log]\nlevel = \"warn\"\n[limits]\nuser_turns = 1000\nuser_turns_hour = 100000000\nuser_tokens_day = 1000000000000\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"open\"\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n[agents.defaults]\nqueue = \"followup\"\n",
 		x.model.Start(b), token, api)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)

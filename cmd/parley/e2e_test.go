@@ -74,7 +74,7 @@ func newWorld(t *testing.T, script agenttest.Script, more string) *world {
 		guests = append(guests, fmt.Sprint(id))
 	}
 	w.file = filepath.Join(t.TempDir(), "parley.toml")
-	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [%s]\nowners = [1]\nrate_limit = \"none\"\n%s",
+	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [%s]\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n%s",
 		w.model.Start(t), token, api, strings.Join(guests, ", "), more)
 	if err := os.WriteFile(w.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -458,7 +458,7 @@ func filesWith(t *testing.T, dir, text string) []string {
 	t.Helper()
 	var found []string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		f, err := os.Open(path)
@@ -486,7 +486,7 @@ func TestOwnerByLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _, _ := strings.Cut(string(text), "access =")
-	if err := os.WriteFile(w.file, []byte(before+"rate_limit = \"none\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(w.file, []byte(before+"rate_limit = \"none\"\n[http]\nlisten = \"\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := w.serve()

@@ -66,7 +66,7 @@ func libraries() map[string][]string {
 		"github.com/bwmarrin/discordgo":            {"channels/discord"},
 		"github.com/go-telegram/bot":               {"channels/telegram"},
 		"github.com/google/jsonschema-go":          {"tools"},
-		"github.com/gorilla/websocket":             {"channels/discord", "channels/slack", "channels/web"},
+		"github.com/gorilla/websocket":             {"channels/discord", "channels/slack", "channels/slack/slacktest", "channels/web"},
 		"github.com/jackc/pgx/v5":                  {"sessions/sqldb"},
 		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config"},
 		"github.com/prometheus/client_golang":      {"cmd/parley", "cmd/parley/..."},

@@ -22,7 +22,7 @@ func channelsByName(cfg *config.Config) []config.Channel {
 // or nothing where it is a default.
 func originOf(cfg *config.Config, key string) string {
 	for _, s := range cfg.Settings() {
-		if s.Key == key {
+		if s.Key == key && s.From != "default" {
 			return s.From
 		}
 	}

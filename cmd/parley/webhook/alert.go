@@ -75,33 +75,64 @@ func (h *Handler) acceptAlert(ctx context.Context, r post.Request, d delivery) (
 	a := readAlert(d.data)
 	defer h.twins.lock(a.group)()
 	now := h.config.Now()
-	last, known := h.twins.last(a.group)
-	if known && last.identity == a.identity && last.near(a) && now.Sub(last.at) < window {
+	last := h.twins.last(a.group)
+	if last.near(a) && last.identity == a.identity && now.Sub(last.at) < window {
 		r.Key, r.Digest, r.Subject = last.key, last.key, last.subject
 		return h.config.Office.Accept(ctx, r)
 	}
-	keys := a.keys(now)
-	if known {
+	began, again := now, false
+	if t := last.tried; t.identity == a.identity && t.starts == a.starts && now.Sub(t.at) < mostTried {
+		began, again = t.at, true
+	}
+	status, s, err := h.acceptNew(ctx, r, a, last, began)
+	if err != nil {
+		// Where it was accepted at some places and not at others, the same keys
+		// find it again.
+		last.tried = attempt{identity: a.identity, starts: a.starts, at: began}
+		h.twins.keep(a.group, last)
+		return status, err
+	}
+	if again {
+		s.at = now
+	}
+	h.twins.keep(a.group, s)
+	return status, nil
+}
+
+// acceptNew hands over what says something new, as of the time when that was
+// first tried.
+func (h *Handler) acceptNew(ctx context.Context, r post.Request, a alert, last sent, began time.Time) (post.Status, sent, error) {
+	keys := a.keys(began)
+	if last.known() {
 		// For what says the same as a notification before the last one.
 		keys = append(keys, digest(keys[len(keys)-1], last.key))
 	}
 	for i, key := range keys {
-		r.Key, r.Digest, r.Subject = key, key, a.subject(last, known, key, now)
+		r.Key, r.Digest, r.Subject = key, key, a.subject(last, key, began)
 		status, err := h.config.Office.Accept(ctx, r)
 		if err != nil {
-			return status, err
+			return status, sent{}, err
 		}
 		stands, err := h.config.Office.Find(ctx, status.ID)
 		if err != nil {
-			return status, fmt.Errorf("look at the notification that stands: %w", err)
+			return status, sent{}, fmt.Errorf("look at the notification that stands: %w", err)
 		}
-		current := now.Sub(stands.At) < window && !(known && stands.At.Before(last.at))
+		current := began.Sub(stands.At) < window && !stands.At.Before(last.at)
 		if current || i == len(keys)-1 {
-			h.twins.keep(a.group, sent{identity: a.identity, newest: a.newest, at: stands.At, key: key, subject: r.Subject})
-			return status, nil
+			return status, sent{identity: a.identity, newest: a.newest, at: stands.At, key: key, subject: r.Subject}, nil
 		}
 	}
 	panic("a notification has no key")
+}
+
+// passOver notes a notification of which nothing is to be said, so that what
+// comes after it is news.
+func (h *Handler) passOver(d delivery) {
+	a := readAlert(d.data)
+	defer h.twins.lock(a.group)()
+	now, last := h.config.Now(), h.twins.last(a.group)
+	key := digest("nothing", a.keys(now)[0])
+	h.twins.keep(a.group, sent{identity: a.identity, newest: a.newest, at: now, key: key, subject: a.subject(last, key, now)})
 }
 
 // keys are those of the span before and of this one.
@@ -117,10 +148,9 @@ func (a alert) keys(now time.Time) []string {
 // subject ties the end of an alert to its beginning: there it edits the message
 // or goes into its thread. What fires is always a message of its own, which
 // somebody notices: an edit rings nowhere.
-func (a alert) subject(last sent, known bool, key string, now time.Time) string {
+func (a alert) subject(last sent, key string, now time.Time) string {
 	first := digest(a.group, a.newest.UTC().Format(time.RFC3339))
-	same := known && last.near(a)
-	switch {
+	switch same := last.near(a); {
 	case a.quiet && same:
 		return last.subject
 	case a.quiet:
@@ -136,12 +166,26 @@ type sent struct {
 	identity string
 	newest   time.Time
 	at       time.Time // when it was accepted
-	key      string
+	key      string    // "" where none is known
 	subject  string
+	tried    attempt // what came since, and could not be accepted yet
 }
 
+// An attempt is a notification that was not accepted, or not everywhere.
+type attempt struct {
+	identity string
+	starts   string
+	at       time.Time // of the first
+}
+
+// mostTried is for how long an attempt can be gone on with: keys are remembered
+// for a day.
+const mostTried = 23 * time.Hour
+
+func (s sent) known() bool { return s.key != "" }
+
 // near says that the alerts of both start within the window.
-func (s sent) near(a alert) bool { return s.newest.Sub(a.newest).Abs() <= window }
+func (s sent) near(a alert) bool { return s.known() && s.newest.Sub(a.newest).Abs() <= window }
 
 // mostGroups bounds what twins remembers, twice.
 const mostGroups = 5000
@@ -166,14 +210,13 @@ func (t *twins) lock(group string) (unlock func()) {
 	return t.groups[n].Unlock
 }
 
-func (t *twins) last(group string) (sent, bool) {
+func (t *twins) last(group string) sent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s, ok := t.now[group]; ok {
-		return s, true
+		return s
 	}
-	s, ok := t.old[group]
-	return s, ok
+	return t.old[group]
 }
 
 func (t *twins) keep(group string, s sent) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,7 +57,7 @@ func TestTwins(t *testing.T) {
 		"it fires again at once":      {{0, note("+a@26"), true, false}, {m, note("-a@26"), true, false}, {m, note("+a@28"), true, false}, {15 * s, note("+a@28"), false, false}, {m, note("-a@28"), true, false}},
 		"as if it had not ended":      {{0, note("+a@26"), true, false}, {m, note("-a@26"), true, false}, {m, note("+a@26"), true, false}, {m, note("-a@26"), true, false}},
 		"a restart between twins":     {{0, note("+a@26"), true, false}, {15 * s, note("+a@26"), false, true}, {15 * s, note("+a@26"), false, true}},
-		"and where a span ends":       {{150 * s, note("+a@29"), true, false}, {1 * s, note("+a@29"), false, true}, {9 * m, note("+a@29"), false, true}},
+		"and where a span ends":       {{149 * s, note("+a@29"), true, false}, {2 * s, note("+a@29"), false, true}, {9 * m, note("+a@29"), false, true}},
 		"a restart between repeats":   {{0, note("+a@26"), true, false}, {11 * m, note("+a@26"), true, true}, {11 * m, note("+a@26"), true, true}, {10 * s, note("+a@26"), false, true}},
 		"it fires again past restart": {{0, note("+a@26"), true, false}, {m, note("-a@26"), true, true}, {m, note("+a@28"), true, true}},
 	} {
@@ -119,16 +120,57 @@ func TestSubjects(t *testing.T) {
 				}
 				d.mustAccept(d.request("", step.note))
 				subjects = append(subjects, d.only().Subject)
-				for j := range i {
-					if (subjects[j] == subjects[i]) != (subjects[j] == subjects[step.under]) {
-						t.Errorf("step %d has the subject of step %d, want that of %d", i, j, step.under)
-					}
+				if j := slices.Index(subjects, subjects[i]); j != i && step.under == i {
+					t.Errorf("step %d has the subject of step %d, want its own", i, j)
 				}
 				if step.under != i && subjects[i] != subjects[step.under] {
 					t.Errorf("step %d has a subject of its own, want that of %d", i, step.under)
 				}
 			}
 		})
+	}
+}
+
+// A template may leave out the end of an alert. What fires after it is news.
+func TestEndsThatAreNotSaid(t *testing.T) {
+	d := desk(t, setting{kind: webhook.Alertmanager, template: `{{ if eq .status "firing" }}fire{{ end }}`})
+	for i, step := range []struct {
+		note string
+		sent int
+	}{{note("+a@26"), 1}, {note("-a@26"), 0}, {note("-a@26"), 0}, {note("+a@28"), 1}, {note("+a@28"), 0}, {note("-a@28"), 0}, {note("+a@28"), 1}} {
+		d.pass(time.Minute)
+		d.mustAccept(d.request("", step.note))
+		if n := len(d.mail()); n != step.sent {
+			t.Errorf("step %d: %d were sent, want %d", i, n, step.sent)
+		}
+	}
+}
+
+// One place has no room for longer than the window: it gets the alert once there
+// is, and the other place, which had room, does not get it again.
+func TestFullForLong(t *testing.T) {
+	d := desk(t, setting{kind: webhook.Alertmanager, cap: 1, routes: []webhook.Route{
+		{Match: map[string]string{"to": "both"}, To: []string{"ci", "oncall"}}, {To: []string{"oncall"}},
+	}})
+	both := strings.Replace(note("+a@26"), `"groupKey"`, `"commonLabels":{"to":"both"},"groupKey"`, 1)
+	d.mustAccept(d.request("", note("+b@26")))
+	for range 5 {
+		if a := d.do(d.request("", both)); a.status != 503 || a.Error.Code != "mailbox_full" {
+			t.Fatalf("it answers %+v", a)
+		}
+		d.pass(7 * time.Minute)
+	}
+	if got := d.mail(); len(got) != 2 || got[0].To == got[1].To {
+		t.Fatalf("sent: %+v", got)
+	}
+	d.mustAccept(d.request("", both))
+	if got := d.only(); got.To.Chat != "ONCALL" {
+		t.Errorf("sent again: %+v", got)
+	}
+	d.pass(time.Minute)
+	d.mustAccept(d.request("", both)) // the other replica's
+	if n := len(d.mail()); n != 0 {
+		t.Errorf("%d were sent to a twin", n)
 	}
 }
 

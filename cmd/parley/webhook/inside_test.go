@@ -102,8 +102,8 @@ func TestTwinsAreForgotten(t *testing.T) {
 		t.Errorf("%d groups are remembered", n)
 	}
 	for i, want := range map[int]bool{3*mostGroups - 1: true, 2 * mostGroups: true, 0: false} {
-		if s, ok := w.last(strconv.Itoa(i)); ok != want || ok && s.key != strconv.Itoa(i) {
-			t.Errorf("group %d is remembered: %v", i, ok)
+		if s := w.last(strconv.Itoa(i)); s.known() != want || want && s.key != strconv.Itoa(i) {
+			t.Errorf("group %d is remembered: %v", i, s)
 		}
 	}
 }

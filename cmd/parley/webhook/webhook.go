@@ -183,6 +183,9 @@ func (h *Handler) accept(ctx context.Context, d delivery) (post.Status, error) {
 	}
 	text := h.render(d)
 	if strings.TrimSpace(text) == "" {
+		if h.config.Kind == Alertmanager {
+			h.passOver(d)
+		}
 		return nothing(), nil
 	}
 	req := post.Request{
