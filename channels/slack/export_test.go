@@ -2,5 +2,8 @@ package slack
 
 import "time"
 
-// Quicken has dead sockets found sooner.
-func (c *Channel) Quicken(ping, silence time.Duration) { c.pulse = pulse{ping, silence} }
+// Quicken has dead sockets found, and the cursor saved, sooner.
+func (c *Channel) Quicken(ping, silence, save time.Duration) { c.pulse = pulse{ping, silence, save} }
+
+// Narrow leaves room for that many messages that wait to be published.
+func (c *Channel) Narrow(room int) { c.room = room }

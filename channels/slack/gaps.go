@@ -23,12 +23,15 @@ const (
 	// Slack brings again by itself what it could not deliver just now. After an
 	// outage that was shorter, live mail does not wait for history.
 	shortGap = 20 * time.Second
+	// longestGap is how long an outage can be that is made up for. Who asked
+	// before does not wait for an answer any more.
+	longestGap = 3 * 24 * time.Hour
 	// rootsBack is how far before a gap threads may have begun whose replies are
 	// looked for, whoever takes part in them. Of older ones it is the newest
 	// that the bot has joined.
 	rootsBack    = 24 * time.Hour
 	olderThreads = 5
-	saveEvery    = 5 * time.Second
+	saveTimeout  = 5 * time.Second
 	// historyEvery keeps the reading of all chats within what Slack allows.
 	historyEvery = 1200 * time.Millisecond
 	historyBurst = 20
@@ -107,21 +110,48 @@ func (g *gaps) opened(ctx context.Context) {
 	}
 	now := time.Now()
 	if !g.alive.IsZero() {
-		missed := &gap{from: g.alive.Add(-overlap), hold: now.Sub(g.alive) >= shortGap, filled: map[string]bool{}}
-		if g.gap != nil { // it was not read to its end
-			missed.from, missed.hold = g.gap.from, missed.hold || g.gap.hold
+		if silent := now.Sub(g.alive); silent > longestGap {
+			g.r.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack was not heard for so long that only the last of it is read",
+				slog.Duration("outage", silent), slog.Duration("read", longestGap))
 		}
-		g.gap = missed
-		select {
-		case g.wake <- struct{}{}:
-		default:
-		}
+		g.missed(g.alive, now)
 	}
 	g.alive = now
 	if g.down {
 		g.down = false
 		g.r.channel.log.LogAttrs(ctx, slog.LevelInfo, "Slack is heard again")
 	}
+}
+
+// missed notes that something is missing since then. g.mu is held.
+func (g *gaps) missed(since, now time.Time) {
+	next := &gap{from: since.Add(-overlap), hold: now.Sub(since) >= shortGap, filled: map[string]bool{}}
+	if g.gap != nil { // it is not read to its end
+		next.hold = next.hold || g.gap.hold
+		if g.gap.from.Before(next.from) {
+			next.from = g.gap.from
+		}
+	}
+	if earliest := now.Add(-longestGap); next.from.Before(earliest) {
+		next.from = earliest
+	}
+	g.gap = next
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// overflowed notes what there was no room for, once there is.
+func (g *gaps) overflowed(ctx context.Context) {
+	since := g.r.missed()
+	if since.IsZero() {
+		return
+	}
+	g.r.channel.log.LogAttrs(ctx, slog.LevelWarn, "more was said than could be stored; what is missing is read from history")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.missed(since, time.Now())
 }
 
 // closed notes that a socket has ended that Slack had greeted.
@@ -143,13 +173,14 @@ func (g *gaps) failed(ctx context.Context, err error) {
 
 // run reads what was missed, and keeps the cursor, until ctx is done.
 func (g *gaps) run(ctx context.Context) {
-	tick := time.NewTicker(saveEvery)
+	tick := time.NewTicker(g.r.channel.pulse.save)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			g.overflowed(ctx)
 		case <-g.wake:
 			g.sweep(ctx)
 		}
@@ -159,7 +190,7 @@ func (g *gaps) run(ctx context.Context) {
 
 // save moves the cursor to where everything before is handed on.
 func (g *gaps) save(ctx context.Context) {
-	waits := moment(g.r.oldest())
+	waits := g.r.oldest()
 	g.mu.Lock()
 	to := g.alive
 	if !waits.IsZero() && waits.Before(to) {
@@ -170,7 +201,7 @@ func (g *gaps) save(ctx context.Context) {
 	if skip {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, saveEvery)
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	if err := g.r.channel.cursors.SetCursor(ctx, g.address(), stamp(to)); err != nil {
 		if ctx.Err() == nil {

@@ -95,8 +95,14 @@ func (p *people) who(ctx context.Context, user string) (person, error) {
 	return one, nil
 }
 
+// nameTimeout is how long a message waits for the name of a person: it is told
+// to the model, and decides nothing.
+const nameTimeout = 2 * time.Second
+
 // name is what a user is called; "" if that cannot be found out now.
 func (p *people) name(ctx context.Context, user string) string {
+	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
+	defer cancel()
 	one, err := p.who(ctx, user)
 	if err != nil {
 		return ""

@@ -42,7 +42,7 @@ const (
 	// brings what is said.
 	sockets = 2
 	// maxWaiting bounds what waits to be published. What comes beyond it is not
-	// acknowledged, so that Slack brings it again.
+	// acknowledged; Slack brings it again, or it is read from history.
 	maxWaiting = 20000
 	// settle is how long a message waits for an earlier one of its chat, which
 	// the other socket may bring a moment later.
@@ -53,7 +53,7 @@ const (
 // nil.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
 	if !c.app {
-		return &channels.SendError{Fault: channels.Stop, Code: "no_app_token", Err: errors.New("receiving needs an app_token, which begins with xapp-")}
+		return c.CheckSocket(ctx) // which says so
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -125,6 +125,7 @@ type receiver struct {
 	mu      sync.Mutex
 	lanes   map[string]*lane // of chats in which something waits
 	waiting int
+	dropped time.Time      // when the oldest was said for which there was no room
 	working sync.WaitGroup // lanes
 }
 
@@ -158,7 +159,10 @@ func (r *receiver) heard(ctx context.Context, m *message, ack func()) {
 func (r *receiver) enqueue(ctx context.Context, chat string, it item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if it.m != nil && r.waiting >= maxWaiting {
+	if it.m != nil && r.waiting >= r.channel.room {
+		if at := moment(it.m.TS); r.dropped.IsZero() || at.Before(r.dropped) {
+			r.dropped = at
+		}
 		return
 	}
 	r.waiting++
@@ -204,12 +208,14 @@ func (r *receiver) run(ctx context.Context, l *lane) {
 func (r *receiver) next(ctx context.Context, l *lane) (*item, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, 0 // what is left keeps the cursor back
+	}
 	if l.now != nil {
 		l.now = nil
 		r.waiting--
 	}
-	if len(l.items) == 0 || ctx.Err() != nil {
-		r.waiting -= len(l.items)
+	if len(l.items) == 0 {
 		delete(r.lanes, l.chat)
 		return nil, 0
 	}
@@ -253,14 +259,18 @@ func (r *receiver) hand(ctx context.Context, m *message) bool {
 	}
 }
 
-// oldest is the ts of the oldest message that waits; "" if none does.
-func (r *receiver) oldest() string {
+// oldest is when the oldest message was said that is not handed on; zero if none
+// waits.
+func (r *receiver) oldest() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first := ""
+	first := r.dropped
 	note := func(it item) {
-		if it.m != nil && (first == "" || it.m.TS < first) {
-			first = it.m.TS
+		if it.m == nil {
+			return
+		}
+		if at := moment(it.m.TS); first.IsZero() || at.Before(first) {
+			first = at
 		}
 	}
 	for _, l := range r.lanes {
@@ -272,6 +282,19 @@ func (r *receiver) oldest() string {
 		}
 	}
 	return first
+}
+
+// missed is since when something is missing for which there was no room, once
+// there is room again; else zero.
+func (r *receiver) missed() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting > r.channel.room/2 {
+		return time.Time{}
+	}
+	since := r.dropped
+	r.dropped = time.Time{}
+	return since
 }
 
 // A backoff is a series of growing, jittered waits.

@@ -275,6 +275,71 @@ func TestNothingIsAcknowledgedBeforeItIsPublished(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotPublishedKeepsTheCursorBack(t *testing.T) {
+	r := newRig(t)
+	r.Quicken(time.Second, time.Minute, 10*time.Millisecond)
+	m := newMailbox(r)
+	stop := connected(t, r, m.publish)
+	cursor := func() string {
+		c, err := r.book.Cursor(t.Context(), bus.Address{Channel: "slack"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	until(t, "a cursor", func() bool { return cursor() != "" })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.Channel = r.channel(t)
+	r.Quicken(time.Second, time.Minute, 10*time.Millisecond)
+	tried := make(chan struct{}, 100)
+	stop = connected(t, r, func(context.Context, bus.Inbound) error {
+		tried <- struct{}{}
+		return errors.New("the bus is away")
+	})
+	ts := r.server.Say("D1", "U1", "one")
+	r.server.Say("D1", "U1", "two")
+	<-tried
+	<-tried
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if cursor() > ts {
+		t.Errorf("the cursor is at %s, beyond what was not published: %s", cursor(), ts)
+	}
+	r.server.Forget()
+	r.Channel = r.channel(t)
+	connected(t, r, m.publish)
+	if got := texts(m.wait(t, 2)); got != "one|two" {
+		t.Errorf("published: %s", got)
+	}
+}
+
+func TestWhatThereIsNoRoomForIsReadLater(t *testing.T) {
+	r := newRig(t)
+	r.Quicken(time.Second, time.Minute, 10*time.Millisecond)
+	r.Narrow(5)
+	m := newMailbox(r)
+	gate := make(chan struct{})
+	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+		}
+		return m.publish(ctx, in)
+	})
+	for i := range 20 {
+		r.server.Say("D1", "U1", fmt.Sprint(i))
+	}
+	r.server.Raw(`{"type":"something_new","envelope_id":"last-1"}`)
+	until(t, "all events", func() bool { return r.server.Acked("last-1") })
+	until(t, "a full house", func() bool { return r.server.Unacked() == 20 })
+	r.server.Forget()
+	close(gate)
+	m.wait(t, 20)
+}
+
 func TestOneChatDoesNotWaitForAnother(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
@@ -318,6 +383,38 @@ func TestSocketsThatBreakLoseNothing(t *testing.T) {
 	until(t, "two sockets", func() bool { return r.server.Sockets() == 2 })
 }
 
+func TestARestartInTheMiddleLosesNothing(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	const people, each = 40, 10
+	var talking sync.WaitGroup
+	talk := func(from int) {
+		talking.Go(func() {
+			for i := range each {
+				for p := range people {
+					r.server.Say(fmt.Sprint("D", p), fmt.Sprint("U", p), fmt.Sprint(from+i))
+				}
+			}
+		})
+	}
+	stop := connected(t, r, m.publish)
+	for round := range 3 {
+		talk(round * each)
+		m.wait(t, round*people*each+1)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		r.Channel = r.channel(t)
+		stop = connected(t, r, m.publish)
+		talking.Wait()
+		m.wait(t, (round+1)*people*each)
+	}
+	until(t, "acks", acked(r))
+	if got := len(m.all()); got != 3*people*each {
+		t.Errorf("%d messages of %d", got, 3*people*each)
+	}
+}
+
 func TestASocketIsReplacedBeforeItIsClosed(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
@@ -333,7 +430,7 @@ func TestASocketIsReplacedBeforeItIsClosed(t *testing.T) {
 
 func TestADeadSocketIsFoundOut(t *testing.T) {
 	r := newRig(t)
-	r.Quicken(20*time.Millisecond, 200*time.Millisecond)
+	r.Quicken(20*time.Millisecond, 200*time.Millisecond, time.Second)
 	m := newMailbox(r)
 	connected(t, r, m.publish)
 	before := r.server.Calls("apps.connections.open")
@@ -448,6 +545,27 @@ func TestAFirstStartReadsNoHistory(t *testing.T) {
 	}
 }
 
+func TestOutagesThatWereTooLongAreNotMadeUpFor(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	if err := r.book.SetCursor(t.Context(), bus.Address{Channel: "slack"}, "1700000000.000000"); err != nil {
+		t.Fatal(err)
+	}
+	old := fmt.Sprintf("%d.000000", time.Now().Add(-100*time.Hour).Unix())
+	r.server.Post("D1", "U1", map[string]any{"text": "long ago", "ts": old})
+	r.server.Say("D1", "U1", "lately")
+	r.server.Forget()
+	connected(t, r, m.publish)
+	m.wait(t, 1)
+	until(t, "a cursor", func() bool {
+		now, err := r.book.Cursor(t.Context(), bus.Address{Channel: "slack"})
+		return err == nil && now > "1700000000.000000"
+	})
+	if got := texts(m.all()); got != "lately" || !strings.Contains(r.logged.String(), "for so long") {
+		t.Errorf("published: %s", got)
+	}
+}
+
 func TestHistoryThatCannotBeReadStopsNobody(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
@@ -496,6 +614,14 @@ func TestRefusedTokensEndReceiving(t *testing.T) {
 		if e := sendError(t, err); e.Fault != channels.Stop || e.Code != code {
 			t.Errorf("%s: got %v, want stop", method, e)
 		}
+	}
+	r := newRig(t)
+	if err := r.CheckSocket(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.server.Fail("apps.connections.open", "", 1, slacktest.Refuse("missing_scope"))
+	if e := sendError(t, r.CheckSocket(t.Context())); e.Fault != channels.Stop {
+		t.Errorf("got %v, want stop", e)
 	}
 	c, err := slack.New(slack.Config{Name: "slack", BotToken: botToken})
 	if err != nil {

@@ -32,7 +32,7 @@ func (c *Channel) post(ctx context.Context, chat, thread string, part channels.P
 	if thread != "" {
 		options = append(options, slackgo.MsgOptionTS(thread))
 	}
-	chat, ts, err := c.api.PostMessageContext(ctx, chat, options...)
+	where, ts, err := c.api.PostMessageContext(ctx, chat, options...)
 	if err != nil {
 		e := sendError(err, t)
 		if e.Code == "missing_scope" {
@@ -40,8 +40,11 @@ func (c *Channel) post(ctx context.Context, chat, thread string, part channels.P
 		}
 		return "", e
 	}
-	if ts == "" || chat == "" {
+	if ts == "" || where == "" {
 		return "", &channels.SendError{Fault: channels.Unknown, Code: "unreadable", Err: errors.New("the answer is not what Slack gives")}
+	}
+	if where != chat {
+		c.direct.put(chat, where)
 	}
 	return ts, nil
 }

@@ -72,6 +72,7 @@ type Channel struct {
 	direct  *cache[string] // a user's chat with the bot
 	account atomic.Pointer[Account]
 	pulse   pulse
+	room    int // for messages that wait to be published
 	log     *slog.Logger
 }
 
@@ -109,7 +110,7 @@ func New(c Config) (*Channel, error) {
 	}
 	ch := &Channel{
 		name: c.Name, app: c.AppToken != "", paced: c.RateLimit != NoPace,
-		joins: c.Joins, cursors: c.Cursors, direct: newCache[string](24 * time.Hour), pulse: usualPulse(), log: c.Log,
+		joins: c.Joins, cursors: c.Cursors, direct: newCache[string](24 * time.Hour), pulse: usualPulse(), room: maxWaiting, log: c.Log,
 	}
 	if ch.log == nil {
 		ch.log = slog.New(slog.DiscardHandler)

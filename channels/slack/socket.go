@@ -15,13 +15,16 @@ import (
 	"parley/channels"
 )
 
-// A pulse is how a socket's life is watched.
+// A pulse is what is done again and again.
 type pulse struct {
 	ping    time.Duration // how often a sign of life is asked for
-	silence time.Duration // after how long without any it counts as dead
+	silence time.Duration // after how long without any a socket counts as dead
+	save    time.Duration // how often the cursor is saved
 }
 
-func usualPulse() pulse { return pulse{ping: 10 * time.Second, silence: 30 * time.Second} }
+func usualPulse() pulse {
+	return pulse{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second}
+}
 
 const (
 	// farewell is how long a socket that Slack replaces may still bring something.
@@ -77,19 +80,42 @@ func (r *receiver) socket(ctx context.Context) error {
 	return nil
 }
 
-// dial opens a socket where Slack says.
-func (r *receiver) dial(ctx context.Context) (*link, error) {
+// CheckSocket asks Slack where a socket would be opened: whether the app token
+// is good. One that is refused gives a *channels.SendError of kind Stop.
+func (c *Channel) CheckSocket(ctx context.Context) error {
+	_, err := c.socketAddress(ctx)
+	return err
+}
+
+// socketAddress is where the next socket is to be opened.
+func (c *Channel) socketAddress(ctx context.Context) (string, error) {
+	if !c.app {
+		return "", &channels.SendError{Fault: channels.Stop, Code: "no_app_token", Err: errors.New("receiving needs an app_token, which begins with xapp-")}
+	}
 	ctx, t, done := begin(ctx)
 	defer done()
-	_, address, err := r.channel.api.StartSocketModeContext(ctx)
-	if err != nil {
-		e := repeatable(sendError(err, t))
-		if e.Fault == channels.Rejected {
-			// Socket Mode is switched off, or this is not an app's token.
-			e.Fault = channels.Stop
-		}
-		return nil, e
+	_, address, err := c.api.StartSocketModeContext(ctx)
+	if err == nil {
+		return address, nil
 	}
+	e := repeatable(sendError(err, t))
+	switch {
+	case e.Code == "missing_scope":
+		e.Fault = channels.Stop
+	case e.Fault == channels.Rejected:
+		e.Fault = channels.Retry // what is said of this one call need not last
+	}
+	return "", e
+}
+
+// dial opens a socket where Slack says.
+func (r *receiver) dial(ctx context.Context) (*link, error) {
+	address, err := r.channel.socketAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, _, done := begin(ctx)
+	defer done()
 	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: callTimeout}
 	conn, resp, err := dialer.DialContext(ctx, address, nil)
 	if err != nil {

@@ -12,6 +12,9 @@ import (
 	"parley/bus"
 )
 
+// maxNames bounds how many of those whom a text names are looked up.
+const maxNames = 10
+
 // slackbot is a user who is in every workspace and is no person.
 const slackbot = "USLACKBOT"
 
@@ -191,7 +194,7 @@ func command(text string, called bool) string {
 // plain reads Slack's way of writing text.
 func (c *Channel) plain(ctx context.Context, text string, me Account) string {
 	var b strings.Builder
-	for {
+	for names := 0; ; {
 		i := strings.IndexByte(text, '<')
 		if i < 0 {
 			break
@@ -201,7 +204,13 @@ func (c *Channel) plain(ctx context.Context, text string, me Account) string {
 			break
 		}
 		b.WriteString(html.UnescapeString(text[:i]))
-		b.WriteString(c.reference(ctx, text[i+1:i+end], me))
+		ref := text[i+1 : i+end]
+		if strings.HasPrefix(ref, "@") && !strings.Contains(ref, "|") {
+			if names++; names > maxNames {
+				ref += "|" + ref[1:] // called by its id
+			}
+		}
+		b.WriteString(c.reference(ctx, ref, me))
 		text = text[i+end+1:]
 	}
 	b.WriteString(html.UnescapeString(text))
