@@ -1,0 +1,127 @@
+package sqlbook_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+const secret = "a word that nobody else says"
+
+var private, group = bus.Address{Channel: "telegram", Chat: "42"}, bus.Address{Channel: "telegram", Chat: "-100"}
+
+// begin records a message, and that its first part was sent if it is to be through.
+func begin(t *testing.T, b *sqlbook.Book, id string, to bus.Address, through bool) {
+	t.Helper()
+	_, _, err := b.Begin(t.Context(), channels.Send{ID: id, To: to, Parts: []channels.SentPart{{Text: secret + id, Plain: secret}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if through {
+		if err := b.Mark(t.Context(), id, 0, channels.SentPart{State: channels.Sent, PlatformID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func erase(t *testing.T, b *sqlbook.Book, what sqlbook.Erasure, want sqlbook.Erased) {
+	t.Helper()
+	got, err := b.Erase(t.Context(), what)
+	if err != nil || got != want {
+		t.Errorf("erasing %+v: %+v, %v, want %+v", what, got, err, want)
+	}
+}
+
+func TestErase(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { testErase(t, file(t)) })
+	t.Run("postgres", func(t *testing.T) { testErase(t, sqldbtest.New(t)) })
+}
+
+func testErase(t *testing.T, place string) {
+	b := open(t, place)
+	t.Cleanup(func() { b.Close() })
+	begin(t, b, "private done", private, true)
+	begin(t, b, "private open", private, false)
+	begin(t, b, "group done", group, true)
+	begin(t, b, "group open", group, false)
+	begin(t, b, "thread", bus.Address{Channel: "telegram", Chat: "42", Thread: "7"}, true)
+	for _, c := range []channels.Chat{{Address: private, Session: "main:telegram:42"}, {Address: group, Session: "main:telegram:-100"}} {
+		if err := b.Meet(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, origin := range []string{"ci", "ci", "nagios"} {
+		if _, _, err := b.Accept(t.Context(), channels.Post{ID: fmt.Sprint("m_", i), Origin: origin, Key: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Bind(t.Context(), origin, "alert", group, "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	erase(t, b, sqlbook.Erasure{}, sqlbook.Erased{})
+	erase(t, b, sqlbook.Erasure{Sends: []string{"group open", "unknown"}, At: []bus.Address{private}, Sessions: []string{"main:telegram:42"}},
+		sqlbook.Erased{Sends: 2, Chats: 1})
+	erase(t, b, sqlbook.Erasure{Origin: "ci"}, sqlbook.Erased{Posts: 2})
+	for id, want := range map[string]error{"private done": channels.ErrNoSend, "private open": nil, "group done": nil, "group open": channels.ErrNoSend, "thread": nil} {
+		if _, err := b.Lookup(t.Context(), id); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", id, err, want)
+		}
+	}
+	if all, err := b.Chats(t.Context()); err != nil || len(all) != 1 || all[0].Address != group {
+		t.Errorf("chats are %v, %v", all, err)
+	}
+	if _, err := b.Post(t.Context(), "m_2"); err != nil {
+		t.Errorf("another's post: %v", err)
+	}
+	if id, err := b.Bound(t.Context(), "ci", "alert", group); id != "" || err != nil {
+		t.Errorf("a subject is bound to %q, %v", id, err)
+	}
+	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(-time.Hour)}, sqlbook.Erased{})
+	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(time.Hour)}, sqlbook.Erased{Sends: 2, Posts: 1})
+	if _, err := b.Lookup(t.Context(), "private open"); err != nil {
+		t.Errorf("what is still to be sent: %v", err)
+	}
+}
+
+func TestEraseLeavesNoTrace(t *testing.T) {
+	place := file(t)
+	b := open(t, place)
+	t.Cleanup(func() { b.Close() })
+	for i := range 50 {
+		begin(t, b, fmt.Sprint(i), private, i%2 == 0)
+	}
+	var open []string
+	for i := 1; i < 50; i += 2 {
+		open = append(open, fmt.Sprint(i))
+	}
+	traces := func() (n int) {
+		files, err := filepath.Glob(filepath.Join(filepath.Dir(place), "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += bytes.Count(raw, []byte(secret))
+		}
+		return n
+	}
+	if traces() == 0 {
+		t.Fatal("the files do not hold it: the test cannot fail")
+	}
+	erase(t, b, sqlbook.Erasure{Sends: open}, sqlbook.Erased{Sends: 25})
+	if n := traces(); n != 0 {
+		t.Errorf("%d traces are left", n)
+	}
+}
