@@ -16,8 +16,9 @@ import (
 
 // A client speaks to a server's API. Its errors are what the server says.
 type client struct {
-	base string
-	http *http.Client
+	base   string
+	http   *http.Client
+	hosted bool // the server is this process, for as long as the command runs
 }
 
 // An apiError is a refusal of the server's.

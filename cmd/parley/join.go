@@ -37,6 +37,7 @@ func join(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (c 
 		}
 		leave, err = host(ctx, cfg, n, log)
 		if err == nil {
+			c.hosted = true
 			return c, leave, nil
 		}
 		if _, used := errors.AsType[*sqlitebus.InUseError](err); !used || time.Now().After(deadline) {

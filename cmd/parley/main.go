@@ -7,19 +7,23 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/term"
 
 	"parley/cmd/parley/config"
 )
 
 // Exit codes. They are promised to scripts.
 const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
-	exitConfig = 78
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitUnknown = 3
+	exitQueued  = 4
+	exitConfig  = 78
 )
 
 // cli is the command line. Its fields are the commands and flags of names.md.
@@ -28,13 +32,17 @@ type cli struct {
 	Home   string `help:"Where Parley keeps what it must remember." placeholder:"DIR"`
 	JSON   bool   `help:"Results as JSON." name:"json"`
 
-	Chat        chatCmd     `cmd:"" help:"Talk to the agent in this terminal."`
-	Serve       serveCmd    `cmd:"" help:"Serve the configured channels."`
-	Pairing     pairingCmd  `cmd:"" help:"Who may talk to the bot."`
-	Chats       chatsCmd    `cmd:"" help:"Where the bot has been spoken to."`
-	Doctor      doctorCmd   `cmd:"" help:"Check whether everything is in order, and say what to change."`
-	ConfigCheck configGroup `cmd:"" name:"config" help:"The configuration."`
-	Version     versionCmd  `cmd:"" help:"Print the version."`
+	Chat        chatCmd        `cmd:"" help:"Talk to the agent in this terminal."`
+	Serve       serveCmd       `cmd:"" help:"Serve the configured channels."`
+	Send        sendCmd        `cmd:"" help:"Say something to people, without AI."`
+	Status      statusCmd      `cmd:"" help:"How the server and its mail stand."`
+	Sessions    sessionsCmd    `cmd:"" help:"What was said."`
+	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Messages that were given up."`
+	Pairing     pairingCmd     `cmd:"" help:"Who may talk to the bot."`
+	Chats       chatsCmd       `cmd:"" help:"Where the bot has been spoken to."`
+	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`
+	ConfigCheck configGroup    `cmd:"" name:"config" help:"The configuration."`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
 // terminal is where a command reads and writes.
@@ -82,6 +90,9 @@ func exitCode(err error, tty terminal) int {
 		return exitDone
 	}
 	fmt.Fprintln(tty.err, "parley:", err)
+	if code, ok := outcomeCode(err); ok {
+		return code
+	}
 	var usage *usageError
 	var wrong *config.Error
 	var setting *settingError
@@ -111,4 +122,20 @@ func (e *settingError) Error() string {
 		return e.key + ": " + e.remedy
 	}
 	return e.where + ": " + e.key + ": " + e.remedy
+}
+
+// confirm asks on a terminal before something is destroyed; elsewhere it wants --yes.
+func confirm(tty terminal, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if !term.IsTerminal(int(tty.in.Fd())) {
+		return &usageError{question + " Say so with --yes."}
+	}
+	fmt.Fprintf(tty.err, "%s [y/N] ", question)
+	var answer string
+	if _, err := fmt.Fscanln(tty.in, &answer); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
+		return errors.New("nothing was done")
+	}
+	return nil
 }

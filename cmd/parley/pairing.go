@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -45,7 +44,7 @@ func withBook(ctx context.Context, c *cli, use func(*config.Config, *sqlbook.Boo
 	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
 		return fmt.Errorf("create the home: %w", err)
 	}
-	book, err := sqlbook.Open(ctx, filepath.Join(cfg.Home, bookFile))
+	book, err := sqlbook.Open(ctx, place(cfg, bookFile))
 	if err != nil {
 		return err
 	}

@@ -65,12 +65,10 @@ func readAlert(data map[string]any) alert {
 // alert that fires again soon after its end, would never be seen. (A
 // repeat_interval under ten minutes therefore acts like one of ten.)
 //
-// The handler remembers each group's last notification. When it does not,
+// The handler remembers each group's last notifications. When it does not,
 // because the process is new, or another one took the first twin, the book does:
-// the key of a notification holds its alerts' exact starts and a span of ten
-// minutes. Each is tried under the key of the span before, and then, where that
-// was used for something older, under its own: two that come close together have
-// a key in common even where a span ends between them.
+// the key of a notification holds its alerts' exact starts and the span of ten
+// minutes in which it came. The span before is looked at, too.
 func (h *Handler) acceptAlert(ctx context.Context, r post.Request, d delivery) (post.Status, error) {
 	a := readAlert(d.data)
 	defer h.twins.lock(a.group)()
@@ -102,27 +100,27 @@ func (h *Handler) acceptAlert(ctx context.Context, r post.Request, d delivery) (
 // acceptNew hands over what says something new, as of the time when that was
 // first tried.
 func (h *Handler) acceptNew(ctx context.Context, r post.Request, a alert, last sent, began time.Time) (post.Status, sent, error) {
-	keys := a.keys(began)
-	if last.known() {
-		// For what says the same as a notification before the last one.
-		keys = append(keys, digest(keys[len(keys)-1], last.key))
-	}
-	for i, key := range keys {
-		r.Key, r.Digest, r.Subject = key, key, a.subject(last, key, began)
-		status, err := h.config.Office.Accept(ctx, r)
+	span := began.UnixNano() / int64(window)
+	at, key := began, a.key(span)
+	if last.said(a) {
+		// It says the same as a notification before the last one.
+		key = digest(key, last.key)
+	} else {
+		// There is no asking for a key. A post without destinations is sent
+		// nowhere, and it is told from the one that came in that span by its time.
+		r.Key = a.key(span - 1)
+		r.Digest = r.Key
+		before, err := h.config.Office.Record(ctx, r, nil)
 		if err != nil {
-			return status, sent{}, err
+			return post.Status{}, sent{}, fmt.Errorf("look for a twin: %w", err)
 		}
-		stands, err := h.config.Office.Find(ctx, status.ID)
-		if err != nil {
-			return status, sent{}, fmt.Errorf("look at the notification that stands: %w", err)
-		}
-		current := began.Sub(stands.At) < window && !stands.At.Before(last.at)
-		if current || i == len(keys)-1 {
-			return status, sent{identity: a.identity, newest: a.newest, at: stands.At, key: key, subject: r.Subject}, nil
+		if before.At.UnixNano()/int64(window) == span-1 && began.Sub(before.At) < window {
+			at, key = before.At, r.Key
 		}
 	}
-	panic("a notification has no key")
+	r.Key, r.Digest, r.Subject = key, key, a.subject(last, key, began)
+	status, err := h.config.Office.Accept(ctx, r)
+	return status, sent{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
 }
 
 // passOver notes a notification of which nothing is to be said, so that what
@@ -131,18 +129,15 @@ func (h *Handler) passOver(d delivery) {
 	a := readAlert(d.data)
 	defer h.twins.lock(a.group)()
 	now, last := h.config.Now(), h.twins.last(a.group)
-	key := digest("nothing", a.keys(now)[0])
-	h.twins.keep(a.group, sent{identity: a.identity, newest: a.newest, at: now, key: key, subject: a.subject(last, key, now)})
+	key := digest("nothing", a.key(now.UnixNano()))
+	h.twins.keep(a.group, sent{
+		identity: a.identity, newest: a.newest, at: now, key: key, subject: a.subject(last, key, now), earlier: last.history(a),
+	})
 }
 
-// keys are those of the span before and of this one.
-func (a alert) keys(now time.Time) []string {
-	span := now.UnixNano() / int64(window)
-	var keys []string
-	for _, n := range []int64{span - 1, span} {
-		keys = append(keys, digest(a.group, a.identity, a.starts, strconv.FormatInt(n, 10)))
-	}
-	return keys
+// key is what the book knows it by, if it comes in that span.
+func (a alert) key(span int64) string {
+	return digest(a.group, a.identity, a.starts, strconv.FormatInt(span, 10))
 }
 
 // subject ties the end of an alert to its beginning: there it edits the message
@@ -168,7 +163,20 @@ type sent struct {
 	at       time.Time // when it was accepted
 	key      string    // "" where none is known
 	subject  string
-	tried    attempt // what came since, and could not be accepted yet
+	tried    attempt  // what came since, and could not be accepted yet
+	earlier  []string // what it and those before it said, the newest last
+}
+
+// mostEarlier bounds what is remembered of one group.
+const mostEarlier = 16
+
+// said tells whether a notification before this one said the same.
+func (s sent) said(a alert) bool { return slices.Contains(s.earlier, digest(a.identity, a.starts)) }
+
+// history is what was said, with what is said now.
+func (s sent) history(a alert) []string {
+	all := append(slices.Clone(s.earlier), digest(a.identity, a.starts))
+	return all[max(0, len(all)-mostEarlier):]
 }
 
 // An attempt is a notification that was not accepted, or not everywhere.

@@ -41,7 +41,9 @@ const (
 // An Office takes what is to be said: *post.Office.
 type Office interface {
 	Accept(ctx context.Context, r post.Request) (post.Status, error)
-	Find(ctx context.Context, id string) (channels.Post, error)
+	// Record notes a request and publishes nothing; a post of the same key is
+	// returned instead.
+	Record(ctx context.Context, r post.Request, to []bus.Address) (channels.Post, error)
 }
 
 // Config is one webhook.

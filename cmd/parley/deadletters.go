@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"text/tabwriter"
+	"time"
+)
+
+type deadLettersCmd struct {
+	List   deadList   `cmd:"" default:"1" help:"Messages that were given up."`
+	Show   deadShow   `cmd:"" help:"One of them, whole."`
+	Replay deadReplay `cmd:"" help:"Publish again under a new id."`
+	Drop   deadDrop   `cmd:"" help:"Forget."`
+}
+
+// A deadLetter is one as the API lists it.
+type deadLetter struct {
+	Topic    string    `json:"topic"`
+	ID       string    `json:"id"`
+	Key      string    `json:"key"`
+	Reason   string    `json:"reason"`
+	Attempts int       `json:"attempts"`
+	BuriedAt time.Time `json:"buried_at"`
+}
+
+func (d deadLetter) path() string {
+	return "/v1/dead-letters/" + url.PathEscape(d.Topic) + "/" + url.PathEscape(d.ID)
+}
+
+// deadLetters lists all of them.
+func deadLetters(ctx context.Context, server *client) ([]deadLetter, error) {
+	var standing standingReport
+	if err := server.get(ctx, "/v1/status", &standing); err != nil {
+		return nil, err
+	}
+	var all []deadLetter
+	for _, t := range standing.Topics {
+		for after := ""; ; {
+			var page struct {
+				Letters []deadLetter `json:"letters"`
+				Next    string       `json:"next"`
+				More    bool         `json:"more"`
+			}
+			path := "/v1/dead-letters?topic=" + url.QueryEscape(t.Topic) + "&after=" + url.QueryEscape(after)
+			if err := server.get(ctx, path, &page); err != nil {
+				return nil, err
+			}
+			all = append(all, page.Letters...)
+			if after = page.Next; !page.More || after == "" {
+				break
+			}
+		}
+	}
+	return all, nil
+}
+
+// chosen are the letters of these ids, or all.
+func chosen(ctx context.Context, server *client, ids []string, everything bool) ([]deadLetter, error) {
+	if len(ids) == 0 && !everything {
+		return nil, &usageError{"name the letters by their ids, or --all"}
+	}
+	all, err := deadLetters(ctx, server)
+	if err != nil || everything {
+		return all, err
+	}
+	var picked []deadLetter
+	for _, id := range ids {
+		found := false
+		for _, d := range all {
+			if d.ID == id {
+				picked, found = append(picked, d), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no dead letter has the id %q: see `parley dead-letters list`", id)
+		}
+	}
+	return picked, nil
+}
+
+type deadList struct{}
+
+// Run lists dead letters.
+func (deadList) Run(ctx context.Context, flags *cli, tty terminal) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+		all, err := deadLetters(ctx, server)
+		if err != nil {
+			return err
+		}
+		if flags.JSON {
+			return json.NewEncoder(tty.out).Encode(all)
+		}
+		if len(all) == 0 {
+			_, err := fmt.Fprintln(tty.out, "Nothing was given up.")
+			return err
+		}
+		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tTOPIC\tFOR\tREASON\tGIVEN UP")
+		for _, d := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.ID, d.Topic, d.Key, d.Reason, d.BuriedAt.Local().Format(time.DateTime))
+		}
+		return w.Flush()
+	})
+}
+
+type deadShow struct {
+	ID string `arg:""`
+}
+
+// Run prints one dead letter.
+func (c deadShow) Run(ctx context.Context, flags *cli, tty terminal) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+		picked, err := chosen(ctx, server, []string{c.ID}, false)
+		if err != nil {
+			return err
+		}
+		return server.get(ctx, picked[0].path(), tty.out)
+	})
+}
+
+type deadReplay struct {
+	IDs []string `arg:"" optional:"" name:"id"`
+	All bool     `help:"All of them."`
+}
+
+// Run publishes dead letters again.
+func (c deadReplay) Run(ctx context.Context, flags *cli, tty terminal) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+		picked, err := chosen(ctx, server, c.IDs, c.All)
+		if err != nil {
+			return err
+		}
+		for _, d := range picked {
+			var now struct {
+				ID string `json:"id"`
+			}
+			if err := server.do(ctx, http.MethodPost, d.path()+"/replay", "", nil, &now); err != nil {
+				return err
+			}
+			fmt.Fprintf(tty.out, "%s is on its way again as %s\n", d.ID, now.ID)
+		}
+		return nil
+	})
+}
+
+type deadDrop struct {
+	IDs []string `arg:"" optional:"" name:"id"`
+	All bool     `help:"All of them."`
+	Yes bool     `help:"Do not ask."`
+}
+
+// Run forgets dead letters.
+func (c deadDrop) Run(ctx context.Context, flags *cli, tty terminal) error {
+	if c.All {
+		if err := confirm(tty, c.Yes, "Forget every dead letter?"); err != nil {
+			return err
+		}
+	}
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+		picked, err := chosen(ctx, server, c.IDs, c.All)
+		if err != nil {
+			return err
+		}
+		for _, d := range picked {
+			if err := server.do(ctx, http.MethodDelete, d.path(), "", nil, nil); err != nil {
+				return err
+			}
+			fmt.Fprintf(tty.out, "%s is forgotten\n", d.ID)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/cmd/parley/post"
+)
+
+type sendCmd struct {
+	To      []string      `help:"A target or an address, CHANNEL:CHAT or CHANNEL:CHAT/THREAD; may be given again." placeholder:"TO" required:""`
+	Text    string        `arg:"" optional:"" help:"What to say, as Markdown. Left out, standard input is read."`
+	File    string        `help:"A file to send along." placeholder:"FILE"`
+	Key     string        `help:"What it is about: a later message with the same key edits this one or goes into its thread." placeholder:"KEY"`
+	Wait    bool          `help:"Wait until it is delivered, and say so by the exit code: 1 failed, 3 unknown, 4 still queued."`
+	Timeout time.Duration `help:"How long to wait." default:"30s"`
+}
+
+// maxFile is the largest file that the API takes.
+const maxFile = 10 << 20
+
+// Run hands a message over, and with --wait tells what became of it.
+func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	body, err := c.body(tty)
+	if err != nil {
+		return err
+	}
+	return use(ctx, flags, tty, need{send: true}, func(ctx context.Context, server *client) error {
+		var s post.Status
+		// A key of its own, so that asking again does not send again.
+		if err := server.do(ctx, http.MethodPost, "/v1/messages", rand.Text(), body, &s); err != nil {
+			return err
+		}
+		if c.Wait || server.hosted {
+			if s, err = c.await(ctx, server, s); err != nil {
+				return err
+			}
+		}
+		if err := printStatus(tty.out, flags.JSON, s); err != nil {
+			return err
+		}
+		if c.Wait {
+			return outcome(s)
+		}
+		return nil
+	})
+}
+
+func (c sendCmd) body(tty terminal) (map[string]any, error) {
+	if c.Text == "" && c.File == "" {
+		raw, err := io.ReadAll(io.LimitReader(tty.in, maxFile))
+		if err != nil {
+			return nil, fmt.Errorf("read the text: %w", err)
+		}
+		c.Text = string(raw)
+	}
+	body := map[string]any{"to": c.To, "text": c.Text}
+	if c.Key != "" {
+		body["key"] = c.Key
+	}
+	if c.File == "" {
+		return body, nil
+	}
+	raw, err := os.ReadFile(c.File)
+	if err != nil {
+		return nil, fmt.Errorf("read the file: %w", err)
+	}
+	if len(raw) > maxFile {
+		return nil, &usageError{fmt.Sprintf("%s has %d bytes; at most %d can be sent", c.File, len(raw), maxFile)}
+	}
+	body["file"] = map[string]string{"name": filepath.Base(c.File), "data": base64.StdEncoding.EncodeToString(raw)}
+	return body, nil
+}
+
+// await asks until every destination has an outcome, or the time is up.
+func (c sendCmd) await(ctx context.Context, server *client, s post.Status) (post.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	for wait := 10 * time.Millisecond; pending(s); wait = min(2*wait, 500*time.Millisecond) {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return s, nil
+		}
+		err := server.get(ctx, "/v1/messages/"+url.PathEscape(s.ID), &s)
+		if err != nil && ctx.Err() == nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func pending(s post.Status) bool {
+	for _, d := range s.Destinations {
+		if d.State == channels.Queued {
+			return true
+		}
+	}
+	return false
+}
+
+func printStatus(out io.Writer, asJSON bool, s post.Status) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(s)
+	}
+	for _, d := range s.Destinations {
+		line := d.Address + ": " + d.State
+		if d.Error != nil {
+			line += " (" + d.Error.Code + ": " + d.Error.Message + ")"
+		}
+		if d.Fallback != nil {
+			line += "; " + d.Fallback.Address + " instead: " + d.Fallback.State
+		}
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(out, "id "+s.ID)
+	return err
+}
+
+// An outcomeError is how a send ended that was waited for.
+type outcomeError struct {
+	code int
+	msg  string
+}
+
+func (e *outcomeError) Error() string { return e.msg }
+
+// outcome is nil where everything was sent; else the worst that happened.
+func outcome(s post.Status) error {
+	has := map[string][]string{}
+	for _, d := range s.Destinations {
+		has[d.State] = append(has[d.State], d.Address)
+	}
+	for _, worst := range []struct {
+		state string
+		code  int
+		words string
+	}{
+		{channels.Failed, exitFailed, "not delivered to "},
+		{channels.Unsure, exitUnknown, "nobody can tell whether it was delivered to "},
+		{channels.Queued, exitQueued, "still waiting to be delivered to "},
+	} {
+		if to := has[worst.state]; len(to) > 0 {
+			return &outcomeError{worst.code, worst.words + strings.Join(to, ", ")}
+		}
+	}
+	return nil
+}
+
+// outcomeCode is the exit code of an error that carries one.
+func outcomeCode(err error) (int, bool) {
+	o, ok := errors.AsType[*outcomeError](err)
+	if !ok {
+		return 0, false
+	}
+	return o.code, true
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"parley/sessions"
+)
+
+type statusCmd struct{}
+
+// standingReport is what GET /v1/status answers.
+type standingReport struct {
+	Version  string  `json:"version"`
+	Role     string  `json:"role"`
+	Uptime   float64 `json:"uptime_seconds"`
+	Channels []struct {
+		Name string `json:"name"`
+		Up   bool   `json:"up"`
+	} `json:"channels"`
+	Topics []struct {
+		Topic   string  `json:"topic"`
+		Waiting int     `json:"waiting"`
+		Leased  int     `json:"leased"`
+		Delayed int     `json:"delayed"`
+		Dead    int     `json:"dead"`
+		Oldest  float64 `json:"oldest_seconds"`
+	} `json:"topics"`
+}
+
+// Run tells how the server and its mail stand.
+func (statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+		if flags.JSON {
+			return server.get(ctx, "/v1/status", tty.out)
+		}
+		var s standingReport
+		if err := server.get(ctx, "/v1/status", &s); err != nil {
+			return err
+		}
+		if server.hosted {
+			fmt.Fprintln(tty.out, "no server is running; this is what waits for the next")
+		} else {
+			fmt.Fprintf(tty.out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
+			for _, c := range s.Channels {
+				fmt.Fprintf(tty.out, "channel %s: %s\n", c.Name, map[bool]string{true: "connected", false: "not connected"}[c.Up])
+			}
+		}
+		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "TOPIC\tWAITING\tIN WORK\tDELAYED\tDEAD\tOLDEST")
+		for _, t := range s.Topics {
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", t.Topic, t.Waiting, t.Leased, t.Delayed, t.Dead, seconds(t.Oldest))
+		}
+		return w.Flush()
+	})
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
+}
+
+type sessionsCmd struct {
+	Key string `arg:"" optional:"" help:"The session to print; left out, all are listed."`
+}
+
+// Run lists the sessions, or prints one.
+func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+		if c.Key != "" {
+			return c.print(ctx, server, flags.JSON, tty.out)
+		}
+		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		if !flags.JSON {
+			fmt.Fprintln(w, "SESSION\tENTRIES\tLAST")
+		}
+		for after := ""; ; {
+			var page struct {
+				Sessions []sessions.Info `json:"sessions"`
+				Next     string          `json:"next"`
+			}
+			if err := server.get(ctx, "/v1/sessions?limit=500&after="+url.QueryEscape(after), &page); err != nil {
+				return err
+			}
+			for _, s := range page.Sessions {
+				if flags.JSON {
+					if err := json.NewEncoder(tty.out).Encode(s); err != nil {
+						return err
+					}
+					continue
+				}
+				fmt.Fprintf(w, "%s\t%d\t%s\n", s.Key, s.Entries, s.Updated.Local().Format(time.DateTime))
+			}
+			if after = page.Next; after == "" {
+				return w.Flush()
+			}
+		}
+	})
+}
+
+// print prints what was said in a session; as JSON lines, everything.
+func (c sessionsCmd) print(ctx context.Context, server *client, all bool, out io.Writer) error {
+	path := "/v1/sessions/" + url.PathEscape(c.Key)
+	if all {
+		return server.get(ctx, path+"/export", out)
+	}
+	for from := int64(0); ; {
+		var page struct {
+			Entries []sessions.Entry `json:"entries"`
+			Next    int64            `json:"next"`
+		}
+		if err := server.get(ctx, path+"?after="+strconv.FormatInt(from, 10), &page); err != nil {
+			return err
+		}
+		for _, e := range page.Entries {
+			if line := spoken(e); line != "" {
+				fmt.Fprintf(out, "%s  %s\n", e.At.Local().Format(time.DateTime), line)
+			}
+		}
+		if from = page.Next; from == 0 {
+			return nil
+		}
+	}
+}
+
+// spoken is an entry as a person reads it; "" for the journal's own.
+func spoken(e sessions.Entry) string {
+	var said struct {
+		Text    string          `json:"text"`
+		Name    string          `json:"name"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(e.Data, &said); err != nil && len(e.Data) > 0 {
+		return ""
+	}
+	switch e.Kind {
+	case sessions.KindUser:
+		return e.Person + ": " + said.Text
+	case sessions.KindText:
+		return "parley: " + said.Text
+	case sessions.KindToolUse:
+		return "· " + said.Name
+	case sessions.KindNotice:
+		return "! " + said.Text
+	case sessions.KindSummary:
+		return "(summary) " + said.Text
+	}
+	return ""
+}
