@@ -1,11 +1,9 @@
 package slack
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -346,59 +344,4 @@ func (g *gaps) fill(ctx context.Context, chat string, missed *gap) {
 	missed.mu.Lock()
 	defer missed.mu.Unlock()
 	missed.filled[chat] = true
-}
-
-// collect reads the messages of a chat since then, replies among them, in order.
-// What was found is returned with an error too.
-func (g *gaps) collect(ctx context.Context, chat string, from time.Time) ([]*message, error) {
-	since, begun := stamp(from), stamp(from.Add(-rootsBack))
-	found := map[string]*message{}
-	note := func(m slackgo.Message) bool {
-		if m.Timestamp > since {
-			one := past(chat, m)
-			found[m.Timestamp] = &one
-		}
-		return true
-	}
-	var roots []string
-	errs := []error{g.r.channel.readChat(ctx, chat, begun, func(m slackgo.Message) bool {
-		if m.LatestReply > since {
-			roots = append(roots, m.Timestamp)
-		}
-		return note(m)
-	})}
-	older, err := g.older(ctx, chat, begun)
-	errs = append(errs, err)
-	for _, root := range append(roots, older...) {
-		if err := g.r.channel.readThread(ctx, chat, root, since, note); err != nil && !isThreadGone(err) {
-			errs = append(errs, err)
-		}
-	}
-	all := make([]*message, 0, len(found))
-	for _, m := range found {
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b *message) int { return cmp.Compare(a.TS, b.TS) })
-	for _, err := range errs {
-		if err != nil {
-			return all, err
-		}
-	}
-	return all, nil
-}
-
-// older are the newest threads that the bot has joined and that began before then.
-func (g *gaps) older(ctx context.Context, chat, before string) ([]string, error) {
-	joined, err := g.r.channel.joins.Threads(ctx, bus.Address{Channel: g.r.channel.name, Chat: chat})
-	if err != nil {
-		return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
-	}
-	var roots []string
-	for _, at := range joined {
-		if at.Thread != "" && at.Thread < before {
-			roots = append(roots, at.Thread)
-		}
-	}
-	slices.Sort(roots)
-	return roots[max(0, len(roots)-olderThreads):], nil
 }

@@ -120,13 +120,13 @@ func (m *Message) read(form url.Values) {
 		m.Calls = m.Calls || strings.Contains(m.Text, all)
 	}
 	if data := form.Get("metadata"); data != "" {
-		m.metadata = json.RawMessage(data)
+		m.more = map[string]any{"metadata": json.RawMessage(data)}
 		var key struct {
 			Payload struct {
 				Key string `json:"key"`
 			} `json:"event_payload"`
 		}
-		_ = json.Unmarshal(m.metadata, &key) // not ours, then
+		_ = json.Unmarshal([]byte(data), &key) // not ours, then
 		m.Key = key.Payload.Key
 	}
 }
@@ -169,7 +169,6 @@ func (s *Server) postMessage(w http.ResponseWriter, form url.Values) {
 // say keeps a message of the bot's. s.mu is held.
 func (s *Server) say(m *Message) Message {
 	s.put(m)
-	s.sends++
 	close(s.wake)
 	s.wake = make(chan struct{})
 	return *m
@@ -216,8 +215,8 @@ func (s *Server) react(w http.ResponseWriter, form url.Values) {
 func (s *Server) prepareUpload(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lastFile++
-	id := fmt.Sprintf("F%07d", s.lastFile)
+	s.lastTS++
+	id := fmt.Sprint("F", s.lastTS)
 	s.uploads[id] = &Message{User: Bot, File: r.Form.Get("filename")}
 	reply(w, map[string]any{"upload_url": "http://" + r.Host + "/upload/" + id, "file_id": id})
 }

@@ -18,33 +18,39 @@ type fault struct {
 	act             Act
 }
 
+// orders are the faults to come, and how often each method was called.
+type orders struct {
+	faults []*fault
+	calls  map[string]int
+}
+
 // Fail orders that the next calls of a method ("" is every one) for a channel
 // ("" is every one) are acted so, times 0 being until Heal. The first fault that
 // fits a call happens to it.
 func (s *Server) Fail(method, channel string, times int, act Act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults = append(s.faults, &fault{method, channel, times, act})
+	s.orders.faults = append(s.orders.faults, &fault{method, channel, times, act})
 }
 
 // Heal forgets all faults; calls that hang go on hanging.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults = nil
+	s.orders.faults = nil
 }
 
 // begin counts a call and gives its fault, if one was ordered.
 func (s *Server) begin(method, channel string) *fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls[method]++
-	for i, f := range s.faults {
+	s.orders.calls[method]++
+	for i, f := range s.orders.faults {
 		if f.method != "" && f.method != method || f.channel != "" && f.channel != channel {
 			continue
 		}
 		if f.times == 1 {
-			s.faults = append(s.faults[:i], s.faults[i+1:]...)
+			s.orders.faults = append(s.orders.faults[:i], s.orders.faults[i+1:]...)
 		} else if f.times > 1 {
 			f.times--
 		}

@@ -38,20 +38,18 @@ type User struct {
 
 // A Message is one in a channel, as everybody there sees it.
 type Message struct {
-	TS       string    `json:"ts"`
-	Channel  string    `json:"channel"`
-	Thread   string    `json:"thread,omitempty"`
-	User     string    `json:"user"`
-	Text     string    `json:"text"` // as it came, in mrkdwn
-	Key      string    `json:"key,omitempty"`
-	File     string    `json:"file,omitempty"` // its name
-	Data     []byte    `json:"-"`
-	Calls    bool      `json:"calls"`   // it calls everybody
-	Unfurls  bool      `json:"unfurls"` // links show what is behind them
-	Edits    int       `json:"edits,omitempty"`
-	At       time.Time `json:"at"`
-	more     map[string]any
-	metadata json.RawMessage
+	TS      string `json:"ts"`
+	Channel string `json:"channel"`
+	Thread  string `json:"thread,omitempty"`
+	User    string `json:"user"`
+	Text    string `json:"text"` // as it came, in mrkdwn
+	Key     string `json:"key,omitempty"`
+	File    string `json:"file,omitempty"` // its name
+	Data    []byte `json:"-"`
+	Calls   bool   `json:"calls"`   // it calls everybody
+	Unfurls bool   `json:"unfurls"` // links show what is behind them
+	Edits   int    `json:"edits,omitempty"`
+	more    map[string]any
 }
 
 // A Server is Slack with one workspace and one app in it. Its methods may be
@@ -62,16 +60,13 @@ type Server struct {
 	sockets            *sockets
 
 	mu       sync.Mutex
-	faults   []*fault
-	calls    map[string]int
+	orders   orders
 	users    map[string]User
 	channels map[string][]*Message
 	uploads  map[string]*Message // by file id
 	marks    map[string][]string // reactions by channel and ts
 	lastTS   int64               // in microseconds
-	lastFile int
-	sends    int
-	wake     chan struct{} // closed when the bot sends
+	wake     chan struct{}       // closed when the bot sends
 }
 
 // New makes a server for an app with these tokens. Who is not added is a full
@@ -79,7 +74,7 @@ type Server struct {
 func New(botToken, appToken string) *Server {
 	return &Server{
 		botToken: botToken, appToken: appToken, sockets: newSockets(),
-		calls: map[string]int{}, users: map[string]User{}, channels: map[string][]*Message{},
+		orders: orders{calls: map[string]int{}}, users: map[string]User{}, channels: map[string][]*Message{},
 		uploads: map[string]*Message{}, marks: map[string][]string{}, wake: make(chan struct{}),
 	}
 }
@@ -138,8 +133,7 @@ func (s *Server) Post(channel, user string, fields map[string]any) string {
 
 // put gives a message its ts and keeps it. s.mu is held.
 func (s *Server) put(m *Message) {
-	m.At = time.Now()
-	s.lastTS = max(s.lastTS+1, m.At.UnixMicro())
+	s.lastTS = max(s.lastTS+1, time.Now().UnixMicro())
 	m.TS = fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)
 	s.channels[m.Channel] = append(s.channels[m.Channel], m)
 }
@@ -168,9 +162,6 @@ func (m *Message) event() map[string]any {
 	}
 	if m.User == Bot {
 		e["bot_id"] = botID
-	}
-	if m.metadata != nil {
-		e["metadata"] = m.metadata
 	}
 	if m.File != "" {
 		e["files"] = []map[string]any{{"id": "F" + m.TS, "name": m.File, "title": m.File}}
@@ -228,14 +219,22 @@ func (s *Server) WaitSent(ctx context.Context, channel string, n int) ([]Message
 func (s *Server) Sends() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sends
+	n := 0
+	for _, all := range s.channels {
+		for _, m := range all {
+			if m.User == Bot {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Calls is how often a method was called; failed calls count too.
 func (s *Server) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.calls[method]
+	return s.orders.calls[method]
 }
 
 // Methods are those that were called.
@@ -243,7 +242,7 @@ func (s *Server) Methods() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []string
-	for method := range s.calls {
+	for method := range s.orders.calls {
 		all = append(all, method)
 	}
 	slices.Sort(all)
