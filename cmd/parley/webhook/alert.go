@@ -120,6 +120,12 @@ func (h *Handler) acceptNew(ctx context.Context, r post.Request, a alert, last s
 	}
 	r.Key, r.Digest, r.Subject = key, key, a.subject(last, key, began)
 	status, err := h.config.Office.Accept(ctx, r)
+	if err == nil && len(status.Destinations) == 0 {
+		// Somebody has looked for it in the span after: what they left is not it.
+		key = digest(key, "sent")
+		r.Key, r.Digest = key, key
+		status, err = h.config.Office.Accept(ctx, r)
+	}
 	return status, sent{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
 }
 
@@ -186,9 +192,9 @@ type attempt struct {
 	at       time.Time // of the first
 }
 
-// mostTried is for how long an attempt can be gone on with: keys are remembered
-// for a day.
-const mostTried = 23 * time.Hour
+// mostTried is for how long an attempt is gone on with. Alertmanager gives up
+// sooner; what comes later is a repeat, which is for everybody.
+const mostTried = time.Hour
 
 func (s sent) known() bool { return s.key != "" }
 

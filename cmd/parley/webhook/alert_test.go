@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/bus"
 	"parley/cmd/parley/webhook"
 )
 
@@ -171,6 +172,27 @@ func TestFullForLong(t *testing.T) {
 	d.mustAccept(d.request("", both)) // the other replica's
 	if n := len(d.mail()); n != 0 {
 		t.Errorf("%d were sent to a twin", n)
+	}
+}
+
+// One process fails, and another takes what comes again, in the next span. What
+// it leaves behind in the book is not taken for the alert.
+func TestAnotherProcessWasFaster(t *testing.T) {
+	d := desk(t, setting{kind: webhook.Alertmanager})
+	targets := d.office.Targets
+	d.office.Targets = func() map[string][]bus.Address { return nil }
+	if a := d.do(d.request("", note("+a@29"))); a.status != 503 {
+		t.Fatalf("it answers %+v", a)
+	}
+	d.office.Targets = targets
+	first := d.handler
+	d.pass(10 * time.Minute)
+	d.restart()
+	d.mustAccept(d.request("", note("+a@29")))
+	d.only()
+	d.handler = first
+	if a := d.mustAccept(d.request("", note("+a@29"))); len(a.Destinations) != 1 {
+		t.Errorf("the answer: %+v", a)
 	}
 }
 

@@ -331,7 +331,7 @@ type listener struct{ texts []string }
 
 func (l *listener) Accept(_ context.Context, r post.Request) (post.Status, error) {
 	l.texts = append(l.texts, r.Text)
-	return post.Status{ID: "m"}, nil
+	return post.Status{ID: "m", Destinations: make([]post.Destination, 1)}, nil
 }
 
 func (l *listener) Record(context.Context, post.Request, []bus.Address) (channels.Post, error) {
