@@ -193,6 +193,7 @@ func (l *letter) wasCutOff(ctx, work context.Context, i int) (v verdict, settled
 	if p.Edits != "" {
 		return verdict{}, false, true // an edit may be repeated
 	}
+	over := l.delivery.OnUnknown == drop || l.worn() || l.tooLate(i)
 	if r, can := reconciler(l.Channel); can {
 		asked, cancel := context.WithTimeout(work, l.delivery.Timeout)
 		id, sent, err := r.FindSent(asked, l.to, l.platformPart(i))
@@ -204,24 +205,34 @@ func (l *letter) wasCutOff(ctx, work context.Context, i int) (v verdict, settled
 			return v, true, ok
 		case err == nil: // certainly not sent: it goes out as if for the first time
 			return v, false, true
-		case fault.Fault == Retry && !l.givenUp():
+		case fault.Fault == Retry:
 			l.failing(fault)
-			return l.again(work, fault), false, false
+			if !l.givenUp() {
+				return l.again(work, fault), false, false
+			}
+			over = true
 		}
 	}
-	p.Interrupted++
-	if l.delivery.OnUnknown == drop || l.givenUp() || l.tooLate(i) {
-		l.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Int("part", i))
-		// Once it is noted as unknown nobody comes back to it.
-		if v, ok := l.elsewhere(work, uncertain); !ok {
-			return v, false, false
-		}
-		p.State = Unsure
-		v, ok := l.mark(work, i, p)
+	if over {
+		v, ok := l.leave(work, i)
 		return v, true, ok
 	}
+	p.Interrupted++
 	v, ok = l.mark(work, i, p)
 	return v, false, ok
+}
+
+// leave leaves it at not knowing whether a part has arrived.
+func (l *letter) leave(work context.Context, i int) (verdict, bool) {
+	l.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", l.Name), slog.String("id", l.send.ID), slog.Int("part", i))
+	// Once it is noted as unknown nobody comes back to it.
+	if v, ok := l.elsewhere(work, uncertain); !ok {
+		return v, false
+	}
+	p := l.send.Parts[i]
+	p.State = Unsure
+	p.Interrupted++
+	return l.mark(work, i, p)
 }
 
 // fail gives a message up: what was not sent of it will not be, the session is

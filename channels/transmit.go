@@ -134,7 +134,12 @@ func (l *letter) faulted(work context.Context, i int, fault *SendError, took tim
 	if work.Err() != nil {
 		return later(0), false
 	}
-	l.failing(fault)
+	if l.failing(fault); l.givenUp() {
+		if v, ok := l.held(work); !ok {
+			return v, false
+		}
+		return l.leave(work, i)
+	}
 	return verdict{after: backoff(l.attempts, unknownBackoff)}, false
 }
 

@@ -52,8 +52,7 @@ func backoff(attempts int, longest time.Duration) time.Duration {
 }
 
 // givenUp tells whether a message that cannot be sent has been tried for long
-// enough. One that does not say when it was said is judged by what its attempts
-// must have taken. Where there is a fallback, it is used once the platform has
+// enough. Where there is a fallback, it is used once the platform has
 // failed for a while: not for the message's own failures alone, so that what
 // waits behind it for the same address need not wait as long again.
 func (l *letter) givenUp() bool {
@@ -64,6 +63,12 @@ func (l *letter) givenUp() bool {
 			return true
 		}
 	}
+	return l.worn()
+}
+
+// worn says so of a message for its own sake. One that does not say when it was
+// said is judged by what its attempts must have taken.
+func (l *letter) worn() bool {
 	if l.attempts < leastAttempts {
 		return false
 	}
