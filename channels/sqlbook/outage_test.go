@@ -124,7 +124,7 @@ func TestServerIsKilledUnderLoad(t *testing.T) {
 			return nil
 		})
 	}
-	for range 4 {
+	for range 2 {
 		grown()
 		server.Kill()
 		server.Restart()

@@ -17,6 +17,11 @@ import (
 // while some wait for the disk, the server works on the others.
 const lanes = 3
 
+// groupWaits is for how many milliseconds a group waits for a row that somebody
+// else is changing. Then it is undone and its statements go on each alone, so
+// that only who needs that row waits for it.
+const groupWaits = "100"
+
 // errUndone says that nothing came of a group, for no fault of most of it.
 var errUndone = errors.New("group undone")
 
@@ -152,15 +157,17 @@ func (s *server) together(batch []*statement) error {
 // nobody needs to say. If it returns nil, they are durable.
 func (c *conn) send(ctx context.Context, batch []*statement) error {
 	var sent pgx.Batch
+	sent.Queue("SELECT set_config('lock_timeout', $1, true)", groupWaits)
 	for _, st := range batch {
 		sent.Queue(c.queries.rebound(st.query), st.args...)
 	}
 	results := c.Conn.Conn().SendBatch(ctx, &sent)
-	var err error
+	_, err := results.Exec()
 	for _, st := range batch {
-		if err = st.take(results); err != nil {
+		if err != nil {
 			break
 		}
+		err = st.take(results)
 	}
 	if end := results.Close(); err == nil && end != nil {
 		err = fmt.Errorf("commit: %w", end)

@@ -120,6 +120,49 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 	}
 }
 
+// A row that somebody holds keeps those from going on who change it, and nobody
+// who happens to be in a group with them.
+func TestGroupsDoNotWaitForOneRow(t *testing.T) {
+	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
+	for n := range 60 {
+		if err := db.Write(t.Context(), insert(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, release := make(chan struct{}), make(chan struct{})
+	var others, all sync.WaitGroup
+	all.Go(func() {
+		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			_, err := tx.Exec("UPDATE t SET s = '' WHERE n < 3")
+			close(held)
+			<-release
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-held
+	for n := range 60 {
+		change := func() {
+			if changed, err := db.Group(t.Context(), "UPDATE t SET s = s || 'y' WHERE n = ?", []any{n}); err != nil || changed != 1 {
+				t.Errorf("row %d: %d changes, %v", n, changed, err)
+			}
+		}
+		if n < 3 {
+			all.Go(change)
+		} else {
+			others.Go(change)
+		}
+	}
+	others.Wait() // for ever, if they waited for the row
+	close(release)
+	all.Wait()
+	var n int
+	if err := db.Read.QueryRow("SELECT count(*) FROM t WHERE s IN ('xy', 'y')").Scan(&n); err != nil || n != 60 {
+		t.Errorf("%d rows are changed once, %v", n, err)
+	}
+}
+
 func TestStatementThatFailedUnnoticedUndoesTheWrite(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
 	if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {

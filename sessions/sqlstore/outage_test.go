@@ -76,7 +76,7 @@ func TestServerIsKilledUnderLoad(t *testing.T) {
 	for i := range workers {
 		wg.Go(func() { entries[i], failures[i] = workThrough(ctx, t, s, key(i)) })
 	}
-	for range 4 {
+	for range 2 {
 		until(t, s, key(0))
 		server.Kill()
 		server.Restart()
