@@ -30,6 +30,9 @@ type Config struct {
 	Agents func(name string) (Agent, bool)
 	// Limits returns the limits on people as they are configured now.
 	Limits func() Limits
+	// Healthy, if set, tells whether what sessions need is there. While it is
+	// not, a failed session is nobody's fault: it is tried again, uncounted.
+	Healthy func(ctx context.Context) error
 	// MaxInFlight bounds the sessions that are worked on at once.
 	MaxInFlight int
 	// Drain is how long turns may go on after the context of Run has ended.

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"parley/agent"
 	"parley/bus"
 	"parley/bus/sqlitebus"
+	"parley/sessions"
 	"parley/sessions/sqlstore"
 	"parley/tools"
 )
@@ -27,6 +29,9 @@ type bench struct {
 	agent agent.Agent
 	limit agent.Limits
 	point func(string)
+
+	sessions sessions.Store // what the worker opens logs in
+	healthy  func(context.Context) error
 
 	mu   sync.Mutex
 	next int
@@ -104,7 +109,7 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return &bench{t: t, bus: b, store: store,
+	return &bench{t: t, bus: b, store: store, sessions: store,
 		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
 		agent: agent.Agent{
 			Name: "main", Model: m, Tools: tools.NewSet(set...),
@@ -118,7 +123,7 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 func (b *bench) run() (stop func()) {
 	b.t.Helper()
 	w := agent.New(agent.Config{
-		Bus: b.bus, Events: b.bus, Store: b.store, Budget: b.store,
+		Bus: b.bus, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy,
 		Agents:      func(name string) (agent.Agent, bool) { return b.agent, name == b.agent.Name },
 		Limits:      func() agent.Limits { return b.limit },
 		MaxInFlight: 64, Drain: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Point: b.point,
@@ -619,5 +624,47 @@ func TestEventsTellOfTheTurn(t *testing.T) {
 	want := "turn_start/0 block_start/0 block_stop/0 tool_start/0 tool_end/0 block_start/1 block_delta/1 block_stop/1 turn_complete/0"
 	if got := strings.Join(types, " "); got != want {
 		t.Errorf("events\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A gatedStore opens nothing before its gate is open.
+type gatedStore struct {
+	sessions.Store
+	open  chan struct{}
+	tried chan struct{}
+}
+
+func (g *gatedStore) Open(ctx context.Context, key string, fence int64) (sessions.Log, error) {
+	select {
+	case <-g.open:
+		return g.Store.Open(ctx, key, fence)
+	default:
+		g.tried <- struct{}{}
+		return nil, errors.New("the store is away")
+	}
+}
+
+// A store that is away is nobody's fault: the message waits, however often its
+// session is claimed meanwhile.
+func TestAnOutageOfTheStoreBuriesNothing(t *testing.T) {
+	b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) { return text("at last"), nil })
+	away := make(chan struct{})
+	gate := &gatedStore{Store: b.store, open: away, tried: make(chan struct{}, 64)}
+	b.sessions = gate
+	b.healthy = func(context.Context) error {
+		select {
+		case <-away:
+			return nil
+		default:
+			return errors.New("away")
+		}
+	}
+	b.run()
+	id := b.say("1", "ann", "hello")
+	<-gate.tried
+	close(away)
+	b.wantReply(id, "at last")
+	if dead, err := b.bus.DeadLetters(t.Context(), bus.InboundTopic, "", 1); err != nil || len(dead) > 0 {
+		t.Errorf("dead letters %v, %v", dead, err)
 	}
 }

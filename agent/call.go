@@ -257,7 +257,7 @@ func (v *visit) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (r
 			failed = tools.Errorf(tools.ExecutionFailed, "%s crashed. It may work with other arguments.", use.Name)
 		}
 	}()
-	limit := deadline(tool.Spec())
+	limit := deadline(tool.Spec(), use.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	result, err := tool.Run(ctx, use)
@@ -276,16 +276,23 @@ func (v *visit) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (r
 	return result, tools.Errorf(tools.ExecutionFailed, "%v", err)
 }
 
-// deadline is the most that a call of a tool may take. A tool that is given a
-// timeout by its caller keeps it itself, below its MaxTimeout.
-func deadline(s tools.Spec) time.Duration {
-	if s.MaxTimeout > 0 {
-		return s.MaxTimeout
+// deadline is how long a call may take: what it asks for as its timeout, in
+// seconds and within the tool's bounds, or else the tool's default.
+func deadline(s tools.Spec, args json.RawMessage) time.Duration {
+	limit, most := s.Timeout, s.MaxTimeout
+	if limit <= 0 {
+		limit = 10 * time.Second
 	}
-	if s.Timeout > 0 {
-		return s.Timeout
+	if most <= 0 {
+		most = max(limit, time.Minute)
 	}
-	return 10 * time.Second
+	var asked struct {
+		Timeout float64 `json:"timeout"`
+	}
+	if err := json.Unmarshal(args, &asked); err == nil && asked.Timeout > 0 {
+		limit = time.Duration(min(asked.Timeout, most.Seconds()) * float64(time.Second))
+	}
+	return min(limit, most)
 }
 
 // maxResult is the most of a result that a model is shown, in bytes.

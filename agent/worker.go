@@ -102,6 +102,9 @@ func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, e
 	case errors.Is(err, sessions.ErrFenced):
 		end.Uncounted, end.After = true, time.Second
 		log.Warn("the store refuses the fence; trying again")
+	case w.unwell(ctx):
+		end.Uncounted, end.After = true, outage
+		log.Warn("session waits until its store is back", slog.Any("error", err))
 	case claim.Attempts >= maxAttempts:
 		end = w.giveUp(ctx, lease, log, end, err)
 	default:
@@ -109,6 +112,20 @@ func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, e
 		log.Error("session failed; trying again", slog.Any("error", err), slog.Int("attempts", claim.Attempts))
 	}
 	return end
+}
+
+const (
+	outage        = 2 * time.Second // how long a session waits while its store is away
+	healthTimeout = 5 * time.Second
+)
+
+func (w *Worker) unwell(ctx context.Context) bool {
+	if w.cfg.Healthy == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	return w.cfg.Healthy(ctx) != nil
 }
 
 // giveUp buries the first message of a session that cannot be worked on, and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -163,7 +164,7 @@ func (s *server) work(ctx context.Context) error {
 	c := s.settings.Load()
 	return agent.New(agent.Config{
 		Bus: s.home.bus, Events: s.home.bus, Store: s.home.store, Budget: s.home.store,
-		Agents: s.agent, Limits: s.limits,
+		Agents: s.agent, Limits: s.limits, Healthy: s.healthy,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Point: s.point,
 	}).Run(ctx)
 }
@@ -192,6 +193,18 @@ func (s *server) route(l *line) func(bus.Inbound) (string, error) {
 
 func sessionKey(agent string, at bus.Address) (string, error) {
 	return sessions.Key(agent, at.Channel, at.Chat, at.Thread)
+}
+
+// healthy tells whether sessions have what they need: the store, and the files.
+func (s *server) healthy(ctx context.Context) error {
+	if _, err := s.home.store.List(ctx, "", 1); err != nil {
+		return err
+	}
+	if root := s.settings.Load().Workspace.Root; s.settings.Load().Store.URL != "" {
+		_, err := os.Stat(root)
+		return err
+	}
+	return nil
 }
 
 func (s *server) limits() agent.Limits {
