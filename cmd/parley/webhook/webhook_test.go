@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
