@@ -2,11 +2,13 @@ package sqlbook_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"parley/bus"
+	"parley/channels"
 )
 
 func TestSubjectsAreForgottenAMonthAfterTheirLastUse(t *testing.T) {
@@ -35,6 +37,26 @@ func TestSubjectsAreForgottenAMonthAfterTheirLastUse(t *testing.T) {
 		}
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkAccept(b *testing.B) {
+	book := open(b, file(b))
+	b.Cleanup(func() {
+		if err := book.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	var n atomic.Int64
+	b.SetParallelism(100)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			id := fmt.Sprint("m_", n.Add(1))
+			p := channels.Post{ID: id, Origin: "ci", Key: id, Digest: id, Destinations: []bus.Address{{Channel: "c", Chat: "1"}}}
+			if _, fresh, err := book.Accept(b.Context(), p); err != nil || !fresh {
+				b.Error(fresh, err)
+			}
 		}
 	})
 }
