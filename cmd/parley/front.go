@@ -28,7 +28,7 @@ import (
 type front struct {
 	*server
 	office *post.Office
-	hooks  atomic.Pointer[map[string]http.Handler]
+	hooks  atomic.Pointer[map[string]*webhook.Handler]
 	token  string
 }
 
@@ -58,15 +58,20 @@ func (s *server) platforms() []string {
 	return names
 }
 
-// setHooks makes the webhooks of the settings in force.
+// setHooks makes the webhooks of the settings in force. Those that were there
+// before remember what they have sent.
 func (f *front) setHooks() {
-	hooks := map[string]http.Handler{}
+	hooks := map[string]*webhook.Handler{}
 	for name, w := range f.settings.Load().Webhooks {
 		var routes []webhook.Route
 		for _, r := range w.Routes {
 			routes = append(routes, webhook.Route{Match: r.Match, To: r.To})
 		}
-		h, err := webhook.New(webhook.Config{
+		prepare := webhook.New
+		if old := f.hook(name); old != nil {
+			prepare = old.With
+		}
+		h, err := prepare(webhook.Config{
 			Name: name, Kind: w.Kind, Token: string(w.Token), Secret: string(w.Secret), Routes: routes, To: w.To,
 			Template: w.Template, Office: f.office, Log: f.log,
 		})
@@ -77,6 +82,23 @@ func (f *front) setHooks() {
 		hooks[name] = h
 	}
 	f.hooks.Store(&hooks)
+}
+
+// hook is a webhook in force; nil if there is none of that name.
+func (f *front) hook(name string) *webhook.Handler {
+	if hooks := f.hooks.Load(); hooks != nil {
+		return (*hooks)[name]
+	}
+	return nil
+}
+
+// webhooks are those in force.
+func (f *front) webhooks() map[string]http.Handler {
+	all := map[string]http.Handler{}
+	for name, h := range *f.hooks.Load() {
+		all[name] = h
+	}
+	return all
 }
 
 // api makes the API: for the network, or for the home's socket.
@@ -91,7 +113,7 @@ func (f *front) api(local bool) *api.API {
 		Access:  api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
 		Agent:   agent,
 		Health:  api.Health{Version: thisBuild().Version, Role: s.role(), Started: s.started, Ready: s.ready, Channels: s.connected},
-		Metrics: s.metrics.Handler(), Webhooks: func() map[string]http.Handler { return *f.hooks.Load() }, Log: s.log,
+		Metrics: s.metrics.Handler(), Webhooks: f.webhooks, Log: s.log,
 	})
 }
 

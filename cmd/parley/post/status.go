@@ -96,7 +96,7 @@ func (o *Office) inquire(ctx context.Context, p channels.Post, id string, to bus
 	if d.State == channels.Queued && o.expired(p) {
 		d.State, d.At, d.Error = channels.Failed, p.Expires, refusal(codeExpired)
 	}
-	if d.State == channels.Failed {
+	if d.State == channels.Failed || d.State == channels.Unsure {
 		return o.instead(ctx, id, d)
 	}
 	return nil
@@ -193,7 +193,7 @@ func refusal(code string) *bus.Failure {
 	case codeExpired:
 		f.Message = "its time was over before it could be sent"
 	case codeGivenUp:
-		f.Message = "it was tried again and again for a day; see the dead letters"
+		f.Message = "it was tried again and again and given up; see the dead letters"
 	case codeUnknown:
 		f.Message = "sending was cut off, and the platform does not tell whether it has arrived: look there before repeating it"
 	default:
