@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -96,6 +97,11 @@ func readInfo(info string) (s Server, loading bool) {
 const (
 	dialTimeout = 2 * time.Second
 	callTimeout = 3 * time.Second
+	dialRetry   = 100 * time.Millisecond
+	// After as many failures to connect as the pool is large the client tries
+	// once a second only. That is not soon enough for leases, so it is large;
+	// there are few connections all the same.
+	poolSize = 4096
 )
 
 // parse reads the address; its errors do not repeat what may hold a password.
@@ -115,8 +121,28 @@ func parse(c Config) (*redis.Options, error) {
 	o.ReadTimeout = callTimeout
 	o.WriteTimeout = callTimeout
 	o.ContextTimeoutEnabled = true
-	if c.dial != nil {
-		o.Dialer = c.dial
+	o.PoolSize = poolSize
+	o.PipelinePoolSize = -1 // one pool is enough
+	if c.dial == nil {
+		c.dial = redis.NewDialer(o)
 	}
+	o.Dialer = c.dialPatiently
 	return o, nil
+}
+
+// dialPatiently tries until it succeeds or time is up, so that a server that is
+// restarted is found as soon as it is there.
+func (c Config) dialPatiently(ctx context.Context, network, address string) (net.Conn, error) {
+	var retry backoff
+	for {
+		conn, err := c.dial(ctx, network, address)
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-time.After(min(retry.next(), dialRetry)):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -194,12 +196,15 @@ func under(t testing.TB, c *redis.Client, prefix string) (keys []string) {
 	return keys
 }
 
-// A gate is a way to the server that can be closed.
+// A gate is a way to the server that can be closed, or lose an answer.
 type gate struct {
 	mu     sync.Mutex
 	closed bool
+	deaf   string // the answer to what contains this is to be lost
 	conns  map[net.Conn]bool
 }
+
+func newGate() *gate { return &gate{conns: map[net.Conn]bool{}} }
 
 func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	g.mu.Lock()
@@ -208,10 +213,45 @@ func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, err
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, address)
-	if err == nil {
-		g.conns[conn] = true
+	if err != nil {
+		return nil, err
 	}
-	return conn, err
+	g.conns[conn] = true
+	return &gated{Conn: conn, gate: g}, nil
+}
+
+// A gated connection goes through a gate.
+type gated struct {
+	net.Conn
+	gate *gate
+	deaf atomic.Bool
+}
+
+// Write goes deaf if what is written is that whose answer is to be lost.
+func (c *gated) Write(p []byte) (int, error) {
+	c.gate.mu.Lock()
+	if c.gate.deaf != "" && strings.Contains(string(p), c.gate.deaf) {
+		c.gate.deaf = ""
+		c.deaf.Store(true)
+	}
+	c.gate.mu.Unlock()
+	return c.Conn.Write(p)
+}
+
+// Read waits for the answer even where it is lost: what was asked for is done then.
+func (c *gated) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.deaf.Load() {
+		return 0, errors.Join(io.ErrUnexpectedEOF, c.Close())
+	}
+	return n, err
+}
+
+// loseAnswer lets the answer to a call be lost that contains this text.
+func (g *gate) loseAnswer(text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.deaf = text
 }
 
 func (g *gate) close() {
@@ -229,5 +269,3 @@ func (g *gate) open() {
 	defer g.mu.Unlock()
 	g.closed = false
 }
-
-func newGate() *gate { return &gate{conns: map[net.Conn]bool{}} }

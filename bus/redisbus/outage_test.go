@@ -1,0 +1,288 @@
+package redisbus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/bus"
+)
+
+const keysUnderLoad = 40
+
+// traffic publishes to several mailboxes and works them off, whatever happens to
+// the server, as a gateway and a worker do.
+type traffic struct {
+	r        *rig
+	mu       sync.Mutex
+	accepted map[string]int // per key: how many were accepted
+	next     map[string]int // per key: the number of the message that is to come
+
+	stopped atomic.Bool
+	lossy   bool // the server may lose data: gaps are all right
+}
+
+func newTraffic(r *rig) *traffic {
+	return &traffic{r: r, accepted: map[string]int{}, next: map[string]int{}}
+}
+
+// publish publishes in order to its own keys, each message until it is accepted.
+func (x *traffic) publish(ctx context.Context, publisher, publishers int) {
+	for i := 0; !x.stopped.Load() && ctx.Err() == nil; i++ {
+		for k := publisher; k < keysUnderLoad; k += publishers {
+			key := fmt.Sprint("k", k)
+			m := bus.Message{ID: fmt.Sprintf("%s/%d", key, i), Key: key, Body: []byte("x")}
+			for x.r.Publish(ctx, inbound, m) != nil && ctx.Err() == nil {
+				continue
+			}
+			x.mu.Lock()
+			x.accepted[key] = i + 1
+			x.mu.Unlock()
+		}
+	}
+}
+
+// work settles what it claims. What was settled must not come again.
+func (x *traffic) work(ctx context.Context) {
+	for {
+		l, err := x.r.Claim(ctx, inbound)
+		if err != nil {
+			return
+		}
+		mail, err := l.Mail(ctx, 0)
+		if err != nil {
+			continue // lost before it was read
+		}
+		x.see(l.Claim().Key, mail)
+		if err := l.Settle(ctx, bus.End{Done: mail[len(mail)-1].Seq}); err == nil {
+			x.settled(l.Claim().Key, mail)
+		} else if !errors.Is(err, bus.ErrFenced) && ctx.Err() == nil {
+			x.r.Errorf("settle: %v", err)
+		}
+	}
+}
+
+func number(m bus.Message) (n int) {
+	_, digits, _ := strings.Cut(m.ID, "/")
+	_, _ = fmt.Sscan(digits, &n)
+	return n
+}
+
+// see checks that mail goes on where it was settled.
+func (x *traffic) see(key string, mail []bus.Message) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i, m := range mail {
+		switch n := number(m); {
+		case n < x.next[key]+i:
+			x.r.Errorf("%s came again after it was settled, before %d", m.ID, x.next[key]+i)
+		case n > x.next[key]+i && !x.lossy:
+			x.r.Errorf("%s came before %d: some are lost", m.ID, x.next[key]+i)
+		}
+	}
+}
+
+func (x *traffic) settled(key string, mail []bus.Message) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.next[key] = number(mail[len(mail)-1]) + 1
+}
+
+// done says whether all that was accepted is settled.
+func (x *traffic) done() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key, n := range x.accepted {
+		if x.next[key] < n {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *traffic) count() (n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, i := range x.next {
+		n += i
+	}
+	return n
+}
+
+// during runs traffic while disturb does something to the server.
+func (x *traffic) during(disturb func()) {
+	r := x.r
+	ctx, cancel := context.WithTimeout(r.Context(), 2*patience)
+	defer cancel()
+	var publishers, workers sync.WaitGroup
+	for p := range 4 {
+		publishers.Go(func() { x.publish(ctx, p, 4) })
+	}
+	for range 8 {
+		workers.Go(func() { x.work(ctx) })
+	}
+	disturb()
+	x.stopped.Store(true)
+	publishers.Wait()
+	r.await("all that was accepted to be settled", x.done)
+	cancel()
+	workers.Wait()
+}
+
+// more waits until that many more messages were settled.
+func (x *traffic) more(n int) {
+	x.r.Helper()
+	want := x.count() + n
+	x.r.await(fmt.Sprint(n, " more messages"), func() bool { return x.count() >= want })
+}
+
+func TestServerKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	x := newTraffic(r)
+	x.during(func() {
+		for range 3 {
+			x.more(400)
+			r.ok("kill", r.server.kill())
+			r.ok("start", r.server.start())
+		}
+		x.more(400)
+	})
+	r.idle()
+	lines := strings.Count(r.log.String(), "\n")
+	if ill, well := strings.Count(r.log.String(), "does not answer"), strings.Count(r.log.String(), "answers again"); ill == 0 || ill != well || lines > 20 {
+		t.Errorf("logged %d lines, %d of a beginning and %d of an end:\n%s", lines, ill, well, r.log)
+	}
+}
+
+func TestServerLosesAllData(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 500*time.Millisecond)
+	x := newTraffic(r)
+	x.lossy = true
+	x.during(func() {
+		for range 3 {
+			x.more(400)
+			r.ok("flush", r.redis.FlushAll(t.Context()).Err())
+		}
+		x.more(400)
+		// What was accepted before is lost; all that comes now is not.
+		for k := range keysUnderLoad {
+			r.await("a message of each key", func() bool {
+				x.mu.Lock()
+				defer x.mu.Unlock()
+				return x.next[fmt.Sprint("k", k)] > 0
+			})
+		}
+	})
+	r.idle()
+}
+
+func TestScriptsForgotten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	x := newTraffic(r)
+	x.during(func() {
+		for range 10 {
+			x.more(100)
+			r.ok("flush scripts", r.redis.ScriptFlush(t.Context()).Err())
+		}
+	})
+	r.idle()
+	if strings.Contains(r.log.String(), "does not answer") {
+		t.Errorf("logged %s", r.log)
+	}
+}
+
+// idle checks that nothing is left of any mailbox.
+func (r *rig) idle() {
+	r.Helper()
+	for _, key := range under(r, r.redis, "parley") {
+		if !kept(key) {
+			r.Errorf("%s is left", key)
+		}
+	}
+	if n := r.Held(); n > 0 {
+		r.Errorf("%d leases are left", n)
+	}
+}
+
+// An outage for longer than a lease must not have what is being worked on
+// claimed by somebody else, nor by ourselves.
+func TestOutageLongerThanALease(t *testing.T) {
+	t.Parallel()
+	const lease = time.Second
+	for name, outage := range map[string]func(r *rig, d time.Duration){
+		"killed": func(r *rig, d time.Duration) {
+			r.ok("kill", r.server.kill())
+			<-time.After(d)
+			r.ok("start", r.server.start())
+		},
+		"stopped": func(r *rig, d time.Duration) {
+			r.server.signal(r, syscall.SIGSTOP)
+			<-time.After(d)
+			r.server.signal(r, syscall.SIGCONT)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, lease)
+			other := r.another(lease, newGate())
+			var held []bus.Lease
+			for i := range 20 {
+				key := fmt.Sprint("k", i)
+				r.say(key, key)
+				held = append(held, r.claim(key))
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var waiting sync.WaitGroup
+			waiting.Go(func() { // somebody else waits for mail all the time
+				if l, err := other.Claim(ctx, inbound); err == nil {
+					t.Errorf("%s was claimed a second time", l.Claim().Key)
+				}
+			})
+			defer waiting.Wait()
+			defer cancel()
+			r.gate.close() // those who work are the last to be back
+			outage(r, 2*lease)
+			<-time.After(lease / 4)
+			r.gate.open()
+			for _, l := range held {
+				r.held(l)
+				r.ok("settle", l.Settle(ctx, bus.End{Done: 1 << 60}))
+			}
+			r.nothing(2 * lease)
+			r.idle()
+		})
+	}
+}
+
+func TestAnswerLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	const mark = "the answer to this is lost"
+	m := bus.Message{ID: "a", Key: "k", Body: []byte(mark)}
+	r.gate.loseAnswer(mark)
+	if err := r.Publish(t.Context(), inbound, m); err == nil {
+		t.Error("a publication whose answer is lost succeeds")
+	}
+	r.ok("publish again", r.Publish(t.Context(), inbound, m))
+	r.say("k", "b")
+	l := r.claim("k")
+	mail := r.mail(l, 0)
+	r.gate.loseAnswer(mark)
+	r.ok("settle", l.Settle(t.Context(), bus.End{Done: mail[0].Seq, Reason: mark}))
+	select {
+	case <-l.Lost():
+		t.Error("a lease that was settled is said to be lost")
+	default:
+	}
+	r.finish(r.claim("k"), "b")
+	r.idle()
+}

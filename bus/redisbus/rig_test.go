@@ -1,0 +1,160 @@
+package redisbus_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+)
+
+const inbound = bus.InboundTopic
+
+// patience is longer than anything that is expected to happen may take.
+const patience = 30 * time.Second
+
+// A rig is a bus on a server of the test's own, and what the tests have in common.
+type rig struct {
+	*testing.T
+	*redisbus.Bus
+	server *server
+	gate   *gate
+	redis  *redis.Client
+	log    *logged
+}
+
+func newRig(t *testing.T, lease time.Duration, args ...string) *rig {
+	t.Helper()
+	r := &rig{T: t, server: ownServer(t, args...), gate: newGate(), log: &logged{}}
+	r.redis = connect(t, r.server.url())
+	r.Bus = r.another(lease, r.gate)
+	return r
+}
+
+// another opens one more bus on the same server, by a way of its own.
+func (r *rig) another(lease time.Duration, way *gate) *redisbus.Bus {
+	r.Helper()
+	b, err := redisbus.Open(r.Context(), redisbus.Dialed(redisbus.Config{
+		URL: r.server.url(), Lease: lease, Log: slog.New(slog.NewTextHandler(r.log, nil)),
+	}, way.dial))
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			r.Errorf("close: %v", err)
+		}
+	})
+	return b
+}
+
+// logged is what was logged.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write is for package slog.
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (r *rig) ok(what string, err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatalf("%s: %v", what, err)
+	}
+}
+
+func (r *rig) say(key string, ids ...string) {
+	r.Helper()
+	for _, id := range ids {
+		r.ok("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, Body: []byte("body of " + id)}))
+	}
+}
+
+// claim claims what must be that mailbox.
+func (r *rig) claim(key string) bus.Lease {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	l, err := r.Claim(ctx, inbound)
+	r.ok("claim", err)
+	if got := l.Claim().Key; got != key {
+		r.Fatalf("claimed %q, want %q", got, key)
+	}
+	return l
+}
+
+// nothing checks that no mailbox can be claimed for a while.
+func (r *rig) nothing(while time.Duration) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), while)
+	defer cancel()
+	if l, err := r.Claim(ctx, inbound); !errors.Is(err, context.DeadlineExceeded) {
+		r.Fatalf("claimed %v, %v; want nothing to be due", l, err)
+	}
+}
+
+// finish settles what a lease has, which must be that mail.
+func (r *rig) finish(l bus.Lease, ids ...string) {
+	r.Helper()
+	mail := r.mail(l, 0)
+	var got []string
+	for _, m := range mail {
+		got = append(got, m.ID)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(ids) {
+		r.Fatalf("mail is %v, want %v", got, ids)
+	}
+	r.ok("settle", l.Settle(r.Context(), bus.End{Done: mail[len(mail)-1].Seq}))
+}
+
+// held checks that a lease is ours, once that is known.
+func (r *rig) held(l bus.Lease) {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	r.ok("held", l.Held(ctx))
+}
+
+// mail waits for mail beyond a number.
+func (r *rig) mail(l bus.Lease, after int64) []bus.Message {
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	mail, err := l.Mail(ctx, after)
+	r.ok("mail", err)
+	return mail
+}
+
+// await waits until cond holds.
+func (r *rig) await(what string, cond func() bool) {
+	r.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			r.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package redisbus_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+)
+
+// Mailboxes that stand nowhere are found when a bus is opened.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	const lease = time.Second
+	r := newRig(t, lease)
+	r.say("lost", "a")
+	r.say("waits", "b")
+	r.say("hollow", "c")
+	r.say("worked", "d", "e")
+	r.say("illegible", "f")
+	ctx := t.Context()
+	state, due, leased, mail := redisbus.TopicKeys("parley", string(inbound), "hollow")
+	r.ok("close", r.Close())
+	for _, key := range []string{"lost", "hollow", "worked", "illegible"} {
+		r.ok("plant", r.redis.ZRem(ctx, due, key).Err())
+	}
+	r.ok("plant", r.redis.Del(ctx, mail).Err())
+	line, err := r.redis.HGet(ctx, state, "worked").Result()
+	r.ok("plant", err)
+	_, rest, _ := strings.Cut(strings.TrimPrefix(line, "- "), " ")
+	r.ok("plant", r.redis.HSet(ctx, state, "worked", "somebody 17 "+rest, "illegible", "?").Err())
+
+	r.Bus = r.another(lease, r.gate)
+	want := map[string]string{"lost": "[a]", "waits": "[b]", "worked": "[d e]", "illegible": "[f]"}
+	for range len(want) {
+		claim, cancel := context.WithTimeout(ctx, patience)
+		l, err := r.Claim(claim, inbound)
+		r.ok("claim", err)
+		cancel()
+		var ids []string
+		for _, m := range r.mail(l, 0) {
+			ids = append(ids, m.ID)
+		}
+		if key := l.Claim().Key; want[key] != fmt.Sprint(ids) {
+			t.Errorf("%s has %v, want %s", key, ids, want[key])
+		}
+		r.ok("settle", l.Settle(ctx, bus.End{Done: 1 << 60}))
+	}
+	r.idle()
+	if n := r.redis.ZCard(ctx, leased).Val(); n != 0 {
+		t.Errorf("%d leases are left", n)
+	}
+	if !strings.Contains(r.log.String(), "mailboxes=4") {
+		t.Errorf("logged %s, want four mailboxes to be repaired", r.log)
+	}
+}
+
+// A server that is out of memory takes no more mail, but what it has is worked off.
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	const lease = 500 * time.Millisecond
+	r := newRig(t, lease)
+	r.say("k", "a")
+	r.say("k2", "b")
+	l := r.claim("k")
+	r.ok("config", r.redis.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	if err := r.Publish(t.Context(), inbound, bus.Message{ID: "c", Key: "k"}); err == nil {
+		t.Error("a server without memory takes mail")
+	}
+	r.finish(r.claim("k2"), "b")
+	r.nothing(2 * lease) // the lease is extended all the same
+	r.held(l)
+	r.finish(l, "a")
+	_, release, err := r.Hold(t.Context(), "name")
+	r.ok("hold", err)
+	release()
+	r.ok("config", r.redis.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	r.say("k", "c")
+	r.finish(r.claim("k"), "c")
+	r.idle()
+}
+
+// Whoever takes a token and dies delays the mail for a moment only.
+func TestWakeTokenLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	_, due, _, _ := redisbus.TopicKeys("parley", string(inbound), "")
+	thief := connect(t, r.server.url())
+	stolen := make(chan error, 1)
+	go func() {
+		stolen <- thief.BLPop(context.Background(), 20*time.Second, strings.Replace(due, ":due:", ":wake:", 1)).Err()
+	}()
+	r.await("the thief to be first in line", func() bool {
+		info, err := r.redis.Info(t.Context(), "clients").Result()
+		r.ok("info", err)
+		return strings.Contains(info, "blocked_clients:1")
+	})
+	got := make(chan bus.Lease, 1)
+	go func() {
+		l, _ := r.Claim(t.Context(), inbound)
+		got <- l
+	}()
+	r.await("the bus to listen too", func() bool {
+		info, err := r.redis.Info(t.Context(), "clients").Result()
+		r.ok("info", err)
+		return strings.Contains(info, "blocked_clients:2")
+	})
+	start := time.Now()
+	r.say("k", "a")
+	r.ok("steal", <-stolen)
+	l := <-got
+	if took := time.Since(start); took > 1500*time.Millisecond {
+		t.Errorf("the mail came after %v", took)
+	}
+	r.finish(l, "a")
+}
+
+// News of mail that is lost with the connection is made up for by the next round
+// of extensions.
+func TestNoteLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	r.say("k", "a")
+	l := r.claim("k")
+	mail := r.mail(l, 0)
+	r.await("the connection to be there", func() bool {
+		n, err := r.redis.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Result()
+		r.ok("kill", err)
+		return n > 0
+	})
+	r.say("k", "b")
+	start := time.Now()
+	next := r.mail(l, mail[0].Seq)
+	if took := time.Since(start); took > testLease/3+500*time.Millisecond {
+		t.Errorf("the mail came after %v", took)
+	}
+	r.ok("settle", l.Settle(t.Context(), bus.End{Done: next[0].Seq}))
+}
+
+// What waits costs little beside its body, and what has gone leaves nothing but
+// its id.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease, "--appendonly", "no")
+	used := func() int {
+		info, err := r.redis.Info(t.Context(), "memory").Result()
+		r.ok("info", err)
+		_, rest, _ := strings.Cut(info, "used_memory:")
+		digits, _, _ := strings.Cut(rest, "\r")
+		n, err := strconv.Atoi(digits)
+		r.ok("used_memory", err)
+		return n
+	}
+	const n, body = 10000, 512
+	before := used()
+	for i := range n {
+		key := fmt.Sprintf("main:telegram:%d", 100000000+i)
+		r.ok("publish", r.Publish(t.Context(), inbound, bus.Message{ID: "telegram:" + key, Key: key, Body: make([]byte, body)}))
+	}
+	waiting := used()
+	if each := (waiting-before)/n - body; each > 1200 {
+		t.Errorf("a waiting message costs %d bytes beside its body", each)
+	} else {
+		t.Logf("a waiting message costs %d bytes beside its body", each)
+	}
+	for range n {
+		l, err := r.Claim(t.Context(), inbound)
+		r.ok("claim", err)
+		r.ok("settle", l.Settle(t.Context(), bus.End{Done: 1 << 60}))
+	}
+	r.idle()
+	if each := (used() - before) / n; each > 250 {
+		t.Errorf("a message that has gone leaves %d bytes", each)
+	} else {
+		t.Logf("a message that has gone leaves %d bytes", each)
+	}
+}
