@@ -79,6 +79,9 @@ func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Log
 			err = errors.Join(err, h.Close())
 		}
 	}()
+	if err := checkElsewhere(c); err != nil {
+		return h, err
+	}
 	if err := os.MkdirAll(c.Home, 0o700); err != nil {
 		return h, fmt.Errorf("create the home: %w", err)
 	}

@@ -80,13 +80,13 @@ type Keeping struct {
 	Retention Retention
 }
 
-// Bus is where messages wait; without a URL, in the home. It has no effect yet.
+// Bus is where messages wait; without a URL, in the home.
 type Bus struct {
 	URL    Secret // it may hold a password
 	Prefix string
 }
 
-// Store is where the log is; without a URL, in the home. It has no effect yet.
+// Store is where the log is; without a URL, in the home.
 type Store struct {
 	URL Secret // it may hold a password
 }

@@ -326,8 +326,6 @@ days = 30
 `
 	c := good(t, text, vars{"D": "d", "TELEGRAM_BOT_TOKEN": "1:x", "REDIS_URL": "redis://h", "DATABASE_URL": "postgres://h/d"})
 	same(t, "notices", c.Notices(), []string{
-		"REDIS_URL (environment): bus.url: no effect yet",
-		"DATABASE_URL (environment): store.url: no effect yet",
 		`parley.toml:4: agents.defaults.capabilities: "shell": no effect yet`,
 		"parley.toml:5: agents.defaults.model: no effect yet",
 		`parley.toml:6: [channels.discord]: platform discord has only mode = "send": no effect yet`,

@@ -97,18 +97,14 @@ func schema() []section {
 	return slices.Concat(processSections(), agentSections(), channelSections(), frontSections(), laterSections())
 }
 
-// noFleet says that a bus or a store of its own is not built yet; with it gone,
-// [bus] and [store] are in force.
-const noFleet = true
-
 func processSections() []section {
 	return []section{
 		{name: "bus", settings: []setting{
-			{key: "url", kind: asURL, schemes: []string{"redis", "rediss"}, env: "REDIS_URL", later: noFleet, example: `"redis://127.0.0.1:6379"`},
-			{key: "prefix", kind: asText, later: noFleet, example: `"parley"`},
+			{key: "url", kind: asURL, schemes: []string{"redis", "rediss"}, env: "REDIS_URL", example: `"redis://127.0.0.1:6379"`},
+			{key: "prefix", kind: asText, example: `"parley"`},
 		}},
 		{name: "store", settings: []setting{
-			{key: "url", kind: asURL, schemes: []string{"postgres", "postgresql"}, env: "DATABASE_URL", later: noFleet, example: `"postgres://127.0.0.1/parley"`},
+			{key: "url", kind: asURL, schemes: []string{"postgres", "postgresql"}, env: "DATABASE_URL", example: `"postgres://127.0.0.1/parley"`},
 		}},
 		{name: "workspace", settings: []setting{
 			{key: "root", kind: asPath, example: `"workspaces"`},

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/config"
+)
+
+func TestSharedBusOrStoreBesideDataInTheHome(t *testing.T) {
+	t.Parallel()
+	const (
+		redis    = "[bus]\nurl = \"redis://127.0.0.1:1\"\n"
+		postgres = "[store]\nurl = \"postgres://u:secret@127.0.0.1:1/d\"\n"
+	)
+	for _, c := range []struct{ name, text, file, want string }{
+		{"nothing left", redis + postgres, "token", ""},
+		{"all in the home", "", busFile, ""},
+		{"the mail in the home", redis + postgres, busFile, "bus.url"},
+		{"the logs in the home", postgres, storeFile, "store.url"},
+		{"the book in the home", postgres, bookFile, "store.url"},
+		{"mail at home, logs away", postgres, busFile, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "parley.toml")
+			for path, text := range map[string]string{file: c.text, filepath.Join(dir, c.file): "x"} {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cfg, err := config.Load(config.Options{File: file, Home: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = checkElsewhere(cfg)
+			if c.want == "" {
+				if err != nil {
+					t.Errorf("it is refused: %v", err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "parley.toml:2") ||
+				!strings.Contains(err.Error(), "parley migrate") || strings.Contains(err.Error(), "secret") {
+				t.Errorf("it says %v, want %s, the line and migrate", err, c.want)
+			}
+		})
+	}
+}
+
+func TestSharedBusNeedsSharedStore(t *testing.T) {
+	t.Setenv("REDIS_URL", "redis://127.0.0.1:1")
+	t.Setenv("DATABASE_URL", "")
+	file := filepath.Join(t.TempDir(), "parley.toml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(config.Options{File: file, Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkElsewhere(cfg); err == nil || !strings.Contains(err.Error(), "REDIS_URL") || !strings.Contains(err.Error(), "[store] url") {
+		t.Errorf("it says %v, want the variable and what is missing", err)
+	}
+}
