@@ -199,6 +199,7 @@ func TestWhatNobodySaysIsPassedOver(t *testing.T) {
 		r.server.Post("D1", "U1", fields)
 	}
 	r.server.Post("D1", "USLACKBOT", map[string]any{"text": "Reminder"})
+	r.server.Post("D1", slacktest.Bot, map[string]any{"text": "a file of mine", "bot_id": ""})
 	if _, err := r.Send(t.Context(), at("D1"), part("I said "+called)); err != nil {
 		t.Fatal(err)
 	}
