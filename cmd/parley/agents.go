@@ -190,7 +190,7 @@ func (s *server) reach(ctx context.Context, l message.Letter) ([]string, error) 
 // the home, what stands in the session's workspace, and its memory.
 func (s *server) prompt(ctx context.Context, session string) (string, error) {
 	home := os.DirFS(s.settings.Load().Home)
-	return prompt.Builder{Sources: []prompt.Source{
+	made, err := prompt.Builder{Sources: []prompt.Source{
 		func(context.Context, string) ([]prompt.File, error) {
 			return prompt.Read(opener(home), "home", "AGENTS.md", "SOUL.md"), nil
 		},
@@ -202,6 +202,15 @@ func (s *server) prompt(ctx context.Context, session string) (string, error) {
 			return prompt.Read(opener(dir), "workspace", "AGENTS.md", "MEMORY.md"), nil
 		},
 	}}.Build(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	// Most sessions have the same: thousands of turns in flight then share it.
+	if last := s.lastPrompt.Load(); last != nil && *last == made {
+		return *last, nil
+	}
+	s.lastPrompt.Store(&made)
+	return made, nil
 }
 
 func opener(files fs.FS) func(string) (io.ReadCloser, error) {

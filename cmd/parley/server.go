@@ -37,6 +37,8 @@ type server struct {
 	roles    map[string]bool
 	started  time.Time
 	point    func(string) // kill points, in chaos builds alone
+
+	lastPrompt atomic.Pointer[string]
 }
 
 // A line is one channel with what stands before and behind it.
