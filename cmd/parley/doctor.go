@@ -153,7 +153,7 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) fin
 		f.State, f.Detail = note, c.Platform+" is not built yet; the channel has no effect"
 		return f
 	}
-	ch, err := openChannel(c, slog.New(slog.DiscardHandler))
+	ch, err := openChannel(c, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "set channels."+c.Name+".bot_token"
 		return f

@@ -14,8 +14,10 @@ import (
 	"parley/bus/redisbus"
 	"parley/bus/sqlitebus"
 	"parley/channels"
+	"parley/channels/slack"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/metrics"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
@@ -55,7 +57,9 @@ type book interface {
 	channels.Book
 	channels.Posts
 	channels.Subjects
-	UnknownSends(ctx context.Context) (map[string]int, error)
+	slack.Joins
+	slack.Cursors
+	metrics.Book
 	Close() error
 }
 

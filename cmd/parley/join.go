@@ -62,7 +62,7 @@ func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (le
 			err = errors.Join(err, h.Close())
 		}
 	}()
-	lines, err := openLines(cfg, log)
+	lines, err := openLines(cfg, h.book, log)
 	if err != nil {
 		return nil, err
 	}

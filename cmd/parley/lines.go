@@ -14,14 +14,15 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// openLines makes the channels of a configuration.
-func openLines(cfg *config.Config, log *slog.Logger) ([]*line, error) {
+// openLines makes the channels of a configuration. The book is what some of
+// them must remember.
+func openLines(cfg *config.Config, b book, log *slog.Logger) ([]*line, error) {
 	var lines []*line
 	for _, c := range channelsByName(cfg) {
 		if !c.Built() {
 			continue
 		}
-		ch, err := openChannel(c, log)
+		ch, err := openChannel(c, b, log)
 		if err != nil {
 			key := "channels." + c.Name + ".bot_token"
 			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
@@ -37,15 +38,20 @@ func openLines(cfg *config.Config, log *slog.Logger) ([]*line, error) {
 	return lines, nil
 }
 
-// openChannel makes the adapter of a channel's platform.
-func openChannel(c config.Channel, log *slog.Logger) (channels.Channel, error) {
+// openChannel makes the adapter of a channel's platform. Without a book it is
+// good for asking who the bot is.
+func openChannel(c config.Channel, b book, log *slog.Logger) (channels.Channel, error) {
 	switch c.Platform {
 	case "telegram":
 		return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
 	case "slack":
-		return slack.New(slack.Config{
+		sc := slack.Config{
 			Name: c.Name, BotToken: string(c.BotToken), AppToken: string(c.AppToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log,
-		})
+		}
+		if b != nil {
+			sc.Joins, sc.Cursors = b, b
+		}
+		return slack.New(sc)
 	case "discord":
 		return discord.New(discord.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
 	}

@@ -44,10 +44,6 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	for _, notice := range cfg.Notices() {
 		log.Warn("setting", slog.String("notice", notice))
 	}
-	lines, err := openLines(cfg, log)
-	if err != nil {
-		return err
-	}
 	model, err := serveModel(ctx, cfg)
 	if err != nil {
 		return err
@@ -56,9 +52,12 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	s := newServer(home, cfg, model, lines, log)
-	s.roles = roles
-	err = s.serve(ctx, load, c.Listen, tty)
+	lines, err := openLines(cfg, home.book, log)
+	if err == nil {
+		s := newServer(home, cfg, model, lines, log)
+		s.roles = roles
+		err = s.serve(ctx, load, c.Listen, tty)
+	}
 	if closed := home.Close(); err == nil {
 		err = closed
 	}

@@ -161,7 +161,7 @@ type Channel struct {
 }
 
 // Built says that this release has the channel's platform in its mode.
-func (c Channel) Built() bool { return c.Platform == telegram || c.Mode == "send" }
+func (c Channel) Built() bool { return c.Platform != discord || c.Mode == "send" }
 
 // Access is who may talk to the bot on a channel. Its people are the platform's
 // ids of users, without the channel's name.

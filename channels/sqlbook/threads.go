@@ -1,0 +1,62 @@
+package sqlbook
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"parley/bus"
+	"parley/sessions/sqldb"
+)
+
+// schemaCursors is how far each place was read.
+const schemaCursors = `
+CREATE TABLE cursors (
+	place  TEXT PRIMARY KEY,
+	cursor TEXT NOT NULL
+)`
+
+// Joined tells whether somebody admitted has spoken to the bot in that thread.
+func (b *Book) Joined(ctx context.Context, at bus.Address) (bool, error) {
+	var one int
+	err := b.db.Read.QueryRowContext(ctx, `SELECT 1 FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
+		texts(at.Channel, at.Chat, at.Thread)...).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up a thread: %w", err)
+	}
+	return true, nil
+}
+
+// Threads lists the threads of a chat in which somebody admitted has spoken.
+func (b *Book) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
+	return list(ctx, b.db.Read, func(scan func(...any) error) (bus.Address, error) {
+		at := bus.Address{Channel: chat.Channel, Chat: chat.Chat}
+		err := scan(&at.Thread)
+		untext(&at.Thread)
+		return at, err
+	}, `SELECT thread FROM chats WHERE channel = ? AND chat = ? AND thread <> '' ORDER BY seen`, texts(chat.Channel, chat.Chat)...)
+}
+
+// Cursor is what SetCursor was given last for that place; "" if nothing was.
+func (b *Book) Cursor(ctx context.Context, at bus.Address) (string, error) {
+	var cursor string
+	err := b.db.Read.QueryRowContext(ctx, `SELECT cursor FROM cursors WHERE place = ?`, sqldb.Text(at.String())).Scan(&cursor)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("read a cursor: %w", err)
+	}
+	return sqldb.Untext(cursor), nil
+}
+
+// SetCursor remembers how far a place was read.
+func (b *Book) SetCursor(ctx context.Context, at bus.Address, cursor string) error {
+	_, err := b.db.Exec(ctx, `INSERT INTO cursors (place, cursor) VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET cursor = excluded.cursor`,
+		sqldb.Text(at.String()), sqldb.Text(cursor))
+	if err != nil {
+		return fmt.Errorf("write a cursor: %w", err)
+	}
+	return nil
+}
