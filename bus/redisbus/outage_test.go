@@ -286,3 +286,38 @@ func TestAnswerLost(t *testing.T) {
 	r.finish(r.claim("k"), "b")
 	r.idle()
 }
+
+// A holder that was cut off and asks before it has learned of its loss is
+// refused by the server.
+func TestZombieIsFenced(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Second)
+	other := r.another(time.Second, newGate())
+	for name, ask := range map[string]func(ctx context.Context, l bus.Lease) error{
+		"settle": func(ctx context.Context, l bus.Lease) error { return l.Settle(ctx, bus.End{Done: 1 << 60}) },
+		"mail":   func(ctx context.Context, l bus.Lease) error { _, err := l.Mail(ctx, 0); return err },
+		"held":   func(ctx context.Context, l bus.Lease) error { return l.Held(ctx) },
+	} {
+		r.say("k", name)
+		zombie := r.claim("k")
+		r.mail(zombie, 0)
+		r.gate.close()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		l, err := other.Claim(ctx, inbound)
+		r.ok("claim", err)
+		asked := make(chan error, 1)
+		go func() { asked <- ask(ctx, zombie) }()
+		select {
+		case err := <-asked:
+			t.Errorf("%s of a former holder who is cut off: %v", name, err)
+		case <-time.After(50 * time.Millisecond): // it waits for the server
+		}
+		r.gate.open()
+		if err := <-asked; !errors.Is(err, bus.ErrFenced) {
+			t.Errorf("%s of a former holder: %v, want ErrFenced", name, err)
+		}
+		r.finish(l, name)
+	}
+	r.idle()
+}
