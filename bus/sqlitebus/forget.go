@@ -12,7 +12,7 @@ import (
 
 // windDown is how long a mailbox rests that was taken from its holder: what was
 // under way, a part on its way to a platform perhaps, then ends and is noted.
-const windDown = 5 * time.Second
+const windDown = 2 * time.Second
 
 // Forget implements bus.Forgetter.
 func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {

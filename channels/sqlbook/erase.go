@@ -2,7 +2,9 @@ package sqlbook
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/bus"
@@ -15,6 +17,11 @@ type Erasure struct {
 	// Sends are messages by id, whatever has become of them: they are on no bus
 	// any more.
 	Sends []string
+	// Waiting are the messages that were on a bus at Asked, by id: what was begun
+	// before and is not among them nobody will go on with, so it goes. The zero
+	// Asked is that nobody has looked.
+	Waiting []string
+	Asked   time.Time
 	// At are addresses: what was sent there and is through goes.
 	At []bus.Address
 	// Sessions are keys: that the bot was spoken to in their chats goes.
@@ -57,6 +64,11 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 			return err
 		}
 	}
+	if !what.Asked.IsZero() {
+		if err := what.stray(tx, done); err != nil {
+			return err
+		}
+	}
 	for _, at := range what.At {
 		err := sends(tx, done, `channel = ? AND chat = ? AND thread = ?`+through, texts(at.Channel, at.Chat, at.Thread)...)
 		if err != nil {
@@ -82,25 +94,46 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 	return posts(tx, done, `made < ?`, `used < ?`, stamp(what.Before))
 }
 
-// sends erases messages and their parts. The parts go first: which they are, the
-// messages say.
-func sends(tx *sqldb.Tx, done *Erased, which string, args ...any) error {
-	var ids []string
-	found, err := tx.Query(`SELECT id FROM sends WHERE `+which, args...)
+// stray erases what was begun and is on no bus any more.
+func (what Erasure) stray(tx *sqldb.Tx, done *Erased) error {
+	const unfinished = `SELECT DISTINCT send FROM parts JOIN sends ON sends.id = send WHERE state IN ('queued', 'sending') AND begun < ?`
+	ids, err := idsOf(tx, unfinished, stamp(what.Asked))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = found.Close() }() // found.Err has told already
+	waiting := map[string]bool{}
+	for _, id := range texts(what.Waiting...) {
+		waiting[id.(string)] = true
+	}
+	return remove(tx, done, slices.DeleteFunc(ids, func(id string) bool { return waiting[id] }))
+}
+
+func sends(tx *sqldb.Tx, done *Erased, which string, args ...any) error {
+	ids, err := idsOf(tx, `SELECT id FROM sends WHERE `+which, args...)
+	if err != nil {
+		return err
+	}
+	return remove(tx, done, ids)
+}
+
+func idsOf(tx *sqldb.Tx, query string, args ...any) (ids []string, err error) {
+	found, err := tx.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
 		var id string
 		if err := found.Scan(&id); err != nil {
-			return err
+			return nil, err
 		}
 		ids = append(ids, id)
 	}
-	if err := found.Err(); err != nil {
-		return err
-	}
+	return ids, found.Err()
+}
+
+// remove deletes messages, as the table has their ids, with their parts.
+func remove(tx *sqldb.Tx, done *Erased, ids []string) error {
 	for _, id := range ids {
 		if _, err := tx.Exec(`DELETE FROM parts WHERE send = ?`, id); err != nil {
 			return err

@@ -85,6 +85,12 @@ func testErase(t *testing.T, place string) {
 	if id, err := b.Bound(t.Context(), "ci", "alert", group); id != "" || err != nil {
 		t.Errorf("a subject is bound to %q, %v", id, err)
 	}
+	begin(t, b, "stray", group, false)
+	begin(t, b, "on the bus", group, false)
+	waiting := []string{"private open", "on the bus"}
+	erase(t, b, sqlbook.Erasure{Waiting: waiting, Asked: time.Now().Add(-time.Hour)}, sqlbook.Erased{})
+	erase(t, b, sqlbook.Erasure{Waiting: waiting, Asked: time.Now().Add(time.Second)}, sqlbook.Erased{Sends: 1})
+	erase(t, b, sqlbook.Erasure{Sends: []string{"on the bus"}}, sqlbook.Erased{Sends: 1})
 	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(-time.Hour)}, sqlbook.Erased{})
 	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(time.Hour)}, sqlbook.Erased{Sends: 2, Posts: 1})
 	if _, err := b.Lookup(t.Context(), "private open"); err != nil {

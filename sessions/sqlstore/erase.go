@@ -178,3 +178,30 @@ func (e *erasing) one(ctx context.Context, key string, from func(*plot) error) e
 	}
 	return nil
 }
+
+// Spoke lists the sessions in which a person has spoken and nobody else, and
+// those in which others have too: what ErasePerson would erase from.
+func (s *Store) Spoke(ctx context.Context, person string) (alone, shared []string, err error) {
+	const query = `
+		SELECT s.key, EXISTS (SELECT 1 FROM entries e WHERE e.session = s.id AND e.person NOT IN ('', ?))
+		FROM sessions s WHERE s.id IN (SELECT session FROM entries WHERE person = ?) ORDER BY s.key`
+	person = sqldb.Text(person)
+	found, err := s.db.Read.QueryContext(ctx, query, person, person)
+	if err != nil {
+		return nil, nil, fmt.Errorf("look for what %s has said: %w", person, err)
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var key string
+		var others bool
+		if err := found.Scan(&key, &others); err != nil {
+			return nil, nil, fmt.Errorf("look for what %s has said: %w", person, err)
+		}
+		if others {
+			shared = append(shared, key)
+		} else {
+			alone = append(alone, key)
+		}
+	}
+	return alone, shared, found.Err()
+}

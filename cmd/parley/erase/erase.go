@@ -1,0 +1,365 @@
+// Package erase forgets what a person said, a session, or what is old, everywhere it was kept.
+//
+// It works while the bot serves. First the mail goes, and with it the leases of
+// those who work on it; then the files, the book and last the log, from which
+// the rest is found: whoever is cut off in between begins again and ends what
+// was begun. The log shuts out whoever still had it open, so a turn that was
+// under way can write no more; what it had let out in that moment a second
+// round finds.
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/sessions"
+)
+
+// rounds bounds how often it is looked whether something was under way.
+const rounds = 3
+
+// A Bus is what is erased from. One that is a bus.Forgetter as well forgets what
+// waits; of others only dead letters can be dropped.
+type Bus interface {
+	bus.Inspector
+	bus.Morgue
+}
+
+// A Store is what the logs are erased from.
+type Store interface {
+	sessions.Eraser
+	sessions.Reader
+	// Spoke lists the sessions that ErasePerson would erase whole, and in part.
+	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
+}
+
+// A Book is what the records of the channels are erased from.
+type Book interface {
+	Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error)
+	Pairings(ctx context.Context) ([]channels.Pairing, error)
+	Chats(ctx context.Context) ([]channels.Chat, error)
+}
+
+// Workspaces is what the directories of sessions are removed from.
+type Workspaces interface {
+	Remove(ctx context.Context, key string) (bool, error)
+}
+
+// Config is where what people said is kept.
+type Config struct {
+	Bus        Bus
+	Store      Store
+	Book       Book
+	Workspaces Workspaces
+	// Kept is what no erasure reaches in this set-up: it goes into each receipt.
+	Kept []Kept
+	Log  *slog.Logger
+}
+
+// An Eraser erases.
+type Eraser struct{ cfg Config }
+
+// New makes an Eraser.
+func New(cfg Config) *Eraser { return &Eraser{cfg} }
+
+// Person erases what a person, CHANNEL:USER, has said, and what was answered.
+func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
+	channel, user, ok := strings.Cut(person, ":")
+	if !ok || channel == "" || user == "" {
+		return Receipt{}, fmt.Errorf("erase: a person is CHANNEL:USER, not %q", person)
+	}
+	r := e.receipt("person " + person)
+	t := &target{person: person, round: func(t *target) (sessions.Erased, error) { return e.cfg.Store.ErasePerson(ctx, person) }}
+	if channel == "web" {
+		t.origin = user
+	}
+	paired, err := e.chat(ctx, person)
+	if err != nil {
+		return r, fmt.Errorf("erase %s: %w", person, err)
+	}
+	if paired.Person != "" {
+		if at, err := bus.ParseAddress(paired.Chat); err == nil {
+			t.at = append(t.at, at)
+		}
+		r.keep("that "+person+" may talk to the bot", "it is nothing that they said; parley pairing revoke "+person+" ends it")
+	}
+	again := func() (bool, error) {
+		t.alone, t.shared, err = e.cfg.Store.Spoke(ctx, person)
+		return len(t.alone)+len(t.shared) > 0, err
+	}
+	if err := e.rounds(ctx, &r, t, again); err != nil {
+		return r, fmt.Errorf("erase %s: %w", person, err)
+	}
+	for _, key := range r.Log.Shared {
+		r.keep("files, memory and what others said in session "+key, "others share it; look through its workspace by hand")
+	}
+	e.done(&r)
+	return r, nil
+}
+
+// Session erases a session.
+func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
+	if err := sessions.CheckKey(key); err != nil {
+		return Receipt{}, fmt.Errorf("erase: %w", err)
+	}
+	r := e.receipt("session " + key)
+	t := &target{alone: []string{key}, round: func(*target) (sessions.Erased, error) {
+		done, err := e.cfg.Store.EraseSession(ctx, key)
+		if errors.Is(err, sessions.ErrNotFound) {
+			err = nil // the rest of it may have been there
+		}
+		return done, err
+	}}
+	// Whoever comes now begins anew: that is not what was to be erased.
+	again := func() (bool, error) { return false, nil }
+	if err := e.rounds(ctx, &r, t, again); err != nil {
+		return r, fmt.Errorf("erase session %s: %w", key, err)
+	}
+	e.done(&r)
+	return r, nil
+}
+
+// A target is what is erased by one call.
+type target struct {
+	person string        // "" where it is a session
+	origin string        // of what a program has handed in, if that is the person
+	at     []bus.Address // where what was sent is the person's
+	alone  []string      // sessions that go whole
+	shared []string      // of which the person's turns go
+	round  func(*target) (sessions.Erased, error)
+}
+
+// rounds erases until nothing is found that came while it was erased.
+func (e *Eraser) rounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
+	if _, err := again(); err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		gone, err := e.around(ctx, r, t)
+		if err != nil {
+			return err
+		}
+		log, err := t.round(t)
+		r.Log = sum(r.Log, log)
+		if err != nil {
+			return err
+		}
+		if gone.Leases > 0 {
+			// Somebody was at work. Now they cannot write any more, so what they
+			// have let out since is there to be found.
+			if _, err := e.around(ctx, r, t); err != nil {
+				return err
+			}
+		}
+		if more, err := again(); err != nil || !more || n == rounds {
+			return err
+		}
+	}
+}
+
+// around erases what is kept beside the log.
+func (e *Eraser) around(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
+	what := sqlbook.Erasure{Sessions: t.alone, Origin: t.origin, At: slices.Clone(t.at)}
+	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
+		what.Asked = time.Now()
+	}
+	gone, err := e.forget(ctx, r, func(topic bus.Topic, m bus.Message) bool {
+		concerns := e.concerns(ctx, t, topic, m)
+		if !strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
+			return concerns
+		}
+		if concerns {
+			what.Sends = append(what.Sends, m.ID)
+		} else {
+			what.Waiting = append(what.Waiting, m.ID)
+		}
+		return concerns
+	}, slices.Concat(t.alone, t.shared)...)
+	r.Bus.Messages += gone.Messages
+	r.Bus.DeadLetters += gone.DeadLetters
+	r.Bus.Leases += gone.Leases
+	if err != nil {
+		return gone, err
+	}
+	for _, key := range t.alone {
+		removed, err := e.cfg.Workspaces.Remove(ctx, key)
+		if err != nil {
+			return gone, err
+		}
+		if removed && !slices.Contains(r.Workspaces, key) {
+			r.Workspaces = append(r.Workspaces, key)
+		}
+	}
+	for _, key := range t.alone {
+		if a, ok := addressOf(key); ok {
+			what.At = append(what.At, a)
+		}
+	}
+	book, err := e.cfg.Book.Erase(ctx, what)
+	r.Book.Sends += book.Sends
+	r.Book.Posts += book.Posts
+	r.Book.Chats += book.Chats
+	return gone, err
+}
+
+// forget takes out of the bus what it can.
+func (e *Eraser) forget(ctx context.Context, r *Receipt, which func(bus.Topic, bus.Message) bool, keys ...string) (bus.Forgotten, error) {
+	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
+		return f.Forget(ctx, which, keys...)
+	}
+	r.keep("what waits on the bus or is being answered", "this bus cannot take it out; erase again once that is through")
+	gone, err := e.drop(ctx, func(d bus.DeadLetter) bool { return which(d.Topic, d.Message) })
+	return bus.Forgotten{DeadLetters: gone}, err
+}
+
+// drop drops those dead letters.
+func (e *Eraser) drop(ctx context.Context, which func(bus.DeadLetter) bool) (n int, err error) {
+	topics, err := e.cfg.Bus.Topics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, topic := range topics {
+		for after, more := "", true; more; {
+			page, err := e.cfg.Bus.DeadLetters(ctx, topic, after, pageSize)
+			if err != nil {
+				return n, err
+			}
+			kept := ""
+			for _, d := range page {
+				if !which(d) {
+					kept = d.Message.ID
+					continue
+				}
+				if err := e.cfg.Bus.Drop(ctx, topic, d.Message.ID); err != nil && !errors.Is(err, bus.ErrNotFound) {
+					return n, err
+				}
+				n++
+			}
+			// A letter that is gone cannot say where to go on.
+			if kept != "" {
+				after = kept
+			}
+			more = len(page) == pageSize
+		}
+	}
+	return n, nil
+}
+
+const pageSize = 100
+
+// concerns tells whether a message is to be forgotten.
+func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus.Message) bool {
+	switch {
+	case topic == bus.InboundTopic:
+		if slices.Contains(t.alone, m.Key) {
+			return true
+		}
+		in, err := bus.DecodeInbound(m.Body)
+		return err == nil && t.person != "" && in.From.ID == t.person
+	case strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))):
+		out, err := bus.DecodeOutbound(m.Body)
+		if err != nil {
+			return false
+		}
+		if out.Session == "" {
+			return t.origin != "" && out.Origin == t.origin
+		}
+		return slices.Contains(t.alone, out.Session) || slices.Contains(t.shared, out.Session) && e.isOf(ctx, t.person, out)
+	}
+	return false
+}
+
+// isOf tells whether a message was said in a turn of the person's. One whose
+// turn is not in the log any more was theirs: it was there when it was published.
+func (e *Eraser) isOf(ctx context.Context, person string, out bus.Outbound) bool {
+	cause := out.Turn
+	if cause == "" { // a command's
+		cause = strings.TrimSuffix(out.ID, "#reply")
+	}
+	entry, err := e.cfg.Store.Find(ctx, out.Session, cause)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return true
+	}
+	return err == nil && entry.Person == person
+}
+
+// chat is a person's admission; the zero Pairing if there is none.
+func (e *Eraser) chat(ctx context.Context, person string) (channels.Pairing, error) {
+	all, err := e.cfg.Book.Pairings(ctx)
+	if err != nil {
+		return channels.Pairing{}, err
+	}
+	i := slices.IndexFunc(all, func(p channels.Pairing) bool { return p.Person == person })
+	if i < 0 {
+		return channels.Pairing{}, nil
+	}
+	return all[i], nil
+}
+
+func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
+	for _, err := range e.cfg.Store.Read(ctx, key, 1) {
+		if errors.Is(err, sessions.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	return true, nil // without an entry
+}
+
+// addressOf is where the session of a key takes place.
+func addressOf(key string) (bus.Address, bool) {
+	parts := strings.Split(key, ":")
+	for i := range parts {
+		said, err := url.PathUnescape(parts[i])
+		if err != nil {
+			return bus.Address{}, false
+		}
+		parts[i] = said
+	}
+	if len(parts) < 3 {
+		return bus.Address{}, false
+	}
+	a := bus.Address{Channel: parts[1], Chat: parts[2]}
+	if len(parts) == 4 {
+		a.Thread = parts[3]
+	}
+	return a, true
+}
+
+func sum(a, b sessions.Erased) sessions.Erased {
+	for _, key := range b.Sessions {
+		if !slices.Contains(a.Sessions, key) {
+			a.Sessions = append(a.Sessions, key)
+		}
+	}
+	for _, key := range b.Shared {
+		if !slices.Contains(a.Shared, key) {
+			a.Shared = append(a.Shared, key)
+		}
+	}
+	a.Entries += b.Entries
+	return a
+}
+
+func (e *Eraser) receipt(what string) Receipt {
+	return Receipt{What: what, At: time.Now().UTC(), Kept: slices.Clone(e.cfg.Kept)}
+}
+
+// done ends a receipt with what is kept of everything.
+func (e *Eraser) done(r *Receipt) {
+	r.keep("the ids of messages", "so that none is answered a second time")
+	r.keep("backups that were made before", "erase them by hand")
+	r.keep("what the platforms keep", "it is theirs")
+	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.Shared)),
+		slog.Int64("entries", r.Log.Entries), slog.Int("messages", r.Bus.Messages), slog.Int("dead_letters", r.Bus.DeadLetters),
+		slog.Int("workspaces", len(r.Workspaces)))
+}

@@ -1,0 +1,415 @@
+package erase_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/erase"
+	"parley/cmd/parley/hometest"
+	"parley/sessions"
+)
+
+const (
+	secret = "xyzzyplugh" // what the person says, and nobody else
+	others = "frobozzmagic"
+	anna   = "telegram:42"
+	group  = "-100"
+)
+
+func eraser(h *hometest.Home) *erase.Eraser { return erase.New(config(h)) }
+
+func config(h *hometest.Home) erase.Config {
+	return erase.Config{
+		Bus: h.Bus, Store: h.Store, Book: h.Book, Workspaces: h.Workspaces,
+		Kept: []erase.Kept{{What: "the moon", Why: "nobody can reach it"}}, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+}
+
+// bury makes a dead letter of the next mailbox's mail.
+func bury(t *testing.T, h *hometest.Home, topic bus.Topic) {
+	t.Helper()
+	l, err := h.Bus.Claim(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Settle(t.Context(), bus.End{Dead: 1 << 60, Reason: "poison"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stuck is a platform that takes nothing for now.
+func stuck() *channelstest.Platform {
+	p := channelstest.NewPlatform()
+	p.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
+		return false, &channels.SendError{Fault: channels.Retry, RetryAfter: time.Hour}
+	}
+	return p
+}
+
+// lived is a home in which Anna and others have said things in every way: what
+// was answered, what is being sent, what waits and what was given up.
+func lived(t *testing.T) *hometest.Home {
+	h := hometest.Open(t, t.TempDir())
+	asked, err := h.Book.Ask(t.Context(), anna, anna)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Book.Admit(t.Context(), channels.Admission{Code: asked.Code}); err != nil {
+		t.Fatal(err)
+	}
+	working := h.Work(nil)
+	sending := h.Dispatch(channelstest.NewPlatform())
+	h.Say("a1", "42", "42", "write "+secret+" to notes.txt then read notes.txt")
+	h.Say("b1", "43", "43", "write "+others+" to notes.txt then read notes.txt")
+	h.Say("b2", "43", group, "find "+others)
+	h.Say("a2", "42", group, "find "+secret)
+	h.Say("a3", "42", "42", "remember that I like "+secret)
+	h.Idle()
+	sending()
+	sending = h.Dispatch(stuck())
+	h.Say("a4", "42", "42", "find "+secret)
+	h.Say("a5", "42", group, "find "+secret)
+	h.Say("b3", "43", "43", "find "+others)
+	hometest.WaitFor(t, "replies that cannot be sent", func() bool {
+		return h.Depth(bus.OutboundTopic(hometest.Channel)).Delayed == 3 && h.Depth(bus.InboundTopic).Waiting+h.Depth(bus.InboundTopic).Leased == 0
+	})
+	sending()
+	h.Say("a6", "42", "42", "find "+secret)
+	h.Idle(bus.InboundTopic)
+	working()
+	for _, id := range []string{"a7", "b4"} {
+		h.Say(id, map[string]string{"a7": "42", "b4": "43"}[id], group, map[string]string{"a7": secret, "b4": others}[id])
+		bury(t, h, bus.InboundTopic)
+	}
+	h.Say("a8", "42", "7", secret) // in a session that has no log yet
+	h.Say("a9", "42", group, secret)
+	h.Say("b5", "43", group, others)
+	return h
+}
+
+func TestPersonLeavesNoTrace(t *testing.T) {
+	h := lived(t)
+	for _, file := range []string{"bus.db", "sessions.db", "book.db", "notes.txt", "MEMORY.md"} {
+		if !slices.ContainsFunc(hometest.Traces(t, h.Dir, secret), func(name string) bool { return strings.Contains(name, file) }) {
+			t.Fatalf("%s does not hold what she said: the test cannot fail", file)
+		}
+	}
+	e := eraser(h)
+	r, err := e.Person(t.Context(), anna)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := hometest.Traces(t, h.Dir, secret); len(left) > 0 {
+		t.Errorf("what she said is left in %q", left)
+	}
+	private, shared := hometest.Key(t, "42"), hometest.Key(t, group)
+	if !slices.Equal(r.Log.Sessions, []string{private}) || !slices.Equal(r.Log.Shared, []string{shared}) || !slices.Equal(r.Workspaces, []string{private}) {
+		t.Errorf("the receipt says %+v", r)
+	}
+	// Two replies in her chat and one in the group; two messages that wait.
+	if r.Bus.Messages != 5 || r.Bus.DeadLetters != 1 || r.Book.Chats != 1 || r.Book.Sends < 3 {
+		t.Errorf("the receipt says %+v", r)
+	}
+	checkReceipt(t, r, "that "+anna, shared, "the moon", "backups")
+
+	// What others said is where it was, and goes on.
+	if got := hometest.Traces(t, h.Dir, others); len(got) < 4 {
+		t.Errorf("what others said is left in %q", got)
+	}
+	platform := channelstest.NewPlatform()
+	h.Work(nil)
+	h.Dispatch(platform)
+	h.Say("a1", "42", "42", "read notes.txt") // the platform delivers it again
+	h.Say("a10", "42", "42", "read notes.txt")
+	hometest.WaitFor(t, "answers", func() bool { return len(platform.Texts("42")) == 1 && len(platform.Texts(group)) == 1 })
+	if got := platform.Texts("42")[0]; !strings.Contains(got, "does not exist") {
+		t.Errorf("the new conversation begins with %q", got)
+	}
+	if r, err = e.Person(t.Context(), "telegram:4711"); err != nil || !r.Empty() {
+		t.Errorf("somebody unknown: %+v, %v", r, err)
+	}
+	for _, nobody := range []string{"", "telegram", "telegram:", ":42"} {
+		if _, err := e.Person(t.Context(), nobody); err == nil {
+			t.Errorf("%q was erased", nobody)
+		}
+	}
+}
+
+func checkReceipt(t *testing.T, r erase.Receipt, words ...string) {
+	t.Helper()
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []string{string(raw), r.String()} {
+		for _, word := range words {
+			if !strings.Contains(form, word) {
+				t.Errorf("the receipt does not name %q:\n%s", word, form)
+			}
+		}
+		if strings.Contains(form, secret) {
+			t.Errorf("the receipt says what she said:\n%s", form)
+		}
+	}
+}
+
+func TestSessionLeavesNoTrace(t *testing.T) {
+	h := lived(t)
+	e := eraser(h)
+	for _, chat := range []string{"42", group, "7"} {
+		r, err := e.Session(t.Context(), hometest.Key(t, chat))
+		if err != nil || r.Empty() {
+			t.Fatalf("%s: %+v, %v", chat, r, err)
+		}
+	}
+	if left := hometest.Traces(t, h.Dir, secret); len(left) > 0 {
+		t.Errorf("what she said is left in %q", left)
+	}
+	r, err := e.Session(t.Context(), hometest.Key(t, "42"))
+	if err != nil || !r.Empty() {
+		t.Errorf("once more: %+v, %v", r, err)
+	}
+	if _, err := e.Session(t.Context(), "no key"); !errors.Is(err, sessions.ErrInvalidKey) {
+		t.Errorf("no key: %v", err)
+	}
+	if len(hometest.Traces(t, h.Dir, others)) == 0 {
+		t.Error("others' sessions are gone too")
+	}
+}
+
+// Wherever a turn is when its person is erased, it leaves nothing, and the turn
+// of somebody else in the same session is answered.
+func TestPersonInMidTurn(t *testing.T) {
+	for _, place := range []string{"c1:before", "c1", "c3:before", "c3", "c4", "c5", "c6:before", "c6", "c7:published", "c7", "settled"} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel() // what is left of a mailbox rests for some seconds
+			h := hometest.Open(t, t.TempDir())
+			h.Say("b1", "43", group, "find "+others)
+			stop := h.Work(nil)
+			h.Idle(bus.InboundTopic)
+			stop()
+			reached, release := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			h.Work(func(name string) {
+				if name == place {
+					once.Do(func() { close(reached); <-release })
+				}
+			})
+			h.Say("a1", "42", group, "write "+secret+" to notes.txt")
+			<-reached
+			h.Say("b2", "43", group, "find "+others)
+			type outcome struct {
+				r   erase.Receipt
+				err error
+			}
+			ended := make(chan outcome, 1)
+			go func() {
+				r, err := eraser(h).Person(t.Context(), anna)
+				ended <- outcome{r, err}
+			}()
+			got := <-ended
+			close(release)
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			platform := channelstest.NewPlatform()
+			h.Dispatch(platform)
+			hometest.WaitFor(t, "the other's answers", func() bool { return len(platform.Texts(group)) >= 2 })
+			h.Idle()
+			for _, text := range platform.Texts(group) {
+				if strings.Contains(text, secret) {
+					t.Errorf("it was sent: %q", text)
+				}
+			}
+			for _, name := range hometest.Traces(t, h.Dir, secret) {
+				if !strings.Contains(name, "workspaces") { // which the others share
+					t.Errorf("what she said is left in %q", name)
+				}
+			}
+		})
+	}
+}
+
+var errCut = errors.New("cut off")
+
+// Parts that fail when they are told to, as where the process is cut off.
+type (
+	cutBook struct {
+		erase.Book
+		cut func() error
+	}
+	cutStore struct {
+		erase.Store
+		cut func() error
+	}
+	cutWorkspaces struct {
+		erase.Workspaces
+		cut func() error
+	}
+)
+
+func (c cutBook) Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error) {
+	if err := c.cut(); err != nil {
+		return sqlbook.Erased{}, err
+	}
+	return c.Book.Erase(ctx, what)
+}
+
+func (c cutStore) ErasePerson(ctx context.Context, person string) (sessions.Erased, error) {
+	if err := c.cut(); err != nil {
+		return sessions.Erased{}, err
+	}
+	return c.Store.ErasePerson(ctx, person)
+}
+
+func (c cutStore) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
+	done, err := c.Store.EraseBefore(ctx, before)
+	return done, errors.Join(err, c.cut())
+}
+
+func (c cutWorkspaces) Remove(ctx context.Context, key string) (bool, error) {
+	if err := c.cut(); err != nil {
+		return false, err
+	}
+	return c.Workspaces.Remove(ctx, key)
+}
+
+// cutAfter is an Eraser that is cut off at the place of that number.
+func cutAfter(h *hometest.Home, n int) *erase.Eraser {
+	cut := func() error {
+		if n--; n < 0 {
+			return errCut
+		}
+		return nil
+	}
+	cfg := config(h)
+	cfg.Book, cfg.Store, cfg.Workspaces = cutBook{cfg.Book, cut}, cutStore{cfg.Store, cut}, cutWorkspaces{cfg.Workspaces, cut}
+	return erase.New(cfg)
+}
+
+func TestErasingGoesOnWhereItWasCutOff(t *testing.T) {
+	for n := range 3 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			h := lived(t)
+			if _, err := cutAfter(h, n).Person(t.Context(), anna); !errors.Is(err, errCut) {
+				t.Fatalf("cut off: %v", err)
+			}
+			if _, err := eraser(h).Person(t.Context(), anna); err != nil {
+				t.Fatal(err)
+			}
+			if left := hometest.Traces(t, h.Dir, secret); len(left) > 0 {
+				t.Errorf("what she said is left in %q", left)
+			}
+		})
+	}
+}
+
+// An old session goes whole, of a living one what is old; what waits stays.
+func TestRetention(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := hometest.Open(t, dir)
+		working := h.Work(nil)
+		sending := h.Dispatch(channelstest.NewPlatform())
+		h.Say("a1", "42", "42", "write "+secret+" to notes.txt")
+		h.Say("a2", "42", group, "find "+secret)
+		synctest.Wait()
+		<-time.After(20 * 24 * time.Hour)
+		h.Say("b1", "43", group, "find "+others)
+		synctest.Wait()
+		working()
+		sending()
+		h.Say("a3", "42", "44", "waiting")
+		h.Say("a4", "42", "45", secret)
+		bury(t, h, bus.InboundTopic)
+		bury(t, h, bus.InboundTopic)
+		h.Say("a5", "42", "46", "waiting too")
+
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		for range 2 { // two processes; one of them does it
+			running.Go(func() {
+				if err := eraser(h).Run(ctx, h.Bus, 30); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if len(hometest.Traces(t, dir, secret)) == 0 {
+			t.Error("what is not old is gone")
+		}
+		<-time.After(11 * 24 * time.Hour)
+		synctest.Wait()
+		left := hometest.Traces(t, dir, secret)
+		if len(left) != 1 || !strings.HasSuffix(left[0], "bus.db") { // the dead letter
+			t.Errorf("what is old is left in %q", left)
+		}
+		if len(hometest.Traces(t, dir, others)) == 0 {
+			t.Error("what is not old is gone")
+		}
+		<-time.After(21 * 24 * time.Hour)
+		cancel()
+		running.Wait()
+		if left := hometest.Traces(t, dir, secret); len(left) > 0 {
+			t.Errorf("what is old is left in %q", left)
+		}
+		if d := h.Depth(bus.InboundTopic); d.Waiting != 1 || d.Dead != 0 {
+			t.Errorf("the bus is at %+v: what waits is not old", d)
+		}
+	})
+}
+
+func TestRetentionGoesOnWhereItWasCutOff(t *testing.T) {
+	h := hometest.Open(t, t.TempDir())
+	stop := h.Work(nil)
+	h.Say("a1", "42", "42", "write "+secret+" to notes.txt")
+	h.Idle(bus.InboundTopic)
+	stop()
+	h.Dispatch(channelstest.NewPlatform())
+	h.Idle()
+	before := time.Now().Add(time.Second)
+	if _, err := cutAfter(h, 0).Before(t.Context(), before); !errors.Is(err, errCut) {
+		t.Fatalf("cut off: %v", err)
+	}
+	if r, err := eraser(h).Before(t.Context(), before); err != nil || len(r.Workspaces) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if left := hometest.Traces(t, h.Dir, secret); len(left) > 0 {
+		t.Errorf("what is old is left in %q", left)
+	}
+}
+
+// A bus that cannot forget loses its dead letters, and the receipt says so.
+func TestBusThatDoesNotForget(t *testing.T) {
+	h := lived(t)
+	for n := range 250 {
+		h.Say(fmt.Sprint("more", n), map[bool]string{true: "42", false: "43"}[n%2 == 0], fmt.Sprint(1000+n), "x")
+	}
+	for h.Depth(bus.InboundTopic).Waiting > 0 {
+		bury(t, h, bus.InboundTopic)
+	}
+	cfg := config(h)
+	cfg.Bus = struct{ erase.Bus }{h.Bus}
+	r, err := erase.New(cfg).Person(t.Context(), anna)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := h.Depth(bus.InboundTopic); r.Bus.DeadLetters != 125+3 || d.Dead != 125+2 {
+		t.Errorf("%d dead letters dropped, %d are left", r.Bus.DeadLetters, d.Dead)
+	}
+	checkReceipt(t, r, "what waits on the bus")
+}

@@ -1,0 +1,87 @@
+package erase
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels/sqlbook"
+	"parley/sessions"
+)
+
+// A Receipt says what was erased, and what was not. It holds ids and counts,
+// nothing of what was said.
+type Receipt struct {
+	What       string          `json:"what"`
+	At         time.Time       `json:"at"`
+	Log        sessions.Erased `json:"log"`
+	Bus        bus.Forgotten   `json:"bus"`
+	Book       sqlbook.Erased  `json:"book"`
+	Workspaces []string        `json:"workspaces"` // removed, by session
+	Kept       []Kept          `json:"kept"`
+}
+
+// Kept is something that was not erased.
+type Kept struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+func (r *Receipt) keep(what, why string) {
+	for _, k := range r.Kept {
+		if k.What == what {
+			return
+		}
+	}
+	r.Kept = append(r.Kept, Kept{what, why})
+}
+
+// Empty tells whether there was nothing to erase.
+func (r *Receipt) Empty() bool {
+	return len(r.Log.Sessions) == 0 && r.Log.Entries == 0 && len(r.Workspaces) == 0 &&
+		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{}
+}
+
+// String is the receipt as people read it.
+func (r *Receipt) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Erased: %s, %s\n", r.What, r.At.Format(time.RFC3339))
+	for _, line := range []struct {
+		what string
+		n    int64
+	}{
+		{"sessions erased whole", int64(len(r.Log.Sessions))},
+		{"sessions of which a part was erased", int64(len(r.Log.Shared))},
+		{"entries of the log", r.Log.Entries},
+		{"workspaces with their files and memory", int64(len(r.Workspaces))},
+		{"messages on their way", int64(r.Bus.Messages)},
+		{"turns and sends cut off", int64(r.Bus.Leases)},
+		{"dead letters", int64(r.Bus.DeadLetters)},
+		{"records of what was sent", r.Book.Sends},
+		{"records of what programs handed in", r.Book.Posts},
+		{"records of chats", r.Book.Chats},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(&b, "%8d  %s\n", line.n, line.what)
+		}
+	}
+	if r.Empty() {
+		b.WriteString("          there was nothing to erase\n")
+	}
+	for _, list := range []struct {
+		what string
+		keys []string
+	}{{"whole", r.Log.Sessions}, {"in part", r.Log.Shared}} {
+		for _, key := range list.keys {
+			fmt.Fprintf(&b, "          session %s, %s\n", key, list.what)
+		}
+	}
+	if len(r.Kept) > 0 {
+		b.WriteString("Kept:\n")
+	}
+	for _, k := range r.Kept {
+		fmt.Fprintf(&b, "  - %s: %s\n", k.What, k.Why)
+	}
+	return b.String()
+}

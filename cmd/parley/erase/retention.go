@@ -1,0 +1,127 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/bus"
+	"parley/channels/sqlbook"
+	"parley/sessions"
+)
+
+const (
+	retainEvery = 24 * time.Hour
+	retainAgain = time.Hour // after a failure
+	holdName    = "retention"
+)
+
+// Before erases what ended before a time. What waits to be answered or sent is
+// not old, whenever it was said.
+func (e *Eraser) Before(ctx context.Context, before time.Time) (Receipt, error) {
+	r := e.receipt("what ended before " + before.UTC().Format(time.RFC3339))
+	if err := e.before(ctx, &r, before); err != nil {
+		return r, fmt.Errorf("erase what is old: %w", err)
+	}
+	e.done(&r)
+	return r, nil
+}
+
+func (e *Eraser) before(ctx context.Context, r *Receipt, before time.Time) error {
+	log, err := e.cfg.Store.EraseBefore(ctx, before)
+	r.Log = sum(r.Log, log)
+	if err != nil {
+		return err
+	}
+	gone, err := e.orphans(ctx, before, log)
+	if err != nil {
+		return err
+	}
+	for _, key := range gone {
+		// Somebody may have begun it anew in this moment: then the files are theirs.
+		if there, err := e.exists(ctx, key); there || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		removed, err := e.cfg.Workspaces.Remove(ctx, key)
+		if err != nil {
+			return err
+		}
+		if removed {
+			r.Workspaces = append(r.Workspaces, key)
+		}
+	}
+	r.Bus.DeadLetters, err = e.drop(ctx, func(d bus.DeadLetter) bool { return d.BuriedAt.Before(before) })
+	if err != nil {
+		return err
+	}
+	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
+		// None is picked out, but what was settled leaves the files.
+		if _, err := f.Forget(ctx, func(bus.Topic, bus.Message) bool { return false }, gone...); err != nil {
+			return err
+		}
+	}
+	r.Book, err = e.cfg.Book.Erase(ctx, sqlbook.Erasure{Sessions: gone, Before: before})
+	return err
+}
+
+// orphans are the sessions that were erased now, and those that an earlier call
+// has erased without coming to the rest of them: their chats are known still.
+func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Erased) ([]string, error) {
+	chats, err := e.cfg.Book.Chats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gone := log.Sessions
+	for _, c := range chats {
+		if c.Session == "" || !c.Seen.Before(before) {
+			continue
+		}
+		there, err := e.exists(ctx, c.Session)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			gone = sum(sessions.Erased{Sessions: gone}, sessions.Erased{Sessions: []string{c.Session}}).Sessions
+		}
+	}
+	return gone, nil
+}
+
+// Run erases, at once and then daily, what is older than so many days, until ctx
+// is done. Of a fleet one process does, the holder of "retention".
+func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
+	for ctx.Err() == nil {
+		held, release, err := holder.Hold(ctx, holdName)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("hold the retention: %w", err)
+		}
+		e.retain(held, days)
+		release()
+	}
+	return nil
+}
+
+func (e *Eraser) retain(held context.Context, days int) {
+	for held.Err() == nil {
+		next := retainEvery
+		if _, err := e.Before(held, time.Now().AddDate(0, 0, -days)); err != nil {
+			if held.Err() != nil || errors.Is(err, bus.ErrClosed) {
+				return
+			}
+			next = retainAgain
+			e.cfg.Log.Error("what is old could not be erased; trying again later", slog.Any("error", err))
+		}
+		select {
+		case <-time.After(next):
+		case <-held.Done():
+		}
+	}
+}

@@ -1,0 +1,212 @@
+// Package hometest is a whole bot over a home of real parts, for tests of what happens to the home.
+package hometest
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/agent"
+	"parley/agent/demo"
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/sessions"
+	"parley/sessions/sqlstore"
+	"parley/sessions/workspace"
+	"parley/tools"
+	"parley/tools/files"
+	"parley/tools/memory"
+)
+
+// Channel is the name of the one channel that there is.
+const Channel = "telegram"
+
+// patience is longer than anything that is expected to happen may take.
+const patience = 30 * time.Second
+
+// A Home is an open home in a directory of its own.
+type Home struct {
+	t          testing.TB
+	Dir        string
+	Bus        *sqlitebus.Bus
+	Store      *sqlstore.Store
+	Book       *sqlbook.Book
+	Workspaces *workspace.Workspaces
+	closed     bool
+}
+
+// Open opens or makes the home in dir; it is closed with the test.
+func Open(t testing.TB, dir string) *Home {
+	t.Helper()
+	h := &Home{t: t, Dir: dir}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	h.Bus, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
+	must(err)
+	h.Store, err = sqlstore.Open(t.Context(), filepath.Join(dir, "sessions.db"))
+	must(err)
+	h.Book, err = sqlbook.Open(t.Context(), filepath.Join(dir, "book.db"))
+	must(err)
+	h.Workspaces, err = workspace.New(workspace.Config{Root: filepath.Join(dir, "workspaces")})
+	must(err)
+	t.Cleanup(h.Close)
+	return h
+}
+
+// Close closes it; it may be called twice.
+func (h *Home) Close() {
+	h.t.Helper()
+	if h.closed {
+		return
+	}
+	h.closed = true
+	for _, part := range []interface{ Close() error }{h.Workspaces, h.Book, h.Store, h.Bus} {
+		if err := part.Close(); err != nil {
+			h.t.Error(err)
+		}
+	}
+}
+
+// Key is the session of a chat.
+func Key(t testing.TB, chat string) string {
+	t.Helper()
+	key, err := sessions.Key("main", Channel, chat, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// Say publishes what a person says in a chat.
+func (h *Home) Say(id, user, chat, text string) {
+	h.t.Helper()
+	in := bus.Inbound{
+		ID: id, Kind: bus.Said, From: bus.Person{ID: Channel + ":" + user, Name: "User " + user},
+		At: bus.Address{Channel: Channel, Chat: chat}, Text: text, SentAt: time.Now(), Group: user != chat, Mentioned: true,
+	}
+	body, err := in.Encode()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	key := Key(h.t, chat)
+	if err := h.Bus.Publish(h.t.Context(), bus.InboundTopic, bus.Message{ID: id, Key: key, Body: body}); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.Book.Meet(h.t.Context(), channels.Chat{Address: in.At, Session: key, Group: in.Group, Seen: time.Now()}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// Work runs a worker with the demo model and the tools for files and memory,
+// and point at the places where a process may die, until stop is called.
+func (h *Home) Work(point func(string)) (stop func()) {
+	all := files.New(func(_ context.Context, session string) (files.Dir, error) { return h.Workspaces.Open(session) })
+	all = append(all, memory.New(func(_ context.Context, session string) (memory.Dir, error) { return h.Workspaces.Open(session) })...)
+	main := agent.Agent{
+		Name: "main", Model: demo.New(), Tools: tools.NewSet(all...),
+		Prompt:        func(context.Context, string) (string, error) { return "be brief", nil },
+		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
+	}
+	return h.run(agent.New(agent.Config{
+		Bus: h.Bus, Events: h.Bus, Store: h.Store, Budget: h.Store,
+		Agents: func(name string) (agent.Agent, bool) { return main, name == main.Name },
+		Limits: func() agent.Limits {
+			return agent.Limits{Turns: 100, TurnsHour: 10_000, TokensDay: 1 << 40, MaxWaiting: 1000}
+		},
+		MaxInFlight: 64, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
+	}).Run)
+}
+
+// Dispatch sends through a channel what is said there, until stop is called.
+func (h *Home) Dispatch(ch channels.Channel) (stop func()) {
+	return h.run((&channels.Dispatcher{
+		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Notify: channels.TellSession(h.Bus),
+		Delivery: channels.Delivery{Drain: time.Second}, Log: slog.New(slog.DiscardHandler),
+	}).Run)
+}
+
+func (h *Home) run(work func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			h.t.Error(err)
+		}
+	})
+	h.t.Cleanup(stop)
+	return stop
+}
+
+// Depth is the state of a topic of the bus.
+func (h *Home) Depth(topic bus.Topic) bus.Depth {
+	h.t.Helper()
+	d, err := h.Bus.Depth(h.t.Context(), topic)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return d
+}
+
+// Idle waits until nothing waits in those topics and nobody is at work there; if
+// none is named, in all.
+func (h *Home) Idle(topics ...bus.Topic) {
+	h.t.Helper()
+	if len(topics) == 0 {
+		topics = []bus.Topic{bus.InboundTopic, bus.OutboundTopic(Channel)}
+	}
+	for _, topic := range topics {
+		WaitFor(h.t, "the topic "+string(topic)+" to be empty", func() bool {
+			d := h.Depth(topic)
+			return d.Waiting+d.Leased == 0
+		})
+	}
+}
+
+// WaitFor waits until cond holds.
+func WaitFor(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// Traces lists the files below dir in which a text stands, whatever they are.
+func Traces(t testing.TB, dir, text string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if bytes.Contains(raw, []byte(text)) {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
