@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"database/sql"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// These tests ask the real server for what it must not give.
+
+func TestWhatIsRefusedOverHTTP(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "", unpaced)
+	p := o.up()
+	ci, alerts := bearer(opsSecrets["ci"]), bearer(opsSecrets["alertmanager"])
+	const toCI = `{"to": "ci", "text": "hello"}`
+	with := func(headers []string, more ...string) []string {
+		return append(append([]string{}, headers...), more...)
+	}
+	for _, c := range []struct {
+		name, method, path, body string
+		headers                  []string
+		status                   int
+		code, message            string
+	}{
+		{"no token", "POST", "/v1/messages", toCI, nil, 401, "unauthorized", "Authorization: Bearer"},
+		{"wrong token", "POST", "/v1/messages", toCI, bearer("nonsense"), 401, "unauthorized", "not known"},
+		{"a webhook's token", "POST", "/v1/messages", toCI, alerts, 401, "unauthorized", "not known"},
+		{"no token at a webhook", "POST", "/webhooks/alertmanager", `{}`, nil, 401, "unauthorized", "token"},
+		{"wrong token at a webhook", "POST", "/webhooks/alertmanager", `{}`, ci, 401, "unauthorized", "token"},
+		{"GitHub without a signature", "POST", "/webhooks/github", `{}`, ci, 401, "unauthorized", "X-Hub-Signature-256"},
+		{"another target", "POST", "/v1/messages", `{"to": "oncall", "text": "x"}`, ci, 403, "forbidden", "oncall"},
+		{"an address instead of the target", "POST", "/v1/messages", `{"to": "slack:C0BUILDS", "text": "x"}`, ci, 403, "forbidden", ""},
+		{"a target that there is not, beyond the scope", "POST", "/v1/messages", `{"to": "nosuch", "text": "x"}`, ci, 403, "forbidden", "nosuch"},
+		{"the agent, beyond the scope", "POST", "/v1/messages", `{"to": "agent", "text": "x"}`, ci, 403, "forbidden", "agent"},
+		{"metrics, beyond the scope", "GET", "/metrics", "", ci, 403, "forbidden", "scope"},
+		{"the agent without a model", "POST", "/v1/messages", `{"to": "agent", "text": "x"}`, o.owner(), 422, "no_model", "[model]"},
+		{"an unknown target", "POST", "/v1/messages", `{"to": "oncal", "text": "x"}`, o.owner(), 422, "", `did you mean "oncall"?`},
+		{"an unknown channel", "POST", "/v1/messages", `{"to": "slak:C1", "text": "x"}`, o.owner(), 422, "", `did you mean "slack"?`},
+		{"an unknown field", "POST", "/v1/messages", `{"to": "ci", "txt": "x"}`, ci, 422, "unknown_field", `did you mean "text"?`},
+		{"no text", "POST", "/v1/messages", `{"to": "ci"}`, ci, 422, "empty", "text"},
+		{"no JSON", "POST", "/v1/messages", `{"to": "ci"`, ci, 400, "bad_json", "not JSON"},
+		{"a wrong type", "POST", "/v1/messages", `{"to": "ci", "text": 7}`, ci, 400, "bad_type", "text"},
+		{"no JSON at a webhook", "POST", "/webhooks/alertmanager", `{"alerts":`, alerts, 400, "bad_request", "JSON"},
+		{"no alerts", "POST", "/webhooks/alertmanager", `{"status": "firing"}`, alerts, 400, "bad_request", "alerts"},
+		{"not JSON by its type", "POST", "/v1/messages", toCI, with(ci, "Content-Type", "text/plain"), 415, "not_json", "application/json"},
+		{"too long", "POST", "/v1/messages", `{"to": "ci", "text": "` + strings.Repeat("x", 2<<20) + `"}`, ci, 413, "too_large", "1048576"},
+		{"too long at a webhook", "POST", "/webhooks/alertmanager", strings.Repeat(" ", 2<<20), alerts, 413, "too_large", "1048576"},
+		{"foreign Host", "POST", "/v1/messages", toCI, with(ci, "Host", "evil.example.net"), 403, "unknown_host", "hosts"},
+		{"foreign Host at a webhook", "POST", "/webhooks/alertmanager", `{}`, with(alerts, "Host", "evil.example.net"), 403, "unknown_host", "hosts"},
+		{"foreign Origin", "POST", "/v1/messages", toCI, with(ci, "Origin", "https://evil.example.net"), 403, "foreign_origin", "origin"},
+		{"wrong method", "DELETE", "/v1/messages", "", o.owner(), 405, "method_not_allowed", "POST"},
+		{"wrong path", "GET", "/v2/messages", "", o.owner(), 404, "not_found", ""},
+		{"no such webhook", "POST", "/webhooks/nosuch", `{}`, ci, 404, "not_found", "[webhooks]"},
+		{"no such message", "GET", "/v1/messages/m_NONE", "", ci, 404, "not_found", ""},
+	} {
+		got := o.must(c.method, c.path, c.body, c.headers...)
+		if got.status != c.status || got.code() == "" || c.code != "" && got.code() != c.code || !strings.Contains(unquoted(got.body), c.message) {
+			t.Errorf("%s: answered %d %s, want %d %s and %q", c.name, got.status, got.body, c.status, c.code, c.message)
+		}
+		if c.status == http.StatusUnauthorized && got.header.Get("WWW-Authenticate") == "" || c.status == http.StatusMethodNotAllowed && got.header.Get("Allow") == "" {
+			t.Errorf("%s: a header is missing: %v", c.name, got.header)
+		}
+	}
+	// What it does go by, it is asked by.
+	if got := o.must("POST", "/v1/messages", toCI, with(ci, "Host", "parley.internal", "Origin", "http://parley.internal")...); got.status != http.StatusAccepted {
+		t.Errorf("under its own name: %+v", got)
+	}
+	waitFor(t, "the one message", func() bool { return o.slack.Sends() >= 1 })
+	p.stop()
+	if n := o.sends(); n != 1 {
+		t.Errorf("%d messages were sent, want the one that was allowed", n)
+	}
+	for _, secret := range opsSecrets {
+		if strings.Contains(p.stderr.String(), secret) {
+			t.Errorf("the log shows the secret %q", secret)
+		}
+	}
+}
+
+func unquoted(body string) string { return strings.ReplaceAll(body, `\"`, `"`) }
+
+// A body that does not come is not waited for.
+func TestSlowBodies(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "", unpaced)
+	p := o.up()
+	ask := func(path, secret string) error {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(o.url, "http://"))
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
+			return err
+		}
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path, secret)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusRequestTimeout {
+			return fmt.Errorf("%s answered %s", path, res.Status)
+		}
+		return nil
+	}
+	errs := make(chan error, 2)
+	go func() { errs <- ask("/v1/messages", opsSecrets["ci"]) }()
+	go func() { errs <- ask("/webhooks/alertmanager", opsSecrets["alertmanager"]) }()
+	for range 2 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	p.kill()
+	if n := o.sends(); n != 0 {
+		t.Errorf("%d messages were sent", n)
+	}
+}
+
+// What cannot be made durable is not taken, and is taken once when it can.
+func TestWhatIsNotDurableIsRefused(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "", unpaced)
+	p := o.up()
+	began := time.Now()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(o.home, bookFile)+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil { // as a disk that takes nothing
+		t.Fatal(err)
+	}
+	body := alertOf("DiskFull", "critical", "firing", began)
+	answers := make(chan answered, 2)
+	for _, post := range [][]string{{"/webhooks/alertmanager", body, "alertmanager"}, {"/v1/messages", `{"to": "ci", "text": "hello"}`, "ci"}} {
+		go func() {
+			got, err := o.ask("POST", post[0], post[1], bearer(opsSecrets[post[2]])...)
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- got
+		}()
+	}
+	for range 2 {
+		if got := <-answers; got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || got.code() == "" {
+			t.Errorf("what is not durable was answered %+v", got)
+		}
+	}
+	if n := o.sends(); n != 0 {
+		t.Errorf("%d messages were sent", n)
+	}
+	if _, err := db.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if got := o.alert(body); got.status != http.StatusAccepted {
+		t.Errorf("afterwards it was answered %+v", got)
+	}
+	o.everywhere(1)
+	p.stop()
+	if n := o.sends(); n != 3 {
+		t.Errorf("%d messages were sent, want one on each platform", n)
+	}
+}
+
+// A full mailbox is told to Alertmanager as an outage, which it waits for.
+func TestFullMailboxesAreRefused(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "[limits]\noutbound = 3\n", unpaced)
+	_ = o.discord.Close()
+	p := o.up()
+	began := time.Now()
+	var refused string
+	taken := 0
+	for n := 0; refused == "" && n < 10; n++ {
+		body := alertOf(fmt.Sprintf("s00n%05d", n), "critical", "firing", began)
+		switch got := o.alert(body); got.status {
+		case http.StatusAccepted:
+			taken++
+		case http.StatusServiceUnavailable:
+			refused = body
+			if got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "ops-discord") {
+				t.Errorf("it was answered %+v", got)
+			}
+		default:
+			t.Fatalf("it was answered %+v", got)
+		}
+	}
+	if refused == "" || taken != 3 {
+		t.Fatalf("%d alerts were taken with three places", taken)
+	}
+	if got := o.must("POST", "/v1/messages", `{"to": "ops-discord:1122", "text": "x"}`, o.owner()...); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
+		t.Errorf("a program was answered %+v", got)
+	}
+	if _, err := o.discord.Start(o.at["channels.ops-discord"]); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "room", func() bool { return o.alert(refused).status == http.StatusAccepted })
+	o.everywhere(4)
+	p.stop()
+	s := &barrage{senders: 1, each: 4}
+	s.check(t, "Slack", slackTexts(o.slack.Sent(alertsSlack)), 0)
+	s.check(t, "Discord", discordTexts(o.discord.Sent(alertsDiscord)), 0)
+	s.check(t, "Telegram", texts(o.tg.Sent(alertsTelegram)), 0)
+}
+
+func TestPortTaken(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "", unpaced)
+	l, err := net.Listen("tcp", strings.TrimPrefix(o.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, errs, code := o.run("serve")
+	if code != exitConfig || !strings.Contains(errs, "http.listen") || !strings.Contains(errs, "parley.toml:") || !strings.Contains(errs, "in use") {
+		t.Errorf("exit %d, %q", code, errs)
+	}
+}
