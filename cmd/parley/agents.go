@@ -64,11 +64,21 @@ func (s *server) agent(name string) (agent.Agent, bool) {
 		return agent.Agent{}, false
 	}
 	return agent.Agent{
-		Name: name, Model: s.model, Known: s.tools, Tools: s.tools.Granted(a.Capabilities),
+		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(a.Capabilities),
 		Prompt: s.prompt, Keep: s.keep,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
 	}, true
+}
+
+// granted is the set of tools that capabilities allow, one for all turns.
+func (s *server) granted(capabilities []tools.Permission) *tools.Set {
+	key := fmt.Sprint(capabilities)
+	if set, ok := s.grants.Load(key); ok {
+		return set.(*tools.Set)
+	}
+	set, _ := s.grants.LoadOrStore(key, s.tools.Granted(capabilities))
+	return set.(*tools.Set)
 }
 
 // window is how much of the context may be used: what is configured, or what

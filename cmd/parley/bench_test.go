@@ -133,8 +133,13 @@ func BenchmarkOneMessage(b *testing.B) { oneByOne(b, agenttest.Always(agenttest.
 
 func BenchmarkThreeToolRounds(b *testing.B) {
 	oneByOne(b, func(r agenttest.Request) agenttest.Response {
-		if r.Rounds() < 3 {
+		switch r.Rounds() {
+		case 0:
 			return agenttest.Calls(agenttest.ToolCall{Name: "list_directory", Args: `{"path":"."}`})
+		case 1:
+			return agenttest.Calls(agenttest.ToolCall{Name: "memory_read", Args: `{}`})
+		case 2:
+			return agenttest.Calls(agenttest.ToolCall{Name: "glob", Args: `{"pattern":"*.md"}`})
 		}
 		return agenttest.Reply("done")
 	})

@@ -39,6 +39,7 @@ type server struct {
 	point    func(string) // kill points, in chaos builds alone
 
 	lastPrompt atomic.Pointer[string]
+	grants     sync.Map // of tool sets, by capabilities
 }
 
 // A line is one channel with what stands before and behind it.
