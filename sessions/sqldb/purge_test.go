@@ -3,6 +3,8 @@ package sqldb_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -172,5 +174,25 @@ func TestSnapshotSaysWhatIsWrong(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "missing")); err == nil {
 		t.Error("a source was made where there was none")
+	}
+}
+
+func TestCloseLeavesOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	db := open(t, path, schema)
+	for n := range 5 {
+		if err := db.Write(t.Context(), insert(n)); err != nil {
+			t.Fatal(err)
+		}
+		_ = count(t, db)
+	}
+	for range 2 { // twice, as a test's cleanup does
+		if err := db.Close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
+			t.Fatal(err)
+		}
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 1 {
+		t.Errorf("there are %v, %v", files, err)
 	}
 }

@@ -78,7 +78,13 @@ func (w *writer) close() error {
 		close(w.stop)
 	})
 	<-w.stopped
-	return w.tx.conn.Close()
+	// A connection with a statement left is not closed, and leaves its log behind.
+	var errs []error
+	for _, s := range w.tx.stmts {
+		errs = append(errs, s.Close())
+	}
+	clear(w.tx.stmts)
+	return errors.Join(append(errs, w.tx.conn.Close())...)
 }
 
 func (w *writer) run() {
