@@ -73,7 +73,10 @@ func load(r *rig, keys, messages int) {
 	publishers := min(8, keys)
 	for p := range publishers {
 		wg.Go(func() {
-			for i := p; i < messages; i += publishers {
+			for i := range messages {
+				if i%keys%publishers != p {
+					continue // another's key
+				}
 				key := fmt.Sprint("k", i%keys)
 				id := fmt.Sprintf("%s/%d", key, i/keys)
 				if err := r.Publish(ctx, inbound, bus.Message{ID: id, Key: key}); err != nil {
