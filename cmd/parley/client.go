@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 
@@ -19,6 +20,9 @@ type client struct {
 	base   string
 	http   *http.Client
 	hosted bool // the server is this process, for as long as the command runs
+	// again, if set, is asked when the server could not be reached; nil is to
+	// try once more.
+	again func(ctx context.Context) error
 }
 
 // An apiError is a refusal of the server's.
@@ -56,27 +60,24 @@ func (c *client) do(ctx context.Context, method, path, key string, body, into an
 }
 
 func (c *client) send(ctx context.Context, method, path, key string, body any) (*http.Response, error) {
-	var content io.Reader
+	var raw []byte
 	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
 			return nil, fmt.Errorf("encode the request: %w", err)
 		}
-		content = bytes.NewReader(raw)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
-	if err != nil {
-		return nil, fmt.Errorf("make the request: %w", err)
-	}
+	header := http.Header{}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		header.Set("Content-Type", "application/json")
 	}
 	if key != "" {
-		req.Header.Set("Idempotency-Key", key)
+		header.Set("Idempotency-Key", key)
 	}
-	res, err := c.http.Do(req)
+	// What only looks, and what has a key, may be asked twice.
+	res, err := c.ask(ctx, method, path, header, raw, method == http.MethodGet || key != "")
 	if err != nil {
-		return nil, fmt.Errorf("reach the server: %w", err)
+		return nil, err
 	}
 	if res.StatusCode < 300 {
 		return res, nil
@@ -87,6 +88,27 @@ func (c *client) send(ctx context.Context, method, path, key string, body any) (
 		return nil, fmt.Errorf("the server answers %s", res.Status)
 	}
 	return nil, &apiError{status: res.StatusCode, Failure: failed.Error}
+}
+
+// ask makes a request. Where the server could not be reached, or may be asked
+// twice and was cut off, it is made once more if that makes sense.
+func (c *client) ask(ctx context.Context, method, path string, header http.Header, body []byte, twice bool) (*http.Response, error) {
+	for first := true; ; first = false {
+		req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+		if err != nil {
+			return nil, fmt.Errorf("make the request: %w", err)
+		}
+		req.Header = header
+		res, err := c.http.Do(req)
+		if err == nil {
+			return res, nil
+		}
+		failed, ok := errors.AsType[*net.OpError](err)
+		unsent := ok && failed.Op == "dial"
+		if !first || !unsent && !twice || c.again == nil || c.again(ctx) != nil {
+			return nil, fmt.Errorf("reach the server: %w", err)
+		}
+	}
 }
 
 // A news item is one server-sent event.
@@ -101,16 +123,13 @@ var errCut = errors.New("the stream of events was cut off")
 // follow hands over the events of a path from lastID on, until ctx is done, the
 // stream is cut, or each gives an error.
 func (c *client) follow(ctx context.Context, path, lastID string, each func(news) error) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
-	if err != nil {
-		return fmt.Errorf("make the request: %w", err)
-	}
+	header := http.Header{}
 	if lastID != "" {
-		req.Header.Set("Last-Event-ID", lastID)
+		header.Set("Last-Event-ID", lastID)
 	}
-	res, err := c.http.Do(req)
+	res, err := c.ask(ctx, http.MethodGet, path, header, nil, true)
 	if err != nil {
-		return fmt.Errorf("reach the server: %w", err)
+		return err
 	}
 	defer func() { _ = res.Body.Close() }() // it was read
 	if res.StatusCode != http.StatusOK {

@@ -20,6 +20,7 @@ import (
 	"parley/channels/console"
 	"parley/channels/web"
 	"parley/cmd/parley/api"
+	"parley/cmd/parley/erase"
 	"parley/cmd/parley/post"
 	"parley/cmd/parley/webhook"
 )
@@ -109,12 +110,17 @@ func (f *front) api(local bool) *api.API {
 		agent.Say = s.say
 	}
 	return api.New(api.Config{
-		Office: f.office, Sessions: s.home.store, Events: s.home.bus, Mail: s.home.bus, People: s.home.book,
+		Office: f.office, Sessions: s.home.store, Events: s.home.bus, Mail: s.home.bus, People: s.home.book, Forget: s.eraser(),
 		Access:  api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
 		Agent:   agent,
 		Health:  api.Health{Version: thisBuild().Version, Role: s.role(), Started: s.started, Ready: s.ready, Channels: s.connected},
 		Metrics: s.metrics.Handler(), Webhooks: f.webhooks, Log: s.log,
 	})
+}
+
+// eraser forgets what people said, here and wherever the home keeps it.
+func (s *server) eraser() *erase.Eraser {
+	return erase.New(erase.Config{Bus: s.home.bus, Store: s.home.store, Book: s.home.book, Workspaces: s.home.workspaces, Log: s.log})
 }
 
 func (s *server) tokens() []api.Token {

@@ -17,6 +17,7 @@ import (
 	"parley/channels/slack"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/erase"
 	"parley/cmd/parley/metrics"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
@@ -47,8 +48,8 @@ type carrier interface {
 // A store is everything that a store of sessions can do.
 type store interface {
 	sessions.Store
-	sessions.Reader
 	sessions.Budget
+	erase.Store
 	Close() error
 }
 
@@ -60,6 +61,7 @@ type book interface {
 	slack.Joins
 	slack.Cursors
 	metrics.Book
+	Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error)
 	Close() error
 }
 
@@ -94,12 +96,16 @@ func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Log
 	if h.bus, err = openBus(ctx, c, log); err != nil {
 		return h, err
 	}
-	if h.store, err = sqlstore.Open(ctx, place(c, storeFile)); err != nil {
+	opened, err := sqlstore.Open(ctx, place(c, storeFile))
+	if err != nil {
 		return h, err
 	}
-	if h.book, err = sqlbook.Open(ctx, place(c, bookFile)); err != nil {
+	h.store = opened
+	written, err := sqlbook.Open(ctx, place(c, bookFile))
+	if err != nil {
 		return h, err
 	}
+	h.book = written
 	if fixed != "" {
 		h.workspaces, err = workspace.Fixed(fixed)
 		return h, err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"parley/agent"
@@ -23,32 +24,122 @@ type need struct {
 	workspace string      // a directory to work in: then nobody else's server will do
 }
 
+// What a command's own server is for, in place of the role that a serve has. It
+// is told to others who would join.
+const (
+	roleTerminal = "terminal" // answers and sends
+	roleSender   = "sender"   // sends
+	roleReader   = "reader"   // looks
+)
+
+// role is what a server of this need's own is for.
+func (n need) role() string {
+	switch {
+	case n.model != nil:
+		return roleTerminal
+	case n.send:
+		return roleSender
+	}
+	return roleReader
+}
+
+// metBy tells whether a server of that role will do.
+func (n need) metBy(role string) bool {
+	return n.role() == role || role == roleTerminal || role != roleSender && role != roleReader || n.role() == roleReader
+}
+
+// A stay is a command's time at a home: as the guest of whoever serves it, or
+// as its host.
+type stay struct {
+	cfg    *config.Config
+	need   need
+	log    *slog.Logger
+	client *client
+
+	mu    sync.Mutex
+	role  string       // of who served it last
+	leave func() error // ends our own server; nil where we are guests
+}
+
 // join reaches the server that has the home, or becomes it for as long as the
 // command runs. leave gives the home back.
 func join(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (c *client, leave func() error, err error) {
-	const patience = 5 * time.Second // for a process that is starting or ending
+	s := &stay{cfg: cfg, need: n, log: log, client: dial(cfg.Home)}
+	if err := s.begin(ctx); err != nil {
+		return nil, nil, err
+	}
+	s.client.again = s.again
+	return s.client, s.end, nil
+}
+
+// patience is how long a process that is starting or ending is waited for.
+const patience = 5 * time.Second
+
+func (s *stay) begin(ctx context.Context) error {
 	for deadline := time.Now().Add(patience); ; {
-		c = dial(cfg.Home)
-		if c.alive(ctx) {
-			if n.workspace != "" {
-				return nil, nil, errors.New("--workspace needs the home for itself, and another parley has it: stop that one, or give another --home")
+		role, err := s.client.role(ctx)
+		if err == nil && s.need.metBy(role) {
+			if s.need.workspace != "" {
+				return errors.New("--workspace needs the home for itself, and another parley has it: stop that one, or give another --home")
 			}
-			return c, func() error { return nil }, nil
+			s.role = role
+			return nil
 		}
-		leave, err = host(ctx, cfg, n, log)
+		if err == nil { // another command, which will not do and is soon over
+			deadline = time.Now().Add(patience)
+		}
+		leave, err := host(ctx, s.cfg, s.need, s.log)
 		if err == nil {
-			c.hosted = true
-			return c, leave, nil
+			s.leave, s.client.hosted = leave, true
+			return nil
 		}
 		if _, used := errors.AsType[*sqlitebus.InUseError](err); !used || time.Now().After(deadline) {
-			return nil, nil, err
+			return err
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
+}
+
+// errAway says that nobody serves the home now.
+var errAway = errors.New("the server is away")
+
+// again is for when the server could not be reached: it says nil if it can be
+// tried again. The place of a command that has left is taken. A serve is waited
+// for: it is being restarted, and would not come back to a home that is taken.
+func (s *stay) again(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leave != nil {
+		return nil
+	}
+	if role, err := s.client.role(ctx); err == nil {
+		s.role = role
+		return nil
+	}
+	switch s.role {
+	case roleTerminal, roleSender, roleReader:
+	default:
+		return errAway
+	}
+	leave, err := host(ctx, s.cfg, s.need, s.log)
+	if err != nil {
+		return fmt.Errorf("%w, and its place cannot be taken: %w", errAway, err)
+	}
+	s.leave = leave
+	return nil
+}
+
+func (s *stay) end() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leave == nil {
+		return nil
+	}
+	return s.leave()
 }
 
 // host opens the home and serves its socket.
@@ -70,6 +161,7 @@ func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (le
 		l.receive = false // serve receives; a command only sends what its person wants sent
 	}
 	s := newServer(h, cfg, n.model, lines, log)
+	s.roles = map[string]bool{n.role(): true}
 	f, err := s.newFront()
 	if err != nil {
 		return nil, err
@@ -106,10 +198,15 @@ func dial(home string) *client {
 	}}}
 }
 
-func (c *client) alive(ctx context.Context) bool {
+// role asks a server what it is for.
+func (c *client) role(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return c.get(ctx, "/healthz", nil) == nil
+	var s standingReport
+	if err := (&client{base: c.base, http: c.http}).get(ctx, "/v1/status", &s); err != nil {
+		return "", err
+	}
+	return s.Role, nil
 }
 
 func shortHash(text string) string {

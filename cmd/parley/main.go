@@ -38,6 +38,7 @@ type cli struct {
 	Status      statusCmd      `cmd:"" help:"How the server and its mail stand."`
 	Sessions    sessionsCmd    `cmd:"" help:"What was said."`
 	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Messages that were given up."`
+	Forget      forgetCmd      `cmd:"" help:"Erase what a person said, or a conversation, everywhere."`
 	Pairing     pairingCmd     `cmd:"" help:"Who may talk to the bot."`
 	Chats       chatsCmd       `cmd:"" help:"Where the bot has been spoken to."`
 	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`

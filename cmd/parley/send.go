@@ -84,7 +84,8 @@ func (c sendCmd) body(tty terminal) (map[string]any, error) {
 	return body, nil
 }
 
-// await asks until every destination has an outcome, or the time is up.
+// await asks until every destination has an outcome, or the time is up. That the
+// server is away, or leaves, changes nothing: the message stays.
 func (c sendCmd) await(ctx context.Context, server *client, s post.Status) (post.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -95,7 +96,7 @@ func (c sendCmd) await(ctx context.Context, server *client, s post.Status) (post
 			return s, nil
 		}
 		err := server.get(ctx, "/v1/messages/"+url.PathEscape(s.ID), &s)
-		if err != nil && ctx.Err() == nil {
+		if _, refused := errors.AsType[*apiError](err); refused {
 			return s, err
 		}
 	}

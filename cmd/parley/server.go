@@ -85,6 +85,9 @@ func (s *server) stages(front func(context.Context) error) []func(context.Contex
 	if s.roles[roleGateway] {
 		all = append(all, s.dispatch)
 	}
+	if days := s.settings.Load().Retention.Days; days > 0 {
+		all = append(all, func(ctx context.Context) error { return s.eraser().Run(ctx, s.home.bus, days) })
+	}
 	return all
 }
 

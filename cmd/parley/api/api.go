@@ -31,6 +31,7 @@ type Config struct {
 	Mail     Mail
 	People   People
 	Access   Access
+	Forget   Forgetter
 	Agent    Agent
 	Health   Health
 	Metrics  http.Handler
@@ -138,6 +139,7 @@ func (a *API) routes() []route {
 		{"POST /v1/pairings", false, caller.admin, a.approvePairing},
 		{"DELETE /v1/pairings/{person}", false, caller.admin, a.revokePairing},
 		{"POST /v1/pairings/owner", false, caller.admin, a.offerOwner},
+		{"POST /v1/forget", false, caller.admin, a.forget},
 		{"GET /metrics", false, caller.measures, a.metrics},
 		{"POST /webhooks/{name}", true, nil, a.webhook},
 		{"GET " + healthPath, true, nil, a.healthy},

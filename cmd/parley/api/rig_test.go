@@ -21,6 +21,7 @@ import (
 	"parley/channels/sqlbook"
 	"parley/channels/web"
 	"parley/cmd/parley/api"
+	"parley/cmd/parley/erase"
 	"parley/cmd/parley/post"
 	"parley/sessions/sqlstore"
 )
@@ -103,7 +104,7 @@ func (x *rig) config() api.Config {
 				return map[string][]bus.Address{"ci": {builds}, "oncall": {builds, alerts}}
 			},
 		},
-		Sessions: x.store, Events: x.bus, Mail: x.bus, People: x.book,
+		Sessions: x.store, Events: x.bus, Mail: x.bus, People: x.book, Forget: forgetful{},
 		Access: api.Access{
 			Owner: ownerToken, Tokens: tokens, Hosts: func() []string { return []string{"parley.internal"} },
 		},
@@ -284,4 +285,15 @@ func (x *rig) useSocket(path string) {
 		return new(net.Dialer).DialContext(ctx, "unix", path)
 	}}}
 	x.t.Cleanup(x.client.CloseIdleConnections)
+}
+
+// forgetful has nothing to erase.
+type forgetful struct{}
+
+func (forgetful) Person(_ context.Context, person string) (erase.Receipt, error) {
+	return erase.Receipt{What: "person " + person, At: time.Now()}, nil
+}
+
+func (forgetful) Session(_ context.Context, key string) (erase.Receipt, error) {
+	return erase.Receipt{What: "session " + key, At: time.Now()}, nil
 }

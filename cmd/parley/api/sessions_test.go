@@ -382,3 +382,22 @@ func ask(t *testing.T, book *sqlbook.Book, person string) channels.Pairing {
 	}
 	return p
 }
+
+func TestForget(t *testing.T) {
+	x := newRig(t)
+	for body, want := range map[string]int{
+		`{"user": "telegram:42"}`:                                200,
+		`{"session": "main:telegram:42"}`:                        200,
+		`{"user": "telegram:42", "session": "main:telegram:42"}`: 422,
+		`{}`:                     422,
+		`{"user": "42"}`:         422,
+		`{"session": "../main"}`: 422,
+	} {
+		if r := x.do("POST", "/v1/forget", adminToken, body); r.StatusCode != want {
+			t.Errorf("%s: status %d, want %d: %s", body, r.StatusCode, want, r.body)
+		}
+	}
+	if r := x.do("POST", "/v1/forget", readToken, `{"user": "telegram:42"}`); r.StatusCode != 403 {
+		t.Errorf("who may only read got %d", r.StatusCode)
+	}
+}

@@ -118,7 +118,7 @@ func (h *Home) Work(point func(string)) (stop func()) {
 	main := agent.Agent{
 		Name: "main", Model: demo.New(), Tools: tools.NewSet(all...),
 		Prompt:        func(context.Context, string) (string, error) { return "be brief", nil },
-		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
+		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000,
 	}
 	return h.run(agent.New(agent.Config{
 		Bus: h.Bus, Events: h.Bus, Store: h.Store, Budget: h.Store,

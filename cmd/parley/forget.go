@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"parley/cmd/parley/erase"
+)
+
+type forgetCmd struct {
+	User    string `help:"Whose words, CHANNEL:USER." placeholder:"WHO" xor:"what" required:""`
+	Session string `help:"Which conversation." placeholder:"KEY" xor:"what" required:""`
+	Yes     bool   `help:"Do not ask."`
+}
+
+// Run erases and prints the receipt.
+func (c forgetCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	if err := confirm(tty, c.Yes, fmt.Sprintf("Erase everything of %s, for good?", c.User+c.Session)); err != nil {
+		return err
+	}
+	body := map[string]string{"user": c.User}
+	if c.Session != "" {
+		body = map[string]string{"session": c.Session}
+	}
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+		var receipt erase.Receipt
+		if err := server.do(ctx, http.MethodPost, "/v1/forget", "", body, &receipt); err != nil {
+			return err
+		}
+		if flags.JSON {
+			return json.NewEncoder(tty.out).Encode(receipt)
+		}
+		_, err := fmt.Fprint(tty.out, receipt.String())
+		return err
+	})
+}
