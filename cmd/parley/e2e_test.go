@@ -125,7 +125,9 @@ func (p *process) kill() {
 	if err := p.cmd.Process.Kill(); err != nil {
 		p.w.t.Fatal(err)
 	}
-	<-p.ended
+	if err := <-p.ended; err == nil {
+		p.w.t.Error("serve had ended before it was killed")
+	}
 }
 
 // stop ends serve in good order, once nothing waits on its bus.
