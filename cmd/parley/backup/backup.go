@@ -1,0 +1,267 @@
+// Package backup writes what a home remembers into one file while the bot serves, and makes a home of it again.
+//
+// A backup is what a power cut at one instant would have left: the databases of
+// the bus, the sessions and the channels are copied as they stood at the same
+// moment, so whatever holds after a crash holds after a restore. The files of
+// the workspaces are read right after it; one may be newer than its session's
+// log by as long as the backup takes, never older. Configuration, tokens and
+// secrets are no part of it, nor are sockets and locks.
+//
+// The file is a compressed tar. Its last entry lists all others with their
+// sums, so that one which is cut short or altered is known before it is used.
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// format is what this release writes; it reads none that is newer.
+const format = 1
+
+const (
+	manifestName = "manifest.json"
+	workspaces   = "workspaces" // in the home, and in the backup
+)
+
+// databases are those that a home may have; what it keeps elsewhere is backed up there.
+func databases() []string { return []string{"bus.db", "sessions.db", "book.db"} }
+
+// A Source is what is backed up.
+type Source struct {
+	Home       string // the directory of the databases
+	Workspaces string // the directory that holds those of the sessions
+	Version    string // the release that does it
+}
+
+// A Manifest says what a backup holds.
+type Manifest struct {
+	Format  int       `json:"format"`
+	Version string    `json:"version"` // of the release that wrote it
+	At      time.Time `json:"at"`      // the instant that it is of
+	Files   []File    `json:"files"`
+	// Skipped are names in workspaces that are no plain files: links, pipes,
+	// sockets. They are not in the backup.
+	Skipped []string `json:"skipped,omitempty"`
+}
+
+// A File is one file of a backup.
+type File struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Write writes a backup. The home may be in use, by this or another process.
+func Write(ctx context.Context, s Source, w io.Writer) (Manifest, error) {
+	m := Manifest{Format: format, Version: s.Version}
+	files, err := snapshot(ctx, s.Home, &m)
+	defer func() {
+		for _, f := range files {
+			_ = f.Close() // it was only read
+		}
+	}()
+	if err != nil {
+		return m, fmt.Errorf("back up: %w", err)
+	}
+	zipped, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return m, fmt.Errorf("back up: %w", err)
+	}
+	p := &packer{ctx: ctx.Err, tar: tar.NewWriter(zipped), manifest: &m}
+	if err := p.pack(files, s.Workspaces); err != nil {
+		return m, fmt.Errorf("back up: %w", err)
+	}
+	if err := errors.Join(p.tar.Close(), zipped.Close()); err != nil {
+		return m, fmt.Errorf("back up: %w", err)
+	}
+	return m, nil
+}
+
+// snapshot copies the databases and opens the copies, which have no names any
+// more then: whatever becomes of this process, none stays behind.
+func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, err error) {
+	if err := Sweep(home); err != nil {
+		return nil, err
+	}
+	dir, release, err := scratch(home, backupScratch)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }()
+	var copies []sqldb.Copy
+	for _, name := range databases() {
+		from := filepath.Join(home, name)
+		switch _, err := os.Stat(from); {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		copies = append(copies, sqldb.Copy{From: from, To: filepath.Join(dir, name)})
+	}
+	if err := sqldb.Snapshot(ctx, copies...); err != nil {
+		return nil, err
+	}
+	m.At = time.Now().UTC()
+	for _, c := range copies {
+		f, err := os.Open(c.To)
+		if err != nil {
+			return files, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// A packer fills the tar.
+type packer struct {
+	ctx      func() error // ends the work
+	tar      *tar.Writer
+	manifest *Manifest
+}
+
+func (p *packer) pack(databases []*os.File, root string) error {
+	for _, f := range databases {
+		if err := p.file(filepath.Base(f.Name()), f, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := p.sessions(root); err != nil {
+		return fmt.Errorf("workspaces: %w", err)
+	}
+	raw, err := json.MarshalIndent(p.manifest, "", "  ")
+	if err != nil {
+		return err
+	}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: manifestName, Mode: 0o600, Size: int64(len(raw)), ModTime: p.manifest.At}
+	if err := p.tar.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err = p.tar.Write(raw)
+	return err
+}
+
+// sessions packs the directories of sessions. What lies beside them is not theirs.
+func (p *packer) sessions(dir string) (err error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // a descriptor of a directory holds nothing that could be lost
+	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		top := !strings.Contains(name, "/")
+		switch {
+		case p.ctx() != nil:
+			return p.ctx()
+		case errors.Is(err, fs.ErrNotExist): // it has gone meanwhile
+			return nil
+		case err != nil:
+			return err
+		case name == ".":
+			return nil
+		case e.IsDir() && isTemporary(e.Name()):
+			return fs.SkipDir // is being removed
+		case e.IsDir():
+			return p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Join(workspaces, name) + "/", Mode: 0o700, ModTime: p.manifest.At})
+		case top || isTemporary(e.Name()):
+			return nil
+		}
+		return p.open(root, name)
+	})
+}
+
+// isTemporary tells what workspaces write and remove under names of their own.
+func isTemporary(name string) bool {
+	return strings.HasPrefix(name, ".parley-") && strings.HasSuffix(name, ".tmp")
+}
+
+func (p *packer) open(root *os.Root, name string) error {
+	// Not to wait at a pipe that somebody put there.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		defer func() { _ = f.Close() }() // it was only read
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil && info.Mode().IsRegular() && !linked(info) {
+			return p.file(path.Join(workspaces, name), f, info.Mode().Perm())
+		}
+	}
+	p.manifest.Skipped = append(p.manifest.Skipped, name)
+	return nil
+}
+
+// linked tells whether a file has further names, which may lie elsewhere.
+func linked(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1
+}
+
+// file packs one file as long as it is now: what somebody appends meanwhile is
+// left out, and what is cut off meanwhile is filled with zeros.
+func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	size := info.Size()
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(mode), Size: size, ModTime: info.ModTime(), Format: tar.FormatPAX}
+	if err := p.tar.WriteHeader(header); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	both := io.MultiWriter(p.tar, sum)
+	n, err := io.Copy(both, &reader{p.ctx, io.LimitReader(f, size)})
+	if err != nil {
+		return err
+	}
+	if _, err := io.CopyN(both, zeros{}, size-n); err != nil {
+		return err
+	}
+	p.manifest.Files = append(p.manifest.Files, File{Name: name, Size: size, SHA256: hexSum(sum)})
+	return nil
+}
+
+func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
+
+// A reader ends with what its context says.
+type reader struct {
+	ctx func() error
+	r   io.Reader
+}
+
+func (r *reader) Read(b []byte) (int, error) {
+	if err := r.ctx(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(b)
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}

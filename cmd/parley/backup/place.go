@@ -1,0 +1,243 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"parley/bus/sqlitebus"
+)
+
+// A restore is decided when the new memory has the name agreed. What follows can
+// be done again and again, by whoever comes next: first all that was there goes
+// aside, then, under the name placing, each part comes to its place.
+const (
+	agreed      = ".restore"
+	placing     = ".restore.placing"
+	asideFile   = "aside" // in agreed: the name of the directory for what was there
+	asidePrefix = "before-restore-"
+)
+
+// parts are the names in a home that a restore replaces.
+func parts() []string {
+	var names []string
+	for _, db := range databases() {
+		names = append(names, db, db+"-wal", db+"-shm")
+	}
+	return append(names, workspaces)
+}
+
+// Asides lists the directories in a home in which restores have put what was
+// there before. They hold what people said until somebody deletes them.
+func Asides(home string) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(escape(home), asidePrefix+"*"))
+	if err != nil {
+		return nil, fmt.Errorf("list what restores have put aside: %w", err)
+	}
+	return found, nil
+}
+
+// escape keeps what a directory is called from being a pattern.
+func escape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// asideName is a name for a directory in home that nobody has yet.
+func asideName(home string) string {
+	name := asidePrefix + time.Now().UTC().Format("20060102T150405Z")
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(filepath.Join(home, name)); errors.Is(err, fs.ErrNotExist) {
+			return name
+		}
+		name = fmt.Sprintf("%s%s-%d", asidePrefix, time.Now().UTC().Format("20060102T150405Z"), n)
+	}
+}
+
+// commit decides a restore: dir holds what the home is to be.
+func commit(home, dir, aside string, point func(string)) error {
+	if err := movable(home); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.Contains(parts(), e.Name()) { // a lock that trying it has left
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if aside != "" {
+		aside = filepath.Base(aside)
+	}
+	if err := writeSynced(filepath.Join(dir, asideFile), []byte(aside)); err != nil {
+		return err
+	}
+	if err := errors.Join(syncTree(dir), syncDir(home)); err != nil {
+		return err
+	}
+	point("commit:before")
+	if err := os.Rename(dir, filepath.Join(home, agreed)); err != nil {
+		return err
+	}
+	point("committed")
+	return syncDir(home)
+}
+
+// movable refuses a home in which a part is a filesystem of its own: it could
+// be moved neither aside nor to its place.
+func movable(home string) error {
+	device := func(path string) (uint64, error) {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return 0, err
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if !ok {
+			return 0, nil
+		}
+		return uint64(st.Dev), nil
+	}
+	ours, err := device(home)
+	if err != nil {
+		return err
+	}
+	theirs, err := device(filepath.Join(home, workspaces))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && ours != theirs {
+		err = fmt.Errorf("%s is a filesystem of its own, which cannot be moved aside: unmount it first", filepath.Join(home, workspaces))
+	}
+	return err
+}
+
+// Finish ends a restore that was cut off after it was decided. It is to be
+// called before a home is opened, and does nothing where there is none.
+func Finish(home string) (err error) {
+	pending := false
+	for _, name := range []string{agreed, placing} {
+		if _, err := os.Lstat(filepath.Join(home, name)); err == nil {
+			pending = true
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("finish a restore: %w", err)
+		}
+	}
+	if !pending {
+		return nil
+	}
+	lock, err := sqlitebus.Lock(filepath.Join(home, databases()[0]))
+	if err != nil {
+		return fmt.Errorf("finish a restore: %w", err)
+	}
+	if err := errors.Join(finish(home, func(string) {}), lock.Close()); err != nil {
+		return fmt.Errorf("finish a restore: %w", err)
+	}
+	return nil
+}
+
+func finish(home string, point func(string)) error {
+	from, to := filepath.Join(home, agreed), filepath.Join(home, placing)
+	switch _, err := os.Lstat(from); {
+	case err == nil:
+		if err := setAside(home, from, point); err != nil {
+			return err
+		}
+		if err := os.Rename(from, to); err != nil {
+			return err
+		}
+		if err := syncDir(home); err != nil {
+			return err
+		}
+		point("placing")
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if _, err := os.Lstat(to); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // nothing was decided
+		}
+		return err
+	}
+	return place(home, to, point)
+}
+
+// setAside moves away what the home remembered. What is there under these names
+// now was there before.
+func setAside(home, from string, point func(string)) error {
+	name, err := os.ReadFile(filepath.Join(from, asideFile))
+	if err != nil {
+		return err
+	}
+	aside := filepath.Join(home, filepath.Base(string(name)))
+	if len(name) > 0 {
+		if err := os.Mkdir(aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	for _, part := range parts() {
+		err := os.Rename(filepath.Join(home, part), filepath.Join(aside, part))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		point("aside " + part)
+	}
+	if len(name) == 0 {
+		return nil
+	}
+	return errors.Join(syncDir(aside), syncDir(home))
+}
+
+// place gives each part its name. Those that are not there any more have it.
+func place(home, from string, point func(string)) error {
+	for _, part := range parts() {
+		err := os.Rename(filepath.Join(from, part), filepath.Join(home, part))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		point("placed " + part)
+	}
+	if err := syncDir(home); err != nil {
+		return err
+	}
+	return os.RemoveAll(from)
+}
+
+func writeSynced(name string, content []byte) (err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// syncTree makes the names below a directory outlast a power cut.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		return syncDir(path)
+	})
+}
+
+func syncDir(dir string) (err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return f.Sync()
+}

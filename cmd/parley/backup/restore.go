@@ -1,0 +1,271 @@
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/bus/sqlitebus"
+)
+
+// Errors that callers decide on.
+var (
+	// ErrUsed says that the home remembers something already.
+	ErrUsed = errors.New("this home is in use already")
+	// ErrDamaged says that a backup is cut short, was altered, or is none.
+	ErrDamaged = errors.New("this is no whole backup")
+	// ErrNewer says that a newer release has written it.
+	ErrNewer = errors.New("a newer release has written this backup: restore it with that one")
+)
+
+// maxManifest bounds the list of a backup's files.
+const maxManifest = 1 << 30
+
+// Options are how a backup is restored.
+type Options struct {
+	// Force restores into a home that remembers something already. What that is
+	// is moved aside within the home, not deleted.
+	Force bool
+	// Try, if set, is given the directory in which the home to be is laid out,
+	// before anything is moved: an error leaves the home as it was.
+	Try func(ctx context.Context, dir string) error
+	// Point, if set, is called at each place where a crash would matter.
+	Point func(name string)
+}
+
+// Restored says what a restore has done.
+type Restored struct {
+	Manifest
+	Aside string `json:"aside,omitempty"` // the directory with what was there before
+}
+
+// Read makes of a backup the memory of the home, which is made where it is
+// missing. All of the backup is read and held against its sums before the home
+// is touched. If the process dies, the home is as it was, or the backup's once
+// Finish was called; a home that is being served is refused.
+func Read(ctx context.Context, r io.Reader, home string, o Options) (Restored, error) {
+	if o.Point == nil {
+		o.Point = func(string) {}
+	}
+	done, err := restore(ctx, r, home, o)
+	if err != nil {
+		return done, fmt.Errorf("restore: %w", err)
+	}
+	return done, nil
+}
+
+func restore(ctx context.Context, r io.Reader, home string, o Options) (done Restored, err error) {
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return done, err
+	}
+	lock, err := sqlitebus.Lock(filepath.Join(home, databases()[0]))
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := errors.Join(finish(home, o.Point), Sweep(home)); err != nil {
+		return done, err
+	}
+	used, err := usedBy(home)
+	if err != nil {
+		return done, err
+	}
+	if len(used) > 0 && !o.Force {
+		return done, fmt.Errorf("%w: %s holds %s", ErrUsed, home, strings.Join(used, ", "))
+	}
+	dir, release, err := scratch(home, restoreScratch)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }() // after the commit nothing is there
+	if done.Manifest, err = unpack(ctx, r, dir); err != nil {
+		return done, err
+	}
+	o.Point("unpacked")
+	if o.Try != nil {
+		if err := o.Try(ctx, dir); err != nil {
+			return done, err
+		}
+	}
+	if len(used) > 0 {
+		done.Aside = filepath.Join(home, asideName(home))
+	}
+	if err := commit(home, dir, done.Aside, o.Point); err != nil {
+		return done, err
+	}
+	return done, finish(home, o.Point)
+}
+
+// usedBy lists what the home remembers already.
+func usedBy(home string) (used []string, err error) {
+	for _, name := range parts() {
+		_, err := os.Lstat(filepath.Join(home, name))
+		if err == nil {
+			used = append(used, name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return used, nil
+}
+
+// unpack lays a backup out in dir, and finds out whether it is whole.
+func unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error) {
+	zipped, err := gzip.NewReader(&reader{ctx.Err, r})
+	if err != nil {
+		return m, damaged(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return m, err
+	}
+	defer func() { _ = root.Close() }() // a descriptor of a directory holds nothing that could be lost
+	u := &unpacker{tar: tar.NewReader(zipped), root: root, files: map[string]File{}}
+	if err := u.unpack(); err != nil {
+		return m, err
+	}
+	// The sum of the compressed file stands at its very end.
+	if _, err := io.Copy(io.Discard, zipped); err != nil {
+		return m, damaged(err)
+	}
+	return u.manifest, u.check()
+}
+
+// damaged says that a backup is not whole, unless reading it was called off.
+func damaged(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+// An unpacker takes a tar apart.
+type unpacker struct {
+	tar      *tar.Reader
+	root     *os.Root
+	files    map[string]File // by name
+	manifest Manifest
+	listed   bool // the manifest was read
+}
+
+func (u *unpacker) unpack() error {
+	for {
+		h, err := u.tar.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return damaged(err)
+		}
+		if u.listed {
+			return fmt.Errorf("%w: something stands behind its list", ErrDamaged)
+		}
+		switch {
+		case h.Typeflag == tar.TypeReg && h.Name == manifestName:
+			err = u.list()
+		case h.Typeflag == tar.TypeDir && isPart(strings.TrimSuffix(h.Name, "/")):
+			err = u.root.MkdirAll(strings.TrimSuffix(h.Name, "/"), 0o700)
+		case h.Typeflag == tar.TypeReg && isPart(h.Name):
+			err = u.file(h)
+		default:
+			err = fmt.Errorf("%w: %q is nothing that a backup holds", ErrDamaged, h.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// isPart tells whether a backup may hold something of that name: a database, or
+// a path below the workspaces that leads nowhere else.
+func isPart(name string) bool {
+	return slices.Contains(databases(), name) ||
+		strings.HasPrefix(name, workspaces+"/") && path.Clean(name) == name && filepath.IsLocal(name) && !strings.ContainsRune(name, 0)
+}
+
+func (u *unpacker) file(h *tar.Header) (err error) {
+	if err := u.root.MkdirAll(path.Dir(h.Name), 0o700); err != nil {
+		return err
+	}
+	f, err := u.root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, h.Name)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	read := &faulty{r: u.tar}
+	n, err := io.Copy(io.MultiWriter(f, sum), read)
+	if read.err != nil {
+		return damaged(read.err)
+	}
+	if err != nil {
+		return err // of the disk
+	}
+	u.files[h.Name] = File{Name: h.Name, Size: n, SHA256: hexSum(sum)}
+	if err := f.Chmod(fs.FileMode(h.Mode).Perm() | 0o600); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// faulty remembers an error of reading, to tell it from one of writing.
+type faulty struct {
+	r   io.Reader
+	err error
+}
+
+func (f *faulty) Read(b []byte) (int, error) {
+	n, err := f.r.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
+
+func (u *unpacker) list() error {
+	if err := json.NewDecoder(io.LimitReader(u.tar, maxManifest)).Decode(&u.manifest); err != nil {
+		return damaged(err)
+	}
+	u.listed = true
+	return nil
+}
+
+// check holds what was unpacked against the list.
+func (u *unpacker) check() error {
+	switch {
+	case !u.listed:
+		return fmt.Errorf("%w: its list is missing", ErrDamaged)
+	case u.manifest.Format > format:
+		return fmt.Errorf("%w (%s)", ErrNewer, u.manifest.Version)
+	case u.manifest.Format < 1:
+		return fmt.Errorf("%w: its format is %d", ErrDamaged, u.manifest.Format)
+	}
+	for _, want := range u.manifest.Files {
+		got, ok := u.files[want.Name]
+		if !ok {
+			return fmt.Errorf("%w: %q is missing", ErrDamaged, want.Name)
+		}
+		if got != want {
+			return fmt.Errorf("%w: %q was altered", ErrDamaged, want.Name)
+		}
+		delete(u.files, want.Name)
+	}
+	for name := range u.files {
+		return fmt.Errorf("%w: %q is not on its list", ErrDamaged, name)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// What is worked on lies in the home under names that begin so, and is nothing
+// to anybody once its process has ended.
+const (
+	backupScratch  = ".backup-"
+	restoreScratch = ".restoring-"
+)
+
+// scratch makes a directory that is ours while release is not called, and while
+// this process lives.
+func scratch(home, prefix string) (dir string, release func() error, err error) {
+	if dir, err = os.MkdirTemp(home, prefix); err != nil {
+		return "", nil, err
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return "", nil, errors.Join(err, os.Remove(dir))
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close(), os.Remove(dir))
+	}
+	return dir, f.Close, nil
+}
+
+// Sweep removes what a backup or a restore has left in a home whose process died.
+func Sweep(home string) error {
+	entries, err := os.ReadDir(home)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return fmt.Errorf("sweep the home: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		if e.IsDir() && (strings.HasPrefix(e.Name(), backupScratch) || strings.HasPrefix(e.Name(), restoreScratch)) {
+			errs = append(errs, sweep(filepath.Join(home, e.Name())))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("sweep the home: %w", err)
+	}
+	return nil
+}
+
+// sweep removes a directory unless somebody is at work in it.
+func sweep(dir string) (err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil
+		}
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return os.RemoveAll(dir)
+}
