@@ -213,12 +213,6 @@ func (p *packer) open(root *os.Root, name string) error {
 	return nil
 }
 
-// linked tells whether a file has further names, which may lie elsewhere.
-func linked(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink > 1
-}
-
 // file packs one file as long as it is now: what somebody appends meanwhile is
 // left out, and what is cut off meanwhile is filled with zeros.
 func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"parley/bus/sqlitebus"
@@ -95,17 +94,6 @@ func commit(home, dir, aside string, point func(string)) error {
 // movable refuses a home in which a part is a filesystem of its own: it could
 // be moved neither aside nor to its place.
 func movable(home string) error {
-	device := func(path string) (uint64, error) {
-		info, err := os.Lstat(path)
-		if err != nil {
-			return 0, err
-		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		if !ok {
-			return 0, nil
-		}
-		return uint64(st.Dev), nil
-	}
 	ours, err := device(home)
 	if err != nil {
 		return err

@@ -1,0 +1,55 @@
+package sqlstore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqlstore"
+)
+
+// shared makes a session of so many entries, of which every second turn is
+// telegram:7's.
+func shared(tb testing.TB, s *sqlstore.Store, key string, entries int) {
+	tb.Helper()
+	l, err := s.Open(tb.Context(), key, time.Now().UnixMicro()+1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	const turn = 5
+	for l.Next() <= int64(entries) {
+		var batch []sessions.Entry
+		for range 1000 / turn {
+			id := fmt.Sprint("t", l.Next()+int64(len(batch)))
+			person := fmt.Sprint("telegram:", 7+len(batch)/turn%2)
+			for range turn {
+				batch = append(batch, sessions.Entry{Turn: id, Kind: sessions.KindText, Person: person, Data: fmt.Appendf(nil, `{"text":"%0500d"}`, 1)})
+			}
+		}
+		if err := l.Append(tb.Context(), l.Next(), batch...); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// Of 10,000 entries half are a person's, in one session with somebody else.
+func BenchmarkErasePerson(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		s, err := sqlstore.Open(b.Context(), harness().New(b))
+		if err != nil {
+			b.Fatal(err)
+		}
+		shared(b, s, "main:telegram:-1", 10_000)
+		b.StartTimer()
+		if done, err := s.ErasePerson(b.Context(), "telegram:7"); err != nil || done.Entries != 5000 {
+			b.Fatal(done, err)
+		}
+		b.StopTimer()
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}
