@@ -181,7 +181,7 @@ type answer struct {
 // ask calls the script claim, and enters what it grants among our leases.
 func (b *Bus) ask(d *desk, n int, hints []string) (answer, error) {
 	k := &d.keys
-	keys := append(make([]string, 0, 7+len(hints)), b.keys.clock(), b.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake)
+	keys := append(make([]string, 0, 8+len(hints)), b.keys.clock(), b.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake, k.heads)
 	args := append(make([]any, 0, 4+len(hints)), b.self, n, b.leases.time.Microseconds(), b.leases.maxHold.Microseconds())
 	for _, key := range hints {
 		keys, args = append(keys, k.mail(key)), append(args, key)

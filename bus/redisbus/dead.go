@@ -49,7 +49,9 @@ func (b *Bus) graves(ctx context.Context, k *topicKeys, after string, limit int)
 			return nil, fmt.Errorf("list dead letters: %w", b.over(err))
 		}
 	}
-	ids, err := b.client.ZRangeByScore(ctx, k.graves, &redis.ZRangeBy{Min: first, Max: "+inf", Count: int64(limit)}).Result()
+	ids, err := b.client.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: k.graves, Start: first, Stop: "+inf", ByScore: true, Count: int64(limit),
+	}).Result()
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", b.over(err))
 	}

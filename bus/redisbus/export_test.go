@@ -20,8 +20,11 @@ func (b *Bus) Held() int {
 	return len(b.leases.held)
 }
 
+// A Topic names keys of a topic.
+type Topic struct{ State, Heads, Due, Leased, Wake string }
+
 // TopicKeys names the keys of a topic.
-func TopicKeys(prefix, topic, key string) (state, due, leased, mail string) {
-	k := newKeys(prefix).topic(bus.Topic(topic))
-	return k.state, k.due, k.leased, k.mail(key)
+func TopicKeys(prefix string, name bus.Topic) Topic {
+	k := newKeys(prefix).topic(name)
+	return Topic{k.state, k.heads, k.due, k.leased, k.wake}
 }

@@ -49,12 +49,12 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err erro
 			return d, fmt.Errorf("count mail: %w", b.over(err))
 		}
 		for pair := range slices.Chunk(page, 2) {
-			leased, count, since, err := readLine(pair[1])
+			leased, count, since, err := readBox(pair[1])
 			if err != nil {
 				continue // repair will see to it
 			}
 			if !leased {
-				d.Waiting += int(count)
+				d.Waiting += count
 			}
 			if oldest == 0 || since < oldest {
 				oldest = since
@@ -67,7 +67,7 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err erro
 	return d, nil
 }
 
-// boxes reads what a topic's mailboxes are, in pages of key, line, key, line, …
+// boxes reads what a topic's mailboxes are, in pages of key, state, key, state, …
 // While many come and go one may be seen twice.
 func (b *Bus) boxes(ctx context.Context, k *topicKeys) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {

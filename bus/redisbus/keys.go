@@ -32,7 +32,7 @@ type topicKeys struct {
 	part   string // the topic's name as part of a key
 	prefix string
 
-	state, due, leased, wake, pause, dead, graves string
+	state, heads, due, leased, wake, pause, dead, graves string
 }
 
 func newTopicKeys(k keys, name bus.Topic) topicKeys {
@@ -40,6 +40,7 @@ func newTopicKeys(k keys, name bus.Topic) topicKeys {
 	return topicKeys{
 		name: name, part: part, prefix: k.prefix,
 		state:  k.prefix + "state:" + part,
+		heads:  k.prefix + "heads:" + part,
 		due:    k.prefix + "due:" + part,
 		leased: k.prefix + "leased:" + part,
 		wake:   k.prefix + "wake:" + part,

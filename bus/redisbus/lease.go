@@ -169,7 +169,7 @@ func (k *mailbox) show(page []bus.Message) {
 // read asks the server for letters beyond after. It ends the lease if that is lost.
 func (l *lease) read(ctx context.Context, after int64) ([]bus.Message, error) {
 	c := l.claim
-	r, err := l.bus.courier.run(ctx, readScript, []string{l.keys.state, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
+	r, err := l.bus.courier.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package redisbus
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -71,15 +72,24 @@ func readGrave(text string, topic bus.Topic) (d bus.DeadLetter, replays int64, e
 	return d, replays, err
 }
 
-// readLine reads what the scripts keep of a mailbox: whether it is leased, how
-// many letters it holds, and when the first was published.
-func readLine(text string) (leased bool, count, since int64, err error) {
-	owner, rest, _ := strings.Cut(text, " ")
-	n, _, err := fields(rest+" ", 6)
-	if err != nil {
-		return false, 0, 0, err
+// The state of a mailbox, as scripts/shared/box.lua packs it.
+const (
+	boxBytes = 52
+	boxOwner = 12 // bytes, the first
+	boxCount = 32 // where the number of letters is
+	boxSince = 44 // where the time of the first is
+	boxFree  = "------------"
+)
+
+// readBox says of a mailbox whether it is leased, how many letters it holds, and
+// when the first was published.
+func readBox(packed string) (leased bool, count int, since int64, err error) {
+	if len(packed) != boxBytes {
+		return false, 0, 0, errLetter
 	}
-	return owner != "-", n[3], n[5], nil
+	b := []byte(packed)
+	count = int(binary.BigEndian.Uint32(b[boxCount:]))
+	return packed[:boxOwner] != boxFree, count, int64(binary.BigEndian.Uint64(b[boxSince:])), nil
 }
 
 func toMicro(t time.Time) int64 {

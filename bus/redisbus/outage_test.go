@@ -22,14 +22,15 @@ type traffic struct {
 	r        *rig
 	mu       sync.Mutex
 	accepted map[string]int // per key: how many were accepted
-	next     map[string]int // per key: the number of the message that is to come
+	seen     map[string]int // per key: how many somebody has seen
+	next     map[string]int // per key: how many are known to be settled
 
 	stopped atomic.Bool
 	lossy   bool // the server may lose data: gaps are all right
 }
 
 func newTraffic(r *rig) *traffic {
-	return &traffic{r: r, accepted: map[string]int{}, next: map[string]int{}}
+	return &traffic{r: r, accepted: map[string]int{}, seen: map[string]int{}, next: map[string]int{}}
 }
 
 // publish publishes in order to its own keys, each message until it is accepted.
@@ -74,16 +75,19 @@ func number(m bus.Message) (n int) {
 	return n
 }
 
-// see checks that mail goes on where it was settled.
+// see checks that mail is behind what was settled and goes on where somebody
+// has left off: a holder who settles may learn of it later than the next one.
 func (x *traffic) see(key string, mail []bus.Message) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for i, m := range mail {
+	for _, m := range mail {
 		switch n := number(m); {
-		case n < x.next[key]+i:
-			x.r.Errorf("%s came again after it was settled, before %d", m.ID, x.next[key]+i)
-		case n > x.next[key]+i && !x.lossy:
-			x.r.Errorf("%s came before %d: some are lost", m.ID, x.next[key]+i)
+		case n < x.next[key]:
+			x.r.Errorf("%s came again after %d was settled", m.ID, x.next[key]-1)
+		case n > x.seen[key] && !x.lossy:
+			x.r.Errorf("%s came before %d: some are lost", m.ID, x.seen[key])
+		default:
+			x.seen[key] = max(x.seen[key], n+1)
 		}
 	}
 }
@@ -91,7 +95,7 @@ func (x *traffic) see(key string, mail []bus.Message) {
 func (x *traffic) settled(key string, mail []bus.Message) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.next[key] = number(mail[len(mail)-1]) + 1
+	x.next[key] = max(x.next[key], number(mail[len(mail)-1])+1)
 }
 
 // done says whether all that was accepted is settled.

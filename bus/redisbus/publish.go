@@ -63,7 +63,7 @@ func flag(on bool) int {
 
 func (b *Bus) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 	return []string{
-		b.keys.clock(), b.keys.topics(), t.state, t.due, t.wake, t.mail(key), t.seen(day, id), t.seen(day-1, id),
+		b.keys.clock(), b.keys.topics(), t.state, t.due, t.wake, t.heads, t.mail(key), t.seen(day, id), t.seen(day-1, id),
 	}
 }
 

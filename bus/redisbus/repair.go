@@ -67,9 +67,9 @@ func (b *Bus) repairAll(ctx context.Context) (repaired int64, err error) {
 	return repaired, b.forgetTopics(ctx)
 }
 
-// repairSome takes keys and lines by turns.
+// repairSome takes keys and states by turns.
 func (b *Bus) repairSome(ctx context.Context, k *topicKeys, page []string) (int64, error) {
-	keys := []string{b.keys.clock(), k.state, k.due, k.leased, k.wake}
+	keys := []string{b.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads}
 	args := []any{b.leases.time.Microseconds()}
 	for pair := range slices.Chunk(page, 2) {
 		keys, args = append(keys, k.mail(pair[0])), append(args, pair[0])

@@ -4,11 +4,12 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed scripts/*.lua
+//go:embed scripts/*.lua scripts/shared/*.lua
 var sources embed.FS
 
 // A script is one of those in the folder scripts; each says there what it takes
@@ -42,22 +43,38 @@ func (s script) String() string {
 	}[s]
 }
 
-// A library is every script as the server gets it: behind what they share.
+// A library is every script as the server gets it.
 type library [scriptCount]*redis.Script
 
 func readScripts() (l library, err error) {
-	prelude, err := sources.ReadFile("scripts/prelude.lua")
-	if err != nil {
-		return l, err
-	}
 	for s := range scriptCount {
-		text, err := sources.ReadFile("scripts/" + s.String() + ".lua")
+		text, err := source(s.String())
 		if err != nil {
 			return l, err
 		}
-		l[s] = redis.NewScript(string(prelude) + string(text))
+		l[s] = redis.NewScript(text)
 	}
 	return l, nil
+}
+
+// source is a script behind those of the shared texts that its first line names.
+// To run a script is to run them too, so it names no more than it needs.
+func source(name string) (string, error) {
+	text, err := sources.ReadFile("scripts/" + name + ".lua")
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	var all strings.Builder
+	for name := range strings.FieldsSeq(strings.TrimPrefix(first, "--!")) {
+		shared, err := sources.ReadFile("scripts/shared/" + name + ".lua")
+		if err != nil {
+			return "", err
+		}
+		all.Write(shared)
+	}
+	all.Write(text)
+	return all.String(), nil
 }
 
 // load hands the server every script, so that calls can name them.

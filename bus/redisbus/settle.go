@@ -27,7 +27,7 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	defer l.endSettle()
 	k := l.keys
 	keys := []string{
-		l.bus.keys.clock(), k.state, k.due, k.leased, k.wake, k.mail(l.claim.Key), k.dead, k.graves,
+		l.bus.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(l.claim.Key), k.dead, k.graves,
 	}
 	args := []any{
 		l.claim.Key, l.claim.Fence, end.Done, end.Dead, end.Reason, max(0, end.After.Microseconds()), flag(end.Uncounted), seen,

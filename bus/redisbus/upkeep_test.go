@@ -22,20 +22,20 @@ func TestRepair(t *testing.T) {
 	r.say("hollow", "c")
 	r.say("worked", "d", "e")
 	r.say("illegible", "f")
+	r.say("headless", "g", "h")
 	ctx := t.Context()
-	state, due, leased, mail := redisbus.TopicKeys("parley", string(inbound), "hollow")
+	k := redisbus.TopicKeys("parley", inbound)
 	r.ok("close", r.Close())
 	for _, key := range []string{"lost", "hollow", "worked", "illegible"} {
-		r.ok("plant", r.redis.ZRem(ctx, due, key).Err())
+		r.ok("plant", r.redis.ZRem(ctx, k.Due, key).Err())
 	}
-	r.ok("plant", r.redis.Del(ctx, mail).Err())
-	line, err := r.redis.HGet(ctx, state, "worked").Result()
+	r.ok("plant", r.redis.HDel(ctx, k.Heads, "hollow", "headless").Err())
+	packed, err := r.redis.HGet(ctx, k.State, "worked").Result()
 	r.ok("plant", err)
-	_, rest, _ := strings.Cut(strings.TrimPrefix(line, "- "), " ")
-	r.ok("plant", r.redis.HSet(ctx, state, "worked", "somebody 17 "+rest, "illegible", "?").Err())
+	r.ok("plant", r.redis.HSet(ctx, k.State, "worked", "somebody-els"+packed[12:], "illegible", "?").Err())
 
 	r.Bus = r.another(lease, r.gate)
-	want := map[string]string{"lost": "[a]", "waits": "[b]", "worked": "[d e]", "illegible": "[f]"}
+	want := map[string]string{"lost": "[a]", "waits": "[b]", "worked": "[d e]", "illegible": "[f]", "headless": "[h]"}
 	for range len(want) {
 		claim, cancel := context.WithTimeout(ctx, patience)
 		l, err := r.Claim(claim, inbound)
@@ -51,11 +51,11 @@ func TestRepair(t *testing.T) {
 		r.ok("settle", l.Settle(ctx, bus.End{Done: 1 << 60}))
 	}
 	r.idle()
-	if n := r.redis.ZCard(ctx, leased).Val(); n != 0 {
+	if n := r.redis.ZCard(ctx, k.Leased).Val(); n != 0 {
 		t.Errorf("%d leases are left", n)
 	}
-	if !strings.Contains(r.log.String(), "mailboxes=4") {
-		t.Errorf("logged %s, want four mailboxes to be repaired", r.log)
+	if !strings.Contains(r.log.String(), "mailboxes=5") {
+		t.Errorf("logged %s, want five mailboxes to be repaired", r.log)
 	}
 }
 
@@ -88,11 +88,11 @@ func TestOutOfMemory(t *testing.T) {
 func TestWakeTokenLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
-	_, due, _, _ := redisbus.TopicKeys("parley", string(inbound), "")
+	wake := redisbus.TopicKeys("parley", inbound).Wake
 	thief := connect(t, r.server.url())
 	stolen := make(chan error, 1)
 	go func() {
-		stolen <- thief.BLPop(context.Background(), 20*time.Second, strings.Replace(due, ":due:", ":wake:", 1)).Err()
+		stolen <- thief.BLPop(context.Background(), 20*time.Second, wake).Err()
 	}()
 	r.await("the thief to be first in line", func() bool {
 		info, err := r.redis.Info(t.Context(), "clients").Result()

@@ -1,10 +1,11 @@
--- claim leases mailboxes that are due to one process. Of those whose lists are
--- declared it returns the first mail too.
--- KEYS clock contact pause state due leased wake, then lists of mailboxes
+--! clock contact box line page
+-- claim leases mailboxes that are due to one process, and returns their first
+-- letters too; of those whose lists are declared, more.
+-- KEYS clock contact pause state due leased wake heads, then lists of mailboxes
 -- ARGV owner wanted lease hold, then the keys of the mailboxes whose lists are in KEYS
 -- Returns how long until there is something to do (-1: nothing to wait for), per
 -- mailbox {key, fence, attempts, first, count, letters}, and who is next in line.
-local clock, contact, pause, state, due, leased, wake = unpack(KEYS, 1, 7)
+local clock, contact, pause, state, due, leased, wake, heads = unpack(KEYS, 1, 8)
 local owner, wanted, lease, hold = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local REAPED_AT_ONCE = 32
@@ -24,7 +25,7 @@ if now >= spared then
     call('ZREM', leased, key)
     local box = load_box(state, key)
     if box then
-      free_box(box)
+      box.owner, box.fence = FREE, 0
       save_box(state, key, box)
       call('ZADD', due, 0, key)
     end
@@ -33,7 +34,7 @@ end
 
 local lists = {}
 for i = 5, #ARGV do
-  lists[ARGV[i]] = KEYS[i + 3]
+  lists[ARGV[i]] = KEYS[i + 4]
 end
 
 local granted, next_in_line = {}, {}
@@ -49,15 +50,16 @@ if #keys > 0 then
       local box = load_box(state, key)
       if box then
         now = now + 1
-        box.owner, box.fence, box.attempts = owner, whole(now), box.attempts + 1
-        states[#states + 1], states[#states + 2] = key, write_box(box)
+        box.owner, box.fence, box.attempts = owner, now, box.attempts + 1
+        states[#states + 1], states[#states + 2] = key, pack_box(box)
         leases[#leases + 1], leases[#leases + 2] = ends, key
         local page, size = {}, 0
-        if lists[key] and total < ALL_BYTES then
-          page, size = read_page(lists[key], 0, LETTERS, BYTES)
+        -- Of several letters one would be too few: whoever works on them wants them all.
+        if total < ALL_BYTES and (box.count == 1 or lists[key]) then
+          page, size = read_page(heads, lists[key], key, 0, math.min(LETTERS, box.count), BYTES)
           total = total + size
         end
-        granted[#granted + 1] = {key, box.fence, box.attempts, whole(box.first), box.count, page}
+        granted[#granted + 1] = {key, whole(box.fence), box.attempts, whole(box.first), box.count, page}
       end
     end
   end

@@ -1,3 +1,4 @@
+--! clock
 -- emit numbers events, keeps those of sessions for a while, and publishes them.
 -- KEYS clock, then streams
 -- ARGV milliseconds that a stream outlives its last event, how many it holds

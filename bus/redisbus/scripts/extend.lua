@@ -1,3 +1,4 @@
+--! clock contact box
 -- extend prolongs leases of one topic.
 -- KEYS clock contact state leased
 -- ARGV lease, then per lease: key fence time
@@ -7,7 +8,7 @@ note_contact(KEYS[2], now, tonumber(ARGV[1]))
 local answers = {}
 for i = 2, #ARGV, 3 do
   local box = load_box(KEYS[3], ARGV[i])
-  if box and box.fence == ARGV[i + 1] then
+  if box and box.fence == tonumber(ARGV[i + 1]) then
     call('ZADD', KEYS[4], whole(now + tonumber(ARGV[i + 2])), ARGV[i])
     answers[#answers + 1] = whole(box.first + box.count - 1)
   else

@@ -1,3 +1,4 @@
+--! clock box line
 -- giveback returns leases that nobody has begun to work on, or that nobody goes
 -- on with, to the front of the line.
 -- KEYS state due leased wake
@@ -6,9 +7,9 @@ local state, due, leased, wake = unpack(KEYS)
 for i = 2, #ARGV, 2 do
   local key = ARGV[i]
   local box = load_box(state, key)
-  if box and box.fence == ARGV[i + 1] then
+  if box and box.fence == tonumber(ARGV[i + 1]) then
     call('ZREM', leased, key)
-    free_box(box)
+    box.owner, box.fence = FREE, 0
     if ARGV[1] ~= '1' then
       box.attempts = box.attempts - 1
     end

@@ -1,3 +1,4 @@
+--! clock
 -- hold takes a name, if it is free, for a while.
 -- KEYS clock hold
 -- ARGV milliseconds

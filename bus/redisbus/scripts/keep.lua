@@ -1,3 +1,4 @@
+--! 
 -- keep prolongs holds.
 -- KEYS holds
 -- ARGV milliseconds, then their fences
@@ -5,8 +6,8 @@
 local answers = {}
 for i, hold in ipairs(KEYS) do
   answers[i] = 0
-  if call('GET', hold) == ARGV[i + 1] then
-    answers[i] = call('PEXPIRE', hold, ARGV[1])
+  if redis.call('GET', hold) == ARGV[i + 1] then
+    answers[i] = redis.call('PEXPIRE', hold, ARGV[1])
   end
 end
 return answers

@@ -1,5 +1,6 @@
+--! 
 -- nudge breaks off a process's blocking call. The token is of no use for long.
 -- KEYS nudge
-call('LPUSH', KEYS[1], '1')
-call('PEXPIRE', KEYS[1], 10000)
+redis.call('LPUSH', KEYS[1], '1')
+redis.call('PEXPIRE', KEYS[1], 10000)
 return redis.status_reply('OK')

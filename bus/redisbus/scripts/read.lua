@@ -1,12 +1,13 @@
+--! clock box page
 -- read returns the letters of a leased mailbox beyond a number.
--- KEYS state mail
+-- KEYS state heads mail
 -- ARGV key fence after
 -- Returns {} if the lease is not ours, else the number of the first letter
 -- returned, the number of the last in the mailbox, and letters.
 local box = load_box(KEYS[1], ARGV[1])
-if not box or box.fence ~= ARGV[2] then
+if not box or box.fence ~= tonumber(ARGV[2]) then
   return {}
 end
 local from = math.max(0, tonumber(ARGV[3]) + 1 - box.first)
 local last = box.first + box.count - 1
-return {whole(box.first + from), whole(last), (read_page(KEYS[2], from, 64, 262144))}
+return {whole(box.first + from), whole(last), (read_page(KEYS[2], KEYS[3], ARGV[1], from, 64, 262144))}

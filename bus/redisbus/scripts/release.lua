@@ -1,8 +1,9 @@
+--! 
 -- release frees a name, if it is held under that fence, and says so.
 -- KEYS hold
 -- ARGV fence channel name
-if call('GET', KEYS[1]) == ARGV[1] then
-  call('DEL', KEYS[1])
-  call('PUBLISH', ARGV[2], ARGV[3])
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  redis.call('DEL', KEYS[1])
+  redis.call('PUBLISH', ARGV[2], ARGV[3])
 end
 return redis.status_reply('OK')

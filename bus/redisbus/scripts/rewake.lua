@@ -1,3 +1,4 @@
+--! clock line
 -- rewake puts back a token that was taken by somebody who has no use for it.
 -- KEYS wake
 -- ARGV the token

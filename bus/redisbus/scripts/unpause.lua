@@ -1,3 +1,4 @@
+--! clock line
 -- unpause ends a pause and lets one of those who wait look.
 -- KEYS pause due wake
 call('DEL', KEYS[1])

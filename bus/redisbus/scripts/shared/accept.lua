@@ -1,0 +1,53 @@
+-- accept puts a letter at the end of its mailbox. The id of one that is refused
+-- is not burnt. The first write is one that a server without memory refuses.
+--   keys: clock topics state due wake heads mail seen_today seen_yesterday
+--   letter: topic key cap day notes, and the fields of a letter
+local function accept(keys, letter)
+  local now = read_clock(keys.clock)
+  local today = math.floor(now / DAY)
+  if today ~= letter.day then
+    return {'day', today}
+  end
+  if call('SISMEMBER', keys.seen_yesterday, letter.id) == 1 then
+    return {'known'}
+  end
+  local box = load_box(keys.state, letter.key)
+  if box and letter.cap > 0 and not letter.urgent and box.count >= letter.cap then
+    return {call('SISMEMBER', keys.seen_today, letter.id) == 1 and 'known' or 'full'}
+  end
+  if call('SADD', keys.seen_today, letter.id) == 0 then
+    return {'known'}
+  end
+  if call('SCARD', keys.seen_today) == 1 then
+    call('PEXPIRE', keys.seen_today, whole((2 * DAY + 3600 * SECOND) / 1000))
+  end
+
+  letter.published = now
+  if not box then
+    -- It counts on from the clock, so that an empty one has nothing to remember.
+    box = {owner = FREE, fence = 0, attempts = 0, first = now + 1, count = 1, since = now}
+    box.urgent = letter.urgent and box.first or 0
+    save_box(keys.state, letter.key, box)
+    call('HSET', keys.heads, letter.key, write_letter(letter))
+    if call('HLEN', keys.state) == 1 then
+      call('ZADD', keys.topics, whole(now), letter.topic)
+    end
+    put_due(keys.due, keys.wake, letter.key, letter.urgent and now or math.max(now, tonumber(letter.not_before)), now)
+    return {'stored'}
+  end
+
+  local number = box.first + box.count
+  box.count = box.count + 1
+  if letter.urgent then
+    box.urgent = number
+  end
+  save_box(keys.state, letter.key, box)
+  call('RPUSH', keys.mail, write_letter(letter))
+  if box.owner ~= FREE then
+    call('PUBLISH', letter.notes .. box.owner, whole(box.fence) .. ' ' .. whole(number))
+  elseif letter.urgent then
+    call('ZADD', keys.due, 'LT', whole(now), letter.key)
+    wake_one(keys.wake, letter.key)
+  end
+  return {'stored'}
+end

@@ -1,0 +1,26 @@
+-- read_page reads letters, the first in a mailbox having place 0, until they are
+-- many or large.
+local function read_page(heads, mail, key, place, most, bytes)
+  local page, size, step = {}, 0, 1
+  if place == 0 then
+    local head = call('HGET', heads, key)
+    if not head then
+      return page
+    end
+    page[1], size = head, #head
+  end
+  while #page < most and size < bytes do
+    local from = place + #page - 1
+    local wanted = math.min(step, most - #page)
+    local some = call('LRANGE', mail, from, from + wanted - 1)
+    for _, text in ipairs(some) do
+      page[#page + 1] = text
+      size = size + #text
+    end
+    if #some < wanted then
+      break
+    end
+    step = 16
+  end
+  return page, size
+end
