@@ -16,6 +16,7 @@ import (
 	"parley/channels"
 	"parley/channels/slack"
 	"parley/channels/sqlbook"
+	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/erase"
 	"parley/cmd/parley/metrics"
@@ -90,6 +91,9 @@ func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Log
 	}
 	if err := os.MkdirAll(c.Home, 0o700); err != nil {
 		return h, fmt.Errorf("create the home: %w", err)
+	}
+	if err := backup.Finish(c.Home); err != nil { // a restore that was cut off
+		return h, err
 	}
 	// The bus is first: the lock of an embedded one keeps a second process out
 	// of the rest.

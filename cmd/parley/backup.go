@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/cmd/parley/backup"
+	"parley/cmd/parley/config"
+)
+
+type backupCmd struct {
+	File string `arg:"" help:"Where to write it; - is standard output."`
+}
+
+// Run writes a backup of the home, which may be in use.
+func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	cfg, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
+	if err != nil {
+		return err
+	}
+	source := backup.Source{Home: cfg.Home, Workspaces: cfg.Workspace.Root, Version: thisBuild().Version}
+	if c.File == "-" {
+		_, err := backup.Write(ctx, source, tty.out)
+		return err
+	}
+	// Whoever finds the file finds it whole.
+	f, err := os.CreateTemp(filepath.Dir(c.File), ".parley-backup-*")
+	if err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	m, err := backup.Write(ctx, source, f)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), c.File)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write the backup: %w", err), os.Remove(f.Name()))
+	}
+	if flags.JSON {
+		return json.NewEncoder(tty.out).Encode(m)
+	}
+	var bytes int64
+	for _, file := range m.Files {
+		bytes += file.Size
+	}
+	fmt.Fprintf(tty.out, "%s holds %d files, %d bytes. Settings, tokens and secrets are not in it.\n", c.File, len(m.Files), bytes)
+	for _, name := range m.Skipped {
+		fmt.Fprintf(tty.err, "left out, as it is no plain file: %s\n", name)
+	}
+	return nil
+}
+
+type restoreCmd struct {
+	File string `arg:"" help:"The backup; - is standard input."`
+	Yes  bool   `help:"Restore into a home that is in use already; what it holds is moved aside."`
+}
+
+// Run makes a home of a backup.
+func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	cfg, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
+	if err != nil {
+		return err
+	}
+	in := tty.in
+	if c.File != "-" {
+		if in, err = os.Open(c.File); err != nil {
+			return fmt.Errorf("read the backup: %w", err)
+		}
+		defer func() { _ = in.Close() }() // it is only read
+	}
+	options := backup.Options{Force: c.Yes}
+	done, err := backup.Read(ctx, in, cfg.Home, options)
+	if errors.Is(err, backup.ErrUsed) && c.File != "-" {
+		if err := confirm(tty, c.Yes, fmt.Sprintf("%s is in use already; move what it holds aside?", cfg.Home)); err != nil {
+			return err
+		}
+		if _, err := in.Seek(0, 0); err != nil {
+			return fmt.Errorf("read the backup: %w", err)
+		}
+		options.Force = true
+		done, err = backup.Read(ctx, in, cfg.Home, options)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(tty.out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))
+	if done.Aside != "" {
+		fmt.Fprintf(tty.out, "What was there before is in %s; delete it when it is not needed.\n", done.Aside)
+	}
+	return nil
+}
