@@ -54,9 +54,16 @@ renders one Markdown text for every platform and splits it to its limit.
 # How it is put together
 
 Only this package knows who implements what. config/ reads the file and the
-environment; home.go opens what is remembered; server.go runs the channels, the
-worker and the dispatchers, and stops them in that order; agents.go makes agents
-of settings. Each command has a file of its own. rooms_test.go holds every
-import against the plan of the house.
+environment; home.go opens what is remembered, in files or in a Redis and a
+PostgreSQL that a fleet shares; server.go runs the channels, the worker and the
+dispatchers, and stops them in that order; lines.go makes channels of settings
+and agents.go agents. rooms_test.go holds every import against the plan of the
+house.
+
+Programs and terminals come in through front.go: api/ is the HTTP server and the
+home's socket, post/ takes what is to be said and knows what became of it,
+webhook/ makes messages of alerts and builds. Each command has a file of its own;
+join.go joins the server that has the home, or becomes it for a moment, so that a
+command is written once. erase/ and backup/ forget and keep.
 */
 package main
