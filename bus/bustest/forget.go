@@ -26,6 +26,14 @@ var forgetting = []promise{
 	{"loses nothing else under load", forgetUnderLoad},
 }
 
+func (r *rig) openForgetter() {
+	r.Helper()
+	r.open(Options{})
+	if _, ok := r.Bus.(bus.Forgetter); !ok {
+		r.Skip("this bus does not forget")
+	}
+}
+
 // forget takes out those messages, and checks how many they were.
 func (r *rig) forget(want bus.Forgotten, ids ...string) {
 	r.Helper()
@@ -37,17 +45,13 @@ func (r *rig) forget(want bus.Forgotten, ids ...string) {
 
 func (r *rig) forgetThat(which func(bus.Topic, bus.Message) bool, sessions ...string) bus.Forgotten {
 	r.Helper()
-	f, ok := r.Bus.(bus.Forgetter)
-	if !ok {
-		r.Skip("this bus does not forget")
-	}
-	got, err := f.Forget(r.Context(), which, sessions...)
+	got, err := r.Bus.(bus.Forgetter).Forget(r.Context(), which, sessions...)
 	r.ok("forget", err)
 	return got
 }
 
 func forgetWaiting(r *rig) {
-	r.open(Options{})
+	r.openForgetter()
 	r.say("k", "a", "b", "c", "d", "e")
 	r.say("gone", "f")
 	r.say("other", "g")
@@ -75,7 +79,7 @@ func forgetWaiting(r *rig) {
 }
 
 func forgetIDs(r *rig) {
-	r.open(Options{})
+	r.openForgetter()
 	r.say("k", "a")
 	r.forget(bus.Forgotten{Messages: 1}, "a")
 	r.say("k", "a")
@@ -84,7 +88,7 @@ func forgetIDs(r *rig) {
 }
 
 func forgetLeased(r *rig) {
-	r.open(Options{})
+	r.openForgetter()
 	r.say("k", "a", "b")
 	l := r.claimKey("k")
 	last := r.mail(l, 0, "a", "b")
@@ -118,7 +122,7 @@ func forgetLeased(r *rig) {
 }
 
 func forgetOthers(r *rig) {
-	r.open(Options{})
+	r.openForgetter()
 	r.say("k", "a")
 	r.say("other", "b")
 	l := r.claimKey("k")
@@ -130,7 +134,7 @@ func forgetOthers(r *rig) {
 }
 
 func forgetDelayed(r *rig) {
-	r.open(Options{})
+	r.openForgetter()
 	r.say("first", "a", "b")
 	r.say("second", "c", "d")
 	for range 2 {
@@ -151,7 +155,7 @@ func forgetDelayed(r *rig) {
 }
 
 func forgetDead(r *rig) {
-	r.open(Options{})
+	r.openForgetter()
 	r.say("k", "a", "b", "c")
 	r.bury("k", "poison", "a", "b", "c")
 	r.forget(bus.Forgotten{DeadLetters: 2}, "a", "c")
@@ -160,7 +164,7 @@ func forgetDead(r *rig) {
 }
 
 func forgetTopics(r *rig) {
-	r.open(Options{})
+	r.openForgetter()
 	topics := []bus.Topic{inbound, bus.OutboundTopic("telegram"), bus.TimersTopic}
 	for _, topic := range topics {
 		for _, id := range []string{"a", "b"} {
@@ -189,10 +193,7 @@ func forgetTopics(r *rig) {
 }
 
 func forgetEvents(r *rig) {
-	r.open(Options{})
-	if _, ok := r.Bus.(bus.Forgetter); !ok {
-		r.Skip("this bus does not forget")
-	}
+	r.openForgetter()
 	live := r.watch(bus.SessionFeed("s"), 0)
 	channel := r.watch(bus.ChannelFeed("telegram"), 0)
 	for i := range 3 {
@@ -235,7 +236,7 @@ func forgetEvents(r *rig) {
 }
 
 func forgetReopen(r *rig) {
-	r.open(Options{})
+	r.openForgetter()
 	r.say("k", "a", "b", "c")
 	r.say("gone", "d")
 	r.forget(bus.Forgotten{Messages: 3}, "a", "c", "d")
@@ -249,7 +250,7 @@ func forgetReopen(r *rig) {
 // Messages "keep…" are all answered, in order, whatever is taken from between
 // them and from whom.
 func forgetUnderLoad(r *rig) {
-	r.open(Options{})
+	r.openForgetter()
 	const keys, each = 4, 60
 	var publishing sync.WaitGroup
 	for k := range keys {
