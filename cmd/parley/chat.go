@@ -18,7 +18,7 @@ import (
 
 type chatCmd struct {
 	Message   string `short:"m" help:"Say this and print the answer alone." placeholder:"TEXT"`
-	Session   string `help:"The conversation, by name." default:"default" placeholder:"NAME"`
+	Session   string `help:"The conversation, by name; left out, the first of default, default-2, … that no other terminal has." placeholder:"NAME"`
 	Workspace string `help:"Work in this directory and not in the conversation's own." placeholder:"DIR"`
 }
 
@@ -33,10 +33,11 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 			return &usageError{fmt.Sprintf("--workspace %s is no directory", c.Workspace)}
 		}
 	}
-	chat, err := conversation(c.Session)
+	chat, rise, err := c.sit(cfg.Home, tty.err)
 	if err != nil {
 		return err
 	}
+	defer rise()
 	key, err := sessions.Key(mainAgent, console.Name, chat, "")
 	if err != nil {
 		return &usageError{err.Error()}
@@ -50,7 +51,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	err = c.talk(ctx, &remote{client: server, session: key, name: chat, ids: map[string]string{}}, tty, log)
+	err = c.talk(ctx, &remote{client: server, session: key, name: chat, ids: map[string]string{}, shown: map[string]bool{}}, tty, log)
 	if left := leave(); err == nil {
 		err = left
 	}

@@ -45,7 +45,13 @@ func (n need) role() string {
 
 // metBy tells whether a server of that role will do.
 func (n need) metBy(role string) bool {
-	return n.role() == role || role == roleTerminal || role != roleSender && role != roleReader || n.role() == roleReader
+	switch role {
+	case roleReader:
+		return n.role() == roleReader
+	case roleSender:
+		return n.role() != roleTerminal
+	}
+	return true
 }
 
 // A stay is a command's time at a home: as the guest of whoever serves it, or
@@ -118,6 +124,9 @@ func (s *stay) again(ctx context.Context) error {
 	}
 	if role, err := s.client.role(ctx); err == nil {
 		s.role = role
+		if !s.need.metBy(role) {
+			return errAway // it is soon over
+		}
 		return nil
 	}
 	switch s.role {

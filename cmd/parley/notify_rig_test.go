@@ -65,8 +65,7 @@ func newOps(t testing.TB, before, more string) *ops {
 	o := &ops{
 		world: &world{tg: telegramtest.New(token, "parleybot"), home: t.TempDir(), file: filepath.Join(t.TempDir(), "parley.toml")},
 		slack: slacktest.New(opsSecrets["slack"], "xapp-none"), discord: discordtest.New(opsSecrets["discord"]),
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute},
-		at:   map[string]string{},
+		http: quick(), at: map[string]string{},
 	}
 	o.t, _ = t.(*testing.T) // benchmarks have no world
 	text, err := os.ReadFile(filepath.Join("config", "testdata", "notifications.toml"))
@@ -101,6 +100,11 @@ func newOps(t testing.TB, before, more string) *ops {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// quick is a client for many requests at once.
+func quick() *http.Client {
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute}
 }
 
 // freeAddress is an address on which nobody listens, at a port that no

@@ -24,8 +24,9 @@ type remote struct {
 	// deliver shows what the bot has said.
 	deliver func(ctx context.Context, part channels.Part) error
 
-	mu  sync.Mutex
-	ids map[string]string // the server's ids of messages, to the terminal's own
+	mu    sync.Mutex
+	ids   map[string]string // the server's ids of messages, to the terminal's own
+	shown map[string]bool   // the keys of what was delivered
 }
 
 // say hands a message to the agent. Handing it twice says it once.
@@ -100,20 +101,25 @@ func (r *remote) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2
 	}, nil
 }
 
-// take passes one event on. A snapshot is the past; the terminal shows what
-// happens while it looks.
+// take passes one event on.
 func (r *remote) take(ctx context.Context, n news, events chan<- bus.Event) error {
 	if n.kind == "snapshot" {
-		return nil
+		return r.catchUp(ctx, n.data, events)
 	}
-	e := bus.Event{Type: n.kind, Session: r.session}
+	e := bus.Event{Type: n.kind}
 	if err := json.Unmarshal(n.data, &e); err != nil {
 		return err
 	}
 	if e.Type == bus.Spoken {
-		return r.deliver(ctx, channels.Part{Key: r.own(e.Call), Text: e.Delta, Plain: e.Delta})
+		return r.show(ctx, e.Call, e.Delta)
 	}
-	e.Turn = r.own(e.Turn)
+	r.pass(ctx, e, events)
+	return nil
+}
+
+// pass hands an event to the terminal, under the terminal's ids.
+func (r *remote) pass(ctx context.Context, e bus.Event, events chan<- bus.Event) {
+	e.Session, e.Turn = r.session, r.own(e.Turn)
 	for i, id := range e.Causes {
 		e.Causes[i] = r.own(id)
 	}
@@ -121,5 +127,16 @@ func (r *remote) take(ctx context.Context, n news, events chan<- bus.Event) erro
 	case events <- e:
 	case <-ctx.Done():
 	}
-	return nil
+}
+
+// show delivers what the bot has said, once: after a gap it may be told twice.
+func (r *remote) show(ctx context.Context, key, text string) error {
+	r.mu.Lock()
+	again := r.shown[key]
+	r.shown[key] = true
+	r.mu.Unlock()
+	if again {
+		return nil
+	}
+	return r.deliver(ctx, channels.Part{Key: r.own(key), Text: text, Plain: text})
 }

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"parley/bus"
+	"parley/sessions"
+)
+
+// A pastTurn is a turn as a snapshot tells it.
+type pastTurn struct {
+	Turn   string   `json:"turn"`
+	Causes []string `json:"causes"`
+	State  string   `json:"state"`
+}
+
+// catchUp makes up for what was missed while no server was there, by the
+// snapshot that the next one begins with. Of the past before this terminal's own
+// messages nothing is shown.
+func (r *remote) catchUp(ctx context.Context, data []byte, events chan<- bus.Event) error {
+	var past struct {
+		Turns  []pastTurn `json:"turns"`
+		Blocks []struct {
+			Turn string `json:"turn"`
+		} `json:"blocks"`
+	}
+	if err := json.Unmarshal(data, &past); err != nil {
+		return fmt.Errorf("read a snapshot: %w", err)
+	}
+	blocks := map[string]int{}
+	for _, b := range past.Blocks {
+		blocks[b.Turn]++
+	}
+	over := map[string]pastTurn{}
+	for _, t := range past.Turns {
+		if !r.awaits(t) {
+			continue
+		}
+		switch t.State {
+		case sessions.TurnCompleted, sessions.TurnFailed, sessions.TurnCancelled:
+			over[t.Turn] = t
+		default: // what was shown beyond the log is void: the model is asked again
+			r.pass(ctx, bus.Event{Type: bus.BlockReset, Turn: t.Turn, Block: blocks[t.Turn]}, events)
+		}
+	}
+	return r.conclude(ctx, over, events)
+}
+
+// replyKey is the key of the part that answers a turn: a terminal takes it whole.
+func replyKey(turn string) string { return turn + "#reply/0" }
+
+// awaits tells whether a turn answers something that was said here, and the
+// answer was not shown.
+func (r *remote) awaits(t pastTurn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shown[replyKey(t.Turn)] {
+		return false
+	}
+	for _, id := range t.Causes {
+		if _, mine := r.ids[id]; mine {
+			return true
+		}
+	}
+	return false
+}
+
+// conclude ends turns that were over when nobody watched, with what the log says
+// that they answered.
+func (r *remote) conclude(ctx context.Context, over map[string]pastTurn, events chan<- bus.Event) error {
+	for after := int64(0); len(over) > 0; {
+		var page struct {
+			Entries []sessions.Entry `json:"entries"`
+			Next    int64            `json:"next"`
+		}
+		path := "/v1/sessions/" + url.PathEscape(r.session) + "?after=" + strconv.FormatInt(after, 10)
+		if err := r.client.get(ctx, path, &page); err != nil {
+			return err
+		}
+		for _, e := range page.Entries {
+			t, ok := over[e.Turn]
+			if !ok || e.Kind != sessions.KindTurnDone {
+				continue
+			}
+			delete(over, e.Turn)
+			if err := r.ended(ctx, t, e, events); err != nil {
+				return err
+			}
+		}
+		if after = page.Next; after == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r *remote) ended(ctx context.Context, t pastTurn, e sessions.Entry, events chan<- bus.Event) error {
+	done, err := sessions.Decode[sessions.TurnDone](e)
+	if err != nil {
+		return err
+	}
+	text := ""
+	for _, reply := range done.Outbound {
+		text = reply.Text
+	}
+	end := bus.Event{Type: bus.TurnComplete, Turn: t.Turn, Causes: t.Causes}
+	if done.State != sessions.TurnCompleted {
+		end.Type, end.Error = bus.TurnError, &bus.Failure{Code: done.State, Message: text}
+	}
+	r.pass(ctx, end, events)
+	if text == "" {
+		return nil
+	}
+	return r.show(ctx, replyKey(t.Turn), text)
+}

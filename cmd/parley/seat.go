@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const (
+	defaultChat = "default"
+	mostSeats   = 100
+	seatsDir    = "terminals"
+)
+
+// sit takes a conversation for this terminal: the named one, or else the first
+// of default, default-2, … that no other terminal has. One that is named is
+// joined even if another has it.
+func (c chatCmd) sit(home string, said io.Writer) (chat string, rise func(), err error) {
+	chat = defaultChat
+	if c.Session != "" {
+		if chat, err = conversation(c.Session); err != nil {
+			return "", nil, err
+		}
+	}
+	for n := 2; ; n++ {
+		rise, err := takeSeat(home, chat)
+		switch taken := errors.Is(err, syscall.EWOULDBLOCK); {
+		case err == nil:
+			return chat, rise, nil
+		case !taken:
+			return "", nil, fmt.Errorf("take the conversation %s: %w", chat, err)
+		case c.Session != "":
+			return chat, func() {}, nil
+		case n > mostSeats:
+			return "", nil, fmt.Errorf("%d terminals talk already: name a conversation with --session", mostSeats)
+		}
+		next := fmt.Sprintf("%s-%d", defaultChat, n)
+		fmt.Fprintf(said, "another terminal has the conversation %s; this is %s\n", chat, next)
+		chat = next
+	}
+}
+
+// takeSeat holds a conversation until rise. The kernel frees it when the process
+// dies, however it dies, and no server needs to know: terminals share a machine
+// with the home. The file stays, as two terminals could else lock two of one name.
+func takeSeat(home, chat string) (rise func(), err error) {
+	dir := filepath.Join(home, seatsDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, shortHash(chat)+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // nothing was written
+}

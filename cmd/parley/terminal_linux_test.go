@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"parley/agent/agenttest"
+)
+
+// These tests talk to the real program on terminals of their own.
+
+// A seat is somebody at a terminal with a chat on it.
+type seat struct {
+	t        *testing.T
+	cmd      *exec.Cmd
+	keyboard *os.File
+	shown    *syncBuffer
+	ended    chan error
+}
+
+// sit starts a chat on a terminal and waits for its prompt.
+func (w *world) sit(args ...string) *seat {
+	w.t.Helper()
+	front, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		w.t.Skip("no terminals here: ", err)
+	}
+	var unlock, number int32
+	for request, value := range map[uintptr]*int32{syscall.TIOCSPTLCK: &unlock, syscall.TIOCGPTN: &number} {
+		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), request, uintptr(unsafe.Pointer(value))); e != 0 {
+			w.t.Skip("no terminals here: ", e)
+		}
+	}
+	back, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		w.t.Skip("no terminals here: ", err)
+	}
+	s := &seat{t: w.t, cmd: w.command(append([]string{"chat"}, args...)...), keyboard: front, shown: &syncBuffer{}, ended: make(chan error, 1)}
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = back, back, back
+	if err := s.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	back.Close()
+	go func() { _, _ = io.Copy(s.shown, front) }() // ends in an error with the terminal
+	go func() { s.ended <- s.cmd.Wait() }()
+	w.t.Cleanup(func() {
+		_ = s.cmd.Process.Kill() // it may have ended
+		_ = front.Close()
+	})
+	s.sees("› ")
+	return s
+}
+
+func (s *seat) types(text string) {
+	s.t.Helper()
+	if _, err := s.keyboard.WriteString(text + "\r"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// sees waits until something is shown.
+func (s *seat) sees(what string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patient); !strings.Contains(s.shown.String(), what); {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited in vain for %q in %q", what, s.shown.String())
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// up waits until serve serves: a chat that comes before has the home.
+func (p *process) up() {
+	p.w.t.Helper()
+	waitFor(p.w.t, "serve to be up", func() bool { return strings.Contains(p.stderr.String(), `"serving"`) })
+}
+
+// leaves ends the chat and waits for that.
+func (s *seat) leaves() {
+	s.t.Helper()
+	if _, err := s.keyboard.WriteString("\x04"); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := <-s.ended; err != nil {
+		s.t.Fatalf("chat ended with %v: %q", err, s.shown.String())
+	}
+}
+
+func TestTwoTerminalsSideBySide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, echoModel, "")
+	p := w.serve()
+	p.up()
+	one, two := w.sit(), w.sit()
+	two.sees("this is default-2")
+	one.types("apples")
+	two.types("pears")
+	one.sees("you said apples")
+	two.sees("you said pears")
+	if strings.Contains(one.shown.String(), "pears") || strings.Contains(two.shown.String(), "apples") {
+		t.Errorf("they see each other's: %q and %q", one.shown.String(), two.shown.String())
+	}
+	if out, errs, code := w.run("chat", "-m", "plums"); code != 0 || strings.TrimSpace(out) != "you said plums" || !strings.Contains(errs, "default-3") {
+		t.Errorf("a third: %d %q %q", code, out, errs)
+	}
+	out, _, _ := w.run("sessions")
+	for _, key := range []string{"main:console:default ", "main:console:default-2 ", "main:console:default-3 "} {
+		if !strings.Contains(out, key) {
+			t.Errorf("sessions lists %q, want %q in it", out, key)
+		}
+	}
+	one.leaves()
+	again := w.sit()
+	if strings.Contains(again.shown.String(), "this is") {
+		t.Errorf("the conversation was not given back: %q", again.shown.String())
+	}
+	w.tg.Say(2, 2, "hello") // and the platform goes on
+	w.said(2, 1)
+	again.leaves()
+	two.leaves()
+	p.stop()
+}
+
+// A turn that runs is stopped from elsewhere: by another terminal, and over HTTP.
+func TestStopFromElsewhere(t *testing.T) {
+	t.Parallel()
+	address := freeAddress(t)
+	w := newWorld(t, func(r agenttest.Request) agenttest.Response {
+		// What was said in a turn that was stopped stands before what is said next.
+		words := strings.Fields(r.Said())
+		if words[len(words)-2] == "slow" {
+			return agenttest.Reply("too late").When(make(chan struct{}))
+		}
+		return agenttest.Reply("done with " + words[len(words)-1])
+	}, "")
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listening := strings.Replace(string(text), `listen = ""`, `listen = "`+address+`"`, 1)
+	if err := os.WriteFile(w.file, []byte(listening), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := &ops{world: w, url: "http://" + address, http: quick()}
+	o.up()
+	one := w.sit()
+	for n, stop := range []func(){
+		func() {
+			if out, errs, code := w.run("chat", "--session", "default", "-m", "/stop"); code != 0 {
+				t.Errorf("stop from a terminal: %d %q %q", code, out, errs)
+			}
+		},
+		func() {
+			got := o.must("POST", "/v1/messages", `{"to": "agent", "session": "main:console:default", "text": "/stop"}`, o.owner()...)
+			if got.status != 202 {
+				t.Errorf("stop over HTTP: %+v", got)
+			}
+		},
+	} {
+		asked := w.model.Asked()
+		one.types(fmt.Sprintf("slow %d", n))
+		waitFor(t, "the model to be asked", func() bool { return w.model.Asked() > asked })
+		stop()
+		one.types(fmt.Sprintf("quick %d", n))
+		one.sees(fmt.Sprintf("done with %d", n))
+	}
+	if strings.Contains(one.shown.String(), "too late") {
+		t.Errorf("the turn went on: %q", one.shown.String())
+	}
+}
+
+// A terminal goes on when its server is killed, whatever that was doing, and
+// shows each answer once.
+func TestTerminalOutlivesServe(t *testing.T) {
+	for _, at := range []string{"c1", "c3", "c6", "c7:published", "send:begun", "send:sent"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, echoModel, "")
+			p := w.serve("PARLEY_KILL_AT=" + at)
+			p.up()
+			one := w.sit()
+			one.types("first")
+			p.dies()
+			w.serve()
+			one.sees("you said first")
+			one.types("second")
+			one.sees("you said second")
+			if n := strings.Count(one.shown.String(), "you said first"); n != 1 {
+				t.Errorf("the answer was shown %d times: %q", n, one.shown.String())
+			}
+			one.leaves()
+		})
+	}
+}
+
+// Without a serve one terminal has the home; when it leaves, another takes it.
+func TestTerminalTakesTheHomeOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, echoModel, "")
+	one := w.sit()
+	two := w.sit()
+	two.types("first")
+	two.sees("you said first")
+	one.leaves()
+	two.types("second")
+	two.sees("you said second")
+	two.leaves()
+}
