@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/channels/slack/slacktest"
+	"parley/channels/telegram/telegramtest"
+)
+
+// send runs parley send and checks its exit code.
+func (w *world) send(code int, args ...string) (out, errs string) {
+	w.t.Helper()
+	out, errs, got := w.run(append([]string{"send"}, args...)...)
+	if got != code {
+		w.t.Errorf("send %q: exit %d, want %d; %q %q", args, got, code, out, errs)
+	}
+	return out, errs
+}
+
+func TestSendThroughServe(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "", unpaced)
+	p := o.up()
+	if out, _ := o.send(exitDone, "--to", "ci", "no waiting"); !strings.Contains(out, "slack:C0BUILDS: queued") || !strings.Contains(out, "id m_") {
+		t.Errorf("it printed %q", out)
+	}
+	out, _ := o.send(exitDone, "--to", "oncall", "--to", "telegram:42", "--wait", "to **all**")
+	for _, to := range []string{"slack:C0ALERTS: sent", "ops-discord:1122: sent", "telegram:-10033: sent", "telegram:42: sent"} {
+		if !strings.Contains(out, to) {
+			t.Errorf("it printed %q, want %q in it", out, to)
+		}
+	}
+	if got := o.tg.Sent(alertsTelegram); len(got) != 1 || got[0].Raw != "to <b>all</b>" {
+		t.Errorf("Telegram has %+v", got)
+	}
+	out, _ = o.send(exitDone, "--json", "--to", "telegram:42", "--wait", "--", "-1 degrees, --wait and see")
+	var status struct {
+		ID           string
+		Destinations []struct{ Address, State string }
+	}
+	if err := json.Unmarshal([]byte(out), &status); err != nil || len(status.Destinations) != 1 || status.Destinations[0].State != "sent" {
+		t.Errorf("as JSON it printed %q: %v", out, err)
+	}
+	if got := o.tg.Sent(fallbackChat); got[len(got)-1].Text != "-1 degrees, --wait and see" {
+		t.Errorf("Telegram has %q", texts(got))
+	}
+	// Standard input is read where no text is given, and only then.
+	piped := o.command("send", "--to", "telegram:42", "--wait")
+	piped.Stdin = strings.NewReader("one\ntwo\n")
+	if out, err := piped.CombinedOutput(); err != nil {
+		t.Errorf("piped: %v %q", err, out)
+	}
+	if got := o.tg.Sent(fallbackChat); got[len(got)-1].Text != "one\ntwo" {
+		t.Errorf("Telegram has %q", texts(got))
+	}
+	for _, wrong := range [][]string{
+		{"text without a place"}, {"--to", "ci", "--nosuch", "x"}, {"--to", "ci", "--file", filepath.Join(o.home, "nosuch"), "x"},
+		{"--to", "nosuch", "x"}, {"--to", "nosuch:1", "x"},
+	} {
+		if _, errs, code := o.run(append([]string{"send"}, wrong...)...); code != exitUsage && code != exitFailed || errs == "" {
+			t.Errorf("send %q: exit %d, %q", wrong, code, errs)
+		}
+	}
+	if _, errs := o.send(exitFailed, "--to", "oncal", "x"); !strings.Contains(errs, `did you mean "oncall"?`) {
+		t.Errorf("a slip of the pen is answered %q", errs)
+	}
+	p.stop()
+	if n := o.sends(); n != 1+4+1+1 {
+		t.Errorf("%d messages were sent", n)
+	}
+}
+
+func TestSendTellsOutcomes(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "", unpaced+"\non_unknown = \"drop\"")
+	o.slack.Fail("chat.postMessage", alertsSlack, 0, slacktest.Refuse("channel_not_found"))
+	o.tg.Fail(telegramtest.Fault{Method: "sendMessage", Chat: alertsTelegram, Act: telegramtest.Cut})
+	_ = o.discord.Close()
+	p := o.up()
+	if _, errs := o.send(exitUnknown, "--to", "telegram:-10033", "--wait", "x"); !strings.Contains(errs, "telegram:-10033") {
+		t.Errorf("an unknown outcome is told as %q", errs)
+	}
+	if _, errs := o.send(exitQueued, "--to", "ops-discord:1122", "--wait", "--timeout", "200ms", "x"); !strings.Contains(errs, "ops-discord:1122") {
+		t.Errorf("waiting is told as %q", errs)
+	}
+	out, errs := o.send(exitFailed, "--to", "slack:"+alertsSlack, "--wait", "x")
+	if !strings.Contains(errs, "slack:C0ALERTS") || !strings.Contains(out, "channel_not_found") || !strings.Contains(out, "telegram:42 instead: ") {
+		t.Errorf("a failure is told as %q %q", out, errs)
+	}
+	// The worst of all counts.
+	o.send(exitUnknown, "--to", "telegram:-10033", "--to", "ops-discord:1122", "--to", "slack:C0BUILDS", "--wait", "--timeout", "3s", "x")
+	o.send(exitFailed, "--to", "oncall", "--wait", "--timeout", "3s", "x")
+	p.kill()
+}
+
+func TestSendFilesAndKeys(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "", unpaced)
+	p := o.up()
+	file := filepath.Join(t.TempDir(), "report.txt")
+	if err := os.WriteFile(file, []byte("all is well"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.send(exitDone, "--to", "oncall", "--file", file, "--wait", "the report")
+	if m := o.slack.Sent(alertsSlack); len(m) != 1 || m[0].File != "report.txt" || string(m[0].Data) != "all is well" || m[0].Text != "the report" {
+		t.Errorf("Slack has %+v", m)
+	}
+	if m := o.discord.Sent(alertsDiscord); len(m) != 1 || m[0].File != "report.txt" || string(m[0].Data) != "all is well" || m[0].Text != "the report" {
+		t.Errorf("Discord has %+v", m)
+	}
+	if m := o.tg.Sent(alertsTelegram); len(m) != 1 || m[0].File == nil || m[0].File.Name != "report.txt" || string(m[0].File.Data) != "all is well" || m[0].Text != "the report" {
+		t.Errorf("Telegram has %+v", m)
+	}
+	o.send(exitDone, "--to", "oncall", "--key", "deploy-7", "--wait", "deploying")
+	o.send(exitDone, "--to", "oncall", "--key", "deploy-7", "--wait", "deployed")
+	o.send(exitDone, "--to", "oncall", "--key", "deploy-8", "--wait", "another")
+	p.stop()
+	for where, got := range map[string][]string{
+		"Slack": slackTexts(o.slack.Sent(alertsSlack)), "Discord": discordTexts(o.discord.Sent(alertsDiscord)), "Telegram": texts(o.tg.Sent(alertsTelegram)),
+	} {
+		if strings.Join(got, "|") != "the report|deployed|another" {
+			t.Errorf("%s has %q", where, got)
+		}
+	}
+}
+
+// Without a server the command sends by itself; what it cannot send waits for
+// the next server.
+func TestSendWithoutServe(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "", unpaced)
+	if out, _ := o.send(exitDone, "--to", "oncall", "alone"); strings.Count(out, ": sent") != 3 {
+		t.Errorf("it printed %q", out)
+	}
+	_ = o.discord.Close()
+	if out, _ := o.send(exitQueued, "--to", "oncall", "--wait", "--timeout", "500ms", "in vain"); !strings.Contains(out, "ops-discord:1122: queued") || strings.Count(out, ": sent") != 2 {
+		t.Errorf("it printed %q", out)
+	}
+	if out, _, code := o.run("status"); code != 0 || !strings.Contains(out, "no server is running") {
+		t.Errorf("status: %d %q", code, out)
+	}
+	if _, err := o.discord.Start(o.at["channels.ops-discord"]); err != nil {
+		t.Fatal(err)
+	}
+	p := o.up()
+	waitFor(t, "the rest", func() bool { return o.discord.Sends() >= 2 })
+	p.stop()
+	for where, got := range map[string][]string{
+		"Slack": slackTexts(o.slack.Sent(alertsSlack)), "Discord": discordTexts(o.discord.Sent(alertsDiscord)), "Telegram": texts(o.tg.Sent(alertsTelegram)),
+	} {
+		if strings.Join(got, "|") != "alone|in vain" {
+			t.Errorf("%s has %q", where, got)
+		}
+	}
+	o.silent()
+}
