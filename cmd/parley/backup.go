@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"parley/channels/sqlbook"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
+	"parley/sessions/sqlstore"
 )
 
 type backupCmd struct {
@@ -72,7 +74,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		}
 		defer func() { _ = in.Close() }() // it is only read
 	}
-	options := backup.Options{Force: c.Yes}
+	options := backup.Options{Force: c.Yes, Try: tryHome}
 	done, err := backup.Read(ctx, in, cfg.Home, options)
 	if errors.Is(err, backup.ErrUsed) && c.File != "-" {
 		if err := confirm(tty, c.Yes, fmt.Sprintf("%s is in use already; move what it holds aside?", cfg.Home)); err != nil {
@@ -92,4 +94,18 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		fmt.Fprintf(tty.out, "What was there before is in %s; delete it when it is not needed.\n", done.Aside)
 	}
 	return nil
+}
+
+// tryHome opens what is to become a home: databases of a newer release are
+// refused before anything is moved.
+func tryHome(ctx context.Context, dir string) error {
+	store, err := sqlstore.Open(ctx, filepath.Join(dir, storeFile))
+	if err != nil {
+		return err
+	}
+	b, err := sqlbook.Open(ctx, filepath.Join(dir, bookFile))
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	return errors.Join(b.Close(), store.Close())
 }

@@ -20,6 +20,7 @@ import (
 	"parley/channels/console"
 	"parley/channels/web"
 	"parley/cmd/parley/api"
+	"parley/cmd/parley/backup"
 	"parley/cmd/parley/erase"
 	"parley/cmd/parley/post"
 	"parley/cmd/parley/webhook"
@@ -120,7 +121,25 @@ func (f *front) api(local bool) *api.API {
 
 // eraser forgets what people said, here and wherever the home keeps it.
 func (s *server) eraser() *erase.Eraser {
-	return erase.New(erase.Config{Bus: s.home.bus, Store: s.home.store, Book: s.home.book, Workspaces: s.home.workspaces, Log: s.log})
+	return erase.New(erase.Config{
+		Bus: s.home.bus, Store: s.home.store, Book: s.home.book, Workspaces: s.home.workspaces, Kept: s.beyondErasing(), Log: s.log,
+	})
+}
+
+// beyondErasing is what no erasure reaches here.
+func (s *server) beyondErasing() []erase.Kept {
+	var kept []erase.Kept
+	asides, err := backup.Asides(s.home.dir)
+	if err != nil {
+		s.log.Warn("old homes cannot be looked for", slog.Any("error", err))
+	}
+	for _, dir := range asides {
+		kept = append(kept, erase.Kept{What: dir, Why: "a restore has put it aside; delete it by hand"})
+	}
+	if c := s.settings.Load(); c.Store.URL != "" {
+		kept = append(kept, erase.Kept{What: "the database server's own files and logs, and Redis's", Why: "they are the operator's to keep or to turn over"})
+	}
+	return kept
 }
 
 func (s *server) tokens() []api.Token {

@@ -92,7 +92,8 @@ func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Log
 	if err := os.MkdirAll(c.Home, 0o700); err != nil {
 		return h, fmt.Errorf("create the home: %w", err)
 	}
-	if err := backup.Finish(c.Home); err != nil { // a restore that was cut off
+	// What a restore or a backup that was cut off has left.
+	if err := errors.Join(backup.Finish(c.Home), backup.Sweep(c.Home)); err != nil {
 		return h, err
 	}
 	// The bus is first: the lock of an embedded one keeps a second process out
@@ -110,6 +111,9 @@ func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Log
 		return h, err
 	}
 	h.book = written
+	if err := checkArrived(ctx, c); err != nil {
+		return h, err
+	}
 	if fixed != "" {
 		h.workspaces, err = workspace.Fixed(fixed)
 		return h, err
