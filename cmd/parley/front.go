@@ -157,13 +157,21 @@ func (s *server) say(ctx context.Context, session string, in bus.Inbound) error 
 
 const readyPatience = 3 * time.Second
 
-// ready checks the parts that everything hangs on.
+// ready checks the parts that everything hangs on. Anybody may read what it
+// says, so it says no more than which part.
 func (s *server) ready(ctx context.Context) map[string]error {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
 	_, busErr := s.home.bus.Depth(ctx, bus.InboundTopic)
 	_, storeErr := s.home.store.List(ctx, "", 1)
-	parts := map[string]error{"bus": busErr, "store": storeErr}
+	parts := map[string]error{}
+	for name, err := range map[string]error{"bus": busErr, "store": storeErr} {
+		parts[name] = nil
+		if err != nil {
+			s.log.Warn("a part is not ready", slog.String("part", name), slog.Any("error", err))
+			parts[name] = errors.New("not reachable")
+		}
+	}
 	for name, up := range s.connected() {
 		parts["channel "+name] = nil
 		if !up {
