@@ -1,0 +1,111 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Health is how a PostgreSQL server is set up, as connections of this package
+// have it, and what is kept there.
+type Health struct {
+	Version  int  // as server_version_num: 150004
+	ReadOnly bool // it is a replica, or takes no writes for another reason
+	// Fsync, Commits and Pages are fsync, synchronous_commit and full_page_writes.
+	Fsync, Commits, Pages string
+	MaxConns              int // that it allows, those kept for its owner left out
+	Conns                 int // that one component of one process opens at most
+	// Skew is how far its clock is ahead of ours, about.
+	Skew time.Duration
+	// Versions is how many migrations each component's tables have seen, Oldest
+	// how many a release must know to work on them. Those that were never opened
+	// are missing.
+	Versions, Oldest map[string]int
+}
+
+// Probe asks the server that a URL names about itself, and changes nothing.
+func Probe(ctx context.Context, url string) (h Health, err error) {
+	cfg, conns, err := parse(url)
+	if err != nil {
+		return h, fmt.Errorf("database URL: %w", err)
+	}
+	c, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return h, plain(err)
+	}
+	defer func() {
+		if end := c.Close(context.WithoutCancel(ctx)); err == nil && end != nil {
+			err = end
+		}
+	}()
+	if err := settle(cfg)(ctx, c); err != nil {
+		return h, err
+	}
+	h.Conns = conns
+	if err := h.ask(ctx, c); err != nil {
+		return h, fmt.Errorf("ask the database about itself: %w", err)
+	}
+	return h, h.readVersions(ctx, c)
+}
+
+// plain leaves of an error to connect what went wrong: the driver's own repeats
+// who was to connect, and tries of each address.
+func plain(err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op
+	}
+	return err
+}
+
+func (h *Health) ask(ctx context.Context, c *pgx.Conn) error {
+	var version, most, reserved, readOnly string
+	var now time.Time
+	began := time.Now()
+	if err := c.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
+		return err
+	}
+	h.Skew = now.Sub(began.Add(time.Since(began) / 2))
+	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num'), current_setting('fsync'),
+		current_setting('synchronous_commit'), current_setting('full_page_writes'), current_setting('max_connections'),
+		current_setting('superuser_reserved_connections'), current_setting('transaction_read_only')`).
+		Scan(&version, &h.Fsync, &h.Commits, &h.Pages, &most, &reserved, &readOnly)
+	if err != nil {
+		return err
+	}
+	h.ReadOnly = readOnly == "on"
+	numbers := make([]int, 3)
+	for i, text := range []string{version, most, reserved} {
+		if numbers[i], err = strconv.Atoi(text); err != nil {
+			return err
+		}
+	}
+	h.Version, h.MaxConns = numbers[0], numbers[1]-numbers[2]
+	return nil
+}
+
+func (h *Health) readVersions(ctx context.Context, c *pgx.Conn) error {
+	h.Versions, h.Oldest = map[string]int{}, map[string]int{}
+	var there bool
+	if err := c.QueryRow(ctx, "SELECT to_regclass('parley_schema') IS NOT NULL").Scan(&there); err != nil || !there {
+		return err
+	}
+	found, err := c.Query(ctx, "SELECT component, version, oldest FROM parley_schema")
+	if err != nil {
+		return fmt.Errorf("read the versions: %w", err)
+	}
+	defer found.Close()
+	for found.Next() {
+		var name string
+		var version, oldest int
+		if err := found.Scan(&name, &version, &oldest); err != nil {
+			return fmt.Errorf("read the versions: %w", err)
+		}
+		h.Versions[name], h.Oldest[name] = version, oldest
+	}
+	return found.Err()
+}
