@@ -1,6 +1,10 @@
 package channels
 
-import "context"
+import (
+	"context"
+
+	"parley/bus"
+)
 
 // Every optional interface of a Channel is asserted here and nowhere else.
 
@@ -35,6 +39,16 @@ func editor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
 func fileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
 
 func reconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
+
+// A Reacter shows at a person's message what becomes of it.
+type Reacter interface {
+	// Seen shows that a message is in good hands, Answered that its answer was
+	// sent. The message is named by the ID that Receive gave it.
+	Seen(ctx context.Context, at bus.Address, message string) error
+	Answered(ctx context.Context, at bus.Address, message string) error
+}
+
+func reacter(ch Channel) (Reacter, bool) { return ability[Reacter](ch) }
 
 // A Connector knows whether it is in touch with its platform.
 type Connector interface {

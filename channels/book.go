@@ -23,6 +23,7 @@ const (
 	Sent    = "sent"
 	Failed  = "failed"  // will not be sent
 	Unsure  = "unknown" // may have been sent, and was left at that
+	Drafted = "draft"   // sent, if it has a PlatformID, to be replaced by what is said in the end
 )
 
 // A SentPart is what became of one part.
@@ -74,8 +75,8 @@ func (s Send) State() string {
 // Sends records each part before it is sent and what became of it.
 type Sends interface {
 	// Begin records a message and its parts as queued, with the first part as
-	// sending, and returns it with fresh = true; parts given as Failed are
-	// recorded as that. A message that is known already is returned as it
+	// sending, and returns it with fresh = true; parts given as Failed or
+	// Drafted are recorded as that. A message that is known already is returned as it
 	// stands, its parts as they were first rendered, and nothing is changed.
 	// Durable when it returns.
 	Begin(ctx context.Context, send Send) (known Send, fresh bool, err error)
@@ -125,6 +126,14 @@ type Subjects interface {
 	Bind(ctx context.Context, origin, subject string, at bus.Address, platformID string) error
 	// Bound returns it; "" if there is none.
 	Bound(ctx context.Context, origin, subject string, at bus.Address) (platformID string, err error)
+}
+
+// Drafts remembers which messages only show an answer while it is being made.
+// Each is a message of its own in the book, with one part, whose state is
+// Drafted from before it is posted until the answer has replaced it.
+type Drafts interface {
+	// Drafts lists those of a channel, the oldest first.
+	Drafts(ctx context.Context, channel string) ([]Send, error)
 }
 
 // A Pairing is a person's admission to a channel, asked for or given.

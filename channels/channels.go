@@ -59,6 +59,9 @@ type Limits struct {
 	Account Pace // all chats together
 	// IsGroup tells which pace a chat has; nil means that there are no groups.
 	IsGroup func(chat string) bool
+	// DraftEvery is how often an answer may be shown anew in a chat while it is
+	// being made, by an Editor; 0 shows none before it is whole.
+	DraftEvery time.Duration
 }
 
 // A Pace is how often something may be sent: Burst at once, then one in Every.

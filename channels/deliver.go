@@ -46,6 +46,12 @@ func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message
 	if v.bury == panicked {
 		v = l.survive(func() verdict { return l.fail(work, panicked) })
 	}
+	if v.done || v.bury != "" {
+		p.drafts.replaced(work, out)
+	}
+	if v.done && l.send.State() == Sent {
+		p.reacts.answered(out)
+	}
 	return v
 }
 
@@ -310,8 +316,8 @@ func (l *letter) mark(work context.Context, i int, now SentPart) (verdict, bool)
 // insist writes into the book. It outlasts ctx for a moment and tries again:
 // what the platform has taken and the book does not know would be sent a second
 // time.
-func (l *letter) insist(work context.Context, write func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), l.delivery.Drain)
+func (p *post) insist(work context.Context, write func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), p.delivery.Drain)
 	defer cancel()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := write(ctx)

@@ -37,6 +37,9 @@ type Dispatcher struct {
 	// Subjects, if set, ties messages about one thing together: a later one
 	// replaces the earlier where the channel can edit, else it goes under it.
 	Subjects Subjects
+	// Drafts, if set, lets answers be shown while they are being made, where the
+	// channel asks for that.
+	Drafts   Drafts
 	Delivery Delivery
 	// Notify, if set, is told of what was given up before it is buried. It may
 	// be told of the same message more than once.
@@ -124,7 +127,9 @@ type post struct {
 	delivery Delivery
 	limits   Limits
 	pace     *pacer
-	typing   *typing // nil where the channel shows none
+	typing   *typing // nil where the channel shows none, as are the next two
+	drafts   *drafts
+	reacts   *reactions
 	moved    *moves
 	trouble  *trouble
 	renderer *markup.Renderer
@@ -139,6 +144,8 @@ func newPost(d *Dispatcher) *post {
 	if t, ok := typer(d.Channel); ok {
 		p.typing = newTyping(t)
 	}
+	p.drafts = newDrafts(p)
+	p.reacts = newReactions(d.Channel, d.Name, d.Log)
 	return p
 }
 
@@ -163,13 +170,31 @@ func (p *post) serve(held context.Context) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	var running sync.WaitGroup
-	if p.typing != nil {
-		p.typing.start(ctx, &running, p.Bus, p.Name)
-	}
+	p.show(ctx, work, &running)
 	refused := p.claimAll(ctx, stop, func(lease bus.Lease) error { return p.mailbox(ctx, work, lease) }, cut)
 	stop(nil)
 	running.Wait()
 	return refused
+}
+
+// show starts what lets people see the bot at work.
+func (p *post) show(ctx, work context.Context, running *sync.WaitGroup) {
+	var listeners []listener
+	if p.typing != nil {
+		listeners = append(listeners, p.typing)
+		running.Go(func() { p.typing.show(ctx) })
+	}
+	if p.drafts != nil {
+		listeners = append(listeners, p.drafts)
+		p.drafts.start(ctx, work, running)
+	}
+	if p.reacts != nil {
+		listeners = append(listeners, p.reacts)
+		running.Go(func() { p.reacts.run(ctx) })
+	}
+	if len(listeners) > 0 {
+		running.Go(func() { p.watch(ctx, listeners) })
+	}
 }
 
 // claimAll works on mailboxes, at most AtOnce at a time, until ctx is done; it
@@ -214,7 +239,9 @@ func (p *post) claimAll(ctx context.Context, stop context.CancelCauseFunc, work 
 // mailbox sends the mail of one address and settles once. Its error is the
 // platform's refusal of the account.
 func (p *post) mailbox(ctx, work context.Context, lease bus.Lease) error {
+	p.drafts.enter(lease.Claim().Key)
 	end, v := p.sendAll(ctx, work, lease)
+	p.drafts.leave(lease.Claim().Key, v.left)
 	if v.gone {
 		return nil // whoever holds the mailbox now settles it
 	}
@@ -230,12 +257,12 @@ func (p *post) sendAll(ctx, work context.Context, lease bus.Lease) (end bus.End,
 	if err != nil {
 		p.Log.Warn("mail could not be read", slog.String("channel", p.Name),
 			slog.String("address", lease.Claim().Key), slog.Any("error", err))
-		return bus.End{Uncounted: true, After: time.Second}, verdict{gone: errors.Is(err, bus.ErrFenced)}
+		return bus.End{Uncounted: true, After: time.Second}, verdict{gone: errors.Is(err, bus.ErrFenced), left: true}
 	}
 	for i, m := range mail {
 		if ctx.Err() != nil || i > 0 && time.Since(began) > longestHold {
 			end.Uncounted = true
-			return end, v
+			return end, verdict{left: true}
 		}
 		attempts := 1
 		if i == 0 {
@@ -244,6 +271,7 @@ func (p *post) sendAll(ctx, work context.Context, lease bus.Lease) (end bus.End,
 		v = p.deliver(ctx, work, lease, m, attempts)
 		if !v.done {
 			v.apply(&end, m)
+			v.left = v.bury == "" || i+1 < len(mail)
 			return end, v
 		}
 		end.Done = m.Seq

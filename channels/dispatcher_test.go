@@ -24,11 +24,12 @@ func dispatch(t *testing.T, setup func(*stage, *channels.Dispatcher), run func(*
 	synctest.Test(t, func(t *testing.T) {
 		s := setStage(t, dir, bus.Caps{})
 		defer s.close()
-		d := &channels.Dispatcher{Name: "c", Channel: s.platform, Bus: s.bus, Book: s.book, Subjects: s.book, Notify: channels.TellSession(s.bus), Log: s.logger()}
+		d := &channels.Dispatcher{Name: "c", Channel: s.platform, Bus: s.bus, Book: s.book, Subjects: s.book, Drafts: s.book, Notify: channels.TellSession(s.bus), Log: s.logger()}
 		if setup != nil {
 			setup(s, d)
 		}
 		r := start(t, d)
+		s.end = r.end
 		run(t, s, r)
 		if err := r.end(); err != nil && !isStop(err) {
 			t.Errorf("dispatcher ended with %v", err)

@@ -38,6 +38,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { d.strangers.run(inner) })
 	wg.Go(func() { d.guests.run(inner) })
+	if d.reacts != nil {
+		wg.Go(func() { d.reacts.run(inner) })
+	}
 	err := g.Channel.Receive(inner, d.accept)
 	cancel()
 	wg.Wait()
@@ -66,6 +69,7 @@ type door struct {
 	guessed   *recent
 	met       *recent
 	panics    *recent // by message and count
+	reacts    *reactions
 }
 
 func newDoor(g *Gateway) *door {
@@ -84,6 +88,7 @@ func newDoor(g *Gateway) *door {
 		guessed:   newRecent(guessEvery),
 		met:       newRecent(0),
 		panics:    newRecent(0),
+		reacts:    newReactions(g.Channel, g.Name, g.Log),
 	}
 }
 
@@ -179,6 +184,7 @@ func (d *door) publish(ctx context.Context, in bus.Inbound) error {
 	case err != nil:
 		return fmt.Errorf("publish message %s: %w", in.ID, err)
 	}
+	d.reacts.seen(said)
 	d.meet(ctx, in, key)
 	return nil
 }

@@ -26,6 +26,7 @@ type stage struct {
 	gate     *channels.Gate
 	log      *strings.Builder
 	close    func()
+	end      func() error // of the dispatcher, where one runs
 }
 
 // setStage opens the parts in a directory made before a bubble; what it starts
@@ -67,6 +68,12 @@ func (s *stage) logger() *slog.Logger { return slog.New(slog.NewTextHandler(s.lo
 // gateway runs a gateway for as long as the test does its work, in a bubble.
 func gateway(t *testing.T, caps bus.Caps, access channels.Access, run func(*testing.T, *stage)) {
 	t.Helper()
+	gatewayOn(t, caps, access, nil, run)
+}
+
+// gatewayOn is gateway with a say in how it is made.
+func gatewayOn(t *testing.T, caps bus.Caps, access channels.Access, setup func(*stage, *channels.Gateway), run func(*testing.T, *stage)) {
+	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := setStage(t, dir, caps)
@@ -82,6 +89,9 @@ func gateway(t *testing.T, caps bus.Caps, access channels.Access, run func(*test
 				}
 				return "main:" + in.At.String(), nil
 			},
+		}
+		if setup != nil {
+			setup(s, g)
 		}
 		go func() { ended <- g.Run(ctx) }()
 		run(t, s)

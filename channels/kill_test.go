@@ -81,7 +81,7 @@ func drain(t *testing.T, s *stage, ch channels.Channel, point func(string)) {
 	t.Helper()
 	settled := make(chan struct{}, 1)
 	r := start(t, &channels.Dispatcher{
-		Name: "c", Channel: ch, Bus: s.bus, Book: s.book, Subjects: s.book, Log: s.logger(),
+		Name: "c", Channel: ch, Bus: s.bus, Book: s.book, Subjects: s.book, Drafts: s.book, Log: s.logger(),
 		// One after the other, so that a kill interrupts one send.
 		Delivery: channels.Delivery{AtOnce: 1},
 		Point: func(name string) {
@@ -120,14 +120,19 @@ func TestKilledChild(t *testing.T) {
 		ch = newsFile{filePlatform{filepath.Join(dir, "sent")}}
 	}
 	var passed atomic.Int64
-	drain(t, setStage(t, dir, bus.Caps{}), ch, func(name string) {
+	die := func(name string) {
 		if name == point && passed.Add(1) == n {
 			if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 				t.Error(err)
 			}
 			select {} // until the signal is there
 		}
-	})
+	}
+	if os.Getenv(killDrafts) != "" {
+		draftChild(t, setStage(t, dir, bus.Caps{}), draftFile{newsFile{filePlatform{filepath.Join(dir, "sent")}}}, die)
+		return
+	}
+	drain(t, setStage(t, dir, bus.Caps{}), ch, die)
 }
 
 func TestKillPoints(t *testing.T) {

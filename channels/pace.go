@@ -119,6 +119,38 @@ func (p *pacer) add(chat string, now time.Time) *bucket {
 	return b
 }
 
+// spare lets through what is of no consequence, if that keeps nobody waiting who
+// has something to say: half of each burst is left to them.
+func (p *pacer) spare(chat string, now time.Time) bool {
+	pace := p.of(chat)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.chats[chat]
+	if b == nil {
+		if b = (&bucket{}); pace != (Pace{}) {
+			b = p.add(chat, now)
+		}
+	}
+	if !b.spares(pace, now) || !p.account.spares(p.limits.Account, now) {
+		return false
+	}
+	b.take(pace, now, 0)
+	p.account.take(p.limits.Account, now, 0)
+	return true
+}
+
+// spares tells whether one more leaves half of the burst.
+func (b *bucket) spares(p Pace, now time.Time) bool {
+	if b.blocked.After(now) {
+		return false
+	}
+	if p.Every <= 0 {
+		return true
+	}
+	burst := max(p.Burst, 1)
+	return max(b.even.Sub(now), 0)+p.Every <= time.Duration(burst-max(burst/2, 1))*p.Every
+}
+
 func (p *pacer) blockChat(chat string, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

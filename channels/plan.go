@@ -32,7 +32,14 @@ func (l *letter) plan(ctx context.Context) ([]SentPart, error) {
 			parts = append(parts, SentPart{File: true})
 		}
 	}
-	if l.Subjects == nil || l.out.Subject == "" || len(parts) == 0 {
+	if len(parts) == 0 {
+		return parts, nil
+	}
+	if l.Subjects == nil || l.out.Subject == "" {
+		// A draft of the same turn turns into what is said.
+		if draft := l.drafts.of(ctx, l.out); !parts[0].File {
+			parts[0].Edits = draft
+		}
 		return parts, nil
 	}
 	earlier, err := l.Subjects.Bound(ctx, l.out.Origin, l.out.Subject, l.out.To)

@@ -145,12 +145,16 @@ func (l *letter) faulted(work context.Context, i int, fault *SendError, took tim
 
 // otherwise prepares a part that the platform has refused for the next best way
 // of saying it: a message that cannot be edited is answered, and where it cannot
-// even be answered, the part stands alone. Can is false if there is none.
+// even be answered, the part stands alone; a draft is not answered. Can is false
+// if there is none.
 func (l *letter) otherwise(work context.Context, i int) (v verdict, ok, can bool) {
 	p := l.send.Parts[i]
 	switch {
 	case p.Edits != "":
-		p.Edits, p.Under = "", p.Edits
+		if l.out.Subject != "" {
+			p.Under = p.Edits
+		}
+		p.Edits = ""
 	case p.Under != "":
 		p.Under = ""
 	default:

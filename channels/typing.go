@@ -16,9 +16,8 @@ const (
 	typingFades   = 5 * time.Second // where the channel does not say
 )
 
-// A typing shows where the bot is at work. It is two goroutines however many
-// chats there are: one follows the events, one calls the platform; both sleep
-// while no turn runs.
+// A typing shows where the bot is at work. It is one goroutine however many
+// chats there are, and it sleeps while no turn runs.
 type typing struct {
 	typer Typer
 	wake  chan struct{} // the earliest time may have changed
@@ -42,36 +41,9 @@ func newTyping(t Typer) *typing {
 	return &typing{typer: t, wake: make(chan struct{}, 1), turns: map[bus.Address]*typist{}}
 }
 
-func (t *typing) start(ctx context.Context, wg *sync.WaitGroup, events bus.Events, channel string) {
-	wg.Go(func() { t.follow(ctx, events, channel) })
-	wg.Go(func() { t.show(ctx) })
-}
-
-// follow keeps up with which turns run. Where events were lost, it forgets all:
-// rather no sign than one that never ends.
-func (t *typing) follow(ctx context.Context, events bus.Events, channel string) {
-	for ctx.Err() == nil {
-		feed, err := events.Subscribe(ctx, bus.ChannelFeed(channel), 0)
-		if err != nil {
-			select {
-			case <-time.After(time.Second):
-				continue
-			case <-ctx.Done():
-				return
-			}
-		}
-		for e, err := range feed {
-			if err != nil {
-				t.forgetAll()
-				continue
-			}
-			t.heard(e)
-		}
-		t.forgetAll()
-	}
-}
-
-func (t *typing) forgetAll() {
+// missed forgets all turns where events were lost: rather no sign than one that
+// never ends.
+func (t *typing) missed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.turns)

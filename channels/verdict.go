@@ -16,6 +16,7 @@ type verdict struct {
 	after     time.Duration
 	uncounted bool
 	gone      bool  // the lease is lost: nothing may be done any more
+	left      bool  // there is more to be sent to that address
 	stop      error // the platform refuses the account
 }
 

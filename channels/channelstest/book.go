@@ -20,6 +20,7 @@ type Book interface {
 	channels.Book
 	channels.Posts
 	channels.Subjects
+	channels.Drafts
 	Close() error
 }
 
@@ -57,6 +58,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"keys of posts live for a day", testPostKeysLiveADay},
 		{"a key is one post's", testPostRace},
 		{"subjects", testSubjects},
+		{"drafts", testDrafts},
 		{"kill -9 loses nothing that returned", testKilled},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, suite{h, h.New(t)}) })

@@ -141,6 +141,45 @@ func (p TracingPlatform) FindSent(_ context.Context, _ bus.Address, part channel
 	return "", false, nil
 }
 
+// A ReactingPlatform also shows what becomes of people's messages.
+type ReactingPlatform struct {
+	*Platform
+	// OnReact, if set, decides about each reaction.
+	OnReact func(kind, message string) error
+
+	mu    sync.Mutex
+	shown []string
+}
+
+// Seen implements channels.Reacter.
+func (p *ReactingPlatform) Seen(_ context.Context, at bus.Address, message string) error {
+	return p.react("seen", at, message)
+}
+
+// Answered implements channels.Reacter.
+func (p *ReactingPlatform) Answered(_ context.Context, at bus.Address, message string) error {
+	return p.react("answered", at, message)
+}
+
+func (p *ReactingPlatform) react(kind string, at bus.Address, message string) error {
+	if p.OnReact != nil {
+		if err := p.OnReact(kind, message); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown = append(p.shown, kind+" "+message+" at "+at.String())
+	return nil
+}
+
+// Reactions are those that were shown, in order.
+func (p *ReactingPlatform) Reactions() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.shown)
+}
+
 // An EditingPlatform also lets texts be replaced, and takes files.
 type EditingPlatform struct {
 	*Platform

@@ -51,7 +51,8 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 // untouched tells whether a message is as Begin wrote it at that time.
 func untouched(send channels.Send, at time.Time) bool {
 	for i, p := range send.Parts {
-		if i == 0 && p.State != channels.Sending || i > 0 && p.State != channels.Queued || p.Interrupted != 0 {
+		first := p.State == channels.Sending || p.State == channels.Drafted && p.PlatformID == ""
+		if i == 0 && !first || i > 0 && p.State != channels.Queued || p.Interrupted != 0 {
 			return false
 		}
 	}
@@ -119,7 +120,10 @@ func begun(send channels.Send, now time.Time) channels.Send {
 			continue
 		}
 		parts[i] = channels.SentPart{Text: p.Text, Plain: p.Plain, State: channels.Queued, Edits: p.Edits, Under: p.Under, File: p.File}
-		if i == 0 {
+		switch {
+		case p.State == channels.Drafted:
+			parts[i].State = channels.Drafted
+		case i == 0:
 			parts[i].State = channels.Sending
 		}
 	}

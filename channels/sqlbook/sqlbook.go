@@ -27,8 +27,8 @@ type Book struct {
 func Open(ctx context.Context, place string) (*Book, error) {
 	db, err := sqldb.OpenAt(ctx, place, sqldb.Schema{
 		Name:     "book",
-		SQLite:   []string{schema, schemaPosts, schemaCursors},
-		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors)},
+		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts},
+		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the book: %w", err)

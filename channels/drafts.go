@@ -1,0 +1,315 @@
+package channels
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"parley/bus"
+)
+
+const (
+	// draftDelay spares the turns that are answered sooner a draft.
+	draftDelay   = time.Second
+	draftTimeout = 10 * time.Second // of one call
+	draftsAtOnce = 16               // calls
+	draftTries   = 3                // to close one
+	draftPause   = 50 * time.Millisecond
+	draftBytes   = 16 << 10 // of an answer; no platform shows more in one message
+	// A turn of which nothing is heard is forgotten, the later if it has a draft.
+	draftIdle = 10 * time.Minute
+	draftKept = 24 * time.Hour
+	draftLine = 80 // runes about what a tool does
+)
+
+// textBlock is the kind of a block that people are to read.
+const textBlock = "text"
+
+// A drafts shows answers while they are being made: as one message for each
+// turn, posted once the turn has taken a moment, edited in place, and replaced by
+// the first message of the turn that goes to the same address. It does its best
+// and no more: it makes room for whatever is to be sent, in order and in pace.
+//
+// One goroutine decides what to show, a few call the platform. Work on a mailbox
+// and a call for a draft exclude each other, address by address.
+type drafts struct {
+	*post
+	editor Editor
+	wake   chan struct{} // the earliest time may have changed
+
+	mu      sync.Mutex
+	turns   map[string]*draft
+	quiet   map[string]time.Time     // chats that are shown nothing before
+	still   time.Time                // no chat is
+	calls   map[string]chan struct{} // addresses for which a call is under way
+	mail    map[string]int           // addresses whose mail is worked on
+	waiting map[string]bool          // addresses where mail is left over
+	held    map[string]bool          // addresses where one of these keeps a draft back
+	planned time.Time                // when plan wakes by itself; zero is never
+}
+
+// A draft is what one turn shows before it has answered.
+type draft struct {
+	turn string
+	to   bus.Address
+	key  string // the address's mailbox
+
+	said  []saying // by the model, in its newest answer
+	open  int      // the block that is being said; -1 is none
+	doing string   // what the newest tool call is about
+	ran   bool     // a tool, since the model said something
+	heard time.Time
+
+	id    string // the platform's; "" while nothing is posted
+	shown string // as it was rendered
+	next  time.Time
+	draftState
+}
+
+type saying struct {
+	block int
+	text  string
+}
+
+type draftState struct {
+	dirty   bool // there is something that is not shown
+	doubted bool // an earlier process may have posted it
+	over    bool // the turn has ended, or waits for somebody: it is left to be replaced
+	silent  bool // the turn has ended without a word
+	tries   int  // to close it
+	spent   bool // nothing new is shown of this turn any more
+}
+
+// newDrafts is nil where a channel has no drafts.
+func newDrafts(p *post) *drafts {
+	e, can := editor(p.Channel)
+	if !can || p.limits.DraftEvery <= 0 || p.Drafts == nil {
+		return nil
+	}
+	return &drafts{post: p, editor: e, wake: make(chan struct{}, 1)}
+}
+
+func newDraft(turn string, to bus.Address) *draft {
+	return &draft{turn: turn, to: to, key: to.String(), open: -1}
+}
+
+// start begins with the drafts that earlier processes have left.
+func (d *drafts) start(ctx, work context.Context, wg *sync.WaitGroup) {
+	left := d.left(ctx)
+	d.mu.Lock()
+	d.turns, d.quiet, d.calls = map[string]*draft{}, map[string]time.Time{}, map[string]chan struct{}{}
+	d.mail, d.waiting, d.held = map[string]int{}, map[string]bool{}, map[string]bool{}
+	for _, x := range left {
+		d.turns[x.turn] = x
+	}
+	d.mu.Unlock()
+	wg.Go(func() { d.plan(ctx, work, wg) })
+}
+
+// missed forgets what the answers said so far, as they would be shown with gaps.
+func (d *drafts) missed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, x := range d.turns {
+		x.said, x.open = nil, -1
+	}
+}
+
+func (d *drafts) heard(e bus.Event) {
+	if e.Turn == "" || e.Route.Chat == "" {
+		return
+	}
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x := d.turns[e.Turn]
+	if x == nil {
+		switch e.Type {
+		case bus.TurnStart, bus.BlockStart, bus.ToolStart:
+			x = newDraft(e.Turn, e.Route)
+			x.next = now.Add(draftDelay)
+			d.turns[e.Turn] = x
+		default:
+			return
+		}
+	}
+	x.heard = now
+	switch e.Type {
+	case bus.TurnComplete, bus.TurnError, bus.TurnParked:
+		d.ended(x, e)
+	default:
+		x.take(e)
+	}
+	d.stir(x)
+}
+
+// ended leaves a draft to what the turn has to say; one that has nothing to say
+// takes its draft back itself.
+func (d *drafts) ended(x *draft, e bus.Event) {
+	x.over = true
+	x.silent = e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "")
+	if x.silent {
+		x.next = time.Now()
+	}
+	d.tidy(x)
+}
+
+// tidy forgets a turn that is over and has no draft to be replaced.
+func (d *drafts) tidy(x *draft) {
+	if x.over && x.id == "" && !x.doubted && d.calls[x.key] == nil {
+		delete(d.turns, x.turn)
+	}
+}
+
+// take keeps up with what a turn does.
+func (x *draft) take(e bus.Event) {
+	x.over = false // it goes on if it was parked
+	switch e.Type {
+	case bus.TurnStart:
+		x.said, x.open = nil, -1
+		return
+	case bus.BlockStart:
+		x.open = -1
+		if e.Kind == textBlock {
+			x.open = e.Block
+		}
+		return
+	case bus.BlockDelta:
+		if e.Block != x.open || !x.add(e.Block, e.Delta) {
+			return
+		}
+	case bus.BlockReset:
+		x.open = -1
+		x.said = slices.DeleteFunc(x.said, func(s saying) bool { return s.block >= e.Block })
+	case bus.ToolStart, bus.ToolProgress:
+		x.ran, x.doing = true, brief(e.Tool+" "+e.Delta)
+	default:
+		return
+	}
+	x.dirty = true
+}
+
+// add notes what the model says; false if that would not be shown anyway. What
+// it says after a tool has run is an answer of its own.
+func (x *draft) add(block int, text string) bool {
+	if x.ran {
+		x.said, x.ran, x.doing = nil, false, ""
+	}
+	size := 0
+	for _, s := range x.said {
+		size += len(s.text)
+	}
+	if size > draftBytes {
+		return false
+	}
+	if n := len(x.said); n == 0 || x.said[n-1].block != block {
+		x.said = append(x.said, saying{block: block})
+	}
+	x.said[len(x.said)-1].text += text
+	return true
+}
+
+// words is what a draft is to show, as Markdown; "" is nothing yet.
+func (x *draft) words() string {
+	var texts []string
+	for _, s := range x.said {
+		if text := strings.TrimSpace(strings.ToValidUTF8(s.text, "")); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	switch {
+	case x.silent && len(texts) == 0:
+		return "Stopped."
+	case x.silent:
+		texts = append(texts, "_(Stopped.)_")
+	case x.doing != "":
+		texts = append(texts, "· "+x.doing)
+	case len(texts) > 0:
+		texts = append(texts, "…")
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// brief is a short line about a tool, as Markdown.
+func brief(about string) string {
+	if utf8.RuneCountInString(about) > draftLine {
+		about = string([]rune(about)[:draftLine]) + "…"
+	}
+	return verbatim(about)
+}
+
+// enter keeps drafts away from an address whose mail is to be worked on, and
+// waits for the call under way: what is sent after it is to be seen after it.
+func (d *drafts) enter(key string) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	d.mail[key]++
+	under := d.calls[key]
+	d.mu.Unlock()
+	if under != nil {
+		<-under
+	}
+}
+
+// leave lets drafts in again, unless mail is left over: that comes first.
+func (d *drafts) leave(key string, leftOver bool) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mail[key]--; d.mail[key] == 0 {
+		delete(d.mail, key)
+	}
+	delete(d.waiting, key)
+	if leftOver {
+		d.waiting[key] = true
+	}
+	d.free(key)
+}
+
+// free wakes what was kept back at an address.
+func (d *drafts) free(key string) {
+	if d.held[key] {
+		delete(d.held, key)
+		d.rouse()
+	}
+}
+
+func (d *drafts) rouse() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stir wakes the planning goroutine if a draft is due before it would wake.
+func (d *drafts) stir(x *draft) {
+	at, due := d.dueAt(x)
+	if due && (d.planned.IsZero() || at.Before(d.planned)) {
+		d.rouse()
+	}
+}
+
+// dueAt is when something is to be done about a draft, if anything is.
+func (d *drafts) dueAt(x *draft) (time.Time, bool) {
+	if !x.doubted && (!x.silent || x.id == "") && (!x.dirty || x.over || x.spent) {
+		return time.Time{}, false
+	}
+	if d.mail[x.key] > 0 || d.waiting[x.key] || d.calls[x.key] != nil {
+		d.held[x.key] = true
+		return time.Time{}, false
+	}
+	at := x.next
+	for _, later := range []time.Time{d.quiet[x.to.Chat], d.still} {
+		if later.After(at) {
+			at = later
+		}
+	}
+	return at, true
+}

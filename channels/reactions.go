@@ -1,0 +1,128 @@
+package channels
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/bus"
+)
+
+const (
+	reactionQueue   = 256
+	reactionTimeout = 5 * time.Second
+)
+
+// A reactions shows at people's messages what becomes of them, beside all else:
+// what there is no room for is not shown.
+type reactions struct {
+	reacter Reacter
+	channel string
+	log     *slog.Logger
+	queue   chan reaction
+
+	mu     sync.Mutex
+	causes map[string][]string // of turns that have ended lately
+}
+
+type reaction struct {
+	at       bus.Address
+	message  string
+	answered bool
+}
+
+// newReactions is nil where a channel shows none.
+func newReactions(ch Channel, name string, log *slog.Logger) *reactions {
+	r, can := reacter(ch)
+	if !can {
+		return nil
+	}
+	return &reactions{reacter: r, channel: name, log: log, queue: make(chan reaction, reactionQueue), causes: map[string][]string{}}
+}
+
+// seen shows that a message is durable.
+func (r *reactions) seen(in bus.Inbound) {
+	if r != nil && in.Kind == bus.Said {
+		r.show(reaction{at: in.At, message: in.ID})
+	}
+}
+
+// answered shows that a turn's answer was sent, at each message that it answers.
+func (r *reactions) answered(out bus.Outbound) {
+	if r == nil || !isReply(out) {
+		return
+	}
+	r.mu.Lock()
+	causes := r.causes[out.Turn]
+	delete(r.causes, out.Turn)
+	r.mu.Unlock()
+	if len(causes) == 0 {
+		causes = []string{out.Turn}
+	}
+	for _, message := range causes {
+		r.show(reaction{at: out.To, message: message, answered: true})
+	}
+}
+
+// isReply tells a turn's answer from what else it says. A turn's id is that of
+// the first message that it answers, and its answer's is made of it.
+func isReply(out bus.Outbound) bool { return out.Turn != "" && out.ID == out.Turn+"#reply" }
+
+func (r *reactions) show(one reaction) {
+	select {
+	case r.queue <- one:
+	default:
+	}
+}
+
+// heard keeps in mind which messages a turn answers.
+func (r *reactions) heard(e bus.Event) {
+	if e.Type != bus.TurnComplete && e.Type != bus.TurnError || len(e.Causes) < 2 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.causes) >= maxRecent {
+		forgetOne(r.causes)
+	}
+	r.causes[e.Turn] = e.Causes
+}
+
+func (r *reactions) missed() {}
+
+// run calls the platform, one reaction after the other. While that asks for
+// patience, reactions are left out.
+func (r *reactions) run(ctx context.Context) {
+	var quiet time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case one := <-r.queue:
+			if time.Now().Before(quiet) {
+				continue
+			}
+			quiet = time.Now().Add(r.call(ctx, one))
+		}
+	}
+}
+
+func (r *reactions) call(ctx context.Context, one reaction) (patience time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, reactionTimeout)
+	defer cancel()
+	show := r.reacter.Seen
+	if one.answered {
+		show = r.reacter.Answered
+	}
+	err := show(ctx, one.at, one.message)
+	if err == nil {
+		return 0
+	}
+	r.log.Debug("reaction was not shown", slog.String("channel", r.channel), slog.String("id", one.message), slog.Any("error", err))
+	if fault, ok := errors.AsType[*SendError](err); ok && fault.Limited {
+		return fault.RetryAfter
+	}
+	return 0
+}

@@ -1,0 +1,103 @@
+package channels_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+)
+
+func wantReactions(t *testing.T, p *channelstest.ReactingPlatform, want ...string) {
+	t.Helper()
+	if got := p.Reactions(); !slices.Equal(got, want) {
+		t.Errorf("reactions %q, want %q", got, want)
+	}
+}
+
+func TestWhatIsPublishedIsShownAsSeen(t *testing.T) {
+	reacts := &channelstest.ReactingPlatform{}
+	setup := func(s *stage, g *channels.Gateway) {
+		reacts.Platform = s.platform
+		g.Channel = reacts
+	}
+	gatewayOn(t, bus.Caps{Inbound: 2}, channels.Access{Policy: "list", AllowFrom: []string{"1"}}, setup, func(t *testing.T, s *stage) {
+		s.say(t, said("stranger", "2", "hello"))
+		s.say(t, said("command", "1", "/status"))
+		s.say(t, said("first", "1", "hello"))
+		s.say(t, said("full", "1", "hello"))
+		wantReactions(t, reacts, "seen first at c:1")
+	})
+}
+
+func TestAHangingReactionHoldsNothingUp(t *testing.T) {
+	reacts := &channelstest.ReactingPlatform{}
+	setup := func(s *stage, g *channels.Gateway) {
+		reacts.Platform = s.platform
+		reacts.OnReact = func(string, string) error {
+			time.Sleep(time.Hour) // the bubble's clock
+			return errors.New("no")
+		}
+		g.Channel = reacts
+	}
+	gatewayOn(t, bus.Caps{}, channels.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
+		began := time.Now()
+		for i := range 300 {
+			s.say(t, said(fmt.Sprint("m", i), "1", "hello"))
+		}
+		if time.Since(began) > 0 {
+			t.Errorf("messages waited for %v", time.Since(began))
+		}
+	})
+}
+
+func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
+	reacts := &channelstest.ReactingPlatform{}
+	var asked atomic.Int64
+	setup := func(s *stage, d *channels.Dispatcher) {
+		reacts.Platform = s.platform
+		reacts.OnReact = func(_, message string) error {
+			asked.Add(1)
+			if strings.HasPrefix(message, "limited") {
+				return &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: time.Minute}
+			}
+			return nil
+		}
+		s.platform.OnSend = failing("gone", false, &channels.SendError{Fault: channels.Rejected, Code: "kicked"})
+		d.Channel = reacts
+	}
+	dispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		synctest.Wait()
+		a := s.speaker("m1", "1")
+		aside := a.reply("what a tool says")
+		aside.ID = "m1#call"
+		s.post(t, aside, outbound("notice", "1", "what nobody asked for"))
+		synctest.Wait()
+		wantReactions(t, reacts)
+		a.emit(bus.Event{Type: bus.TurnComplete, Causes: []string{"m1", "m2"}})
+		synctest.Wait()
+		s.post(t, a.reply("The answer"))
+		synctest.Wait()
+		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1")
+		s.post(t, s.speaker("m3", "gone").reply("never sent"), s.speaker("m4", "2").reply("Another"))
+		synctest.Wait()
+		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2")
+		for _, turn := range []string{"limited1", "limited2"} {
+			s.post(t, s.speaker(turn, "3").reply("x"))
+			synctest.Wait()
+		}
+		lasts(time.Minute)
+		s.post(t, s.speaker("m5", "3").reply("x"))
+		synctest.Wait()
+		if got := reacts.Reactions(); asked.Load() != 5 || got[len(got)-1] != "answered m5 at c:3" {
+			t.Errorf("%d calls, reactions %q", asked.Load(), got)
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package channels
+
+import (
+	"context"
+	"time"
+
+	"parley/bus"
+)
+
+// A listener keeps up with which turns run. Neither method may take long.
+type listener interface {
+	heard(e bus.Event)
+	// missed says that events were lost.
+	missed()
+}
+
+// watch follows the events of a channel's turns on behalf of all listeners.
+func (p *post) watch(ctx context.Context, listeners []listener) {
+	missed := func() {
+		for _, l := range listeners {
+			l.missed()
+		}
+	}
+	for ctx.Err() == nil {
+		feed, err := p.Bus.Subscribe(ctx, bus.ChannelFeed(p.Name), 0)
+		if err != nil {
+			select {
+			case <-time.After(time.Second):
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		for e, err := range feed {
+			if err != nil {
+				missed()
+				continue
+			}
+			for _, l := range listeners {
+				l.heard(e)
+			}
+		}
+		missed()
+	}
+}
