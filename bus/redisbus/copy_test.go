@@ -1,0 +1,152 @@
+package redisbus_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+)
+
+// intake begins to take something in.
+func (r *rig) intake(id string) *redisbus.Intake {
+	r.Helper()
+	in, err := redisbus.NewIntake(r.Context(), r.Bus, id)
+	r.ok("look", err)
+	r.ok("begin", in.Begin(r.Context(), time.Now().Add(time.Minute).UnixMicro()))
+	return in
+}
+
+// letter is the n-th message of another bus.
+func letter(n int64, key string) redisbus.Letter {
+	id := fmt.Sprint("m", n)
+	return redisbus.Letter{Topic: inbound, Message: bus.Message{ID: id, Key: key, Seq: n, Body: []byte("body of " + id)}}
+}
+
+func TestIntake(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	tried := letter(2, "tried")
+	tried.Attempts = 4
+	later := letter(5, "later")
+	later.Message.NotBefore = time.Now().Add(time.Hour)
+	waits := letter(6, "waits")
+	waits.Due = time.Now().Add(time.Hour)
+	urgent := letter(7, "waits")
+	urgent.Message.Urgent = true
+	all := []redisbus.Letter{letter(1, "long"), tried, letter(3, "long"), letter(4, "long"), later, waits, urgent}
+	dead := []redisbus.Letter{letter(8, "gone"), letter(9, "gone")}
+	for i := range dead {
+		dead[i].Attempts, dead[i].Reason, dead[i].BuriedAt = 10, "given up: no answer", time.UnixMicro(1_700_000_000_000_000)
+	}
+	day := time.Now().UnixMicro() / (24 * time.Hour).Microseconds()
+	// Cut off at any point, it is begun anew from the first.
+	for cut := range len(all) + 1 {
+		in := r.intake("move")
+		for _, l := range all[:cut] {
+			r.ok("take", in.Take(t.Context(), l))
+		}
+	}
+	in := r.intake("move")
+	for range 2 {
+		for _, l := range dead {
+			r.ok("inter", in.Inter(t.Context(), l))
+		}
+		r.ok("know", in.Know(t.Context(), inbound, day, []string{"old", "older"}))
+	}
+	r.ok("durable", in.Durable(t.Context()))
+
+	var ids []string
+	for l, err := range in.Letters(t.Context()) {
+		r.ok("read", err)
+		ids = append(ids, fmt.Sprint(l.Message.Key, " ", l.Message.ID, " ", l.Attempts))
+	}
+	slices.Sort(ids)
+	if want := "[later m5 0 long m1 0 long m3 0 long m4 0 tried m2 4 waits m6 0 waits m7 0]"; fmt.Sprint(ids) != want {
+		t.Errorf("there are %v, want %v", ids, want)
+	}
+	r.say("long", "old", "older") // a platform hands over again what it has before
+	first := r.claim("long")
+	if fence := first.Claim().Fence; fence < time.Now().Add(50*time.Second).UnixMicro() {
+		t.Errorf("fence %d is below those of the other bus", fence)
+	}
+	r.finish(first, "m1", "m3", "m4")
+	second := r.claim("tried")
+	if n := second.Claim().Attempts; n != 5 {
+		t.Errorf("it is claimed for the %dth time, want the 5th", n)
+	}
+	r.finish(second, "m2")
+	r.finish(r.claim("waits"), "m6", "m7") // urgent mail ends its wait
+	r.nothing(testLease)
+	letters, err := r.DeadLetters(t.Context(), inbound, "", 10)
+	r.ok("dead letters", err)
+	if len(letters) != 2 || letters[0].Message.ID != "m8" || letters[1].Message.ID != "m9" ||
+		letters[0].Reason != dead[0].Reason || letters[0].Attempts != 10 || !letters[0].BuriedAt.Equal(dead[0].BuriedAt) {
+		t.Errorf("dead letters are %+v", letters)
+	}
+	page, err := r.DeadLetters(t.Context(), inbound, "m8", 10)
+	r.ok("dead letters", err)
+	if len(page) != 1 || page[0].Message.ID != "m9" {
+		t.Errorf("behind the first there are %+v", page)
+	}
+	id, err := r.Replay(t.Context(), inbound, "m9")
+	r.ok("replay", err)
+	r.finish(r.claim("gone"), id)
+}
+
+func TestIntakeOfADelayedMailbox(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	in := r.intake("move")
+	waits := letter(1, "waits")
+	waits.Due = time.Now().Add(time.Hour)
+	r.ok("take", in.Take(t.Context(), waits))
+	r.nothing(testLease)
+	d, err := r.Depth(t.Context(), inbound)
+	r.ok("depth", err)
+	if d.Delayed != 1 || d.Waiting != 1 {
+		t.Errorf("depth is %+v", d)
+	}
+}
+
+func TestIntakeRefuses(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	in := r.intake("move")
+	r.ok("take", in.Take(t.Context(), letter(1, "k")))
+	if _, err := redisbus.NewIntake(t.Context(), r.Bus, "another"); !errors.Is(err, redisbus.ErrOccupied) {
+		t.Errorf("another intake: %v, want ErrOccupied", err)
+	}
+	other := r.another(testLease, newGate())
+	if _, err := redisbus.NewIntake(t.Context(), r.Bus, "move"); !errors.Is(err, redisbus.ErrServed) {
+		t.Errorf("with another process: %v, want ErrServed", err)
+	}
+	r.ok("close", other.Close())
+	r.await("the other to be gone", func() bool {
+		_, err := redisbus.NewIntake(t.Context(), r.Bus, "move")
+		return err == nil
+	})
+
+	used := newRig(t, testLease)
+	used.say("k", "m")
+	used.finish(used.claim("k"), "m")
+	if _, err := redisbus.NewIntake(t.Context(), used.Bus, "move"); !errors.Is(err, redisbus.ErrOccupied) {
+		t.Errorf("where a bus was used: %v, want ErrOccupied", err)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	s := ownServer(t, "--appendfsync", "no", "--maxmemory", "100mb")
+	h, err := redisbus.Probe(t.Context(), s.url())
+	if err != nil || h.Fsync != "no" || h.AOFFails || h.Replica || h.Memory == 0 || h.Most != 100<<20 || h.Fit() != nil || !h.AOF {
+		t.Errorf("it says %+v, %v", h, err)
+	}
+	replica := ownServer(t, "--replicaof", "127.0.0.1", "1")
+	if h, err := redisbus.Probe(t.Context(), replica.url()); err != nil || !h.Replica {
+		t.Errorf("a replica says %+v, %v", h, err)
+	}
+}

@@ -1,0 +1,11 @@
+--! clock
+-- begin notes that what another bus keeps is taken in, and has numbers go on
+-- above those that it gave.
+-- KEYS moved clock
+-- ARGV id highest
+-- Returns the id under which it was begun, this time or before.
+call('HSETNX', KEYS[1], 'id', ARGV[1])
+if tonumber(call('GET', KEYS[2]) or 0) < tonumber(ARGV[2]) then
+  call('SET', KEYS[2], ARGV[2])
+end
+return call('HGET', KEYS[1], 'id')

@@ -1,0 +1,30 @@
+--! clock box line letter accept
+-- take stores a message that another bus keeps, once for all: whether it was
+-- taken before its number over there tells, not its id, which is forgotten in time.
+-- KEYS as for publish, then moved
+-- ARGV topic key id urgent not_before day notes replays attempts due number body
+-- Returns as publish does, or taken.
+local state, due, moved = KEYS[3], KEYS[4], KEYS[10]
+local key, urgent, number = ARGV[2], ARGV[4] == '1', ARGV[11]
+if tonumber(call('HGET', moved, 'number') or 0) >= tonumber(number) then
+  return {'taken'}
+end
+local answer = accept(
+  {clock = KEYS[1], topics = KEYS[2], state = state, due = due, wake = KEYS[5], heads = KEYS[6],
+    mail = KEYS[7], seen_today = KEYS[8], seen_yesterday = KEYS[9]},
+  {topic = ARGV[1], key = key, id = ARGV[3], cap = 0, urgent = urgent, not_before = ARGV[5],
+    day = tonumber(ARGV[6]), notes = ARGV[7], replays = tonumber(ARGV[8]), body = ARGV[12]})
+if answer[1] ~= 'stored' then
+  return answer
+end
+call('HSET', moved, 'number', number)
+local attempts, at = tonumber(ARGV[9]), tonumber(ARGV[10])
+if attempts > 0 then
+  local box = load_box(state, key)
+  box.attempts = attempts
+  save_box(state, key, box)
+end
+if at > 0 and not urgent then
+  call('ZADD', due, 'XX', 'GT', whole(at), key)
+end
+return answer
