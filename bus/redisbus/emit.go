@@ -23,6 +23,8 @@ const (
 // A ring holds events until they are sent. Where it overflows the oldest go; of
 // their feeds is remembered that something is missing.
 type ring struct {
+	sending sync.Mutex // held while some are on their way; taken before mu
+
 	mu     sync.Mutex
 	events []bus.Event // from first on
 	bytes  int
@@ -61,9 +63,14 @@ func (r *ring) signal() {
 }
 
 // drop is told of an event that will not be sent. It is called with r.mu held,
-// as is shift.
+// as are gap and shift.
 func (r *ring) drop(e *bus.Event) {
 	r.count++
+	r.gap(e)
+}
+
+// gap remembers that something is missing of the feeds of e.
+func (r *ring) gap(e *bus.Event) {
 	if e.Session != "" {
 		r.gaps[place{session: e.Session}] = true
 	}
@@ -158,22 +165,32 @@ func (b *Bus) send(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		batch := r.take()
-		if len(batch) == 0 {
-			continue
-		}
-		keys, args := b.emitCall(batch)
-		if _, err := b.courier.run(ctx, emitScript, keys, args...); err == nil {
+		if b.sendSome(ctx) {
 			retry = 0
 			continue
 		}
-		r.lose(batch)
 		select {
 		case <-time.After(retry.next()):
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+func (b *Bus) sendSome(ctx context.Context) (sent bool) {
+	r := b.events.ring
+	r.sending.Lock()
+	defer r.sending.Unlock()
+	batch := r.take()
+	if len(batch) == 0 {
+		return true
+	}
+	keys, args := b.emitCall(batch)
+	if _, err := b.courier.run(ctx, emitScript, keys, args...); err != nil {
+		r.lose(batch)
+		return false
+	}
+	return true
 }
 
 func (b *Bus) emitCall(batch []emission) (keys []string, args []any) {

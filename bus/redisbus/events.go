@@ -26,12 +26,14 @@ const (
 type events struct {
 	ring   *ring
 	missed atomic.Uint64 // events that some watcher was too slow for
+	purges atomic.Uint64 // how often events were forgotten
 	pubsub *redis.PubSub
 
 	wire sync.Mutex // held while subscriptions are written, so that they are in order
 	mu   sync.Mutex // taken after wire
 	// By the name of the channel.
-	feeds map[string]*feed
+	feeds     map[string]*feed
+	oblivions map[string]chan struct{} // that this process waits to hear of, by their ids
 }
 
 // A feed is what this process listens to.
@@ -43,12 +45,13 @@ type feed struct {
 }
 
 func newEvents(pubsub *redis.PubSub) *events {
-	return &events{ring: newRing(), pubsub: pubsub, feeds: map[string]*feed{}}
+	return &events{ring: newRing(), pubsub: pubsub, feeds: map[string]*feed{}, oblivions: map[string]chan struct{}{}}
 }
 
 // A watcher is a subscription. What it does not fetch in time it loses.
 type watcher struct {
 	mu    sync.Mutex
+	past  []bus.Event   // what comes before queue
 	queue []bus.Event   // from the oldest on; one without an id says that some are missing
 	news  chan struct{} // has a value when there is something in it
 }
@@ -79,13 +82,17 @@ func (w *watcher) push(e bus.Event) (lost uint64) {
 func (w *watcher) pop() (bus.Event, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) == 0 {
-		w.queue = nil
+	from := &w.queue
+	if len(w.past) > 0 {
+		from = &w.past
+	}
+	if len(*from) == 0 {
+		*from = nil
 		return bus.Event{}, false
 	}
-	e := w.queue[0]
-	w.queue[0] = bus.Event{}
-	w.queue = w.queue[1:]
+	e := (*from)[0]
+	(*from)[0] = bus.Event{}
+	*from = (*from)[1:]
 	return e, true
 }
 
@@ -114,14 +121,17 @@ func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.
 	case <-b.closed:
 		return abandon(bus.ErrClosed)
 	}
-	var past []bus.Event
 	if after != 0 {
-		var err error
-		if past, err = b.past(ctx, name, after); err != nil {
+		purges := b.events.purges.Load()
+		past, err := b.past(ctx, name, after)
+		if err == nil && !b.events.remember(w, past, purges) {
+			err = bus.ErrGone
+		}
+		if err != nil {
 			return abandon(err)
 		}
 	}
-	return b.follow(ctx, w, past, after), nil
+	return b.follow(ctx, w, after), nil
 }
 
 // past reads the events after an id. All are still held if that one is.
@@ -162,14 +172,8 @@ func (b *Bus) past(ctx context.Context, name bus.Feed, after uint64) ([]bus.Even
 }
 
 // follow yields what is past, then what comes. What is in both is yielded once.
-func (b *Bus) follow(ctx context.Context, w *watcher, past []bus.Event, last uint64) iter.Seq2[bus.Event, error] {
+func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
-		for ; len(past) > 0; past = past[1:] {
-			if ctx.Err() != nil || !yield(past[0], nil) {
-				return
-			}
-			last = past[0].ID
-		}
 		for ctx.Err() == nil {
 			e, ok := w.pop()
 			switch {

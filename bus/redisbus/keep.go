@@ -49,9 +49,15 @@ func (s *leases) enter(granted []*lease) {
 	}
 }
 
-// note is told of a new letter in a leased mailbox.
+// note is told of a new letter in a leased mailbox, or, with -1, that the lease
+// is taken away.
 func (s *leases) note(fence, last int64) {
 	s.mu.Lock()
+	if l := s.held[fence]; l != nil && last < 0 {
+		s.mu.Unlock()
+		l.fenced()
+		return
+	}
 	defer s.mu.Unlock()
 	if l := s.held[fence]; l != nil {
 		l.noted(last)

@@ -19,6 +19,8 @@ func (k keys) contact() string  { return k.prefix + "contact" } // when the flee
 func (k keys) topics() string   { return k.prefix + "topics" }
 func (k keys) released() string { return k.prefix + "released" } // channel: names that have become free
 
+func (k keys) forgotten() string { return k.prefix + "forgotten" } // channel: sessions whose events are forgotten
+
 func (k keys) hold(name string) string        { return k.prefix + "hold:" + name }
 func (k keys) notes(instance string) string   { return k.prefix + "notes:" + instance } // channel: mail for what it has leased
 func (k keys) nudge(instance string) string   { return k.prefix + "nudge:" + instance } // list: ends its blocking call

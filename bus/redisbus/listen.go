@@ -83,6 +83,8 @@ func (b *Bus) hear(heard any) {
 			b.leases.note(reply{fence}.number(), reply{last}.number())
 		case b.keys.released():
 			b.holds.freed(x.Payload)
+		case b.keys.forgotten():
+			b.forgetHeard(x.Payload)
 		default:
 			b.events.came(x.Channel, x.Payload)
 		}

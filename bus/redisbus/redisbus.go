@@ -117,6 +117,7 @@ var _ interface {
 	bus.Morgue
 	bus.Pauser
 	bus.Holder
+	bus.Forgetter
 } = (*Bus)(nil)
 
 func (c Config) withDefaults() Config {
@@ -182,7 +183,7 @@ func newBus(c Config, client *redis.Client, scripts library) *Bus {
 		life:    life{closed: make(chan struct{})},
 	}
 	b.day.Store(time.Now().UnixMicro() / dayLength)
-	b.events = newEvents(client.Subscribe(context.Background(), k.notes(self), k.released()))
+	b.events = newEvents(client.Subscribe(context.Background(), k.notes(self), k.released(), k.forgotten()))
 	return b
 }
 

@@ -33,13 +33,14 @@ const (
 	releaseScript
 	emitScript
 	repairScript
+	forgetScript
 	scriptCount
 )
 
 func (s script) String() string {
 	return [scriptCount]string{
 		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "nudge", "replay",
-		"drop", "unpause", "hold", "keep", "release", "emit", "repair",
+		"drop", "unpause", "hold", "keep", "release", "emit", "repair", "forget",
 	}[s]
 }
 

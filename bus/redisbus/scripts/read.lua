@@ -1,11 +1,12 @@
 --! clock box page
--- read returns the letters of a leased mailbox beyond a number.
+-- read returns the letters of a leased mailbox beyond a number; without a fence,
+-- those of any mailbox.
 -- KEYS state heads mail
 -- ARGV key fence after
 -- Returns {} if the lease is not ours, else the number of the first letter
 -- returned, the number of the last in the mailbox, and letters.
 local box = load_box(KEYS[1], ARGV[1])
-if not box or box.fence ~= tonumber(ARGV[2]) then
+if not box or ARGV[2] ~= '' and box.fence ~= tonumber(ARGV[2]) then
   return {}
 end
 local from = math.max(0, tonumber(ARGV[3]) + 1 - box.first)

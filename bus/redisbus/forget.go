@@ -1,0 +1,282 @@
+package redisbus
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/bus"
+)
+
+const (
+	// windDown is how long a mailbox rests that was taken from its holder: what
+	// was under way, a part on its way to a platform perhaps, then ends and is noted.
+	windDown = 2 * time.Second
+	forgetAtOnce = 64
+	// deadAtOnce is how many dead letters are read at once.
+	deadAtOnce = 16
+)
+
+// Forget implements bus.Forgetter.
+func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("forget: %w", b.over(err))
+		}
+	}()
+	if len(sessions) > 0 {
+		if err := b.forgetEvents(ctx, sessions); err != nil {
+			return done, err
+		}
+	}
+	now, err := b.client.Time(ctx).Result()
+	if err != nil {
+		return done, err
+	}
+	topics, err := b.Topics(ctx)
+	if err != nil {
+		return done, err
+	}
+	for _, topic := range topics {
+		k := b.keys.topic(topic)
+		for page, err := range b.boxes(ctx, &k) {
+			if err != nil {
+				return done, err
+			}
+			for pair := range slices.Chunk(page, 2) {
+				if err := b.forgetMail(ctx, &k, pair[0], now.UnixMicro(), which, &done); err != nil {
+					return done, err
+				}
+			}
+		}
+	}
+	for _, topic := range topics { // what was buried meanwhile is among them
+		if err := b.forgetDead(ctx, topic, which, &done); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// forgetMail asks about the letters of a mailbox that were published by then.
+// A letter is taken out by its text: its number may be another meanwhile.
+func (b *Bus) forgetMail(
+	ctx context.Context, k *topicKeys, key string, upto int64, which func(bus.Topic, bus.Message) bool, done *bus.Forgotten,
+) error {
+	var picked []any
+	for after := int64(0); ; {
+		r, err := b.courier.run(ctx, readScript, []string{k.state, k.heads, k.mail(key)}, key, "", after)
+		if err != nil {
+			return err
+		}
+		first, texts := r.at(0).number(), r.at(2).list()
+		after = first + int64(len(texts)) - 1
+		newer := false
+		for i, text := range texts {
+			m, _, err := readLetter(reply{text}.text(), key, first+int64(i))
+			if err != nil {
+				return err
+			}
+			n, _, err := fields(reply{text}.text(), 2)
+			if err != nil {
+				return err
+			}
+			if newer = n[1] > upto; newer {
+				break
+			}
+			if which(k.name, m) {
+				picked = append(picked, text)
+			}
+		}
+		if newer || len(texts) == 0 {
+			break
+		}
+	}
+	taken := 0
+	keys := []string{b.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(key)}
+	for some := range slices.Chunk(picked, forgetAtOnce) {
+		args := append([]any{key, b.keys.notes(""), windDown.Microseconds(), taken}, some...)
+		r, err := b.courier.run(ctx, forgetScript, keys, args...)
+		if err != nil {
+			return err
+		}
+		done.Messages += int(r.at(0).number())
+		if r.at(1).number() > 0 {
+			taken = 1
+		}
+	}
+	done.Leases += taken
+	return nil
+}
+
+func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, which func(bus.Topic, bus.Message) bool, done *bus.Forgotten) error {
+	var picked []string
+	for after := ""; ; {
+		list, err := b.DeadLetters(ctx, topic, after, deadAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, d := range list {
+			if after = d.Message.ID; which(topic, d.Message) {
+				picked = append(picked, after)
+			}
+		}
+		if len(list) < deadAtOnce {
+			break
+		}
+	}
+	k := b.keys.topic(topic)
+	for _, id := range picked {
+		r, err := b.courier.run(ctx, dropScript, []string{k.dead, k.graves}, id)
+		if err != nil {
+			return err
+		}
+		done.DeadLetters += int(r.number())
+	}
+	return nil
+}
+
+// An oblivion tells all processes to forget the events of sessions.
+type oblivion struct {
+	ID       string   `json:"id"`
+	Sessions []string `json:"sessions"`
+}
+
+// forgetEvents has every process forget the events of sessions, and waits until
+// this one has: it hears of it behind all that was emitted before.
+func (b *Bus) forgetEvents(ctx context.Context, sessions []string) error {
+	o := oblivion{ID: rand.Text(), Sessions: sessions}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	heard := b.events.expectOblivion(o.ID)
+	defer b.events.forgetOblivion(o.ID)
+	if err := b.forgetKept(ctx, sessions); err != nil {
+		return err
+	}
+	for {
+		if err := b.client.Publish(ctx, b.keys.forgotten(), text).Err(); err != nil {
+			return err
+		}
+		select {
+		case <-heard:
+			return nil
+		case <-time.After(pollMost): // it was lost with the connection
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-b.closed:
+			return bus.ErrClosed
+		}
+	}
+}
+
+// forgetKept forgets what is to be sent and what can be read again, behind what
+// this process is sending.
+func (b *Bus) forgetKept(ctx context.Context, sessions []string) error {
+	r := b.events.ring
+	r.sending.Lock()
+	defer r.sending.Unlock()
+	r.forget(sessions)
+	streams := make([]string, len(sessions))
+	for i, key := range sessions {
+		streams[i] = b.keys.stream(bus.SessionFeed(key))
+	}
+	return b.client.Del(ctx, streams...).Err()
+}
+
+// forgetHeard is told by some process of the fleet, or by this one.
+func (b *Bus) forgetHeard(text string) {
+	var o oblivion
+	if json.Unmarshal([]byte(text), &o) != nil {
+		return // not from a bus
+	}
+	b.events.forget(o)
+	b.spawn(func() {
+		// It may have sent some since the first asked; if this fails they go with time.
+		_ = b.forgetKept(context.Background(), o.Sessions)
+	})
+}
+
+func (r *ring) forget(sessions []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := r.events[:0]
+	for i := range r.events {
+		e := r.events[i]
+		if !slices.Contains(sessions, e.Session) {
+			kept = append(kept, e)
+			continue
+		}
+		r.bytes -= eventBytes(&e)
+		r.gap(&e)
+	}
+	clear(r.events[len(kept):])
+	r.events = kept
+	r.signal()
+}
+
+func (s *events) expectOblivion(id string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	heard := make(chan struct{})
+	s.oblivions[id] = heard
+	return heard
+}
+
+func (s *events) forgetOblivion(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.oblivions, id)
+}
+
+// forget takes events of sessions from those who watch and have not fetched them.
+func (s *events) forget(o oblivion) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.purges.Add(1)
+	for _, f := range s.feeds {
+		for w := range f.watchers {
+			w.forget(o.Sessions)
+		}
+	}
+	if heard := s.oblivions[o.ID]; heard != nil {
+		close(heard)
+		delete(s.oblivions, o.ID)
+	}
+}
+
+func (w *watcher) forget(sessions []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.past, w.queue = without(w.past, sessions), without(w.queue, sessions)
+}
+
+// without says once, in the place of those taken out, that some are missing.
+func without(list []bus.Event, sessions []string) []bus.Event {
+	kept := list[:0]
+	for _, e := range list {
+		if slices.Contains(sessions, e.Session) {
+			e = bus.Event{}
+		}
+		if e.ID != 0 || len(kept) == 0 || kept[len(kept)-1].ID != 0 {
+			kept = append(kept, e)
+		}
+	}
+	clear(list[len(kept):])
+	return kept
+}
+
+// remember gives a watcher what it is to see first, unless events were forgotten
+// since that was read.
+func (s *events) remember(w *watcher, past []bus.Event, purges uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.past = past
+	return s.purges.Load() == purges
+}

@@ -1,0 +1,70 @@
+package redisbus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+)
+
+// What one process forgets, all do.
+func TestForgetInTheFleet(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	other := r.another(testLease, newGate())
+	r.say("k", "keep")
+	for i := range 150 {
+		r.say("k", fmt.Sprint("drop", i))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	l, err := other.Claim(ctx, inbound)
+	r.ok("claim", err)
+	feed := bus.SessionFeed("s")
+	watch, stop := context.WithCancel(ctx)
+	defer stop()
+	seen, err := other.Subscribe(watch, feed, 0)
+	r.ok("subscribe", err)
+	for i := range 5 {
+		r.Emit(bus.Event{Type: bus.BlockDelta, Session: "s", Block: i, Delta: "a secret"})
+	}
+
+	drop := func(_ bus.Topic, m bus.Message) bool { return strings.HasPrefix(m.ID, "drop") }
+	got, err := r.Forget(ctx, drop, "s")
+	r.ok("forget", err)
+	if want := (bus.Forgotten{Messages: 150, Leases: 1}); got != want {
+		t.Errorf("forgot %+v, want %+v", got, want)
+	}
+	start := time.Now()
+	select {
+	case <-l.Lost():
+		if took := time.Since(start); took > testLease/3 {
+			t.Errorf("the holder learned of it after %v", took)
+		}
+	case <-ctx.Done():
+		t.Fatal("the holder never learned of it")
+	}
+	next := r.claim("k")
+	if took := time.Since(start); took < time.Second {
+		t.Errorf("claimed again after %v, while what was under way may go on", took)
+	}
+	r.finish(next, "keep")
+
+	r.Emit(bus.Event{Type: bus.BlockDelta, Session: "s", Block: 5})
+	for e, err := range seen {
+		if err != nil && !errors.Is(err, bus.ErrGone) {
+			t.Fatal(err)
+		}
+		if strings.Contains(e.Delta, "secret") {
+			t.Errorf("a watcher elsewhere sees %+v", e)
+		}
+		if e.Block == 5 {
+			break
+		}
+	}
+	r.idle()
+}
