@@ -116,7 +116,11 @@ func (s *server) deliver(ctx context.Context, l message.Letter) error {
 	if failed != nil {
 		return failed
 	}
-	reach, err := s.reach(ctx, l)
+	var reach []string
+	err := insist(ctx, func() (err error) {
+		reach, err = s.reach(ctx, l)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -134,8 +138,14 @@ func (s *server) deliver(ctx context.Context, l message.Letter) error {
 		if err != nil {
 			return fmt.Errorf("encode message: %w", err)
 		}
-		if err := s.home.bus.Publish(ctx, bus.OutboundTopic(a.Channel), bus.Message{ID: id, Key: a.String(), Body: body}); err != nil {
+		err = insist(ctx, func() error {
+			return s.home.bus.Publish(ctx, bus.OutboundTopic(a.Channel), bus.Message{ID: id, Key: a.String(), Body: body})
+		})
+		if refusal(err) {
 			return fmt.Errorf("%s cannot be messaged now: %w", a, err)
+		}
+		if err != nil { // the bus may have it
+			return tools.Errorf(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the message to %s may or may not be on its way. Do not send it again unless you know that it did not arrive.", a)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"parley/tools"
 )
@@ -35,6 +36,8 @@ func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "message",
 		Effect: tools.Idempotent,
+		// Handing over waits for a bus that is away: its outcome would be unknown.
+		Timeout: time.Minute, MaxTimeout: time.Minute,
 		Description: "Send a message to another chat than this one: to one that this person may reach, or to a target's name in channel. " +
 			"Your answer to this chat is delivered by itself, so do not send it with this tool. The status sent confirms that the message was handed over, not that it was delivered.",
 	}, sender{deliver}.send)
