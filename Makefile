@@ -7,6 +7,9 @@ TIMEOUT   ?= 10m
 BENCH     ?= .
 COUNT     ?= 3
 FUZZTIME  ?= 10s
+SEEDS     ?= random
+MESSAGES  ?= 5000
+TABLE     ?=
 PLATFORMS ?= linux-amd64 linux-arm64 linux-armv7 darwin-arm64
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
@@ -20,7 +23,7 @@ GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
 FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
 
 .DEFAULT_GOAL := help
-.PHONY: help build test bench fuzz cover release clean \
+.PHONY: help build test chaos bench fuzz cover release clean \
 	lint lint-format lint-vet lint-fix lint-rooms lint-code lint-names
 
 help: ## list the targets
@@ -31,6 +34,10 @@ build: ## build bin/parley, static, for this machine
 
 test: ## run every test under the race detector, beside Redis and PostgreSQL (PKG=./bus/... a part, RACE= without it)
 	.ci/servers $(GO) test $(RACE) -timeout $(TIMEOUT) $(PKG)
+
+chaos: ## kill and stop everything at random under load, and check every promise (SEEDS="1 2" or random, MESSAGES=5000)
+	.ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$' -v ./cmd/parley \
+		-args -chaos.seeds '$(SEEDS)' -chaos.messages $(MESSAGES) -chaos.table '$(TABLE)'
 
 lint: lint-format lint-vet lint-fix lint-rooms lint-code lint-names ## check everything but the tests: format, vet, linters, import rules
 

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The long run, which make chaos starts.
+var (
+	chaosSeeds    = flag.String("chaos.seeds", "", "run the fleet through chaos once for each of these numbers; random draws one")
+	chaosMessages = flag.Int("chaos.messages", 5000, "messages of one run")
+	chaosChats    = flag.Int("chaos.chats", 200, "sessions of one run")
+	chaosTable    = flag.String("chaos.table", "", "a file to which each run adds a line of a Markdown table")
+)
+
+func TestChaos(t *testing.T) {
+	if *chaosSeeds == "" {
+		t.Skip("this is for make chaos: no -chaos.seeds")
+	}
+	for _, text := range strings.Fields(*chaosSeeds) {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil && text != "random" {
+			t.Fatalf("-chaos.seeds: %q is no number", text)
+		}
+		if text == "random" {
+			seed = uint64(rand.Uint32())
+		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { chaos(t, seed) })
+	}
+}
+
+func chaos(t *testing.T, seed uint64) {
+	s := &storm{fleet: full(t), seed: seed, chats: *chaosChats, each: max(1, *chaosMessages / *chaosChats), lull: 8 * time.Second}
+	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatform)
+	a := s.audit()
+	t.Logf("%s", a)
+	for _, wrong := range a.violations {
+		t.Error(wrong)
+	}
+	if *chaosTable == "" {
+		return
+	}
+	f, err := os.OpenFile(*chaosTable, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(a.row() + "\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// row is the run as a line of the table in docs/reliability.md.
+func (a *audit) row() string {
+	s := a.storm
+	sum := func(what string) (n int) {
+		for deed, times := range s.deeds {
+			if strings.HasPrefix(deed, what) {
+				n += times
+			}
+		}
+		return n
+	}
+	return fmt.Sprintf("| %d | %d | %d | %d / %d / %d | %d / %d | %d / %d | %d | %d | %d | %d | %d | %v | %v | %d |",
+		s.seed, a.messages, a.calls,
+		sum("killed a "), sum("stopped a "), sum("restarted a "), sum("killed Redis"), sum("stopped Redis"),
+		sum("killed PostgreSQL"), sum("stopped PostgreSQL"), a.resumed, a.rerun, a.givenUp, a.interrupted, a.repeats,
+		a.slowest.Round(time.Second), s.took.Round(time.Second), len(a.violations))
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"parley/agent/agenttest"
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+// These tests run a fleet: several processes of the real program over one Redis
+// and one PostgreSQL, which are processes of the test's own and may be killed.
+
+const fleetPrefix = "fleet"
+
+// A fleet is a world whose bot is many processes.
+type fleet struct {
+	*world
+	redis *redisServer
+	pg    *sqldbtest.Server
+	root  string // of the workspaces, which all share
+
+	mu      sync.Mutex
+	members []*member
+	alone   []string // how processes ended that nobody had told to
+}
+
+func newFleet(t *testing.T, script agenttest.Script) *fleet {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a fleet takes its time")
+	}
+	f := &fleet{redis: startRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
+	f.world = newWorld(t, script, fmt.Sprintf(`
+[bus]
+url = %q
+prefix = %q
+[store]
+url = %q
+[workspace]
+root = %q
+[serve]
+drain = "5s"
+[limits]
+user_turns_hour = 1000000
+user_tokens_day = 1000000000
+[agents.defaults]
+queue = "followup"
+[agents.main]
+may_message = ["telegram:%d"]
+`, f.redis.url(), fleetPrefix, f.pg.URL(), f.root, wall))
+	f.model.Keep(0)
+	t.Cleanup(func() {
+		for _, m := range f.members {
+			m.end(syscall.SIGKILL)
+		}
+		if t.Failed() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for _, m := range f.members {
+				t.Logf("%s said:\n%s", m.name, m.stderr.tail())
+			}
+		}
+	})
+	return f
+}
+
+// A member is one process of a fleet. Like a service it is started again
+// whenever it ends, until end is called.
+type member struct {
+	f      *fleet
+	name   string
+	role   string
+	stderr *syncBuffer
+	done   chan struct{}
+	over   chan struct{} // closed by end
+	starts atomic.Int64
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	told bool // the process was told to end, or killed
+	rest time.Duration
+}
+
+// join adds a process with a home of its own, and waits until it serves.
+func (f *fleet) join(name, role string) *member {
+	f.t.Helper()
+	m := &member{f: f, name: name, role: role, stderr: &syncBuffer{}, done: make(chan struct{}), over: make(chan struct{})}
+	f.mu.Lock()
+	f.members = append(f.members, m)
+	f.mu.Unlock()
+	home := filepath.Join(f.home, name)
+	go m.run(home)
+	waitFor(f.t, name+" to serve", func() bool { return m.served() > 0 })
+	return m
+}
+
+// served is how often the member has come to serve.
+func (m *member) served() int { return strings.Count(m.stderr.String(), `"msg":"serving"`) }
+
+func (m *member) run(home string) {
+	defer close(m.done)
+	for {
+		cmd := m.f.command("--home", home, "serve", "--role", m.role)
+		cmd.Stderr = m.stderr
+		m.mu.Lock()
+		select {
+		case <-m.over:
+			m.mu.Unlock()
+			return
+		default:
+		}
+		err := cmd.Start()
+		m.cmd, m.told = cmd, false
+		m.mu.Unlock()
+		if err != nil {
+			m.f.t.Errorf("start %s: %v", m.name, err)
+			return
+		}
+		m.starts.Add(1)
+		err = cmd.Wait()
+		m.mu.Lock()
+		rest := m.rest
+		if !m.told {
+			m.f.mu.Lock()
+			m.f.alone = append(m.f.alone, fmt.Sprintf("%s: %v", m.name, err))
+			m.f.mu.Unlock()
+			rest = 500 * time.Millisecond
+		}
+		m.mu.Unlock()
+		select {
+		case <-m.over:
+			return
+		case <-time.After(rest):
+		}
+	}
+}
+
+// signal sends the process a signal. One that ends it is answered by another
+// start after a rest.
+func (m *member) signal(s syscall.Signal, rest time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rest = rest
+	m.told = m.told || s == syscall.SIGKILL || s == syscall.SIGTERM
+	if m.cmd != nil {
+		_ = m.cmd.Process.Signal(s) // it may have ended
+	}
+}
+
+// end ends the process for good.
+func (m *member) end(s syscall.Signal) {
+	select {
+	case <-m.over:
+	default:
+		close(m.over)
+		m.signal(s, 0)
+	}
+	<-m.done
+}
+
+// dismiss ends all members in good order.
+func (f *fleet) dismiss() {
+	f.t.Helper()
+	var ending sync.WaitGroup
+	for _, m := range f.members {
+		stuck := time.AfterFunc(patient, func() {
+			f.t.Errorf("%s does not end when it is told to", m.name)
+			m.signal(syscall.SIGQUIT, 0) // it says where it stands
+		})
+		defer stuck.Stop()
+		ending.Go(func() { m.end(syscall.SIGTERM) })
+	}
+	ending.Wait()
+	for _, m := range f.members {
+		if state := m.cmd.ProcessState; !state.Success() {
+			f.t.Errorf("%s ended with %v when it was told to", m.name, state)
+		}
+	}
+}
+
+// client is a connection to the fleet's Redis.
+func (f *fleet) client() *redis.Client {
+	f.t.Helper()
+	o, err := redis.ParseURL(f.redis.url())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	c := redis.NewClient(o)
+	f.t.Cleanup(func() { _ = c.Close() }) // the server may be gone
+	return c
+}
+
+// keys lists what the bus keeps in Redis, without the prefix that all share.
+func (f *fleet) keys(c *redis.Client) (keys []string) {
+	f.t.Helper()
+	scan := c.Scan(context.Background(), 0, fleetPrefix+":*", 1000).Iterator()
+	for scan.Next(context.Background()) {
+		_, key, _ := strings.Cut(scan.Val(), "}:")
+		keys = append(keys, key)
+	}
+	if err := scan.Err(); err != nil {
+		f.t.Fatal(err)
+	}
+	return keys
+}
+
+// A redisServer is a Redis that a test may kill. It writes every change to its
+// file and brings it to the disk once a second.
+type redisServer struct {
+	t    testing.TB
+	name string
+	port string
+	dir  string
+	cmd  *exec.Cmd
+}
+
+func startRedis(t testing.TB) *redisServer {
+	t.Helper()
+	name := os.Getenv("PARLEY_TEST_REDIS_SERVER")
+	if name == "" {
+		t.Skip("there is no PARLEY_TEST_REDIS_SERVER: run it as `.ci/servers go test …`, or with make test")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	s := &redisServer{t: t, name: name, port: port, dir: t.TempDir()}
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	return s
+}
+
+func (s *redisServer) url() string { return "redis://127.0.0.1:" + s.port }
+
+// start starts the server on the data that it has and waits until it answers.
+func (s *redisServer) start() error {
+	s.cmd = exec.Command(s.name, "--port", s.port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "yes",
+		"--appendfsync", "everysec", "--maxmemory-policy", "noeviction", "--daemonize", "no", "--logfile", "")
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.Contains(lines.Text(), "Ready to accept connections") {
+			go func() {
+				for lines.Scan() {
+					continue // until it ends
+				}
+			}()
+			return nil
+		}
+	}
+	return errors.Join(errors.New("redis-server does not start"), s.cmd.Wait())
+}
+
+func (s *redisServer) kill() {
+	_ = s.cmd.Process.Kill() // it may be dead
+	_ = s.cmd.Wait()         // it was killed
+}
+
+func (s *redisServer) signal(what syscall.Signal) {
+	if err := s.cmd.Process.Signal(what); err != nil {
+		s.t.Error(err)
+	}
+}

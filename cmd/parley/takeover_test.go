@@ -1,0 +1,145 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/agent/agenttest"
+)
+
+// What a person may have to wait for when a process of the fleet dies.
+const (
+	workerTakeover  = 6 * time.Second
+	gatewayTakeover = 10 * time.Second
+)
+
+func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
+	t.Parallel()
+	const chats = 20
+	var f *fleet
+	hang := make(chan struct{})
+	defer close(hang)
+	f = newFleet(t, func(r agenttest.Request) agenttest.Response {
+		if r.N <= chats {
+			return agenttest.Reply("too late").When(hang)
+		}
+		return echoModel(r)
+	})
+	f.join("gateway", roleGateway)
+	doomed := f.join("worker-1", roleWorker)
+	for c := range chats {
+		f.tg.Say(int64(firstChat+c), int64(firstChat+c), "hello")
+	}
+	waitFor(t, "all turns to be under way", func() bool { return f.model.Asked() == chats })
+	f.join("worker-2", roleWorker)
+	killed := time.Now()
+	doomed.signal(syscall.SIGKILL, patient)
+	var slowest time.Duration
+	for c := range chats {
+		if got := f.said(int64(firstChat+c), 1); len(got) != 1 || got[0] != "you said hello" {
+			t.Errorf("chat %d was sent %q", firstChat+c, got)
+		}
+		sent := f.tg.Sent(int64(firstChat + c))
+		slowest = max(slowest, sent[0].At.Sub(killed))
+	}
+	t.Logf("%d sessions of a killed worker: the last was answered after %v", chats, slowest)
+	if slowest > workerTakeover {
+		t.Errorf("the last session of a killed worker was answered after %v, want %v at most", slowest, workerTakeover)
+	}
+	if slowest < time.Second {
+		t.Errorf("the sessions were answered after %v: nothing can have been held", slowest)
+	}
+}
+
+func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, echoModel)
+	doomed := f.join("gateway-1", roleGateway)
+	f.join("worker", roleWorker)
+	f.tg.Say(2, 2, "hello")
+	f.said(2, 1)
+	f.join("gateway-2", roleGateway)
+	killed := time.Now()
+	doomed.signal(syscall.SIGKILL, patient)
+	waitFor(t, "the connection to be gone", func() bool { return doomed.dead() })
+	f.tg.Say(2, 2, "and now")
+	if got := f.said(2, 2); got[1] != "you said and now" {
+		t.Errorf("chat 2 was sent %q", got)
+	}
+	took := f.tg.Sent(2)[1].At.Sub(killed)
+	t.Logf("the connection of a killed gateway: an answer after %v", took)
+	if took > gatewayTakeover || took < time.Second {
+		t.Errorf("a message after the gateway's death was answered %v after that, want between a second and %v", took, gatewayTakeover)
+	}
+}
+
+func TestRollingRestartIsNoticedByNobody(t *testing.T) {
+	t.Parallel()
+	const noticed = 5 * time.Second
+	s := &storm{fleet: full(t), seed: stormSeed, chats: 30, each: 20, lull: 2 * time.Second}
+	s.run(patient, rollingRestart)
+	a := s.audit()
+	t.Logf("%s", a)
+	for _, wrong := range a.violations {
+		t.Error(wrong)
+	}
+	if restarts := s.deeds["restarted a worker"] + s.deeds["restarted a gateway"]; restarts != len(s.members) {
+		t.Errorf("%d processes were restarted under load, want all %d", restarts, len(s.members))
+	}
+	if a.interrupted > 0 || a.repeats > 0 || a.givenUp > 0 || len(s.alone) > 0 {
+		t.Errorf("%d sends were interrupted, %d repeated, %d turns given up; %v", a.interrupted, a.repeats, a.givenUp, s.alone)
+	}
+	if a.slowest > noticed {
+		t.Errorf("somebody waited %v", a.slowest)
+	}
+}
+
+// rollingRestart restarts every process, one after the other.
+func rollingRestart(s *storm, _ *rand.Rand, _ <-chan struct{}) {
+	for _, m := range s.members {
+		before := m.served()
+		m.signal(syscall.SIGTERM, 0)
+		waitFor(s.t, m.name+" to serve again", func() bool { return m.served() > before })
+		s.did("restarted a " + m.role)
+	}
+}
+
+// dead reports whether a killed process is gone and not yet replaced.
+func (m *member) dead() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.told && m.cmd.Process.Signal(syscall.Signal(0)) != nil
+}
+
+func TestRedisAwayForHalfAMinute(t *testing.T) {
+	t.Parallel()
+	const away = 30 * time.Second
+	s := &storm{fleet: full(t), seed: stormSeed, chats: 30, each: 8, lull: 5 * time.Second}
+	var durable []string
+	s.run(patient, func(s *storm, _ *rand.Rand, _ <-chan struct{}) {
+		<-time.After(5 * time.Second)
+		s.redis.kill()
+		s.did("took Redis away")
+		<-time.After(away)
+		if s.tg.Unconfirmed() == 0 {
+			durable = append(durable, "every message was acknowledged while there was no Redis to keep it")
+		}
+		if err := s.redis.start(); err != nil {
+			s.t.Errorf("Redis does not come back: %v", err)
+		}
+	})
+	a := s.audit()
+	t.Logf("%s", a)
+	for _, wrong := range slices.Concat(durable, a.violations) {
+		t.Error(wrong)
+	}
+	if a.repeats > 0 || a.givenUp > 0 || len(s.alone) > 0 {
+		t.Errorf("%d sends were repeated, %d turns given up; %v", a.repeats, a.givenUp, s.alone)
+	}
+	if a.slowest < away/2 {
+		t.Errorf("the slowest answer took %v: nobody can have missed Redis", a.slowest)
+	}
+}
