@@ -54,6 +54,7 @@ type Config struct {
 type Channel struct {
 	name    string
 	session *discordgo.Session
+	contact channels.Contact
 	paced   bool
 	log     *slog.Logger
 }
@@ -63,6 +64,7 @@ var (
 	_ channels.Editor     = (*Channel)(nil)
 	_ channels.FileSender = (*Channel)(nil)
 	_ channels.Reconciler = (*Channel)(nil)
+	_ channels.Connector  = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.
@@ -139,6 +141,9 @@ func (c *Channel) Check(ctx context.Context) (Account, error) {
 	return a, err
 }
 
+// Connected tells whether Discord was reached when it was last tried.
+func (c *Channel) Connected() bool { return c.contact.Connected() }
+
 // A request is one call of the REST API.
 type request struct {
 	method, url string
@@ -148,7 +153,8 @@ type request struct {
 
 // call makes one call. Its errors are *channels.SendError and hold neither the
 // token nor a text of anybody's.
-func (c *Channel) call(ctx context.Context, r request, result any) error {
+func (c *Channel) call(ctx context.Context, r request, result any) (err error) {
+	defer func() { c.contact.Note(err) }()
 	ctx, t := follow(ctx)
 	if r.kind == "" {
 		r.kind = "application/json"

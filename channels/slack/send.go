@@ -38,8 +38,10 @@ func (c *Channel) post(ctx context.Context, chat, thread string, part channels.P
 		if e.Code == "missing_scope" {
 			e.Fault = channels.Stop // no message can be sent
 		}
+		c.contact.Note(e)
 		return "", e
 	}
+	c.contact.Note(nil)
 	if ts == "" || where == "" {
 		return "", &channels.SendError{Fault: channels.Unknown, Code: "unreadable", Err: errors.New("the answer is not what Slack gives")}
 	}

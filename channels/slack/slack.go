@@ -70,6 +70,7 @@ type Channel struct {
 	cursors Cursors
 	people  *people
 	direct  *cache[string] // a user's chat with the bot
+	contact channels.Contact
 	account atomic.Pointer[Account]
 	pulse   pulse
 	room    int // for messages that wait to be published
@@ -82,6 +83,7 @@ var (
 	_ channels.FileSender = (*Channel)(nil)
 	_ channels.Reconciler = (*Channel)(nil)
 	_ channels.Memberer   = (*Channel)(nil)
+	_ channels.Connector  = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.
@@ -175,12 +177,19 @@ func (c *Channel) Check(ctx context.Context) (Account, error) {
 	defer done()
 	r, err := c.api.AuthTestContext(ctx)
 	if err != nil {
-		return Account{}, repeatable(sendError(err, t))
+		err := repeatable(sendError(err, t))
+		c.contact.Note(err)
+		return Account{}, err
 	}
+	c.contact.Note(nil)
 	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User}
 	c.account.Store(&a)
 	return a, nil
 }
+
+// Connected tells whether Slack was reached when it was last tried: to send, or
+// to open a socket.
+func (c *Channel) Connected() bool { return c.contact.Connected() }
 
 // identity is who the bot is, asked for if it is not known yet.
 func (c *Channel) identity(ctx context.Context) (Account, error) {

@@ -57,6 +57,7 @@ func (r *receiver) socket(ctx context.Context) error {
 	defer reading.Wait()
 	for ctx.Err() == nil {
 		k, err := r.dial(ctx)
+		r.channel.contact.Note(err)
 		if err != nil {
 			if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Stop {
 				return err

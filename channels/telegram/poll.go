@@ -35,6 +35,8 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	learning.Go(func() { c.learn(ctx) })
+	c.polling.Store(true)
+	defer c.polling.Store(false)
 
 	p := &poller{channel: c, publish: publish, wait: newBackoff(), heard: time.Now()}
 	err := p.run(ctx)
@@ -81,6 +83,7 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 		Timeout: seconds,
 		Allowed: []string{models.AllowedUpdateMessage},
 	}, &batch)
+	p.channel.polls.Note(err)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +94,11 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 // run polls and hands on until ctx is done or the account is refused.
 func (p *poller) run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		batch, err := p.poll(ctx, pollBatch, pollSeconds)
+		seconds := pollSeconds
+		if p.down != "" {
+			seconds = 0 // to know at once when it is over
+		}
+		batch, err := p.poll(ctx, pollBatch, seconds)
 		switch {
 		case ctx.Err() != nil:
 			return nil

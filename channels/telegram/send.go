@@ -105,8 +105,11 @@ func (c *Channel) post(ctx context.Context, timeout time.Duration, call func(con
 	ctx, t := follow(ctx)
 	m, err := call(ctx)
 	if err != nil {
-		return "", sendError(err, t)
+		err := sendError(err, t)
+		c.calls.Note(err)
+		return "", err
 	}
+	c.calls.Note(nil)
 	return strconv.Itoa(m.ID), nil
 }
 

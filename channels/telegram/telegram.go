@@ -66,6 +66,10 @@ type Channel struct {
 	paced   bool
 	log     *slog.Logger
 
+	polling atomic.Bool      // it receives: then it is the polls that tell
+	polls   channels.Contact // by getUpdates
+	calls   channels.Contact // by everything else
+
 	known   chan struct{} // closed once account is set
 	once    sync.Once
 	account atomic.Pointer[Account]
@@ -78,6 +82,7 @@ var (
 	_ channels.FileSender = (*Channel)(nil)
 	_ channels.Captioner  = (*Channel)(nil)
 	_ channels.Inviter    = (*Channel)(nil)
+	_ channels.Connector  = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.
@@ -185,12 +190,23 @@ func (c *Channel) Check(ctx context.Context) (Account, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	var a Account
-	if err := c.call(ctx, "getMe", nil, &a); err != nil {
+	err := c.call(ctx, "getMe", nil, &a)
+	c.calls.Note(err)
+	if err != nil {
 		return Account{}, err
 	}
 	c.account.Store(&a)
 	c.once.Do(func() { close(c.known) })
 	return a, nil
+}
+
+// Connected tells whether Telegram was reached when it was last tried: by the
+// last poll, or where there are none, by the last call.
+func (c *Channel) Connected() bool {
+	if c.polling.Load() {
+		return c.polls.Connected()
+	}
+	return c.calls.Connected()
 }
 
 // Invite is the link by which a person's first message to the bot is

@@ -59,8 +59,9 @@ func openChannel(c config.Channel, b book, log *slog.Logger) (channels.Channel, 
 }
 
 const (
-	// startGrace is how long after the start a refused token stops it. Later it
-	// is one channel's outage, which the others do not suffer for.
+	// startGrace is how long after the start a refused token of a channel that
+	// receives stops it. Later, and of a channel that only sends, it is that
+	// channel's outage, which the others do not suffer for.
 	startGrace = time.Minute
 	// refusedWait is how long a refused account is left alone.
 	refusedWait = time.Minute
@@ -78,7 +79,7 @@ func (s *server) persist(ctx context.Context, l *line, run func(context.Context)
 		if !ok || refused.Fault != channels.Stop {
 			return err
 		}
-		if time.Since(s.started) < startGrace {
+		if l.receive && time.Since(s.started) < startGrace {
 			return s.refused(l, refused)
 		}
 		s.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code), slog.Duration("wait", refusedWait))
@@ -88,6 +89,32 @@ func (s *server) persist(ctx context.Context, l *line, run func(context.Context)
 			l.down.Store(false)
 		case <-ctx.Done():
 			return nil
+		}
+	}
+}
+
+// probeEvery is how often a platform is tried that was not reached.
+const probeEvery = 30 * time.Second
+
+// probe asks the platform of a channel that only sends who the bot is: at the
+// start, so that a token that is refused is told before the first alert is, and
+// again while it is not reached, since else only a message would find out that
+// it is back.
+func (s *server) probe(ctx context.Context, l *line) {
+	for told := false; ; {
+		if !told || !channels.Connected(l.channel) {
+			_, err := account(ctx, l.channel)
+			refused, ok := errors.AsType[*channels.SendError](err)
+			if ok && refused.Fault == channels.Stop && !told {
+				s.log.Error("the platform refuses this account; the other channels go on", slog.String("channel", l.name),
+					slog.String("code", refused.Code), slog.String("key", "channels."+l.name+".bot_token"))
+			}
+			told = true
+		}
+		select {
+		case <-time.After(probeEvery):
+		case <-ctx.Done():
+			return
 		}
 	}
 }

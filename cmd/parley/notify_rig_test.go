@@ -102,6 +102,21 @@ func newOps(t testing.TB, before, more string) *ops {
 	return o
 }
 
+// listening has a world's server listen for HTTP.
+func (w *world) listening() *ops {
+	w.t.Helper()
+	address := freeAddress(w.t)
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	listening := strings.Replace(string(text), `listen = ""`, `listen = "`+address+`"`, 1)
+	if err := os.WriteFile(w.file, []byte(listening), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return &ops{world: w, url: "http://" + address, http: quick()}
+}
+
 // quick is a client for many requests at once.
 func quick() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute}

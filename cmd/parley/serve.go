@@ -109,8 +109,12 @@ func (s *server) serve(ctx context.Context, load func() (*config.Config, error),
 	defer cancel()
 	beside.Go(func() { s.reloads(ctx, load, f.setHooks) })
 	for _, l := range s.channels {
-		if l.receive && s.roles[roleGateway] {
+		switch {
+		case !s.roles[roleGateway] || l.config.Platform == "":
+		case l.receive:
 			beside.Go(func() { s.offer(ctx, l, tty.err) })
+		default:
+			beside.Go(func() { s.probe(ctx, l) })
 		}
 	}
 	name := "none"

@@ -131,7 +131,6 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 // A turn that runs is stopped from elsewhere: by another terminal, and over HTTP.
 func TestStopFromElsewhere(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
 	w := newWorld(t, func(r agenttest.Request) agenttest.Response {
 		// What was said in a turn that was stopped stands before what is said next.
 		words := strings.Fields(r.Said())
@@ -140,15 +139,7 @@ func TestStopFromElsewhere(t *testing.T) {
 		}
 		return agenttest.Reply("done with " + words[len(words)-1])
 	}, "")
-	text, err := os.ReadFile(w.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listening := strings.Replace(string(text), `listen = ""`, `listen = "`+address+`"`, 1)
-	if err := os.WriteFile(w.file, []byte(listening), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := &ops{world: w, url: "http://" + address, http: quick()}
+	o := w.listening()
 	o.up()
 	one := w.sit()
 	for n, stop := range []func(){
