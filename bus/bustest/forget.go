@@ -273,10 +273,12 @@ func forgetUnderLoad(r *rig) {
 		all := 0
 		for _, m := range mail {
 			if strings.HasPrefix(m.ID, "keep") {
-				if want := fmt.Sprintf("keep-%s-%03d", m.Key[1:], next[m.Key]); m.ID != want {
+				switch want := fmt.Sprintf("keep-%s-%03d", m.Key[1:], next[m.Key]); {
+				case m.ID == want:
+					next[m.Key]++
+				case m.ID > want: // a smaller one is a repeat: its holder lost the lease before it settled
 					r.Errorf("answered %s, want %s", m.ID, want)
 				}
-				next[m.Key]++
 			}
 		}
 		for _, n := range next {
@@ -309,7 +311,8 @@ func forgetUnderLoad(r *rig) {
 	r.clean()
 }
 
-// workUntil takes mail, and says so once that is settled, until ctx ends.
+// workUntil takes mail, says so, and settles it, until ctx ends. It says so
+// before: once it has settled, another may have the next mail already.
 func (r *rig) workUntil(ctx context.Context, answered func([]bus.Message)) {
 	for {
 		l, err := r.Claim(ctx, inbound)
@@ -322,12 +325,10 @@ func (r *rig) workUntil(ctx context.Context, answered func([]bus.Message)) {
 		}
 		mail, err := l.Mail(r.Context(), 0)
 		if err == nil {
+			answered(mail)
 			err = l.Settle(r.Context(), bus.End{Done: mail[len(mail)-1].Seq})
 		}
-		switch {
-		case err == nil:
-			answered(mail)
-		case !errors.Is(err, bus.ErrFenced): // else whoever has it next finds all of it again
+		if err != nil && !errors.Is(err, bus.ErrFenced) { // else whoever has it next finds all of it again
 			r.Errorf("work: %v", err)
 			return
 		}
