@@ -68,6 +68,7 @@ bench: ## run every benchmark, package by package (BENCH=regexp, COUNT=3)
 			grep -qsE '^func Benchmark' "$$d"/*_test.go && echo "$$d"; done); \
 		if [ -z "$$dirs" ]; then echo "no benchmarks in $(PKG)"; exit 0; fi; \
 		.ci/servers $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -p 1 -timeout 60m $$dirs
+	@if [ '$(PKG)' = ./... ]; then cd .ci/bench && $(GO) test -run '^$$' -bench '$(BENCH)' -timeout 60m .; fi
 
 fuzz: ## fuzz every fuzz test for a while (FUZZTIME=10s)
 	@set -e; $(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \

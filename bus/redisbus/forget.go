@@ -14,7 +14,7 @@ import (
 const (
 	// windDown is how long a mailbox rests that was taken from its holder: what
 	// was under way, a part on its way to a platform perhaps, then ends and is noted.
-	windDown = 2 * time.Second
+	windDown     = 2 * time.Second
 	forgetAtOnce = 64
 	// deadAtOnce is how many dead letters are read at once.
 	deadAtOnce = 16
