@@ -1,18 +1,22 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/migrate"
 )
 
 // checkElsewhere keeps a bot from forgetting: where the bus or the store is not
-// in the home, nothing may be left in the home that it would no longer look at.
-// It also refuses a shared bus without a shared store, whoever asks for it.
+// in the home, nothing may be left in the home that it would no longer look at;
+// and where they are, nothing may have been taken elsewhere. It also refuses a
+// shared bus without a shared store, whoever asks for it.
 func checkElsewhere(c *config.Config) error {
 	if c.Bus.URL != "" && c.Store.URL == "" {
 		return &settingError{
@@ -20,29 +24,68 @@ func checkElsewhere(c *config.Config) error {
 			remedy: "[bus] url without [store] url: processes would share mail but not logs: set [store] url or DATABASE_URL, or leave the bus out",
 		}
 	}
+	moved, err := migrate.Read(c.Home)
+	if err != nil {
+		return err
+	}
+	if moved.Unfinished() {
+		return &settingError{key: "home", remedy: fmt.Sprintf(
+			"%s is being taken to %s, and that is not finished: run parley migrate again as before; or delete %s to go on here as if nothing had been taken, and empty the other place",
+			c.Home, moved.Places(), migrate.Path(c.Home))}
+	}
 	parts := []struct {
-		key   string
-		away  bool
-		files []string
+		key, place, moved string
+		files             []string
 	}{
-		{"store.url", c.Store.URL != "", []string{storeFile, bookFile}},
-		{"bus.url", c.Bus.URL != "", []string{busFile}},
+		{"store.url", string(c.Store.URL), moved.Store, []string{storeFile, bookFile}},
+		{"bus.url", string(c.Bus.URL), moved.Bus, []string{busFile}},
 	}
 	for _, part := range parts {
-		if !part.away {
-			continue
+		switch {
+		case part.place == "" && part.moved != "":
+			return &settingError{where: originOf(c, part.key), key: part.key, remedy: fmt.Sprintf(
+				"not set, and what was in the home was taken to %s on %s: serve it from there with the configuration that names it; or delete %s to go back to how it was then",
+				part.moved, moved.Done.Format(time.DateOnly), migrate.Path(c.Home))}
+		case part.place != "" && part.moved == "":
+			if err := checkLeft(c, part.key, part.files); err != nil {
+				return err
+			}
 		}
-		for _, file := range part.files {
-			path := filepath.Join(c.Home, file)
-			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				continue
-			} else if err != nil {
-				return fmt.Errorf("look for data in the home: %w", err)
-			}
-			return &settingError{
-				where: originOf(c, part.key), key: part.key,
-				remedy: fmt.Sprintf("the home has data of its own in %s, which would be forgotten: take it along with parley migrate, or give this bot a new --home", path),
-			}
+	}
+	return nil
+}
+
+// checkLeft looks for files that would be forgotten.
+func checkLeft(c *config.Config, key string, files []string) error {
+	for _, file := range files {
+		path := filepath.Join(c.Home, file)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("look for data in the home: %w", err)
+		}
+		return &settingError{
+			where: originOf(c, key), key: key,
+			remedy: fmt.Sprintf("the home has data of its own in %s, which would be forgotten: take it along with parley migrate, or give this bot a new --home", path),
+		}
+	}
+	return nil
+}
+
+// checkArrived keeps a fleet from answering before everything is there that is
+// being taken to its store.
+func checkArrived(ctx context.Context, c *config.Config) error {
+	if c.Store.URL == "" {
+		return nil
+	}
+	arriving, err := migrate.Unfinished(ctx, string(c.Store.URL))
+	if err != nil {
+		return err
+	}
+	if arriving {
+		return &settingError{
+			where: originOf(c, "store.url"), key: "store.url",
+			remedy: "a bot is being taken to " + storeName(string(c.Store.URL)) + ", and that is not finished: let parley migrate come to its end first, or run it again where it was begun",
 		}
 	}
 	return nil

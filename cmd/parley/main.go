@@ -41,6 +41,7 @@ type cli struct {
 	Forget      forgetCmd      `cmd:"" help:"Erase what a person said, or a conversation, everywhere."`
 	Backup      backupCmd      `cmd:"" help:"Write everything that is remembered into one file, also while it serves."`
 	Restore     restoreCmd     `cmd:"" help:"Make a home of a backup."`
+	Migrate     migrateCmd     `cmd:"" help:"Take the bot from this home to Redis and PostgreSQL."`
 	Pairing     pairingCmd     `cmd:"" help:"Who may talk to the bot."`
 	Chats       chatsCmd       `cmd:"" help:"Where the bot has been spoken to."`
 	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+	"parley/bus/sqlitebus"
+	"parley/cmd/parley/backup"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/migrate"
+	"parley/sessions/sqldb"
+)
+
+type migrateCmd struct {
+	To string `required:"" placeholder:"CONFIG" help:"The configuration that names the new [bus] and [store]."`
+}
+
+// A migrateReport is a migration's, with what is left to do by hand.
+type migrateReport struct {
+	*migrate.Report
+	Next []string `json:"next"`
+}
+
+// Run takes what is in the home to the bus and the store of another configuration.
+func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	to, err := config.Load(config.Options{File: m.To, Home: flags.Home})
+	if err != nil {
+		return err
+	}
+	root, err := rootBefore(flags, to)
+	if err != nil {
+		return err
+	}
+	if err := backup.Finish(to.Home); err != nil { // a restore that was cut off
+		return err
+	}
+	log := slog.New(slog.DiscardHandler)
+	if !flags.JSON {
+		log = slog.New(slog.NewTextHandler(tty.err, nil))
+	}
+	report, err := migrate.Run(ctx, migrate.Config{
+		Home: to.Home, BusFile: filepath.Join(to.Home, busFile), StoreFile: filepath.Join(to.Home, storeFile),
+		BookFile: filepath.Join(to.Home, bookFile),
+		Bus: redisbus.Config{URL: string(to.Bus.URL), Prefix: to.Bus.Prefix, Log: log,
+			Caps: bus.Caps{Inbound: to.Limits.Waiting, Outbound: to.Limits.Outbound}},
+		StoreURL: string(to.Store.URL), BusName: busName(to), StoreName: storeName(string(to.Store.URL)), Log: log,
+		Point: killPoint(),
+	})
+	if err != nil {
+		return explain(err, to)
+	}
+	r := migrateReport{report, whatIsLeft(to, root)}
+	if flags.JSON {
+		return json.NewEncoder(tty.out).Encode(r)
+	}
+	return r.print(tty.out)
+}
+
+// rootBefore is where the sessions' files have been so far.
+func rootBefore(flags *cli, to *config.Config) (string, error) {
+	from, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
+	if err != nil {
+		return "", err
+	}
+	if from.File == to.File { // it was changed already: what it said before nobody knows
+		return filepath.Join(to.Home, "workspaces"), nil
+	}
+	return from.Workspace.Root, nil
+}
+
+// busName is a bus's address without the secrets in it.
+func busName(c *config.Config) string {
+	if c.Bus.URL == "" {
+		return ""
+	}
+	name := storeName(string(c.Bus.URL))
+	if c.Bus.Prefix != "" {
+		name += " (" + c.Bus.Prefix + ")"
+	}
+	return name
+}
+
+// explain says what to do about an error.
+func explain(err error, to *config.Config) error {
+	filled, isFilled := errors.AsType[*sqldb.FilledError](err)
+	used, isUsed := errors.AsType[*sqlitebus.InUseError](err)
+	switch {
+	case errors.Is(err, migrate.ErrNowhere):
+		return &settingError{where: to.File, key: "store.url", remedy: "not set: a bot is taken from its home to a [store] url, with or without a [bus] url"}
+	case isUsed:
+		return fmt.Errorf("%w: stop it first", used)
+	case isFilled:
+		return fmt.Errorf("%s keeps a bot already (%w): name a database that is empty", storeName(string(to.Store.URL)), filled)
+	case errors.Is(err, redisbus.ErrOccupied):
+		return fmt.Errorf("%w: give this bot a [bus] prefix of its own, or delete what is there", err)
+	case errors.Is(err, redisbus.ErrServed):
+		return fmt.Errorf("%w: stop them first", err)
+	case errors.Is(err, migrate.ErrDiffers):
+		return fmt.Errorf("%w: nothing was changed in the home, and it stays what counts", err)
+	}
+	return err
+}
+
+// whatIsLeft says what the operator has to do by hand.
+func whatIsLeft(to *config.Config, root string) []string {
+	var next []string
+	if root != to.Workspace.Root && filled(root) {
+		next = append(next, fmt.Sprintf("copy the sessions' files before the first serve: cp -a %s/. %s/", root, to.Workspace.Root))
+	} else if to.Bus.URL != "" {
+		next = append(next, fmt.Sprintf("the sessions' files stay in %s: every process needs that same directory as [workspace] root", root))
+	}
+	return append(next,
+		"serve it with this configuration: "+to.File,
+		fmt.Sprintf("the old files in %s are not looked at any more, by parley forget neither: delete %s, %s and %s once all is well", to.Home, busFile, storeFile, bookFile))
+}
+
+// filled tells whether there is anything in a directory.
+func filled(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+}
+
+func (r migrateReport) print(out io.Writer) error {
+	to := r.Store
+	if r.Bus != "" {
+		to += " and " + r.Bus
+	}
+	_, err := fmt.Fprintf(out, "taken to %s in %s: %d sessions with %d entries, %d sends, %d pairings, %d messages that wait in %d mailboxes, %d dead letters\n",
+		to, r.Took.Round(time.Millisecond), r.Rows["sessions"], r.Rows["entries"], r.Rows["sends"], r.Rows["pairings"],
+		r.Mail.Messages, r.Mail.Mailboxes, r.Mail.Dead)
+	for _, line := range r.Next {
+		if err == nil {
+			_, err = fmt.Fprintln(out, "next:", line)
+		}
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package migrate
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+	"parley/bus/sqlitebus"
+)
+
+// ErrDiffers says that after all what stands there is not what was here.
+var ErrDiffers = errors.New("what was taken is not the same")
+
+// Mail counts what was taken of a bus.
+type Mail struct {
+	Messages  int64 `json:"messages"`
+	Mailboxes int   `json:"mailboxes"`
+	Dead      int64 `json:"dead_letters"`
+	Known     int64 `json:"known_ids"` // of messages that were published lately
+	Pauses    int   `json:"pauses"`
+}
+
+// knownAtOnce is how many known ids are sent together.
+const knownAtOnce = 500
+
+// takeBus takes the mail: what waits, what is dead, what is known and what is
+// paused. All of it can be done again.
+func (m *migration) takeBus(ctx context.Context) error {
+	fence, err := m.from.store.Fence(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.intake.Begin(ctx, max(fence, m.from.bus.Highest())); err != nil {
+		return err
+	}
+	was := newTally()
+	for l, err := range m.from.bus.Letters(ctx) {
+		if err == nil {
+			was.add(l.Topic, l.Message, l.Attempts, l.Replays, "")
+			m.Point("message")
+			err = m.intake.Take(ctx, redisbus.Letter(l))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	m.Point("before the dead letters")
+	for l, err := range m.from.bus.Dead(ctx) {
+		if err == nil {
+			m.report.Mail.Dead++
+			was.add("dead/"+l.Topic, l.Message, l.Attempts, 0, l.Reason+l.BuriedAt.String())
+			err = m.intake.Inter(ctx, redisbus.Letter(l))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	m.Point("before the known ids")
+	if err := m.takeKnown(ctx); err != nil {
+		return err
+	}
+	if err := m.takePauses(ctx); err != nil {
+		return err
+	}
+	if err := m.intake.Durable(ctx); err != nil {
+		return err
+	}
+	m.report.Mail.Messages, m.report.Mail.Mailboxes = was.n-m.report.Mail.Dead, was.boxes
+	m.Point("before the mail is compared")
+	return m.compare(ctx, was)
+}
+
+// takeKnown takes the ids that were published lately, so that what a platform
+// hands over again is not answered twice.
+func (m *migration) takeKnown(ctx context.Context) error {
+	var last sqlitebus.Known
+	var ids []string
+	flush := func() error {
+		if len(ids) == 0 {
+			return nil
+		}
+		m.report.Mail.Known += int64(len(ids))
+		err := m.intake.Know(ctx, last.Topic, last.Day, ids)
+		ids = ids[:0]
+		return err
+	}
+	for k, err := range m.from.bus.Known(ctx) {
+		if err == nil && (k.Topic != last.Topic || k.Day != last.Day || len(ids) == knownAtOnce) {
+			err = flush()
+		}
+		if err != nil {
+			return err
+		}
+		last, ids = k, append(ids, k.ID)
+	}
+	return flush()
+}
+
+func (m *migration) takePauses(ctx context.Context) error {
+	pauses, err := m.from.bus.Pauses(ctx)
+	if err != nil {
+		return err
+	}
+	for topic, until := range pauses {
+		left := time.Until(until)
+		if left <= 0 {
+			continue
+		}
+		m.report.Mail.Pauses++
+		if err := m.to.bus.Pause(ctx, topic, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare reads what stands there now and holds it against what was here.
+func (m *migration) compare(ctx context.Context, was *tally) error {
+	is := newTally()
+	is.seed = was.seed
+	for l, err := range m.intake.Letters(ctx) {
+		if err != nil {
+			return err
+		}
+		is.add(l.Topic, l.Message, l.Attempts, l.Replays, "")
+	}
+	topics, err := m.to.bus.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	for _, topic := range topics {
+		for after := ""; ; {
+			page, err := m.to.bus.DeadLetters(ctx, topic, after, knownAtOnce)
+			if err != nil {
+				return err
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, d := range page {
+				is.add("dead/"+topic, d.Message, d.Attempts, 0, d.Reason+d.BuriedAt.String())
+				after = d.Message.ID
+			}
+		}
+	}
+	if is.n != was.n || is.total != was.total {
+		return fmt.Errorf("%w: %d messages and dead letters were taken, and %d stand there", ErrDiffers, was.n, is.n)
+	}
+	m.Log.Info("the mail is taken", slog.Int64("messages", m.report.Mail.Messages), slog.Int64("dead_letters", m.report.Mail.Dead),
+		slog.Int64("known_ids", m.report.Mail.Known))
+	return nil
+}
+
+// A tally sums up letters, each with its place in its mailbox. It is the same in
+// whatever order mailboxes come.
+type tally struct {
+	seed   maphash.Seed
+	places map[bus.Topic]map[string]uint64
+	n      int64
+	boxes  int
+	total  uint64
+}
+
+func newTally() *tally {
+	return &tally{seed: maphash.MakeSeed(), places: map[bus.Topic]map[string]uint64{}}
+}
+
+func (t *tally) add(topic bus.Topic, m bus.Message, attempts, replays int, more string) {
+	boxes := t.places[topic]
+	if boxes == nil {
+		boxes = map[string]uint64{}
+		t.places[topic] = boxes
+	}
+	place := boxes[m.Key]
+	boxes[m.Key]++
+	switch {
+	case more != "": // it is dead, and has attempts of its own
+	case place == 0:
+		t.boxes++
+	default:
+		attempts = 0
+	}
+	numbers := []byte(strconv.FormatBool(m.Urgent))
+	for _, n := range []int64{int64(place), m.NotBefore.UnixMicro(), int64(attempts), int64(replays)} {
+		numbers = binary.BigEndian.AppendUint64(numbers, uint64(n))
+	}
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	for _, text := range [][]byte{[]byte(topic), []byte(m.Key), []byte(m.ID), numbers, []byte(more), m.Body} {
+		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text)))) // never fails
+		_, _ = h.Write(text)
+	}
+	t.n++
+	t.total += h.Sum64()
+}

@@ -1,0 +1,95 @@
+package migrate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// moves is the table in which a database remembers what was taken to it.
+type moves struct{ db *sqldb.DB }
+
+// A move is how far one has come.
+type move struct{ known, store, book, done bool }
+
+func openMoves(ctx context.Context, url string) (*moves, error) {
+	db, err := sqldb.OpenAt(ctx, url, sqldb.Schema{Name: "moves", Postgres: []string{`
+CREATE TABLE moves (
+	id    TEXT PRIMARY KEY,
+	began BIGINT NOT NULL,           -- microseconds since 1970; 0 below is not yet
+	store BIGINT NOT NULL DEFAULT 0, -- when its logs had been taken
+	book  BIGINT NOT NULL DEFAULT 0,
+	done  BIGINT NOT NULL DEFAULT 0
+)`}})
+	if err != nil {
+		return nil, err
+	}
+	return &moves{db}, nil
+}
+
+func (t *moves) close() error { return t.db.Close() }
+
+// find tells how far a move has come; ErrOther while another one is under way.
+func (t *moves) find(ctx context.Context, id string) (m move, err error) {
+	other, err := t.unfinished(ctx, id)
+	if err == nil && other {
+		err = fmt.Errorf("%w, to this database: finish that one, or take another database", ErrOther)
+	}
+	if err != nil {
+		return m, err
+	}
+	err = t.db.Read.QueryRowContext(ctx, "SELECT store > 0, book > 0, done > 0 FROM moves WHERE id = ?", id).
+		Scan(&m.store, &m.book, &m.done)
+	m.known = err == nil
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return m, fmt.Errorf("read how far the migration is: %w", err)
+	}
+	return m, nil
+}
+
+// unfinished tells whether a move beside that one is under way.
+func (t *moves) unfinished(ctx context.Context, beside string) (yes bool, err error) {
+	err = t.db.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM moves WHERE done = 0 AND id <> ?)", beside).Scan(&yes)
+	if err != nil {
+		return false, fmt.Errorf("look for migrations: %w", err)
+	}
+	return yes, nil
+}
+
+func (t *moves) begin(ctx context.Context, id string) error {
+	_, err := t.db.Exec(ctx, "INSERT INTO moves (id, began) VALUES (?, ?) ON CONFLICT DO NOTHING", id, time.Now().UnixMicro())
+	if err != nil {
+		return fmt.Errorf("note the migration: %w", err)
+	}
+	return nil
+}
+
+// within notes that a part was taken, in the transaction that takes it.
+func (t *moves) within(id, part string) func(*sqldb.Tx) error {
+	return func(tx *sqldb.Tx) error {
+		_, err := tx.Exec("UPDATE moves SET "+part+" = ? WHERE id = ?", time.Now().UnixMicro(), id)
+		return err
+	}
+}
+
+func (t *moves) finish(ctx context.Context, id string) error {
+	if _, err := t.db.Exec(ctx, "UPDATE moves SET done = ? WHERE id = ?", time.Now().UnixMicro(), id); err != nil {
+		return fmt.Errorf("note the end of the migration: %w", err)
+	}
+	return nil
+}
+
+// Unfinished tells whether something is being taken to a database, so that it
+// must not be served yet.
+func Unfinished(ctx context.Context, url string) (yes bool, err error) {
+	t, err := openMoves(ctx, url)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	return t.unfinished(ctx, "")
+}

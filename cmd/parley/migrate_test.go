@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/hometest"
+	"parley/sessions"
+	"parley/sessions/sqldb/sqldbtest"
+	"parley/sessions/sqlstore"
+)
+
+// A moving is a bot in a home, and the Redis and PostgreSQL that it is taken to.
+type moving struct {
+	*world
+	fleet       *world // the same bot, over there
+	redis, post string
+	prefix      string
+
+	log      map[string][]sessions.Entry // by session
+	pairings []channels.Pairing
+}
+
+// newMoving makes a bot with a past: conversations, pairings, dead letters, and
+// mail that nobody has answered yet, three messages from each of four people.
+func newMoving(t *testing.T) *moving {
+	t.Helper()
+	place := os.Getenv("PARLEY_TEST_REDIS_URL")
+	if place == "" {
+		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
+	}
+	m := &moving{redis: place, post: sqldbtest.New(t), prefix: "test-" + rand.Text()}
+	m.world = newWorld(t, echoModel, "\n[agents.defaults]\nqueue = \"followup\"\n")
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := *m.world
+	there.file = filepath.Join(t.TempDir(), "fleet.toml")
+	text = fmt.Appendf(text, "[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", m.redis, m.prefix, m.post)
+	if err := os.WriteFile(there.file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.fleet = &there
+	p := m.serve()
+	for chat := int64(2); chat < 6; chat++ {
+		m.tg.Say(chat, chat, "hello")
+	}
+	for chat := int64(2); chat < 6; chat++ {
+		m.said(chat, 1)
+	}
+	p.stop()
+	m.fill()
+	return m
+}
+
+// fill adds what a server would not have left.
+func (m *moving) fill() {
+	m.t.Helper()
+	ctx := m.t.Context()
+	must := func(err error) {
+		m.t.Helper()
+		if err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	h := hometest.Open(m.t, m.home)
+	defer h.Close()
+	h.Say("hopeless", "9", "9", "nobody can answer this")
+	lease, err := h.Bus.Claim(ctx, bus.InboundTopic)
+	must(err)
+	mail, err := lease.Mail(ctx, 0)
+	must(err)
+	must(lease.Settle(ctx, bus.End{Dead: mail[0].Seq, Reason: "it was in vain"}))
+	for n := range 3 {
+		for chat := 2; chat < 6; chat++ {
+			h.Say(fmt.Sprintf("old-%d-%d", chat, n), fmt.Sprint(chat), fmt.Sprint(chat), fmt.Sprintf("number %d", n))
+		}
+	}
+	out := bus.Outbound{ID: "notice", To: bus.Address{Channel: "telegram", Chat: "7"}, Text: "by the way", At: time.Now()}
+	body, err := out.Encode()
+	must(err)
+	must(h.Bus.Publish(ctx, bus.OutboundTopic("telegram"), bus.Message{ID: out.ID, Key: out.To.String(), Body: body}))
+	_, err = h.Book.Ask(ctx, "telegram:5000", "telegram:5000")
+	must(err)
+	m.pairings, err = h.Book.Pairings(ctx)
+	must(err)
+	m.log = readLogs(m.t, h.Store)
+}
+
+// readLogs reads every session's log.
+func readLogs(t *testing.T, s *sqlstore.Store) map[string][]sessions.Entry {
+	t.Helper()
+	list, err := s.List(t.Context(), "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := map[string][]sessions.Entry{}
+	for _, one := range list {
+		for e, err := range s.Read(t.Context(), one.Key, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			logs[one.Key] = append(logs[one.Key], e)
+		}
+	}
+	return logs
+}
+
+func (m *moving) migrate(env ...string) (stdout, stderr string, code int) {
+	m.t.Helper()
+	cmd := m.command("migrate", "--to", m.fleet.file)
+	cmd.Env = append(cmd.Env, env...)
+	var out, errs syncBuffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run() // its exit code says it
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// refused checks that a command is refused for a setting, in words.
+func refused(t *testing.T, w *world, words string, args ...string) {
+	t.Helper()
+	if _, stderr, code := w.run(args...); code != exitConfig || !strings.Contains(stderr, words) {
+		t.Errorf("%v: exit code %d, saying %q; want %d and %q", args, code, stderr, exitConfig, words)
+	}
+}
+
+// arrived checks that all is there, and that what waited is answered once, in order.
+func (m *moving) arrived() {
+	m.t.Helper()
+	store, err := sqlstore.Open(m.t.Context(), m.post)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer store.Close()
+	if got := readLogs(m.t, store); !reflect.DeepEqual(got, m.log) || len(got) == 0 {
+		m.t.Errorf("the logs are not the same: %d sessions, and there were %d", len(got), len(m.log))
+	}
+	book, err := sqlbook.Open(m.t.Context(), m.post)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer book.Close()
+	if got, err := book.Pairings(m.t.Context()); err != nil || !reflect.DeepEqual(got, m.pairings) || len(got) == 0 {
+		m.t.Errorf("pairings are %+v, %v; want %+v", got, err, m.pairings)
+	}
+	m.bus(func(ctx context.Context, b *redisbus.Bus) {
+		dead, err := b.DeadLetters(ctx, bus.InboundTopic, "", 10)
+		if err != nil || len(dead) != 1 || dead[0].Message.ID != "hopeless" || dead[0].Reason != "it was in vain" {
+			m.t.Errorf("dead letters are %+v, %v", dead, err)
+		}
+		// A platform hands over again what was taken and is settled.
+		key := hometest.Key(m.t, "9")
+		if err := b.Publish(ctx, bus.InboundTopic, bus.Message{ID: "hopeless", Key: key, Body: []byte("{}")}); err != nil {
+			m.t.Error(err)
+		}
+		if d, err := b.Depth(ctx, bus.InboundTopic); err != nil || d.Waiting != 12 || d.Leased != 0 {
+			m.t.Errorf("there wait %+v, %v; want 12 messages", d, err)
+		}
+	})
+	p := m.fleet.serve()
+	for chat := int64(2); chat < 6; chat++ {
+		m.said(chat, 4)
+	}
+	m.tg.Say(2, 2, "the last")
+	m.said(2, 5)
+	m.said(7, 1)
+	m.bus(func(ctx context.Context, b *redisbus.Bus) {
+		for _, topic := range []bus.Topic{bus.InboundTopic, bus.OutboundTopic("telegram")} {
+			waitFor(m.t, "no mail to be left", func() bool {
+				d, err := b.Depth(ctx, topic)
+				return err == nil && d.Waiting+d.Leased == 0
+			})
+		}
+	})
+	p.kill()
+	for chat := int64(2); chat < 6; chat++ {
+		want := []string{"you said hello", "you said number 0", "you said number 1", "you said number 2"}
+		if chat == 2 {
+			want = append(want, "you said the last")
+		}
+		if got := texts(m.tg.Sent(chat)); !slices.Equal(got, want) {
+			m.t.Errorf("chat %d was told %q, want %q", chat, got, want)
+		}
+	}
+	if got := texts(m.tg.Sent(7)); !slices.Equal(got, []string{"by the way"}) {
+		m.t.Errorf("chat 7 was told %q", got)
+	}
+}
+
+// bus has the bus over there opened for a while.
+func (m *moving) bus(do func(context.Context, *redisbus.Bus)) {
+	m.t.Helper()
+	b, err := redisbus.Open(m.t.Context(), redisbus.Config{URL: m.redis, Prefix: m.prefix})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	do(m.t.Context(), b)
+	if err := b.Close(); err != nil {
+		m.t.Error(err)
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	refused(t, m.fleet, "parley migrate", "serve")
+	stdout, stderr, code := m.migrate()
+	if code != exitDone || !strings.Contains(stdout, "4 sessions") || !strings.Contains(stdout, "13 messages that wait in 5 mailboxes, 1 dead letters") {
+		t.Fatalf("exit code %d, saying %s%s", code, stdout, stderr)
+	}
+	m.arrived()
+	refused(t, m.world, "was taken to", "serve")
+	if _, stderr, code := m.migrate(); code != exitFailed || !strings.Contains(stderr, "nothing to take") {
+		t.Errorf("a second time: exit code %d, saying %q", code, stderr)
+	}
+}
+
+func TestMigrateKilled(t *testing.T) {
+	for _, at := range []string{
+		"noted", "before the store", "before the book", "message", "message/8", "before the dead letters",
+		"before the known ids", "before the mail is compared", "recorded",
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			m := newMoving(t)
+			if _, stderr, code := m.migrate("PARLEY_KILL_AT=" + at); code != -1 {
+				t.Fatalf("it was not killed: exit code %d, saying %s", code, stderr)
+			}
+			refused(t, m.world, "not finished", "serve")
+			if at == "message/8" {
+				elsewhere := *m.fleet
+				elsewhere.home = t.TempDir()
+				refused(t, &elsewhere, "not finished", "serve")
+			}
+			if stdout, stderr, code := m.migrate(); code != exitDone {
+				t.Fatalf("exit code %d, saying %s%s", code, stdout, stderr)
+			}
+			m.arrived()
+		})
+	}
+}
+
+func TestMigrateRefuses(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	p := m.serve()
+	waitFor(t, "serve to be up", func() bool { return strings.Contains(p.stderr.String(), `"serving"`) })
+	if _, stderr, code := m.migrate(); code != exitFailed || !strings.Contains(stderr, "in use by process") {
+		t.Errorf("beside a server: exit code %d, saying %q", code, stderr)
+	}
+	p.kill()
+	refused(t, m.world, "store.url", "migrate", "--to", m.file)
+	occupied := func(what, words string) {
+		t.Helper()
+		if _, stderr, code := m.migrate(); code != exitFailed || !strings.Contains(stderr, words) {
+			t.Errorf("%s: exit code %d, saying %q", what, code, stderr)
+		}
+	}
+	m.bus(func(ctx context.Context, b *redisbus.Bus) {
+		occupied("beside a process of the fleet", "other processes")
+		if err := b.Publish(ctx, bus.InboundTopic, bus.Message{ID: "m", Key: "k"}); err != nil {
+			t.Error(err)
+		}
+	})
+	occupied("where mail is", "prefix of its own")
+	store, err := sqlstore.Open(t.Context(), m.post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if _, err := store.Open(t.Context(), hometest.Key(t, "1"), 1); err != nil {
+		t.Fatal(err)
+	}
+	occupied("where sessions are", "name a database that is empty")
+	// All of this has left the home as it was.
+	if _, err := os.Stat(filepath.Join(m.home, "moved.json")); err == nil {
+		t.Error("the home is noted as moved")
+	}
+	m.serve()
+	m.said(2, 4)
+}
+
+func TestMigrateAsJSON(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	stdout, stderr, code := m.run("--json", "migrate", "--to", m.fleet.file)
+	var r migrateReport
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitDone {
+		t.Fatalf("exit code %d, saying %q %q: %v", code, stdout, stderr, err)
+	}
+	if r.Rows["sessions"] != 4 || r.Mail.Messages != 13 || r.Mail.Dead != 1 || r.Mail.Known < 14 || len(r.Next) == 0 {
+		t.Errorf("it reports %+v", r)
+	}
+}
