@@ -1,0 +1,306 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"parley/cmd/parley/config"
+)
+
+// What is in deploy cannot run here, so it is read and held against the program.
+
+func deployed(t *testing.T, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// accepts tells whether the program takes these arguments.
+func accepts(t *testing.T, args []string) {
+	t.Helper()
+	parser, err := kong.New(&cli{}, kong.Name("parley"), kong.Writers(io.Discard, io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args); err != nil {
+		t.Errorf("the program does not take %q: %v", args, err)
+	}
+	if i := slices.Index(args, "--role"); i >= 0 {
+		if _, err := rolesOf(args[i+1]); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An instruction is one of a Dockerfile's.
+type instruction struct{ name, args string }
+
+// stages reads a Dockerfile, as far as ours go.
+func stages(t *testing.T, text string) (names []string, of map[string][]instruction) {
+	t.Helper()
+	known := []string{"FROM", "RUN", "COPY", "ARG", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD", "WORKDIR"}
+	text = regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(text, "")
+	text = strings.ReplaceAll(text, "\\\n", " ")
+	of = map[string][]instruction{}
+	for line := range strings.SplitSeq(text, "\n") {
+		name, args, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case name == "":
+			continue
+		case !slices.Contains(known, name):
+			t.Errorf("a Dockerfile knows no %q here", name)
+		case name == "FROM":
+			_, stage, ok := strings.Cut(args, " AS ")
+			if !ok {
+				t.Errorf("FROM %s has no name", args)
+			}
+			names = append(names, stage)
+		}
+		if len(names) == 0 {
+			t.Fatalf("%s before FROM", name)
+		}
+		last := names[len(names)-1]
+		of[last] = append(of[last], instruction{name, args})
+	}
+	return names, of
+}
+
+func find(list []instruction, name string) (args []string) {
+	for _, i := range list {
+		if i.name == name {
+			args = append(args, i.args)
+		}
+	}
+	return args
+}
+
+func TestDockerfile(t *testing.T) {
+	t.Parallel()
+	names, of := stages(t, deployed(t, "Dockerfile"))
+	if want := []string{"build", "parley", "parley-worker"}; !slices.Equal(names, want) {
+		t.Fatalf("the stages are %q, want %q", names, want)
+	}
+	mod, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(mod)[1]
+	if from := find(of["build"], "FROM")[0]; !strings.HasPrefix(from, "golang:"+string(language)+"-") {
+		t.Errorf("it is built with %s, and go.mod wants %s", from, language)
+	}
+	if run := strings.Join(find(of["build"], "RUN"), "\n"); !strings.Contains(run, "CGO_ENABLED=0") || !strings.Contains(run, "-X main.version=") {
+		t.Errorf("the program is not built static, with its version: %s", run)
+	}
+	for _, image := range names[1:] {
+		i := of[image]
+		if user := find(i, "USER"); len(user) != 1 || user[0] != "65532:65532" {
+			t.Errorf("%s runs as %q", image, user)
+		}
+		for _, c := range find(i, "COPY") {
+			if !strings.Contains(c, "--from=build ") {
+				t.Errorf("%s takes %q from elsewhere than the build", image, c)
+			}
+		}
+		var entry, args []string
+		if err := json.Unmarshal([]byte(find(i, "ENTRYPOINT")[0]), &entry); err != nil {
+			t.Error(err)
+		}
+		if err := json.Unmarshal([]byte(find(i, "CMD")[0]), &args); err != nil {
+			t.Error(err)
+		}
+		if len(entry) != 1 || !strings.Contains(strings.Join(find(i, "COPY"), "\n"), " /out/parley "+entry[0]) {
+			t.Errorf("%s runs %q, which it does not hold", image, entry)
+		}
+		accepts(t, args)
+	}
+	if from := find(of["parley"], "FROM")[0]; !strings.HasPrefix(from, "scratch ") || len(find(of["parley"], "RUN")) > 0 {
+		t.Errorf("the static image is made from %s, and runs %q", from, find(of["parley"], "RUN"))
+	}
+	worker := strings.Join(find(of["parley-worker"], "RUN"), "\n")
+	for _, program := range []string{"git", "python3", "bubblewrap", "ca-certificates"} {
+		if !strings.Contains(worker, " "+program) {
+			t.Errorf("the worker's image has no %s", program)
+		}
+	}
+}
+
+// flatten reads the YAML of compose files as far as ours go: each value under
+// its path, with dots between and numbers for the elements of a list.
+func flatten(t *testing.T, text string) map[string]string {
+	t.Helper()
+	type level struct {
+		indent int
+		path   string
+		items  int
+	}
+	values, open := map[string]string{}, []level{{indent: -1}}
+	for n, line := range strings.Split(text, "\n") {
+		body := strings.TrimLeft(line, " ")
+		if body == "" || body[0] == '#' {
+			continue
+		}
+		indent := len(line) - len(body)
+		for open[len(open)-1].indent >= indent {
+			open = open[:len(open)-1]
+		}
+		parent := &open[len(open)-1]
+		if item, ok := strings.CutPrefix(body, "- "); ok {
+			values[fmt.Sprintf("%s.%d", parent.path, parent.items)] = strings.Trim(item, `"`)
+			parent.items++
+			continue
+		}
+		key, value, ok := strings.Cut(body, ":")
+		if !ok || value != "" && value[0] != ' ' || strings.ContainsAny(body, "\t") {
+			t.Fatalf("line %d cannot be read: %q", n+1, line)
+		}
+		path := strings.TrimPrefix(parent.path+"."+key, ".")
+		if _, twice := values[path]; twice {
+			t.Errorf("line %d: %s stands there twice", n+1, path)
+		}
+		values[path] = strings.Trim(strings.TrimSpace(value), `"`)
+		open = append(open, level{indent: indent, path: path})
+	}
+	return values
+}
+
+// words reads a list that stands on one line.
+func words(t *testing.T, list string) (all []string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(list), &all); err != nil {
+		t.Errorf("%s is no list: %v", list, err)
+	}
+	return all
+}
+
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	one, many := flatten(t, deployed(t, "compose.yaml")), flatten(t, deployed(t, "compose.scaled.yaml"))
+	for _, service := range []string{"parley", "redis", "postgres"} {
+		if one["services."+service+".restart"] != "unless-stopped" || one["services."+service+".stop_grace_period"] == "" {
+			t.Errorf("%s does not come back, or has no time to end", service)
+		}
+		for _, secret := range words(t, one["services."+service+".secrets"]) {
+			if file := one["secrets."+secret+".file"]; file != "./secrets/"+secret {
+				t.Errorf("%s wants the secret %s, which is in %q", service, secret, file)
+			}
+		}
+	}
+	redis := one["services.redis.command"]
+	for _, want := range []string{"--appendonly yes", "--appendfsync everysec", "--maxmemory-policy noeviction", "--requirepass"} {
+		if !strings.Contains(redis, want) {
+			t.Errorf("Redis runs as %s, without %s", redis, want)
+		}
+	}
+	_, of := stages(t, deployed(t, "Dockerfile"))
+	for _, file := range []map[string]string{one, many} {
+		for path, value := range file {
+			service, ok := strings.CutSuffix(path, ".build.target")
+			if ok && (of[value] == nil || file[service+".image"] != value) {
+				t.Errorf("%s builds %q and calls it %q", service, value, file[service+".image"])
+			}
+			if strings.HasSuffix(path, ".command") && !strings.Contains(path, "redis") {
+				accepts(t, words(t, value))
+			}
+			name, _, mounts := strings.Cut(value, ":/")
+			if mounts && strings.Contains(path, ".volumes.") && name[0] != '.' && name[0] != '/' {
+				if _, known := one["volumes."+name]; !known {
+					t.Errorf("%s mounts %s, which is no volume", path, value)
+				}
+			}
+		}
+	}
+	if port := one["services.parley.ports"]; !strings.Contains(port, `"127.0.0.1:`) {
+		t.Errorf("the bot listens on %s: others than this machine reach it", port)
+	}
+	if n := many["services.worker.deploy.replicas"]; n != "3" {
+		t.Errorf("%s workers", n)
+	}
+}
+
+func TestDeployedConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const password = "0123456789abcdef"
+	for name, secret := range map[string]string{
+		"redis": password, "postgres": password, "model": "sk-some-key-of-a-model", "telegram": token,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(secret+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "parley.toml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(deployed(t, "parley.toml"), "/run/secrets/", dir+"/")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(config.Options{File: file, Home: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.CheckServe(); err != nil {
+		t.Error(err)
+	}
+	if notices := cfg.Notices(); len(notices) > 0 {
+		t.Errorf("it is told %q", notices)
+	}
+	if !strings.Contains(string(cfg.Bus.URL), ":"+password+"@redis:6379") || !strings.Contains(string(cfg.Store.URL), ":"+password+"@postgres:") {
+		t.Error("the bus and the store are not reached with their passwords")
+	}
+}
+
+func TestUnit(t *testing.T) {
+	t.Parallel()
+	unit := deployed(t, "parley.service")
+	settings := map[string][]string{}
+	for line := range strings.SplitSeq(unit, "\n") {
+		if line == "" || line[0] == '#' || line[0] == '[' {
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok {
+			t.Errorf("a line that sets nothing: %q", line)
+		}
+		settings[key] = append(settings[key], value)
+	}
+	for key, want := range map[string]string{
+		"DynamicUser": "yes", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "CapabilityBoundingSet": "",
+		"Restart": "always", "RestartPreventExitStatus": fmt.Sprint(exitConfig), "StateDirectoryMode": "0700",
+	} {
+		if got := settings[key]; len(got) != 1 || got[0] != want {
+			t.Errorf("%s=%q, want %q", key, got, want)
+		}
+	}
+	args := strings.Fields(settings["ExecStart"][0])
+	accepts(t, args[1:])
+	for _, c := range settings["LoadCredential"] {
+		if _, from, ok := strings.Cut(c, ":"); !ok || !strings.HasPrefix(from, "/etc/parley/credentials/") {
+			t.Errorf("a credential from %q", c)
+		}
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("the rest needs systemd-analyze")
+	}
+	file := filepath.Join(t.TempDir(), "parley.service")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(unit, args[0], "/bin/sh")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(analyze, "verify", "--man=no", file).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", file).CombinedOutput(); err != nil {
+		t.Errorf("systemd-analyze security: %v\n%s", err, out)
+	}
+}
