@@ -22,14 +22,19 @@ type Book struct {
 	posts  atomic.Uint64 // counts to the next one of posts and subjects
 }
 
-// Open opens the book at place: in a PostgreSQL database by its URL, or else in
-// the SQLite file of that path, which it creates if need be.
-func Open(ctx context.Context, place string) (*Book, error) {
-	db, err := sqldb.OpenAt(ctx, place, sqldb.Schema{
+// Schema is what the book keeps in a database, for who looks after one.
+func Schema() sqldb.Schema {
+	return sqldb.Schema{
 		Name:     "book",
 		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts},
 		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts},
-	})
+	}
+}
+
+// Open opens the book at place: in a PostgreSQL database by its URL, or else in
+// the SQLite file of that path, which it creates if need be.
+func Open(ctx context.Context, place string) (*Book, error) {
+	db, err := sqldb.OpenAt(ctx, place, Schema())
 	if err != nil {
 		return nil, fmt.Errorf("open the book: %w", err)
 	}

@@ -39,7 +39,10 @@ func (doctorCmd) Run(ctx context.Context, c *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	found := []finding{checkFile(cfg), checkHome(cfg), checkLock(ctx, cfg), checkModel(ctx, cfg)}
+	found := append([]finding{checkFile(cfg), checkHome(cfg)}, checkData(cfg)...)
+	found = append(found, checkBus(ctx, cfg)...)
+	found = append(found, checkStore(ctx, cfg)...)
+	found = append(found, checkWorkspace(cfg), checkModel(ctx, cfg))
 	for _, ch := range channelsByName(cfg) {
 		found = append(found, checkChannel(ctx, cfg, ch))
 	}
@@ -92,13 +95,8 @@ func checkHome(cfg *config.Config) finding {
 		f.State, f.Remedy = wrong, "it has to be a directory that this user may write: choose another with --home"
 		return f
 	}
-	probe, err := os.CreateTemp(cfg.Home, ".doctor-*")
-	if err != nil {
-		f.State, f.Remedy = wrong, "it cannot be written: chown it to the user that runs parley"
-		return f
-	}
-	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
-		f.State, f.Remedy = wrong, "files cannot be removed from it: look at the filesystem"
+	if err := probeWrite(cfg.Home); err != nil {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it cannot be written: chown it to the user that runs parley, or look at the filesystem"
 		return f
 	}
 	if info.Mode().Perm()&0o077 != 0 {
