@@ -49,20 +49,9 @@ func newBench(b *testing.B, script agenttest.Script) *bench {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	x.cmd = exec.Command(path, "--home", b.TempDir(), "--config", file, "serve")
-	var stderr bytes.Buffer
-	x.cmd.Stderr = &stderr
 	x.began = time.Now()
-	if err := x.cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = x.cmd.Process.Kill()
-		_ = x.cmd.Wait()
-		if b.Failed() {
-			b.Log(stderr.String())
-		}
-	})
+	var stderr *bytes.Buffer
+	x.cmd, stderr = started(b, path, "--home", b.TempDir(), "--config", file, "serve")
 	for x.tg.Calls("getUpdates") == 0 {
 		if time.Since(x.began) > 10*time.Second {
 			b.Fatalf("no poll: %s", stderr.String())
@@ -70,6 +59,24 @@ func newBench(b *testing.B, script agenttest.Script) *bench {
 		time.Sleep(100 * time.Microsecond) // measuring, not testing
 	}
 	return x
+}
+
+// started starts the program for as long as the benchmark runs.
+func started(b *testing.B, path string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	b.Helper()
+	cmd, stderr := exec.Command(path, args...), &bytes.Buffer{}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if b.Failed() {
+			b.Log(stderr.String())
+		}
+	})
+	return cmd, stderr
 }
 
 // wait waits until a chat has n messages.

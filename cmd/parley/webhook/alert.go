@@ -102,10 +102,13 @@ func (h *Handler) acceptAlert(ctx context.Context, r post.Request, d delivery) (
 func (h *Handler) acceptNew(ctx context.Context, r post.Request, a alert, last sent, began time.Time) (post.Status, sent, error) {
 	span := began.UnixNano() / int64(window)
 	at, key := began, a.key(span)
-	if last.said(a) {
+	switch {
+	case last.said(a):
 		// It says the same as a notification before the last one.
 		key = digest(key, last.key)
-	} else {
+	case a.since(span):
+		// Nobody can have told of it in the span before.
+	default:
 		// There is no asking for a key. A post without destinations is sent
 		// nowhere, and it is told from the one that came in that span by its time.
 		r.Key = a.key(span - 1)
@@ -144,6 +147,14 @@ func (h *Handler) passOver(d delivery) {
 // key is what the book knows it by, if it comes in that span.
 func (a alert) key(span int64) string {
 	return digest(a.group, a.identity, a.starts, strconv.FormatInt(span, 10))
+}
+
+// mostSkew is how far the clocks of those who see alerts may be ahead of ours.
+const mostSkew = time.Minute
+
+// since says that the newest of the alerts began in that span.
+func (a alert) since(span int64) bool {
+	return a.newest.After(time.Unix(0, span*int64(window)).Add(mostSkew))
 }
 
 // subject ties the end of an alert to its beginning: there it edits the message
