@@ -1,0 +1,75 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/channels/slack/slacktest"
+)
+
+// died tells whether the process has ended.
+func (p *process) died() bool {
+	select {
+	case err := <-p.ended:
+		p.ended <- err
+		return true
+	default:
+		return false
+	}
+}
+
+// Killed wherever a send can be cut off, nothing is lost, and nothing is told
+// twice but to Telegram what the book knows of.
+func TestNotificationsKilledAtEachPoint(t *testing.T) {
+	for _, at := range []string{
+		"send:begun", "send:held", "send:sent", "send:marked", "send:tied", "send:settled",
+		"send:begun/3", "send:held/3", "send:sent/2", "send:sent/3", "send:marked/3", "send:tied/3", "send:sent/4", "send:sent/6",
+		"send:failed", "send:elsewhere",
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			o := newOps(t, "", unpaced)
+			refused := strings.HasPrefix(at, "send:failed") || strings.HasPrefix(at, "send:elsewhere")
+			if refused {
+				o.slack.Fail("chat.postMessage", alertsSlack, 0, slacktest.Refuse("is_archived"))
+			}
+			began := time.Now()
+			first := o.up("PARLEY_KILL_AT=" + at)
+			p := first
+			for _, status := range []string{"firing", "resolved"} { // the second edits what is there by then
+				body := alertOf("DiskFull", "critical", status, began)
+				waitFor(t, "the alert to be accepted", func() bool { // who is not answered posts again
+					if p == first && first.died() {
+						p = o.up()
+					}
+					got, err := o.ask("POST", "/webhooks/alertmanager", body, bearer(opsSecrets["alertmanager"])...)
+					return err == nil && got.status == http.StatusAccepted
+				})
+			}
+			waitFor(t, "the kill", first.died)
+			if p == first {
+				p = o.up()
+			}
+			p.stop()
+			cut := o.interruptedOn("telegram")
+			slack, discord, telegram := slackTexts(o.slack.Sent(alertsSlack)), discordTexts(o.discord.Sent(alertsDiscord)), texts(o.tg.Sent(alertsTelegram))
+			want := 1
+			if refused {
+				want = 0
+				if n := len(o.tg.Sent(fallbackChat)); n < 1 || n > 2+cut {
+					t.Errorf("the fallback has %q", texts(o.tg.Sent(fallbackChat)))
+				}
+			}
+			if len(slack) != want || len(discord) != 1 || len(telegram) < 1 || len(telegram) > 1+cut {
+				t.Fatalf("Slack has %q, Discord %q, Telegram %q; %d sends were cut off", slack, discord, telegram, cut)
+			}
+			for _, last := range append(append(slack, discord...), telegram[len(telegram)-1]) {
+				if !strings.Contains(last, "Resolved") {
+					t.Errorf("the last word is %q", last)
+				}
+			}
+		})
+	}
+}
