@@ -81,7 +81,8 @@ type Sends interface {
 	// Durable when it returns.
 	Begin(ctx context.Context, send Send) (known Send, fresh bool, err error)
 	// Mark replaces all of one part but its texts, which it drops once the part
-	// is not to be sent any more, and File. Durable when it returns.
+	// is not to be sent any more, and File. Interrupted only grows: a lower count
+	// is of somebody who was paused meanwhile. Durable when it returns.
 	Mark(ctx context.Context, id string, part int, now SentPart) error
 	// Lookup returns a message; ErrNoSend if none has that id.
 	Lookup(ctx context.Context, id string) (Send, error)

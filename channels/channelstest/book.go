@@ -143,8 +143,13 @@ func testBegin(t *testing.T, s suite) {
 	}
 	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Queued, Interrupted: 2}))
 	must(t, b.Mark(t.Context(), "m", 2, channels.SentPart{State: channels.Failed, Code: "gone"}))
+	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, Interrupted: 1}))
+	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent}))
 	seen, err := b.Lookup(t.Context(), "m")
 	must(t, err)
+	if n := seen.Parts[0].Interrupted; n != 1 {
+		t.Errorf("the interruptions went down to %d", n)
+	}
 	if p := seen.Parts; p[1].Text != "<b>two</b>" || p[1].State != channels.Queued || p[2].Text != "" || p[2].Code != "gone" || seen.State() != channels.Failed {
 		t.Errorf("looked up: %+v", seen)
 	}

@@ -132,14 +132,15 @@ func begun(send channels.Send, now time.Time) channels.Send {
 }
 
 // Mark implements channels.Sends in one write. A part that may still be sent
-// keeps its texts whatever now says; one that is through loses them.
+// keeps its texts whatever now says; one that is through loses them. Whoever was
+// paused while another dealt with the part does not know of its interruptions.
 func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
-	const set = `UPDATE parts SET state = ?, platform_id = ?, interrupted = ?, code = ?, edits = ?, under = ?, changed = ?`
+	const set = `UPDATE parts SET state = ?, platform_id = ?, interrupted = CASE WHEN interrupted < ? THEN ? ELSE interrupted END, code = ?, edits = ?, under = ?, changed = ?`
 	query := set + `, body = '', plain = '' WHERE send = ? AND part = ?`
 	if now.State == channels.Queued || now.State == channels.Sending {
 		query = set + ` WHERE send = ? AND part = ?`
 	}
-	n, err := b.db.Exec(ctx, query, now.State, sqldb.Text(now.PlatformID), now.Interrupted, sqldb.Text(now.Code),
+	n, err := b.db.Exec(ctx, query, now.State, sqldb.Text(now.PlatformID), now.Interrupted, now.Interrupted, sqldb.Text(now.Code),
 		sqldb.Text(now.Edits), sqldb.Text(now.Under), stamp(time.Now()), sqldb.Text(id), part)
 	if err == nil && n == 0 {
 		err = channels.ErrNoSend
