@@ -67,7 +67,7 @@ func run(args []string, tty terminal) int {
 		kong.Description("An AI agent in Slack, Discord and Telegram that loses nothing and does nothing twice."),
 		kong.Writers(tty.out, tty.err),
 		kong.Exit(func(code int) { exited = code }),
-		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {
 		fmt.Fprintln(tty.err, "parley:", err)
