@@ -60,8 +60,7 @@ func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message
 func (l *letter) survive(work func() verdict) (v verdict) {
 	defer func() {
 		if r := recover(); r != nil {
-			l.Log.Error("send panicked", slog.String("channel", l.Name), slog.String("id", l.send.ID),
-				slog.String("panic", fmt.Sprintf("%T", r)), slog.String("stack", string(debug.Stack())))
+			panicLogged(l.Log, "send", l.Name, l.send.ID, r)
 			v = verdict{after: backoff(l.attempts, longestBackoff)}
 			if l.attempts >= leastAttempts {
 				v = verdict{bury: panicked}
@@ -69,6 +68,12 @@ func (l *letter) survive(work func() verdict) (v verdict) {
 		}
 	}()
 	return work()
+}
+
+// panicLogged shows of a panic its type alone: it may hold what somebody wrote.
+func panicLogged(log *slog.Logger, what, channel, id string, r any) {
+	log.Error("panic in a channel", slog.String("what", what), slog.String("channel", channel), slog.String("id", id),
+		slog.String("panic", fmt.Sprintf("%T", r)), slog.String("stack", string(debug.Stack())))
 }
 
 func (l *letter) try(ctx, work context.Context) verdict {

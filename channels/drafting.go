@@ -136,7 +136,8 @@ func (d *drafts) takesUp(x *draft, now time.Time) bool {
 			x.next = now.Add(d.limits.DraftEvery)
 			return false
 		}
-		d.quiet[x.to.Chat] = now.Add(d.limits.DraftEvery)
+		x.next = now.Add(d.limits.DraftEvery)
+		d.quiet[x.to.Chat] = x.next
 	}
 	x.dirty = false
 	d.calls[x.key] = make(chan struct{})
@@ -162,6 +163,10 @@ func (d *drafts) forget(now time.Time) {
 // to the platform is better known than not.
 func (d *drafts) draw(ctx, work context.Context, one drawing) {
 	defer func() {
+		if r := recover(); r != nil {
+			panicLogged(d.Log, "draft", d.Name, one.turn, r)
+			d.change(one.draft, func(x *draft) { x.spent = true })
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		close(d.calls[one.key])

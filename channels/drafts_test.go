@@ -1,10 +1,8 @@
 package channels_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -207,6 +205,48 @@ func TestADraftShowsToolsAndStartsOver(t *testing.T) {
 	})
 }
 
+func TestADraftOfATurnThatWaits(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		for i, asks := range []bool{false, true} {
+			a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
+			a.start()
+			a.says("May I?")
+			lasts(2 * time.Second)
+			a.emit(bus.Event{Type: bus.TurnParked})
+			if asks {
+				question := a.reply("May I do that?")
+				question.ID = a.turn + "#ask"
+				s.post(t, question)
+			}
+			lasts(time.Hour)
+			a.runs("exec_shell", "make")
+			a.says("I did it")
+			lasts(2 * time.Second)
+		}
+		wantShown(t, p, "0", "I did it\n\n…")
+		wantShown(t, p, "1", "May I do that?")
+	})
+}
+
+func TestNoDraftAfterTheAnswer(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.says("The")
+		lasts(900 * time.Millisecond)
+		s.post(t, a.reply("The answer")) // overtakes the events
+		lasts(2 * time.Second)
+		a.goesOn(" answer")
+		lasts(2 * time.Second)
+		a.emit(bus.Event{Type: bus.TurnComplete})
+		lasts(time.Minute)
+		wantShown(t, p, "1", "The answer")
+		if len(p.Sent()) != 1 {
+			t.Errorf("arrived: %+v", p.Sent())
+		}
+	})
+}
+
 func TestADraftOfATurnThatWasStopped(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		stopped := bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}}
@@ -237,6 +277,8 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 			a.start()
 			a.says(long)
 			lasts(time.Minute)
+			a.goesOn(" And more that is not to be seen yet.")
+			lasts(time.Minute)
 			if len(p.Sent()) != 1 {
 				t.Errorf("%d calls for a text that fills the message", len(p.Sent()))
 			}
@@ -264,6 +306,31 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 			}
 		})
 	})
+	t.Run("one whose draft panics", func(t *testing.T) {
+		setup := func(p *channelstest.EditingPlatform) {
+			p.OnEdit = func(string) error {
+				if len(p.Sent()) == 1 {
+					p.OnEdit = nil
+					panic("secret")
+				}
+				return nil
+			}
+		}
+		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+			a := s.speaker("t", "1")
+			a.start()
+			a.says("So")
+			lasts(2 * time.Second)
+			a.goesOn(" far")
+			lasts(time.Minute)
+			wantShown(t, p, "1", "So\n\n…")
+			a.answers(t, "The answer")
+			wantShown(t, p, "1", "The answer")
+			if strings.Contains(s.log.String(), "secret") {
+				t.Errorf("log: %s", s.log)
+			}
+		})
+	})
 	t.Run("what a tool says comes first", func(t *testing.T) {
 		drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 			a := s.speaker("t", "1")
@@ -274,7 +341,10 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 			said.ID = "t#call"
 			elsewhere := a.reply("Hello from afar")
 			elsewhere.ID, elsewhere.To.Chat = "t#call/1", "2"
-			s.post(t, elsewhere, said)
+			s.post(t, elsewhere)
+			synctest.Wait()
+			wantShown(t, p, "1", "Telling you\n\n…")
+			s.post(t, said)
 			a.runs("message", "1")
 			a.says("Told ")
 			lasts(10 * time.Second)
@@ -282,246 +352,5 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 			wantShown(t, p, "1", "Hello from a tool", "Told.")
 			wantShown(t, p, "2", "Hello from afar")
 		})
-	})
-}
-
-func TestADraftMakesRoom(t *testing.T) {
-	t.Run("for mail that waits", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) {
-			p.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, RetryAfter: 30 * time.Second, Code: "503"})
-		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
-			s.post(t, outbound("earlier", "1", "said before"))
-			a := s.speaker("t", "1")
-			a.start()
-			a.says("Words")
-			lasts(20 * time.Second)
-			wantShown(t, p, "1")
-			lasts(20 * time.Second)
-			wantShown(t, p, "1", "said before", "Words\n\n…")
-		})
-	})
-	t.Run("for the answer, which waits for the call under way", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) {
-			p.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
-				if strings.HasPrefix(part.Key, "t#draft") {
-					time.Sleep(2 * time.Second) // the bubble's clock
-				}
-				return true, nil
-			}
-		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
-			a := s.speaker("t", "1")
-			a.start()
-			a.says("Words")
-			lasts(2 * time.Second) // the draft is being posted
-			a.answers(t, "The answer")
-			lasts(time.Minute)
-			wantShown(t, p, "1", "The answer")
-			if sent := p.Sent(); len(sent) != 2 {
-				t.Errorf("arrived: %+v", sent)
-			}
-		})
-	})
-	t.Run("in the pace", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) {
-			p.Offers.Chat, p.Offers.Account = channels.Pace{Every: 2 * time.Second, Burst: 3}, channels.Pace{Every: time.Second / 2, Burst: 8}
-		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
-			var all []*speaker
-			for i := range 10 {
-				a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
-				a.start()
-				a.says("Words")
-				all = append(all, a)
-			}
-			for range 100 {
-				for _, a := range all {
-					a.goesOn(" and words")
-				}
-				lasts(200 * time.Millisecond)
-			}
-			if n := len(p.Sent()); n < 30 || n > 48 {
-				t.Errorf("%d calls in twenty seconds", n)
-			}
-			began := time.Now()
-			all[0].answers(t, "The answer")
-			if shown := p.Shown("0"); shown[len(shown)-1] != "The answer" || time.Since(began) > 0 {
-				t.Errorf("the answer was kept waiting: shown %q", shown)
-			}
-		})
-	})
-}
-
-func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
-	limited := &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second, Code: "429"}
-	setup := func(p *channelstest.EditingPlatform) {
-		first := true
-		p.OnEdit = func(id string) error {
-			if id != "id1" || !first {
-				return nil
-			}
-			first = false
-			return limited
-		}
-	}
-	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
-		one, other, third := s.speaker("t", "1"), s.speaker("u", "2"), s.speaker("v", "1")
-		third.at.Thread = "7"
-		for _, a := range []*speaker{one, other} {
-			a.start()
-			a.says("Words")
-			lasts(100 * time.Millisecond)
-		}
-		grow := func(n int) {
-			for range n {
-				one.goesOn(" more")
-				other.goesOn(" more")
-				lasts(time.Second)
-			}
-		}
-		grow(15)
-		if len(p.Texts("1")) != 1 || len(p.Texts("2")) < 5 {
-			t.Errorf("shown %q and %q", p.Texts("1"), p.Texts("2"))
-		}
-		third.start()
-		third.says("In a thread of the same chat")
-		grow(5)
-		if len(p.Texts("1")) != 1 {
-			t.Errorf("shown %q", p.Texts("1"))
-		}
-		began := time.Now()
-		one.answers(t, "The answer")
-		if shown := p.Shown("1"); shown[0] != "The answer" || time.Since(began) > 0 {
-			t.Errorf("the answer was kept waiting: shown %q", shown)
-		}
-		grow(10)
-		wantShown(t, p, "1", "The answer", "In a thread of the same chat\n\n…")
-	})
-}
-
-func TestADraftOfUnknownOutcomeIsNotRepeated(t *testing.T) {
-	for name, c := range map[string]struct {
-		err     error
-		arrives bool
-		tracing bool
-		state   string
-		shown   []string
-	}{
-		"unknown":             {errors.New("connection reset"), true, false, channels.Unsure, []string{"Words\n\n…", "The answer"}},
-		"found":               {errors.New("connection reset"), true, true, channels.Sent, []string{"The answer"}},
-		"found not to be":     {errors.New("connection reset"), false, true, channels.Failed, []string{"The answer"}},
-		"refused":             {&channels.SendError{Fault: channels.Rejected, Code: "no"}, false, false, channels.Failed, []string{"The answer"}},
-		"asked for patience":  {&channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: time.Second}, false, false, channels.Failed, []string{"The answer"}},
-		"refused the account": {&channels.SendError{Fault: channels.Stop, Code: "401"}, false, false, channels.Failed, []string{"The answer"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var p *channelstest.EditingPlatform
-			setup := func(s *stage, d *channels.Dispatcher) {
-				s.platform.Offers.DraftEvery = draftEvery
-				p = &channelstest.EditingPlatform{Platform: s.platform, OnEdit: func(string) error { return nil }}
-				d.Channel = p
-				if c.tracing {
-					d.Channel = tracingEditor{p}
-				}
-				s.platform.OnSend = failing("1", c.arrives, c.err)
-			}
-			dispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-				synctest.Wait()
-				a := s.speaker("t", "1")
-				a.start()
-				a.says("Words")
-				lasts(time.Minute)
-				a.answers(t, "The answer")
-				lasts(time.Minute)
-				wantShown(t, p, "1", c.shown...)
-				if part := s.draft(t, "t"); part.State != c.state || (part.Interrupted == 1) != (c.state == channels.Unsure) {
-					t.Errorf("book: %+v", part)
-				}
-				if part := s.state(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
-					t.Errorf("book: %+v", part)
-				}
-			})
-		})
-	}
-}
-
-// A tracingEditor can also tell what has arrived.
-type tracingEditor struct{ *channelstest.EditingPlatform }
-
-func (p tracingEditor) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
-	return channelstest.TracingPlatform{Platform: p.Platform}.FindSent(ctx, to, part)
-}
-
-func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
-		// Two of an earlier process, one of them forgotten long ago.
-		for _, turn := range []string{"t", "u"} {
-			to := bus.Address{Channel: "c", Chat: turn}
-			id, err := p.Send(t.Context(), to, channels.Part{Key: turn + "#draft/0", Text: "So far"})
-			if err == nil {
-				_, _, err = s.book.Begin(t.Context(), channels.Send{ID: turn + "#draft", To: to, Parts: []channels.SentPart{{State: channels.Drafted}}})
-			}
-			if err == nil {
-				err = s.book.Mark(t.Context(), turn+"#draft", 0, channels.SentPart{State: channels.Drafted, PlatformID: id})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if turn == "t" {
-				lasts(25 * time.Hour)
-			}
-		}
-		if err := s.end(); err != nil {
-			t.Error(err)
-		}
-		next := start(t, &channels.Dispatcher{Name: "c", Channel: p, Bus: s.bus, Book: s.book, Drafts: s.book, Log: s.logger()})
-		lasts(time.Second)
-		old, a := s.speaker("t", "t"), s.speaker("u", "u")
-		a.goesOn("lost")
-		a.emit(bus.Event{Type: bus.BlockReset})
-		a.says("Begun again")
-		lasts(time.Second)
-		wantShown(t, p, "u", "Begun again\n\n…")
-		old.answers(t, "Late")
-		a.answers(t, "The answer")
-		wantShown(t, p, "t", "So far", "Late")
-		wantShown(t, p, "u", "The answer")
-		drafts, err := s.book.Drafts(t.Context(), "c")
-		if err != nil || len(drafts) != 0 {
-			t.Errorf("left over: %+v, %v", drafts, err)
-		}
-		if err := next.end(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestManyTurnsAtOnce(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
-		const turns = 100
-		for round := range 2 {
-			var all []*speaker
-			for i := range turns {
-				a := s.speaker(fmt.Sprintf("t%d-%d", round, i), fmt.Sprint(i))
-				a.start()
-				a.says("Words")
-				all = append(all, a)
-			}
-			lasts(3 * time.Second)
-			for i, a := range slices.Backward(all) {
-				a.post(t, a.reply(fmt.Sprint("answer ", i)))
-				a.emit(bus.Event{Type: bus.TurnComplete})
-			}
-			synctest.Wait()
-			for i := range turns {
-				if shown := p.Shown(fmt.Sprint(i)); len(shown) != round+1 || shown[round] != fmt.Sprint("answer ", i) {
-					t.Fatalf("chat %d shows %q", i, shown)
-				}
-			}
-		}
-		if n := len(p.Sent()); n != 2*2*turns {
-			t.Errorf("%d arrivals, want a draft and an answer for each turn", n)
-		}
 	})
 }

@@ -45,10 +45,7 @@ func setStageHeld(t *testing.T, dir string, longest time.Duration) *stage {
 func open(t *testing.T, dir string, c sqlitebus.Config) *stage {
 	t.Helper()
 	c.Path = filepath.Join(dir, "bus.db")
-	b, err := sqlitebus.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := openBus(t, c)
 	book, err := sqlbook.Open(t.Context(), filepath.Join(dir, "book.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +57,26 @@ func open(t *testing.T, dir string, c sqlitebus.Config) *stage {
 				t.Error(err)
 			}
 		},
+	}
+}
+
+// openBus waits for a lock that a child has inherited, which another test was
+// just forking: it lets go as soon as it runs its own program.
+func openBus(t *testing.T, c sqlitebus.Config) *sqlitebus.Bus {
+	t.Helper()
+	for patience := time.After(10 * time.Second); ; {
+		b, err := sqlitebus.Open(t.Context(), c)
+		if err == nil {
+			return b
+		}
+		if _, inUse := errors.AsType[*sqlitebus.InUseError](err); !inUse {
+			t.Fatal(err)
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-patience:
+			t.Fatal(err)
+		}
 	}
 }
 

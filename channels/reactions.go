@@ -110,6 +110,11 @@ func (r *reactions) run(ctx context.Context) {
 }
 
 func (r *reactions) call(ctx context.Context, one reaction) (patience time.Duration) {
+	defer func() {
+		if p := recover(); p != nil {
+			panicLogged(r.log, "reaction", r.channel, one.message, p)
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, reactionTimeout)
 	defer cancel()
 	show := r.reacter.Seen

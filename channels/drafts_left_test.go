@@ -1,0 +1,110 @@
+package channels_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+)
+
+func TestADraftOfUnknownOutcomeIsNotRepeated(t *testing.T) {
+	for name, c := range map[string]struct {
+		err     error
+		arrives bool
+		tracing bool
+		state   string
+		shown   []string
+	}{
+		"unknown":             {errors.New("connection reset"), true, false, channels.Unsure, []string{"Words\n\n…", "The answer"}},
+		"found":               {errors.New("connection reset"), true, true, channels.Sent, []string{"The answer"}},
+		"found not to be":     {errors.New("connection reset"), false, true, channels.Failed, []string{"The answer"}},
+		"refused":             {&channels.SendError{Fault: channels.Rejected, Code: "no"}, false, false, channels.Failed, []string{"The answer"}},
+		"asked for patience":  {&channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: time.Second}, false, false, channels.Failed, []string{"The answer"}},
+		"refused the account": {&channels.SendError{Fault: channels.Stop, Code: "401"}, false, false, channels.Failed, []string{"The answer"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p *channelstest.EditingPlatform
+			setup := func(s *stage, d *channels.Dispatcher) {
+				s.platform.Offers.DraftEvery = draftEvery
+				p = &channelstest.EditingPlatform{Platform: s.platform, OnEdit: func(string) error { return nil }}
+				d.Channel = p
+				if c.tracing {
+					d.Channel = tracingEditor{p}
+				}
+				s.platform.OnSend = failing("1", c.arrives, c.err)
+			}
+			dispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+				synctest.Wait()
+				a := s.speaker("t", "1")
+				a.start()
+				a.says("Words")
+				lasts(time.Minute)
+				a.answers(t, "The answer")
+				lasts(time.Minute)
+				wantShown(t, p, "1", c.shown...)
+				if part := s.draft(t, "t"); part.State != c.state || (part.Interrupted == 1) != (c.state == channels.Unsure) {
+					t.Errorf("book: %+v", part)
+				}
+				if part := s.state(t, "t#reply").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
+					t.Errorf("book: %+v", part)
+				}
+			})
+		})
+	}
+}
+
+// A tracingEditor can also tell what has arrived.
+type tracingEditor struct{ *channelstest.EditingPlatform }
+
+func (p tracingEditor) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
+	return channelstest.TracingPlatform{Platform: p.Platform}.FindSent(ctx, to, part)
+}
+
+func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		// Two of an earlier process, one of them forgotten long ago.
+		for _, turn := range []string{"t", "u"} {
+			to := bus.Address{Channel: "c", Chat: turn}
+			id, err := p.Send(t.Context(), to, channels.Part{Key: turn + "#draft/0", Text: "So far"})
+			if err == nil {
+				_, _, err = s.book.Begin(t.Context(), channels.Send{ID: turn + "#draft", To: to, Parts: []channels.SentPart{{State: channels.Drafted}}})
+			}
+			if err == nil {
+				err = s.book.Mark(t.Context(), turn+"#draft", 0, channels.SentPart{State: channels.Drafted, PlatformID: id})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if turn == "t" {
+				lasts(25 * time.Hour)
+			}
+		}
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+		next := start(t, &channels.Dispatcher{Name: "c", Channel: p, Bus: s.bus, Book: s.book, Drafts: s.book, Log: s.logger()})
+		lasts(time.Second)
+		old, a := s.speaker("t", "t"), s.speaker("u", "u")
+		a.goesOn("lost")
+		a.emit(bus.Event{Type: bus.BlockReset})
+		a.says("Begun again")
+		lasts(time.Second)
+		wantShown(t, p, "u", "Begun again\n\n…")
+		old.answers(t, "Late")
+		a.answers(t, "The answer")
+		wantShown(t, p, "t", "So far", "Late")
+		wantShown(t, p, "u", "The answer")
+		drafts, err := s.book.Drafts(t.Context(), "c")
+		if err != nil || len(drafts) != 0 {
+			t.Errorf("left over: %+v, %v", drafts, err)
+		}
+		if err := next.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
