@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -231,8 +232,7 @@ func TestMigrate(t *testing.T) {
 
 func TestMigrateKilled(t *testing.T) {
 	for _, at := range []string{
-		"noted", "before the store", "before the book", "message", "message/8", "before the dead letters",
-		"before the known ids", "before the mail is compared", "recorded",
+		"noted", "before the store", "before the book", "message/8", "before the known ids", "before the mail is compared", "recorded",
 	} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
@@ -305,4 +305,28 @@ func TestMigrateAsJSON(t *testing.T) {
 	if r.Rows["sessions"] != 4 || r.Mail.Messages != 13 || r.Mail.Dead != 1 || r.Mail.Known < 14 || len(r.Next) == 0 {
 		t.Errorf("it reports %+v", r)
 	}
+}
+
+func TestMigrateInTwoSteps(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	both, err := os.ReadFile(m.fleet.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(text []byte, words string) {
+		t.Helper()
+		if err := os.WriteFile(m.fleet.file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if stdout, stderr, code := m.migrate(); code != exitDone || !strings.Contains(stdout, words) {
+			t.Fatalf("exit code %d, saying %s%s, want %q", code, stdout, stderr, words)
+		}
+	}
+	before, after, _ := bytes.Cut(both, []byte("[bus]"))
+	_, after, _ = bytes.Cut(after, []byte("[store]"))
+	step(slices.Concat(before, []byte("[store]"), after), "4 sessions")
+	refused(t, m.world, "was taken to", "serve")
+	step(both, "13 messages")
+	m.arrived()
 }

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"time"
 
@@ -273,7 +274,7 @@ func (m *migration) takeStore(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("take the logs: %w", err)
 		}
-		m.add(rows)
+		maps.Copy(m.report.Rows, rows)
 		m.Log.Info("the logs are taken", slog.Int64("sessions", rows["sessions"]), slog.Int64("entries", rows["entries"]))
 	}
 	if !move.book {
@@ -282,14 +283,8 @@ func (m *migration) takeStore(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("take the book: %w", err)
 		}
-		m.add(rows)
+		maps.Copy(m.report.Rows, rows)
 		m.Log.Info("the book is taken", slog.Int64("sends", rows["sends"]), slog.Int64("pairings", rows["pairings"]))
 	}
 	return nil
-}
-
-func (m *migration) add(rows map[string]int64) {
-	for table, n := range rows {
-		m.report.Rows[table] = n
-	}
 }
