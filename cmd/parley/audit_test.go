@@ -29,7 +29,6 @@ type audit struct {
 	resumed, rerun, givenUp  int
 	interruptedBy            map[string]int // by send
 	expected                 map[int64]map[string][]string
-	wallTexts                map[string]string
 	slowest                  time.Duration
 	slowestOf                string
 	entriesByKind            map[sessions.Kind]int

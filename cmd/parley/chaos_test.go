@@ -23,7 +23,7 @@ func TestChaos(t *testing.T) {
 	if *chaosSeeds == "" {
 		t.Skip("this is for make chaos: no -chaos.seeds")
 	}
-	for _, text := range strings.Fields(*chaosSeeds) {
+	for text := range strings.FieldsSeq(*chaosSeeds) {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil && text != "random" {
 			t.Fatalf("-chaos.seeds: %q is no number", text)

@@ -98,11 +98,10 @@ type storm struct {
 	each  int           // messages of a chat
 	lull  time.Duration // the longest pause between two messages of a chat
 
-	mu     sync.Mutex
-	said   [][]said // by chat
-	deeds  map[string]int
-	took   time.Duration
-	within time.Duration // the slowest answer
+	mu    sync.Mutex
+	said  [][]said // by chat
+	deeds map[string]int
+	took  time.Duration
 }
 
 const firstChat = 2
