@@ -173,7 +173,9 @@ func (c *Channel) Answered(ctx context.Context, at bus.Address, message string) 
 func (c *Channel) react(ctx context.Context, at bus.Address, message, name string) error {
 	ctx, t, done := begin(ctx)
 	defer done()
-	err := c.api.AddReactionContext(ctx, name, slackgo.NewRefToMessage(at.Chat, message))
+	// A message's id ends with Slack's own, which has no colon.
+	ts := message[strings.LastIndex(message, ":")+1:]
+	err := c.api.AddReactionContext(ctx, name, slackgo.NewRefToMessage(at.Chat, ts))
 	if err == nil {
 		return nil
 	}

@@ -153,13 +153,16 @@ func badToken(token, prefix, called string) string {
 
 // Limits says how Slack is to be talked to.
 func (c *Channel) Limits() channels.Limits {
-	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength}
+	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, DraftEvery: draftEvery}
 	if c.paced {
 		l.Chat = channels.Pace{Every: time.Second, Burst: 3}
 		l.Account = channels.Pace{Every: time.Second / 20, Burst: 20}
 	}
 	return l
 }
+
+// draftEvery keeps within what Slack allows of chat.update: about 50 a minute.
+const draftEvery = 1500 * time.Millisecond
 
 // An Account is the app as Slack knows it.
 type Account struct {

@@ -59,6 +59,7 @@ type book interface {
 	channels.Book
 	channels.Posts
 	channels.Subjects
+	channels.Drafts
 	slack.Joins
 	slack.Cursors
 	metrics.Book

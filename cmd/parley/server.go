@@ -157,7 +157,7 @@ func (s *server) connect(ctx context.Context, gw *channels.Gateway) error {
 func (s *server) dispatch(ctx context.Context) error {
 	return side(ctx, s.channels, func(ctx context.Context, l *line) error {
 		d := &channels.Dispatcher{
-			Name: l.name, Channel: l.channel, Bus: s.home.bus, Book: s.home.book, Subjects: s.home.book,
+			Name: l.name, Channel: l.channel, Bus: s.home.bus, Book: s.home.book, Subjects: s.home.book, Drafts: s.home.book,
 			Delivery: channels.Delivery{OnUnknown: l.config.OnUnknown, Drain: s.settings.Load().Serve.Drain},
 			Notify:   channels.TellSession(s.home.bus), Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/agent/agenttest"
 	"parley/channels/slack/slacktest"
 )
 
@@ -17,9 +18,9 @@ const (
 
 // newSlackWorld is a world whose platform is Slack, with the configuration of a
 // company of 200 people as it is handed out.
-func newSlackWorld(t *testing.T) (*world, *slacktest.Server) {
+func newSlackWorld(t *testing.T, script agenttest.Script) (*world, *slacktest.Server) {
 	t.Helper()
-	w := newWorld(t, echoModel, "")
+	w := newWorld(t, script, "")
 	sl := slacktest.New(slackBot, slackApp)
 	api, err := sl.Start("127.0.0.1:0")
 	if err != nil {
@@ -51,7 +52,7 @@ func slackSaid(t *testing.T, sl *slacktest.Server, channel string, n int) []slac
 
 func TestTeamSlack(t *testing.T) {
 	t.Parallel()
-	w, sl := newSlackWorld(t)
+	w, sl := newSlackWorld(t, echoModel)
 	for n := range 200 {
 		sl.AddUser(slacktest.User{ID: fmt.Sprintf("U%03d", n), Name: fmt.Sprint("Member ", n)})
 	}
@@ -106,5 +107,32 @@ func TestTeamSlack(t *testing.T) {
 		if got := sl.Sent(fmt.Sprintf("D%03d", n)); len(got) != want {
 			t.Errorf("member %d has %d answers, want %d", n, len(got), want)
 		}
+	}
+}
+
+// An answer that takes a while is shown while it is made, in one message.
+func TestSlackShowsTheAnswerBeingMade(t *testing.T) {
+	t.Parallel()
+	const half = "a beginning that is long enough to be worth showing before the rest of it is there"
+	rest := make(chan struct{})
+	w, sl := newSlackWorld(t, func(agenttest.Request) agenttest.Response {
+		r := agenttest.Raw(
+			`data: {"choices":[{"index":0,"delta":{"content":"`+half+`"}}]}`+"\n\n",
+			`data: {"choices":[{"index":0,"delta":{"content":", and the end"}}]}`+"\n\n"+
+				`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\n",
+		)
+		r.Parts[1].Wait = rest
+		return r
+	})
+	w.serve("SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+	said := sl.Say("D001", "U001", "tell me")
+	if got := slackSaid(t, sl, "D001", 1)[0].Text; !strings.Contains(got, half) {
+		t.Errorf("meanwhile it says %q", got)
+	}
+	close(rest)
+	waitFor(t, "the whole answer", func() bool { return strings.Contains(sl.Sent("D001")[0].Text, "and the end") })
+	waitFor(t, "the mark that it is answered", func() bool { return len(sl.Reactions("D001", said)) > 0 })
+	if got := sl.Sent("D001"); len(got) != 1 || got[0].Edits == 0 {
+		t.Errorf("the chat has %+v, want one message that was edited", got)
 	}
 }
