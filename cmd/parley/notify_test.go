@@ -168,9 +168,12 @@ func TestWhatIsRefusedGoesToTheFallback(t *testing.T) {
 		t.Errorf("the fallback was told %q", told)
 	}
 	o.said(alertsTelegram, 1)
-	state := o.delivered(id)
-	if !strings.Contains(state.body, `"state":"failed"`) || strings.Count(state.body, `"sent"`) != 3 ||
-		!strings.Contains(state.body, `"fallback":{"address":"telegram:42","state":"sent"}`) {
+	var state answered
+	waitFor(t, "the fallback in its state", func() bool { // a little later than it has failed
+		state = o.delivered(id)
+		return strings.Contains(state.body, `"fallback":{"address":"telegram:42","state":"sent"}`)
+	})
+	if !strings.Contains(state.body, `"state":"failed"`) || strings.Count(state.body, `"sent"`) != 3 {
 		t.Errorf("its state is %s", state.body)
 	}
 	p.stop()

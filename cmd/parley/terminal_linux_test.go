@@ -191,6 +191,26 @@ func TestTerminalOutlivesServe(t *testing.T) {
 	}
 }
 
+// So does the question of a script.
+func TestQuestionOutlivesServe(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"c3", "c7:published", "send:sent"} {
+		w := newWorld(t, echoModel, "")
+		p := w.serve("PARLEY_KILL_AT=" + at)
+		p.up()
+		answers := make(chan string, 1)
+		go func() {
+			out, errs, code := w.run("chat", "-m", "hello")
+			answers <- fmt.Sprint(code, " ", strings.TrimSpace(out), errs)
+		}()
+		p.dies()
+		w.serve()
+		if got := <-answers; got != "0 you said hello" {
+			t.Errorf("%s: chat -m ended with %q", at, got)
+		}
+	}
+}
+
 // Without a serve one terminal has the home; when it leaves, another takes it.
 func TestTerminalTakesTheHomeOver(t *testing.T) {
 	t.Parallel()
