@@ -50,7 +50,9 @@ func fleetShares(r *rig) {
 	for _, b := range []Bus{r.Bus, other, r.Bus, other} {
 		wg.Go(func() {
 			err := work(ctx, b, func(l bus.Lease, m bus.Message) {
-				w.take(l)
+				if !w.took(l) { // one lease may bring several
+					w.take(l)
+				}
 				w.see(m)
 				w.give(l)
 				mu.Lock()

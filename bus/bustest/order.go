@@ -45,6 +45,13 @@ func (w *witness) take(l bus.Lease) {
 	w.past[c.Key] = c.Fence
 }
 
+// took tells whether the last that was taken of that mailbox is this lease.
+func (w *witness) took(l bus.Lease) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.past[l.Claim().Key] == l.Claim().Fence
+}
+
 func (w *witness) see(m bus.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
