@@ -91,17 +91,36 @@ func (s *server) window(configured int) int {
 }
 
 func (s *server) newTools() *tools.Set {
-	open := func(_ context.Context, session string) (*workspace.Dir, error) {
-		return s.home.workspaces.Open(session)
+	open := func(ctx context.Context, session string) (*workspace.Dir, error) {
+		return s.openUntil(ctx, session)
 	}
 	all := files.New(func(ctx context.Context, session string) (files.Dir, error) { return open(ctx, session) })
 	all = append(all, memory.New(func(ctx context.Context, session string) (memory.Dir, error) { return open(ctx, session) })...)
 	return tools.NewSet(append(all, message.New(s.deliver))...)
 }
 
+// mostWriting is how long after its beginning a tool's write may take effect in
+// a fleet. It is less than what is left of a lease that was held a moment ago.
+const mostWriting = 3 * time.Second
+
+// openUntil opens a session's directory for one call. In a fleet others may have
+// the session by the time that a paused process goes on, so a write ends before
+// the lease and the call's deadline, which began when the lease was last asked.
+func (s *server) openUntil(ctx context.Context, session string) (*workspace.Dir, error) {
+	until := time.Now().Add(mostWriting)
+	dir, err := s.home.workspaces.Open(session)
+	if err != nil || s.settings.Load().Bus.URL == "" {
+		return dir, err
+	}
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
+		until = deadline
+	}
+	return dir.Until(until), nil
+}
+
 // keep stores a result that is too long for the model in the session's workspace.
-func (s *server) keep(_ context.Context, call tools.Call, content json.RawMessage) (string, error) {
-	dir, err := s.home.workspaces.Open(call.Session)
+func (s *server) keep(ctx context.Context, call tools.Call, content json.RawMessage) (string, error) {
+	dir, err := s.openUntil(ctx, call.Session)
 	if err != nil {
 		return "", err
 	}

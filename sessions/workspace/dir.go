@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Bounds of one path and one listing.
@@ -21,8 +22,22 @@ const (
 // A Dir is one session's directory. It may be used from many goroutines. It is
 // an fs.FS, fs.ReadDirFS and fs.StatFS, and every method takes a path as Name does.
 type Dir struct {
-	all  *Workspaces
-	name string // below all.base
+	all   *Workspaces
+	name  string    // below all.base
+	until time.Time // the last moment at which a write may take effect; zero is any
+}
+
+// Until is the same directory for one who has it for a limited time only. A
+// write that would take effect after t is refused with ErrLate and changes
+// nothing: a process that was paused must not undo what its successor has
+// written.
+func (d *Dir) Until(t time.Time) *Dir { return &Dir{all: d.all, name: d.name, until: t} }
+
+// late tells whether the time is over, also where the clock that only grows
+// has stood still with the machine.
+func (d *Dir) late() bool {
+	now := time.Now()
+	return !d.until.IsZero() && (now.After(d.until) || now.Round(0).After(d.until.Round(0)))
 }
 
 // Path is where the directory lies on the host: for a sandbox that is to show

@@ -51,7 +51,7 @@ func sanitised(name string, err error) error {
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
 	}
-	if errors.Is(err, ErrQuota) || isForeign(err) {
+	if errors.Is(err, ErrQuota) || errors.Is(err, ErrLate) || isForeign(err) {
 		return err
 	}
 	name = shown(name)

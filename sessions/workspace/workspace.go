@@ -8,8 +8,8 @@
 //
 // A Dir's errors are judged with errors.Is: fs.ErrInvalid is a path that cannot
 // be used (it leads out, is no regular file, is too long), fs.ErrNotExist one
-// that leads to nothing, fs.ErrPermission one that the system refuses, and
-// ErrQuota a write that does not fit any more.
+// that leads to nothing, fs.ErrPermission one that the system refuses,
+// ErrQuota a write that does not fit any more, and ErrLate one that came too late.
 package workspace
 
 import (
@@ -25,8 +25,13 @@ import (
 	"unicode"
 )
 
-// ErrQuota says that a write would make the directory larger than is allowed.
-var ErrQuota = errors.New("the workspace is full")
+// Errors that callers decide on.
+var (
+	// ErrQuota says that a write would make the directory larger than is allowed.
+	ErrQuota = errors.New("the workspace is full")
+	// ErrLate says that a write came too late to take effect, and changed nothing.
+	ErrLate = errors.New("the write took too long and was not made")
+)
 
 // DefaultMaxBytes is how much a session's directory may hold by default.
 const DefaultMaxBytes = 200 << 20

@@ -27,7 +27,7 @@ func (d *Dir) Write(path string, content []byte) error {
 		if err != nil {
 			return err
 		}
-		return s.replace(d.all.maxBytes, name, info, content)
+		return s.replace(d, name, info, content)
 	})
 }
 
@@ -52,7 +52,7 @@ func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, 
 		if err != nil {
 			return foreign{err}
 		}
-		return s.replace(d.all.maxBytes, name, info, content)
+		return s.replace(d, name, info, content)
 	})
 	if own, ok := errors.AsType[foreign](err); ok {
 		return own.error
@@ -91,12 +91,12 @@ func (s *space) readAll(name string, limit int64) (content []byte, err error) {
 }
 
 // replace writes a file beside the old one and gives it its name.
-func (s *space) replace(most int64, name string, old fs.FileInfo, content []byte) (err error) {
+func (s *space) replace(d *Dir, name string, old fs.FileInfo, content []byte) (err error) {
 	more := int64(len(content))
 	if old != nil {
 		more -= occupied(old)
 	}
-	if err := s.reserve(most, more); err != nil {
+	if err := s.reserve(d.all.maxBytes, more); err != nil {
 		return err
 	}
 	dir := path.Dir(name)
@@ -111,6 +111,10 @@ func (s *space) replace(most int64, name string, old fs.FileInfo, content []byte
 	temporary := path.Join(dir, temporaryName())
 	if err := s.create(temporary, old, content); err != nil {
 		return errors.Join(err, s.discard(temporary))
+	}
+	// Asked as late as can be: between this and the new name there is nothing.
+	if d.late() {
+		return errors.Join(ErrLate, s.discard(temporary))
 	}
 	if err := s.root.Rename(temporary, name); err != nil {
 		return errors.Join(err, s.discard(temporary))
