@@ -58,6 +58,7 @@ drain = "5s"
 [limits]
 user_turns_hour = 1000000
 user_tokens_day = 1000000000
+waiting = 100
 [agents.defaults]
 queue = "followup"
 [agents.main]
@@ -73,6 +74,10 @@ may_message = ["telegram:%d"]
 			defer f.mu.Unlock()
 			for _, m := range f.members {
 				t.Logf("%s said:\n%s", m.name, m.stderr.tail())
+				file := filepath.Join(t.ArtifactDir(), m.name+".log") // kept by go test -artifacts
+				if err := os.WriteFile(file, []byte(m.stderr.String()), 0o600); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	})
