@@ -11,10 +11,33 @@ import (
 )
 
 // killPoint makes the process kill itself with SIGKILL at a point that
-// PARLEY_KILL_AT names, as NAME or NAME/N for the N-th time it is passed.
-// Tests alone build with this.
+// PARLEY_KILL_AT names, as NAME or NAME/N for the N-th time it is passed, or
+// stop itself likewise at PARLEY_STOP_AT until somebody continues it. Tests
+// alone build with this.
 func killPoint() func(string) {
-	name, count, _ := strings.Cut(os.Getenv("PARLEY_KILL_AT"), "/")
+	kill, stop := pointOf("PARLEY_KILL_AT"), pointOf("PARLEY_STOP_AT")
+	if kill == nil && stop == nil {
+		return nil
+	}
+	return func(at string) {
+		if kill.passed(at) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // nothing is left to report to
+			select {}
+		}
+		if stop.passed(at) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // a test's own process
+		}
+	}
+}
+
+// A point is passed for the N-th time once.
+type point struct {
+	name string
+	left atomic.Int64
+}
+
+func pointOf(variable string) *point {
+	name, count, _ := strings.Cut(os.Getenv(variable), "/")
 	if name == "" {
 		return nil
 	}
@@ -22,12 +45,9 @@ func killPoint() func(string) {
 	if err != nil {
 		n = 1
 	}
-	var left atomic.Int64
-	left.Store(n)
-	return func(at string) {
-		if at == name && left.Add(-1) == 0 {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // nothing is left to report to
-			select {}
-		}
-	}
+	p := &point{name: name}
+	p.left.Store(n)
+	return p
 }
+
+func (p *point) passed(at string) bool { return p != nil && at == p.name && p.left.Add(-1) == 0 }

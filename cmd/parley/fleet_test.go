@@ -90,6 +90,7 @@ type member struct {
 	f      *fleet
 	name   string
 	role   string
+	more   []string // for its first start's environment
 	stderr *syncBuffer
 	done   chan struct{}
 	over   chan struct{} // closed by end
@@ -101,10 +102,11 @@ type member struct {
 	rest time.Duration
 }
 
-// join adds a process with a home of its own, and waits until it serves.
-func (f *fleet) join(name, role string) *member {
+// join adds a process with a home of its own, and waits until it serves. Its
+// first start has more in its environment.
+func (f *fleet) join(name, role string, more ...string) *member {
 	f.t.Helper()
-	m := &member{f: f, name: name, role: role, stderr: &syncBuffer{}, done: make(chan struct{}), over: make(chan struct{})}
+	m := &member{f: f, name: name, role: role, more: more, stderr: &syncBuffer{}, done: make(chan struct{}), over: make(chan struct{})}
 	f.mu.Lock()
 	f.members = append(f.members, m)
 	f.mu.Unlock()
@@ -122,6 +124,9 @@ func (m *member) run(home string) {
 	for {
 		cmd := m.f.command("--home", home, "serve", "--role", m.role)
 		cmd.Stderr = m.stderr
+		if m.starts.Load() == 0 {
+			cmd.Env = append(cmd.Env, m.more...)
+		}
 		m.mu.Lock()
 		select {
 		case <-m.over:

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A process that stands still for longer than a lease, at the worst moment, and
+// then goes on as if nothing had happened.
+func TestPausedProcessDoesNothingTwice(t *testing.T) {
+	for _, c := range []struct {
+		at, role string
+		repeats  int // of sends that cannot be helped
+	}{
+		{"c4", roleWorker, 0},        // before it asks for its lease
+		{"c5:before", roleWorker, 0}, // the call has run
+		{"c6", roleWorker, 0},
+		{"send:begun", roleGateway, 0}, // before it asks for its lease
+		{"send:held", roleGateway, 1},  // after that: nobody can tell any more
+		{"send:sent", roleGateway, 1},
+	} {
+		t.Run(c.at, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, stormModel)
+			roles := map[string]string{roleWorker: roleGateway, roleGateway: roleWorker}
+			f.join("other", roles[c.role])
+			paused := f.join("paused", c.role, "PARLEY_STOP_AT="+c.at+"/2")
+			s := &storm{fleet: f, chats: 1, said: [][]said{nil}}
+			s.say(askBegin)
+			waitFor(t, "the first answer", func() bool { return s.answered(0) == 1 })
+			s.say(askRemember)
+			next := f.join("next", c.role)
+			s.say(askRemember)
+			waitFor(t, "the next process to take over", func() bool { return s.answered(0) == 3 })
+			paused.signal(syscall.SIGCONT, 0)
+			s.say(askRemember)
+			waitFor(t, "an answer", func() bool { return s.answered(0) == 4 })
+			next.end(syscall.SIGTERM)
+			s.say(askRemember)
+			waitFor(t, "the paused process to be of use again", func() bool { return s.answered(0) == 5 })
+			a := s.audit()
+			for _, wrong := range a.violations {
+				t.Error(wrong)
+			}
+			if a.repeats > c.repeats {
+				t.Errorf("%d messages were sent twice, want %d at most", a.repeats, c.repeats)
+			}
+			if a.slowest < 3*time.Second {
+				t.Errorf("the slowest answer took %v: the process was not paused", a.slowest)
+			}
+		})
+	}
+}
+
+// say says the next thing in the storm's first chat.
+func (s *storm) say(what string) {
+	m := said{chat: firstChat, n: len(s.said[0]), what: what, at: time.Now()}
+	m.id = s.tg.Say(m.chat, m.chat, m.text())
+	s.said[0] = append(s.said[0], m)
+	s.each++
+}
