@@ -23,7 +23,7 @@ GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
 FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
 
 .DEFAULT_GOAL := help
-.PHONY: help build test chaos bench fuzz cover release clean \
+.PHONY: help build test fleet chaos bench fuzz cover release clean \
 	lint lint-format lint-vet lint-fix lint-rooms lint-code lint-names
 
 help: ## list the targets
@@ -35,8 +35,11 @@ build: ## build bin/parley, static, for this machine
 test: ## run every test under the race detector, beside Redis and PostgreSQL (PKG=./bus/... a part, RACE= without it)
 	.ci/servers $(GO) test $(RACE) -timeout $(TIMEOUT) $(PKG)
 
+fleet: ## test a fleet of processes over real servers, killed, stopped and restarted (a few minutes)
+	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 30m -run 'Fleet|Elsewhere|RollingRestart|RedisAway|Paused' ./cmd/parley
+
 chaos: ## kill and stop everything at random under load, and check every promise (SEEDS="1 2" or random, MESSAGES=5000)
-	.ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$' -v ./cmd/parley \
+	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$' -v ./cmd/parley \
 		-args -chaos.seeds '$(SEEDS)' -chaos.messages $(MESSAGES) -chaos.table '$(TABLE)'
 
 lint: lint-format lint-vet lint-fix lint-rooms lint-code lint-names ## check everything but the tests: format, vet, linters, import rules

@@ -10,6 +10,7 @@ import (
 
 // Settle implements bus.Lease. It tries again until it knows the outcome or ctx
 // ends. Where an answer was lost and the next attempt is fenced, it was settled.
+// Where ctx ends first the lease is let go of: it runs out by itself.
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -47,6 +48,9 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 		select {
 		case <-time.After(retry.next()):
 		case <-ctx.Done():
+			// Its holder is done with it. A lease that nobody works under is not to
+			// be prolonged: it runs out, and somebody claims the mailbox again.
+			l.bus.leases.end(l, bus.ErrFenced)
 			return fmt.Errorf("settle: %w", err)
 		case <-l.bus.closed:
 			return fmt.Errorf("settle: %w", bus.ErrClosed)

@@ -41,8 +41,8 @@ type fleet struct {
 
 func newFleet(t *testing.T, script agenttest.Script) *fleet {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a fleet takes its time")
+	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
+		t.Skip("a fleet takes its time and the machine for itself: make fleet, or make chaos")
 	}
 	f := &fleet{redis: startRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
 	f.world = newWorld(t, script, fmt.Sprintf(`
