@@ -79,10 +79,26 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 		end = w.judge(ctx, lease, log, end, err)
 	}
 	// The work is over, so the settling must not be cut off with it.
-	if err := lease.Settle(context.WithoutCancel(ctx), end); err != nil && !errors.Is(err, bus.ErrFenced) {
-		log.Warn("settling a session failed; it will be claimed again", slog.Any("error", err))
-	}
+	settle(context.WithoutCancel(ctx), lease, log, end)
 	w.cfg.Point("settled")
+}
+
+// settle ends a lease, however often that takes while it is ours: a bus that
+// cannot write now would otherwise keep the session for somebody who has left.
+func settle(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End) {
+	const most = 5 * time.Second
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, most) {
+		err := lease.Settle(ctx, end)
+		if err == nil || errors.Is(err, bus.ErrFenced) || errors.Is(err, bus.ErrClosed) {
+			return
+		}
+		log.Warn("a session cannot be settled; trying again", slog.Any("error", err))
+		select {
+		case <-time.After(wait):
+		case <-lease.Lost():
+			return
+		}
+	}
 }
 
 // judge decides what becomes of a session whose visit ended early.
