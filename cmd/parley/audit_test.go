@@ -29,6 +29,8 @@ type audit struct {
 	resumed, rerun, givenUp  int
 	interruptedBy            map[string]int // by send
 	expected                 map[int64]map[string][]string
+	twice                    []string // what was sent more than once
+	late                     int      // calls that were refused for coming too late, and made again
 	slowest                  time.Duration
 	slowestOf                string
 	entriesByKind            map[sessions.Kind]int
@@ -68,9 +70,9 @@ func (a *audit) String() string {
 		deeds = append(deeds, fmt.Sprintf("%s ×%d", what, s.deeds[what]))
 	}
 	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
-		"%d sends interrupted, %d of them seen twice; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
+		"%d calls too late and made again, %d sends interrupted, %d of them seen twice; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
 		s.seed, a.messages, s.chats, a.turns, a.calls, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
-		a.interrupted, a.repeats, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.membersThatEndedThemself, len(a.violations))
+		a.late, a.interrupted, a.repeats, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.membersThatEndedThemself, len(a.violations))
 }
 
 // leftovers are the keys that an idle bus should not have: it keeps ids against
@@ -220,7 +222,10 @@ func (l *ledger) call(e sessions.Entry) {
 	}
 	if e.Kind == sessions.KindToolResult {
 		c.results++
-		if r, err := sessions.Decode[sessions.ToolResult](e); err != nil || r.Code != "" {
+		r, err := sessions.Decode[sessions.ToolResult](e)
+		if tooLate(string(r.Content)) {
+			l.late++
+		} else if err != nil || r.Code != "" {
 			l.wrong("%s: %s failed: %s %v", l.key, c.use.Name, r.Content, err)
 		}
 		return
@@ -345,7 +350,10 @@ func (a *audit) readPlatform() {
 			for _, id := range sends {
 				allowed += a.interruptedBy[id]
 			}
-			a.repeats += max(0, sent[text]-len(sends))
+			if more := sent[text] - len(sends); more > 0 {
+				a.repeats += more
+				a.twice = append(a.twice, fmt.Sprintf("%q to %d, %d too often", text, chat, more))
+			}
 			if n := sent[text]; n < len(sends) || n > allowed {
 				a.wrong("chat %d was sent %q %d times, want %d to %d (%v)", chat, text, n, len(sends), allowed, sends)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // killPoint makes the process kill itself with SIGKILL at a point that
@@ -26,6 +27,7 @@ func killPoint() func(string) {
 		}
 		if stop.passed(at) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // a test's own process
+			time.Sleep(time.Millisecond)                   // it takes a moment to stand still
 		}
 	}
 }

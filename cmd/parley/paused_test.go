@@ -44,7 +44,7 @@ func TestPausedProcessDoesNothingTwice(t *testing.T) {
 				t.Error(wrong)
 			}
 			if a.repeats > c.repeats {
-				t.Errorf("%d messages were sent twice, want %d at most", a.repeats, c.repeats)
+				t.Errorf("%d messages were sent twice, want %d at most: %s; %v", a.repeats, c.repeats, a.twice, a.interruptedBy)
 			}
 			if a.slowest < 3*time.Second {
 				t.Errorf("the slowest answer took %v: the process was not paused", a.slowest)
