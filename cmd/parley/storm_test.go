@@ -281,8 +281,10 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-// breakPlatform lets sends fail, or succeed without an answer.
+// breakPlatform lets sends fail, or succeed without an answer. What it orders
+// does not pile up while nothing is sent: one message would have all the faults.
 func breakPlatform(s *storm, random *rand.Rand, over <-chan struct{}) {
+	defer s.tg.Heal()
 	for pause(random, 200*time.Millisecond, 2*time.Second, over) {
 		fault := telegramtest.Fault{Method: "sendMessage", Times: 1}
 		switch random.IntN(3) {
@@ -296,6 +298,7 @@ func breakPlatform(s *storm, random *rand.Rand, over <-chan struct{}) {
 			fault.Act, fault.Status, fault.Description, fault.RetryAfter = telegramtest.Refuse, 429, "Too Many Requests: retry after 1", 1
 			s.did("limited a send")
 		}
+		s.tg.Heal()
 		s.tg.Fail(fault)
 	}
 }
