@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -36,7 +37,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{dc.(*stdlib.Conn), c.queries, c.patience}, nil
+	return &conn{Conn: dc.(*stdlib.Conn), queries: c.queries, patience: c.patience}, nil
 }
 
 // queries are PostgreSQL's spellings of the queries seen so far.
@@ -56,6 +57,7 @@ type conn struct {
 	*stdlib.Conn
 	queries  *queries
 	patience time.Duration
+	readOnly bool // the server has said that it takes no writes
 }
 
 func (c *conn) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -75,6 +77,19 @@ func certain(err error) error {
 	return err
 }
 
+// heed takes in what an error says about the connection. One whose server takes no
+// writes would be kept for ever, and the server that does may be another by now.
+func (c *conn) heed(err error) error {
+	const readOnly = "25006" // read_only_sql_transaction
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == readOnly {
+		c.readOnly = true
+	}
+	return err
+}
+
+// IsValid tells whether the connection is to be kept.
+func (c *conn) IsValid() bool { return !c.readOnly }
+
 // ExecContext runs a statement.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if c.Conn.Conn().IsClosed() {
@@ -83,7 +98,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	result, err := c.Conn.ExecContext(ctx, c.queries.rebound(query), args)
-	return result, certain(err)
+	return result, certain(c.heed(err))
 }
 
 // QueryContext runs a query; its deadline holds for reading the rows too.
@@ -95,7 +110,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	found, err := c.Conn.QueryContext(ctx, c.queries.rebound(query), args)
 	if err != nil {
 		cancel()
-		return nil, certain(err)
+		return nil, certain(c.heed(err))
 	}
 	return rows{found, cancel}, nil
 }

@@ -141,7 +141,7 @@ func (s *server) together(batch []*statement) error {
 		}
 		ctx, cancel := c.bounded(context.Background())
 		defer cancel()
-		failed = c.send(ctx, batch)
+		failed = c.heed(c.send(ctx, batch))
 		if _, refused := errors.AsType[*pgconn.PgError](failed); refused && !c.Conn.Conn().IsClosed() {
 			failed = errUndone
 		}
