@@ -51,6 +51,7 @@ type store interface {
 	sessions.Store
 	sessions.Budget
 	erase.Store
+	Writable(ctx context.Context) error
 	Close() error
 }
 

@@ -202,8 +202,12 @@ func sessionKey(agent string, at bus.Address) (string, error) {
 }
 
 // healthy tells whether sessions have what they need: the store, and the files.
+// It reads before it writes, because only the reading ends with ctx.
 func (s *server) healthy(ctx context.Context) error {
 	if _, err := s.home.store.List(ctx, "", 1); err != nil {
+		return err
+	}
+	if err := s.home.store.Writable(ctx); err != nil {
 		return err
 	}
 	if root := s.settings.Load().Workspace.Root; s.settings.Load().Store.URL != "" {

@@ -70,6 +70,17 @@ func (s *Store) Close() error {
 	return errors.Join(s.queries.close(), s.db.Close())
 }
 
+// Writable writes, and says whether that is durable. To read does not tell: a
+// standby and a full disk can be read.
+func (s *Store) Writable(ctx context.Context) error {
+	_, err := s.db.Exec(ctx, `INSERT INTO spending (person, day, tokens) VALUES ('', '', 0)
+		ON CONFLICT (person, day) DO UPDATE SET tokens = 0`)
+	if err != nil {
+		return fmt.Errorf("write to the store: %w", err)
+	}
+	return nil
+}
+
 // Open raises the session's fence and returns its log; see [sessions.Store].
 func (s *Store) Open(ctx context.Context, key string, fence int64) (sessions.Log, error) {
 	l, err := s.open(ctx, key, fence)

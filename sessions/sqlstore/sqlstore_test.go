@@ -193,3 +193,20 @@ func closedStore(t *testing.T, place string, _ func(string) []string) {
 		t.Errorf("open: %v", err)
 	}
 }
+
+func TestWritable(t *testing.T) {
+	each(t, func(t *testing.T, place string, _ func(string) []string) {
+		s := open(t, place)
+		for range 2 {
+			if err := s.Writable(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Writable(t.Context()); err == nil {
+			t.Error("a store that is closed can be written")
+		}
+	})
+}

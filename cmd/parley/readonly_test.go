@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+// A PostgreSQL that can be read and takes no writes, as after a failover to a
+// standby, is away: what is said meanwhile waits and is given up by nobody, and
+// is answered soon after it takes them again.
+func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	pg := sqldbtest.Start(t)
+	w := newWorld(t, echoModel, fmt.Sprintf("[store]\nurl = %q\n[workspace]\nroot = %q\n", pg.URL(), t.TempDir()))
+	p := w.serve()
+	w.tg.Say(2, 2, "one")
+	w.said(2, 1)
+	readOnly := func(now string) {
+		t.Helper()
+		for _, do := range []string{"ALTER SYSTEM SET default_transaction_read_only = " + now, "SELECT pg_reload_conf()"} {
+			sqldbtest.Query(t, "pgx", pg.URL(), do)
+		}
+		waitFor(t, "the server to be set", func() bool {
+			return sqldbtest.Query(t, "pgx", pg.URL(), "SHOW default_transaction_read_only")[0] == now
+		})
+	}
+	readOnly("on")
+	w.tg.Say(2, 2, "two")
+	waitFor(t, "the session to fail", func() bool { return strings.Contains(p.stderr.String(), "read-only transaction") })
+	waitFor(t, "the session to wait", func() bool {
+		if strings.Contains(p.stderr.String(), "session failed") {
+			t.Fatal("it is counted, as if the session were to blame")
+		}
+		return strings.Contains(p.stderr.String(), "session waits until its store is back")
+	})
+	readOnly("off")
+	if said := w.said(2, 2); !strings.Contains(said[1], "two") {
+		t.Errorf("it was answered %q", said)
+	}
+}
