@@ -530,6 +530,31 @@ func TestWhatWasSaidMeanwhileIsReadBeforeWhatIsSaidNow(t *testing.T) {
 	}
 }
 
+// What began a thread is a part of it in history. Where the bot was called into
+// the thread later, it still was not meant.
+func TestWhatBeganAThreadIsNotReadAsAPartOfIt(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	stop := connected(t, r, m.publish)
+	root := r.server.Say("C1", "U1", "talk among people")
+	r.server.Reply("C1", root, "U2", called+" what do you say?")
+	m.wait(t, 1)
+	until(t, "acks", acked(r))
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.server.Reply("C1", root, "U1", "and now?")
+	r.server.Forget()
+	r.Channel = r.channel(t)
+	connected(t, r, m.publish)
+	m.wait(t, 2)
+	r.server.Say("C1", "U1", called+" the last")
+	m.wait(t, 3)
+	if got := texts(m.all()); got != "what do you say?|and now?|the last" {
+		t.Errorf("published: %s", got)
+	}
+}
+
 func TestAFirstStartReadsNoHistory(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)

@@ -77,6 +77,10 @@ func (m *message) isGroup() bool {
 	return m.ChannelType != "im" && !strings.HasPrefix(m.Channel, "D")
 }
 
+// isReply tells whether a message was said in a thread. History calls what began
+// a thread a part of it too; whoever said that was not in one.
+func (m *message) isReply() bool { return m.ThreadTS != "" && m.ThreadTS != m.TS }
+
 // mentions tells whether the text names a user.
 func (m *message) mentions(user string) bool {
 	return strings.Contains(m.Text, "<@"+user+">") || strings.Contains(m.Text, "<@"+user+"|")
@@ -85,18 +89,18 @@ func (m *message) mentions(user string) bool {
 // mayConcern tells whether a message can be meant for the bot, as far as that
 // can be said without asking anybody.
 func (m *message) mayConcern(me Account) bool {
-	return m.isSpeech(me) && (!m.isGroup() || m.ThreadTS != "" || m.mentions(me.User))
+	return m.isSpeech(me) && (!m.isGroup() || m.isReply() || m.mentions(me.User))
 }
 
 // at is where the answer goes: in a channel into the message's thread, which it
 // begins where there is none.
 func (c *Channel) at(m *message) bus.Address {
-	at := bus.Address{Channel: c.name, Chat: m.Channel, Thread: m.ThreadTS}
-	if m.isGroup() && at.Thread == "" {
+	at := bus.Address{Channel: c.name, Chat: m.Channel}
+	switch {
+	case m.isReply():
+		at.Thread = m.ThreadTS
+	case m.isGroup():
 		at.Thread = m.TS
-	}
-	if !m.isGroup() && at.Thread == m.TS {
-		at.Thread = "" // the root of a thread in the chat with the bot alone
 	}
 	return at
 }
