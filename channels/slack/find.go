@@ -28,14 +28,14 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 	f := &finding{part: part, me: me.User}
 	oldest := stamp(time.Now().Add(-lookBack))
 	if root := thread(to, part); root != "" {
-		err := c.readThread(ctx, chat, root, oldest, f.look)
+		err := c.readThread(ctx, once, chat, root, oldest, f.look)
 		if err != nil && !isThreadGone(err) {
 			return "", false, err
 		}
 	}
 	// What belongs to an earlier message may have gone beside it.
 	if f.id == "" && to.Thread == "" {
-		if err := c.readChat(ctx, chat, oldest, f.look); err != nil {
+		if err := c.readChat(ctx, once, chat, oldest, f.look); err != nil {
 			return "", false, err
 		}
 	}

@@ -2,16 +2,13 @@ package slack
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
-	slackgo "github.com/slack-go/slack"
 	"golang.org/x/time/rate"
 
 	"parley/bus"
-	"parley/channels"
 )
 
 const (
@@ -19,7 +16,9 @@ const (
 	// the last socket closed.
 	overlap = 30 * time.Second
 	// Slack brings again by itself what it could not deliver just now. After an
-	// outage that was shorter, live mail does not wait for history.
+	// outage that was shorter, live mail waits for history only while there is
+	// room within what Slack allows of reading it: whole workspaces that talk at
+	// once after a restart do not have to queue for that.
 	shortGap = 20 * time.Second
 	// longestGap is how long an outage can be that is made up for. Who asked
 	// before does not wait for an answer any more.
@@ -33,7 +32,7 @@ const (
 	// historyEvery keeps the reading of all chats within what Slack allows.
 	historyEvery = 1200 * time.Millisecond
 	historyBurst = 20
-	fillAttempts = 10
+	fillAttempts = 10 // before what cannot be read is put off
 )
 
 // gaps knows until when Slack was heard, and reads what was said meanwhile when
@@ -50,15 +49,6 @@ type gaps struct {
 	written time.Time // the cursor
 	gap     *gap      // what is being read; nil if nothing is missing
 	down    bool      // an outage was logged
-}
-
-// A gap is a time in which nothing was heard.
-type gap struct {
-	from time.Time
-	hold bool // live mail of a chat waits until its part is read
-
-	mu     sync.Mutex
-	filled map[string]bool // by chat
 }
 
 func newGaps(r *receiver) *gaps {
@@ -123,9 +113,9 @@ func (g *gaps) opened(ctx context.Context) {
 
 // missed notes that something is missing since then. g.mu is held.
 func (g *gaps) missed(since, now time.Time) {
-	next := &gap{from: since.Add(-overlap), hold: now.Sub(since) >= shortGap, filled: map[string]bool{}}
+	next := newGap(since.Add(-overlap), now.Sub(since) >= shortGap)
 	if g.gap != nil { // it is not read to its end
-		next.hold = next.hold || g.gap.hold
+		next.long = next.long || g.gap.long
 		if g.gap.from.Before(next.from) {
 			next.from = g.gap.from
 		}
@@ -173,6 +163,13 @@ func (g *gaps) failed(ctx context.Context, err error) {
 func (g *gaps) run(ctx context.Context) {
 	tick := time.NewTicker(g.r.channel.pulse.save)
 	defer tick.Stop()
+	sweep := func() (again <-chan time.Time) {
+		if g.sweep(ctx) {
+			return nil
+		}
+		return time.After(g.r.channel.pulse.again)
+	}
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -180,7 +177,9 @@ func (g *gaps) run(ctx context.Context) {
 		case <-tick.C:
 			g.overflowed(ctx)
 		case <-g.wake:
-			g.sweep(ctx)
+			again = sweep()
+		case <-again:
+			again = sweep()
 		}
 		g.save(ctx)
 	}
@@ -210,138 +209,4 @@ func (g *gaps) save(ctx context.Context) {
 	g.mu.Lock()
 	g.written = to
 	g.mu.Unlock()
-}
-
-func (g *gaps) current() *gap {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.gap
-}
-
-// before is the gap that must be read before a chat's live mail goes on; nil if
-// there is none.
-func (g *gaps) before(chat string) *gap {
-	missed := g.current()
-	if missed == nil || !missed.hold || missed.isFilled(chat) {
-		return nil
-	}
-	return missed
-}
-
-func (m *gap) isFilled(chat string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.filled[chat]
-}
-
-// sweep reads the gap of every chat, one after another; those in which something
-// is said now do not wait for that.
-func (g *gaps) sweep(ctx context.Context) {
-	missed := g.current()
-	chats, err := g.chats(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return
-		}
-		g.r.channel.log.LogAttrs(ctx, slog.LevelError, "what was said meanwhile cannot be read", slog.Any("error", err))
-	}
-	for _, chat := range chats {
-		if missed.isFilled(chat) {
-			continue
-		}
-		if g.limiter.Wait(ctx) != nil || g.current() != missed {
-			return
-		}
-		done := make(chan struct{})
-		g.r.enqueue(ctx, chat, item{gap: missed, done: done})
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.gap == missed && ctx.Err() == nil {
-		g.gap = nil
-	}
-}
-
-// chats lists where the bot is.
-func (g *gaps) chats(ctx context.Context) ([]string, error) {
-	var all []string
-	cursor := ""
-	for {
-		var page []slackgo.Channel
-		err := g.try(ctx, func(ctx context.Context) (err error) {
-			ctx, t, done := begin(ctx)
-			defer done()
-			page, cursor, err = g.r.channel.api.GetConversationsForUserContext(ctx, &slackgo.GetConversationsForUserParameters{
-				Cursor: cursor, Limit: pageSize, ExcludeArchived: true,
-				Types: []string{"public_channel", "private_channel", "mpim", "im"},
-			})
-			if err != nil {
-				return repeatable(sendError(err, t))
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range page {
-			all = append(all, one.ID)
-		}
-		if cursor == "" {
-			return all, nil
-		}
-	}
-}
-
-// try does something again while it fails in a way that may pass. A limit is
-// waited for however often it comes.
-func (g *gaps) try(ctx context.Context, do func(context.Context) error) error {
-	wait := new(backoff)
-	for failures := 0; ; {
-		err := do(ctx)
-		if err == nil {
-			return nil
-		}
-		refusal, ok := errors.AsType[*channels.SendError](err)
-		if !ok || refusal.Fault != channels.Retry {
-			return err
-		}
-		if !refusal.Limited {
-			failures++
-		}
-		if failures == fillAttempts || !wait.pause(ctx, err) {
-			return err
-		}
-	}
-}
-
-// fill hands on what was said in a chat during the gap. It runs in the chat's lane.
-func (g *gaps) fill(ctx context.Context, chat string, missed *gap) {
-	if missed.isFilled(chat) {
-		return
-	}
-	var found []*message
-	err := g.try(ctx, func(ctx context.Context) (err error) {
-		found, err = g.collect(ctx, chat, missed.from)
-		return err
-	})
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		g.r.channel.log.LogAttrs(ctx, slog.LevelWarn, "what was said in a chat meanwhile cannot be read",
-			slog.String("chat", chat), slog.Any("error", err))
-	}
-	for _, m := range found {
-		if m.mayConcern(g.r.me) && !g.r.hand(ctx, m) {
-			return
-		}
-	}
-	missed.mu.Lock()
-	defer missed.mu.Unlock()
-	missed.filled[chat] = true
 }

@@ -491,9 +491,7 @@ func TestWhatWasSaidMeanwhileIsReadBeforeWhatIsSaidNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	// As if it had been long ago.
-	if err := r.book.SetCursor(t.Context(), bus.Address{Channel: "slack"}, fmt.Sprintf("%d.000000", time.Now().Add(-time.Hour).Unix())); err != nil {
-		t.Fatal(err)
-	}
+	r.away(t, time.Hour)
 	r.server.Freeze(true)
 	r.server.Fail("users.conversations", "", 1, slacktest.Hang(false)) // the chats that speak do not wait for the others
 	r.server.Fail("conversations.history", "D1", 1, slacktest.Limit("0"))
@@ -595,9 +593,7 @@ func TestOutagesThatWereTooLongAreNotMadeUpFor(t *testing.T) {
 func TestHistoryThatCannotBeReadStopsNobody(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
-	if err := r.book.SetCursor(t.Context(), bus.Address{Channel: "slack"}, fmt.Sprintf("%d.000000", time.Now().Add(-time.Hour).Unix())); err != nil {
-		t.Fatal(err)
-	}
+	r.away(t, time.Hour)
 	r.server.Fail("conversations.history", "", 0, slacktest.Refuse("missing_scope"))
 	r.server.Say("D1", "U1", "meanwhile")
 	r.server.Forget()

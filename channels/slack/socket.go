@@ -20,10 +20,14 @@ type pulse struct {
 	ping    time.Duration // how often a sign of life is asked for
 	silence time.Duration // after how long without any a socket counts as dead
 	save    time.Duration // how often the cursor is saved
+	// What was missed and cannot be read is tried for so long, then put off, and
+	// tried again after a while.
+	patience time.Duration
+	again    time.Duration
 }
 
 func usualPulse() pulse {
-	return pulse{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second}
+	return pulse{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second, patience: time.Minute, again: time.Minute}
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,14 +33,31 @@ func (s *Server) userInfo(w http.ResponseWriter, id string) {
 	}})
 }
 
-func (s *Server) conversations(w http.ResponseWriter) {
+func (s *Server) conversations(w http.ResponseWriter, form url.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ids := slices.Sorted(maps.Keys(s.channels))
+	from, to, next := paged(form, len(ids))
 	all := []map[string]any{}
-	for id := range s.channels {
+	for _, id := range ids[from:to] {
 		all = append(all, map[string]any{"id": id, "is_im": id[0] == 'D'})
 	}
-	reply(w, map[string]any{"channels": all, "response_metadata": map[string]any{"next_cursor": ""}})
+	reply(w, map[string]any{"channels": all, "response_metadata": map[string]any{"next_cursor": next}})
+}
+
+// paged is the page of so many that a call asks for, and the cursor of the next.
+func paged(form url.Values, all int) (from, to int, next string) {
+	limit, err := strconv.Atoi(formOf(form, "limit", "100"))
+	if err != nil || limit < 1 {
+		limit = 100
+	}
+	from, _ = strconv.Atoi(form.Get("cursor")) // 0 is the first page
+	from = min(from, all)
+	to = min(from+limit, all)
+	if to < all {
+		next = strconv.Itoa(to)
+	}
+	return from, to, next
 }
 
 // history lists a channel, newest first, or a thread, oldest first and with its root.
@@ -76,18 +94,8 @@ func (s *Server) history(w http.ResponseWriter, form url.Values, replies bool) {
 	if !replies {
 		slices.Reverse(found)
 	}
-	limit, err := strconv.Atoi(formOf(form, "limit", "100"))
-	if err != nil || limit < 1 {
-		limit = 100
-	}
-	from, _ := strconv.Atoi(form.Get("cursor")) // 0 is the first page
-	from = min(from, len(found))
-	page := found[from:min(from+limit, len(found))]
-	next := ""
-	if from+limit < len(found) {
-		next = strconv.Itoa(from + limit)
-	}
-	reply(w, map[string]any{"messages": page, "has_more": next != "", "response_metadata": map[string]any{"next_cursor": next}})
+	from, to, next := paged(form, len(found))
+	reply(w, map[string]any{"messages": found[from:to], "has_more": next != "", "response_metadata": map[string]any{"next_cursor": next}})
 }
 
 // replies are those of each message. s.mu is held.

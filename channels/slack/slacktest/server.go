@@ -311,7 +311,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, method string) {
 	case "users.info":
 		s.userInfo(w, r.Form.Get("user"))
 	case "users.conversations":
-		s.conversations(w)
+		s.conversations(w, r.Form)
 	case "conversations.open":
 		reply(w, map[string]any{"channel": map[string]any{"id": direct(r.Form.Get("users"))}})
 	case "conversations.history", "conversations.replies":

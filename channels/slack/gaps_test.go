@@ -1,0 +1,114 @@
+package slack_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels/slack/slacktest"
+)
+
+// away sets the cursor back, as if nothing had been heard for so long.
+func (r *rig) away(t testing.TB, d time.Duration) {
+	t.Helper()
+	if err := r.book.SetCursor(t.Context(), bus.Address{Channel: "slack"}, stamped(time.Now().Add(-d))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func stamped(at time.Time) string { return fmt.Sprintf("%d.%06d", at.Unix(), at.Nanosecond()/1000) }
+
+// cursor is how far everything is handed on.
+func (r *rig) cursor(t testing.TB) string {
+	t.Helper()
+	c, err := r.book.Cursor(t.Context(), bus.Address{Channel: "slack"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// However short it was: Slack may bring what it has in its own time.
+func TestAfterARestartAChatGoesOnInOrder(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	r.away(t, 5*time.Second)
+	r.server.Say("D1", "U1", "meanwhile")
+	r.server.Forget()
+	r.server.Fail("users.conversations", "", 0, slacktest.Hang(false))
+	connected(t, r, m.publish)
+	r.server.Say("D1", "U1", "now")
+	if got := texts(m.wait(t, 2)); got != "meanwhile|now" {
+		t.Errorf("published: %s", got)
+	}
+}
+
+// What a limit lets through counts: nothing that was read is asked for again.
+func TestHistoryIsReadOnWhereALimitHasStoppedIt(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	r.away(t, time.Hour)
+	const threads, chats = 8, 250
+	for i := range threads {
+		root := r.server.Say("C1", "U1", "talk")
+		r.server.Reply("C1", root, "U1", fmt.Sprint(called, " ", i))
+	}
+	for i := range chats {
+		r.server.Say(fmt.Sprintf("D%03d", i), "U1", "hello")
+	}
+	r.server.Forget()
+	calls := 0 // one at a time
+	r.server.Fail("conversations.replies", "", 0, func(w http.ResponseWriter, q *http.Request, do http.Handler) {
+		if calls++; calls%3 == 0 {
+			slacktest.Limit("0")(w, q, do)
+			return
+		}
+		do.ServeHTTP(w, q)
+	})
+	pages := 0
+	r.server.Fail("users.conversations", "", 0, func(w http.ResponseWriter, q *http.Request, do http.Handler) {
+		if pages++; pages == 2 {
+			slacktest.Limit("0")(w, q, do)
+			return
+		}
+		do.ServeHTTP(w, q)
+	})
+	connected(t, r, m.publish)
+	m.wait(t, threads+chats)
+	if n := r.server.Calls("conversations.replies"); n > 2*threads {
+		t.Errorf("%d threads were read by %d calls", threads, n)
+	}
+	if n := r.server.Calls("users.conversations"); n != 3 {
+		t.Errorf("two pages of chats were read by %d calls", n)
+	}
+}
+
+func TestHistoryThatCannotBeReadNowIsReadLater(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	r.Hurry()
+	r.Quicken(time.Second, time.Minute, 10*time.Millisecond)
+	r.away(t, time.Hour)
+	before := r.cursor(t)
+	r.server.Say("D1", "U1", "meanwhile")
+	r.server.Say("D2", "U2", "in another chat")
+	r.server.Forget()
+	r.server.Fail("users.conversations", "", 2, slacktest.Status(503, "somebody"))
+	r.server.Fail("conversations.history", "D1", 0, slacktest.Status(503, "somebody"))
+	connected(t, r, m.publish)
+	m.wait(t, 1)
+	r.server.Say("D1", "U1", "now") // does not wait for ever
+	if got := texts(m.wait(t, 2)); got != "in another chat|now" {
+		t.Errorf("published: %s", got)
+	}
+	if now := r.cursor(t); now != before {
+		t.Errorf("the cursor has moved from %s to %s, though not all is read", before, now)
+	}
+	r.server.Heal()
+	if got := m.wait(t, 3)[2].Text; got != "meanwhile" {
+		t.Errorf("published: %s", got)
+	}
+	until(t, "a cursor", func() bool { return r.cursor(t) > before })
+}
