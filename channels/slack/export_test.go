@@ -12,3 +12,12 @@ func (c *Channel) Hurry() { c.pulse.patience, c.pulse.again = time.Nanosecond, 2
 
 // Narrow leaves room for that many messages that wait to be published.
 func (c *Channel) Narrow(room int) { c.room = room }
+
+// HeardAfter tells whether something counts as missed when a sign of life comes
+// so long after the one before.
+func (c *Channel) HeardAfter(silence time.Duration) bool {
+	g := newGaps(&receiver{channel: c})
+	g.open, g.alive = 1, wallClock().Add(-silence)
+	g.heard()
+	return g.current() != nil
+}

@@ -78,14 +78,24 @@ func (g *gaps) begin(ctx context.Context) error {
 	}
 }
 
-// heard notes a sign of life.
+// heard notes a sign of life. One that comes later than sockets live without is
+// an old one: this process, or its machine, has slept, and the others that were
+// on their way meanwhile are lost.
 func (g *gaps) heard() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open > 0 {
-		g.alive = time.Now()
+	if g.open == 0 {
+		return
 	}
+	now := wallClock()
+	if now.Sub(g.alive) > g.r.channel.pulse.silence {
+		g.missed(g.alive, now)
+	}
+	g.alive = now
 }
+
+// wallClock is the time of day, which goes on while a machine sleeps.
+func wallClock() time.Time { return time.Now().Round(0) }
 
 // opened notes that Slack has greeted a socket. If there was none, something may
 // have been missed.
@@ -96,7 +106,7 @@ func (g *gaps) opened(ctx context.Context) {
 	if g.open > 1 {
 		return
 	}
-	now := time.Now()
+	now := wallClock()
 	if !g.alive.IsZero() {
 		if silent := now.Sub(g.alive); silent > longestGap {
 			g.r.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack was not heard for so long that only the last of it is read",
@@ -139,7 +149,7 @@ func (g *gaps) overflowed(ctx context.Context) {
 	g.r.channel.log.LogAttrs(ctx, slog.LevelWarn, "more was said than could be stored; what is missing is read from history")
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.missed(since, time.Now())
+	g.missed(since, wallClock())
 }
 
 // closed notes that a socket has ended that Slack had greeted.

@@ -112,3 +112,14 @@ func TestHistoryThatCannotBeReadNowIsReadLater(t *testing.T) {
 	}
 	until(t, "a cursor", func() bool { return r.cursor(t) > before })
 }
+
+// A process that was stopped, or whose machine has slept, finds old signs of life
+// in its sockets when it goes on.
+func TestASignOfLifeAfterASleepIsAnOldOne(t *testing.T) {
+	r := newRig(t)
+	for silence, want := range map[time.Duration]bool{20 * time.Second: false, 40 * time.Second: true, time.Hour: true} {
+		if got := r.HeardAfter(silence); got != want {
+			t.Errorf("after %v something is missing: %t", silence, got)
+		}
+	}
+}
