@@ -57,6 +57,7 @@ const (
 	refuseEvery = time.Hour   // a stranger
 	excuseEvery = time.Minute // an address
 	guessEvery  = 2 * time.Second
+	meetEvery   = time.Hour // an address; the note may have been erased
 	maxPanics   = 3
 )
 
@@ -86,7 +87,7 @@ func newDoor(g *Gateway) *door {
 		guests:    newTeller(g.Channel, g.Now, rate.NewLimiter(10, 30)),
 		guesses:   rate.NewLimiter(10, 30),
 		guessed:   newRecent(guessEvery),
-		met:       newRecent(0),
+		met:       newRecent(meetEvery),
 		panics:    newRecent(0),
 		reacts:    newReactions(g.Channel, g.Name, g.Log),
 	}
@@ -184,21 +185,30 @@ func (d *door) publish(ctx context.Context, in bus.Inbound) error {
 	case err != nil:
 		return fmt.Errorf("publish message %s: %w", in.ID, err)
 	}
+	if err := d.meet(ctx, in, key); err != nil {
+		return err
+	}
 	d.reacts.seen(said)
-	d.meet(ctx, in, key)
 	return nil
 }
 
-// meet notes where the bot was spoken to, once for each address while the
-// process remembers it. The message is durable already, so a failure only
-// postpones the note to the next message.
-func (d *door) meet(ctx context.Context, in bus.Inbound, session string) {
+// meet notes where the bot was spoken to, once for each address in a while. The
+// message is durable already, so a failure only postpones the note to the next
+// message; but of a group's thread, which needs no further mention from now on,
+// the next would not come this far, so there the message is handed again.
+func (d *door) meet(ctx context.Context, in bus.Inbound, session string) error {
 	at := in.At.String()
 	if !d.met.first(at, d.Now()) {
-		return
+		return nil
 	}
-	if err := d.Chats.Meet(ctx, Chat{Address: in.At, Session: session, Group: in.Group, Seen: d.Now()}); err != nil {
-		d.met.forget(at)
-		d.Log.Warn("chat was not noted", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+	err := d.Chats.Meet(ctx, Chat{Address: in.At, Session: session, Group: in.Group, Seen: d.Now()})
+	if err == nil {
+		return nil
 	}
+	d.met.forget(at)
+	d.Log.Warn("chat was not noted", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+	if in.Group && in.At.Thread != "" {
+		return fmt.Errorf("note the thread of message %s: %w", in.ID, err)
+	}
+	return nil
 }

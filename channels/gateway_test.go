@@ -373,6 +373,54 @@ func TestWhatIsNotDurableIsNotAcknowledged(t *testing.T) {
 	})
 }
 
+// A forgetful is a book whose notes about chats fail for a while.
+type forgetful struct {
+	*sqlbook.Book
+	away  bool
+	notes int
+}
+
+func (f *forgetful) Meet(ctx context.Context, c channels.Chat) error {
+	if f.away {
+		return errors.New("the book is away")
+	}
+	f.notes++
+	return f.Book.Meet(ctx, c)
+}
+
+// In a group's thread nothing further has to be addressed to the bot, so that it
+// takes part there must not be lost.
+func TestAThreadThatCannotBeNotedIsHandedAgain(t *testing.T) {
+	book := &forgetful{away: true}
+	setup := func(s *stage, g *channels.Gateway) { book.Book, g.Chats = s.book, book }
+	gatewayOn(t, bus.Caps{}, channels.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
+		thread := said("1", "7", "hello")
+		thread.Group, thread.At = true, bus.Address{Channel: "c", Chat: "room", Thread: "17"}
+		if err := s.platform.Say(t.Context(), thread); err == nil {
+			t.Error("acknowledged, and nobody will know of the thread")
+		}
+		s.say(t, said("2", "8", "elsewhere")) // a chat of one's own needs no note to go on
+		book.away = false
+		s.say(t, thread)
+		if joined, err := s.book.Joined(t.Context(), thread.At); err != nil || !joined {
+			t.Errorf("the thread is noted: %t, %v", joined, err)
+		}
+		if got := s.mail(t); len(got) != 2 {
+			t.Errorf("mail %+v", got)
+		}
+		// What has been noted is noted again after a while: it may have been erased.
+		again := thread
+		for i, wait := range []time.Duration{0, 2 * time.Hour} {
+			time.Sleep(wait)
+			again.ID = fmt.Sprint("again-", i)
+			s.say(t, again)
+			if book.notes != 1+i {
+				t.Errorf("after %v it was noted %d times", wait, book.notes)
+			}
+		}
+	})
+}
+
 func TestListAdmitsWhomItNames(t *testing.T) {
 	access := channels.Access{Policy: "list", AllowFrom: []string{"7"}}
 	gateway(t, bus.Caps{}, access, func(t *testing.T, s *stage) {
