@@ -192,15 +192,46 @@ func (d *drafts) draw(ctx, work context.Context, one drawing) {
 	to := one.to
 	to.Chat = d.moved.now(to.Chat)
 	if one.id == "" {
-		d.begin(work, one, to, part)
+		d.begin(ctx, work, one, to, part)
+		return
+	}
+	if !d.ours(ctx, work, one) {
 		return
 	}
 	err := d.editor.Edit(work, to, one.id, part)
 	d.edited(work, one, part, err)
 }
 
+// ours asks, before an edit, whether the draft is still this process's to show.
+// After a pause another may have replaced it with the answer, which would be
+// gone with the edit.
+func (d *drafts) ours(ctx, work context.Context, one drawing) bool {
+	asked := time.Now()
+	known, err := d.Book.Lookup(work, one.turn+draftSuffix)
+	switch {
+	case errors.Is(err, ErrNoSend): // it was erased
+		d.change(one.draft, func(x *draft) { x.spent = true })
+		return false
+	case err == nil && known.Parts[0].State != Drafted:
+		d.change(one.draft, func(x *draft) { x.id, x.spent = "", true })
+		return false
+	case err != nil || paused(ctx, asked):
+		d.change(one.draft, func(x *draft) { x.dirty, x.next = true, time.Now().Add(outOfOrder) })
+		return false
+	case known.Parts[0].PlatformID == "": // it could not be noted when it was posted
+		d.note(work, one.draft, SentPart{State: Drafted, PlatformID: one.id})
+	}
+	return true
+}
+
+// paused says that others may have had the channel since then.
+func paused(held context.Context, since time.Time) bool {
+	return held.Err() != nil || time.Since(since) > draftPatience
+}
+
 // begin posts a draft. It is in the book before, so that nobody posts it again.
-func (d *drafts) begin(work context.Context, one drawing, to bus.Address, part Part) {
+func (d *drafts) begin(ctx, work context.Context, one drawing, to bus.Address, part Part) {
+	asked := time.Now()
 	known, fresh, err := d.Book.Begin(work, Send{ID: one.turn + draftSuffix, To: one.to, Parts: []SentPart{{State: Drafted}}})
 	if err != nil {
 		d.Log.Warn("draft is not in the book and not posted", slog.String("channel", d.Name), slog.String("turn", one.turn), slog.Any("error", err))
@@ -210,11 +241,22 @@ func (d *drafts) begin(work context.Context, one drawing, to bus.Address, part P
 	if !fresh {
 		d.Log.Debug("turn has had its draft", slog.String("channel", d.Name), slog.String("turn", one.turn), slog.String("state", known.State()))
 		d.change(one.draft, func(x *draft) { x.spent = true })
+		if p := known.Parts[0]; p.State == Drafted && p.PlatformID == "" {
+			d.resolve(work, one.draft) // we did, and were not told
+		}
 		return
 	}
 	d.point("draft:begun")
+	if paused(ctx, asked) {
+		d.note(work, one.draft, SentPart{State: Failed, Code: "not_sent"})
+		d.change(one.draft, func(x *draft) { x.spent = true })
+		return
+	}
 	id, err := d.Channel.Send(work, to, part)
 	d.point("draft:sent")
+	if paused(ctx, asked) && d.settled(work, one) {
+		return
+	}
 	if err == nil {
 		d.note(work, one.draft, SentPart{State: Drafted, PlatformID: id})
 		d.point("draft:marked")
@@ -231,6 +273,17 @@ func (d *drafts) begin(work context.Context, one drawing, to bus.Address, part P
 	d.change(one.draft, func(x *draft) { x.spent = true })
 }
 
+// settled says that another process has found out meanwhile what became of a
+// draft. What it has noted stands.
+func (d *drafts) settled(work context.Context, one drawing) bool {
+	known, err := d.Book.Lookup(context.WithoutCancel(work), one.turn+draftSuffix)
+	if err != nil || known.Parts[0].State == Drafted && known.Parts[0].PlatformID == "" {
+		return false
+	}
+	d.change(one.draft, func(x *draft) { x.spent = true })
+	return true
+}
+
 // resolve finds out whether a draft was posted. Where nobody can tell, it is
 // left at that: it is not posted again, and the answer does not replace it.
 func (d *drafts) resolve(work context.Context, x *draft) {
@@ -239,8 +292,8 @@ func (d *drafts) resolve(work context.Context, x *draft) {
 		to := x.to
 		to.Chat = d.moved.now(to.Chat)
 		// The time of the call that was cut off may be up.
-		asked, cancel := context.WithTimeout(context.WithoutCancel(work), draftTimeout)
-		id, sent, err := r.FindSent(asked, to, Part{Key: x.turn + draftSuffix + "/0"})
+		asking, cancel := context.WithTimeout(context.WithoutCancel(work), draftTimeout)
+		id, sent, err := search(asking, r, to, Part{Key: x.turn + draftSuffix + "/0"})
 		cancel()
 		switch {
 		case err == nil && sent:
@@ -254,6 +307,22 @@ func (d *drafts) resolve(work context.Context, x *draft) {
 	}
 	d.note(work, x, part)
 	d.change(x, func(x *draft) { x.doubted, x.id, x.spent = false, part.PlatformID, part.PlatformID == "" })
+}
+
+// search asks the platform for a part, again where it puts that off.
+func search(ctx context.Context, r Reconciler, to bus.Address, part Part) (id string, sent bool, err error) {
+	for tries := 0; ; tries++ {
+		id, sent, err = r.FindSent(ctx, to, part)
+		fault := faultOf(err)
+		if err == nil || fault.Fault != Retry {
+			return id, sent, err
+		}
+		select {
+		case <-time.After(max(fault.RetryAfter, backoff(tries, longestBackoff))):
+		case <-ctx.Done():
+			return "", false, err
+		}
+	}
 }
 
 // edited deals with what came of an edit.

@@ -15,6 +15,9 @@ const (
 	// draftDelay spares the turns that are answered sooner a draft.
 	draftDelay   = time.Second
 	draftTimeout = 10 * time.Second // of one call
+	// draftPatience is less than what is left of a hold that has not ended: what
+	// takes longer may be done by another meanwhile.
+	draftPatience = 2 * time.Second
 	draftsAtOnce = 16               // calls
 	draftTries   = 3                // to close one
 	draftPause   = 50 * time.Millisecond

@@ -108,3 +108,54 @@ func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
 		}
 	})
 }
+
+// A process that stood still for longer than it holds the channel finds that
+// another has answered.
+func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.says("Words")
+		lasts(2 * time.Second)
+		wantShown(t, p, "1", "Words\n\n…")
+		id := s.draft(t, "t").PlatformID
+		if err := s.book.Mark(t.Context(), "t#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: id}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Edit(t.Context(), bus.Address{Channel: "c", Chat: "1"}, id, channels.Part{Text: "The answer"}); err != nil {
+			t.Fatal(err)
+		}
+		a.goesOn(" and more")
+		lasts(time.Minute)
+		wantShown(t, p, "1", "The answer")
+	})
+}
+
+func TestNoDraftIsPostedByWhomTheChannelIsTakenFrom(t *testing.T) {
+	var take func()
+	var p *channelstest.EditingPlatform
+	setup := func(s *stage, d *channels.Dispatcher) {
+		s.platform.Offers.DraftEvery = draftEvery
+		p = &channelstest.EditingPlatform{Platform: s.platform, OnEdit: func(string) error { return nil }}
+		d.Channel = p
+		d.Point = func(name string) {
+			if name == "draft:begun" {
+				take()
+			}
+		}
+	}
+	dispatch(t, setup, func(t *testing.T, s *stage, r *running) {
+		take = r.stop
+		synctest.Wait()
+		a := s.speaker("t", "1")
+		a.start()
+		a.says("Words")
+		lasts(time.Minute)
+		if got := p.Sent(); len(got) != 0 {
+			t.Errorf("arrived: %+v", got)
+		}
+		if part := s.draft(t, "t"); part.State != channels.Failed {
+			t.Errorf("book: %+v", part)
+		}
+	})
+}
