@@ -96,7 +96,8 @@ func (s *server) newTools() *tools.Set {
 	}
 	all := files.New(func(ctx context.Context, session string) (files.Dir, error) { return open(ctx, session) })
 	all = append(all, memory.New(func(ctx context.Context, session string) (memory.Dir, error) { return open(ctx, session) })...)
-	return tools.NewSet(append(all, message.New(s.deliver))...)
+	all = append(all, message.New(s.deliver))
+	return tools.NewSet(append(all, trials()...)...)
 }
 
 // mostWriting is how long after its beginning a tool's write may take effect in

@@ -11,10 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"parley/bus"
+	"parley/channels"
 	"parley/sessions"
 	"parley/sessions/sqldb/sqldbtest"
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
+	"parley/tools"
 )
 
 // An audit is what a storm has left: on the platform, in the log, on disk, in
@@ -27,8 +30,12 @@ type audit struct {
 	repeats                  int // of sends on the platform
 	interrupted              int // sends of which the book says that nobody can tell
 	resumed, rerun, givenUp  int
-	interruptedBy            map[string]int // by send
-	expected                 map[int64]map[string][]string
+	interruptedBy            map[string]int                 // by send
+	expected                 map[string]map[string][]string // by address and text, the sends
+	lost                     map[string]int                 // drafts by address of which nobody can tell
+	left                     int                            // of these, those that were left
+	rung                     map[string]int
+	rings, unknown           int      // calls of effect once, and those of which nobody can tell
 	twice                    []string // what was sent more than once
 	late                     int      // calls that were refused for coming too late, and made again
 	slowest                  time.Duration
@@ -40,7 +47,7 @@ type audit struct {
 // audit ends the fleet in good order and looks at everything.
 func (s *storm) audit() *audit {
 	s.t.Helper()
-	a := &audit{storm: s, expected: map[int64]map[string][]string{}, entriesByKind: map[sessions.Kind]int{}}
+	a := &audit{storm: s, expected: map[string]map[string][]string{}, rung: s.bell.rung(), lost: map[string]int{}, entriesByKind: map[sessions.Kind]int{}}
 	a.measure()
 	s.dismiss()
 	client := s.client()
@@ -70,9 +77,9 @@ func (a *audit) String() string {
 		deeds = append(deeds, fmt.Sprintf("%s ×%d", what, s.deeds[what]))
 	}
 	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
-		"%d calls too late and made again, %d sends interrupted, %d of them seen twice; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
-		s.seed, a.messages, s.chats, a.turns, a.calls, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
-		a.late, a.interrupted, a.repeats, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.membersThatEndedThemself, len(a.violations))
+		"%d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
+		s.seed, a.messages, len(s.spots), a.turns, a.calls, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
+		a.late, a.unknown, a.rings, a.interrupted, a.repeats, a.left, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.membersThatEndedThemself, len(a.violations))
 }
 
 // leftovers are the keys that an idle bus should not have: it keeps ids against
@@ -87,14 +94,14 @@ func leftovers(keys []string) []string {
 
 // measure finds the slowest answer.
 func (a *audit) measure() {
-	for _, chat := range a.storm.said {
+	for i, all := range a.storm.said {
 		answers := map[string]time.Time{}
-		for _, m := range a.storm.tg.Sent(chat[0].chat) {
-			if _, again := answers[m.Text]; !again {
-				answers[m.Text] = m.At
+		for _, m := range a.storm.sentTo(a.storm.spots[i].address()) {
+			if _, again := answers[m.text]; !again {
+				answers[m.text] = m.at
 			}
 		}
-		for _, m := range chat {
+		for _, m := range all {
 			if at, ok := answers[m.answer()]; ok && at.Sub(m.at) > a.slowest {
 				a.slowest, a.slowestOf = at.Sub(m.at), m.mark()
 			}
@@ -109,11 +116,26 @@ func (a *audit) readBook() {
 		a.interruptedBy[send], _ = strconv.Atoi(n)
 		a.interrupted += a.interruptedBy[send]
 	}
-	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), "SELECT send, part, state, code FROM parts WHERE state <> 'sent'") {
+	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), "SELECT send, part, state, code FROM parts WHERE state <> 'sent' AND send NOT LIKE '%#draft'") {
 		a.wrong("the book has a part that was not sent: %s", row)
 	}
+	a.readDrafts()
 	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), "SELECT key, unfinished FROM sessions WHERE unfinished NOT IN ('', '[]', 'null')") {
 		a.wrong("the store has a turn that is not finished: %s", row)
+	}
+}
+
+// readDrafts looks what became of drafts. One of which nobody can tell whether it
+// was posted may be left over; one that was never posted may still be in the book.
+func (a *audit) readDrafts() {
+	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), `SELECT s.channel, s.chat, s.thread, p.state
+		FROM parts p JOIN sends s ON s.id = p.send WHERE p.send LIKE '%#draft' AND (p.state = 'draft' AND p.platform_id <> '' OR p.state = 'unknown')`) {
+		f := strings.Split(row, " ")
+		at := bus.Address{Channel: f[0], Chat: f[1], Thread: f[2]}
+		if f[3] == channels.Drafted {
+			a.wrong("the book has a draft in %s that was not replaced", at)
+		}
+		a.lost[at.String()]++
 	}
 }
 
@@ -130,9 +152,13 @@ func (a *audit) readLogs() {
 		t.Fatal(err)
 	}
 	defer spaces.Close()
-	for _, chat := range a.storm.said {
-		key := fmt.Sprintf("main:telegram:%d", chat[0].chat)
-		l := newLedger(a, key, chat)
+	for i, said := range a.storm.said {
+		p := a.storm.spots[i]
+		key, err := sessionKey("main", p.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLedger(a, key, p.address(), said)
 		for e, err := range store.Read(t.Context(), key, 1) {
 			if errors.Is(err, sessions.ErrNotFound) {
 				break
@@ -149,13 +175,17 @@ func (a *audit) readLogs() {
 		}
 		l.inspect(dir)
 	}
+	for call, times := range a.rung {
+		a.wrong("the bell was rung %d times by %q, which no log has", times, call)
+	}
 }
 
 // A ledger is one session's log as it is read.
 type ledger struct {
 	*audit
 	key     string
-	chat    []said
+	address string
+	said    []said
 	heard   []string // what people said, in the log's order
 	turns   map[string]*turnSeen
 	calls   map[string]*callSeen
@@ -173,10 +203,10 @@ type callSeen struct {
 	started, results int
 }
 
-func newLedger(a *audit, key string, chat []said) *ledger {
-	a.messages += len(chat)
-	a.expected[chat[0].chat] = map[string][]string{}
-	return &ledger{audit: a, key: key, chat: chat, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}}
+func newLedger(a *audit, key, address string, said []said) *ledger {
+	a.messages += len(said)
+	a.expected[address] = map[string][]string{}
+	return &ledger{audit: a, key: key, address: address, said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}}
 }
 
 func (l *ledger) enter(e sessions.Entry) {
@@ -222,12 +252,7 @@ func (l *ledger) call(e sessions.Entry) {
 	}
 	if e.Kind == sessions.KindToolResult {
 		c.results++
-		r, err := sessions.Decode[sessions.ToolResult](e)
-		if tooLate(string(r.Content)) {
-			l.late++
-		} else if err != nil || r.Code != "" {
-			l.wrong("%s: %s failed: %s %v", l.key, c.use.Name, r.Content, err)
-		}
+		l.result(c, e)
 		return
 	}
 	if c.results > 0 {
@@ -235,7 +260,59 @@ func (l *ledger) call(e sessions.Entry) {
 	}
 	if c.started++; c.started > 1 {
 		l.rerun++
+		if c.use.Name == bellTool {
+			l.wrong("%s: call %s was begun again, and its effect is once", l.key, e.Call)
+		}
 	}
+}
+
+// result looks at what the model was told of a call.
+func (l *ledger) result(c *callSeen, e sessions.Entry) {
+	r, err := sessions.Decode[sessions.ToolResult](e)
+	switch {
+	case err != nil:
+		l.wrong("%s: the result of %s cannot be read: %v", l.key, c.use.Name, err)
+	case c.use.Name == bellTool:
+		l.ring(c, e.Call, r)
+	case tooLate(string(r.Content)):
+		l.late++
+	case r.Code != "":
+		l.wrong("%s: %s failed: %s", l.key, c.use.Name, r.Content)
+	case c.use.Name == "read_file" && !l.spoiled:
+		var got struct {
+			Content string `json:"content"`
+		}
+		want := counted(l.said[:len(l.heard)-1]) + "<0>"
+		if err := json.Unmarshal(r.Content, &got); err != nil || got.Content != want {
+			l.wrong("%s: the file was read as %s, want %q", l.key, r.Content, want)
+		}
+	}
+}
+
+// ring holds the bell against what the log says of one call.
+func (l *ledger) ring(c *callSeen, call string, r sessions.ToolResult) {
+	key := c.turn + "#" + call
+	times := l.rung[key]
+	delete(l.rung, key)
+	l.rings++
+	switch {
+	case r.Code == "" && times != 1:
+		l.wrong("%s: call %s has rung the bell %d times, and the log says that it has", l.key, call, times)
+	case r.Code == string(tools.OutcomeUnknown) && times <= 1:
+		l.unknown++
+	case r.Code != "":
+		l.wrong("%s: call %s has rung the bell %d times, and the log says %s", l.key, call, times, r.Content)
+	}
+}
+
+// counted is what the file has in which these messages have counted.
+func counted(all []said) (text string) {
+	for _, m := range all {
+		if m.what == askCount || m.what == askAll {
+			text += fmt.Sprintf("%d;", m.n)
+		}
+	}
+	return text
 }
 
 func (l *ledger) end(e sessions.Entry) {
@@ -256,22 +333,22 @@ func (l *ledger) end(e sessions.Entry) {
 		l.wrong("%s: turn %s ended and said nothing", l.key, e.Turn)
 	}
 	for _, r := range done.Outbound {
-		l.expect(l.chat[0].chat, r.Text, r.ID)
+		l.expect(l.address, r.Text, r.ID)
 	}
 }
 
-// expect notes that a text is to be in a chat, and which send it is.
-func (a *audit) expect(chat int64, text, send string) {
-	if a.expected[chat] == nil {
-		a.expected[chat] = map[string][]string{}
+// expect notes that a text is to be at an address, and which send it is.
+func (a *audit) expect(address, text, send string) {
+	if a.expected[address] == nil {
+		a.expected[address] = map[string][]string{}
 	}
-	a.expected[chat][text] = append(a.expected[chat][text], send)
+	a.expected[address][text] = append(a.expected[address][text], send)
 }
 
 // close looks whether the log is whole.
 func (l *ledger) close() {
-	want := make([]string, len(l.chat))
-	for i, m := range l.chat {
+	want := make([]string, len(l.said))
+	for i, m := range l.said {
 		want[i] = m.text()
 	}
 	if !slices.Equal(l.heard, want) {
@@ -287,24 +364,20 @@ func (l *ledger) close() {
 			l.wrong("%s: call %s (%s) has %d results", l.key, id, c.use.Name, c.results)
 		}
 		var to struct {
-			Chat    string `json:"chat_id"`
+			Address string `json:"channel"`
 			Content string `json:"content"`
 		}
 		if err := json.Unmarshal(c.use.Args, &to); c.use.Name != "message" || err != nil {
 			continue
 		}
-		chat, _ := strconv.ParseInt(to.Chat, 10, 64)
-		l.expect(chat, to.Content, c.turn+"#"+id)
+		l.expect(to.Address, to.Content, c.turn+"#"+id)
 	}
 }
 
 // inspect holds the session's files against what was asked for.
 func (l *ledger) inspect(dir *workspace.Dir) {
-	var counted, remembered, latest string
-	for _, m := range l.chat {
-		if m.what == askCount || m.what == askAll {
-			counted += fmt.Sprintf("%d;", m.n)
-		}
+	var remembered, latest string
+	for _, m := range l.said {
 		if m.what == askRemember || m.what == askAll {
 			remembered += m.mark() + "\n\n"
 		}
@@ -316,7 +389,7 @@ func (l *ledger) inspect(dir *workspace.Dir) {
 		return
 	}
 	for name, want := range map[string]string{
-		"count.txt": counted + "<0>", "MEMORY.md": strings.TrimSuffix(remembered, "\n\n"), "latest.txt": latest,
+		"count.txt": counted(l.said) + "<0>", "MEMORY.md": strings.TrimSuffix(remembered, "\n\n"), "latest.txt": latest,
 	} {
 		got, err := fs.ReadFile(dir, name)
 		if err != nil && want != "" || string(got) != want {
@@ -327,23 +400,19 @@ func (l *ledger) inspect(dir *workspace.Dir) {
 
 // readPlatform holds what people were sent against what the log says.
 func (a *audit) readPlatform() {
-	for chat, texts := range a.expected {
+	for address, texts := range a.expected {
 		sent := map[string]int{}
-		last, order := -1, fmt.Sprintf("re %d.", chat)
-		for _, m := range a.storm.tg.Sent(chat) {
-			sent[m.Text]++
-			if texts[m.Text] == nil {
-				a.wrong("chat %d was sent %q, which nobody said", chat, m.Text)
+		for _, m := range a.storm.sentTo(address) {
+			sent[m.text]++
+			switch {
+			case texts[m.text] != nil:
+			case a.lost[address] > 0:
+				a.lost[address]--
+				a.left++
+				a.storm.t.Logf("a draft was left over in %s: %q", address, m.text)
+			default:
+				a.wrong("%s was sent %q, which nobody said", address, m.text)
 			}
-			rest, ok := strings.CutPrefix(m.Text, order)
-			n, err := strconv.Atoi(rest)
-			if !ok || err != nil || sent[m.Text] > 1 {
-				continue
-			}
-			if n <= last {
-				a.wrong("chat %d was sent the answer to %d after that to %d", chat, n, last)
-			}
-			last = n
 		}
 		for text, sends := range texts {
 			allowed := len(sends)
@@ -352,18 +421,32 @@ func (a *audit) readPlatform() {
 			}
 			if more := sent[text] - len(sends); more > 0 {
 				a.repeats += more
-				a.twice = append(a.twice, fmt.Sprintf("%q to %d, %d too often", text, chat, more))
+				a.twice = append(a.twice, fmt.Sprintf("%q to %s, %d too often", text, address, more))
 			}
 			if n := sent[text]; n < len(sends) || n > allowed {
-				a.wrong("chat %d was sent %q %d times, want %d to %d (%v)", chat, text, n, len(sends), allowed, sends)
+				a.wrong("%s was sent %q %d times, want %d to %d (%v)", address, text, n, len(sends), allowed, sends)
 			}
 		}
 	}
-	for _, chat := range a.storm.said {
-		for _, m := range chat {
-			if a.expected[m.chat][m.answer()] == nil && a.givenUp == 0 {
+	for i, p := range a.storm.spots {
+		a.inOrder(p)
+		for _, m := range a.storm.said[i] {
+			if a.expected[p.address()][m.answer()] == nil && a.givenUp == 0 {
 				a.wrong("message %s has no answer", m.mark())
 			}
+		}
+	}
+}
+
+// inOrder looks whether a spot's answers stand in the order of its messages.
+func (a *audit) inOrder(p *spot) {
+	last, seen := -1, map[int]bool{}
+	for _, m := range a.storm.sentTo(p.address()) {
+		if n, ok := answerTo(m.text, p.who); ok && !seen[n] {
+			if n <= last {
+				a.wrong("%s was sent the answer to %d after that to %d", p.address(), n, last)
+			}
+			last, seen[n] = n, true
 		}
 	}
 }

@@ -3,12 +3,17 @@
 package main
 
 import (
+	"context"
+	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"parley/tools"
 )
 
 // killPoint makes the process kill itself with SIGKILL at a point that
@@ -30,6 +35,28 @@ func killPoint() func(string) {
 			time.Sleep(time.Millisecond)                   // it takes a moment to stand still
 		}
 	}
+}
+
+// trials are the tools that tests alone have: ring, which does something outside
+// that cannot be undone, repeated unnoticed, or found out about.
+func trials() []tools.Tool {
+	bell := os.Getenv("PARLEY_BELL")
+	if bell == "" {
+		return nil
+	}
+	ring := tools.Spec{Name: "ring", Description: "Ring the bell.", Effect: tools.Once}
+	return []tools.Tool{tools.New(ring, func(ctx context.Context, call tools.Call, _ struct{}) (any, error) {
+		at := bell + "?call=" + url.QueryEscape(call.Key)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, tools.Errorf(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the bell may or may not have been rung")
+		}
+		return "rung", resp.Body.Close()
+	})}
 }
 
 // A point is passed for the N-th time once.

@@ -36,8 +36,8 @@ func TestChaos(t *testing.T) {
 }
 
 func chaos(t *testing.T, seed uint64) {
-	s := &storm{fleet: full(t), seed: seed, chats: *chaosChats, each: max(1, *chaosMessages / *chaosChats), lull: 8 * time.Second}
-	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatform)
+	s := newStorm(full(t), seed, *chaosChats, max(1, *chaosMessages / *chaosChats), 8*time.Second)
+	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
 	a := s.audit()
 	t.Logf("%s", a)
 	for _, wrong := range a.violations {

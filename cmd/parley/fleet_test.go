@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"parley/agent/agenttest"
+	"parley/channels/slack/slacktest"
 	"parley/sessions/sqldb/sqldbtest"
 )
 
@@ -30,6 +31,8 @@ const fleetPrefix = "fleet"
 // A fleet is a world whose bot is many processes.
 type fleet struct {
 	*world
+	sl    *slacktest.Server
+	bell  *bell
 	redis *redisServer
 	pg    *sqldbtest.Server
 	root  string // of the workspaces, which all share
@@ -44,7 +47,12 @@ func newFleet(t *testing.T, script agenttest.Script) *fleet {
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
 		t.Skip("a fleet takes its time and the machine for itself: make fleet, or make chaos")
 	}
-	f := &fleet{redis: startRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
+	f := &fleet{sl: slacktest.New(slackBot, slackApp), bell: newBell(t), redis: startRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
+	slackAPI, err := f.sl.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.sl.Close() })
 	f.world = newWorld(t, script, fmt.Sprintf(`
 [bus]
 url = %q
@@ -53,6 +61,13 @@ prefix = %q
 url = %q
 [workspace]
 root = %q
+[channels.slack]
+api_url = %q
+bot_token = %q
+app_token = %q
+access = "members"
+owners = ["U1"]
+rate_limit = "none"
 [serve]
 drain = "5s"
 [limits]
@@ -62,8 +77,8 @@ waiting = 100
 [agents.defaults]
 queue = "followup"
 [agents.main]
-may_message = ["telegram:%d"]
-`, f.redis.url(), fleetPrefix, f.pg.URL(), f.root, wall))
+may_message = [%q, %q]
+`, f.redis.url(), fleetPrefix, f.pg.URL(), f.root, slackAPI, slackBot, slackApp, telegramWall, slackWall))
 	f.model.Keep(0)
 	t.Cleanup(func() {
 		for _, m := range f.members {
@@ -124,6 +139,7 @@ func (m *member) run(home string) {
 	for {
 		cmd := m.f.command("--home", home, "serve", "--role", m.role)
 		cmd.Stderr = m.stderr
+		cmd.Env = append(cmd.Env, "PARLEY_BELL="+m.f.bell.url)
 		if m.starts.Load() == 0 {
 			cmd.Env = append(cmd.Env, m.more...)
 		}

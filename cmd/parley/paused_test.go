@@ -26,18 +26,18 @@ func TestPausedProcessDoesNothingTwice(t *testing.T) {
 			roles := map[string]string{roleWorker: roleGateway, roleGateway: roleWorker}
 			f.join("other", roles[c.role])
 			paused := f.join("paused", c.role, "PARLEY_STOP_AT="+c.at+"/2")
-			s := &storm{fleet: f, chats: 1, said: [][]said{nil}}
-			s.say(askBegin)
+			s := newStorm(f, stormSeed, 1, 5, 0)
+			s.say(0, askBegin)
 			waitFor(t, "the first answer", func() bool { return s.answered(0) == 1 })
-			s.say(askRemember)
+			s.say(0, askRemember)
 			next := f.join("next", c.role)
-			s.say(askRemember)
+			s.say(0, askRemember)
 			waitFor(t, "the next process to take over", func() bool { return s.answered(0) == 3 })
 			paused.signal(syscall.SIGCONT, 0)
-			s.say(askRemember)
+			s.say(0, askRemember)
 			waitFor(t, "an answer", func() bool { return s.answered(0) == 4 })
 			next.end(syscall.SIGTERM)
-			s.say(askRemember)
+			s.say(0, askRemember)
 			waitFor(t, "the paused process to be of use again", func() bool { return s.answered(0) == 5 })
 			a := s.audit()
 			for _, wrong := range a.violations {
@@ -51,12 +51,4 @@ func TestPausedProcessDoesNothingTwice(t *testing.T) {
 			}
 		})
 	}
-}
-
-// say says the next thing in the storm's first chat.
-func (s *storm) say(what string) {
-	m := said{chat: firstChat, n: len(s.said[0]), what: what, at: time.Now()}
-	m.id = s.tg.Say(m.chat, m.chat, m.text())
-	s.said[0] = append(s.said[0], m)
-	s.each++
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -10,59 +11,88 @@ import (
 	"time"
 
 	"parley/agent/agenttest"
+	"parley/channels/slack/slacktest"
 	"parley/channels/telegram/telegramtest"
 	"parley/sessions/workspace"
+	"parley/tools"
 )
 
-// wall is a chat that every session may write to.
-const wall = 990
-
-// said is one message of a chat's and what it makes the agent do.
+// said is one message of a person's and what it makes the agent do.
 type said struct {
-	chat int64
-	n    int // within its chat, from 0
+	who  int // whose it is, and in which spot
+	n    int // within that spot, from 0
 	what string
-	id   int // the platform's
+	here string // the spot's address, once it has one
 	at   time.Time
 }
 
 // text is what the person says, and all that the model is told.
-func (s said) text() string { return fmt.Sprintf("%d %d %s", s.chat, s.n, s.what) }
+func (s said) text() string { return fmt.Sprintf("%d %d %s %s", s.who, s.n, s.what, s.here) }
 
 // mark names the message in all that comes of it.
-func (s said) mark() string { return fmt.Sprintf("%d.%d", s.chat, s.n) }
+func (s said) mark() string { return fmt.Sprintf("%d.%d", s.who, s.n) }
 
-func (s said) answer() string { return "re " + s.mark() }
+// answer is what the agent says. A long one has an end by which it is known to
+// be whole.
+func (s said) answer() string {
+	if s.what == askTell {
+		return "re " + s.mark() + strings.Repeat(" and so on", 12) + theEnd
+	}
+	return "re " + s.mark()
+}
+
+const theEnd = " the end"
 
 // What a message may ask for.
 const (
 	askSay      = "say"      // no tool
+	askTell     = "tell"     // no tool either, but it takes so long that a draft is shown
 	askBegin    = "begin"    // make the file that is counted in
+	askRead     = "read"     // pure: what the file has now
 	askRewrite  = "rewrite"  // idempotent
 	askRemember = "remember" // reconcilable: a paragraph is added
 	askCount    = "count"    // reconcilable: a number is replaced by the next
-	askNote     = "note"     // a message of its own, to the same chat
-	askShout    = "shout"    // a message to the wall
+	askRing     = "ring"     // once: a bell outside
+	askNote     = "note"     // a message of its own, to the same spot
+	askShout    = "shout"    // a message to the wall on Telegram
+	askPost     = "post"     // a message to the wall on Slack
 	askAll      = "labour"   // all of these
 )
 
 // stormModel does what each message asks for.
 func stormModel(r agenttest.Request) agenttest.Response {
 	var s said
-	if _, err := fmt.Sscan(r.Said(), &s.chat, &s.n, &s.what); err != nil {
+	if _, err := fmt.Sscan(r.Said(), &s.who, &s.n, &s.what, &s.here); err != nil {
 		return agenttest.Reply("not understood: " + r.Said())
 	}
 	pause := rand.N(400 * time.Millisecond)
 	for _, result := range r.Results() {
-		if strings.Contains(result, `"error"`) && !tooLate(result) {
+		if strings.Contains(result, `"error"`) && !tooLate(result) && !unknown(result) {
 			return agenttest.Reply(s.answer() + " failed: " + result)
 		}
 	}
 	if calls := s.next(r.Results()); len(calls) > 0 {
 		return agenttest.Calls(calls...).After(pause)
 	}
+	if s.what == askTell {
+		return slowly(s.answer())
+	}
 	return agenttest.Reply(s.answer()).After(pause)
 }
+
+// slowly says a text in two halves, with a pause between.
+func slowly(text string) agenttest.Response {
+	all := agenttest.Reply(text)
+	end := strings.LastIndex(all.Parts[0].Bytes, `data: {"choices":[{"index":0,"delta":{},`)
+	rest := agenttest.Part{Delay: 1500*time.Millisecond + rand.N(time.Second), Bytes: all.Parts[0].Bytes[end:]}
+	all.Parts[0].Bytes = all.Parts[0].Bytes[:end]
+	all.Parts = append(all.Parts, rest)
+	return all
+}
+
+// unknown says of a result that nobody can tell whether the call was made: it is
+// not to be made again.
+func unknown(result string) bool { return strings.Contains(result, string(tools.OutcomeUnknown)) }
 
 // tooLate says of a result that the call was not made, since the process stood
 // still meanwhile: it is to be made again.
@@ -100,18 +130,21 @@ func (s said) calls(round int) []agenttest.ToolCall {
 		askRewrite:  tool("write_file", `{"path":"latest.txt","content":%q}`, s.mark()),
 		askRemember: tool("memory_write", `{"content":%q}`, s.mark()),
 		askCount:    tool("edit_file", `{"path":"count.txt","old_text":"<","new_text":"%d;["}`, s.n),
-		askNote:     tool("message", `{"channel":"telegram","chat_id":"%d","content":"note %s"}`, s.chat, s.mark()),
-		askShout:    tool("message", `{"channel":"telegram","chat_id":"%d","content":"shout %s"}`, wall, s.mark()),
+		askRead:     tool("read_file", `{"path":"count.txt"}`),
+		askRing:     tool(bellTool, `{}`),
+		askNote:     tool("message", `{"channel":%q,"content":"note %s"}`, s.here, s.mark()),
+		askShout:    tool("message", `{"channel":%q,"content":"shout %s"}`, telegramWall, s.mark()),
+		askPost:     tool("message", `{"channel":%q,"content":"post %s"}`, slackWall, s.mark()),
 	}
 	settle := tool("edit_file", `{"path":"count.txt","old_text":"[","new_text":"<"}`)
 	switch {
 	case s.what == askAll && round == 0:
-		return []agenttest.ToolCall{each[askRewrite], each[askRemember]}
+		return []agenttest.ToolCall{each[askRead], each[askRewrite], each[askRemember]}
 	case s.what == askAll && round == 1:
-		return []agenttest.ToolCall{each[askCount], each[askNote], each[askShout]}
+		return []agenttest.ToolCall{each[askCount], each[askRing], each[askNote], each[askShout], each[askPost]}
 	case s.what == askAll && round == 2, s.what == askCount && round == 1:
 		return []agenttest.ToolCall{settle}
-	case s.what != askAll && s.what != askSay && round == 0:
+	case each[s.what].Name != "" && round == 0:
 		return []agenttest.ToolCall{each[s.what]}
 	}
 	return nil
@@ -121,31 +154,32 @@ func (s said) calls(round int) []agenttest.ToolCall {
 type storm struct {
 	*fleet
 	seed  uint64
-	chats int
-	each  int           // messages of a chat
-	lull  time.Duration // the longest pause between two messages of a chat
+	spots []*spot
+	each  int           // messages in a spot
+	lull  time.Duration // the longest pause between two messages in a spot
 
 	mu    sync.Mutex
-	said  [][]said // by chat
+	said  [][]said // by spot
 	deeds map[string]int
 	took  time.Duration
 }
 
-const firstChat = 2
+func newStorm(f *fleet, seed uint64, spots, each int, lull time.Duration) *storm {
+	return &storm{fleet: f, seed: seed, spots: f.newSpots(spots), each: each, lull: lull, said: make([][]said, spots), deeds: map[string]int{}}
+}
 
 // run lets people talk while the fleet is broken at random, and returns when
 // everything was answered that can be.
 func (s *storm) run(patience time.Duration, hands ...func(*storm, *rand.Rand, <-chan struct{})) {
 	s.t.Helper()
 	began := time.Now()
-	s.said, s.deeds = make([][]said, s.chats), map[string]int{}
 	var people, broken sync.WaitGroup
 	over := make(chan struct{})
 	for i, hand := range hands {
 		broken.Go(func() { hand(s, rand.New(rand.NewPCG(s.seed, uint64(i))), over) })
 	}
-	for c := range s.chats {
-		people.Go(func() { s.talk(c, rand.New(rand.NewPCG(s.seed, uint64(1000+c)))) })
+	for i := range s.spots {
+		people.Go(func() { s.talk(i, rand.New(rand.NewPCG(s.seed, uint64(1000+i)))) })
 	}
 	people.Wait()
 	close(over)
@@ -155,48 +189,64 @@ func (s *storm) run(patience time.Duration, hands ...func(*storm, *rand.Rand, <-
 }
 
 // talk is one person: what they say next may come before the last is answered.
-func (s *storm) talk(c int, random *rand.Rand) {
-	kinds := []string{askSay, askRewrite, askRemember, askCount, askNote, askShout, askAll, askAll}
+func (s *storm) talk(i int, random *rand.Rand) {
+	kinds := []string{
+		askSay, askTell, askRead, askRewrite, askRemember, askCount, askRing, askNote, askShout, askPost, askAll, askAll, askAll,
+	}
 	for n := range s.each {
-		m := said{chat: int64(firstChat + c), n: n, what: kinds[random.IntN(len(kinds))]}
+		what := kinds[random.IntN(len(kinds))]
 		if n == 0 {
-			m.what = askBegin
+			what = askBegin
 		}
 		<-time.After(time.Duration(random.Int64N(int64(s.lull))))
-		for deadline := time.Now().Add(2 * time.Minute); n-s.answered(c) > 5 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(2 * time.Minute); n-s.answered(i) > 5 && time.Now().Before(deadline); {
 			<-time.After(50 * time.Millisecond) // more would not be taken
 		}
-		m.at = time.Now()
-		m.id = s.tg.Say(m.chat, m.chat, m.text())
-		s.mu.Lock()
-		s.said[c] = append(s.said[c], m)
-		s.mu.Unlock()
+		s.say(i, what)
 	}
 }
 
-// answered counts the different answers that a chat has.
-func (s *storm) answered(c int) int {
-	seen := map[string]bool{}
-	for _, m := range s.tg.Sent(int64(firstChat + c)) {
-		if strings.HasPrefix(m.Text, "re ") {
-			seen[m.Text] = true
+// say says the next thing in a spot.
+func (s *storm) say(i int, what string) {
+	s.mu.Lock()
+	m := said{who: s.spots[i].who, n: len(s.said[i]), what: what, here: s.spots[i].name(), at: time.Now()}
+	s.said[i] = append(s.said[i], m)
+	s.mu.Unlock()
+	s.speak(s.spots[i], m.text())
+}
+
+// answered counts the different answers that a spot has.
+func (s *storm) answered(i int) int {
+	seen := map[int]bool{}
+	for _, m := range s.sentTo(s.spots[i].address()) {
+		if n, ok := answerTo(m.text, s.spots[i].who); ok {
+			seen[n] = true
 		}
 	}
 	return len(seen)
+}
+
+// answerTo is the number of the message that a text answers. What is only the
+// beginning of an answer is none.
+func answerTo(text string, who int) (n int, ok bool) {
+	rest, ok := strings.CutPrefix(text, fmt.Sprintf("re %d.", who))
+	digits, more, _ := strings.Cut(rest, " ")
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil && (more == "" || strings.HasSuffix(text, theEnd))
 }
 
 // await waits until every message is answered and the bus has nothing to do.
 func (s *storm) await(patience time.Duration) {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
-	for c := 0; c < s.chats; {
-		if s.answered(c) >= s.each {
-			c++
+	for i := 0; i < len(s.spots); {
+		if s.answered(i) >= s.each {
+			i++
 			continue
 		}
 		if time.Now().After(deadline) {
-			s.t.Errorf("chat %d has %d answers to %d messages", firstChat+c, s.answered(c), s.each)
-			c++
+			s.t.Errorf("%s has %d answers to %d messages", s.spots[i].address(), s.answered(i), s.each)
+			i++
 			continue
 		}
 		<-time.After(20 * time.Millisecond)
@@ -281,25 +331,47 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-// breakPlatform lets sends fail, or succeed without an answer. What it orders
-// does not pile up while nothing is sent: one message would have all the faults.
-func breakPlatform(s *storm, random *rand.Rand, over <-chan struct{}) {
-	defer s.tg.Heal()
+// breakPlatforms lets sends fail, or succeed without an answer, and breaks
+// Slack's sockets. What it orders does not pile up while nothing is sent: one
+// message would have all the faults.
+func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
+	heal := func() { s.tg.Heal(); s.sl.Heal() }
+	defer heal()
 	for pause(random, 200*time.Millisecond, 2*time.Second, over) {
 		fault := telegramtest.Fault{Method: "sendMessage", Times: 1}
-		switch random.IntN(3) {
+		heal()
+		switch random.IntN(9) {
 		case 0:
 			fault.Act = telegramtest.Cut
+			s.tg.Fail(fault)
 			s.did("cut an answer of Telegram's")
 		case 1:
 			fault.Act, fault.Status, fault.Description = telegramtest.Refuse, 502, "Bad Gateway"
-			s.did("failed a send")
+			s.tg.Fail(fault)
+			s.did("failed a send to Telegram")
 		case 2:
 			fault.Act, fault.Status, fault.Description, fault.RetryAfter = telegramtest.Refuse, 429, "Too Many Requests: retry after 1", 1
-			s.did("limited a send")
+			s.tg.Fail(fault)
+			s.did("limited a send to Telegram")
+		case 3:
+			s.sl.Fail("chat.postMessage", "", 1, slacktest.Cut(true))
+			s.did("cut an answer of Slack's")
+		case 4:
+			s.sl.Fail("chat.postMessage", "", 1, slacktest.Status(503, "out for a moment"))
+			s.did("failed a send to Slack")
+		case 5:
+			s.sl.Fail("", "", 1, slacktest.Limit("1"))
+			s.did("limited a call to Slack")
+		case 6:
+			s.sl.CutSockets()
+			s.did("cut Slack's sockets")
+		case 7:
+			s.sl.Disconnect("refresh_requested", 300*time.Millisecond)
+			s.did("had Slack's sockets replaced")
+		case 8:
+			s.sl.Deafen()
+			s.did("lost Slack's sockets on the way")
 		}
-		s.tg.Heal()
-		s.tg.Fail(fault)
 	}
 }
 
@@ -320,8 +392,8 @@ const stormSeed = 4
 
 func TestFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	t.Parallel()
-	s := &storm{fleet: full(t), seed: stormSeed, chats: 60, each: 15, lull: 4 * time.Second}
-	s.run(90*time.Second, breakMembers, breakMembers, breakServers, breakPlatform)
+	s := newStorm(full(t), stormSeed, 60, 15, 4*time.Second)
+	s.run(90*time.Second, breakMembers, breakMembers, breakServers, breakPlatforms)
 	a := s.audit()
 	t.Logf("%s", a)
 	for _, wrong := range a.violations {

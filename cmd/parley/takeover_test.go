@@ -31,7 +31,7 @@ func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
 	f.join("gateway", roleGateway)
 	doomed := f.join("worker-1", roleWorker)
 	for c := range chats {
-		f.tg.Say(int64(firstChat+c), int64(firstChat+c), "hello")
+		f.tg.Say(int64(firstWho+c), int64(firstWho+c), "hello")
 	}
 	waitFor(t, "all turns to be under way", func() bool { return f.model.Asked() == chats })
 	f.join("worker-2", roleWorker)
@@ -39,10 +39,10 @@ func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
 	doomed.signal(syscall.SIGKILL, patient)
 	var slowest time.Duration
 	for c := range chats {
-		if got := f.said(int64(firstChat+c), 1); len(got) != 1 || got[0] != "you said hello" {
-			t.Errorf("chat %d was sent %q", firstChat+c, got)
+		if got := f.said(int64(firstWho+c), 1); len(got) != 1 || got[0] != "you said hello" {
+			t.Errorf("chat %d was sent %q", firstWho+c, got)
 		}
-		sent := f.tg.Sent(int64(firstChat + c))
+		sent := f.tg.Sent(int64(firstWho + c))
 		slowest = max(slowest, sent[0].At.Sub(killed))
 	}
 	t.Logf("%d sessions of a killed worker: the last was answered after %v", chats, slowest)
@@ -79,7 +79,7 @@ func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
 func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	t.Parallel()
 	const noticed = 5 * time.Second
-	s := &storm{fleet: full(t), seed: stormSeed, chats: 30, each: 20, lull: 2 * time.Second}
+	s := newStorm(full(t), stormSeed, 30, 20, 2*time.Second)
 	s.run(patient, rollingRestart)
 	a := s.audit()
 	t.Logf("%s", a)
@@ -117,7 +117,7 @@ func (m *member) dead() bool {
 func TestRedisAwayForHalfAMinute(t *testing.T) {
 	t.Parallel()
 	const away = 30 * time.Second
-	s := &storm{fleet: full(t), seed: stormSeed, chats: 30, each: 8, lull: 5 * time.Second}
+	s := newStorm(full(t), stormSeed, 30, 8, 5*time.Second)
 	var durable []string
 	s.run(patient, func(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 		<-time.After(5 * time.Second)

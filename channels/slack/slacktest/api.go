@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // mostText is how long a text may be before Slack refuses it.
@@ -201,6 +202,7 @@ func (s *Server) update(w http.ResponseWriter, form url.Values) {
 		return
 	}
 	now.Edits++
+	now.Changed = time.Now()
 	*m = now
 	reply(w, map[string]any{"channel": m.Channel, "ts": m.TS, "text": m.Text})
 }

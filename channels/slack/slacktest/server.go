@@ -49,6 +49,8 @@ type Message struct {
 	Calls   bool   `json:"calls"`   // it calls everybody
 	Unfurls bool   `json:"unfurls"` // links show what is behind them
 	Edits   int    `json:"edits,omitempty"`
+	// Changed is since when the text is this.
+	Changed time.Time `json:"changed"`
 	more    map[string]any
 }
 
@@ -135,6 +137,7 @@ func (s *Server) Post(channel, user string, fields map[string]any) string {
 func (s *Server) put(m *Message) {
 	s.lastTS = max(s.lastTS+1, time.Now().UnixMicro())
 	m.TS = fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)
+	m.Changed = time.Now()
 	s.channels[m.Channel] = append(s.channels[m.Channel], m)
 }
 

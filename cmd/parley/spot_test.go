@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"parley/bus"
+	"parley/channels/slack/slacktest"
+)
+
+// Chats that every session may write to.
+const (
+	telegramWall = "telegram:990"
+	slackWall    = "slack:C990"
+)
+
+// A spot is where one person talks with the bot: a chat on Telegram, or on Slack
+// a chat of the two or a thread of a channel in which others talk as well.
+type spot struct {
+	who   int // the person, by the same number on all platforms
+	at    bus.Address
+	opens bool // a thread that the next message begins
+}
+
+// firstWho is somebody who may talk to the bot and does not own it.
+const firstWho = 2
+
+// newSpots makes spots of all kinds, half of them on Telegram.
+func (f *fleet) newSpots(n int) (all []*spot) {
+	for i := range n {
+		p := &spot{who: firstWho + i}
+		switch i % 4 {
+		case 1:
+			p.at = bus.Address{Channel: "slack", Chat: fmt.Sprint("D", p.who)}
+		case 3:
+			p.at, p.opens = bus.Address{Channel: "slack", Chat: fmt.Sprint("C", p.who%5)}, true
+		default:
+			p.at = bus.Address{Channel: "telegram", Chat: fmt.Sprint(p.who)}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// address is where the spot is; a thread that is not begun has none.
+func (p *spot) address() string {
+	if p.opens {
+		return ""
+	}
+	return p.at.String()
+}
+
+// name is the address as people say it who cannot know it yet.
+func (p *spot) name() string {
+	if p.opens {
+		return "?"
+	}
+	return p.at.String()
+}
+
+// speak lets the person say something. Only what begins a thread calls the bot.
+func (f *fleet) speak(p *spot, text string) {
+	user := fmt.Sprint("U", p.who)
+	switch {
+	case p.at.Channel == "telegram":
+		f.tg.Say(int64(p.who), int64(p.who), text)
+	case p.opens:
+		p.at.Thread = f.sl.Say(p.at.Chat, user, "<@"+slacktest.Bot+"> "+text)
+		p.opens = false
+	case p.at.Thread != "":
+		f.sl.Reply(p.at.Chat, p.at.Thread, user, text)
+	default:
+		f.sl.Say(p.at.Chat, user, text)
+	}
+}
+
+// A delivered message is one of the bot's as people see it now.
+type delivered struct {
+	text string
+	at   time.Time // since when it says that
+}
+
+// sentTo is what the bot has said at an address, in order.
+func (f *fleet) sentTo(address string) (all []delivered) {
+	if address == "" {
+		return nil
+	}
+	at, err := bus.ParseAddress(address)
+	if err != nil {
+		f.t.Error(err)
+	}
+	if at.Channel == "telegram" {
+		chat, _ := strconv.ParseInt(at.Chat, 10, 64)
+		for _, m := range f.tg.Sent(chat) {
+			d := delivered{m.Text, m.At}
+			if !m.Edited.IsZero() {
+				d.at = m.Edited
+			}
+			all = append(all, d)
+		}
+		return all
+	}
+	for _, m := range f.sl.Sent(at.Chat) {
+		if m.Thread == at.Thread {
+			all = append(all, delivered{m.Text, m.Changed})
+		}
+	}
+	return all
+}
