@@ -2,6 +2,7 @@ package sqlbook_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -65,6 +66,68 @@ func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	}
 	if known, fresh, err := b.Begin(t.Context(), send(1)); err != nil || fresh || known.State() != channels.Queued || known.Parts[0].PlatformID != "p" {
 		t.Errorf("what was begun and marked is %+v, fresh %v, %v", known, fresh, err)
+	}
+}
+
+// An admission is made although its answer is lost: whoever makes it is told so,
+// at once or, if the server cannot be asked either, when they try again. To others
+// the code is used.
+func TestLostAdmissionIsNoWrongCode(t *testing.T) {
+	proxy, place := sqldbtest.NewProxy(t, sqldbtest.New(t))
+	b := open(t, place)
+	defer b.Close()
+	request := func(t *testing.T, who string) channels.Admission {
+		p, err := b.Ask(t.Context(), who, who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return channels.Admission{Code: p.Code}
+	}
+	offer := func(t *testing.T, who string) channels.Admission {
+		code, err := b.OfferOwner(t.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The connection learns the statements: from then on each has one answer.
+		if _, err := b.Admit(t.Context(), channels.Admission{Code: "WRONG", Person: who}); !errors.Is(err, channels.ErrNoCode) {
+			t.Fatal(err)
+		}
+		return channels.Admission{Code: code, Person: who, Chat: who}
+	}
+	for name, c := range map[string]struct {
+		code   func(t *testing.T, who string) channels.Admission
+		passes int // answers before that to the commit
+	}{"request": {request, 0}, "offer": {offer, 1}} {
+		t.Run(name, func(t *testing.T) {
+			for i, losses := range []int{1, 2} {
+				who := fmt.Sprintf("c:%s-%d", name, i)
+				by := c.code(t, who)
+				before := proxy.Lost()
+				proxy.LoseAfter(c.passes)
+				if losses == 2 {
+					proxy.Lose() // of the question what became of it
+				}
+				p, err := b.Admit(t.Context(), by)
+				if (err != nil) != (losses == 2) || errors.Is(err, channels.ErrNoCode) {
+					t.Fatalf("%d lost: %+v, %v", losses, p, err)
+				}
+				if proxy.Lost() != before+int64(losses) {
+					t.Fatalf("%d answers were lost, want %d", proxy.Lost()-before, losses)
+				}
+				if losses == 2 {
+					p, err = b.Admit(t.Context(), by)
+				}
+				if err != nil || p.Person != who || !p.Approved || p.Owner != (name == "offer") {
+					t.Errorf("%d lost: %+v, %v", losses, p, err)
+				}
+				if name == "offer" {
+					by.Person, by.Chat = "c:thief", "c:thief"
+				}
+				if _, err := b.Admit(t.Context(), by); !errors.Is(err, channels.ErrNoCode) {
+					t.Errorf("a code was used twice: %v", err)
+				}
+			}
+		})
 	}
 }
 

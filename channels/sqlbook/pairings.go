@@ -116,23 +116,36 @@ func normal(code string) string {
 
 // Admit implements channels.Pairings. A code said in a chat is an owner's or
 // nothing: nobody approves their own request.
-func (b *Book) Admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, err error) {
+func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairing, error) {
 	by.Code = normal(by.Code)
 	if by.Code == "" {
 		return channels.Pairing{}, channels.ErrNoCode
 	}
+	admitted, good, err := b.admit(ctx, by)
+	if good && err == nil {
+		return admitted, nil
+	}
+	if good {
+		b.unsure.Store(by, admitted)
+	}
+	if known, ok := b.arrived(ctx, by); ok {
+		return known, nil
+	}
+	if err != nil {
+		return channels.Pairing{}, fmt.Errorf("admit: %w", err)
+	}
+	return channels.Pairing{}, channels.ErrNoCode
+}
+
+// admit uses a code. Good and an error together say that it may have been used.
+func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, good bool, err error) {
 	use := approve
 	if by.Person != "" {
-		known, err := b.offered(ctx, by)
-		if err != nil {
-			return channels.Pairing{}, err
-		}
-		if !known {
-			return channels.Pairing{}, channels.ErrNoCode
+		if known, err := b.offered(ctx, by); err != nil || !known {
+			return channels.Pairing{}, false, err
 		}
 		use = own
 	}
-	good := false
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if err := b.lockPairings(tx); err != nil {
 			return err
@@ -140,13 +153,22 @@ func (b *Book) Admit(ctx context.Context, by channels.Admission) (admitted chann
 		admitted, good, err = use(tx, by, time.Now())
 		return err
 	})
-	if err != nil {
-		return channels.Pairing{}, fmt.Errorf("admit: %w", err)
+	return admitted, good, err
+}
+
+// arrived tells whether an admission stands whose answer was lost.
+func (b *Book) arrived(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
+	was, ok := b.unsure.Load(by)
+	if !ok {
+		return channels.Pairing{}, false
 	}
-	if !good {
-		return channels.Pairing{}, channels.ErrNoCode
+	sure := was.(channels.Pairing)
+	is, found, err := b.Paired(ctx, sure.Person)
+	if err != nil || !found || !is.At.Equal(sure.At) || is.Owner != sure.Owner {
+		return channels.Pairing{}, false
 	}
-	return admitted, nil
+	b.unsure.Delete(by)
+	return is, true
 }
 
 // offered spares guesses a write.

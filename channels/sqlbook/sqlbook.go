@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ type Book struct {
 	begins atomic.Uint64 // counts to the next pruning
 	doubts doubts
 	posts  atomic.Uint64 // counts to the next one of posts and subjects
+	unsure sync.Map      // of channels.Admission: the channels.Pairing that it may have made
 }
 
 // Schema is what the book keeps in a database, for who looks after one.

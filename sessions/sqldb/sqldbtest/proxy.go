@@ -11,6 +11,7 @@ import (
 
 // A Proxy stands between a client and PostgreSQL, and can lose answers.
 type Proxy struct {
+	pass atomic.Int64 // answers to let through before
 	lose atomic.Int64
 	lost atomic.Int64
 }
@@ -51,6 +52,12 @@ func NewProxy(t testing.TB, place string) (*Proxy, string) {
 // server has answered. Until then it goes on as if nothing were wrong.
 func (p *Proxy) Lose() { p.lose.Add(1) }
 
+// LoseAfter does so with the one that comes after as many as passes.
+func (p *Proxy) LoseAfter(passes int) {
+	p.pass.Store(int64(passes))
+	p.lose.Add(1)
+}
+
 // Lost is how many answers were lost so far.
 func (p *Proxy) Lost() int64 { return p.lost.Load() }
 
@@ -73,7 +80,7 @@ func (p *Proxy) serve(client net.Conn, server string) {
 		if err != nil {
 			return
 		}
-		if p.lose.Load() > 0 && ready(answer[:n]) && p.lose.Add(-1) >= 0 {
+		if p.lose.Load() > 0 && ready(answer[:n]) && p.pass.Add(-1) < 0 && p.lose.Add(-1) >= 0 {
 			p.lost.Add(1)
 			return
 		}
