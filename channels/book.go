@@ -155,11 +155,15 @@ type Pairings interface {
 	// an hour. It keeps nothing but ids.
 	Ask(ctx context.Context, person, chat string) (Pairing, error)
 	// Admit admits the person of a code: of a request or, with owner, of the
-	// offer that OfferOwner made for their channel. ErrNoCode if it is not good.
+	// offer that stands for their channel. ErrNoCode if it is not good. Repeated
+	// because its answer was lost, it says again what it did.
 	Admit(ctx context.Context, by Admission) (Pairing, error)
 	// OfferOwner makes a code that whoever says it first in that channel owns
 	// the bot there, and voids the channel's earlier offer.
 	OfferOwner(ctx context.Context, channel string) (code string, err error)
+	// StandingOffer returns the channel's offer, and makes one only where none
+	// stands: so several processes, and one that is started again, say the same.
+	StandingOffer(ctx context.Context, channel string) (code string, err error)
 	// Pairings lists admissions and open requests, by person.
 	Pairings(ctx context.Context) ([]Pairing, error)
 	// Paired returns a person's admission; false if there is none.

@@ -323,6 +323,11 @@ func testOffers(t *testing.T, s suite) {
 	if len(code) < 20 {
 		t.Errorf("code %q is short", code)
 	}
+	for _, book := range []channels.Pairings{b, s.open(t)} {
+		if stands, err := book.StandingOffer(t.Context(), "c"); err != nil || stands != code {
+			t.Errorf("%q stands, %v, want the offer that was made", stands, err)
+		}
+	}
 	b = s.reopen(t, b)
 	for name, wrong := range map[string]channels.Admission{
 		"voided":          {Code: old, Person: "c:1", Chat: "c:1"},
@@ -352,6 +357,35 @@ func testOffers(t *testing.T, s suite) {
 	}
 	if p, ok, err := b.Paired(t.Context(), <-owners); !ok || !p.Owner || err != nil {
 		t.Errorf("owner is %+v, %v, %v", p, ok, err)
+	}
+	testStandingOffer(t, s, b, code)
+}
+
+// testStandingOffer has several make an offer where none stands: it is one.
+func testStandingOffer(t *testing.T, s suite, b channels.Pairings, used string) {
+	other := s.open(t)
+	var codes [10]string
+	var wg sync.WaitGroup
+	for i := range codes {
+		wg.Go(func() {
+			book := b
+			if i%2 == 1 {
+				book = other
+			}
+			var err error
+			if codes[i], err = book.StandingOffer(t.Context(), "c"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, code := range codes {
+		if code != codes[0] || code == used || len(code) < 20 {
+			t.Fatalf("the offers are %q, after %q was used", codes, used)
+		}
+	}
+	if p, err := b.Admit(t.Context(), channels.Admission{Code: codes[0], Person: "c:11", Chat: "c:11"}); err != nil || !p.Owner {
+		t.Errorf("the offer that stands makes %+v, %v", p, err)
 	}
 }
 

@@ -220,6 +220,17 @@ func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
 	return code, nil
 }
 
+// StandingOffer implements channels.Pairings.
+func (b *Book) StandingOffer(ctx context.Context, channel string) (code string, err error) {
+	err = b.db.Get(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
+		ON CONFLICT (channel) DO UPDATE SET made = offers.made RETURNING code`,
+		append(texts(channel, rand.Text()), stamp(time.Now())), &code)
+	if err != nil {
+		return "", fmt.Errorf("offer %s: %w", channel, err)
+	}
+	return code, nil
+}
+
 // Pairings implements channels.Pairings.
 func (b *Book) Pairings(ctx context.Context) ([]channels.Pairing, error) {
 	return list(ctx, b.db.Read, scanPairing, `SELECT `+pairingFields+` FROM pairings WHERE approved = 1 OR expires > ? ORDER BY person`, stamp(time.Now()))

@@ -147,7 +147,7 @@ func (s *server) offer(ctx context.Context, l *line, out io.Writer) {
 	if owned, err := s.hasOwner(ctx, l); err != nil || owned {
 		return
 	}
-	code, err := s.home.book.OfferOwner(ctx, l.name)
+	code, err := s.home.book.StandingOffer(ctx, l.name)
 	if err != nil {
 		s.log.Error("no owner's code could be made", slog.String("channel", l.name), slog.Any("error", err))
 		return
