@@ -30,6 +30,9 @@ type Config struct {
 	Agents func(name string) (Agent, bool)
 	// Limits returns the limits on people as they are configured now.
 	Limits func() Limits
+	// Prefix, if set, tells what people begin a command with on a channel; else
+	// it is a slash.
+	Prefix func(channel string) string
 	// Healthy, if set, tells whether what sessions need is there. While it is
 	// not, a failed session is nobody's fault: it is tried again, uncounted.
 	Healthy func(ctx context.Context) error

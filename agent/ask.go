@@ -69,7 +69,7 @@ func (v *visit) insist(ctx context.Context, t *turn, r Request) (Answer, error) 
 			return Answer{}, context.Cause(ctx)
 		}
 		events.reset()
-		wait, end := v.excuse(err, try)
+		wait, end := v.excuse(err, try, v.prefix(t.route.At))
 		if end != nil {
 			v.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
 			return Answer{}, end
@@ -95,18 +95,18 @@ func (v *visit) observe(answer Answer, err error, d time.Duration) {
 }
 
 // excuse judges a failed call: how long to wait before the next, or how the turn ends.
-func (v *visit) excuse(err error, try int) (time.Duration, *ending) {
+func (v *visit) excuse(err error, try int, prefix string) (time.Duration, *ending) {
 	fault, ok := errors.AsType[*ModelError](err)
 	if !ok {
 		fault = &ModelError{Fault: ModelBusy, Err: err}
 	}
 	switch fault.Fault {
 	case ModelOverflow:
-		return 0, failure("context_too_long", "This conversation has become longer than the model can read. /new begins afresh; files and memory stay.")
+		return 0, failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
 	case ModelRefused:
 		return 0, failure("model_refused", "The model's provider refuses this bot (status %d). The operator has to look at the model's name and key; the server's log says more.", fault.Status)
 	case ModelRejected:
-		return 0, failure("model_rejected", "The model's provider does not accept this request (status %d). The server's log says more; /new begins afresh.", fault.Status)
+		return 0, failure("model_rejected", "The model's provider does not accept this request (status %d). The server's log says more; %snew begins afresh.", fault.Status, prefix)
 	}
 	if try >= modelTries || fault.RetryAfter > maxRetryAfter {
 		return 0, failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %d tries. Please ask again a little later.", try)

@@ -20,12 +20,21 @@ const (
 	cmdHelp   = "help"
 )
 
+// helpText has the channel's prefix where it has percent signs.
 const helpText = `Just write to me; I answer, and I can use my tools to work in this conversation's own folder.
 
-- /new begins a new conversation; files and memory stay
-- /stop ends what I am doing
-- /status says what I am doing and what it has cost
-- /help says this`
+- %[1]snew begins a new conversation; files and memory stay
+- %[1]sstop ends what I am doing
+- %[1]sstatus says what I am doing and what it has cost
+- %[1]shelp says this`
+
+// prefix is what people begin a command with where they are.
+func (v *visit) prefix(at bus.Address) string {
+	if v.w.cfg.Prefix == nil {
+		return "/"
+	}
+	return v.w.cfg.Prefix(at.Channel)
+}
 
 // bypasses tells whether a command is carried out at once, beside a turn that runs.
 func bypasses(name string) bool {
@@ -110,9 +119,9 @@ func (v *visit) carryOut(ctx context.Context, it item) (string, error) {
 	case cmdStatus:
 		return v.status(ctx, it)
 	case cmdHelp:
-		return helpText, nil
+		return fmt.Sprintf(helpText, v.prefix(it.in.At)), nil
 	}
-	return "I do not know the command /" + it.in.Text + ". /help lists those I know.", nil
+	return fmt.Sprintf("I do not know the command %[1]s%[2]s. %[1]shelp lists those I know.", v.prefix(it.in.At), it.in.Text), nil
 }
 
 // current is the turn that has begun and not ended; nil if there is none.

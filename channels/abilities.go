@@ -71,6 +71,19 @@ func InviteLink(ch Channel, code string) string {
 	return ""
 }
 
+// A Prefixer is a channel on which commands begin otherwise than with a slash.
+type Prefixer interface {
+	CommandPrefix() string
+}
+
+// CommandPrefix is what people begin a command with on a channel.
+func CommandPrefix(ch Channel) string {
+	if p, ok := ability[Prefixer](ch); ok {
+		return p.CommandPrefix()
+	}
+	return "/"
+}
+
 func ability[A any](ch Channel) (A, bool) {
 	a, ok := ch.(A)
 	return a, ok

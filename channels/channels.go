@@ -94,6 +94,10 @@ type SendError struct {
 	// an attempt. Account says that the limit is the whole account's.
 	Limited bool
 	Account bool
+	// Setting is, with Stop, which of the channel's settings is at fault, "" being
+	// bot_token; Remedy is what the operator is to do, "" being to set another.
+	Setting string
+	Remedy  string
 	// MovedTo is the chat's new id, where the platform says that it has one.
 	MovedTo string
 	Code    string // the platform's, for logs and metrics: never a text that somebody wrote

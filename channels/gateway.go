@@ -157,7 +157,7 @@ func (d *door) own(ctx context.Context, in bus.Inbound) (bool, error) {
 		return false, fmt.Errorf("admit an owner: %w", err)
 	}
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
-	d.guests.say(in.ID+"#owner", in.At, words("You own this bot now. Say /help to see what it understands."))
+	d.guests.say(in.ID+"#owner", in.At, words("You own this bot now. Say "+CommandPrefix(d.Channel)+"help to see what it understands."))
 	return true, nil
 }
 
@@ -176,7 +176,7 @@ func (d *door) publish(ctx context.Context, in bus.Inbound) error {
 	err = d.Bus.Publish(ctx, bus.InboundTopic, bus.Message{ID: in.ID, Key: key, Urgent: urgent, Body: body})
 	switch {
 	case errors.Is(err, bus.ErrFull):
-		d.excuse(in, "Too many messages are waiting here already, so this one was not taken. Please say it again once I have answered, or say /stop.")
+		d.excuse(in, "Too many messages are waiting here already, so this one was not taken. Please say it again once I have answered, or say "+CommandPrefix(d.Channel)+"stop.")
 		return nil
 	case errors.Is(err, bus.ErrInvalid):
 		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Int("bytes", len(body)))

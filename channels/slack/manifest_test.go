@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/channels/slack"
 )
 
 // scopes says what each of slack-go's functions that we call asks of the bot's
@@ -105,6 +107,9 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 	}
 	if got, want := list(t, string(data), "    bot"), slices.Sorted(maps.Keys(used)); !slices.Equal(got, want) {
 		t.Errorf("the manifest asks for %v, used is %v", got, want)
+	}
+	if got := list(t, string(data), "    bot"); !slices.Equal(got, slack.Scopes()) {
+		t.Errorf("the manifest asks for %v, and at the start %v are looked for", got, slack.Scopes())
 	}
 	if !strings.Contains(string(data), "socket_mode_enabled: true") {
 		t.Error("the manifest does not switch Socket Mode on")

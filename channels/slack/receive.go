@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,6 +61,10 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	me, err := c.introduce(ctx)
 	if err != nil {
 		return stopOnly(err)
+	}
+	if len(me.Lacks) > 0 {
+		c.log.LogAttrs(ctx, slog.LevelError, "the app lacks scopes: add them under OAuth & Permissions and install the app again",
+			slog.String("scopes", strings.Join(me.Lacks, " ")))
 	}
 	r := &receiver{
 		channel: c, me: me, publish: publish, lanes: map[string]*lane{},

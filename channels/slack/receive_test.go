@@ -628,12 +628,16 @@ func (b *book) setFails(fails bool) {
 
 func TestRefusedTokensEndReceiving(t *testing.T) {
 	for method, code := range map[string]string{"auth.test": "invalid_auth", "apps.connections.open": "not_allowed_token_type"} {
+		setting := ""
+		if method == "apps.connections.open" {
+			setting = "app_token"
+		}
 		r := newRig(t)
 		r.server.Fail(method, "", 0, slacktest.Refuse(code))
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		err := r.Receive(ctx, newMailbox(r).publish)
 		cancel()
-		if e := sendError(t, err); e.Fault != channels.Stop || e.Code != code {
+		if e := sendError(t, err); e.Fault != channels.Stop || e.Code != code || e.Setting != setting {
 			t.Errorf("%s: got %v, want stop", method, e)
 		}
 	}
@@ -642,7 +646,7 @@ func TestRefusedTokensEndReceiving(t *testing.T) {
 		t.Error(err)
 	}
 	r.server.Fail("apps.connections.open", "", 1, slacktest.Refuse("missing_scope"))
-	if e := sendError(t, r.CheckSocket(t.Context())); e.Fault != channels.Stop {
+	if e := sendError(t, r.CheckSocket(t.Context())); e.Fault != channels.Stop || !strings.Contains(e.Remedy, "connections:write") {
 		t.Errorf("got %v, want stop", e)
 	}
 	c, err := slack.New(slack.Config{Name: "slack", BotToken: botToken})

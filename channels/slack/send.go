@@ -37,6 +37,7 @@ func (c *Channel) post(ctx context.Context, chat, thread string, part channels.P
 		e := sendError(err, t)
 		if e.Code == "missing_scope" {
 			e.Fault = channels.Stop // no message can be sent
+			e.Remedy = e.Err.Error() + ": add it under OAuth & Permissions and install the app again"
 		}
 		c.contact.Note(e)
 		return "", e

@@ -60,7 +60,7 @@ type Config struct {
 }
 
 // A Channel is one Slack app in one workspace. It is a channels.Channel, an
-// Editor, a FileSender, a Reconciler and a Memberer.
+// Editor, a FileSender, a Reconciler, a Memberer and a Prefixer.
 type Channel struct {
 	name    string
 	api     *slackgo.Client
@@ -84,6 +84,7 @@ var (
 	_ channels.Reconciler = (*Channel)(nil)
 	_ channels.Memberer   = (*Channel)(nil)
 	_ channels.Connector  = (*Channel)(nil)
+	_ channels.Prefixer   = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.
@@ -91,23 +92,11 @@ func New(c Config) (*Channel, error) {
 	if c.Name == "" {
 		return nil, errors.New("slack: the channel has no name")
 	}
-	if fault := badToken(c.BotToken, "xoxb-", "Bot User OAuth Token"); fault != "" {
-		return nil, fmt.Errorf("slack: bot_token of %s: %s", c.Name, fault)
-	}
-	if c.AppToken != "" {
-		if fault := badToken(c.AppToken, "xapp-", "App-Level Token"); fault != "" {
-			return nil, fmt.Errorf("slack: app_token of %s: %s", c.Name, fault)
-		}
-	}
-	if c.RateLimit != "" && c.RateLimit != PlatformPace && c.RateLimit != NoPace {
-		return nil, fmt.Errorf("slack: rate_limit of %s is %q: want %q or %q", c.Name, c.RateLimit, PlatformPace, NoPace)
+	if wrong := c.wrong(); wrong != nil {
+		return nil, wrong
 	}
 	root := DefaultAPIURL
 	if c.APIURL != "" {
-		u, err := url.Parse(c.APIURL)
-		if err != nil || u.Host == "" {
-			return nil, fmt.Errorf("slack: api_url of %s: want an address such as %s", c.Name, DefaultAPIURL)
-		}
 		root = strings.TrimRight(c.APIURL, "/") + "/"
 	}
 	ch := &Channel{
@@ -136,6 +125,39 @@ func New(c Config) (*Channel, error) {
 	)
 	ch.people = newPeople(ch)
 	return ch, nil
+}
+
+// A SettingError says what is wrong with a setting, and shows nothing of a token.
+type SettingError struct {
+	Channel string
+	Key     string // app_token, bot_token, …
+	Wrong   string
+}
+
+// Error names the setting and what is wrong.
+func (e *SettingError) Error() string {
+	return fmt.Sprintf("slack: %s of %s: %s", e.Key, e.Channel, e.Wrong)
+}
+
+// wrong is what is wrong with the settings; nil is nothing.
+func (c Config) wrong() error {
+	if fault := badToken(c.BotToken, "xoxb-", "Bot User OAuth Token"); fault != "" {
+		return &SettingError{c.Name, "bot_token", fault}
+	}
+	if c.AppToken != "" {
+		if fault := badToken(c.AppToken, "xapp-", "App-Level Token"); fault != "" {
+			return &SettingError{c.Name, appToken, fault}
+		}
+	}
+	if c.RateLimit != "" && c.RateLimit != PlatformPace && c.RateLimit != NoPace {
+		return &SettingError{c.Name, "rate_limit", fmt.Sprintf("it is %q: want %q or %q", c.RateLimit, PlatformPace, NoPace)}
+	}
+	if c.APIURL != "" {
+		if u, err := url.Parse(c.APIURL); err != nil || u.Host == "" {
+			return &SettingError{c.Name, "api_url", "want an address such as " + DefaultAPIURL}
+		}
+	}
+	return nil
 }
 
 // badToken says what is wrong with a token and shows nothing of it; "" is nothing.
@@ -171,6 +193,8 @@ type Account struct {
 	User     string // the bot's user
 	Bot      string // the bot's other id
 	Username string // without @
+	// Lacks are the scopes that the app should have, as far as Slack tells.
+	Lacks []string
 }
 
 // Check asks Slack who the bot is. A token that is refused gives a
@@ -185,7 +209,7 @@ func (c *Channel) Check(ctx context.Context) (Account, error) {
 		return Account{}, err
 	}
 	c.contact.Note(nil)
-	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User}
+	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: c.lacks(r.Header)}
 	c.account.Store(&a)
 	return a, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -160,21 +161,25 @@ func (b *book) join(at bus.Address) {
 
 func TestTokensOfAWrongKindAreRefusedWithoutBeingShown(t *testing.T) {
 	for _, c := range []struct {
-		config slack.Config
-		names  string
+		config     slack.Config
+		names, key string
 	}{
-		{slack.Config{}, "empty"},
-		{slack.Config{BotToken: appToken}, "xoxb-"},
-		{slack.Config{BotToken: "xoxp-" + secret}, "xoxb-"},
-		{slack.Config{BotToken: botToken, AppToken: botToken}, "xapp-"},
-		{slack.Config{BotToken: botToken + "\n"}, "characters"},
-		{slack.Config{BotToken: botToken, RateLimit: "fast"}, "rate_limit"},
-		{slack.Config{BotToken: botToken, APIURL: "slack.com"}, "api_url"},
+		{slack.Config{}, "empty", "bot_token"},
+		{slack.Config{BotToken: appToken}, "xoxb-", "bot_token"},
+		{slack.Config{BotToken: "xoxp-" + secret}, "xoxb-", "bot_token"},
+		{slack.Config{BotToken: botToken, AppToken: botToken}, "xapp-", "app_token"},
+		{slack.Config{BotToken: botToken + "\n"}, "characters", "bot_token"},
+		{slack.Config{BotToken: botToken, RateLimit: "fast"}, "rate_limit", "rate_limit"},
+		{slack.Config{BotToken: botToken, APIURL: "slack.com"}, "api_url", "api_url"},
 	} {
 		c.config.Name = "slack"
 		_, err := slack.New(c.config)
 		if err == nil || !strings.Contains(err.Error(), c.names) || strings.Contains(err.Error(), secret) {
 			t.Errorf("got %v, want an error about %q", err, c.names)
+		}
+		setting, ok := errors.AsType[*slack.SettingError](err)
+		if !ok || setting.Key != c.key {
+			t.Errorf("%v: it names the setting %+v, want %s", err, setting, c.key)
 		}
 	}
 }
@@ -189,6 +194,44 @@ func TestCheckTellsWhoTheBotIs(t *testing.T) {
 	_, err = r.Check(t.Context())
 	if e := sendError(t, err); e.Fault != channels.Stop {
 		t.Errorf("a refused token gives %v, want stop", e)
+	}
+}
+
+func TestMissingScopesAreNamed(t *testing.T) {
+	r := newRig(t)
+	if a, err := r.Check(t.Context()); err != nil || a.Lacks != nil {
+		t.Errorf("Check = %+v, %v where nothing is said of scopes", a, err)
+	}
+	r.server.Grant(slices.DeleteFunc(slack.Scopes(), func(s string) bool { return s == "users:read" || s == "im:read" })...)
+	if a, err := r.Check(t.Context()); err != nil || strings.Join(a.Lacks, " ") != "im:read users:read" {
+		t.Errorf("Check = %+v, %v", a, err)
+	}
+	// Whether somebody is a member cannot be told then: the message waits.
+	m := newMailbox(r)
+	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+		member, err := r.Member(ctx, in.From.ID)
+		if err != nil || !member {
+			return err
+		}
+		return m.publish(ctx, in)
+	})
+	r.server.Say("D1", "U1", "hello")
+	until(t, "a word about it", func() bool { return strings.Contains(r.logged.String(), "lacks the scope users:read") })
+	if !strings.Contains(r.logged.String(), `scopes="im:read users:read"`) {
+		t.Error("the missing scopes are not named")
+	}
+	if r.server.Unacked() != 1 {
+		t.Error("the message is neither published nor kept back")
+	}
+	r.server.Grant(slack.Scopes()...)
+	m.wait(t, 1)
+	only, err := slack.New(slack.Config{Name: "slack", BotToken: botToken, APIURL: r.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server.Grant("chat:write")
+	if a, err := only.Check(t.Context()); err != nil || len(a.Lacks) > 0 {
+		t.Errorf("Check = %+v, %v of one that only sends", a, err)
 	}
 }
 

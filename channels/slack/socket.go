@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -92,10 +93,16 @@ func (c *Channel) CheckSocket(ctx context.Context) error {
 	return err
 }
 
+// appToken is the setting with the token for sockets.
+const appToken = "app_token"
+
 // socketAddress is where the next socket is to be opened.
 func (c *Channel) socketAddress(ctx context.Context) (string, error) {
 	if !c.app {
-		return "", &channels.SendError{Fault: channels.Stop, Code: "no_app_token", Err: errors.New("receiving needs an app_token, which begins with xapp-")}
+		return "", &channels.SendError{
+			Fault: channels.Stop, Code: "no_app_token", Setting: appToken,
+			Remedy: "receiving needs an App-Level Token, which begins with xapp-", Err: errors.New("receiving needs an app_token"),
+		}
 	}
 	ctx, t, done := begin(ctx)
 	defer done()
@@ -104,9 +111,11 @@ func (c *Channel) socketAddress(ctx context.Context) (string, error) {
 		return address, nil
 	}
 	e := repeatable(sendError(err, t))
+	e.Setting = appToken
 	switch {
 	case e.Code == "missing_scope":
 		e.Fault = channels.Stop
+		e.Remedy = "it lacks the scope connections:write: generate another under Basic Information → App-Level Tokens"
 	case e.Fault == channels.Rejected:
 		e.Fault = channels.Retry // what is said of this one call need not last
 	}
@@ -124,11 +133,16 @@ func (r *receiver) dial(ctx context.Context) (*link, error) {
 	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: callTimeout}
 	conn, resp, err := dialer.DialContext(ctx, address, nil)
 	if err != nil {
+		// The address holds a ticket; the error may hold the address.
+		why := errors.New("the socket cannot be opened")
+		if broken, ok := errors.AsType[*net.OpError](err); ok {
+			why = fmt.Errorf("the socket cannot be opened: %w", broken)
+		}
 		if resp != nil {
 			_ = resp.Body.Close() // the refusal's text says nothing that we could use
+			why = fmt.Errorf("the socket cannot be opened: HTTP status %d", resp.StatusCode)
 		}
-		// The address holds a ticket; the error may hold the address.
-		return nil, &channels.SendError{Fault: channels.Retry, Code: "no_socket", Err: errors.New("the socket cannot be opened")}
+		return nil, &channels.SendError{Fault: channels.Retry, Code: "no_socket", Err: why}
 	}
 	conn.SetReadLimit(maxFrame)
 	return &link{conn: conn, began: time.Now(), leaving: make(chan struct{})}, nil

@@ -171,6 +171,11 @@ func uncalled(text, me string) string {
 	return strings.TrimLeft(after[end+1:], ",:; \t\n")
 }
 
+// CommandPrefix is what a command begins with here.
+func (*Channel) CommandPrefix() string { return commandPrefix }
+
+const commandPrefix = "!"
+
 // command turns what Slack lets people type into what the Gateway reads: Slack
 // keeps what begins with a slash to itself. A command is "!stop", or "stop" and
 // nothing else behind the bot's name.
@@ -179,8 +184,8 @@ func command(text string, called bool) string {
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		word, rest = text[:i], text[i:]
 	}
-	marked := strings.HasPrefix(word, "!")
-	word = strings.ToLower(strings.TrimPrefix(word, "!"))
+	marked := strings.HasPrefix(word, commandPrefix)
+	word = strings.ToLower(strings.TrimPrefix(word, commandPrefix))
 	if !marked && (!called || rest != "") {
 		return text
 	}

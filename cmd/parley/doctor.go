@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,10 +10,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"parley/bus/sqlitebus"
 	"parley/channels"
+	"parley/channels/slack"
 	"parley/cmd/parley/config"
 )
 
@@ -154,18 +158,58 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) fin
 	ch, err := openChannel(c, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "set channels."+c.Name+".bot_token"
+		if setting, ok := errors.AsType[*slack.SettingError](err); ok {
+			f.Remedy = "set channels." + c.Name + "." + setting.Key
+		}
 		return f
 	}
 	began := time.Now()
 	who, err := account(ctx, ch)
 	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
-		f.State, f.Detail, f.Remedy = wrong, "the platform refuses the token", "set the one that the platform gave you: "+originOf(cfg, "channels."+c.Name+".bot_token")
-		return f
+		return f.refused(cfg, c.Name, refused)
 	}
 	if err != nil {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "look at the network, a proxy, or api_url"
 		return f
 	}
 	f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
+	if sl, ok := ch.(*slack.Channel); ok {
+		return checkSlack(ctx, cfg, c, sl, f)
+	}
+	return f
+}
+
+// checkSlack looks at what else Slack has to give: scopes, and a socket.
+func checkSlack(ctx context.Context, cfg *config.Config, c config.Channel, sl *slack.Channel, f finding) finding {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	a, err := sl.Check(ctx)
+	// Who only sends may have left out most of them.
+	if err == nil && len(a.Lacks) > 0 && (c.Mode == "chat" || slices.Contains(a.Lacks, slack.SendScope)) {
+		f.State, f.Detail = wrong, "the app lacks the scopes "+strings.Join(a.Lacks, ", ")
+		f.Remedy = "add them under OAuth & Permissions in the app's settings, and install the app again"
+		return f
+	}
+	if c.Mode != "chat" {
+		return f
+	}
+	err = sl.CheckSocket(ctx)
+	refused, ok := errors.AsType[*channels.SendError](err)
+	switch {
+	case err == nil:
+	case ok && refused.Fault == channels.Stop:
+		return f.refused(cfg, c.Name, refused)
+	default:
+		f.State, f.Detail = wrong, "no socket can be opened: "+err.Error()
+		f.Remedy = "switch Socket Mode on in the app's settings, or look at the network, a proxy, or api_url"
+	}
+	return f
+}
+
+// refused makes of it what a platform's refusal says.
+func (f finding) refused(cfg *config.Config, channel string, refused *channels.SendError) finding {
+	key := faultyKey(channel, refused)
+	f.State, f.Detail = wrong, fmt.Sprintf("the platform refuses the token (%s)", refused.Code)
+	f.Remedy = cmp.Or(refused.Remedy, "set the one that the platform gave you") + ": " + key + ", " + originOf(cfg, key)
 	return f
 }

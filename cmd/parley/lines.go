@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,11 @@ func openLines(cfg *config.Config, b book, log *slog.Logger) ([]*line, error) {
 		}
 		ch, err := openChannel(c, b, log)
 		if err != nil {
-			key := "channels." + c.Name + ".bot_token"
-			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
+			key, wrong := "channels."+c.Name+".bot_token", err.Error()
+			if setting, ok := errors.AsType[*slack.SettingError](err); ok {
+				key, wrong = "channels."+c.Name+"."+setting.Key, setting.Wrong
+			}
+			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: wrong}
 		}
 		gate := &channels.Gate{}
 		gate.Set(accessOf(c))
@@ -82,7 +86,8 @@ func (s *server) persist(ctx context.Context, l *line, run func(context.Context)
 		if l.receive && time.Since(s.started) < startGrace {
 			return s.refused(l, refused)
 		}
-		s.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code), slog.Duration("wait", refusedWait))
+		s.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code),
+			slog.String("key", faultyKey(l.name, refused)), slog.String("remedy", remedyOf(l.config.Platform, refused)), slog.Duration("wait", refusedWait))
 		l.down.Store(true)
 		select {
 		case <-time.After(refusedWait):
@@ -107,7 +112,7 @@ func (s *server) probe(ctx context.Context, l *line) {
 			refused, ok := errors.AsType[*channels.SendError](err)
 			if ok && refused.Fault == channels.Stop && !told {
 				s.log.Error("the platform refuses this account; the other channels go on", slog.String("channel", l.name),
-					slog.String("code", refused.Code), slog.String("key", "channels."+l.name+".bot_token"))
+					slog.String("code", refused.Code), slog.String("key", faultyKey(l.name, refused)))
 			}
 			told = true
 		}
@@ -121,11 +126,28 @@ func (s *server) probe(ctx context.Context, l *line) {
 
 // refused makes of a platform's refusal an error that names the setting.
 func (s *server) refused(l *line, refused *channels.SendError) error {
-	key := "channels." + l.name + ".bot_token"
-	return &settingError{
-		where: originOf(s.settings.Load(), key), key: key,
-		remedy: fmt.Sprintf("%s refuses this token (%s): set the one that the platform gave you", l.config.Platform, refused.Code),
+	key := faultyKey(l.name, refused)
+	return &settingError{where: originOf(s.settings.Load(), key), key: key, remedy: remedyOf(l.config.Platform, refused)}
+}
+
+// faultyKey is the setting for which a platform refuses an account.
+func faultyKey(channel string, refused *channels.SendError) string {
+	return "channels." + channel + "." + cmp.Or(refused.Setting, "bot_token")
+}
+
+func remedyOf(platform string, refused *channels.SendError) string {
+	return fmt.Sprintf("%s refuses this token (%s): %s", platform, refused.Code,
+		cmp.Or(refused.Remedy, "set the one that the platform gave you"))
+}
+
+// commandPrefix is what people begin a command with on a channel.
+func (s *server) commandPrefix(channel string) string {
+	for _, l := range s.channels {
+		if l.name == channel {
+			return channels.CommandPrefix(l.channel)
+		}
 	}
+	return "/"
 }
 
 // account asks a channel's platform who the bot is; "" where it cannot be asked.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"text/tabwriter"
 	"time"
@@ -146,7 +147,11 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(tty.out, "Say this to the bot on %s: whoever does so first owns it.\n\n  /start %s\n", name, code)
+		prefix := "/"
+		if ch, err := openChannel(cfg.Channels[name], nil, slog.New(slog.DiscardHandler)); err == nil {
+			prefix = channels.CommandPrefix(ch)
+		}
+		_, err = fmt.Fprintf(tty.out, "Say this to the bot on %s: whoever does so first owns it.\n\n  %sstart %s\n", name, prefix, code)
 		return err
 	})
 }

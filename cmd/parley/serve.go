@@ -159,7 +159,7 @@ func (s *server) offer(ctx context.Context, l *line, out io.Writer) {
 		fmt.Fprintf(out, "\n%s has no owner yet. Open this link and press Start: whoever does so first owns the bot.\n\n  %s\n\n", l.name, link)
 		return
 	}
-	fmt.Fprintf(out, "\n%s has no owner yet. Say this to the bot: whoever does so first owns it.\n\n  /start %s\n\n", l.name, code)
+	fmt.Fprintf(out, "\n%s has no owner yet. Say this to the bot: whoever does so first owns it.\n\n  %sstart %s\n\n", l.name, channels.CommandPrefix(l.channel), code)
 }
 
 // newLogger logs text to a terminal and JSON elsewhere, unless it is set.

@@ -170,7 +170,7 @@ func (s *server) work(ctx context.Context) error {
 	c := s.settings.Load()
 	return agent.New(agent.Config{
 		Bus: s.home.bus, Events: s.home.bus, Store: s.home.store, Budget: s.home.store,
-		Agents: s.agent, Limits: s.limits, Healthy: s.healthy,
+		Agents: s.agent, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Point: s.point,
 	}).Run(ctx)
 }

@@ -110,6 +110,90 @@ func TestTeamSlack(t *testing.T) {
 	}
 }
 
+// What is wrong with an app is said with the setting that it is about and what to
+// do, by serve and by doctor alike.
+func TestSlackSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		bot, app string
+		wrong    func(*slacktest.Server)
+		serves   bool
+		says     []string
+	}{
+		"another app's bot token": {"xoxb-other", slackApp, nil, false, []string{"channels.slack.bot_token", "invalid_auth"}},
+		"another app's app token": {slackBot, "xapp-other", nil, false, []string{"channels.slack.app_token", "invalid_auth"}},
+		"the wrong kind of token": {slackBot, slackBot, nil, false, []string{"channels.slack.app_token", "begins with xapp-"}},
+		"an app token without its scope": {slackBot, slackApp, func(sl *slacktest.Server) {
+			sl.Fail("apps.connections.open", "", 0, slacktest.Refuse("missing_scope"))
+		}, false, []string{"channels.slack.app_token", "connections:write"}},
+		"an app without a scope": {slackBot, slackApp, func(sl *slacktest.Server) { sl.Grant("chat:write", "im:history") }, true, []string{"users:read", "install the app again"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			w, sl := newSlackWorld(t, echoModel)
+			if c.wrong != nil {
+				c.wrong(sl)
+			}
+			env := []string{"SLACK_BOT_TOKEN=" + c.bot, "SLACK_APP_TOKEN=" + c.app}
+			p := w.serve(env...)
+			if c.serves {
+				waitFor(t, "a word about it", func() bool { return strings.Contains(p.stderr.String(), c.says[0]) })
+				p.stop()
+			} else if err := <-p.ended; err == nil {
+				t.Error("it serves")
+			}
+			doctor := w.command("doctor")
+			doctor.Env = append(doctor.Env, env...)
+			diagnosis, err := doctor.CombinedOutput()
+			if err == nil {
+				t.Error("doctor finds nothing wrong")
+			}
+			for _, want := range c.says {
+				for who, said := range map[string]string{"serve": p.stderr.String(), "doctor": string(diagnosis)} {
+					if !strings.Contains(said, want) {
+						t.Errorf("%s does not name %q:\n%s", who, want, said)
+					}
+					if strings.Contains(said, "-parley-test") || strings.Contains(said, "-other") {
+						t.Errorf("%s shows a token:\n%s", who, said)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Slack keeps to itself what begins with a slash: whatever tells of a command
+// tells of one that can be said.
+func TestSlackIsToldOfCommandsThatCanBeSaid(t *testing.T) {
+	t.Parallel()
+	w, sl := newSlackWorld(t, echoModel)
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unowned := strings.Replace(strings.Replace(string(text), `access = "members"`, "", 1), `owners = ["U01ADMIN"]`, "", 1)
+	if err := os.WriteFile(w.file, []byte(unowned), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := w.serve("SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+	waitFor(t, "the owner's code", func() bool { return strings.Contains(p.stderr.String(), "!start ") })
+	_, offer, _ := strings.Cut(p.stderr.String(), "!start ")
+	code, _, _ := strings.Cut(offer, "\n")
+	sl.Say("D1", "U1", "!start "+code)
+	if got := slackSaid(t, sl, "D1", 1)[0].Text; !strings.Contains(got, "You own this bot") || !strings.Contains(got, "!help") {
+		t.Errorf("the owner was told %q", got)
+	}
+	sl.Say("D1", "U1", "!help")
+	if got := slackSaid(t, sl, "D1", 2)[1].Text; !strings.Contains(got, "!stop") || strings.Contains(got, "/stop") {
+		t.Errorf("help says %q", got)
+	}
+	pairing := w.command("pairing", "owner")
+	pairing.Env = append(pairing.Env, "SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+	if out, err := pairing.Output(); err != nil || !strings.Contains(string(out), "!start ") {
+		t.Errorf("pairing owner: %q, %v", out, err)
+	}
+}
+
 // An answer that takes a while is shown while it is made, in one message.
 func TestSlackShowsTheAnswerBeingMade(t *testing.T) {
 	t.Parallel()

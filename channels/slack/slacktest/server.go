@@ -69,6 +69,7 @@ type Server struct {
 	marks    map[string][]string // reactions by channel and ts
 	lastTS   int64               // in microseconds
 	wake     chan struct{}       // closed when the bot sends
+	scopes   []string            // of the bot's token; nil is all
 }
 
 // New makes a server for an app with these tokens. Who is not added is a full
@@ -299,6 +300,9 @@ func (s *Server) api(w http.ResponseWriter, r *http.Request, method string) {
 	}
 	if f := s.begin(method, channel); f != nil {
 		f.act(w, r, do)
+		return
+	}
+	if s.lacking(w, method, channel) {
 		return
 	}
 	do(w, r)
