@@ -1,6 +1,11 @@
 package slack
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"parley/bus"
+)
 
 // Quicken has dead sockets found, and the cursor saved, sooner.
 func (c *Channel) Quicken(ping, silence, save time.Duration) {
@@ -20,4 +25,10 @@ func (c *Channel) HeardAfter(silence time.Duration) bool {
 	g.open, g.alive = 1, wallClock().Add(-silence)
 	g.heard()
 	return g.current() != nil
+}
+
+// Hand has a message that names nobody published, as a socket's is.
+func (c *Channel) Hand(ctx context.Context, text string, publish func(context.Context, bus.Inbound) error) bool {
+	r := &receiver{channel: c, publish: publish, handed: newCache[struct{}](time.Hour)}
+	return r.hand(ctx, &message{Type: "message", Channel: "C1", ChannelType: "channel", User: "U1", Text: text, TS: "1700000000.000100"})
 }

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -239,7 +240,7 @@ func (r *receiver) hand(ctx context.Context, m *message) bool {
 	if _, ok := r.handed.get(id); ok {
 		return true
 	}
-	wait := new(backoff)
+	wait := &backoff{most: ownWait}
 	for {
 		in, concerns, err := r.channel.inbound(ctx, m, r.me)
 		if err == nil && concerns {
@@ -303,17 +304,21 @@ func (r *receiver) missed() time.Time {
 }
 
 // A backoff is a series of growing, jittered waits.
-type backoff struct{ last time.Duration }
+type backoff struct {
+	last time.Duration
+	most time.Duration // 0 is mostWait
+}
 
 const (
 	firstWait = 200 * time.Millisecond
-	mostWait  = 30 * time.Second
+	mostWait  = 30 * time.Second // for Slack
+	ownWait   = 2 * time.Second  // for servers of our own: people wait for these
 )
 
 // pause waits for the next attempt, at least for as long as the error asks; it
 // is false if ctx ended first.
 func (b *backoff) pause(ctx context.Context, err error) bool {
-	b.last = min(max(2*b.last, firstWait), mostWait)
+	b.last = min(max(2*b.last, firstWait), cmp.Or(b.most, mostWait))
 	wait := b.last/2 + rand.N(b.last/2)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
 		wait = max(wait, refusal.RetryAfter)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/bus"
@@ -618,6 +619,23 @@ func TestABookThatIsAwayIsWaitedFor(t *testing.T) {
 	}
 	r.book.setFails(false)
 	m.wait(t, 2)
+}
+
+// However long the bot's own servers were away, what was said meanwhile goes on
+// soon after they are back: somebody waits for it.
+func TestWhatWaitedForOurOwnServersGoesOnSoon(t *testing.T) {
+	r := newRig(t)
+	synctest.Test(t, func(t *testing.T) {
+		began, back := time.Now(), 10*time.Minute
+		r.book.setFails(true)
+		time.AfterFunc(back, func() { r.book.setFails(false) })
+		if !r.Channel.Hand(t.Context(), "hello", nil) {
+			t.Error("it was not handed on")
+		}
+		if late := time.Since(began) - back; late < 0 || late > 2*time.Second {
+			t.Errorf("it was handed on %v after the book was back", late)
+		}
+	})
 }
 
 func (b *book) setFails(fails bool) {

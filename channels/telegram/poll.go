@@ -237,7 +237,7 @@ func (p *poller) deliver(ctx context.Context, m *models.Message) bool {
 	if !ok {
 		return true
 	}
-	wait := newBackoff()
+	wait := &backoff{most: ownWait}
 	for failures := 0; ; failures++ {
 		err := p.publish(ctx, in)
 		if err == nil {

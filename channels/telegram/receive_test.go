@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/bus"
@@ -328,4 +329,24 @@ func TestChatsArePublishedSideBySide(t *testing.T) {
 		return box.publish(ctx, in)
 	})
 	box.wait(t, chats)
+}
+
+// However long the bot's own servers were away, what was said meanwhile goes on
+// soon after they are back: somebody waits for it.
+func TestWhatWaitedForOurOwnServersGoesOnSoon(t *testing.T) {
+	r := newRig(t)
+	synctest.Test(t, func(t *testing.T) {
+		began, back := time.Now(), 10*time.Minute
+		if !r.Channel.Deliver(t.Context(), "hello", func(context.Context, bus.Inbound) error {
+			if time.Since(began) < back {
+				return errors.New("the store is away")
+			}
+			return nil
+		}) {
+			t.Error("it was not published")
+		}
+		if late := time.Since(began) - back; late > 2*time.Second {
+			t.Errorf("it was published %v after the store was back", late)
+		}
+	})
 }

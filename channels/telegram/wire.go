@@ -186,19 +186,20 @@ func (c courier) Do(req *http.Request) (*http.Response, error) {
 }
 
 // A backoff is a series of growing, jittered waits.
-type backoff struct{ last time.Duration }
+type backoff struct{ last, most time.Duration }
 
 const (
 	firstWait = 200 * time.Millisecond
-	mostWait  = 30 * time.Second
+	mostWait  = 30 * time.Second // for Telegram
+	ownWait   = 2 * time.Second  // for servers of our own: people wait for these
 )
 
-func newBackoff() *backoff { return &backoff{} }
+func newBackoff() *backoff { return &backoff{most: mostWait} }
 
 // next is the wait before the next attempt: between half and all of a length
 // that doubles, so that processes cut off together do not come back together.
 func (b *backoff) next() time.Duration {
-	b.last = min(max(2*b.last, firstWait), mostWait)
+	b.last = min(max(2*b.last, firstWait), b.most)
 	return b.last/2 + rand.N(b.last/2)
 }
 
