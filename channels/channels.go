@@ -62,6 +62,9 @@ type Limits struct {
 	// DraftEvery is how often an answer may be shown anew in a chat while it is
 	// being made, by an Editor; 0 shows none before it is whole.
 	DraftEvery time.Duration
+	// Drafts is the pace of edits in all chats together. A draft that is begun
+	// counts too: its last edit is the answer.
+	Drafts Pace
 }
 
 // A Pace is how often something may be sent: Burst at once, then one in Every.

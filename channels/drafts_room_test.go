@@ -129,6 +129,49 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 	})
 }
 
+// Where all chats share what a platform allows of edits, drafts leave enough of it
+// for the answers, each of which is the last edit of its draft.
+func TestDraftsLeaveEditsForTheAnswers(t *testing.T) {
+	const turns, allowed = 30, 50
+	setup := func(p *channelstest.EditingPlatform) {
+		p.Offers.Drafts = channels.Pace{Every: 1300 * time.Millisecond, Burst: 4}
+	}
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		var all []*speaker
+		for i := range turns {
+			a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
+			a.start()
+			a.says("Words")
+			all = append(all, a)
+		}
+		for range 55 {
+			lasts(time.Second)
+			for _, a := range all {
+				a.goesOn(" and more")
+			}
+		}
+		for i, a := range all {
+			a.answers(t, fmt.Sprint("answer ", i))
+		}
+		lasts(time.Second)
+		edits := 0
+		for i := range turns {
+			shown := p.Shown(fmt.Sprint(i))
+			if len(shown) != 1 || shown[0] != fmt.Sprint("answer ", i) {
+				t.Fatalf("chat %d shows %q", i, shown)
+			}
+		}
+		for _, arrived := range p.Sent() {
+			if arrived.Edit {
+				edits++
+			}
+		}
+		if edits > allowed || edits < turns/2 {
+			t.Errorf("%d edits in a minute, want no more than %d", edits, allowed)
+		}
+	})
+}
+
 func TestManyTurnsAtOnce(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		const turns = 100

@@ -16,6 +16,7 @@ type pacer struct {
 	mu      sync.Mutex
 	chats   map[string]*bucket
 	account bucket
+	drafts  bucket
 	swept   int // chats left by the last sweep
 }
 
@@ -131,7 +132,7 @@ func (p *pacer) spare(chat string, now time.Time) bool {
 			b = p.add(chat, now)
 		}
 	}
-	if !b.spares(pace, now) || !p.account.spares(p.limits.Account, now) {
+	if !b.spares(pace, now) || !p.account.spares(p.limits.Account, now) || p.drafts.take(p.limits.Drafts, now, 0) > 0 {
 		return false
 	}
 	b.take(pace, now, 0)

@@ -179,12 +179,17 @@ func (c *Channel) Limits() channels.Limits {
 	if c.paced {
 		l.Chat = channels.Pace{Every: time.Second, Burst: 3}
 		l.Account = channels.Pace{Every: time.Second / 20, Burst: 20}
+		l.Drafts = channels.Pace{Every: editEvery, Burst: 10}
 	}
 	return l
 }
 
-// draftEvery keeps within what Slack allows of chat.update: about 50 a minute.
-const draftEvery = 1500 * time.Millisecond
+const (
+	draftEvery = 1500 * time.Millisecond
+	// editEvery keeps within what Slack allows an app of chat.update: about 50 a
+	// minute, in all of the workspace. An answer may need one of them.
+	editEvery = 1300 * time.Millisecond
+)
 
 // An Account is the app as Slack knows it.
 type Account struct {
