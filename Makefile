@@ -32,10 +32,13 @@ help: ## list the targets
 build: ## build bin/parley, static, for this machine
 	$(BUILD) -o bin/parley ./cmd/parley
 
-test: ## run every test under the race detector, beside Redis and PostgreSQL (PKG=./bus/... a part, RACE= without it)
-	.ci/servers $(GO) test $(RACE) -timeout $(TIMEOUT) $(PKG)
+test: ## run every test: under the race detector, beside Redis and PostgreSQL; then a fleet's (PKG=./bus/... a part, RACE= without it)
+	@status=0; \
+		.ci/servers $(GO) test $(RACE) -timeout $(TIMEOUT) $(PKG) || status=$$?; \
+		if [ '$(PKG)' = ./... ]; then $(MAKE) --no-print-directory fleet || status=$$?; fi; \
+		exit $$status
 
-fleet: ## test a fleet of processes over real servers, killed, stopped and restarted (a few minutes)
+fleet: ## test a fleet of processes over real servers, killed, stopped and restarted (two minutes; a part of test)
 	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 30m -run 'Fleet|Elsewhere|RollingRestart|RedisAway|Paused' ./cmd/parley
 
 chaos: ## kill and stop everything at random under load, and check every promise (SEEDS="1 2" or random, MESSAGES=5000)

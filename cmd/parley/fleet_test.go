@@ -45,7 +45,7 @@ type fleet struct {
 func newFleet(t *testing.T, script agenttest.Script) *fleet {
 	t.Helper()
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
-		t.Skip("a fleet takes its time and the machine for itself: make fleet, or make chaos")
+		t.Skip("a fleet takes its time and the machine for itself: make test, make fleet, or make chaos")
 	}
 	f := &fleet{sl: slacktest.New(slackBot, slackApp), bell: newBell(t), redis: startRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
 	slackAPI, err := f.sl.Start("127.0.0.1:0")

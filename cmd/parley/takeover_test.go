@@ -10,14 +10,14 @@ import (
 	"parley/agent/agenttest"
 )
 
-// What a person may have to wait for when a process of the fleet dies.
+// What a person may have to wait for when a process of the fleet dies. The tests
+// of these have the machine for themselves.
 const (
 	workerTakeover  = 6 * time.Second
 	gatewayTakeover = 10 * time.Second
 )
 
 func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
-	t.Parallel()
 	const chats = 20
 	var f *fleet
 	hang := make(chan struct{})
@@ -55,7 +55,6 @@ func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
 }
 
 func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
-	t.Parallel()
 	f := newFleet(t, echoModel)
 	doomed := f.join("gateway-1", roleGateway)
 	f.join("worker", roleWorker)
