@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,17 +63,18 @@ func chaos(t *testing.T, seed uint64) {
 // row is the run as a line of the table in docs/reliability.md.
 func (a *audit) row() string {
 	s := a.storm
-	sum := func(what string) (n int) {
+	sum := func(deeds ...string) (n int) {
 		for deed, times := range s.deeds {
-			if strings.HasPrefix(deed, what) {
+			if slices.ContainsFunc(deeds, func(what string) bool { return strings.HasPrefix(deed, what) }) {
 				n += times
 			}
 		}
 		return n
 	}
-	return fmt.Sprintf("| %d | %d | %d | %d / %d / %d | %d / %d | %d / %d | %d | %d | %d | %d | %d | %v | %v | %d |",
+	return fmt.Sprintf("| %d | %d | %d | %d / %d / %d | %d / %d | %d / %d | %d / %d | %d | %d | %d / %d | %d | %d / %d | %v | %v | %d |",
 		s.seed, a.messages, a.calls,
 		sum("killed a "), sum("stopped a "), sum("restarted a "), sum("killed Redis"), sum("stopped Redis"),
-		sum("killed PostgreSQL"), sum("stopped PostgreSQL"), a.resumed, a.rerun, a.givenUp, a.interrupted, a.repeats,
+		sum("killed PostgreSQL"), sum("stopped PostgreSQL"), sum("cut an ", "failed ", "limited "), sum("cut Slack", "had Slack", "lost Slack"),
+		a.resumed, a.rerun, a.unknown, a.rings, a.givenUp, a.interrupted, a.repeats,
 		a.slowest.Round(time.Second), s.took.Round(time.Second), len(a.violations))
 }
