@@ -41,6 +41,9 @@ func chaos(t *testing.T, seed uint64) {
 	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
 	a := s.audit()
 	t.Logf("%s", a)
+	for _, how := range s.alone {
+		t.Logf("ended by itself: %s", how)
+	}
 	for _, wrong := range a.violations {
 		t.Error(wrong)
 	}

@@ -163,7 +163,7 @@ func (m *member) run(home string) {
 		rest := m.rest
 		if !m.told {
 			m.f.mu.Lock()
-			m.f.alone = append(m.f.alone, fmt.Sprintf("%s: %v", m.name, err))
+			m.f.alone = append(m.f.alone, fmt.Sprintf("%s: %v: %s", m.name, err, lastLine(m.stderr.String())))
 			m.f.mu.Unlock()
 			rest = 500 * time.Millisecond
 		}
@@ -174,6 +174,11 @@ func (m *member) run(home string) {
 		case <-time.After(rest):
 		}
 	}
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // signal sends the process a signal. One that ends it is answered by another
