@@ -106,7 +106,11 @@ func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.
 		return nil, bus.ErrClosed
 	}
 	w := &watcher{news: make(chan struct{}, 1)}
-	f := b.events.enter(b.keys.channel(name), w)
+	channel := b.keys.channel(name)
+	f, fresh := b.events.enter(channel, w)
+	if fresh {
+		b.spawn(func() { b.events.subscribe(channel) }) // which may have to wait for a connection
+	}
 	leave := context.AfterFunc(ctx, func() { b.events.leave(f, w) })
 	abandon := func(err error) (iter.Seq2[bus.Event, error], error) {
 		if leave() {
@@ -199,24 +203,25 @@ func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus
 	}
 }
 
-// enter adds a watcher to a feed, and subscribes to it if nobody had.
-func (s *events) enter(channel string, w *watcher) *feed {
-	s.wire.Lock()
-	defer s.wire.Unlock()
+// enter adds a watcher to a feed; one that is fresh has to be subscribed to.
+func (s *events) enter(channel string, w *watcher) (f *feed, fresh bool) {
 	s.mu.Lock()
-	f := s.feeds[channel]
-	fresh := f == nil
-	if fresh {
+	defer s.mu.Unlock()
+	f = s.feeds[channel]
+	if fresh = f == nil; fresh {
 		f = &feed{stands: make(chan struct{}), watchers: map[*watcher]bool{}}
 		s.feeds[channel] = f
 	}
 	f.watchers[w] = true
-	s.mu.Unlock()
-	if fresh {
-		// If it fails, the next connection begins with it.
-		_ = s.pubsub.Subscribe(context.Background(), channel)
-	}
-	return f
+	return f, fresh
+}
+
+// subscribe comes after an earlier subscription to the same channel was ended.
+func (s *events) subscribe(channel string) {
+	s.wire.Lock()
+	defer s.wire.Unlock()
+	// If it fails, the next connection begins with it.
+	_ = s.pubsub.Subscribe(context.Background(), channel)
 }
 
 func (s *events) leave(f *feed, w *watcher) {

@@ -51,7 +51,8 @@ type Config struct {
 	// Log may be nil.
 	Log *slog.Logger
 
-	dial func(ctx context.Context, network, address string) (net.Conn, error) // for tests
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for tests
+	hungUp chan struct{}                                                        // closed when nothing is to be dialled any more; may be nil
 }
 
 // A Bus satisfies every interface of package bus.
@@ -74,6 +75,7 @@ type Bus struct {
 type life struct {
 	day    atomic.Int64 // of the server, as far as we know
 	stop   context.CancelFunc
+	hangUp func() // ends what is on its way to the server
 	closed chan struct{}
 	mu     sync.Mutex // guards the closing of closed, and the start of work
 	work   sync.WaitGroup
@@ -140,6 +142,7 @@ func (c Config) withDefaults() Config {
 // would not be safe there. While the server loads its data Open waits for it.
 func Open(ctx context.Context, c Config) (*Bus, error) {
 	c = c.withDefaults()
+	c.hungUp = make(chan struct{})
 	if strings.ContainsAny(c.Prefix, "{}") {
 		return nil, fmt.Errorf("open bus: prefix %q must not contain braces", c.Prefix)
 	}
@@ -182,6 +185,10 @@ func newBus(c Config, client *redis.Client, scripts library) *Bus {
 		holds:   newHolds(),
 		life:    life{closed: make(chan struct{})},
 	}
+	b.hangUp = sync.OnceFunc(func() {
+		close(c.hungUp)
+		_ = client.Close() // a broken connection is as good as a closed one
+	})
 	b.day.Store(time.Now().UnixMicro() / dayLength)
 	b.events = newEvents(client.Subscribe(context.Background(), k.notes(self), k.released(), k.forgotten()))
 	return b
@@ -196,12 +203,17 @@ func (b *Bus) start(ctx context.Context) {
 	}
 }
 
+// closeMost is for how long Close waits for the server, all in all.
+const closeMost = 3 * time.Second
+
 // Close ends every claim, lease, hold and subscription, and gives back what is
 // held: mail that was being worked on can be claimed at once, and the claim counts.
+// While the server does not answer Close gives up on it soon.
 func (b *Bus) Close() error {
 	if !b.end() {
 		return nil
 	}
+	defer time.AfterFunc(closeMost, b.hangUp).Stop()
 	b.claims.close()
 	b.claims.fetches.Wait()
 	b.stop()
@@ -209,7 +221,7 @@ func (b *Bus) Close() error {
 	b.returnAll()
 	b.events.close()
 	b.courier.stop()
-	_ = b.client.Close() // ends the blocking call; a broken connection is as good as a closed one
+	b.hangUp() // ends the blocking call too
 	b.work.Wait()
 	return nil
 }

@@ -131,8 +131,10 @@ func parse(c Config) (*redis.Options, error) {
 }
 
 // dialPatiently tries until it succeeds or time is up, so that a server that is
-// restarted is found as soon as it is there.
+// restarted is found as soon as it is there. Not every caller brings a deadline.
 func (c Config) dialPatiently(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
 	var retry backoff
 	for {
 		conn, err := c.dial(ctx, network, address)
@@ -142,6 +144,8 @@ func (c Config) dialPatiently(ctx context.Context, network, address string) (net
 		select {
 		case <-time.After(min(retry.next(), dialRetry)):
 		case <-ctx.Done():
+			return nil, err
+		case <-c.hungUp:
 			return nil, err
 		}
 	}

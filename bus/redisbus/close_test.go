@@ -1,0 +1,114 @@
+package redisbus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/bus"
+)
+
+// within waits for what must not take longer.
+func (r *rig) within(d time.Duration, what string, f func()) {
+	r.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(d):
+		r.Fatalf("%s takes longer than %v", what, d)
+	}
+}
+
+// Close does not wait for a server that is away, whatever is under way.
+func TestCloseInAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, outage := range map[string]func(r *rig) (end func()){
+		"refused": func(r *rig) func() {
+			r.gate.close()
+			return r.gate.open
+		},
+		"stopped": func(r *rig) func() {
+			r.server.signal(r, syscall.SIGSTOP)
+			return func() { r.server.signal(r, syscall.SIGCONT) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, testLease)
+			for i := range 20 {
+				r.say(fmt.Sprint("k", i), fmt.Sprint(i))
+				_, err := r.Claim(t.Context(), inbound)
+				r.ok("claim", err)
+			}
+			_, _, err := r.Hold(t.Context(), "name")
+			r.ok("hold", err)
+			defer outage(r)()
+			var under, callers sync.WaitGroup
+			call := func(n int, f func(i int) error) {
+				for i := range n {
+					under.Add(1)
+					callers.Go(func() {
+						under.Done()
+						if f(i) == nil {
+							t.Error("a call succeeds on a server that is away")
+						}
+					})
+				}
+			}
+			ctx := t.Context()
+			call(2000, func(i int) error {
+				return r.Publish(ctx, inbound, bus.Message{ID: fmt.Sprint("late", i), Key: "k"})
+			})
+			call(8, func(i int) error { _, err := r.Claim(ctx, bus.Topic(fmt.Sprint("t", i))); return err })
+			call(8, func(i int) error { _, err := r.Subscribe(ctx, bus.SessionFeed(fmt.Sprint(i)), 0); return err })
+			call(1, func(int) error { _, _, err := r.Hold(ctx, "name"); return err })
+			under.Wait()
+			r.within(5*time.Second, "close", func() { r.ok("close", r.Close()) })
+			r.within(time.Second, "to tell all callers", callers.Wait)
+		})
+	}
+}
+
+// Whoever begins to watch in an outage may go again, or wait until it is over.
+func TestSubscribeInAnOutage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	r.gate.close()
+	var watchers sync.WaitGroup
+	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	for i := range 10 {
+		watchers.Go(func() {
+			if _, err := r.Subscribe(soon, bus.SessionFeed(fmt.Sprint(i)), 0); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("subscribe: %v, want its context's error", err)
+			}
+		})
+	}
+	r.within(time.Second, "to go", watchers.Wait)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	watchers.Go(func() {
+		seen, err := r.Subscribe(ctx, bus.SessionFeed("patient"), 0)
+		if err != nil {
+			t.Errorf("subscribe: %v", err)
+			return
+		}
+		r.Emit(bus.Event{Type: bus.BlockDelta, Session: "patient"})
+		for _, err := range seen {
+			if err == nil {
+				return
+			}
+		}
+		t.Error("a patient watcher sees nothing")
+	})
+	r.gate.open()
+	watchers.Wait()
+}
