@@ -3,7 +3,10 @@ package slack
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	slackgo "github.com/slack-go/slack"
 
@@ -61,8 +64,33 @@ func (f *finding) look(m slackgo.Message) bool {
 		f.id = m.Timestamp
 		return false
 	}
-	if len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == f.me && (m.Text == f.part.Text || m.Text == f.part.Plain) {
-		f.doubtful = true
+	if len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == f.me {
+		said := letters(m.Text)
+		f.doubtful = f.doubtful || said == letters(f.part.Text) || said == letters(f.part.Plain)
 	}
 	return true
+}
+
+// letters are what Slack leaves of a text as it was: it gives emoji back as names
+// between colons, and writes marks and links in its own way.
+func letters(text string) string {
+	var b strings.Builder
+	for text != "" {
+		r, n := utf8.DecodeRuneInString(text)
+		if r == ':' {
+			if end := strings.IndexFunc(text[1:], noShortcode); end > 0 && text[1+end] == ':' {
+				text = text[end+2:]
+				continue
+			}
+		}
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			b.WriteRune(r)
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+func noShortcode(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_+-'", r)
 }

@@ -318,12 +318,12 @@ const (
 // pause waits for the next attempt, at least for as long as the error asks; it
 // is false if ctx ended first.
 func (b *backoff) pause(ctx context.Context, err error) bool {
-	b.last = min(max(2*b.last, firstWait), cmp.Or(b.most, mostWait))
-	wait := b.last/2 + rand.N(b.last/2)
+	most, atLeast := cmp.Or(b.most, mostWait), time.Duration(0)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
-		wait = max(wait, refusal.RetryAfter)
+		most, atLeast = mostWait, refusal.RetryAfter // it is Slack that is to be spared, whoever asked
 	}
-	return sleep(ctx, wait)
+	b.last = min(max(2*b.last, firstWait), most)
+	return sleep(ctx, max(b.last/2+rand.N(b.last/2), atLeast))
 }
 
 // sleep waits; it is false if ctx ended first.

@@ -161,6 +161,17 @@ func TestAMentionBeginsAThreadThatNeedsNoMore(t *testing.T) {
 	}
 }
 
+func TestWhoHasNoNameIsCalledByTheirID(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	r.server.Fail("users.info", "", 0, slacktest.Refuse("missing_scope"))
+	connected(t, r, m.publish)
+	r.server.Say("C1", "U7", called+" hello")
+	if got := m.wait(t, 1)[0].From.Name; got != "U7" {
+		t.Errorf("the speaker is called %q", got)
+	}
+}
+
 func TestTheTwoEventsOfAMentionAreOneMessage(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)

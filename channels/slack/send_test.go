@@ -152,6 +152,17 @@ func TestFindSentSaysSoWhenNobodyCanTell(t *testing.T) {
 	if _, sent, err := r.FindSent(t.Context(), at("C1"), part("another text")); sent || err != nil {
 		t.Errorf("FindSent = %v, %v", sent, err)
 	}
+	// Slack does not give a text back as it was.
+	if _, err := r.SendFile(t.Context(), at("C3"), bus.File{Name: "a.txt", Data: []byte("a")}, part("done 🎉 at 12:30:45")); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = r.FindSent(t.Context(), at("C3"), part("done 🎉 at 12:30:45"))
+	if e := sendError(t, err); e.Fault != channels.Unknown {
+		t.Errorf("got %v, want unknown", e)
+	}
+	if _, sent, err := r.FindSent(t.Context(), at("C3"), part("done 🎉 at 13:30:45")); sent || err != nil {
+		t.Errorf("FindSent = %v, %v", sent, err)
+	}
 	// More than is read.
 	for range 4001 {
 		r.server.Say("C2", "U1", "x")

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"html"
@@ -126,7 +127,7 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 		}
 		in.Mentioned = true
 	}
-	in.From.Name = c.people.name(ctx, m.User)
+	in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User) // in a thread the model must tell them apart
 	in.Text = c.words(ctx, m, me, called)
 	return in, true, nil
 }

@@ -80,6 +80,9 @@ func (s *Server) history(w http.ResponseWriter, form url.Values, replies bool) {
 			continue
 		}
 		e := m.event()
+		if m.User == Bot {
+			e["text"] = named(m.Text)
+		}
 		if form.Get("include_all_metadata") != "1" {
 			delete(e, "metadata")
 		}
@@ -97,6 +100,11 @@ func (s *Server) history(w http.ResponseWriter, form url.Values, replies bool) {
 	}
 	from, to, next := paged(form, len(found))
 	reply(w, map[string]any{"messages": found[from:to], "has_more": next != "", "response_metadata": map[string]any{"next_cursor": next}})
+}
+
+// named is a text with its emoji by name, as Slack gives it back: a few of them.
+func named(text string) string {
+	return strings.NewReplacer("👀", ":eyes:", "✅", ":white_check_mark:", "🎉", ":tada:").Replace(text)
 }
 
 // replies are those of each message. s.mu is held.
