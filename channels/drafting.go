@@ -232,6 +232,10 @@ func paused(held context.Context, since time.Time) bool {
 // begin posts a draft. It is in the book before, so that nobody posts it again.
 func (d *drafts) begin(ctx, work context.Context, one drawing, to bus.Address, part Part) {
 	asked := time.Now()
+	if _, err := d.Book.Lookup(work, replyTo(one.turn)); err == nil {
+		d.change(one.draft, func(x *draft) { x.spent = true }) // the end of the turn was missed
+		return
+	}
 	known, fresh, err := d.Book.Begin(work, Send{ID: one.turn + draftSuffix, To: one.to, Parts: []SentPart{{State: Drafted}}})
 	if err != nil {
 		d.Log.Warn("draft is not in the book and not posted", slog.String("channel", d.Name), slog.String("turn", one.turn), slog.Any("error", err))

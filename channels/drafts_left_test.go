@@ -159,3 +159,25 @@ func TestNoDraftIsPostedByWhomTheChannelIsTakenFrom(t *testing.T) {
 		}
 	})
 }
+
+// Whoever takes the channel over may have missed the end of a turn, and hear of
+// its last steps after its answer is there.
+func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		a := s.speaker("t", "1")
+		a.answers(t, "The answer")
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+		next := start(t, &channels.Dispatcher{Name: "c", Channel: p, Bus: s.bus, Book: s.book, Drafts: s.book, Log: s.logger()})
+		lasts(time.Second)
+		a.start()
+		a.runs("look", "around")
+		lasts(time.Minute)
+		wantShown(t, p, "1", "The answer")
+		s.noDraft(t, "t")
+		if err := next.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}

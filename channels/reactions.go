@@ -68,7 +68,9 @@ func (r *reactions) answered(out bus.Outbound) {
 
 // isReply tells a turn's answer from what else it says. A turn's id is that of
 // the first message that it answers, and its answer's is made of it.
-func isReply(out bus.Outbound) bool { return out.Turn != "" && out.ID == out.Turn+"#reply" }
+func isReply(out bus.Outbound) bool { return out.Turn != "" && out.ID == replyTo(out.Turn) }
+
+func replyTo(turn string) string { return turn + "#reply" }
 
 func (r *reactions) show(one reaction) {
 	select {

@@ -128,12 +128,12 @@ func (a *audit) readBook() {
 // readDrafts looks what became of drafts. One of which nobody can tell whether it
 // was posted may be left over; one that was never posted may still be in the book.
 func (a *audit) readDrafts() {
-	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), `SELECT s.channel, s.chat, s.thread, p.state
+	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), `SELECT s.channel, s.chat, s.thread, p.state, p.send, p.changed
 		FROM parts p JOIN sends s ON s.id = p.send WHERE p.send LIKE '%#draft' AND (p.state = 'draft' AND p.platform_id <> '' OR p.state = 'unknown')`) {
 		f := strings.Split(row, " ")
 		at := bus.Address{Channel: f[0], Chat: f[1], Thread: f[2]}
 		if f[3] == channels.Drafted {
-			a.wrong("the book has a draft in %s that was not replaced", at)
+			a.wrong("the book has a draft in %s that was not replaced: %s", at, row)
 		}
 		a.lost[at.String()]++
 	}
