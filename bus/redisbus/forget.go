@@ -32,7 +32,7 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 			return done, err
 		}
 	}
-	now, err := b.client.Time(ctx).Result()
+	now, err := b.now(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -47,7 +47,7 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 				return done, err
 			}
 			for pair := range slices.Chunk(page, 2) {
-				if err := b.forgetMail(ctx, &k, pair[0], now.UnixMicro(), which, &done); err != nil {
+				if err := b.forgetMail(ctx, &k, pair[0], now, which, &done); err != nil {
 					return done, err
 				}
 			}

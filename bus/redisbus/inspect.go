@@ -25,19 +25,33 @@ func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
 	return topics, nil
 }
 
+// now is the time as the scripts have it, in microseconds.
+func (b *Bus) now(ctx context.Context) (int64, error) {
+	pipe := b.client.Pipeline()
+	servers, clock := pipe.Time(ctx), pipe.MGet(ctx, b.keys.clock())
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, err
+	}
+	return max(servers.Val().UnixMicro(), reply{clock.Val()[0]}.number()), nil
+}
+
 const scanAtOnce = 500
 
 // Depth implements bus.Inspector. It looks at every mailbox that holds mail, a
 // part at a time, so its figures are not of one moment.
 func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err error) {
 	k := b.keys.topic(topic)
+	now, err := b.now(ctx)
+	if err != nil {
+		return d, fmt.Errorf("count mail: %w", b.over(err))
+	}
 	pipe := b.client.Pipeline()
-	now, leased, dead := pipe.Time(ctx), pipe.ZCard(ctx, k.leased), pipe.ZCard(ctx, k.graves)
+	leased, dead := pipe.ZCard(ctx, k.leased), pipe.ZCard(ctx, k.graves)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return d, fmt.Errorf("count mail: %w", b.over(err))
 	}
 	d.Leased, d.Dead = int(leased.Val()), int(dead.Val())
-	later := "(" + strconv.FormatInt(now.Val().UnixMicro(), 10)
+	later := "(" + strconv.FormatInt(now, 10)
 	delayed, err := b.client.ZCount(ctx, k.due, later, "+inf").Result()
 	if err != nil {
 		return d, fmt.Errorf("count mail: %w", b.over(err))
@@ -62,7 +76,7 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err erro
 		}
 	}
 	if oldest != 0 {
-		d.Oldest = max(0, now.Val().Sub(time.UnixMicro(oldest)))
+		d.Oldest = max(0, time.Duration(now-oldest)*time.Microsecond)
 	}
 	return d, nil
 }

@@ -11,8 +11,7 @@ local owner, wanted, lease, hold = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local REAPED_AT_ONCE = 32
 local LETTERS, BYTES, ALL_BYTES = 16, 65536, 1048576
 
-local now = read_clock(clock)
-local spared = note_contact(contact, now, lease)
+local now, spared = note_contact(contact, clock, lease)
 
 local paused = call('PTTL', pause)
 if paused >= 0 then

@@ -3,8 +3,7 @@
 -- KEYS clock contact state leased
 -- ARGV lease, then per lease: key fence time
 -- Returns per lease the number of the last letter, or -1 if the lease is lost.
-local now = read_clock(KEYS[1])
-note_contact(KEYS[2], now, tonumber(ARGV[1]))
+local now = note_contact(KEYS[2], KEYS[1], tonumber(ARGV[1]))
 local answers = {}
 for i = 2, #ARGV, 3 do
   local box = load_box(KEYS[3], ARGV[i])

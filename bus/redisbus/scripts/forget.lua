@@ -32,7 +32,7 @@ if removed == 0 then
   return {0, 0}
 end
 
-local now = read_clock(clock)
+local now, ahead = read_clock(clock)
 local held = box.owner ~= FREE
 if held then
   call('PUBLISH', notes .. box.owner, whole(box.fence) .. ' -1')
@@ -69,6 +69,6 @@ local not_before, published = string.match(head, '^(%d+) (%d+) ')
 box.since = tonumber(published)
 save_box(state, key, box)
 if held or first_gone then
-  put_due(due, wake, key, math.max(now + ((held or rests) and wind_down or 0), tonumber(not_before)), now)
+  put_due(due, wake, key, math.max(now + ((held or rests) and wind_down or 0), not_before + ahead), now)
 end
 return {removed, held and 1 or 0}

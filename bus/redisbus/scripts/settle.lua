@@ -18,13 +18,15 @@ call('ZREM', leased, key)
 
 local function bury_letters(now)
   local from = math.max(done + 1, box.first)
+  local newest = call('ZREVRANGE', graves, 0, 0, 'WITHSCORES')
+  local place = math.max(now, (newest[2] or 0) + 1) -- of which no two have one
   for number = from, upto, 16 do
     local some = read_page(heads, mail, key, number - box.first, math.min(16, upto - number + 1), math.huge)
     for i, text in ipairs(some) do
       local id = read_letter(text).id
       local head = string.format('%d %.0f %.0f %d %d ', box.attempts, now, number + i - 1, #key, #reason)
       call('HSET', dead, id, head .. key .. reason .. text)
-      call('ZADD', graves, whole(now + number + i - 1 - from), id)
+      call('ZADD', graves, whole(place + number + i - 1 - from), id)
     end
   end
 end
@@ -47,7 +49,7 @@ if removed == box.count then
   return 'settled'
 end
 
-local now = read_clock(clock)
+local now, ahead = read_clock(clock)
 if removed > 0 then
   if removed > 1 then
     call('LTRIM', mail, removed - 1, -1)
@@ -65,6 +67,6 @@ box.since = head.published
 box.owner, box.fence = FREE, 0
 save_box(state, key, box)
 -- Urgent mail that whoever settles did not know of ends any wait.
-local at = box.urgent > seen and now or math.max(now + after, tonumber(head.not_before))
+local at = box.urgent > seen and now or math.max(now + after, head.not_before + ahead)
 put_due(due, wake, key, at, now)
 return 'settled'

@@ -25,6 +25,7 @@ if attempts > 0 then
   save_box(state, key, box)
 end
 if at > 0 and not urgent then
-  call('ZADD', due, 'XX', 'GT', whole(at), key)
+  local _, ahead = read_clock(KEYS[1])
+  call('ZADD', due, 'XX', 'GT', whole(at + ahead), key)
 end
 return answer

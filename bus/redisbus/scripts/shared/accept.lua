@@ -3,7 +3,7 @@
 --   keys: clock topics state due wake heads mail seen_today seen_yesterday
 --   letter: topic key cap day notes, and the fields of a letter
 local function accept(keys, letter)
-  local now = read_clock(keys.clock)
+  local now, ahead = read_clock(keys.clock)
   local today = math.floor(now / DAY)
   if today ~= letter.day then
     return {'day', today}
@@ -32,7 +32,7 @@ local function accept(keys, letter)
     if call('HLEN', keys.state) == 1 then
       call('ZADD', keys.topics, whole(now), letter.topic)
     end
-    put_due(keys.due, keys.wake, letter.key, letter.urgent and now or math.max(now, tonumber(letter.not_before)), now)
+    put_due(keys.due, keys.wake, letter.key, letter.urgent and now or math.max(now, letter.not_before + ahead), now)
     return {'stored'}
   end
 

@@ -9,8 +9,11 @@ local function whole(n)
   return string.format('%.0f', n)
 end
 
--- The time, which is never behind the highest number that was given out.
+-- The time, which is never behind the highest number that was given out, and by
+-- how much it is ahead of the server's: by more than a moment once that was set back.
 local function read_clock(clock)
   local t = call('TIME')
-  return math.max(t[1] * SECOND + t[2], tonumber(call('GET', clock) or 0))
+  local servers = t[1] * SECOND + t[2]
+  local now = math.max(servers, tonumber(call('GET', clock) or 0))
+  return now, now - servers
 end

@@ -1,0 +1,103 @@
+package redisbus_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/bus"
+)
+
+// setBack has the server's clock be behind all that was numbered, as it is when it
+// was an hour ahead and is set right. At that moment it also looks set forward.
+func (r *rig) setBack() {
+	r.Helper()
+	r.ok("set", r.redis.Set(r.Context(), "parley:{0}:clock", time.Now().Add(time.Hour).UnixMicro(), 0).Err())
+}
+
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	const lease = time.Second
+	r := newRig(t, lease)
+	other := r.another(lease, newGate())
+	r.say("works", "a")
+	works, err := other.Claim(t.Context(), inbound)
+	r.ok("claim", err)
+	r.say("dies", "b")
+	dies := r.claim("dies")
+	r.setBack()
+	r.held(works)
+	r.held(dies)
+	other.Emit(bus.Event{Type: bus.TurnStart, Session: "works"})
+
+	claim := func(key string, most time.Duration) bus.Lease {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), most)
+		defer cancel()
+		l, err := other.Claim(ctx, inbound)
+		r.ok("claim "+key, err)
+		if got := l.Claim(); got.Key != key || got.Fence < time.Now().Add(50*time.Minute).UnixMicro() {
+			t.Errorf("claimed %+v, want %s under a fence above those before", got, key)
+		}
+		return l
+	}
+	r.gate.close()
+	l := claim("dies", 5*lease) // nobody works on it any more
+	r.held(works)
+	r.gate.open()
+
+	r.ok("settle", l.Settle(t.Context(), bus.End{After: 600 * time.Millisecond}))
+	start := time.Now()
+	l = claim("dies", 5*lease)
+	if took := time.Since(start); took < 500*time.Millisecond {
+		t.Errorf("what is to be tried in 600ms is after %v", took)
+	}
+	r.ok("settle", l.Settle(t.Context(), bus.End{Done: 1 << 60}))
+	start = time.Now()
+	r.ok("publish", r.Publish(t.Context(), inbound, bus.Message{ID: "c", Key: "later", NotBefore: start.Add(800 * time.Millisecond)}))
+	l = claim("later", 5*lease)
+	if took := time.Since(start); took < 700*time.Millisecond {
+		t.Errorf("what is due in 800ms is after %v", took)
+	}
+	r.ok("settle", l.Settle(t.Context(), bus.End{Done: 1 << 60}))
+	r.held(works)
+	d, err := r.Depth(t.Context(), inbound)
+	r.ok("depth", err)
+	if d.Leased != 1 || d.Delayed != 0 || d.Oldest <= 0 {
+		t.Errorf("depth is %+v", d)
+	}
+}
+
+// What is buried or forgotten does not go by the server's clock alone.
+func TestClockSetBackAndTheDead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	r.setBack()
+	var want []string
+	for _, key := range []string{"a", "b", "c"} {
+		ids := []string{key + "1", key + "2", key + "3"}
+		r.say(key, ids...)
+		r.ok("settle", r.claim(key).Settle(t.Context(), bus.End{Dead: 1 << 60, Reason: "no"}))
+		want = append(want, ids...)
+	}
+	var got []string
+	for after := ""; ; after = got[len(got)-1] {
+		page, err := r.DeadLetters(t.Context(), inbound, after, 1)
+		r.ok("dead letters", err)
+		if len(page) == 0 {
+			break
+		}
+		got = append(got, page[0].Message.ID)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("dead letters are %v, want %v", got, want)
+	}
+	r.say("waits", "d")
+	n, err := r.Forget(t.Context(), func(bus.Topic, bus.Message) bool { return true })
+	r.ok("forget", err)
+	if n.Messages != 1 || n.DeadLetters != len(want) {
+		t.Errorf("forgot %+v, want all", n)
+	}
+	r.idle()
+}
