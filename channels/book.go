@@ -185,7 +185,7 @@ type Chat struct {
 	Address bus.Address
 	Session string // its session's key
 	Group   bool
-	Seen    time.Time // first
+	Seen    time.Time // when its first message was said
 }
 
 // Chats remembers where the bot has been spoken to.

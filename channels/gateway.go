@@ -201,7 +201,11 @@ func (d *door) meet(ctx context.Context, in bus.Inbound, session string) error {
 	if !d.met.first(at, d.Now()) {
 		return nil
 	}
-	err := d.Chats.Meet(ctx, Chat{Address: in.At, Session: session, Group: in.Group, Seen: d.Now()})
+	seen := in.SentAt
+	if seen.IsZero() {
+		seen = d.Now()
+	}
+	err := d.Chats.Meet(ctx, Chat{Address: in.At, Session: session, Group: in.Group, Seen: seen})
 	if err == nil {
 		return nil
 	}

@@ -395,6 +395,7 @@ func TestAThreadThatCannotBeNotedIsHandedAgain(t *testing.T) {
 	setup := func(s *stage, g *channels.Gateway) { book.Book, g.Chats = s.book, book }
 	gatewayOn(t, bus.Caps{}, channels.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
 		thread := said("1", "7", "hello")
+		thread.SentAt = time.Now().Add(-time.Hour)
 		thread.Group, thread.At = true, bus.Address{Channel: "c", Chat: "room", Thread: "17"}
 		if err := s.platform.Say(t.Context(), thread); err == nil {
 			t.Error("acknowledged, and nobody will know of the thread")
@@ -402,8 +403,8 @@ func TestAThreadThatCannotBeNotedIsHandedAgain(t *testing.T) {
 		s.say(t, said("2", "8", "elsewhere")) // a chat of one's own needs no note to go on
 		book.away = false
 		s.say(t, thread)
-		if joined, err := s.book.Joined(t.Context(), thread.At); err != nil || !joined {
-			t.Errorf("the thread is noted: %t, %v", joined, err)
+		if since, joined, err := s.book.Joined(t.Context(), thread.At); err != nil || !joined || !since.Equal(thread.SentAt) {
+			t.Errorf("the thread is noted: since %v, %t, %v", since, joined, err)
 		}
 		if got := s.mail(t); len(got) != 2 {
 			t.Errorf("mail %+v", got)

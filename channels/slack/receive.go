@@ -18,8 +18,8 @@ import (
 // Joins tells where the bot takes part.
 type Joins interface {
 	// Joined tells whether somebody admitted has spoken to the bot in that
-	// thread: there it needs no further mention.
-	Joined(ctx context.Context, at bus.Address) (bool, error)
+	// thread, and since when: from then on it needs no further mention there.
+	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
 	// Threads lists such threads of a chat, in any order.
 	Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error)
 }
@@ -34,7 +34,9 @@ type Cursors interface {
 // forgetful is a Joins and a Cursors that remember nothing.
 type forgetful struct{}
 
-func (forgetful) Joined(context.Context, bus.Address) (bool, error)           { return false, nil }
+func (forgetful) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+	return time.Time{}, false, nil
+}
 func (forgetful) Threads(context.Context, bus.Address) ([]bus.Address, error) { return nil, nil }
 func (forgetful) Cursor(context.Context, bus.Address) (string, error)         { return "", nil }
 func (forgetful) SetCursor(context.Context, bus.Address, string) error        { return nil }

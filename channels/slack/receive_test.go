@@ -71,7 +71,7 @@ func (m *mailbox) publish(_ context.Context, in bus.Inbound) error {
 	}
 	m.seen[in.ID] = true
 	m.said = append(m.said, in)
-	m.book.join(in.At)
+	m.book.join(in.At, in.SentAt)
 	close(m.wake)
 	m.wake = make(chan struct{})
 	return nil
@@ -540,13 +540,14 @@ func TestWhatWasSaidMeanwhileIsReadBeforeWhatIsSaidNow(t *testing.T) {
 	}
 }
 
-// What began a thread is a part of it in history. Where the bot was called into
-// the thread later, it still was not meant.
-func TestWhatBeganAThreadIsNotReadAsAPartOfIt(t *testing.T) {
+// What was said in a thread before the bot was called into it was not meant for
+// it, whenever it is read. What began the thread is a part of it in history.
+func TestWhatWasSaidBeforeAThreadWasJoinedIsNotForTheBot(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
 	stop := connected(t, r, m.publish)
 	root := r.server.Say("C1", "U1", "talk among people")
+	r.server.Reply("C1", root, "U1", "more talk")
 	r.server.Reply("C1", root, "U2", called+" what do you say?")
 	m.wait(t, 1)
 	until(t, "acks", acked(r))

@@ -109,23 +109,24 @@ func sendError(t testing.TB, err error) *channels.SendError {
 type book struct {
 	mu      sync.Mutex
 	cursors map[bus.Address]string
-	joined  map[bus.Address]bool
+	joined  map[bus.Address]time.Time
 	fails   bool
 }
 
 func newBook() *book {
-	return &book{cursors: map[bus.Address]string{}, joined: map[bus.Address]bool{}}
+	return &book{cursors: map[bus.Address]string{}, joined: map[bus.Address]time.Time{}}
 }
 
 var errBook = errors.New("the book is away")
 
-func (b *book) Joined(_ context.Context, at bus.Address) (bool, error) {
+func (b *book) Joined(_ context.Context, at bus.Address) (time.Time, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.fails {
-		return false, errBook
+		return time.Time{}, false, errBook
 	}
-	return b.joined[at], nil
+	since, joined := b.joined[at]
+	return since, joined, nil
 }
 
 func (b *book) Threads(_ context.Context, chat bus.Address) ([]bus.Address, error) {
@@ -153,10 +154,12 @@ func (b *book) SetCursor(_ context.Context, at bus.Address, cursor string) error
 	return nil
 }
 
-func (b *book) join(at bus.Address) {
+func (b *book) join(at bus.Address, since time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.joined[at] = true
+	if _, known := b.joined[at]; !known {
+		b.joined[at] = since
+	}
 }
 
 func TestTokensOfAWrongKindAreRefusedWithoutBeingShown(t *testing.T) {

@@ -121,8 +121,9 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 	called := m.mentions(me.User)
 	in.Mentioned = called || !in.Group
 	if !in.Mentioned {
-		joined, err := c.joins.Joined(ctx, in.At)
-		if err != nil || !joined {
+		since, joined, err := c.joins.Joined(ctx, in.At)
+		// What history tells of the time before was said among people.
+		if err != nil || !joined || in.SentAt.Before(since) {
 			return bus.Inbound{}, false, err
 		}
 		in.Mentioned = true

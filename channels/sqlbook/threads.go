@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"parley/bus"
 	"parley/sessions/sqldb"
@@ -17,18 +18,19 @@ CREATE TABLE cursors (
 	cursor TEXT NOT NULL
 )`
 
-// Joined tells whether somebody admitted has spoken to the bot in that thread.
-func (b *Book) Joined(ctx context.Context, at bus.Address) (bool, error) {
-	var one int
-	err := b.db.Read.QueryRowContext(ctx, `SELECT 1 FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
-		texts(at.Channel, at.Chat, at.Thread)...).Scan(&one)
+// Joined tells since when somebody admitted has spoken to the bot in that thread;
+// false if nobody has.
+func (b *Book) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
+	var seen int64
+	err = b.db.Read.QueryRowContext(ctx, `SELECT seen FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
+		texts(at.Channel, at.Chat, at.Thread)...).Scan(&seen)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+		return time.Time{}, false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look up a thread: %w", err)
+		return time.Time{}, false, fmt.Errorf("look up a thread: %w", err)
 	}
-	return true, nil
+	return moment(seen), true, nil
 }
 
 // Threads lists the threads of a chat in which somebody admitted has spoken.

@@ -17,17 +17,18 @@ func TestThreadsAndCursors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	first := time.Now().Truncate(time.Microsecond)
 	thread := bus.Address{Channel: "slack", Chat: "C1", Thread: "17.5"}
-	if joined, err := b.Joined(ctx, thread); err != nil || joined {
+	if _, joined, err := b.Joined(ctx, thread); err != nil || joined {
 		t.Errorf("before anybody spoke: %t, %v", joined, err)
 	}
 	for _, at := range []bus.Address{thread, {Channel: "slack", Chat: "C1"}, {Channel: "slack", Chat: "C2", Thread: "18"}} {
-		if err := b.Meet(ctx, channels.Chat{Address: at, Session: "main:slack:C1", Seen: time.Now()}); err != nil {
+		if err := b.Meet(ctx, channels.Chat{Address: at, Session: "main:slack:C1", Seen: first}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if joined, err := b.Joined(ctx, thread); err != nil || !joined {
-		t.Errorf("after somebody spoke: %t, %v", joined, err)
+	if since, joined, err := b.Joined(ctx, thread); err != nil || !joined || !since.Equal(first) {
+		t.Errorf("after somebody spoke at %v: since %v, %t, %v", first, since, joined, err)
 	}
 	if threads, err := b.Threads(ctx, bus.Address{Channel: "slack", Chat: "C1"}); err != nil || len(threads) != 1 || threads[0] != thread {
 		t.Errorf("threads %v, %v", threads, err)
