@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,6 +128,9 @@ func judgePostgres(h sqldb.Health) (found []finding) {
 	if h.ReadOnly {
 		say(wrong, "it takes no writes: it is a replica, or default_transaction_read_only is on", "name the primary in [store] url")
 	}
+	if missingTables(h) && !h.MayMake {
+		say(wrong, "its user may not make tables, and some are still to be made", "GRANT CREATE ON SCHEMA public to that user, or make it the owner of the database")
+	}
 	if h.Fsync == "off" || h.Pages == "off" {
 		say(wrong, fmt.Sprintf("fsync is %s and full_page_writes is %s: a crash of its machine may ruin everything", h.Fsync, h.Pages),
 			"set both to on in postgresql.conf, and reload it")
@@ -156,6 +160,13 @@ func judgePostgres(h sqldb.Health) (found []finding) {
 		say(wrong, skewed("PostgreSQL", h.Skew), "let NTP set both clocks")
 	}
 	return found
+}
+
+// missingTables tells whether the next start has tables to make.
+func missingTables(h sqldb.Health) bool {
+	return slices.ContainsFunc([]sqldb.Schema{sqlstore.Schema(), sqlbook.Schema()}, func(s sqldb.Schema) bool {
+		return h.Versions[s.Name] < len(s.Postgres)
+	})
 }
 
 // checkWorkspace looks at where sessions keep their files.

@@ -67,6 +67,8 @@ func TestDoctorOnPostgreSQL(t *testing.T) {
 	}{
 		{"as it should be", func(*sqldb.Health) {}, "", ""},
 		{"empty", func(h *sqldb.Health) { h.Versions, h.Oldest = nil, nil }, "", ""},
+		{"empty, and may not be filled", func(h *sqldb.Health) { h.Versions, h.Oldest, h.MayMake = nil, nil, false }, wrong, "GRANT CREATE"},
+		{"filled, and no more is to be made", func(h *sqldb.Health) { h.MayMake = false }, "", ""},
 		{"an old one", func(h *sqldb.Health) { h.Version = 130012 }, wrong, "use PostgreSQL 14 or newer"},
 		{"a replica", func(h *sqldb.Health) { h.ReadOnly = true }, wrong, "name the primary"},
 		{"no fsync", func(h *sqldb.Health) { h.Fsync = "off" }, wrong, "postgresql.conf"},
@@ -79,7 +81,7 @@ func TestDoctorOnPostgreSQL(t *testing.T) {
 		{"behind", func(h *sqldb.Health) { h.Skew = -2 * time.Second }, wrong, "2s behind"},
 	} {
 		h := sqldb.Health{
-			Version: 150004, Fsync: "on", Commits: "on", Pages: "on", MaxConns: 97, Conns: 12,
+			Version: 150004, Fsync: "on", Commits: "on", Pages: "on", MaxConns: 97, Conns: 12, MayMake: true,
 			Versions: map[string]int{store.Name: len(store.Postgres), book.Name: len(book.Postgres)},
 			Oldest:   map[string]int{store.Name: 0, book.Name: 0},
 		}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // migrateWithin bounds a migration: an index over a large table takes its time.
@@ -43,7 +45,7 @@ func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 	}
 	for i := version; i < len(s.Postgres); i++ {
 		if _, err := tx.ExecContext(ctx, s.Postgres[i]); err != nil {
-			return fmt.Errorf("migrate to version %d: %w", i+1, err)
+			return fmt.Errorf("migrate to version %d: %w", i+1, mayMake(err))
 		}
 	}
 	const note = `
@@ -60,6 +62,15 @@ func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 	return nil
 }
 
+// mayMake says what to do about a user who may not make tables.
+func mayMake(err error) error {
+	const denied = "42501" // insufficient_privilege
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == denied {
+		return fmt.Errorf("%w: its user makes the tables at the first start of each release: GRANT CREATE ON SCHEMA public to it, or make it the owner of the database", err)
+	}
+	return err
+}
+
 // versionOf is how many migrations the component's tables have seen. They may be
 // more than are known here, if the newer release says that this one can go on.
 func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
@@ -69,8 +80,16 @@ func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 			version   INTEGER NOT NULL, -- how many migrations its tables have seen
 			oldest    INTEGER NOT NULL  -- how many a release must know to work on them
 		)`
-	if _, err := tx.ExecContext(ctx, table); err != nil {
-		return 0, fmt.Errorf("make the table of versions: %w", err)
+	// To make what is there already would ask for the right to make tables, which
+	// the user of a bot that only runs need not have.
+	var there bool
+	if err := tx.QueryRowContext(ctx, "SELECT to_regclass('parley_schema') IS NOT NULL").Scan(&there); err != nil {
+		return 0, fmt.Errorf("look for the table of versions: %w", err)
+	}
+	if !there {
+		if _, err := tx.ExecContext(ctx, table); err != nil {
+			return 0, fmt.Errorf("make the table of versions: %w", mayMake(err))
+		}
 	}
 	var version, oldest int
 	err := tx.QueryRowContext(ctx, "SELECT version, oldest FROM parley_schema WHERE component = ?", s.Name).Scan(&version, &oldest)

@@ -92,10 +92,19 @@ func settle(cfg *pgx.ConnConfig) func(context.Context, *pgx.Conn) error {
 		}
 		err := conn.SendBatch(ctx, &batch).Close()
 		if err != nil {
-			err = errors.Join(fmt.Errorf("set up connection: %w", err), conn.Close(ctx))
+			err = errors.Join(fmt.Errorf("set up connection: %w", pooled(err)), conn.Close(ctx))
 		}
 		return err
 	}
+}
+
+// pooled says what to do about a server that has statements prepared which this
+// connection has not, as one has behind a pool that hands connections on.
+func pooled(err error) error {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P05" || pg.Code == "26000") {
+		return fmt.Errorf("%w: a pool such as PgBouncer in transaction mode needs default_query_exec_mode=exec in the URL", err)
+	}
+	return err
 }
 
 // patienceOf is the URL's statement_timeout, as far as it is said in milliseconds

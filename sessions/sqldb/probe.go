@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,7 @@ import (
 type Health struct {
 	Version  int  // as server_version_num: 150004
 	ReadOnly bool // it is a replica, or takes no writes for another reason
+	MayMake  bool // tables, in its schema
 	// Fsync, Commits and Pages are fsync, synchronous_commit and full_page_writes.
 	Fsync, Commits, Pages string
 	MaxConns              int // that it allows, those kept for its owner left out
@@ -64,6 +66,7 @@ func plain(err error) error {
 
 func (h *Health) ask(ctx context.Context, c *pgx.Conn) error {
 	var version, most, reserved, readOnly string
+	var mayMake sql.NullBool // null where the URL names a schema that is not there
 	var now time.Time
 	began := time.Now()
 	if err := c.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
@@ -72,12 +75,13 @@ func (h *Health) ask(ctx context.Context, c *pgx.Conn) error {
 	h.Skew = now.Sub(began.Add(time.Since(began) / 2))
 	err := c.QueryRow(ctx, `SELECT current_setting('server_version_num'), current_setting('fsync'),
 		current_setting('synchronous_commit'), current_setting('full_page_writes'), current_setting('max_connections'),
-		current_setting('superuser_reserved_connections'), current_setting('transaction_read_only')`).
-		Scan(&version, &h.Fsync, &h.Commits, &h.Pages, &most, &reserved, &readOnly)
+		current_setting('superuser_reserved_connections'), current_setting('transaction_read_only'),
+		has_schema_privilege(current_schema(), 'CREATE')`).
+		Scan(&version, &h.Fsync, &h.Commits, &h.Pages, &most, &reserved, &readOnly, &mayMake)
 	if err != nil {
 		return err
 	}
-	h.ReadOnly = readOnly == "on"
+	h.ReadOnly, h.MayMake = readOnly == "on", mayMake.Bool
 	numbers := make([]int, 3)
 	for i, text := range []string{version, most, reserved} {
 		if numbers[i], err = strconv.Atoi(text); err != nil {
