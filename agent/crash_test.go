@@ -61,12 +61,7 @@ func crashChild(dir, at string) error {
 			}
 		}
 	}
-	w := agent.New(agent.Config{
-		Bus: b, Events: b, Store: store, Budget: store,
-		Agents:      func(string) (agent.Agent, bool) { return crashAgent(effects), true },
-		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6} },
-		MaxInFlight: 4, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
-	})
+	w := crashWorker(b, store, effects, point)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
@@ -82,6 +77,15 @@ func crashChild(dir, at string) error {
 		}
 		<-time.After(2 * time.Millisecond)
 	}
+}
+
+func crashWorker(b *sqlitebus.Bus, store *sqlstore.Store, effects string, point func(string)) *agent.Worker {
+	return agent.New(agent.Config{
+		Bus: b, Events: b, Store: store, Budget: store,
+		Agents:      func(string) (agent.Agent, bool) { return crashAgent(effects), true },
+		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6} },
+		MaxInFlight: 4, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
+	})
 }
 
 func openIn(ctx context.Context, dir string) (*sqlitebus.Bus, *sqlstore.Store, error) {
@@ -157,6 +161,44 @@ func TestKilledAtEachPoint(t *testing.T) {
 			}
 			checkCrash(t, dir)
 		})
+	}
+}
+
+// Whoever watches a turn whose worker died right after its end is told of the
+// end by the next.
+func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
+	dir := t.TempDir()
+	ask(t, dir)
+	if err := crashRun(t, dir, "c6"); err == nil {
+		t.Fatal("the process was not killed")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	b, store, err := openIn(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	defer store.Close()
+	feed, err := b.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- crashWorker(b, store, filepath.Join(dir, "effects"), nil).Run(running) }()
+	told := false
+	for e, err := range feed {
+		if told = err == nil && e.Type == bus.TurnComplete && e.Turn == "m1"; told {
+			break
+		}
+	}
+	if !told {
+		t.Error("nobody was told that the turn is over")
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -106,6 +106,10 @@ func (v *visit) say(ctx context.Context, t *turn) error {
 // ended tells watchers and metrics that a turn is over.
 func (v *visit) ended(t *turn) {
 	v.w.cfg.Observer.Turn(t.done.State, time.Since(t.started))
+	v.emitEnd(t)
+}
+
+func (v *visit) emitEnd(t *turn) {
 	e := bus.Event{Type: bus.TurnComplete, Causes: t.causes}
 	if t.done.State != sessions.TurnCompleted {
 		e.Type, e.Error = bus.TurnError, &bus.Failure{Code: t.done.State, Message: replyText(t)}

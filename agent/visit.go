@@ -145,6 +145,7 @@ func (v *visit) resume(ctx context.Context) error {
 		if t.done == nil {
 			err = v.resumeTurn(ctx, t)
 		} else {
+			v.emitEnd(t) // whoever was cut off may not have come to it
 			err = v.publish(ctx, t)
 		}
 		if err != nil {
