@@ -25,6 +25,6 @@ type Topic struct{ State, Heads, Due, Leased, Wake string }
 
 // TopicKeys names the keys of a topic.
 func TopicKeys(prefix string, name bus.Topic) Topic {
-	k := newKeys(prefix).topic(name)
+	k := newKeys(prefix, 0).topic(name)
 	return Topic{k.state, k.heads, k.due, k.leased, k.wake}
 }

@@ -10,21 +10,33 @@ import (
 
 // keys names everything that a bus keeps. All of it carries one hash tag, so
 // that scripts work on a cluster too; further shards would get tags of their own.
-type keys struct{ prefix string }
+type keys struct {
+	prefix   string
+	channels string // begins the name of each channel
+}
 
-func newKeys(prefix string) keys { return keys{prefix + ":{0}:"} }
+// newKeys names what is in a server's database. Unlike keys, channels are those of
+// the whole server, so their names say which database they belong to.
+func newKeys(prefix string, database int) keys {
+	k := keys{prefix: prefix + ":{0}:"}
+	k.channels = k.prefix
+	if database != 0 {
+		k.channels += "db" + strconv.Itoa(database) + ":"
+	}
+	return k
+}
 
 func (k keys) clock() string    { return k.prefix + "clock" }   // the highest number given
 func (k keys) contact() string  { return k.prefix + "contact" } // when the fleet was last in touch, until when leases are spared
 func (k keys) topics() string   { return k.prefix + "topics" }
-func (k keys) released() string { return k.prefix + "released" } // channel: names that have become free
+func (k keys) released() string { return k.channels + "released" } // channel: names that have become free
 
-func (k keys) forgotten() string { return k.prefix + "forgotten" } // channel: sessions whose events are forgotten
+func (k keys) forgotten() string { return k.channels + "forgotten" } // channel: sessions whose events are forgotten
 
 func (k keys) hold(name string) string        { return k.prefix + "hold:" + name }
-func (k keys) notes(instance string) string   { return k.prefix + "notes:" + instance } // channel: mail for what it has leased
-func (k keys) nudge(instance string) string   { return k.prefix + "nudge:" + instance } // list: ends its blocking call
-func (k keys) channel(feed bus.Feed) string   { return k.prefix + "feed:" + string(feed) }
+func (k keys) notes(instance string) string   { return k.channels + "notes:" + instance } // channel: mail for what it has leased
+func (k keys) nudge(instance string) string   { return k.prefix + "nudge:" + instance }   // list: ends its blocking call
+func (k keys) channel(feed bus.Feed) string   { return k.channels + "feed:" + string(feed) }
 func (k keys) stream(feed bus.Feed) string    { return k.prefix + "events:" + string(feed) }
 func (k keys) topic(name bus.Topic) topicKeys { return newTopicKeys(k, name) }
 

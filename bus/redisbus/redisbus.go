@@ -39,7 +39,7 @@ type Config struct {
 	// URL is redis://, rediss:// or unix://, as redis-cli takes it.
 	URL string
 	// Prefix begins every key and channel; DefaultPrefix if empty. Buses of one
-	// prefix are one bus.
+	// prefix in one database are one bus.
 	Prefix string
 	// Caps bounds the mailboxes; zero means no bound.
 	Caps bus.Caps
@@ -175,7 +175,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 }
 
 func newBus(c Config, client *redis.Client, scripts library) *Bus {
-	k := newKeys(c.Prefix)
+	k := newKeys(c.Prefix, client.Options().DB)
 	self := rand.Text()[:12]
 	b := &Bus{
 		caps: c.Caps, log: c.Log, keys: k, self: self, client: client,
