@@ -41,7 +41,7 @@ const (
 type gaps struct {
 	r       *receiver
 	limiter *rate.Limiter
-	wake    chan struct{} // there is another gap to read
+	wake    chan struct{} // there is another gap to read, or a cursor to save
 
 	mu      sync.Mutex
 	open    int       // sockets that Slack has greeted
@@ -115,6 +115,7 @@ func (g *gaps) opened(ctx context.Context) {
 		g.missed(g.alive, now)
 	}
 	g.alive = now
+	g.stir() // from now on something can be missed, also by whoever dies at once
 	if g.down {
 		g.down = false
 		g.r.channel.log.LogAttrs(ctx, slog.LevelInfo, "Slack is heard again")
@@ -134,6 +135,11 @@ func (g *gaps) missed(since, now time.Time) {
 		next.from = earliest
 	}
 	g.gap = next
+	g.stir()
+}
+
+// stir has what was missed read, and the cursor saved.
+func (g *gaps) stir() {
 	select {
 	case g.wake <- struct{}{}:
 	default:

@@ -113,6 +113,13 @@ func TestHistoryThatCannotBeReadNowIsReadLater(t *testing.T) {
 	until(t, "a cursor", func() bool { return r.cursor(t) > before })
 }
 
+func TestTheFirstCursorIsSavedAtOnce(t *testing.T) {
+	r := newRig(t)
+	r.Quicken(time.Second, time.Minute, time.Hour)
+	connected(t, r, newMailbox(r).publish)
+	until(t, "a cursor", func() bool { return r.cursor(t) != "" })
+}
+
 // A process that was stopped, or whose machine has slept, finds old signs of life
 // in its sockets when it goes on.
 func TestASignOfLifeAfterASleepIsAnOldOne(t *testing.T) {
