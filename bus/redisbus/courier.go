@@ -195,27 +195,40 @@ func mayHaveRun(err error) bool {
 	return !ok || op.Op != "dial"
 }
 
+// calm is for how long nothing may fail before Redis is said to be well: what
+// refuses to store may go on to answer all else.
+const calm = 5 * time.Second
+
 // health says once that Redis fails, and once that it is back.
 type health struct {
-	log  *slog.Logger
-	ill  atomic.Bool
-	mu   sync.Mutex
-	fell time.Time
+	log    *slog.Logger
+	ill    atomic.Bool
+	mu     sync.Mutex
+	fell   time.Time
+	failed time.Time // the last time
 }
 
 func (h *health) saw(err error) {
-	if (err == nil) != h.ill.Load() {
+	if err == nil && !h.ill.Load() {
 		return // nothing new
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case err == nil && h.ill.Load():
+	now := time.Now()
+	if err != nil {
+		h.failed = now
+	}
+	switch ill := h.ill.Load(); {
+	case ill && now.Sub(h.failed) >= calm:
 		h.ill.Store(false)
-		h.log.Info("redis answers again", slog.Duration("after", time.Since(h.fell)))
-	case err != nil && !h.ill.Load():
+		h.log.Info("redis answers again", slog.Duration("after", h.failed.Sub(h.fell)))
+	case !ill && err != nil:
 		h.ill.Store(true)
-		h.fell = time.Now()
-		h.log.Error("redis does not answer; everything is tried again", slog.Any("error", err))
+		h.fell = now
+		if refused(err) {
+			h.log.Error("redis refuses; everything is tried again", slog.Any("error", err))
+		} else {
+			h.log.Error("redis does not answer; everything is tried again", slog.Any("error", err))
+		}
 	}
 }
