@@ -2,6 +2,7 @@ package redisbus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -113,10 +114,7 @@ func (b *Bus) keep(ctx context.Context) {
 	var retry backoff
 	for {
 		wait, err := b.extendLeases(ctx)
-		if err == nil {
-			err = b.keepHolds(ctx)
-		}
-		if err != nil {
+		if err = errors.Join(err, b.keepHolds(ctx)); err != nil {
 			wait = retry.next()
 		} else {
 			retry = 0
@@ -130,7 +128,8 @@ func (b *Bus) keep(ctx context.Context) {
 	}
 }
 
-// extendLeases returns when the next round has to be.
+// extendLeases returns when the next round has to be. What fails in one topic
+// keeps no other from being prolonged.
 func (b *Bus) extendLeases(ctx context.Context) (next time.Duration, err error) {
 	next = b.leases.time / 3
 	for k, held := range b.leases.byTopic() {
@@ -144,12 +143,10 @@ func (b *Bus) extendLeases(ctx context.Context) (next time.Duration, err error) 
 			return left <= 0
 		})
 		for some := range slices.Chunk(held, extendAtOnce) {
-			if err := b.extend(ctx, k, some); err != nil {
-				return 0, err
-			}
+			err = errors.Join(err, b.extend(ctx, k, some))
 		}
 	}
-	return next, nil
+	return next, err
 }
 
 func (b *Bus) extend(ctx context.Context, k *topicKeys, some []*lease) error {

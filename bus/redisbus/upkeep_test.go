@@ -59,6 +59,33 @@ func TestRepair(t *testing.T) {
 	}
 }
 
+// What is broken in one topic stays there.
+func TestTopicBroken(t *testing.T) {
+	t.Parallel()
+	const lease = time.Second
+	r := newRig(t, lease)
+	broken := bus.OutboundTopic("broken")
+	r.ok("publish", r.Publish(t.Context(), broken, bus.Message{ID: "a", Key: "k"}))
+	_, err := r.Claim(t.Context(), broken)
+	r.ok("claim", err)
+	held, release, err := r.Hold(t.Context(), "name")
+	r.ok("hold", err)
+	defer release()
+	r.say("k", "b")
+	l := r.claim("k")
+	r.ok("break", r.redis.Set(t.Context(), redisbus.TopicKeys("parley", broken).State, "?", 0).Err())
+	r.nothing(3 * lease)
+	select {
+	case <-l.Lost():
+		t.Error("a lease in another topic is lost")
+	case <-held.Done():
+		t.Error("a hold is lost")
+	default:
+	}
+	r.held(l)
+	r.finish(l, "b")
+}
+
 // A server that is out of memory takes no more mail, but what it has is worked off.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
