@@ -205,6 +205,9 @@ func TestEdit(t *testing.T) {
 			t.Errorf("sent %+v", got)
 		}
 	}
+	if e := sendError(t, r.Edit(t.Context(), at("C1"), r.server.Sent("C1")[0].TS, part(strings.Repeat("x", 4001)))); e.Fault != channels.Rejected || e.Code != "msg_too_long" {
+		t.Errorf("got %v, want rejected", e)
+	}
 	theirs := r.server.Say("C1", "U1", "mine")
 	for _, id := range []string{"1.1", "F123", theirs, ""} {
 		if e := sendError(t, r.Edit(t.Context(), at("C1"), id, part("x"))); e.Fault != channels.Rejected {

@@ -11,10 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // mostText is how long a text may be before Slack refuses it.
 const mostText = 40000
+
+// mostEdited is how long a text may be that replaces another.
+const mostEdited = 4000
 
 func (s *Server) userInfo(w http.ResponseWriter, id string) {
 	s.mu.Lock()
@@ -207,6 +211,10 @@ func (s *Server) update(w http.ResponseWriter, form url.Values) {
 	now.read(form)
 	if code := now.bad(); code != "" {
 		refuse(w, code)
+		return
+	}
+	if utf8.RuneCountInString(now.Text) > mostEdited {
+		refuse(w, "msg_too_long")
 		return
 	}
 	now.Edits++

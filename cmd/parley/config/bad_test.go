@@ -138,6 +138,8 @@ func TestBadChannels(t *testing.T) {
 		{"not an id", bot + "owners = [42, \"@alice\", \"telegram:7\"]",
 			`3: channels.telegram.owners: "@alice" is not a Telegram user's id: write the number: the bot tells it to whom it refuses
 			 3: channels.telegram.owners: "telegram:7" names a channel: write just the user: "7"`},
+		{"no Slack id", "[channels.slack]\nmode = \"send\"\nbot_token = \"${T}\"\nowners = [\"@alice\", \"U01ADMIN\", \"W7\"]",
+			`4: channels.slack.owners: "@alice" is not a Slack user's id: write the member ID, as "U0123456789": it is in the person's profile, under ⋮`},
 		{"twins", bot + "[channels.other]\nplatform = \"telegram\"\nbot_token = \"${T}\"",
 			`2: channels.telegram.bot_token: the same as channels.other's: they would take each other's messages: give it a bot of its own, or write mode = "send"`},
 	} {

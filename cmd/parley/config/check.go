@@ -119,7 +119,16 @@ func (l *loader) checkPeople(path, platform string) {
 		if n, err := strconv.ParseInt(id, 10, 64); platform == telegram && (err != nil || n <= 0) {
 			l.report(l.element(path, i), path, fmt.Sprintf("%q is not a Telegram user's id", id), "write the number: the bot tells it to whom it refuses")
 		}
+		if platform == slack && !isSlackUser(id) {
+			l.report(l.element(path, i), path, fmt.Sprintf("%q is not a Slack user's id", id),
+				"write the member ID, as \"U0123456789\": it is in the person's profile, under ⋮")
+		}
 	}
+}
+
+// isSlackUser tells the ids of Slack's users from names and addresses.
+func isSlackUser(id string) bool {
+	return len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
 // checkTwin refuses two channels that would take each other's messages.
