@@ -194,7 +194,7 @@ func checkWorkspace(cfg *config.Config) finding {
 		f.Remedy = "give every process of a fleet the same shared root, and each store its own; was the store moved, delete " + filepath.Join(root, markerFile)
 		return f
 	}
-	if inside, err := filepath.Rel(cfg.Home, root); cfg.Bus.URL != "" && err == nil && filepath.IsLocal(inside) {
+	if ownRoot(cfg) {
 		f.State = note
 		f.Detail = root + " is in the home, which is this process's own"
 		f.Remedy = "with processes on several machines, set [workspace] root to a directory that all of them share"

@@ -37,7 +37,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := cfg.CheckServe(); err != nil {
+	if err := checkRoles(cfg, roles); err != nil {
 		return err
 	}
 	log := newLogger(cfg, tty.err)
@@ -51,6 +51,10 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	home, err := openHome(ctx, cfg, "", log)
 	if err != nil {
 		return err
+	}
+	if roles[roleWorker] && ownRoot(cfg) {
+		log.Warn("the conversations' files are in this process's own home, where other workers do not see them: set workspace.root to a directory that all share",
+			slog.String("root", cfg.Workspace.Root))
 	}
 	lines, err := openLines(cfg, home.book, log)
 	if err == nil {
@@ -74,6 +78,20 @@ func rolesOf(list string) (map[string]bool, error) {
 		roles[role] = true
 	}
 	return roles, nil
+}
+
+// checkRoles says what keeps a process of these roles from serving. A gateway
+// needs no model; and of a home, which is one process's, nobody else does the rest.
+func checkRoles(cfg *config.Config, roles map[string]bool) error {
+	switch {
+	case roles[roleGateway] && roles[roleWorker]:
+		return cfg.CheckServe()
+	case cfg.Bus.URL == "":
+		return &settingError{key: "bus.url", remedy: "not set, so no other process can do what --role leaves out: set [bus] url and [store] url, or leave --role out"}
+	case roles[roleGateway]:
+		return cfg.CheckGateway()
+	}
+	return cfg.CheckServe()
 }
 
 // serveModel is the model of a server; nil where none is configured, because
@@ -121,7 +139,7 @@ func (s *server) serve(ctx context.Context, load func() (*config.Config, error),
 	if s.model != nil {
 		name = modelName(s.model)
 	}
-	s.log.Info("serving", slog.Int("channels", len(s.platforms())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.dir))
+	s.log.Info("serving", slog.String("role", s.role()), slog.Int("channels", len(s.platforms())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.dir))
 	return s.run(ctx, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, port) })...)
 }
 

@@ -47,6 +47,13 @@ func markWorkspace(c *config.Config) error {
 	return nil
 }
 
+// ownRoot tells whether a fleet's conversations have their files in a home, which
+// is one process's.
+func ownRoot(c *config.Config) bool {
+	inside, err := filepath.Rel(c.Home, c.Workspace.Root)
+	return c.Bus.URL != "" && err == nil && filepath.IsLocal(inside)
+}
+
 // storeName is a store's address without the secrets in it.
 func storeName(place string) string {
 	u, err := url.Parse(place)

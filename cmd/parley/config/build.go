@@ -20,10 +20,11 @@ type kept struct {
 	values     map[string]*value   // complete, by path
 	notices    []string
 	serving    []Problem
+	answering  []Problem
 }
 
 func (l *loader) build() (*Config, error) {
-	k := &kept{home: l.home, sections: l.sections, names: l.names, values: l.values, serving: l.serving}
+	k := &kept{home: l.home, sections: l.sections, names: l.names, values: l.values, serving: l.serving, answering: l.answering}
 	if l.file != "" {
 		k.file = filepath.Join(l.folder, filepath.Base(l.file))
 	}
@@ -146,7 +147,12 @@ func (k *kept) channel(name string) Channel {
 // CheckServe says what stops a server that every other command can live with:
 // channels that hear people while no model answers them, and what is wrong with
 // variables that only a server needs. Its error is an *Error.
-func (c *Config) CheckServe() error { return problems(c.kept.serving) }
+func (c *Config) CheckServe() error {
+	return problems(slices.Concat(c.kept.serving, c.kept.answering))
+}
+
+// CheckGateway is CheckServe for a process whose channels are answered by others.
+func (c *Config) CheckGateway() error { return problems(c.kept.serving) }
 
 // Notices are what the operator should know, one line each: settings without
 // effect yet, keys that are going away, a key that is not used.

@@ -217,17 +217,17 @@ func (l *loader) checkModel() {
 	switch {
 	case !own || key != "":
 	case base == "" && name == "":
-		l.serving = append(l.serving, l.places[channel].at(channel, &fault{
+		l.answering = append(l.answering, l.places[channel].at(channel, &fault{
 			wrong:  "it hears people, and no model answers them",
 			remedy: `set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or mode = "send" here`,
 		}))
 	case base == "":
-		l.serving = append(l.serving, l.places["model.name"].at("model.name", &fault{
+		l.answering = append(l.answering, l.places["model.name"].at("model.name", &fault{
 			wrong:  "the model at the default URL wants a key, and there is none",
 			remedy: "set OPENAI_API_KEY, or write [model] base_url for a server of your own",
 		}))
 	default:
-		l.serving = append(l.serving, l.places["model.base_url"].at("model.base_url", &fault{
+		l.answering = append(l.answering, l.places["model.base_url"].at("model.base_url", &fault{
 			wrong:  "the server named here wants a key, and the environment's is not sent to it unasked",
 			remedy: `write api_key = "${OPENAI_API_KEY}" beside it`,
 		}))

@@ -34,12 +34,14 @@ type loader struct {
 	document
 	home string
 
-	values   map[string]*value
-	places   map[string]origin // of every table and key that is mentioned, wrong ones too
-	names    map[string][]string
-	found    []Problem // what stops every command
-	serving  []Problem // what stops serve alone
-	warnings []string
+	values  map[string]*value
+	places  map[string]origin // of every table and key that is mentioned, wrong ones too
+	names   map[string][]string
+	found   []Problem // what stops every command
+	serving []Problem // what stops serve alone
+	// answering is what stops it where it is to answer.
+	answering []Problem
+	warnings  []string
 }
 
 // A document is the file that was read.

@@ -31,7 +31,7 @@ func Reload(old, next *Config) (*Config, Changes, error) {
 	}
 	merged := *old.kept
 	merged.values, merged.names = r.values, r.names
-	merged.notices, merged.serving = next.kept.notices, next.kept.serving
+	merged.notices, merged.serving, merged.answering = next.kept.notices, next.kept.serving, next.kept.answering
 	c, err := merged.config()
 	return c, r.changes, err
 }
