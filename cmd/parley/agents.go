@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -41,6 +42,9 @@ func newModel(ctx context.Context, c *config.Config) (agent.Model, error) {
 		oc.Name = defaultModel
 		if oc.BaseURL != "" {
 			name, err := openai.FirstModel(ctx, oc)
+			if busy, ok := errors.AsType[*agent.ModelError](err); ok && busy.Fault == agent.ModelBusy {
+				return nil, fmt.Errorf("model.name: not set, and the server cannot be asked for one now: %w: start it, or name one", err)
+			}
 			if err != nil {
 				return nil, &settingError{key: "model.name", remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}
 			}

@@ -20,6 +20,7 @@ type client struct {
 	base   string
 	http   *http.Client
 	hosted bool // the server is this process, for as long as the command runs
+	shared bool // others may serve the same mail from homes of their own
 	// again, if set, is asked when the server could not be reached; nil is to
 	// try once more.
 	again func(ctx context.Context) error

@@ -37,7 +37,7 @@ func deadLetters(ctx context.Context, server *client) ([]deadLetter, error) {
 	if err := server.get(ctx, "/v1/status", &standing); err != nil {
 		return nil, err
 	}
-	var all []deadLetter
+	all := []deadLetter{} // none is a list, too
 	for _, t := range standing.Topics {
 		for after := ""; ; {
 			var page struct {

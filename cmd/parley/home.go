@@ -101,16 +101,16 @@ func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Log
 	// The bus is first: the lock of an embedded one keeps a second process out
 	// of the rest.
 	if h.bus, err = openBus(ctx, c, log); err != nil {
-		return h, err
+		return h, pointed(c, "bus.url", err)
 	}
 	opened, err := sqlstore.Open(ctx, place(c, storeFile))
 	if err != nil {
-		return h, err
+		return h, pointed(c, "store.url", err)
 	}
 	h.store = opened
 	written, err := sqlbook.Open(ctx, place(c, bookFile))
 	if err != nil {
-		return h, err
+		return h, pointed(c, "store.url", err)
 	}
 	h.book = written
 	if err := checkArrived(ctx, c); err != nil {
@@ -125,6 +125,14 @@ func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Log
 		return h, err
 	}
 	return h, markWorkspace(c)
+}
+
+// pointed says of what could not be opened which setting named it, if one did.
+func pointed(c *config.Config, key string, err error) error {
+	if from := originOf(c, key); from != "" {
+		return fmt.Errorf("%s: %s: %w (parley doctor says more)", from, key, err)
+	}
+	return err
 }
 
 func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, error) {

@@ -71,6 +71,7 @@ type stay struct {
 // command runs. leave gives the home back.
 func join(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (c *client, leave func() error, err error) {
 	s := &stay{cfg: cfg, need: n, log: log, client: dial(cfg.Home)}
+	s.client.shared = cfg.Bus.URL != ""
 	if err := s.begin(ctx); err != nil {
 		return nil, nil, err
 	}

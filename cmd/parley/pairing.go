@@ -42,12 +42,15 @@ func withBook(ctx context.Context, c *cli, use func(*config.Config, *sqlbook.Boo
 	if err != nil {
 		return err
 	}
+	if err := checkElsewhere(cfg); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
 		return fmt.Errorf("create the home: %w", err)
 	}
 	book, err := sqlbook.Open(ctx, place(cfg, bookFile))
 	if err != nil {
-		return err
+		return pointed(cfg, "store.url", err)
 	}
 	return errors.Join(use(cfg, book), book.Close())
 }

@@ -44,9 +44,12 @@ func (statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		if err := server.get(ctx, "/v1/status", &s); err != nil {
 			return err
 		}
-		if server.hosted {
+		switch {
+		case server.hosted && server.shared:
+			fmt.Fprintln(tty.out, "no server is running in this home; this is what the whole fleet has")
+		case server.hosted:
 			fmt.Fprintln(tty.out, "no server is running; this is what waits for the next")
-		} else {
+		default:
 			fmt.Fprintf(tty.out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
 			for _, c := range s.Channels {
 				fmt.Fprintf(tty.out, "channel %s: %s\n", c.Name, map[bool]string{true: "connected", false: "not connected"}[c.Up])

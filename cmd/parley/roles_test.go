@@ -1,0 +1,127 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/migrate"
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+func TestWhatEachRoleNeeds(t *testing.T) {
+	const (
+		fleet   = "[bus]\nurl = \"redis://r\"\n[store]\nurl = \"postgres://p/d\"\n"
+		channel = "[channels.telegram]\nbot_token = \"4242:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n"
+		model   = "[model]\nname = \"demo\"\n"
+	)
+	t.Setenv("OPENAI_API_KEY", "")
+	t.Setenv("OPENAI_BASE_URL", "")
+	t.Setenv("OPENAI_MODEL", "")
+	for _, c := range []struct{ role, text, want string }{
+		{"gateway,worker", channel + model, ""},
+		{"gateway,worker", channel, "no model answers"},
+		{"worker,gateway", fleet + channel, "no model answers"},
+		{"gateway", fleet + channel, ""},
+		{"worker", fleet + channel, "no model answers"},
+		{"worker", fleet + model, ""},
+		{"gateway", channel + model, "bus.url"},
+		{"worker", channel + model, "bus.url"},
+	} {
+		file := filepath.Join(t.TempDir(), "parley.toml")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(config.Options{File: file, Home: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		roles, err := rolesOf(c.role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch err := checkRoles(cfg, roles); {
+		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s with\n%s: it says %v, want %q", c.role, c.text, err, c.want)
+		}
+	}
+}
+
+func TestRolesThatThereAreNot(t *testing.T) {
+	for _, list := range []string{"", "nonsense", "gateway,", "gateway;worker", "Worker"} {
+		if roles, err := rolesOf(list); err == nil {
+			t.Errorf("%q is taken as %v", list, roles)
+		}
+	}
+}
+
+// What is away may come back, so the server is to be started again: it is no
+// fault of the configuration. It says all the same where the address stands.
+func TestWhatIsAwayAtTheStart(t *testing.T) {
+	t.Parallel()
+	const postgres = "[store]\nurl = \"postgres://u:hunter2@127.0.0.1:1/d\"\n"
+	for _, c := range []struct{ text, want string }{
+		{postgres, "parley.toml:2: store.url: "},
+		{postgres + "[bus]\nurl = \"redis://:hunter2@127.0.0.1:1\"\n", "parley.toml:4: bus.url: "},
+		{"[model]\nbase_url = \"http://127.0.0.1:1/v1\"\n", "model.name: "},
+	} {
+		w := newWorld(t, echoModel, "")
+		if err := os.WriteFile(w.file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, stderr, code := w.run("serve")
+		if code != exitFailed || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "hunter2") {
+			t.Errorf("exit code %d, saying %q, want %q", code, stderr, c.want)
+		}
+	}
+}
+
+// A command from a home where nobody serves sees the fleet's mail.
+func TestCommandsOverAFleet(t *testing.T) {
+	t.Parallel()
+	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
+	if redis == "" {
+		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
+	}
+	w := newWorld(t, echoModel, fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", redis, "test-"+rand.Text(), sqldbtest.New(t)))
+	p := w.serve()
+	w.tg.Say(2, 2, "hello")
+	w.said(2, 1)
+	if !strings.Contains(p.stderr.String(), "other workers do not see them") {
+		t.Error("serve does not say that its workspaces are its own")
+	}
+	elsewhere := *w
+	elsewhere.home = t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"status"}, "the whole fleet"},
+		{[]string{"sessions"}, "main:telegram:2"},
+		{[]string{"dead-letters"}, "Nothing was given up."},
+		{[]string{"--json", "dead-letters", "list"}, "[]\n"},
+	} {
+		if out, stderr, code := elsewhere.run(c.args...); code != exitDone || !strings.Contains(out, c.want) {
+			t.Errorf("%v: exit code %d, saying %q %q, want %q", c.args, code, out, stderr, c.want)
+		}
+	}
+}
+
+// The book that was taken elsewhere is not written here any more.
+func TestPairingsOfAHomeThatMoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, echoModel, "")
+	moved := `{"id": "x", "parts": ["store"], "store": "p/d", "bus": "", "began": "2026-03-04T05:06:07Z", "done": "2026-03-04T05:06:08Z"}`
+	if err := os.WriteFile(migrate.Path(w.home), []byte(moved), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"pairing", "list"}, {"pairing", "owner"}, {"chats"}} {
+		if out, stderr, code := w.run(args...); code != exitConfig || !strings.Contains(stderr, "taken to p/d") {
+			t.Errorf("%v: exit code %d, saying %q %q", args, code, out, stderr)
+		}
+	}
+}
