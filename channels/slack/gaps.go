@@ -49,6 +49,9 @@ type gaps struct {
 	written time.Time // the cursor
 	gap     *gap      // what is being read; nil if nothing is missing
 	down    bool      // an outage was logged
+	// Until settled messages may come in another order than they were said; those
+	// that were said since doubtful may be held up.
+	settled, doubtful time.Time
 }
 
 func newGaps(r *receiver) *gaps {
@@ -113,6 +116,7 @@ func (g *gaps) opened(ctx context.Context) {
 				slog.Duration("outage", silent), slog.Duration("read", longestGap))
 		}
 		g.missed(g.alive, now)
+		g.unsettle(now, handover)
 	}
 	g.alive = now
 	g.stir() // from now on something can be missed, also by whoever dies at once
@@ -163,6 +167,7 @@ func (g *gaps) closed() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open--
+	g.unsettle(wallClock(), redelivery)
 }
 
 // failed says once that Slack cannot be reached.

@@ -201,12 +201,23 @@ func (r *receiver) run(ctx context.Context, l *lane) {
 			r.gaps.fill(ctx, l.chat, it.gap)
 			close(it.done)
 		default:
-			if g := r.gaps.before(l.chat); g != nil {
-				r.gaps.fill(ctx, l.chat, g)
-			}
+			r.catchUp(ctx, l.chat, it.m)
 			if r.hand(ctx, it.m) {
 				it.ack()
 			}
+		}
+	}
+}
+
+// catchUp hands on what was said before a message and has not come yet.
+func (r *receiver) catchUp(ctx context.Context, chat string, m *message) {
+	if g := r.gaps.before(chat); g != nil {
+		r.gaps.fill(ctx, chat, g)
+		return
+	}
+	for _, earlier := range r.earlier(ctx, m) {
+		if !r.hand(ctx, earlier) {
+			return
 		}
 	}
 }

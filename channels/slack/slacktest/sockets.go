@@ -209,6 +209,15 @@ func (s *sockets) cut() {
 	}
 }
 
+// CutOneSocket ends one of the sockets without a farewell.
+func (s *Server) CutOneSocket() {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	if len(s.sockets.open) > 0 {
+		reset(s.sockets.open[0].conn.NetConn())
+	}
+}
+
 // CutSockets ends every socket without a farewell.
 func (s *Server) CutSockets() { s.sockets.cut() }
 
