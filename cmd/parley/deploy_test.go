@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -185,6 +186,15 @@ func words(t *testing.T, list string) (all []string) {
 	return all
 }
 
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	one, many := flatten(t, deployed(t, "compose.yaml")), flatten(t, deployed(t, "compose.scaled.yaml"))
@@ -204,15 +214,27 @@ func TestCompose(t *testing.T) {
 			t.Errorf("Redis runs as %s, without %s", redis, want)
 		}
 	}
+	if at := one["services.parley.environment.PARLEY_CONFIG"]; at == "" || one["services.parley.volumes.0"] != "./parley.toml:"+at+":ro" {
+		t.Errorf("the program looks for %q, and %q is mounted", at, one["services.parley.volumes.0"])
+	}
+	// Two gateways and the workers, and while they are replaced as many again.
+	const conns = 12 // that a component of a process opens at most
+	processes := 2 * (2 + number(t, many["services.worker.deploy.replicas"]))
+	_, most, _ := strings.Cut(words(t, one["services.postgres.command"])[2], "=")
+	if number(t, most) < processes*pools*conns {
+		t.Errorf("PostgreSQL allows %s connections, and %d processes open %d", most, processes, processes*pools*conns)
+	}
 	_, of := stages(t, deployed(t, "Dockerfile"))
+	served := 0
 	for _, file := range []map[string]string{one, many} {
 		for path, value := range file {
 			service, ok := strings.CutSuffix(path, ".build.target")
 			if ok && (of[value] == nil || file[service+".image"] != value) {
 				t.Errorf("%s builds %q and calls it %q", service, value, file[service+".image"])
 			}
-			if strings.HasSuffix(path, ".command") && !strings.Contains(path, "redis") {
+			if strings.HasSuffix(path, ".command") && strings.Contains(value, `"serve"`) {
 				accepts(t, words(t, value))
+				served++
 			}
 			name, _, mounts := strings.Cut(value, ":/")
 			if mounts && strings.Contains(path, ".volumes.") && name[0] != '.' && name[0] != '/' {
@@ -221,6 +243,9 @@ func TestCompose(t *testing.T) {
 				}
 			}
 		}
+	}
+	if served != 4 {
+		t.Errorf("%d commands serve, want the one and those of the three that take its place", served)
 	}
 	if port := one["services.parley.ports"]; !strings.Contains(port, `"127.0.0.1:`) {
 		t.Errorf("the bot listens on %s: others than this machine reach it", port)
@@ -242,7 +267,7 @@ func TestDeployedConfiguration(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, "parley.toml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(deployed(t, "parley.toml"), "/run/secrets/", dir+"/")), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(deployed(t, "parley.toml"), "/run/secrets/", dir+"/")), 0o644); err != nil { // as in a checkout
 		t.Fatal(err)
 	}
 	cfg, err := config.Load(config.Options{File: file, Home: dir})
@@ -276,7 +301,7 @@ func TestUnit(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"DynamicUser": "yes", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "CapabilityBoundingSet": "",
-		"Restart": "always", "RestartPreventExitStatus": fmt.Sprint(exitConfig), "StateDirectoryMode": "0700",
+		"Restart": "always", "StartLimitIntervalSec": "0", "RestartPreventExitStatus": fmt.Sprint(exitConfig), "StateDirectoryMode": "0700",
 	} {
 		if got := settings[key]; len(got) != 1 || got[0] != want {
 			t.Errorf("%s=%q, want %q", key, got, want)

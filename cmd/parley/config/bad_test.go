@@ -245,7 +245,11 @@ func TestSecretsThatOthersCanRead(t *testing.T) {
 			"parley.toml:2: the file holds a secret, and others can read it (mode 0644): run: chmod 600 " + dir + "/parley.toml"},
 		"password in an address, open": {"[bus]\nurl = \"redis://:s3cret@h\"\n[store]\nurl = \"postgres://h/d?sslmode=disable\"\n", 0o600, 0o640, nil,
 			"parley.toml:2: the file holds a secret, and others can read it (mode 0640): run: chmod 600 " + dir + "/parley.toml"},
-		"parameters without a secret, open": {"[store]\nurl = \"postgres://h/d?sslmode=disable\"\n", 0o600, 0o644, nil, ""},
+		"password in a parameter, open": {"[store]\nurl = \"postgres://h/d?password=s3cret\"\n", 0o600, 0o644, nil,
+			"parley.toml:2: the file holds a secret, and others can read it (mode 0644): run: chmod 600 " + dir + "/parley.toml"},
+		"passwords from elsewhere, open":          {"[bus]\nurl = \"redis://:${file:secret}@h\"\n[store]\nurl = \"postgres://u:${file:secret}@h/d\"\n", 0o600, 0o644, nil, ""},
+		"password parameter from elsewhere, open": {"[store]\nurl = \"postgres://h/d?password=${file:secret}\"\n", 0o600, 0o644, nil, ""},
+		"parameters without a secret, open":       {"[store]\nurl = \"postgres://h/d?sslmode=disable\"\n", 0o600, 0o644, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			put(t, dir, "parley.toml", c.text)

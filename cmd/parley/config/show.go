@@ -101,8 +101,11 @@ func (v *value) shown() any {
 
 // hasPassword says that an address holds what others must not read.
 func hasPassword(u *url.URL) bool {
-	for name := range u.Query() {
+	for name, values := range u.Query() {
 		name = strings.ToLower(name)
+		if strings.Join(values, "") == "" {
+			continue
+		}
 		if strings.Contains(name, "pass") || strings.Contains(name, "key") || strings.Contains(name, "token") || strings.Contains(name, "secret") {
 			return true
 		}
@@ -110,8 +113,8 @@ func hasPassword(u *url.URL) bool {
 	if u.User == nil {
 		return false
 	}
-	_, password := u.User.Password()
-	return password
+	password, _ := u.User.Password()
+	return password != ""
 }
 
 // withoutPassword is an address as it may be shown. Its parameters hold
