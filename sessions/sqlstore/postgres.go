@@ -40,6 +40,24 @@ func (s *Store) lockSession() string {
 	return ""
 }
 
+// rises looks for the grave of a session that has just begun once more: who waits
+// for one that is being erased begins it anew, and has looked before it was dug.
+// From then on whoever erases finds the session that has begun.
+func (s *Store) rises(ctx context.Context, l *log, key string) error {
+	if !s.db.Postgres() || l.state.last > 0 {
+		return nil
+	}
+	var buried bool
+	err := s.queries.buried.QueryRowContext(ctx, key, l.fence).Scan(&buried)
+	if err != nil || !buried {
+		return err
+	}
+	if _, err := s.db.Exec(ctx, "DELETE FROM sessions WHERE id = ? AND fence = ? AND last = 0", l.session, l.fence); err != nil {
+		return err
+	}
+	return sessions.ErrFenced
+}
+
 // appendAtOnce moves a session's row on, if the log is as its holder has left it
 // and none of the causes is known, and then writes the entries. To wait for the
 // row's lock is to see it as its last holder has left it, so the row decides.

@@ -99,7 +99,7 @@ func notFound(err error) error {
 
 // queries are the prepared reads.
 type queries struct {
-	span, turn, page, session, find, list, spent *sql.Stmt
+	span, turn, page, session, find, list, spent, buried *sql.Stmt
 }
 
 func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
@@ -114,6 +114,7 @@ func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
 		{&q.find, "SELECT " + columns + " FROM entries WHERE session = (SELECT id FROM sessions WHERE key = ?) AND cause = ? AND cause <> ''"},
 		{&q.list, "SELECT key, last, created, updated FROM sessions WHERE key > ? ORDER BY key LIMIT ?"},
 		{&q.spent, "SELECT tokens FROM spending WHERE person = ? AND day = ?"},
+		{&q.buried, "SELECT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)"},
 	} {
 		if *p.stmt, err = db.PrepareContext(ctx, p.text); err != nil {
 			return q, errors.Join(fmt.Errorf("prepare %q: %w", p.text, err), q.close())
@@ -124,7 +125,7 @@ func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
 
 func (q queries) close() error {
 	var errs []error
-	for _, stmt := range []*sql.Stmt{q.span, q.turn, q.page, q.session, q.find, q.list, q.spent} {
+	for _, stmt := range []*sql.Stmt{q.span, q.turn, q.page, q.session, q.find, q.list, q.spent, q.buried} {
 		if stmt != nil {
 			errs = append(errs, stmt.Close())
 		}

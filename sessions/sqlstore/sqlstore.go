@@ -110,6 +110,9 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	case err != nil:
 		return nil, err
 	}
+	if err := s.rises(ctx, l, key); err != nil {
+		return nil, err
+	}
 	l.entries, err = s.matters(ctx, l.session, l.state)
 	return l, err
 }
