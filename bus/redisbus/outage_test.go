@@ -297,6 +297,21 @@ func TestAnswerLost(t *testing.T) {
 	r.idle()
 }
 
+// Whatever was done before its answer was lost may be asked for again.
+func TestManyAnswersLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 500*time.Millisecond)
+	x := newTraffic(r)
+	x.during(func() {
+		x.more(400)
+		r.gate.loseEvery(40)
+		x.more(4000)
+		r.gate.loseEvery(0)
+		x.more(400)
+	})
+	r.idle()
+}
+
 // A holder that was cut off and asks before it has learned of its loss is
 // refused by the server.
 func TestZombieIsFenced(t *testing.T) {

@@ -201,6 +201,8 @@ type gate struct {
 	mu     sync.Mutex
 	closed bool
 	deaf   string // the answer to what contains this is to be lost
+	every  int    // and of so many calls, each; 0 is none
+	calls  int
 	conns  map[net.Conn]bool
 }
 
@@ -229,12 +231,16 @@ type gated struct {
 
 // Write goes deaf if what is written is that whose answer is to be lost.
 func (c *gated) Write(p []byte) (int, error) {
-	c.gate.mu.Lock()
-	if c.gate.deaf != "" && strings.Contains(string(p), c.gate.deaf) {
-		c.gate.deaf = ""
+	g := c.gate
+	g.mu.Lock()
+	if g.deaf != "" && strings.Contains(string(p), g.deaf) {
+		g.deaf = ""
 		c.deaf.Store(true)
 	}
-	c.gate.mu.Unlock()
+	if g.calls++; g.every > 0 && g.calls%g.every == 0 {
+		c.deaf.Store(true)
+	}
+	g.mu.Unlock()
 	return c.Conn.Write(p)
 }
 
@@ -252,6 +258,13 @@ func (g *gate) loseAnswer(text string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.deaf = text
+}
+
+// loseEvery lets each answer of so many be lost; 0 ends it.
+func (g *gate) loseEvery(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.every = n
 }
 
 func (g *gate) close() {
