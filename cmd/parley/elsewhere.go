@@ -80,7 +80,7 @@ func checkArrived(ctx context.Context, c *config.Config) error {
 	}
 	arriving, err := migrate.Unfinished(ctx, string(c.Store.URL))
 	if err != nil {
-		return err
+		return pointed(c, "store.url", err)
 	}
 	if arriving {
 		return &settingError{

@@ -125,3 +125,36 @@ func TestPairingsOfAHomeThatMoved(t *testing.T) {
 		}
 	}
 }
+
+// Each store has a workspace root of its own, which every process of its fleet
+// shares; who moves a store is told what stands in the way.
+func TestWorkspaceOfAnotherStore(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	fleet := func(store string) *config.Config {
+		file := filepath.Join(t.TempDir(), "parley.toml")
+		text := fmt.Sprintf("[store]\nurl = \"postgres://u:hunter2@%s\"\n[workspace]\nroot = %q\n", store, root)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := config.Load(config.Options{File: file, Home: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg
+	}
+	for range 2 {
+		if err := markWorkspace(fleet("db/one")); err != nil {
+			t.Error(err)
+		}
+	}
+	err := markWorkspace(fleet("db/two"))
+	if err == nil {
+		t.Fatal("the root of another store is taken")
+	}
+	for _, want := range []string{"workspace.root", "parley.toml:4", "db/one", "db/two", "delete " + filepath.Join(root, markerFile)} {
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("it says %v, want %q", err, want)
+		}
+	}
+}

@@ -41,7 +41,7 @@ func markWorkspace(c *config.Config) error {
 	if found := strings.TrimSpace(string(raw)); found != "" && found != name {
 		return &settingError{
 			where: originOf(c, "workspace.root"), key: "workspace.root",
-			remedy: fmt.Sprintf("%s belongs to the store %s, and this one is %s: give every process of a fleet the same shared root, and each store its own", c.Workspace.Root, found, name),
+			remedy: fmt.Sprintf("%s belongs to the store %s, and this one is %s: give every process of a fleet the same shared root, and each store its own; was the store moved, delete %s", c.Workspace.Root, found, name, path),
 		}
 	}
 	return nil
