@@ -130,3 +130,30 @@ func TestASignOfLifeAfterASleepIsAnOldOne(t *testing.T) {
 		}
 	}
 }
+
+// Who ends while history is read has not read it: what waits behind it is left to
+// whoever comes next.
+func TestWhatWaitsForHistoryIsNotHandedOnAtTheEnd(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	r.away(t, time.Hour)
+	r.server.Say("D1", "U1", "meanwhile")
+	r.server.Forget()
+	r.server.Fail("users.conversations", "", 0, slacktest.Hang(false))
+	r.server.Fail("conversations.history", "D1", 0, slacktest.Hang(false))
+	stop := connected(t, r, m.publish)
+	r.server.Say("D1", "U1", "now")
+	until(t, "history being read", func() bool { return r.server.Calls("conversations.history") > 0 })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(m.all()); got != "" {
+		t.Errorf("published: %s", got)
+	}
+	r.server.Heal()
+	r.Channel = r.channel(t)
+	connected(t, r, m.publish)
+	if got := texts(m.wait(t, 2)); got != "meanwhile|now" {
+		t.Errorf("published: %s", got)
+	}
+}

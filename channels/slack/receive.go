@@ -254,7 +254,7 @@ func (r *receiver) hand(ctx context.Context, m *message) bool {
 		return true
 	}
 	wait := &backoff{most: ownWait}
-	for {
+	for ctx.Err() == nil { // what waits behind a gap that is not read is not next
 		in, concerns, err := r.channel.inbound(ctx, m, r.me)
 		if err == nil && concerns {
 			err = r.publish(ctx, in)
@@ -276,6 +276,7 @@ func (r *receiver) hand(ctx context.Context, m *message) bool {
 			return false
 		}
 	}
+	return false
 }
 
 // oldest is when the oldest message was said that is not handed on; zero if none
