@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"parley/channels/sqlbook"
@@ -24,6 +25,9 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	cfg, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
 	if err != nil {
 		return err
+	}
+	for _, part := range elsewhere(cfg) {
+		fmt.Fprintf(tty.err, "not in this backup: %s, which is to be backed up there\n", part)
 	}
 	source := backup.Source{Home: cfg.Home, Workspaces: cfg.Workspace.Root, Version: thisBuild().Version}
 	if c.File == "-" {
@@ -56,6 +60,18 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	return nil
 }
 
+// elsewhere names what a home does not have, and where it is.
+func elsewhere(c *config.Config) []string {
+	var parts []string
+	if c.Store.URL != "" {
+		parts = append(parts, "the conversations, pairings and sends in PostgreSQL at "+storeName(string(c.Store.URL)))
+	}
+	if c.Bus.URL != "" {
+		parts = append(parts, "the mail in Redis at "+busName(c))
+	}
+	return parts
+}
+
 type restoreCmd struct {
 	File string `arg:"" help:"The backup; - is standard input."`
 	Yes  bool   `help:"Restore into a home that is in use already; what it holds is moved aside."`
@@ -66,6 +82,9 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	cfg, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
 	if err != nil {
 		return err
+	}
+	if parts := elsewhere(cfg); len(parts) > 0 {
+		return fmt.Errorf("this configuration keeps %s: restore with one that has no [bus] and [store], and take it there with parley migrate", strings.Join(parts, " and "))
 	}
 	in := tty.in
 	if c.File != "-" {

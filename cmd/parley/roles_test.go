@@ -104,10 +104,16 @@ func TestCommandsOverAFleet(t *testing.T) {
 		{[]string{"sessions"}, "main:telegram:2"},
 		{[]string{"dead-letters"}, "Nothing was given up."},
 		{[]string{"--json", "dead-letters", "list"}, "[]\n"},
+		{[]string{"backup", filepath.Join(elsewhere.home, "backup")}, "files"},
 	} {
 		if out, stderr, code := elsewhere.run(c.args...); code != exitDone || !strings.Contains(out, c.want) {
 			t.Errorf("%v: exit code %d, saying %q %q, want %q", c.args, code, out, stderr, c.want)
+		} else if c.args[0] == "backup" && (!strings.Contains(stderr, "not in this backup: the conversations") || !strings.Contains(stderr, "the mail in Redis")) {
+			t.Errorf("the backup does not say what it has not: %q", stderr)
 		}
+	}
+	if _, stderr, code := elsewhere.run("restore", filepath.Join(elsewhere.home, "backup")); code != exitFailed || !strings.Contains(stderr, "parley migrate") {
+		t.Errorf("restore: exit code %d, saying %q", code, stderr)
 	}
 }
 
