@@ -14,13 +14,25 @@ import (
 )
 
 // lanes is how many groups of statements are on their way to PostgreSQL at once:
-// while some wait for the disk, the server works on the others.
-const lanes = 3
+// while one waits for the disk, the server works on the other. More of them are
+// smaller, and each costs a round trip and a commit. Statements that are to take
+// turns have a lane of their own.
+const lanes = 2
 
 // groupWaits is for how many milliseconds a group waits for a row that somebody
 // else is changing. Then it is undone and its statements go on each alone, so
 // that only who needs that row waits for it.
 const groupWaits = "100"
+
+const lockTimeout = "SELECT set_config('lock_timeout', $1, true)"
+
+// turnWaits is for how many milliseconds a group waits for its turn: a process
+// that was stopped in the middle of sending one must not hold up the others.
+const turnWaits = "1000"
+
+// takeTurn lets one group at a time of those that take turns go on, of all
+// processes that share the tables.
+const takeTurn = "SELECT pg_advisory_xact_lock(hashtext('parley:turns:' || current_schema()))"
 
 // errUndone says that nothing came of a group, for no fault of most of it.
 var errUndone = errors.New("group undone")
@@ -30,6 +42,7 @@ type statement struct {
 	query string
 	args  []any
 	dest  []any // of the row that it returns; none if it is to return none
+	turns bool  // no other group of such statements may be under way
 
 	changed int64
 	none    bool // there was no such row
@@ -62,23 +75,28 @@ func (st *statement) result(err error) (int64, error) {
 // what has queued up, as one transaction in one round trip.
 type groups struct {
 	queue chan *statement
+	turns chan *statement // those that take turns
 	wg    sync.WaitGroup
 }
 
 func (s *server) startLanes() {
-	s.groups.queue = make(chan *statement, maxGroup)
+	s.groups.queue, s.groups.turns = make(chan *statement, maxGroup), make(chan *statement, maxGroup)
+	s.groups.wg.Go(func() { s.lane(s.groups.turns) })
 	for range lanes {
-		s.groups.wg.Go(func() {
-			for st := range s.groups.queue {
-				runtime.Gosched() // those whom the last group woke get to join this one
-				s.carry(gather(s.groups.queue, []*statement{st}))
-			}
-		})
+		s.groups.wg.Go(func() { s.lane(s.groups.queue) })
+	}
+}
+
+func (s *server) lane(queue <-chan *statement) {
+	for st := range queue {
+		runtime.Gosched() // those whom the last group woke get to join this one
+		s.carry(gather(queue, []*statement{st}))
 	}
 }
 
 func (s *server) stopLanes() {
 	close(s.groups.queue)
+	close(s.groups.turns)
 	s.groups.wg.Wait()
 }
 
@@ -91,7 +109,11 @@ func (s *server) group(ctx context.Context, st *statement) error {
 	}
 	defer s.under.Done()
 	st.done = make(chan error, 1)
-	s.groups.queue <- st
+	if st.turns {
+		s.groups.turns <- st
+	} else {
+		s.groups.queue <- st
+	}
 	err := <-st.done
 	if errors.Is(err, errUndone) { // for another's sake, as a rule
 		err = s.single(context.WithoutCancel(ctx), st)
@@ -157,12 +179,22 @@ func (s *server) together(batch []*statement) error {
 // nobody needs to say. If it returns nil, they are durable.
 func (c *conn) send(ctx context.Context, batch []*statement) error {
 	var sent pgx.Batch
-	sent.Queue("SELECT set_config('lock_timeout', $1, true)", groupWaits)
+	if batch[0].turns {
+		sent.Queue(lockTimeout, turnWaits)
+		sent.Queue(takeTurn)
+	}
+	sent.Queue(lockTimeout, groupWaits)
+	first := sent.Len()
 	for _, st := range batch {
 		sent.Queue(c.queries.rebound(st.query), st.args...)
 	}
 	results := c.Conn.Conn().SendBatch(ctx, &sent)
-	_, err := results.Exec()
+	var err error
+	for range first {
+		if err == nil {
+			_, err = results.Exec()
+		}
+	}
 	for _, st := range batch {
 		if err != nil {
 			break

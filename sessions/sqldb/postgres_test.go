@@ -163,6 +163,39 @@ func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 	}
 }
 
+// Groups side by side would take these rows in different orders, wait for each
+// other, and be undone: the sequence tells, which goes on whatever is undone. It
+// also counts who waits for a row and then looks at it again, which few do.
+func TestTurnsWaitForNobody(t *testing.T) {
+	place := sqldbtest.New(t)
+	const people, times = 100, 20
+	dbs := []*sqldb.DB{openAt(t, place, schemaOf(schema...)), openAt(t, place, schemaOf(schema...))}
+	if _, err := dbs[0].Exec(t.Context(), "CREATE SEQUENCE tries"); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 5 {
+		if err := dbs[0].Write(t.Context(), insert(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range people {
+		wg.Go(func() {
+			for j := range times {
+				n, err := dbs[i%2].InTurn(t.Context(), "UPDATE t SET s = nextval('tries')::text WHERE n = ?", []any{(i + j*(i+1)) % 5})
+				if err != nil || n != 1 {
+					t.Errorf("%d changes, %v", n, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var tries int
+	if err := dbs[0].Read.QueryRow("SELECT last_value FROM tries").Scan(&tries); err != nil || tries > people*times*101/100 {
+		t.Errorf("%d statements were carried out %d times, %v", people*times, tries, err)
+	}
+}
+
 func TestStatementThatFailedUnnoticedUndoesTheWrite(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
 	if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {

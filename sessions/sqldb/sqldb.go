@@ -128,6 +128,14 @@ func (db *DB) Group(ctx context.Context, query string, args []any, dest ...any) 
 	return st.result(db.backend.group(ctx, st))
 }
 
+// InTurn carries out one statement as Group does, for rows that others change
+// too: the groups of such statements follow one another, in all processes that
+// have the database open, so that no two wait for each other.
+func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any) (int64, error) {
+	st := &statement{query: query, args: args, dest: dest, turns: true}
+	return st.result(db.backend.group(ctx, st))
+}
+
 // Start hands fn over as Write does but tells nobody what became of it. It keeps
 // its order with later writes: once one of those is durable, so is fn. On SQLite
 // it does not wait; on PostgreSQL, where only what has ended comes before what

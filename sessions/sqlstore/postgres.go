@@ -132,21 +132,23 @@ func (s *Store) reserveAtOnce(ctx context.Context, id, person, on string, r sess
 		room = r.Cap - r.Tokens
 	}
 	var known, made bool
-	err = s.db.Get(ctx, reserveAtOnce, []any{id, person, on, r.Tokens, room}, &known, &made)
+	_, err = s.db.InTurn(ctx, reserveAtOnce, []any{id, person, on, r.Tokens, room}, &known, &made)
 	return !known && !made, err
 }
 
-// settleAtOnce locks the reservation, so that of two who settle it one finds it settled.
+// settleAtOnce changes a reservation that is not settled: of two who do, one waits
+// for the other and then finds it settled. What was reserved is read beside it,
+// since what is returned of the change itself is as it stands afterwards.
 const settleAtOnce = `
-WITH open AS (
-	SELECT id, person, day, tokens FROM reservations WHERE id = $1 AND NOT settled FOR UPDATE
-), closed AS (
-	UPDATE reservations SET settled = TRUE, tokens = $2 FROM open WHERE reservations.id = open.id
+WITH closed AS (
+	UPDATE reservations r SET settled = TRUE, tokens = $2::bigint FROM reservations before
+	WHERE r.id = $1 AND before.id = $1 AND NOT r.settled
+	RETURNING r.person, r.day, before.tokens
 )
-UPDATE spending SET tokens = spending.tokens + $2::bigint - open.tokens
-FROM open WHERE spending.person = open.person AND spending.day = open.day`
+UPDATE spending SET tokens = spending.tokens + $2::bigint - closed.tokens
+FROM closed WHERE spending.person = closed.person AND spending.day = closed.day`
 
 func (s *Store) settleAtOnce(ctx context.Context, id string, tokens int64) error {
-	_, err := s.db.Exec(ctx, settleAtOnce, id, tokens)
+	_, err := s.db.InTurn(ctx, settleAtOnce, []any{id, tokens})
 	return err
 }
