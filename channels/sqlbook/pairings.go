@@ -238,8 +238,14 @@ func (b *Book) Pairings(ctx context.Context) ([]channels.Pairing, error) {
 
 // Paired implements channels.Pairings.
 func (b *Book) Paired(ctx context.Context, person string) (channels.Pairing, bool, error) {
-	row := b.db.Read.QueryRowContext(ctx, `SELECT `+pairingFields+` FROM pairings WHERE person = ? AND approved = 1`, texts(person)...)
-	p, err := scanPairing(row.Scan)
+	const query = `SELECT ` + pairingFields + ` FROM pairings WHERE person = ? AND approved = 1`
+	p, err := scanPairing(func(dest ...any) error {
+		if b.db.Postgres() { // in one round trip with what else the channel asks and writes now
+			_, err := b.db.Group(ctx, query, texts(person), dest...)
+			return err
+		}
+		return b.db.Read.QueryRowContext(ctx, query, texts(person)...).Scan(dest...)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return channels.Pairing{}, false, nil
 	}

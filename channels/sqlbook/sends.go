@@ -140,8 +140,8 @@ func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentP
 	if now.State == channels.Queued || now.State == channels.Sending {
 		query = set + ` WHERE send = ? AND part = ?`
 	}
-	n, err := b.db.Exec(ctx, query, now.State, sqldb.Text(now.PlatformID), now.Interrupted, now.Interrupted, sqldb.Text(now.Code),
-		sqldb.Text(now.Edits), sqldb.Text(now.Under), stamp(time.Now()), sqldb.Text(id), part)
+	n, err := b.db.Group(ctx, query, []any{now.State, sqldb.Text(now.PlatformID), now.Interrupted, now.Interrupted, sqldb.Text(now.Code),
+		sqldb.Text(now.Edits), sqldb.Text(now.Under), stamp(time.Now()), sqldb.Text(id), part})
 	if err == nil && n == 0 {
 		err = channels.ErrNoSend
 	}
