@@ -32,3 +32,10 @@ func (c *Channel) Hand(ctx context.Context, text string, publish func(context.Co
 	r := &receiver{channel: c, publish: publish, handed: newCache[struct{}](time.Hour)}
 	return r.hand(ctx, &message{Type: "message", Channel: "C1", ChannelType: "channel", User: "U1", Text: text, TS: "1700000000.000100"})
 }
+
+// Rooms are what a sweep waits for before it reads a chat, and what lets a chat be
+// read in which something is said.
+func (c *Channel) Rooms() (sweep func(context.Context) bool, live func() bool) {
+	g := newGaps(&receiver{channel: c})
+	return g.room, g.limiter.Allow
+}

@@ -83,7 +83,7 @@ func (g *gaps) sweep(ctx context.Context) bool {
 		if missed.isFilled(chat) {
 			continue
 		}
-		if g.limiter.Wait(ctx) != nil || g.current() != missed {
+		if !g.room(ctx) || g.current() != missed {
 			return true // there is another to be read
 		}
 		done := make(chan struct{})
@@ -103,6 +103,18 @@ func (g *gaps) sweep(ctx context.Context) bool {
 		g.gap = nil
 	}
 	return true
+}
+
+// room waits until the sweep may read another chat. It leaves half of what may be
+// read at once to the chats in which something is said; false if ctx ended first.
+func (g *gaps) room(ctx context.Context) bool {
+	for g.r.channel.paced && g.limiter.Tokens() <= historyBurst/2 {
+		if !sleep(ctx, historyEvery/2) {
+			return false
+		}
+	}
+	g.limiter.Allow()
+	return ctx.Err() == nil
 }
 
 // lasts tells of an error of reading that it will be the same later.

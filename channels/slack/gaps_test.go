@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/bus"
+	"parley/channels/slack"
 	"parley/channels/slack/slacktest"
 )
 
@@ -156,4 +158,28 @@ func TestWhatWaitsForHistoryIsNotHandedOnAtTheEnd(t *testing.T) {
 	if got := texts(m.wait(t, 2)); got != "meanwhile|now" {
 		t.Errorf("published: %s", got)
 	}
+}
+
+// Many chats to be read take their time; those in which something is said find
+// room meanwhile.
+func TestASweepLeavesRoom(t *testing.T) {
+	c, err := slack.New(slack.Config{Name: "slack", BotToken: botToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		sweep, live := c.Rooms()
+		read := 0
+		for began := time.Now(); time.Since(began) < time.Minute && sweep(t.Context()); {
+			read++
+		}
+		if read < 50 || read > 65 {
+			t.Errorf("%d chats were read in a minute", read)
+		}
+		for i := range 9 {
+			if !live() {
+				t.Fatalf("there is no room for the chat %d in which something is said", i+1)
+			}
+		}
+	})
 }
