@@ -20,6 +20,8 @@ const (
 	// maxConns bounds one component's connections, so that a fleet of processes
 	// fits into a server's hundred. More of them commit no faster.
 	maxConns = 12
+	// tooMany says that a server, a database or a user has all its connections.
+	tooMany = "53300"
 	// attempts bounds how often a write is begun that others got in the way of.
 	attempts = 10
 )
@@ -173,14 +175,25 @@ func (s *server) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, er
 	}
 }
 
+// connect takes a connection. Where the server has no more to give, those that
+// are there already come free in a moment.
 func (s *server) connect(ctx context.Context) (*sql.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	conn, err := s.pool.Conn(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+	for {
+		conn, err := s.pool.Conn(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != tooMany || s.pool.Stats().OpenConnections == 0 {
+			return nil, fmt.Errorf("connect: %w", err)
+		}
+		select {
+		case <-time.After(time.Millisecond + rand.N(20*time.Millisecond)):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("connect: %w", err)
+		}
 	}
-	return conn, nil
 }
 
 // transact runs fn in a transaction. If that failed, it tells whether the
