@@ -189,7 +189,7 @@ func (s *server) connect(ctx context.Context) (*sql.Conn, error) {
 			return nil, fmt.Errorf("connect: %w", err)
 		}
 		select {
-		case <-time.After(time.Millisecond + rand.N(20*time.Millisecond)):
+		case <-time.After(10*time.Millisecond + rand.N(90*time.Millisecond)):
 		case <-ctx.Done():
 			return nil, fmt.Errorf("connect: %w", err)
 		}
