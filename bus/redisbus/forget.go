@@ -142,13 +142,14 @@ func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, which func(bus.To
 // An oblivion tells all processes to forget the events of sessions.
 type oblivion struct {
 	ID       string   `json:"id"`
+	By       string   `json:"by"` // the process that asks
 	Sessions []string `json:"sessions"`
 }
 
 // forgetEvents has every process forget the events of sessions, and waits until
 // this one has: it hears of it behind all that was emitted before.
 func (b *Bus) forgetEvents(ctx context.Context, sessions []string) error {
-	o := oblivion{ID: rand.Text(), Sessions: sessions}
+	o := oblivion{ID: rand.Text(), By: b.self, Sessions: sessions}
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err
@@ -194,7 +195,10 @@ func (b *Bus) forgetHeard(text string) {
 	if json.Unmarshal([]byte(text), &o) != nil {
 		return // not from a bus
 	}
-	b.events.forget(o)
+	b.events.forget(o, o.By == b.self)
+	if o.By == b.self {
+		return // it has forgotten before it asked: what it has to send is newer
+	}
 	b.spawn(func() {
 		// It may have sent some since the first asked; if this fails they go with time.
 		_ = b.forgetKept(context.Background(), o.Sessions)
@@ -234,16 +238,22 @@ func (s *events) forgetOblivion(id string) {
 }
 
 // forget takes events of sessions from those who watch and have not fetched them.
-func (s *events) forget(o oblivion) {
+// What this process asks for it hears again where it had to ask twice; by then
+// there may be newer ones.
+func (s *events) forget(o oblivion, own bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	heard := s.oblivions[o.ID]
+	if own && heard == nil {
+		return
+	}
 	s.purges.Add(1)
 	for _, f := range s.feeds {
 		for w := range f.watchers {
 			w.forget(o.Sessions)
 		}
 	}
-	if heard := s.oblivions[o.ID]; heard != nil {
+	if heard != nil {
 		close(heard)
 		delete(s.oblivions, o.ID)
 	}

@@ -68,3 +68,38 @@ func TestForgetInTheFleet(t *testing.T) {
 	}
 	r.idle()
 }
+
+// An answer to Forget is an end: what is emitted then is not forgotten, also where
+// the fleet hears of it twice.
+func TestForgetHeardTwice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, testLease)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	seen, err := r.Subscribe(ctx, bus.SessionFeed("s"), 0)
+	r.ok("subscribe", err)
+	const channel = "parley:{0}:forgotten"
+	listener := r.redis.Subscribe(ctx, channel)
+	_, err = listener.Receive(ctx)
+	r.ok("listen", err)
+	defer func() { r.ok("stop listening", listener.Close()) }()
+	_, err = r.Forget(ctx, func(bus.Topic, bus.Message) bool { return false }, "s")
+	r.ok("forget", err)
+	heard, err := listener.ReceiveMessage(ctx)
+	r.ok("hear", err)
+
+	stream := "parley:{0}:events:session/s"
+	r.Emit(bus.Event{Type: bus.BlockDelta, Session: "s", Block: 1})
+	r.await("the event to be sent", func() bool { return r.redis.XLen(ctx, stream).Val() == 1 })
+	r.ok("say it again", r.redis.Publish(ctx, channel, heard.Payload).Err())
+	r.Emit(bus.Event{Type: bus.BlockDelta, Session: "s", Block: 2})
+	want := 1
+	for e, err := range seen {
+		if err != nil || e.Block != want {
+			t.Fatalf("the watcher sees %+v, %v, want block %d", e, err, want)
+		}
+		if want++; want > 2 {
+			break
+		}
+	}
+}
