@@ -10,6 +10,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
+	"parley/channels/slack"
 	"parley/channels/slack/slacktest"
 )
 
@@ -89,6 +90,18 @@ func TestRefusals(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: got %+v, want %+v", what, got, c.want)
 		}
+	}
+	for granted, want := range map[string]string{"": "lacks a scope", "im:history": "lacks the scope chat:write"} {
+		if granted == "" {
+			r.server.Fail("chat.postMessage", "C1", 1, slacktest.Refuse("missing_scope"))
+		} else {
+			r.server.Grant(granted)
+		}
+		_, err := r.Send(t.Context(), at("C1"), part("hi"))
+		if e := sendError(t, err); !strings.Contains(e.Remedy, want) {
+			t.Errorf("without a scope the remedy is %q, want one about %q", e.Remedy, want)
+		}
+		r.server.Grant(slack.Scopes()...)
 	}
 	for _, to := range []struct{ chat, text string }{{"X1", "hi"}, {"C1", " "}} {
 		_, err := r.Send(t.Context(), at(to.chat), part(to.text))

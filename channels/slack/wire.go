@@ -91,7 +91,10 @@ func refused(r slackgo.SlackErrorResponse) *channels.SendError {
 		"not_allowed_token_type", "org_login_required", "team_access_not_granted":
 		e.Fault, e.Err = channels.Stop, errors.New("the token is refused")
 	case "missing_scope":
-		e.Err = errors.New("the app lacks the scope " + known(r.Needed))
+		e.Err = errors.New("the app lacks a scope")
+		if r.Needed != "" {
+			e.Err = errors.New("the app lacks the scope " + known(r.Needed))
+		}
 	case "internal_error", "fatal_error", "service_unavailable":
 		e.Fault = channels.Unknown // it may have been done in part
 	case "ratelimited", "rate_limited":
