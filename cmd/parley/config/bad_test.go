@@ -3,6 +3,7 @@ package config_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -265,5 +266,28 @@ func TestSecretsThatOthersCanRead(t *testing.T) {
 			}
 			same(t, "problem", got, c.want)
 		})
+	}
+}
+
+// Who administers a service of systemd calls commands with its configuration, from
+// outside of it: its credentials are guarded by the folder that they are in.
+func TestCredentialsOfAService(t *testing.T) {
+	const place = "/run/credentials"
+	if err := os.Mkdir(place, 0o755); err == nil {
+		t.Cleanup(func() { os.Remove(place) })
+	}
+	service, err := os.MkdirTemp(place, "test")
+	if err != nil {
+		t.Skip("only root has credentials: ", err)
+	}
+	t.Cleanup(func() { os.RemoveAll(service) })
+	put(t, service, "telegram", "1:s3cret")
+	if err := os.Chmod(filepath.Join(service, "telegram"), 0o440); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	put(t, dir, "parley.toml", "[channels.telegram]\nbot_token = \"${file:"+service+"/telegram}\"\n")
+	if _, err := config.Load(config.Options{File: filepath.Join(dir, "parley.toml"), Home: dir, Env: vars{}.look}); err != nil {
+		t.Error(err)
 	}
 }

@@ -220,7 +220,9 @@ func (l *loader) openToOthers(path string) (string, bool) {
 	if err != nil || info.Mode().Perm()&0o044 == 0 {
 		return "", false
 	}
-	mounts := []string{"/run/secrets"}
+	// The second is where systemd has its services' credentials, also for whoever
+	// calls a command with a service's configuration.
+	mounts := []string{"/run/secrets", "/run/credentials"}
 	if dir, ok := l.env("CREDENTIALS_DIRECTORY"); ok {
 		mounts = append(mounts, dir)
 	}
