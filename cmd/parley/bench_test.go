@@ -26,16 +26,26 @@ type bench struct {
 	b     *testing.B
 	tg    *telegramtest.Server
 	model *agenttest.Server
-	cmd   *exec.Cmd
-	began time.Time
+	file  string // its configuration
+
+	// Of the process that was started last.
+	cmd    *exec.Cmd
+	stderr *bytes.Buffer
+	began  time.Time
 }
 
+// newBench is a bot of one process that polls.
 func newBench(b *testing.B, script agenttest.Script) *bench {
 	b.Helper()
-	path, err := binary()
-	if err != nil {
-		b.Fatal(err)
-	}
+	x := newBotBench(b, script, "")
+	x.serve()
+	x.polled()
+	return x
+}
+
+// newBotBench is a bot with more in its configuration, of which nothing runs yet.
+func newBotBench(b *testing.B, script agenttest.Script, more string) *bench {
+	b.Helper()
 	x := &bench{b: b, tg: telegramtest.New(token, "parleybot"), model: agenttest.New(script)}
 	x.model.Keep(0)
 	api, err := x.tg.Start("127.0.0.1:0")
@@ -43,22 +53,36 @@ func newBench(b *testing.B, script agenttest.Script) *bench {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { x.tg.Close() })
-	file := filepath.Join(b.TempDir(), "parley.toml")
-	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[log]\nlevel = \"warn\"\n[limits]\nuser_turns = 1000\nuser_turns_hour = 100000000\nuser_tokens_day = 1000000000000\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"open\"\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n[agents.defaults]\nqueue = \"followup\"\n",
-		x.model.Start(b), token, api)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	x.file = filepath.Join(b.TempDir(), "parley.toml")
+	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[log]\nlevel = \"warn\"\n[limits]\nuser_turns = 1000\nuser_turns_hour = 100000000\nuser_tokens_day = 1000000000000\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"open\"\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n[agents.defaults]\nqueue = \"followup\"\n%s",
+		x.model.Start(b), token, api, more)
+	if err := os.WriteFile(x.file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
+	return x
+}
+
+// serve starts a process of the bot, with a home of its own.
+func (x *bench) serve(more ...string) {
+	x.b.Helper()
+	path, err := binary()
+	if err != nil {
+		x.b.Fatal(err)
+	}
+	args := append([]string{"--home", x.b.TempDir(), "--config", x.file, "serve"}, more...)
 	x.began = time.Now()
-	var stderr *bytes.Buffer
-	x.cmd, stderr = started(b, path, "--home", b.TempDir(), "--config", file, "serve")
+	x.cmd, x.stderr = started(x.b, path, args...)
+}
+
+// polled waits until the bot asks its platform for messages.
+func (x *bench) polled() {
+	x.b.Helper()
 	for x.tg.Calls("getUpdates") == 0 {
 		if time.Since(x.began) > 10*time.Second {
-			b.Fatalf("no poll: %s", stderr.String())
+			x.b.Fatalf("no poll: %s", x.stderr.String())
 		}
 		time.Sleep(100 * time.Microsecond) // measuring, not testing
 	}
-	return x
 }
 
 // started starts the program for as long as the benchmark runs.
