@@ -28,7 +28,7 @@ func TestOpeningDuringAnErasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer erasing.Rollback()
+	defer func() { _ = erasing.Rollback() }() // it is committed before
 	for _, do := range []string{
 		"UPDATE sessions SET fence = fence WHERE key = '" + key + "'",
 		"DELETE FROM sessions WHERE key = '" + key + "'",
