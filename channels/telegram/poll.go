@@ -25,6 +25,10 @@ const (
 	quiet = 6 * 24 * time.Hour
 	// farewell bounds the confirmation at shutdown.
 	farewell = 2 * time.Second
+	// conflict is Telegram's code while somebody else polls the same bot, and
+	// conflictEvery how often that is logged.
+	conflict      = "409"
+	conflictEvery = time.Minute
 )
 
 // Receive hands what people say to publish until ctx is done, and then returns
@@ -53,7 +57,9 @@ type poller struct {
 	next      int64 // the first update that is not handled; 0 is the first that there is
 	confirmed int64 // the next that Telegram was last told
 	heard     time.Time
-	down      string // the code of the outage that was logged; "" while there is none
+	down      string    // the code of the outage; "" while there is none
+	said      bool      // it was logged
+	fought    time.Time // when it was logged last that somebody else polls
 }
 
 // pollParams is what getUpdates takes.
@@ -133,7 +139,14 @@ func (p *poller) outage(ctx context.Context, err error, refusal *channels.SendEr
 	}
 	if p.down != code {
 		p.down = code
-		p.complain(ctx, code, slog.Any("error", err))
+		// Two who poll one bot take it from each other several times a second.
+		if now := time.Now(); code != conflict || now.Sub(p.fought) > conflictEvery {
+			p.said = true
+			p.complain(ctx, code, slog.Any("error", err))
+			if code == conflict {
+				p.fought = now
+			}
+		}
 	}
 	return pause(ctx, wait)
 }
@@ -142,7 +155,7 @@ func (p *poller) outage(ctx context.Context, err error, refusal *channels.SendEr
 func (p *poller) complain(ctx context.Context, code string, attr slog.Attr) {
 	log := p.channel.log
 	switch code {
-	case "409":
+	case conflict:
 		log.LogAttrs(ctx, slog.LevelWarn,
 			"another process polls this bot, or a webhook is set: stop the other process or call deleteWebhook; trying on", attr)
 	case "429":
@@ -159,7 +172,10 @@ func (p *poller) over(ctx context.Context) {
 		return
 	}
 	p.down = ""
-	p.channel.log.LogAttrs(ctx, slog.LevelInfo, "Telegram is polled again")
+	if p.said {
+		p.channel.log.LogAttrs(ctx, slog.LevelInfo, "Telegram is polled again")
+	}
+	p.said = false
 }
 
 // confirm tells Telegram at shutdown what was handled, so that the next start

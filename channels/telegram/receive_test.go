@@ -350,3 +350,26 @@ func TestWhatWaitedForOurOwnServersGoesOnSoon(t *testing.T) {
 		}
 	})
 }
+
+// Two processes that poll one bot, of fleets that know nothing of each other, take
+// it from each other again and again. It is said once a minute, not each time.
+func TestConflictsDoNotFloodTheLog(t *testing.T) {
+	r := newRig(t)
+	box := newMailbox()
+	receive(t, r.Channel, box.publish)
+	const conflicts = 5
+	for n := range conflicts {
+		polls := r.server.Calls("getUpdates")
+		r.server.Fail(telegramtest.Fault{Method: "getUpdates", Times: 1, Status: 409, Description: "Conflict"})
+		r.server.Say(1, 1, fmt.Sprint("m", n))
+		box.wait(t, n+1)
+		// The one that is refused, and those before and after it.
+		until(t, "the next poll", func() bool { return r.server.Calls("getUpdates") >= polls+3 })
+	}
+	if n := strings.Count(r.logged.String(), "another process polls"); n != 1 {
+		t.Errorf("logged %d times for %d conflicts", n, conflicts)
+	}
+	if n := strings.Count(r.logged.String(), "polled again"); n > 1 {
+		t.Errorf("the end is logged %d times", n)
+	}
+}
