@@ -113,7 +113,7 @@ const mostWriting = 3 * time.Second
 // the lease and the call's deadline, which began when the lease was last asked.
 func (s *server) openUntil(ctx context.Context, session string) (*workspace.Dir, error) {
 	until := time.Now().Add(mostWriting)
-	dir, err := s.home.workspaces.Open(session)
+	dir, err := s.home.workspace(session)
 	if err != nil || s.settings.Load().Bus.URL == "" {
 		return dir, err
 	}
@@ -239,7 +239,7 @@ func (s *server) prompt(ctx context.Context, session string) (string, error) {
 			return prompt.Read(opener(home), "home", "AGENTS.md", "SOUL.md"), nil
 		},
 		func(_ context.Context, session string) ([]prompt.File, error) {
-			dir, err := s.home.workspaces.Open(session)
+			dir, err := s.home.workspace(session)
 			if err != nil {
 				return nil, err
 			}

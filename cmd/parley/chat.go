@@ -47,7 +47,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		return err
 	}
 	log := quiet(tty.err)
-	server, leave, err := join(ctx, cfg, need{model: model, send: true, workspace: c.Workspace}, log)
+	server, leave, err := join(ctx, cfg, need{model: model, send: true, own: lent{c.Workspace, key}}, log)
 	if err != nil {
 		return err
 	}

@@ -77,12 +77,17 @@ type home struct {
 	store      store
 	book       book
 	workspaces *workspace.Workspaces
+	lent       lent
+	borrowed   *workspace.Workspaces // lent's directory; nil where there is none
 }
 
-// openHome opens the home of a configuration, creating it if need be. fixed is
-// a directory that every session works in, or "".
-func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Logger) (h *home, err error) {
-	h = &home{dir: c.Home}
+// A lent is a person's own directory for the one session that they talk in. All
+// others, whose mail may wait here too, have nothing to do with it.
+type lent struct{ dir, session string }
+
+// openHome opens the home of a configuration, creating it if need be.
+func openHome(ctx context.Context, c *config.Config, own lent, log *slog.Logger) (h *home, err error) {
+	h = &home{dir: c.Home, lent: own}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -116,9 +121,10 @@ func openHome(ctx context.Context, c *config.Config, fixed string, log *slog.Log
 	if err := checkArrived(ctx, c); err != nil {
 		return h, err
 	}
-	if fixed != "" {
-		h.workspaces, err = workspace.Fixed(fixed)
-		return h, err
+	if own.dir != "" {
+		if h.borrowed, err = workspace.Fixed(own.dir); err != nil {
+			return h, err
+		}
 	}
 	h.workspaces, err = workspace.New(workspace.Config{Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20})
 	if err != nil {
@@ -133,6 +139,14 @@ func pointed(c *config.Config, key string, err error) error {
 		return fmt.Errorf("%s: %s: %w (parley doctor says more)", from, key, err)
 	}
 	return err
+}
+
+// workspace opens the directory that a session works in.
+func (h *home) workspace(session string) (*workspace.Dir, error) {
+	if h.borrowed != nil && session == h.lent.session {
+		return h.borrowed.Open(session)
+	}
+	return h.workspaces.Open(session)
 }
 
 func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, error) {
@@ -163,8 +177,10 @@ func place(c *config.Config, file string) string {
 // Close closes what is open, the bus last: its lock guards the rest.
 func (h *home) Close() error {
 	var errs []error
-	if h.workspaces != nil {
-		errs = append(errs, h.workspaces.Close())
+	for _, w := range []*workspace.Workspaces{h.borrowed, h.workspaces} {
+		if w != nil {
+			errs = append(errs, w.Close())
+		}
 	}
 	if h.book != nil {
 		errs = append(errs, h.book.Close())

@@ -19,9 +19,9 @@ import (
 
 // A need is what a command wants of the process that has the home.
 type need struct {
-	model     agent.Model // who answers, if this process is to answer
-	send      bool        // what is said is to be sent now, not at the next serve
-	workspace string      // a directory to work in: then nobody else's server will do
+	model agent.Model // who answers, if this process is to answer
+	send  bool        // what is said is to be sent now, not at the next serve
+	own   lent        // a directory to work in: then nobody else's server will do
 }
 
 // What a command's own server is for, in place of the role that a serve has. It
@@ -86,7 +86,7 @@ func (s *stay) begin(ctx context.Context) error {
 	for deadline := time.Now().Add(patience); ; {
 		role, err := s.client.role(ctx)
 		if err == nil && s.need.metBy(role) {
-			if s.need.workspace != "" {
+			if s.need.own.dir != "" {
 				return errors.New("--workspace needs the home for itself, and another parley has it: stop that one, or give another --home")
 			}
 			s.role = role
@@ -154,7 +154,7 @@ func (s *stay) end() error {
 
 // host opens the home and serves its socket.
 func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (leave func() error, err error) {
-	h, err := openHome(ctx, cfg, n.workspace, log)
+	h, err := openHome(ctx, cfg, n.own, log)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	home, err := openHome(ctx, cfg, "", log)
+	home, err := openHome(ctx, cfg, lent{}, log)
 	if err != nil {
 		return err
 	}
