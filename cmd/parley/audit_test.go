@@ -50,6 +50,8 @@ func (s *storm) audit() *audit {
 	a := &audit{storm: s, expected: map[string]map[string][]string{}, rung: s.bell.rung(), lost: map[string]int{}, entriesByKind: map[sessions.Kind]int{}}
 	a.measure()
 	s.dismiss()
+	close(s.calm)
+	s.waking.Wait()
 	client := s.client()
 	for _, key := range s.keys(client) {
 		kind, _, _ := strings.Cut(key, ":")

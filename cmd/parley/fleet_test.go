@@ -40,6 +40,10 @@ type fleet struct {
 	mu      sync.Mutex
 	members []*member
 	alone   []string // how processes ended that nobody had told to
+	// fate, if set, is more for the environment of a start that is not the first,
+	// and fell is told of processes that have killed themselves.
+	fate func(role string) []string
+	fell func(role string)
 }
 
 func newFleet(t *testing.T, script agenttest.Script) *fleet {
@@ -115,6 +119,8 @@ type member struct {
 	cmd  *exec.Cmd
 	told bool // the process was told to end, or killed
 	rest time.Duration
+	// stopped is set while the process was told to stand still.
+	stopped bool
 }
 
 // join adds a process with a home of its own, and waits until it serves. Its
@@ -142,6 +148,8 @@ func (m *member) run(home string) {
 		cmd.Env = append(cmd.Env, "PARLEY_BELL="+m.f.bell.url)
 		if m.starts.Load() == 0 {
 			cmd.Env = append(cmd.Env, m.more...)
+		} else if fate := m.f.fates(); fate != nil {
+			cmd.Env = append(cmd.Env, fate(m.role)...)
 		}
 		m.mu.Lock()
 		select {
@@ -151,7 +159,7 @@ func (m *member) run(home string) {
 		default:
 		}
 		err := cmd.Start()
-		m.cmd, m.told = cmd, false
+		m.cmd, m.told, m.stopped = cmd, false, false
 		m.mu.Unlock()
 		if err != nil {
 			m.f.t.Errorf("start %s: %v", m.name, err)
@@ -162,9 +170,7 @@ func (m *member) run(home string) {
 		m.mu.Lock()
 		rest := m.rest
 		if !m.told {
-			m.f.mu.Lock()
-			m.f.alone = append(m.f.alone, fmt.Sprintf("%s: %v: %s", m.name, err, lastLine(m.stderr.String())))
-			m.f.mu.Unlock()
+			m.f.ended(m, err)
 			rest = 500 * time.Millisecond
 		}
 		m.mu.Unlock()
@@ -174,6 +180,23 @@ func (m *member) run(home string) {
 		case <-time.After(rest):
 		}
 	}
+}
+
+func (f *fleet) fates() func(string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fate
+}
+
+// ended notes that a process has ended that nobody had told to.
+func (f *fleet) ended(m *member, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && f.fell != nil && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		f.fell(m.role)
+		return
+	}
+	f.alone = append(f.alone, fmt.Sprintf("%s: %v: %s", m.name, err, lastLine(m.stderr.String())))
 }
 
 func lastLine(text string) string {
@@ -188,6 +211,7 @@ func (m *member) signal(s syscall.Signal, rest time.Duration) {
 	defer m.mu.Unlock()
 	m.rest = rest
 	m.told = m.told || s == syscall.SIGKILL || s == syscall.SIGTERM
+	m.stopped = s == syscall.SIGSTOP || m.stopped && s != syscall.SIGCONT
 	if m.cmd != nil {
 		_ = m.cmd.Process.Signal(s) // it may have ended
 	}

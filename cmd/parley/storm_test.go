@@ -162,10 +162,27 @@ type storm struct {
 	said  [][]said // by spot
 	deeds map[string]int
 	took  time.Duration
+
+	random *rand.Rand // for fates
+	waking sync.WaitGroup
+	calm   chan struct{} // closed when nobody is to be woken any more
 }
 
 func newStorm(f *fleet, seed uint64, spots, each int, lull time.Duration) *storm {
-	return &storm{fleet: f, seed: seed, spots: f.newSpots(spots), each: each, lull: lull, said: make([][]said, spots), deeds: map[string]int{}}
+	return &storm{
+		fleet: f, seed: seed, spots: f.newSpots(spots), each: each, lull: lull, said: make([][]said, spots), deeds: map[string]int{},
+		random: rand.New(rand.NewPCG(seed, 999)), calm: make(chan struct{}),
+	}
+}
+
+// doom lets processes kill and stop themselves at lines of their own, from their
+// next start on.
+func (s *storm) doom() {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	s.fleet.fate = s.fate
+	s.fleet.fell = func(role string) { s.did("killed a " + role + " at a line") }
+	s.waking.Go(func() { s.wake(rand.New(rand.NewPCG(s.seed, 998)), s.calm) })
 }
 
 // run lets people talk while the fleet is broken at random, and returns when
@@ -393,6 +410,7 @@ const stormSeed = 4
 func TestFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	t.Parallel()
 	s := newStorm(full(t), stormSeed, 60, 15, 4*time.Second)
+	s.doom()
 	s.run(90*time.Second, breakMembers, breakMembers, breakServers, breakPlatforms)
 	a := s.audit()
 	t.Logf("%s", a)
