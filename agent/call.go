@@ -149,10 +149,11 @@ func (v *visit) call(ctx context.Context, t *turn, c *call) error {
 		if known != nil {
 			result, failed = known.result, known.failed
 		} else {
-			if err := v.started(ctx, t, c, use); err != nil { // C4, then Held
+			if use.Held, err = v.started(ctx, t, c, use); err != nil { // C4, then Held
 				return err
 			}
 			result, failed = v.attempt(ctx, tool, use)
+			use.Held = time.Time{}
 			if ctx.Err() != nil {
 				return context.Cause(ctx) // no result: whoever goes on judges it by its effect
 			}
@@ -233,20 +234,22 @@ func (v *visit) settled(ctx context.Context, c *call, tool tools.Tool, use tools
 }
 
 // started is C4, and then the question whether the session is still ours: what
-// is not written is not done, and what is not ours is not done.
-func (v *visit) started(ctx context.Context, t *turn, c *call, use tools.Call) error {
+// is not written is not done, and what is not ours is not done. It returns when
+// it asked.
+func (v *visit) started(ctx context.Context, t *turn, c *call, use tools.Call) (held time.Time, err error) {
 	v.w.cfg.Point("c4:before")
 	e := entry(t.id, sessions.KindToolStarted, sessions.ToolStarted{Attempt: use.Attempt})
 	e.Call = c.id
 	if err := v.j.append(ctx, e); err != nil {
-		return err
+		return held, err
 	}
 	v.w.cfg.Point("c4")
+	held = time.Now()
 	if err := v.lease.Held(ctx); err != nil {
-		return fmt.Errorf("before running %s: %w", use.Name, err)
+		return held, fmt.Errorf("before running %s: %w", use.Name, err)
 	}
 	v.w.cfg.Point("c4:held")
-	return nil
+	return held, nil
 }
 
 // attempt runs a tool once under its deadline.

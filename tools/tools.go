@@ -69,6 +69,9 @@ type Call struct {
 	Args json.RawMessage
 	// Attempt counts from 1.
 	Attempt int
+	// Held is when the caller last knew that nobody else works on the session;
+	// the zero time if nobody can. What the call changes it changes soon after.
+	Held time.Time
 
 	Turn    string
 	Session string // the session's key

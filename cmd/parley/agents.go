@@ -95,25 +95,25 @@ func (s *server) window(configured int) int {
 }
 
 func (s *server) newTools() *tools.Set {
-	open := func(ctx context.Context, session string) (*workspace.Dir, error) {
-		return s.openUntil(ctx, session)
-	}
-	all := files.New(func(ctx context.Context, session string) (files.Dir, error) { return open(ctx, session) })
-	all = append(all, memory.New(func(ctx context.Context, session string) (memory.Dir, error) { return open(ctx, session) })...)
+	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) })
+	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, message.New(s.deliver))
 	return tools.NewSet(append(all, trials()...)...)
 }
 
-// mostWriting is how long after its beginning a tool's write may take effect in
-// a fleet. It is less than what is left of a lease that was held a moment ago.
+// mostWriting is how long after the lease was asked for a tool's write may take
+// effect in a fleet. It is less than what is left of a lease that is held.
 const mostWriting = 3 * time.Second
 
 // openUntil opens a session's directory for one call. In a fleet others may have
 // the session by the time that a paused process goes on, so a write ends before
-// the lease and the call's deadline, which began when the lease was last asked.
-func (s *server) openUntil(ctx context.Context, session string) (*workspace.Dir, error) {
-	until := time.Now().Add(mostWriting)
-	dir, err := s.home.workspace(session)
+// the lease and the call's deadline.
+func (s *server) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir, error) {
+	if call.Held.IsZero() {
+		call.Held = time.Now()
+	}
+	until := call.Held.Add(mostWriting)
+	dir, err := s.home.workspace(call.Session)
 	if err != nil || s.settings.Load().Bus.URL == "" {
 		return dir, err
 	}
@@ -125,7 +125,7 @@ func (s *server) openUntil(ctx context.Context, session string) (*workspace.Dir,
 
 // keep stores a result that is too long for the model in the session's workspace.
 func (s *server) keep(ctx context.Context, call tools.Call, content json.RawMessage) (string, error) {
-	dir, err := s.openUntil(ctx, call.Session)
+	dir, err := s.openUntil(ctx, call)
 	if err != nil {
 		return "", err
 	}

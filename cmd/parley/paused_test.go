@@ -14,6 +14,7 @@ func TestPausedProcessDoesNothingTwice(t *testing.T) {
 		repeats  int // of sends that cannot be helped
 	}{
 		{"c4", roleWorker, 0},        // before it asks for its lease
+		{"c4:held", roleWorker, 0},   // after that, and before the call runs
 		{"c5:before", roleWorker, 0}, // the call has run
 		{"c6", roleWorker, 0},
 		{"send:begun", roleGateway, 0}, // before it asks for its lease

@@ -40,14 +40,14 @@ type Dir interface {
 // maxWhole bounds how much of a file is read into memory.
 const maxWhole = 16 << 20
 
-// New makes the tools. Open gives a session its directory.
-func New(open func(ctx context.Context, session string) (Dir, error)) []tools.Tool {
+// New makes the tools. Open gives a call its session's directory.
+func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.Tool {
 	b := box{open: open}
 	return []tools.Tool{b.readFile(), b.writeFile(), b.editFile(), b.listDirectory(), b.glob(), b.grep()}
 }
 
 type box struct {
-	open func(ctx context.Context, session string) (Dir, error)
+	open func(ctx context.Context, call tools.Call) (Dir, error)
 }
 
 // spec has what the file tools share.
@@ -90,7 +90,7 @@ type entry struct {
 func (b box) listDirectory() tools.Tool {
 	about := "List one directory of the workspace: name, is_dir and size in bytes of each entry, sorted by name. Not recursive: use glob to find files in subdirectories."
 	return tools.New(spec("list_directory", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args pathArgs) (any, error) {
-		dir, err := b.open(ctx, call.Session)
+		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, failure(err)
 		}

@@ -43,7 +43,7 @@ func (b box) glob() tools.Tool {
 		if err := checkGlob("pattern", args.Pattern); err != nil {
 			return nil, err
 		}
-		dir, err := b.open(ctx, call.Session)
+		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, failure(err)
 		}

@@ -52,7 +52,7 @@ func (b box) grep() tools.Tool {
 		if err != nil {
 			return nil, err
 		}
-		dir, err := b.open(ctx, call.Session)
+		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, failure(err)
 		}

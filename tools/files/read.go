@@ -23,7 +23,7 @@ func (b box) readFile() tools.Tool {
 		if args.Offset < 0 || args.Limit < 0 {
 			return nil, tools.Errorf(tools.InvalidArgs, "offset and limit count lines: give offset from 1, limit from 1, or leave them out")
 		}
-		dir, err := b.open(ctx, call.Session)
+		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, failure(err)
 		}

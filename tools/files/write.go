@@ -18,7 +18,7 @@ type writeArgs struct {
 func (b box) writeFile() tools.Tool {
 	about := "Write a text file of the workspace. What was in it before is replaced; missing directories are made. To change part of a file use edit_file."
 	return tools.New(spec("write_file", about, tools.Idempotent, tools.FileWrite), func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
-		dir, err := b.open(ctx, call.Session)
+		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, failure(err)
 		}
@@ -47,7 +47,7 @@ func (b box) edit(ctx context.Context, call tools.Call, args editArgs) (any, err
 	if args.OldText == args.NewText {
 		return nil, tools.Errorf(tools.InvalidArgs, "old_text and new_text are the same: nothing would change")
 	}
-	dir, err := b.open(ctx, call.Session)
+	dir, err := b.open(ctx, call)
 	if err != nil {
 		return nil, failure(err)
 	}
@@ -103,7 +103,7 @@ var errUnclear = errors.New("the file does not show whether the edit was made")
 // either way, so it has old_text exactly once if not, and if so new_text where
 // that was.
 func (b box) edited(ctx context.Context, call tools.Call, args editArgs) (any, bool, error) {
-	dir, err := b.open(ctx, call.Session)
+	dir, err := b.open(ctx, call)
 	if err != nil {
 		return nil, false, err
 	}

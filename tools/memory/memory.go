@@ -34,8 +34,8 @@ type Dir interface {
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 }
 
-// New makes memory_read and memory_write. Open gives a session its directory.
-func New(open func(ctx context.Context, session string) (Dir, error)) []tools.Tool {
+// New makes memory_read and memory_write. Open gives a call its session's directory.
+func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.Tool {
 	k := keeper{open: open}
 	return []tools.Tool{
 		tools.New(tools.Spec{
@@ -50,7 +50,7 @@ func New(open func(ctx context.Context, session string) (Dir, error)) []tools.To
 }
 
 type keeper struct {
-	open func(ctx context.Context, session string) (Dir, error)
+	open func(ctx context.Context, call tools.Call) (Dir, error)
 }
 
 type readArgs struct {
@@ -69,7 +69,7 @@ type found struct {
 }
 
 func (k keeper) read(ctx context.Context, call tools.Call, args readArgs) (any, error) {
-	content, err := k.content(ctx, call.Session)
+	content, err := k.content(ctx, call)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return map[string]string{"content": "", "message": "No memory file found"}, nil
@@ -100,8 +100,8 @@ func matching(content, query string) []string {
 }
 
 // content is the whole file, or fs.ErrNotExist.
-func (k keeper) content(ctx context.Context, session string) (content []byte, err error) {
-	dir, err := k.open(ctx, session)
+func (k keeper) content(ctx context.Context, call tools.Call) (content []byte, err error) {
+	dir, err := k.open(ctx, call)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func effect(args writeArgs) tools.Effect {
 }
 
 func (k keeper) write(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
-	dir, err := k.open(ctx, call.Session)
+	dir, err := k.open(ctx, call)
 	if err != nil {
 		return nil, failure(err)
 	}
@@ -178,7 +178,7 @@ func fitting(content []byte) ([]byte, error) {
 // if the paragraph stands at the end. Where an earlier one said the same, it is
 // not said twice.
 func (k keeper) written(ctx context.Context, call tools.Call, args writeArgs) (any, bool, error) {
-	content, err := k.content(ctx, call.Session)
+	content, err := k.content(ctx, call)
 	_, tooLong := errors.AsType[*tools.Error](err)
 	if tooLong || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return nil, false, nil // nothing was appended, and running it says why

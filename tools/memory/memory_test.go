@@ -26,7 +26,7 @@ func newCaller(t *testing.T) (c *toolstest.Caller, file string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { all.Close() })
-	c = toolstest.New(memory.New(func(_ context.Context, session string) (memory.Dir, error) { return all.Open(session) })...)
+	c = toolstest.New(memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return all.Open(call.Session) })...)
 	d, err := all.Open(c.Call.Session)
 	if err != nil {
 		t.Fatal(err)
