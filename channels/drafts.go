@@ -15,13 +15,10 @@ const (
 	// draftDelay spares the turns that are answered sooner a draft.
 	draftDelay   = time.Second
 	draftTimeout = 10 * time.Second // of one call
-	// draftPatience is less than what is left of a hold that has not ended: what
-	// takes longer may be done by another meanwhile.
-	draftPatience = 2 * time.Second
-	draftsAtOnce  = 16 // calls
-	draftTries    = 3  // to close one
-	draftPause    = 50 * time.Millisecond
-	draftBytes    = 16 << 10 // of an answer; no platform shows more in one message
+	draftsAtOnce = 16               // calls
+	draftTries   = 3                // to close one
+	draftPause   = 50 * time.Millisecond
+	draftBytes   = 16 << 10 // of an answer; no platform shows more in one message
 	// A turn of which nothing is heard is forgotten, the later if it has a draft.
 	draftIdle = 10 * time.Minute
 	draftKept = 24 * time.Hour

@@ -10,17 +10,25 @@ import (
 	"parley/bus"
 )
 
+// heldPatience is less than what is left of a lease that is held.
+const heldPatience = 2 * time.Second
+
 // filePatience is how many times longer than a text a file may take.
 const filePatience = 5
 
 // transmit hands a part that is noted as sending to the platform.
 func (l *letter) transmit(work context.Context, i int) (verdict, bool) {
 	l.paced = false
-	for moved := false; ; moved = true {
+	moved := false
+	for {
+		asked := time.Now()
 		if v, ok := l.held(work); !ok {
 			return v, false
 		}
 		l.point("send:held")
+		if time.Since(asked) > heldPatience {
+			continue // we stood still: it may be another's by now
+		}
 		l.typing.silence(l.to, l.out.Turn)
 		began := time.Now()
 		id, err := l.hand(work, i)
@@ -37,7 +45,7 @@ func (l *letter) transmit(work context.Context, i int) (verdict, bool) {
 		if fault.MovedTo != "" && !moved {
 			l.Log.Info("chat has moved", slog.String("channel", l.Name), slog.String("from", l.to.Chat), slog.String("to", fault.MovedTo))
 			l.moved.set(l.out.To.Chat, fault.MovedTo)
-			l.to.Chat = fault.MovedTo
+			l.to.Chat, moved = fault.MovedTo, true
 			continue
 		}
 		return l.faulted(work, i, fault, took)

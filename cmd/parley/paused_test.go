@@ -18,8 +18,8 @@ func TestPausedProcessDoesNothingTwice(t *testing.T) {
 		{"c5:before", roleWorker, 0}, // the call has run
 		{"c6", roleWorker, 0},
 		{"send:begun", roleGateway, 0}, // before it asks for its lease
-		{"send:held", roleGateway, 1},  // after that: nobody can tell any more
-		{"send:sent", roleGateway, 1},
+		{"send:held", roleGateway, 0},  // after that: it asks once more
+		{"send:sent", roleGateway, 1},  // nobody can tell any more
 	} {
 		t.Run(c.at, func(t *testing.T) {
 			t.Parallel()
