@@ -25,6 +25,7 @@ func eraseTests() []test {
 		{"a summary of what was erased covers it still and says nothing", erasedSummary},
 		{"budgets lose the person and keep no reservation of theirs open", erasedBudget},
 		{"what is old goes, by session and by turn", erasedBefore},
+		{"what is old goes from however many sessions", erasedFromMany},
 		{"what is old goes without disturbing who is at work", erasedBeforeUnderWork},
 		{"nothing that was erased is left in any file", erasedTraces},
 	}
@@ -286,6 +287,19 @@ func erasedBefore(t *testing.T, p place) {
 
 	got, err = s.EraseBefore(t.Context(), time.Now().Add(time.Minute))
 	erased(t, "everything", got, err, []string{other, key}, nil, 4+11)
+}
+
+func erasedFromMany(t *testing.T, p place) {
+	const many = 450
+	s := p.open()
+	var whole []string
+	for n := range many {
+		key := fmt.Sprintf("main:telegram:%04d", n)
+		whole = append(whole, key)
+		put(t, openLog(t, s, key, clockFence()), asked(anna, "a", "x")...)
+	}
+	got, err := s.EraseBefore(t.Context(), time.Now().Add(time.Hour))
+	erased(t, "what is old", got, err, whole, nil, 4*many)
 }
 
 func erasedBeforeUnderWork(t *testing.T, p place) {

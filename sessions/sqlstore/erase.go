@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/sessions"
@@ -55,7 +56,7 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 	}
 	person = sqldb.Text(person)
 	done, err := s.erase(ctx, func(e *erasing) error {
-		const spokeIn = "SELECT key FROM sessions WHERE id IN (SELECT session FROM entries WHERE person = ?) ORDER BY key"
+		const spokeIn = "EXISTS (SELECT 1 FROM entries WHERE session = s.id AND person = ?)"
 		err := e.each(ctx, func(p *plot) error { return p.person(person) }, spokeIn, person)
 		if err != nil {
 			return err
@@ -73,7 +74,7 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
 	at := stamp(before)
 	done, err := s.erase(ctx, func(e *erasing) error {
-		const old = "SELECT key FROM sessions WHERE updated < ? OR id IN (SELECT session FROM entries WHERE at < ?) ORDER BY key"
+		const old = "updated < ? OR EXISTS (SELECT 1 FROM entries WHERE session = s.id AND at < ?)"
 		return e.each(ctx, func(p *plot) error { return p.before(at) }, old, at, at)
 	})
 	if err != nil {
@@ -116,34 +117,50 @@ func (s *Store) purge(ctx context.Context) error {
 	return err
 }
 
-// each erases from the sessions that a query finds.
-func (e *erasing) each(ctx context.Context, from func(*plot) error, query string, args ...any) error {
-	found, err := e.store.db.Read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	keys, err := texts(found)
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := e.one(ctx, key, from); err != nil {
-			return fmt.Errorf("session %s: %w", key, err)
+// eachAtOnce bounds how many sessions are looked through by one query, which may
+// take only so long.
+const eachAtOnce = 200
+
+// each erases from the sessions s for which a condition holds.
+func (e *erasing) each(ctx context.Context, from func(*plot) error, condition string, args ...any) error {
+	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, eachAtOnce)
+	for last := ""; ; {
+		page, err := e.page(ctx, query, append(slices.Clone(args), last)...)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, found := range page {
+			last = found.key
+			if !found.holds {
+				continue
+			}
+			if err := e.one(ctx, found.key, from); err != nil {
+				return fmt.Errorf("session %s: %w", found.key, err)
+			}
 		}
 	}
-	return nil
 }
 
-func texts(found *sql.Rows) (list []string, err error) {
-	defer func() { err = errors.Join(err, found.Close()) }()
-	for found.Next() {
-		var s string
-		if err := found.Scan(&s); err != nil {
+// A candidate is a session, and whether a condition holds for it.
+type candidate struct {
+	key   string
+	holds bool
+}
+
+func (e *erasing) page(ctx context.Context, query string, args ...any) (page []candidate, err error) {
+	rows, err := e.store.db.Read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var c candidate
+		if err := rows.Scan(&c.key, &c.holds); err != nil {
 			return nil, err
 		}
-		list = append(list, s)
+		page = append(page, c)
 	}
-	return list, found.Err()
+	return page, rows.Err()
 }
 
 // one erases from one session, in one write.
