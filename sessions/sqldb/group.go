@@ -121,14 +121,10 @@ func (s *server) group(ctx context.Context, st *statement) error {
 	return err
 }
 
-// carry carries out statements and tells each of them what became of it.
+// carry carries out statements and tells each of them what became of it. One that
+// is alone goes as a group too: it must not hold the lane up while it waits.
 func (s *server) carry(batch []*statement) {
-	var err error
-	if len(batch) == 1 {
-		err = s.single(context.Background(), batch[0])
-	} else {
-		err = s.together(batch)
-	}
+	err := s.together(batch)
 	for _, st := range batch {
 		st.done <- err
 	}

@@ -163,6 +163,50 @@ func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 	}
 }
 
+// Statements that come one by one wait for that row too, each alone in its group:
+// more of them than there are lanes.
+func TestLanesDoNotWaitForOneRow(t *testing.T) {
+	place := sqldbtest.New(t)
+	db := openAt(t, place, schemaOf(schema...))
+	for n := range 2 {
+		if err := db.Write(t.Context(), insert(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, release := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			_, err := tx.Exec("UPDATE t SET s = '' WHERE n = 0")
+			close(held)
+			<-release
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-held
+	const count = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%lane%' AND query LIKE 'UPDATE%'"
+	for n := range 4 {
+		all.Go(func() {
+			if _, err := db.Group(t.Context(), "UPDATE t SET s = 'lane' WHERE n = 0", nil); err != nil {
+				t.Error(err)
+			}
+		})
+		eventually(t, func() error {
+			if waiting := sqldbtest.Query(t, "pgx", place, count)[0]; waiting != fmt.Sprint(n+1) {
+				return fmt.Errorf("%s statements wait, not %d", waiting, n+1)
+			}
+			return nil
+		})
+	}
+	if changed, err := db.Group(t.Context(), "UPDATE t SET s = 'z' WHERE n = 1", nil); err != nil || changed != 1 { // for ever, if it waited for the row
+		t.Errorf("%d changes, %v", changed, err)
+	}
+	close(release)
+	all.Wait()
+}
+
 // Groups side by side would take these rows in different orders, wait for each
 // other, and be undone: the sequence tells, which goes on whatever is undone. It
 // also counts who waits for a row and then looks at it again, which few do.
