@@ -13,12 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// lanes is how many groups of statements are on their way to PostgreSQL at once:
-// while one waits for the disk, the server works on the other. More of them are
-// smaller, and each costs a round trip and a commit. Statements that are to take
-// turns have a lane of their own.
-const lanes = 2
-
 // groupWaits is for how many milliseconds a group waits for a row that somebody
 // else is changing. Then it is undone and its statements go on each alone, so
 // that only who needs that row waits for it.
@@ -71,8 +65,9 @@ func (st *statement) result(err error) (int64, error) {
 	return st.changed, err
 }
 
-// A groups queue takes statements of many goroutines and has each lane carry out
-// what has queued up, as one transaction in one round trip.
+// Groups take statements of many goroutines. Each of two lanes carries out what has
+// queued up for it as one transaction in one round trip, and what comes meanwhile
+// as the next: more lanes would make more groups, each of which costs a commit.
 type groups struct {
 	queue chan *statement
 	turns chan *statement // those that take turns
@@ -81,10 +76,8 @@ type groups struct {
 
 func (s *server) startLanes() {
 	s.groups.queue, s.groups.turns = make(chan *statement, maxGroup), make(chan *statement, maxGroup)
+	s.groups.wg.Go(func() { s.lane(s.groups.queue) })
 	s.groups.wg.Go(func() { s.lane(s.groups.turns) })
-	for range lanes {
-		s.groups.wg.Go(func() { s.lane(s.groups.queue) })
-	}
 }
 
 func (s *server) lane(queue <-chan *statement) {
