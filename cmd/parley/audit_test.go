@@ -31,6 +31,7 @@ type audit struct {
 	interrupted              int // sends of which the book says that nobody can tell
 	resumed, rerun, givenUp  int
 	interruptedBy            map[string]int                 // by send
+	givenUpIn                map[string]int                 // by address
 	expected                 map[string]map[string][]string // by address and text, the sends
 	lost                     map[string]int                 // drafts by address of which nobody can tell
 	left                     int                            // of these, those that were left
@@ -47,7 +48,7 @@ type audit struct {
 // audit ends the fleet in good order and looks at everything.
 func (s *storm) audit() *audit {
 	s.t.Helper()
-	a := &audit{storm: s, expected: map[string]map[string][]string{}, rung: s.bell.rung(), lost: map[string]int{}, entriesByKind: map[sessions.Kind]int{}}
+	a := &audit{storm: s, expected: map[string]map[string][]string{}, rung: s.bell.rung(), lost: map[string]int{}, givenUpIn: map[string]int{}, entriesByKind: map[sessions.Kind]int{}}
 	a.measure()
 	s.dismiss()
 	close(s.calm)
@@ -62,6 +63,9 @@ func (s *storm) audit() *audit {
 	}
 	a.readBook()
 	a.readLogs()
+	if dead := client.HLen(s.t.Context(), fleetPrefix+":{0}:dead:inbound").Val(); dead != int64(a.givenUp) {
+		a.wrong("%d messages are dead letters, and %d turns were given up", dead, a.givenUp)
+	}
 	a.readPlatform()
 	a.membersThatEndedThemself = len(s.alone)
 	return a
@@ -85,12 +89,12 @@ func (a *audit) String() string {
 }
 
 // leftovers are the keys that an idle bus should not have: it keeps ids against
-// repetition, numbers that only grow, names of topics, and for a while events
-// and holds.
+// repetition, numbers that only grow, names of topics, dead letters, and for a
+// while events and holds.
 func leftovers(keys []string) []string {
 	return slices.DeleteFunc(keys, func(key string) bool {
 		kind, _, _ := strings.Cut(key, ":")
-		return slices.Contains([]string{"seen", "clock", "contact", "topics", "events", "hold", "wake"}, kind)
+		return slices.Contains([]string{"seen", "clock", "contact", "topics", "events", "hold", "wake", "dead", "graves"}, kind)
 	})
 }
 
@@ -329,6 +333,7 @@ func (l *ledger) end(e sessions.Entry) {
 	}
 	if t.state = done.State; done.State != sessions.TurnCompleted {
 		l.givenUp++
+		l.givenUpIn[l.address]++
 		l.spoiled = true
 	}
 	if len(done.Outbound) == 0 {
@@ -432,10 +437,14 @@ func (a *audit) readPlatform() {
 	}
 	for i, p := range a.storm.spots {
 		a.inOrder(p)
+		var unanswered []string
 		for _, m := range a.storm.said[i] {
-			if a.expected[p.address()][m.answer()] == nil && a.givenUp == 0 {
-				a.wrong("message %s has no answer", m.mark())
+			if a.expected[p.address()][m.answer()] == nil {
+				unanswered = append(unanswered, m.mark())
 			}
+		}
+		if len(unanswered) != a.givenUpIn[p.address()] {
+			a.wrong("messages %v have no answer, and %d turns were given up", unanswered, a.givenUpIn[p.address()])
 		}
 	}
 }

@@ -232,15 +232,19 @@ func (s *storm) say(i int, what string) {
 	s.speak(s.spots[i], m.text())
 }
 
-// answered counts the different answers that a spot has.
+// answered counts the different answers that a spot has. That a turn is given up
+// is one, too.
 func (s *storm) answered(i int) int {
-	seen := map[int]bool{}
+	seen, givenUp := map[int]bool{}, 0
 	for _, m := range s.sentTo(s.spots[i].address()) {
 		if n, ok := answerTo(m.text, s.spots[i].who); ok {
 			seen[n] = true
 		}
+		if strings.Contains(m.text, "have given it up") {
+			givenUp++
+		}
 	}
-	return len(seen)
+	return len(seen) + givenUp
 }
 
 // answerTo is the number of the message that a text answers. What is only the
