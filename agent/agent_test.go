@@ -30,7 +30,8 @@ type bench struct {
 	limit agent.Limits
 	point func(string)
 
-	sessions sessions.Store // what the worker opens logs in
+	carrier  bus.Bus        // what the worker claims from and publishes on
+	sessions sessions.Store // what it opens logs in
 	healthy  func(context.Context) error
 
 	mu   sync.Mutex
@@ -109,7 +110,7 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return &bench{t: t, bus: b, store: store, sessions: store,
+	return &bench{t: t, bus: b, store: store, carrier: b, sessions: store,
 		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
 		agent: agent.Agent{
 			Name: "main", Model: m, Tools: tools.NewSet(set...),
@@ -123,7 +124,7 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 func (b *bench) run() (stop func()) {
 	b.t.Helper()
 	w := agent.New(agent.Config{
-		Bus: b.bus, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy,
+		Bus: b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy,
 		Agents:      func(name string) (agent.Agent, bool) { return b.agent, name == b.agent.Name },
 		Limits:      func() agent.Limits { return b.limit },
 		MaxInFlight: 64, Drain: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Point: b.point,
@@ -667,4 +668,80 @@ func TestAnOutageOfTheStoreBuriesNothing(t *testing.T) {
 	if dead, err := b.bus.DeadLetters(t.Context(), bus.InboundTopic, "", 1); err != nil || len(dead) > 0 {
 		t.Errorf("dead letters %v, %v", dead, err)
 	}
+}
+
+// worn has a session's mailbox claimed so often that nothing more may go wrong.
+func (b *bench) worn() {
+	b.t.Helper()
+	for range 10 {
+		lease, err := b.bus.Claim(b.t.Context(), bus.InboundTopic)
+		if err == nil {
+			err = lease.Settle(b.t.Context(), bus.End{})
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// noneDead looks that nothing was buried.
+func (b *bench) noneDead() {
+	b.t.Helper()
+	if dead, err := b.bus.DeadLetters(b.t.Context(), bus.InboundTopic, "", 1); err != nil || len(dead) > 0 {
+		b.t.Errorf("dead letters %v, %v", dead, err)
+	}
+}
+
+// A onceDeafBus is away when the first message is to go out.
+type onceDeafBus struct {
+	bus.Bus
+	once sync.Once
+}
+
+func (d *onceDeafBus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) (err error) {
+	if topic != bus.InboundTopic {
+		d.once.Do(func() { err = errors.New("away") })
+	}
+	if err != nil {
+		return err
+	}
+	return d.Bus.Publish(ctx, topic, m)
+}
+
+// An answer that is in the log is not given up because the bus cannot take it
+// yet, however often its session was claimed.
+func TestAnOutageOfTheBusBuriesNothing(t *testing.T) {
+	b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) { return text("at last"), nil })
+	b.carrier = &onceDeafBus{Bus: b.bus}
+	id := b.say("1", "ann", "hello")
+	b.worn()
+	b.run()
+	b.wantReply(id, "at last")
+	b.settled()
+	b.noneDead()
+}
+
+// A onceShutStore cannot open the first log.
+type onceShutStore struct {
+	sessions.Store
+	once sync.Once
+}
+
+func (s *onceShutStore) Open(ctx context.Context, key string, fence int64) (l sessions.Log, err error) {
+	s.once.Do(func() { err = errors.New("the connection was cut") })
+	if err != nil {
+		return nil, err
+	}
+	return s.Store.Open(ctx, key, fence)
+}
+
+func TestALogThatOpensTheSecondTimeIsNotGivenUp(t *testing.T) {
+	b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) { return text("at last"), nil })
+	b.sessions = &onceShutStore{Store: b.store}
+	id := b.say("1", "ann", "hello")
+	b.worn()
+	b.run()
+	b.wantReply(id, "at last")
+	b.settled()
+	b.noneDead()
 }

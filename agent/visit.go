@@ -50,7 +50,7 @@ func (w *Worker) visit(ctx context.Context, closing <-chan struct{}, lease bus.L
 		return end, fmt.Errorf("fetch mail: %w", err)
 	}
 	if err := v.open(ctx); err != nil {
-		return end, err
+		return end, &openError{err}
 	}
 	v.receive(ctx, mail)
 	watching.Go(func() { v.watch(ctx, cancel) })

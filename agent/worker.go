@@ -118,9 +118,14 @@ func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, e
 	case errors.Is(err, sessions.ErrFenced):
 		end.Uncounted, end.After = true, time.Second
 		log.Warn("the store refuses the fence; trying again")
+	case errors.Is(err, errBusAway):
+		end.Uncounted, end.After = true, outage
+		log.Warn("session waits until the bus is back", slog.Any("error", err))
 	case w.unwell(ctx):
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until its store is back", slog.Any("error", err))
+	case claim.Attempts >= maxAttempts && w.opensNow(ctx, lease, log, err):
+		end.After = time.Second
 	case claim.Attempts >= maxAttempts:
 		end = w.giveUp(ctx, lease, log, end, err)
 	default:
@@ -131,7 +136,7 @@ func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, e
 }
 
 const (
-	outage        = 2 * time.Second // how long a session waits while its store is away
+	outage        = 2 * time.Second // how long a session waits while the bus or its store is away
 	healthTimeout = 5 * time.Second
 )
 
@@ -142,6 +147,17 @@ func (w *Worker) unwell(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	return w.cfg.Healthy(ctx) != nil
+}
+
+// opensNow tells of a log that could not be opened that it can be now: most of
+// the claims before may have ended with their process, and not for the log's sake.
+func (w *Worker) opensNow(ctx context.Context, lease bus.Lease, log *slog.Logger, err error) bool {
+	var failed *openError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	v := &visit{w: w, lease: lease, slog: log}
+	return v.open(ctx) == nil
 }
 
 // giveUp buries the first message of a session that cannot be worked on, and
@@ -173,10 +189,13 @@ func (w *Worker) publish(ctx context.Context, out bus.Outbound) error {
 		return fmt.Errorf("encode outbound message: %w", err)
 	}
 	err = w.cfg.Bus.Publish(ctx, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
-	if err != nil {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bus.ErrFull), errors.Is(err, bus.ErrInvalid), errors.Is(err, bus.ErrClosed):
 		return fmt.Errorf("publish outbound message %s: %w", out.ID, err)
 	}
-	return nil
+	return fmt.Errorf("publish outbound message %s: %w: %w", out.ID, errBusAway, err)
 }
 
 // Why a visit ends before its mail is through.
@@ -185,7 +204,17 @@ var (
 	errLater    = errors.New("the person has enough turns at once")
 	errStopped  = errors.New("stopped by /stop")
 	errTooLong  = errors.New("the turn took too long")
+	errBusAway  = errors.New("the bus is away")
 )
+
+// openError says that a session's log cannot be opened or understood.
+type openError struct{ err error }
+
+// Error is the reason.
+func (e *openError) Error() string { return e.err.Error() }
+
+// Unwrap gives the reason.
+func (e *openError) Unwrap() error { return e.err }
 
 // buryError says that a message is to become a dead letter.
 type buryError struct {
