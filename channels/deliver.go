@@ -310,7 +310,7 @@ func (l *letter) held(work context.Context) (verdict, bool) {
 
 // mark notes what became of a part.
 func (l *letter) mark(work context.Context, i int, now SentPart) (verdict, bool) {
-	err := l.insist(work, func(ctx context.Context) error { return l.Book.Mark(ctx, l.send.ID, i, now) })
+	err := l.insist(work, l.lease.Lost(), func(ctx context.Context) error { return l.Book.Mark(ctx, l.send.ID, i, now) })
 	if err != nil {
 		return l.bookFailed(err), false
 	}
@@ -318,19 +318,22 @@ func (l *letter) mark(work context.Context, i int, now SentPart) (verdict, bool)
 	return verdict{}, true
 }
 
-// insist writes into the book. It outlasts ctx for a moment and tries again:
-// what the platform has taken and the book does not know would be sent a second
-// time.
-func (p *post) insist(work context.Context, write func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), p.delivery.Drain)
+// insist writes into the book, however often that takes: what the platform has
+// taken and the book does not know would be sent a second time. It ends without
+// success when the lease is lost, or a while after ctx.
+func (p *post) insist(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
 	defer cancel()
+	defer context.AfterFunc(work, func() { time.AfterFunc(p.delivery.Drain, cancel) })()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := write(ctx)
-		if err == nil {
-			return nil
+		if err == nil || errors.Is(err, ErrNoSend) {
+			return err
 		}
 		select {
 		case <-time.After(wait):
+		case <-lost:
+			return err
 		case <-ctx.Done():
 			return err
 		}

@@ -389,6 +389,34 @@ func TestPace(t *testing.T) {
 	})
 }
 
+// A deafBook takes no news of sends for a while.
+type deafBook struct {
+	channels.Sends
+	until time.Time
+}
+
+func (b deafBook) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
+	if time.Now().Before(b.until) {
+		return errors.New("away")
+	}
+	return b.Sends.Mark(ctx, id, part, now)
+}
+
+// As long as the process and its lease last, it knows what it has sent, however
+// long the book is away.
+func TestABookThatIsAwayMakesNoSendUnknown(t *testing.T) {
+	setup := func(s *stage, d *channels.Dispatcher) { d.Book = deafBook{s.book, time.Now().Add(time.Minute)} }
+	dispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", "one"), outbound("b", "1", "two"))
+		time.Sleep(2 * time.Minute) // the bubble's clock
+		synctest.Wait()
+		wantTexts(t, s, "1", "one", "two")
+		if part := s.state(t, "a").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
+			t.Errorf("book: %+v", part)
+		}
+	})
+}
+
 func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
 	var cut atomic.Bool
 	setup := func(s *stage, d *channels.Dispatcher) {

@@ -175,7 +175,7 @@ func (d *drafts) change(x *draft, how func(*draft)) {
 // note writes into the book what became of a draft. What cannot be written is
 // found as it was by the next process.
 func (d *drafts) note(work context.Context, x *draft, now SentPart) {
-	err := d.insist(work, func(ctx context.Context) error {
+	err := d.insist(work, nil, func(ctx context.Context) error {
 		err := d.Book.Mark(ctx, x.turn+draftSuffix, 0, now)
 		if errors.Is(err, ErrNoSend) { // it was erased
 			return nil

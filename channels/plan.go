@@ -97,7 +97,7 @@ func (l *letter) tie(work context.Context) (verdict, bool) {
 	if first.Under != "" && !l.replaces(l.send.Parts) {
 		id = first.Under
 	}
-	err := l.insist(work, func(ctx context.Context) error {
+	err := l.insist(work, l.lease.Lost(), func(ctx context.Context) error {
 		return l.Subjects.Bind(ctx, l.out.Origin, l.out.Subject, l.out.To, id)
 	})
 	if err != nil {
