@@ -18,6 +18,8 @@ const (
 	ringBytes    = 16 << 20
 	emitAtOnce   = 128
 	emitBytes    = 256 << 10
+	// emitEvery is between two calls: what many turns emit meanwhile goes together.
+	emitEvery = 2 * time.Millisecond
 )
 
 // A ring holds events until they are sent. Where it overflows the oldest go; of
@@ -165,12 +167,14 @@ func (b *Bus) send(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		wait := emitEvery
 		if b.sendSome(ctx) {
 			retry = 0
-			continue
+		} else {
+			wait = retry.next()
 		}
 		select {
-		case <-time.After(retry.next()):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return
 		}
