@@ -94,8 +94,9 @@ type Observer interface {
 
 const (
 	maxTurnTime   = 30 * time.Minute
-	maxResumes    = 3  // without a new block
-	maxAttempts   = 10 // claims of a session whose log cannot be opened
+	maxResumes    = 3               // without a new block
+	resumeSpread  = 3 * time.Second // over which the second of them are spread; the third over more
+	maxAttempts   = 10              // claims of a session whose log cannot be opened
 	fairShare     = 30 * time.Second
 	outboundRetry = 5 * time.Second
 )

@@ -61,7 +61,11 @@ func crashChild(dir, at string) error {
 			}
 		}
 	}
-	w := crashWorker(b, store, effects, point)
+	made := crashAgent(effects)
+	if at == poisoned {
+		made, point = poisonAgent(), nil
+	}
+	w := crashWorker(b, store, made, point)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
@@ -79,12 +83,12 @@ func crashChild(dir, at string) error {
 	}
 }
 
-func crashWorker(b *sqlitebus.Bus, store *sqlstore.Store, effects string, point func(string)) *agent.Worker {
+func crashWorker(b *sqlitebus.Bus, store *sqlstore.Store, made agent.Agent, point func(string)) *agent.Worker {
 	return agent.New(agent.Config{
 		Bus: b, Events: b, Store: store, Budget: store,
-		Agents:      func(string) (agent.Agent, bool) { return crashAgent(effects), true },
+		Agents:      func(string) (agent.Agent, bool) { return made, true },
 		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6} },
-		MaxInFlight: 4, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
+		MaxInFlight: 64, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
 	})
 }
 
@@ -186,7 +190,7 @@ func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
 	}
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- crashWorker(b, store, filepath.Join(dir, "effects"), nil).Run(running) }()
+	go func() { done <- crashWorker(b, store, crashAgent(filepath.Join(dir, "effects")), nil).Run(running) }()
 	told := false
 	for e, err := range feed {
 		if told = err == nil && e.Type == bus.TurnComplete && e.Turn == "m1"; told {
@@ -204,6 +208,7 @@ func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
 
 // A process that is killed again and again gives the turn up, and says so.
 func TestKilledTooOften(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ask(t, dir)
 	for range 4 {
@@ -231,16 +236,22 @@ func TestKilledTooOften(t *testing.T) {
 
 func ask(t *testing.T, dir string) {
 	t.Helper()
+	askIn(t, dir, "1", "go")
+}
+
+// askIn is one message of the chat's own person, whose id is m and the chat.
+func askIn(t *testing.T, dir, chat, said string) {
+	t.Helper()
 	b, store, err := openIn(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := bus.Inbound{ID: "m1", Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "go"}
+	in := bus.Inbound{ID: "m" + chat, Kind: bus.Said, From: bus.Person{ID: "test:ann" + chat}, At: bus.Address{Channel: "test", Chat: chat}, Text: said}
 	body, err := in.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "m1", Key: "main:test:1", Body: body}); err != nil {
+	if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: in.ID, Key: "main:test:" + chat, Body: body}); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {
@@ -248,6 +259,54 @@ func ask(t *testing.T, dir string) {
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// poisoned stands for a process in which one turn kills it.
+const poisoned = "poisoned"
+
+// poisonAgent answers after a while, unless it is told to drop dead.
+func poisonAgent() agent.Agent {
+	made := crashAgent("")
+	made.Model = model(func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		if heard(r) == "drop dead" {
+			<-time.After(100 * time.Millisecond) // by then the others are at work
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+		<-time.After(200 * time.Millisecond)
+		return text("done"), nil
+	})
+	return made
+}
+
+// Who works beside a turn that kills each process is cut off with it, and is not
+// given up with it.
+func TestOneTurnThatKillsTakesNoOtherWithIt(t *testing.T) {
+	t.Parallel()
+	const others = 20
+	dir := t.TempDir()
+	askIn(t, dir, "0", "drop dead")
+	for n := range others {
+		askIn(t, dir, fmt.Sprint(n+1), "go")
+	}
+	for run := 0; crashRun(t, dir, poisoned) != nil; run++ {
+		if run == 10 {
+			t.Fatal("there is no end to it")
+		}
+	}
+	b, store, err := openIn(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	defer store.Close()
+	said := map[string]int{}
+	for range others + 1 {
+		said[outbound(t, b)[0].Text]++
+	}
+	if said["done"] != others {
+		t.Errorf("people were told %v, want %d answers", said, others)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -162,6 +163,9 @@ func (v *visit) resumeTurn(ctx context.Context, t *turn) error {
 		}
 		return &buryError{seq: v.in.number(t.id), reason: "the turn was cut off too often"}
 	}
+	if err := v.spread(ctx, t.resumes); err != nil {
+		return err
+	}
 	v.slog.Info("resuming a turn", slog.String("turn", t.id), slog.Int("resumes", t.resumes+1))
 	if err := v.j.append(ctx, entry(t.id, sessions.KindResumed, nil)); err != nil {
 		return err
@@ -169,6 +173,26 @@ func (v *visit) resumeTurn(ctx context.Context, t *turn) error {
 	release := v.w.quota.resume(t.person)
 	defer release()
 	return v.run(ctx, t)
+}
+
+// spread waits before a turn is resumed that was cut off before. One turn may be
+// what ends each process that works on it, and with it whatever else that works
+// on; so they go on one by one, at random, the later the more often they were cut
+// off. Who ends with the process while it waits is not counted.
+func (v *visit) spread(ctx context.Context, resumes int) error {
+	if resumes == 0 {
+		return nil
+	}
+	timer := time.NewTimer(rand.N(time.Duration(resumes*resumes) * resumeSpread))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-v.closing:
+		return errShutdown
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // handle does what one message asks for. Nil means that the log knows of it.
