@@ -6,13 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"parley/agent/agenttest"
-	"parley/channels/slack/slacktest"
-	"parley/channels/telegram/telegramtest"
 	"parley/sessions/workspace"
 	"parley/tools"
 )
@@ -283,117 +280,6 @@ func (s *storm) did(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deeds[what]++
-}
-
-// pause waits up to a while, and reports false when the storm is over.
-func pause(random *rand.Rand, least, more time.Duration, over <-chan struct{}) bool {
-	select {
-	case <-over:
-		return false
-	case <-time.After(least + time.Duration(random.Int64N(int64(more)))):
-		return true
-	}
-}
-
-// longStop is longer than a lease.
-func longStop(random *rand.Rand) time.Duration {
-	return 6*time.Second + time.Duration(random.Int64N(int64(3*time.Second)))
-}
-
-// breakMembers kills, stops and restarts processes of the bot.
-func breakMembers(s *storm, random *rand.Rand, over <-chan struct{}) {
-	for pause(random, 300*time.Millisecond, 2*time.Second, over) {
-		m := s.members[random.IntN(len(s.members))]
-		switch act := random.IntN(10); {
-		case act < 4:
-			m.signal(syscall.SIGKILL, time.Duration(random.Int64N(int64(2*time.Second))))
-			s.did("killed a " + m.role)
-		case act < 7:
-			m.signal(syscall.SIGSTOP, 0)
-			<-time.After(longStop(random))
-			m.signal(syscall.SIGCONT, 0)
-			s.did("stopped a " + m.role)
-		default:
-			m.signal(syscall.SIGTERM, 0)
-			s.did("restarted a " + m.role)
-		}
-	}
-}
-
-// breakServers kills and stops Redis and PostgreSQL.
-func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
-	for pause(random, 3*time.Second, 6*time.Second, over) {
-		away := time.Duration(random.Int64N(int64(3 * time.Second)))
-		switch random.IntN(4) {
-		case 0:
-			s.redis.kill()
-			<-time.After(away)
-			if err := s.redis.start(); err != nil {
-				s.t.Errorf("Redis does not come back: %v", err)
-				return
-			}
-			s.did("killed Redis")
-		case 1:
-			s.redis.signal(syscall.SIGSTOP)
-			<-time.After(longStop(random))
-			s.redis.signal(syscall.SIGCONT)
-			s.did("stopped Redis")
-		case 2:
-			s.pg.Kill()
-			<-time.After(away)
-			s.pg.Restart()
-			s.did("killed PostgreSQL")
-		case 3:
-			resume := s.pg.Stop()
-			<-time.After(longStop(random))
-			resume()
-			s.did("stopped PostgreSQL")
-		}
-	}
-}
-
-// breakPlatforms lets sends fail, or succeed without an answer, and breaks
-// Slack's sockets. What it orders does not pile up while nothing is sent: one
-// message would have all the faults.
-func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
-	heal := func() { s.tg.Heal(); s.sl.Heal() }
-	defer heal()
-	for pause(random, 200*time.Millisecond, 2*time.Second, over) {
-		fault := telegramtest.Fault{Method: "sendMessage", Times: 1}
-		heal()
-		switch random.IntN(9) {
-		case 0:
-			fault.Act = telegramtest.Cut
-			s.tg.Fail(fault)
-			s.did("cut an answer of Telegram's")
-		case 1:
-			fault.Act, fault.Status, fault.Description = telegramtest.Refuse, 502, "Bad Gateway"
-			s.tg.Fail(fault)
-			s.did("failed a send to Telegram")
-		case 2:
-			fault.Act, fault.Status, fault.Description, fault.RetryAfter = telegramtest.Refuse, 429, "Too Many Requests: retry after 1", 1
-			s.tg.Fail(fault)
-			s.did("limited a send to Telegram")
-		case 3:
-			s.sl.Fail("chat.postMessage", "", 1, slacktest.Cut(true))
-			s.did("cut an answer of Slack's")
-		case 4:
-			s.sl.Fail("chat.postMessage", "", 1, slacktest.Status(503, "out for a moment"))
-			s.did("failed a send to Slack")
-		case 5:
-			s.sl.Fail("", "", 1, slacktest.Limit("1"))
-			s.did("limited a call to Slack")
-		case 6:
-			s.sl.CutSockets()
-			s.did("cut Slack's sockets")
-		case 7:
-			s.sl.Disconnect("refresh_requested", 300*time.Millisecond)
-			s.did("had Slack's sockets replaced")
-		case 8:
-			s.sl.Deafen()
-			s.did("lost Slack's sockets on the way")
-		}
-	}
 }
 
 // full makes a fleet of two gateways and three workers.

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"parley/sessions"
+	"parley/sessions/workspace"
+	"parley/tools"
+)
+
+// A ledger is one session's log as it is read.
+type ledger struct {
+	*audit
+	key     string
+	address string
+	said    []said
+	heard   []string // what people said, in the log's order
+	turns   map[string]*turnSeen
+	calls   map[string]*callSeen
+	spoiled bool // a turn was given up
+}
+
+type turnSeen struct {
+	done, published int
+	state           string
+}
+
+type callSeen struct {
+	use              sessions.ToolUse
+	turn             string
+	started, results int
+}
+
+func newLedger(a *audit, key, address string, said []said) *ledger {
+	a.messages += len(said)
+	a.expected[address] = map[string][]string{}
+	return &ledger{audit: a, key: key, address: address, said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}}
+}
+
+func (l *ledger) enter(e sessions.Entry) {
+	l.entriesByKind[e.Kind]++
+	switch e.Kind {
+	case sessions.KindTurnStarted:
+		if l.turns[e.Turn] != nil {
+			l.wrong("%s: turn %s began twice", l.key, e.Turn)
+		}
+		l.turns[e.Turn] = &turnSeen{}
+		l.audit.turns++
+	case sessions.KindUser:
+		said, err := sessions.Decode[sessions.User](e)
+		if err != nil {
+			l.wrong("%s: %v", l.key, err)
+		}
+		l.heard = append(l.heard, said.Text)
+	case sessions.KindResumed:
+		l.resumed++
+	case sessions.KindToolUse, sessions.KindToolStarted, sessions.KindToolResult:
+		l.call(e)
+	case sessions.KindTurnDone:
+		l.end(e)
+	case sessions.KindPublished:
+		l.turns[e.Turn].published++
+	}
+}
+
+func (l *ledger) call(e sessions.Entry) {
+	c := l.calls[e.Call]
+	if e.Kind == sessions.KindToolUse {
+		use, err := sessions.Decode[sessions.ToolUse](e)
+		if err != nil || c != nil {
+			l.wrong("%s: call %s was asked for twice, or cannot be read: %v", l.key, e.Call, err)
+		}
+		l.calls[e.Call] = &callSeen{use: use, turn: e.Turn}
+		l.audit.calls++
+		return
+	}
+	if c == nil {
+		l.wrong("%s: entry %d is of call %s, which nobody asked for", l.key, e.N, e.Call)
+		return
+	}
+	if e.Kind == sessions.KindToolResult {
+		c.results++
+		l.result(c, e)
+		return
+	}
+	if c.results > 0 {
+		l.wrong("%s: call %s (%s) ran again although its result was recorded", l.key, e.Call, c.use.Name)
+	}
+	if c.started++; c.started > 1 {
+		l.rerun++
+		if c.use.Name == bellTool {
+			l.wrong("%s: call %s was begun again, and its effect is once", l.key, e.Call)
+		}
+	}
+}
+
+// result looks at what the model was told of a call.
+func (l *ledger) result(c *callSeen, e sessions.Entry) {
+	r, err := sessions.Decode[sessions.ToolResult](e)
+	switch {
+	case err != nil:
+		l.wrong("%s: the result of %s cannot be read: %v", l.key, c.use.Name, err)
+	case c.use.Name == bellTool:
+		l.ring(c, e.Call, r)
+	case tooLate(string(r.Content)):
+		l.late++
+	case r.Code != "":
+		l.wrong("%s: %s failed: %s", l.key, c.use.Name, r.Content)
+	case c.use.Name == "read_file" && !l.spoiled:
+		var got struct {
+			Content string `json:"content"`
+		}
+		want := counted(l.said[:len(l.heard)-1]) + "<0>"
+		if err := json.Unmarshal(r.Content, &got); err != nil || got.Content != want {
+			l.wrong("%s: the file was read as %s, want %q", l.key, r.Content, want)
+		}
+	}
+}
+
+// ring holds the bell against what the log says of one call.
+func (l *ledger) ring(c *callSeen, call string, r sessions.ToolResult) {
+	key := c.turn + "#" + call
+	times := l.rung[key]
+	delete(l.rung, key)
+	l.rings++
+	switch {
+	case r.Code == "" && times != 1:
+		l.wrong("%s: call %s has rung the bell %d times, and the log says that it has", l.key, call, times)
+	case r.Code == string(tools.OutcomeUnknown) && times <= 1:
+		l.unknown++
+	case r.Code != "":
+		l.wrong("%s: call %s has rung the bell %d times, and the log says %s", l.key, call, times, r.Content)
+	}
+}
+
+// counted is what the file has in which these messages have counted.
+func counted(all []said) (text string) {
+	for _, m := range all {
+		if m.what == askCount || m.what == askAll {
+			text += fmt.Sprintf("%d;", m.n)
+		}
+	}
+	return text
+}
+
+func (l *ledger) end(e sessions.Entry) {
+	done, err := sessions.Decode[sessions.TurnDone](e)
+	t := l.turns[e.Turn]
+	if err != nil || t == nil {
+		l.wrong("%s: the end of turn %s cannot be read: %v", l.key, e.Turn, err)
+		return
+	}
+	if t.done++; t.done > 1 || t.published > 0 {
+		l.wrong("%s: turn %s ended twice", l.key, e.Turn)
+	}
+	if t.state = done.State; done.State != sessions.TurnCompleted {
+		l.givenUp++
+		l.givenUpIn[l.address]++
+		l.spoiled = true
+	}
+	if len(done.Outbound) == 0 {
+		l.wrong("%s: turn %s ended and said nothing", l.key, e.Turn)
+	}
+	for _, r := range done.Outbound {
+		l.expect(l.address, r.Text, r.ID)
+	}
+}
+
+// close looks whether the log is whole.
+func (l *ledger) close() {
+	want := make([]string, len(l.said))
+	for i, m := range l.said {
+		want[i] = m.text()
+	}
+	if !slices.Equal(l.heard, want) {
+		l.wrong("%s: people said %q, and the log has %q", l.key, want, l.heard)
+	}
+	for id, t := range l.turns {
+		if t.done != 1 || t.published != 1 {
+			l.wrong("%s: turn %s has %d ends and was published %d times", l.key, id, t.done, t.published)
+		}
+	}
+	for id, c := range l.calls {
+		if c.results != 1 {
+			l.wrong("%s: call %s (%s) has %d results", l.key, id, c.use.Name, c.results)
+		}
+		var to struct {
+			Address string `json:"channel"`
+			Content string `json:"content"`
+		}
+		if err := json.Unmarshal(c.use.Args, &to); c.use.Name != "message" || err != nil {
+			continue
+		}
+		l.expect(to.Address, to.Content, c.turn+"#"+id)
+	}
+}
+
+// inspect holds the session's files against what was asked for.
+func (l *ledger) inspect(dir *workspace.Dir) {
+	var remembered, latest string
+	for _, m := range l.said {
+		if m.what == askRemember || m.what == askAll {
+			remembered += m.mark() + "\n\n"
+		}
+		if m.what == askRewrite || m.what == askAll {
+			latest = m.mark()
+		}
+	}
+	if l.spoiled {
+		return
+	}
+	for name, want := range map[string]string{
+		"count.txt": counted(l.said) + "<0>", "MEMORY.md": strings.TrimSuffix(remembered, "\n\n"), "latest.txt": latest,
+	} {
+		got, err := fs.ReadFile(dir, name)
+		if err != nil && want != "" || string(got) != want {
+			l.wrong("%s: %s has %q, want %q (%v)", l.key, name, got, want, err)
+		}
+	}
+}
