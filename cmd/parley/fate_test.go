@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -61,23 +64,24 @@ func (s *storm) wake(random *rand.Rand, over <-chan struct{}) {
 
 // standing are the members that have stopped themselves.
 func (s *storm) standing() map[*member]bool {
-	pids, list := map[int]*member{}, []string{}
+	all := map[*member]bool{}
 	for _, m := range s.members {
 		m.mu.Lock()
-		if m.cmd != nil && m.cmd.Process != nil && !m.stopped {
-			pids[m.cmd.Process.Pid] = m
-			list = append(list, strconv.Itoa(m.cmd.Process.Pid))
+		if m.cmd != nil && m.cmd.Process != nil && !m.stopped && isStopped(m.cmd.Process.Pid) {
+			all[m] = true
 		}
 		m.mu.Unlock()
 	}
-	all := map[*member]bool{}
-	out, _ := exec.Command("ps", "-o", "pid=,stat=", "-p", strings.Join(list, ",")).Output() // it fails if one of them is gone
-	for line := range strings.Lines(string(out)) {
-		var pid int
-		var state string
-		if _, err := fmt.Sscan(line, &pid, &state); err == nil && strings.HasPrefix(state, "T") && pids[pid] != nil {
-			all[pids[pid]] = true
-		}
-	}
 	return all
+}
+
+// isStopped tells whether a process stands still.
+func isStopped(pid int) bool {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	state := string(raw[strings.LastIndexByte(string(raw), ')')+1:]) // behind its name
+	if errors.Is(err, fs.ErrNotExist) {                              // it is gone, or there is no /proc here
+		out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output() // it fails if it is gone
+		state = string(out)
+	}
+	return strings.HasPrefix(strings.TrimSpace(state), "T")
 }
