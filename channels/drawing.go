@@ -46,10 +46,11 @@ func (d *drafts) draw(ctx, work context.Context, one drawing) {
 		d.begin(ctx, work, one, to, part)
 		return
 	}
+	asked := time.Now()
 	if !d.ours(ctx, work, one) {
 		return
 	}
-	err := d.editor.Edit(work, to, one.id, part)
+	err := d.editor.Edit(under(work, stillHeld(ctx, asked)), to, one.id, part)
 	d.edited(work, one, part, err)
 }
 
@@ -80,6 +81,11 @@ func paused(held context.Context, since time.Time) bool {
 	return held.Err() != nil || time.Since(since) > heldPatience
 }
 
+// stillHeld is the right to show drafts, which goes with the channel.
+func stillHeld(held context.Context, asked time.Time) right {
+	return right{asked, func(context.Context) error { return context.Cause(held) }}
+}
+
 // begin posts a draft. It is in the book before, so that nobody posts it again.
 func (d *drafts) begin(ctx, work context.Context, one drawing, to bus.Address, part Part) {
 	asked := time.Now()
@@ -107,7 +113,7 @@ func (d *drafts) begin(ctx, work context.Context, one drawing, to bus.Address, p
 		d.change(one.draft, func(x *draft) { x.spent = true })
 		return
 	}
-	id, err := d.Channel.Send(work, to, part)
+	id, err := d.Channel.Send(under(work, stillHeld(ctx, asked)), to, part)
 	d.point("draft:sent")
 	if paused(ctx, asked) && d.settled(work, one) {
 		return

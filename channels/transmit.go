@@ -31,7 +31,7 @@ func (l *letter) transmit(work context.Context, i int) (verdict, bool) {
 		}
 		l.typing.silence(l.to, l.out.Turn)
 		began := time.Now()
-		id, err := l.hand(work, i)
+		id, err := l.hand(under(work, right{asked, l.lease.Held}), i)
 		took := time.Since(began)
 		l.point("send:sent")
 		if err == nil {
@@ -209,6 +209,9 @@ func (l *letter) unsent(work context.Context, i int) (verdict, bool) {
 
 // faultOf reads a channel's error; what is not a SendError is of unknown outcome.
 func faultOf(err error) *SendError {
+	if errors.Is(err, errLate) {
+		return &SendError{Fault: Retry, Code: "late", Err: errLate}
+	}
 	if fault, ok := errors.AsType[*SendError](err); ok {
 		return fault
 	}

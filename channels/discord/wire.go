@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/bwmarrin/discordgo"
+
+	"parley/channels"
 )
 
 // maxRefusal bounds what is read of an answer that says when to come again.
@@ -42,7 +44,7 @@ func newClient(given *http.Client, apiURL string) (*http.Client, error) {
 		out.next = t
 	}
 	return &http.Client{
-		Transport: out,
+		Transport: channels.Prompt(out),
 		// Discord's API does not redirect, and whoever does may not learn the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil

@@ -29,7 +29,7 @@ func newClient() *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Client{
-		Transport: &http.Transport{
+		Transport: channels.Prompt(&http.Transport{
 			Proxy:                 tunnels,
 			Protocols:             protocols,
 			MaxIdleConns:          256,
@@ -37,7 +37,7 @@ func newClient() *http.Client {
 			IdleConnTimeout:       45 * time.Second,
 			TLSHandshakeTimeout:   10 * time.Second,
 			ExpectContinueTimeout: time.Second,
-		},
+		}),
 		// A Bot API server does not redirect, and whoever does may not learn the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
