@@ -152,8 +152,7 @@ func (w *Worker) unwell(ctx context.Context) bool {
 // opensNow tells of a log that could not be opened that it can be now: most of
 // the claims before may have ended with their process, and not for the log's sake.
 func (w *Worker) opensNow(ctx context.Context, lease bus.Lease, log *slog.Logger, err error) bool {
-	var failed *openError
-	if !errors.As(err, &failed) {
+	if _, failed := errors.AsType[*openError](err); !failed {
 		return false
 	}
 	v := &visit{w: w, lease: lease, slog: log}

@@ -64,7 +64,7 @@ func (p prompt) CloseIdleConnections() {
 // be read leaves nobody anything to act on.
 type promptBody struct {
 	io.ReadCloser
-	ctx   context.Context //nolint:containedctx // of one request, whose body this is
+	ctx   context.Context // of the request whose body this is
 	right right
 }
 
