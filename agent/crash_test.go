@@ -210,6 +210,10 @@ func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
 func TestKilledTooOften(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	askIn(t, dir, "m0", "1", "go")
+	if err := crashRun(t, dir, "c7"); err == nil { // it is answered, and still there
+		t.Fatal("the process was not killed")
+	}
 	ask(t, dir)
 	for range 4 {
 		if err := crashRun(t, dir, "c3:before"); err == nil {
@@ -225,7 +229,7 @@ func TestKilledTooOften(t *testing.T) {
 	}
 	defer b.Close()
 	out := outbound(t, b)
-	if len(out) != 1 || !strings.Contains(out[0].Text, "given it up") {
+	if len(out) != 2 || out[0].ID != "m0#reply" || !strings.Contains(out[1].Text, "given it up") {
 		t.Errorf("the sender was told %+v", out)
 	}
 	dead, err := b.DeadLetters(t.Context(), bus.InboundTopic, "", 10)
@@ -236,17 +240,17 @@ func TestKilledTooOften(t *testing.T) {
 
 func ask(t *testing.T, dir string) {
 	t.Helper()
-	askIn(t, dir, "1", "go")
+	askIn(t, dir, "m1", "1", "go")
 }
 
-// askIn is one message of the chat's own person, whose id is m and the chat.
-func askIn(t *testing.T, dir, chat, said string) {
+// askIn is one message of the chat's own person.
+func askIn(t *testing.T, dir, id, chat, said string) {
 	t.Helper()
 	b, store, err := openIn(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := bus.Inbound{ID: "m" + chat, Kind: bus.Said, From: bus.Person{ID: "test:ann" + chat}, At: bus.Address{Channel: "test", Chat: chat}, Text: said}
+	in := bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann" + chat}, At: bus.Address{Channel: "test", Chat: chat}, Text: said}
 	body, err := in.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -286,9 +290,9 @@ func TestOneTurnThatKillsTakesNoOtherWithIt(t *testing.T) {
 	t.Parallel()
 	const others = 20
 	dir := t.TempDir()
-	askIn(t, dir, "0", "drop dead")
+	askIn(t, dir, "m", "0", "drop dead")
 	for n := range others {
-		askIn(t, dir, fmt.Sprint(n+1), "go")
+		askIn(t, dir, fmt.Sprint("m", n), fmt.Sprint(n+1), "go")
 	}
 	for run := 0; crashRun(t, dir, poisoned) != nil; run++ {
 		if run == 10 {

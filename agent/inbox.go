@@ -88,18 +88,6 @@ func (b *inbox) waiting() int {
 	return n
 }
 
-// number is the number of the message of that id; 0 if it is not here.
-func (b *inbox) number(id string) int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, it := range b.items {
-		if it.err == nil && it.in.ID == id {
-			return it.seq
-		}
-	}
-	return 0
-}
-
 func (b *inbox) stop(seq int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

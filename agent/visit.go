@@ -22,7 +22,8 @@ type visit struct {
 	agent Agent
 	j     *journal
 	in    inbox
-	purse purse // of the turn that runs
+	purse purse  // of the turn that runs
+	lost  string // the turn that was given up in this visit
 
 	closing <-chan struct{} // closed when the process is to end
 
@@ -161,7 +162,8 @@ func (v *visit) resumeTurn(ctx context.Context, t *turn) error {
 		if err := v.finish(ctx, t, failure("gave_up", "I was cut off %d times while I worked on this and have given it up. Nothing that was done is undone; ask again if it still matters.", t.resumes)); err != nil {
 			return err
 		}
-		return &buryError{seq: v.in.number(t.id), reason: "the turn was cut off too often"}
+		v.lost = t.id // its message is buried when those before it are done
+		return nil
 	}
 	if err := v.spread(ctx, t.resumes); err != nil {
 		return err
@@ -204,7 +206,13 @@ func (v *visit) handle(ctx context.Context, it item) error {
 		return v.command(ctx, it)
 	}
 	if known, ok := v.j.knows(it.in.ID); ok {
-		return v.repeat(ctx, known.Turn)
+		if err := v.repeat(ctx, known.Turn); err != nil {
+			return err
+		}
+		if it.in.ID == v.lost {
+			return &buryError{seq: it.seq, reason: "the turn was cut off too often"}
+		}
+		return nil
 	}
 	var err error
 	switch {
