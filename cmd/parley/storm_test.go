@@ -301,7 +301,7 @@ func TestFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	t.Parallel()
 	s := newStorm(full(t), stormSeed, 60, 15, 4*time.Second)
 	s.doom()
-	s.run(90*time.Second, breakMembers, breakMembers, breakServers, breakPlatforms)
+	s.run(4*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
 	a := s.audit()
 	t.Logf("%s", a)
 	for _, wrong := range a.violations {

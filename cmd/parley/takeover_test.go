@@ -76,7 +76,6 @@ func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
 }
 
 func TestRollingRestartIsNoticedByNobody(t *testing.T) {
-	t.Parallel()
 	const noticed = 5 * time.Second
 	s := newStorm(full(t), stormSeed, 30, 20, 2*time.Second)
 	s.run(patient, rollingRestart)
