@@ -81,10 +81,21 @@ func paused(held context.Context, since time.Time) bool {
 	return held.Err() != nil || time.Since(since) > heldPatience
 }
 
-// stillHeld is the right to show drafts, which goes with the channel.
+// stillHeld is the right to show drafts, which goes with the channel. In a process
+// that stood still the alarm that ends it rings a moment late.
 func stillHeld(held context.Context, asked time.Time) right {
-	return right{asked, func(context.Context) error { return context.Cause(held) }}
+	return right{asked, func(context.Context) error {
+		select {
+		case <-held.Done():
+			return context.Cause(held)
+		case <-time.After(alarmDelay):
+			return nil
+		}
+	}}
 }
+
+// alarmDelay is far more than a timer that is due takes to fire.
+const alarmDelay = 100 * time.Millisecond
 
 // begin posts a draft. It is in the book before, so that nobody posts it again.
 func (d *drafts) begin(ctx, work context.Context, one drawing, to bus.Address, part Part) {
