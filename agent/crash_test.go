@@ -220,6 +220,9 @@ func TestKilledTooOften(t *testing.T) {
 			t.Fatal("the process was not killed")
 		}
 	}
+	if err := crashRun(t, dir, "c7"); err == nil { // it is given up, and not yet buried
+		t.Fatal("the process was not killed")
+	}
 	if err := crashRun(t, dir, ""); err != nil {
 		t.Fatal(err)
 	}

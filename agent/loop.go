@@ -12,6 +12,7 @@ import (
 // Codes of notices that the loop writes for the model.
 const (
 	noticeLastStep = "last_step"
+	codeGaveUp     = "gave_up"
 	noticeRepeated = "repeated_call"
 )
 

@@ -21,6 +21,7 @@ type turn struct {
 	asked    int  // model calls whose answer is written
 	blocks   int  // thinking, text and tool_use blocks so far
 	resumes  int  // since the last answer or result
+	givenUp  bool // it was cut off too often
 	lastStep bool // the model was told that it is to conclude
 	stopped  bool // somebody said /stop
 	done     *sessions.TurnDone
@@ -102,6 +103,7 @@ func (t *turn) take(r record, calls map[string]*call) error {
 		t.resumes = 0
 	case sessions.Notice:
 		t.lastStep = t.lastStep || d.Code == noticeLastStep
+		t.givenUp = t.givenUp || d.Code == codeGaveUp
 	case sessions.TurnDone:
 		t.done = &d
 	}

@@ -22,8 +22,7 @@ type visit struct {
 	agent Agent
 	j     *journal
 	in    inbox
-	purse purse  // of the turn that runs
-	lost  string // the turn that was given up in this visit
+	purse purse // of the turn that runs
 
 	closing <-chan struct{} // closed when the process is to end
 
@@ -159,11 +158,8 @@ func (v *visit) resume(ctx context.Context) error {
 
 func (v *visit) resumeTurn(ctx context.Context, t *turn) error {
 	if t.resumes >= maxResumes {
-		if err := v.finish(ctx, t, failure("gave_up", "I was cut off %d times while I worked on this and have given it up. Nothing that was done is undone; ask again if it still matters.", t.resumes)); err != nil {
-			return err
-		}
-		v.lost = t.id // its message is buried when those before it are done
-		return nil
+		// Its message is buried when those before it are done.
+		return v.finish(ctx, t, failure(codeGaveUp, "I was cut off %d times while I worked on this and have given it up. Nothing that was done is undone; ask again if it still matters.", t.resumes))
 	}
 	if err := v.spread(ctx, t.resumes); err != nil {
 		return err
@@ -206,13 +202,7 @@ func (v *visit) handle(ctx context.Context, it item) error {
 		return v.command(ctx, it)
 	}
 	if known, ok := v.j.knows(it.in.ID); ok {
-		if err := v.repeat(ctx, known.Turn); err != nil {
-			return err
-		}
-		if it.in.ID == v.lost {
-			return &buryError{seq: it.seq, reason: "the turn was cut off too often"}
-		}
-		return nil
+		return v.repeat(ctx, known.Turn, it)
 	}
 	var err error
 	switch {
@@ -233,8 +223,9 @@ func (v *visit) handle(ctx context.Context, it item) error {
 
 // repeat publishes once more what a turn has said whose message came again: the
 // bus may have lost what it was given (a restored backup, another bus). The ids
-// are the same, so what has arrived arrives once.
-func (v *visit) repeat(ctx context.Context, id string) error {
+// are the same, so what has arrived arrives once. The message of a turn that was
+// given up is buried.
+func (v *visit) repeat(ctx context.Context, id string, it item) error {
 	t, err := fold(id, v.j.all())
 	if err != nil {
 		return err
@@ -242,7 +233,13 @@ func (v *visit) repeat(ctx context.Context, id string) error {
 	if t.done == nil {
 		return nil
 	}
-	return v.say(ctx, t)
+	if err := v.say(ctx, t); err != nil {
+		return err
+	}
+	if t.givenUp && it.in.ID == t.id {
+		return &buryError{seq: it.seq, reason: "the turn was cut off too often"}
+	}
+	return nil
 }
 
 // answer runs a new turn for a message.

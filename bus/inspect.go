@@ -20,6 +20,8 @@ type Inspector interface {
 	Topics(ctx context.Context) ([]Topic, error)
 	// Depth counts one topic; an unknown topic is empty.
 	Depth(ctx context.Context, topic Topic) (Depth, error)
+	// HasMail tells whether a mailbox holds mail, due or not, leased or not.
+	HasMail(ctx context.Context, topic Topic, key string) (bool, error)
 }
 
 // A DeadLetter is a message that was given up.

@@ -18,6 +18,7 @@ type Carrier interface {
 	bus.Holder
 	bus.Pauser
 	bus.Events
+	bus.Inspector
 }
 
 // A Dispatcher sends what the bot says through one channel. It holds

@@ -181,3 +181,30 @@ func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
 		}
 	})
 }
+
+// What an earlier process has put off is still to be said: a draft that came
+// before it would turn into an answer above it.
+func TestADraftWaitsForWhatAnEarlierProcessHasPutOff(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		p.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
+		s.speaker("t", "1").answers(t, "The first answer")
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+		p.OnSend = nil
+		next := start(t, &channels.Dispatcher{Name: "c", Channel: p, Bus: s.bus, Book: s.book, Drafts: s.book, Log: s.logger()})
+		lasts(time.Second)
+		a := s.speaker("u", "1")
+		a.start()
+		a.says("The second")
+		lasts(10 * time.Second)
+		wantShown(t, p, "1")
+		lasts(time.Minute)
+		wantShown(t, p, "1", "The first answer", "The second\n\n…")
+		a.answers(t, "The second answer")
+		wantShown(t, p, "1", "The first answer", "The second answer")
+		if err := next.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}

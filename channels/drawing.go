@@ -104,6 +104,12 @@ func (d *drafts) begin(ctx, work context.Context, one drawing, to bus.Address, p
 		d.change(one.draft, func(x *draft) { x.spent = true }) // the end of the turn was missed
 		return
 	}
+	// What an earlier holder of the channel has left for later comes first: the
+	// answer that replaces the draft would stand above it.
+	if has, err := d.Bus.HasMail(work, bus.OutboundTopic(d.Name), one.key); err != nil || has {
+		d.change(one.draft, func(x *draft) { x.dirty, x.next = true, time.Now().Add(d.limits.DraftEvery) })
+		return
+	}
 	known, fresh, err := d.Book.Begin(work, Send{ID: one.turn + draftSuffix, To: one.to, Parts: []SentPart{{State: Drafted}}})
 	if err != nil {
 		d.Log.Warn("draft is not in the book and not posted", slog.String("channel", d.Name), slog.String("turn", one.turn), slog.Any("error", err))

@@ -22,6 +22,7 @@ var publishing = []promise{
 	{"keeps the fields of a message", fields},
 	{"refuses what no bus would take", invalid},
 	{"keeps nothing of the caller's buffer", buffers},
+	{"tells of a mailbox whether it has mail", hasMail},
 	{"leaves nothing of an idle mailbox", idleLeavesNothing},
 	{"numbers a mailbox upward, after it was empty and reopened too", numbersGrow},
 	{"keeps not-before mail until its time", notBefore},
@@ -220,6 +221,30 @@ func buffers(r *rig) {
 	r.ok("mail", err)
 	got[0].Body[0] = 'Y'
 	r.mail(l, 0, "a")
+}
+
+func hasMail(r *rig) {
+	r.open(Options{})
+	has := func(when string, want bool) {
+		r.Helper()
+		got, err := r.HasMail(r.Context(), inbound, "k")
+		r.ok("has mail", err)
+		if got != want {
+			r.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	has("before anything is said", false)
+	r.say("k", "1")
+	has("while it waits", true)
+	r.reopen()
+	has("after a restart", true)
+	l := r.claimKey("k")
+	has("while it is held", true)
+	r.settle(l, bus.End{After: time.Hour})
+	has("while it is not due", true)
+	r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: "3", Key: "k", Urgent: true}))
+	r.finish("k", "1", "3")
+	has("when all is done", false)
 }
 
 func idleLeavesNothing(r *rig) {

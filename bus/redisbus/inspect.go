@@ -81,6 +81,16 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err erro
 	return d, nil
 }
 
+// HasMail implements bus.Inspector.
+func (b *Bus) HasMail(ctx context.Context, topic bus.Topic, key string) (bool, error) {
+	k := b.keys.topic(topic)
+	has, err := b.client.HExists(ctx, k.state, key).Result()
+	if err != nil {
+		return false, fmt.Errorf("look for mail: %w", b.over(err))
+	}
+	return has, nil
+}
+
 // boxes reads what a topic's mailboxes are, in pages of key, state, key, state, …
 // While many come and go one may be seen twice.
 func (b *Bus) boxes(ctx context.Context, k *topicKeys) iter.Seq2[[]string, error] {

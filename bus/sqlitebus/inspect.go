@@ -42,6 +42,18 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (bus.Depth, error) {
 	return d, nil
 }
 
+// HasMail implements bus.Inspector.
+func (b *Bus) HasMail(ctx context.Context, topic bus.Topic, key string) (bool, error) {
+	s := b.sched
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topics[topic]
+	if t == nil || t.boxes[key] == nil {
+		return false, ctx.Err()
+	}
+	return t.boxes[key].mail.n > 0, ctx.Err()
+}
+
 func (s *scheduler) depth(name bus.Topic) (d bus.Depth) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
