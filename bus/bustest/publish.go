@@ -242,7 +242,7 @@ func hasMail(r *rig) {
 	has("while it is held", true)
 	r.settle(l, bus.End{After: time.Hour})
 	has("while it is not due", true)
-	r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: "3", Key: "k", Urgent: true}))
+	r.urgent("k", "3")
 	r.finish("k", "1", "3")
 	has("when all is done", false)
 }
