@@ -108,6 +108,9 @@ func (l *ledger) result(c *callSeen, e sessions.Entry) {
 		l.ring(c, e.Call, r)
 	case tooLate(string(r.Content)):
 		l.late++
+	case r.Code == string(tools.Timeout):
+		l.late++
+		l.spoiled = l.spoiled || !harmless(c.use.Name) // nobody knows whether it was made
 	case r.Code != "":
 		l.wrong("%s: %s failed: %s", l.key, c.use.Name, r.Content)
 	case c.use.Name == "read_file" && !l.spoiled:
