@@ -82,7 +82,9 @@ type Sends interface {
 	Begin(ctx context.Context, send Send) (known Send, fresh bool, err error)
 	// Mark replaces all of one part but its texts, which it drops once the part
 	// is not to be sent any more, and File. Interrupted only grows: a lower count
-	// is of somebody who was paused meanwhile. Durable when it returns.
+	// is of somebody who was paused meanwhile. So is the news that a part which is
+	// through is queued, sending or drafted: it is passed over. Durable when it
+	// returns.
 	Mark(ctx context.Context, id string, part int, now SentPart) error
 	// Lookup returns a message; ErrNoSend if none has that id.
 	Lookup(ctx context.Context, id string) (Send, error)

@@ -127,6 +127,9 @@ func testBegin(t *testing.T, s suite) {
 		t.Fatalf("first: %+v, fresh %v", known, fresh)
 	}
 	must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
+	for _, late := range []string{channels.Queued, channels.Sending, channels.Drafted} { // of whoever was paused
+		must(t, b.Mark(t.Context(), "m", 0, channels.SentPart{State: late}))
+	}
 	must(t, b.Mark(t.Context(), "m", 1, channels.SentPart{State: channels.Sending, Interrupted: 2}))
 	b = s.reopen(t, b)
 	known, fresh = begin(t, b, letter("m", "rendered otherwise"))

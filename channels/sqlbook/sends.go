@@ -136,19 +136,33 @@ func begun(send channels.Send, now time.Time) channels.Send {
 // paused while another dealt with the part does not know of its interruptions.
 func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
 	const set = `UPDATE parts SET state = ?, platform_id = ?, interrupted = CASE WHEN interrupted < ? THEN ? ELSE interrupted END, code = ?, edits = ?, under = ?, changed = ?`
+	const open = ` AND state NOT IN ('sent', 'failed', 'unknown')`
 	query := set + `, body = '', plain = '' WHERE send = ? AND part = ?`
-	if now.State == channels.Queued || now.State == channels.Sending {
-		query = set + ` WHERE send = ? AND part = ?`
+	switch now.State {
+	case channels.Queued, channels.Sending:
+		query = set + ` WHERE send = ? AND part = ?` + open
+	case channels.Drafted:
+		query += open
 	}
 	n, err := b.db.Group(ctx, query, []any{now.State, sqldb.Text(now.PlatformID), now.Interrupted, now.Interrupted, sqldb.Text(now.Code),
 		sqldb.Text(now.Edits), sqldb.Text(now.Under), stamp(time.Now()), sqldb.Text(id), part})
 	if err == nil && n == 0 {
-		err = channels.ErrNoSend
+		err = b.isPart(ctx, id, part)
 	}
 	if err != nil {
 		return fmt.Errorf("mark part %d of send %s: %w", part, id, err)
 	}
 	return nil
+}
+
+// isPart is ErrNoSend if there is no such part.
+func (b *Book) isPart(ctx context.Context, id string, part int) error {
+	var one int
+	err := b.db.Read.QueryRowContext(ctx, `SELECT 1 FROM parts WHERE send = ? AND part = ?`, sqldb.Text(id), part).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return channels.ErrNoSend
+	}
+	return err
 }
 
 // Lookup implements channels.Sends.

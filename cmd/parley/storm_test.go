@@ -257,7 +257,7 @@ func answerTo(text string, who int) (n int, ok bool) {
 	rest, ok := strings.CutPrefix(text, fmt.Sprintf("re %d.", who))
 	digits, more, _ := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(digits)
-	return n, ok && err == nil && (more == "" || strings.HasSuffix(text, theEnd))
+	return n, ok && err == nil && (more == "" || strings.HasPrefix(more, "failed: ") || strings.HasSuffix(text, theEnd))
 }
 
 // await waits until every message is answered and the bus has nothing to do.
