@@ -81,6 +81,11 @@ func (l *letter) try(ctx, work context.Context) verdict {
 	if !ok {
 		return v
 	}
+	if parts := l.send.Parts; len(parts) > 0 && parts[0].Edits != "" {
+		// From here on the draft is this message, whoever goes on: were it still
+		// one after the edit, the turn's next message would replace it again.
+		l.drafts.replaced(work, l.out)
+	}
 	for i := range l.send.Parts {
 		if i > 0 && ctx.Err() != nil {
 			return later(0)

@@ -208,3 +208,37 @@ func TestADraftWaitsForWhatAnEarlierProcessHasPutOff(t *testing.T) {
 		}
 	})
 }
+
+// A draft that a message is about to replace is none any more before that: who
+// goes on after a crash must not let the turn's next message replace that one.
+func TestADraftIsTakenBeforeItIsReplaced(t *testing.T) {
+	var seen []string
+	var look func()
+	var p *channelstest.EditingPlatform
+	setup := func(s *stage, d *channels.Dispatcher) {
+		s.platform.Offers.DraftEvery = draftEvery
+		p = &channelstest.EditingPlatform{Platform: s.platform, OnEdit: func(string) error { return nil }}
+		d.Channel = p
+		d.Point = func(name string) {
+			if name == "send:held" {
+				look()
+			}
+		}
+	}
+	dispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		look = func() { seen = append(seen, s.draft(t, "t").State) }
+		synctest.Wait()
+		a := s.speaker("t", "1")
+		a.start()
+		a.says("Words")
+		lasts(2 * time.Second)
+		s.post(t, bus.Outbound{ID: "t#note", To: bus.Address{Channel: "c", Chat: "1"}, Text: "A note", Turn: "t"})
+		lasts(time.Second)
+		a.answers(t, "The answer")
+		lasts(time.Second)
+		wantShown(t, p, "1", "A note", "The answer")
+		if len(seen) != 2 || seen[0] != channels.Sent {
+			t.Errorf("the draft's states before each send: %v", seen)
+		}
+	})
+}
