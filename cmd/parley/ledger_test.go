@@ -25,6 +25,7 @@ type ledger struct {
 }
 
 type turnSeen struct {
+	cut             bool // a call got its result from the turn's end
 	done, published int
 	state           string
 }
@@ -33,6 +34,7 @@ type callSeen struct {
 	use              sessions.ToolUse
 	turn             string
 	started, results int
+	code             string // of its result
 }
 
 func newLedger(a *audit, key, address string, said []said) *ledger {
@@ -101,6 +103,7 @@ func (l *ledger) call(e sessions.Entry) {
 // result looks at what the model was told of a call.
 func (l *ledger) result(c *callSeen, e sessions.Entry) {
 	r, err := sessions.Decode[sessions.ToolResult](e)
+	c.code = r.Code
 	switch {
 	case err != nil:
 		l.wrong("%s: the result of %s cannot be read: %v", l.key, c.use.Name, err)
@@ -108,6 +111,8 @@ func (l *ledger) result(c *callSeen, e sessions.Entry) {
 		l.ring(c, e.Call, r)
 	case tooLate(string(r.Content)):
 		l.late++
+	case r.Code == string(tools.Cancelled), r.Code == string(tools.OutcomeUnknown):
+		l.turns[e.Turn].cut, l.spoiled = true, true
 	case r.Code == string(tools.Timeout):
 		l.late++
 		l.spoiled = l.spoiled || !harmless(c.use.Name) // nobody knows whether it was made
@@ -160,6 +165,9 @@ func (l *ledger) end(e sessions.Entry) {
 	if t.done++; t.done > 1 || t.published > 0 {
 		l.wrong("%s: turn %s ended twice", l.key, e.Turn)
 	}
+	if t.cut && done.State == sessions.TurnCompleted {
+		l.wrong("%s: turn %s was completed with calls that were cut off", l.key, e.Turn)
+	}
 	if t.state = done.State; done.State != sessions.TurnCompleted {
 		l.givenUp++
 		l.givenUpIn[l.address]++
@@ -201,7 +209,12 @@ func (l *ledger) close() {
 		if err := json.Unmarshal(c.use.Args, &to); c.use.Name != "message" || err != nil {
 			continue
 		}
-		l.expect(to.Address, to.Content, c.turn+"#"+id)
+		switch c.code {
+		case "":
+			l.expect(to.Address, to.Content, c.turn+"#"+id)
+		case string(tools.OutcomeUnknown):
+			l.maybe[to.Address+" "+to.Content] = true
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func stormModel(r agenttest.Request) agenttest.Response {
 	pause := rand.N(400 * time.Millisecond)
 	for _, result := range r.Results() {
 		if strings.Contains(result, `"error"`) && !tooLate(result) && !unknown(result) && !timedOut(result) {
-			return agenttest.Reply(s.answer() + " failed: " + result)
+			return agenttest.Reply("re " + s.mark() + " failed: see the log")
 		}
 	}
 	if calls := s.next(r.Results()); len(calls) > 0 {
