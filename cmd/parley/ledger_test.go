@@ -138,6 +138,7 @@ func (l *ledger) ring(c *callSeen, call string, r sessions.ToolResult) {
 	switch {
 	case r.Code == "" && times != 1:
 		l.wrong("%s: call %s has rung the bell %d times, and the log says that it has", l.key, call, times)
+	case r.Code == string(tools.Cancelled) && times == 0: // its turn was given up before
 	case r.Code == string(tools.OutcomeUnknown) && times <= 1:
 		l.unknown++
 	case r.Code != "":
