@@ -197,6 +197,22 @@ func (b *Bus) sendSome(ctx context.Context) (sent bool) {
 	return true
 }
 
+// sendRest sends what was emitted last, such as the ends of turns, as the bus is
+// closed.
+func (b *Bus) sendRest() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	for b.events.ring.waits() && b.sendSome(ctx) {
+		continue
+	}
+}
+
+func (r *ring) waits() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.events) > 0
+}
+
 func (b *Bus) emitCall(batch []emission) (keys []string, args []any) {
 	keys = []string{b.keys.clock()}
 	args = []any{streamKept.Milliseconds(), streamEvents}

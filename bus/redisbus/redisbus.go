@@ -216,6 +216,7 @@ func (b *Bus) Close() error {
 	defer time.AfterFunc(closeMost, b.hangUp).Stop()
 	b.claims.close()
 	b.claims.fetches.Wait()
+	b.sendRest()
 	b.stop()
 	b.releaseAll()
 	b.returnAll()
