@@ -1,0 +1,186 @@
+package channelstest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/channels"
+)
+
+func testRequests(t *testing.T, s suite) {
+	b, command := s.open(t), s.open(t) // the bot, and `pairing approve` beside it
+	asked, err := b.Ask(t.Context(), "c:7", "c:70")
+	must(t, err)
+	again, err := b.Ask(t.Context(), "c:7", "c:70")
+	must(t, err)
+	if asked.Code == "" || again.Code != asked.Code {
+		t.Errorf("codes %q and %q, want one that stands", asked.Code, again.Code)
+	}
+	if len(asked.Code) != 8 || strings.ContainsAny(asked.Code, "01ILO") {
+		t.Errorf("code %q", asked.Code)
+	}
+	if left := time.Until(asked.Expires); left < 50*time.Minute || left > time.Hour {
+		t.Errorf("it lives for %v", left)
+	}
+	if _, ok, err := b.Paired(t.Context(), "c:7"); ok || err != nil {
+		t.Errorf("somebody who asked is paired: %v, %v", ok, err)
+	}
+	// Whoever was told a code cannot approve it by saying it.
+	if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code, Person: "c:7", Chat: "c:70"}); !errors.Is(err, channels.ErrNoCode) {
+		t.Errorf("a request was used as an offer: %v", err)
+	}
+	for _, code := range []string{"", "WRONGONE", asked.Code[:7]} {
+		if _, err := command.Admit(t.Context(), channels.Admission{Code: code}); !errors.Is(err, channels.ErrNoCode) {
+			t.Errorf("code %q: %v", code, err)
+		}
+	}
+	typed := strings.ToLower(asked.Code[:4]) + "-" + asked.Code[4:]
+	got, err := command.Admit(t.Context(), channels.Admission{Code: typed})
+	must(t, err)
+	if got.Person != "c:7" || got.Chat != "c:70" || !got.Approved || got.Owner || got.Code != "" {
+		t.Errorf("admitted %+v", got)
+	}
+	if p, ok, err := b.Paired(t.Context(), "c:7"); !ok || !p.Approved || err != nil {
+		t.Errorf("the other process does not see it: %+v, %v, %v", p, ok, err)
+	}
+	if _, err := command.Admit(t.Context(), channels.Admission{Code: asked.Code}); !errors.Is(err, channels.ErrNoCode) {
+		t.Errorf("a code was used twice: %v", err)
+	}
+	if p, err := b.Ask(t.Context(), "c:7", "c:70"); err != nil || !p.Approved || p.Code != "" {
+		t.Errorf("somebody admitted asks: %+v, %v", p, err)
+	}
+}
+
+func testRequestsAreBounded(t *testing.T, s suite) {
+	b := s.open(t)
+	admitted, err := b.Ask(t.Context(), "c:admitted", "c:admitted")
+	must(t, err)
+	_, err = b.Admit(t.Context(), channels.Admission{Code: admitted.Code})
+	must(t, err)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			for j := range 52 {
+				who := fmt.Sprintf("c:%d", 52*i+j)
+				if _, err := b.Ask(t.Context(), who, who); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	last, err := b.Ask(t.Context(), "c:last", "c:last")
+	must(t, err)
+	all, err := b.Pairings(t.Context())
+	must(t, err)
+	if len(all) != 1001 {
+		t.Errorf("%d pairings, want 1000 requests and the one admitted", len(all))
+	}
+	if _, ok, err := b.Paired(t.Context(), "c:admitted"); !ok || err != nil {
+		t.Errorf("requests pushed out an admission: %v", err)
+	}
+	if _, err := b.Admit(t.Context(), channels.Admission{Code: last.Code}); err != nil {
+		t.Errorf("the newest request made no room: %v", err)
+	}
+}
+
+func testOffers(t *testing.T, s suite) {
+	b := s.open(t)
+	old, err := b.OfferOwner(t.Context(), "c")
+	must(t, err)
+	code, err := b.OfferOwner(t.Context(), "c")
+	must(t, err)
+	if len(code) < 20 {
+		t.Errorf("code %q is short", code)
+	}
+	for _, book := range []channels.Pairings{b, s.open(t)} {
+		if stands, err := book.StandingOffer(t.Context(), "c"); err != nil || stands != code {
+			t.Errorf("%q stands, %v, want the offer that was made", stands, err)
+		}
+	}
+	b = s.reopen(t, b)
+	for name, wrong := range map[string]channels.Admission{
+		"voided":          {Code: old, Person: "c:1", Chat: "c:1"},
+		"another channel": {Code: code, Person: "d:1", Chat: "d:1"},
+		"nobody's":        {Code: code},
+		"wrong":           {Code: code + "A", Person: "c:1", Chat: "c:1"},
+	} {
+		if _, err := b.Admit(t.Context(), wrong); !errors.Is(err, channels.ErrNoCode) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var wg sync.WaitGroup
+	owners := make(chan string, 10)
+	for i := range 10 {
+		wg.Go(func() {
+			who := fmt.Sprint("c:", i)
+			if p, err := b.Admit(t.Context(), channels.Admission{Code: code, Person: who, Chat: who}); err == nil && p.Owner && p.Approved {
+				owners <- p.Person
+			} else if !errors.Is(err, channels.ErrNoCode) {
+				t.Errorf("%+v, %v", p, err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(owners) != 1 {
+		t.Fatalf("%d people own by one code", len(owners))
+	}
+	if p, ok, err := b.Paired(t.Context(), <-owners); !ok || !p.Owner || err != nil {
+		t.Errorf("owner is %+v, %v, %v", p, ok, err)
+	}
+	testStandingOffer(t, s, b, code)
+}
+
+// testStandingOffer has several make an offer where none stands: it is one.
+func testStandingOffer(t *testing.T, s suite, b channels.Pairings, used string) {
+	other := s.open(t)
+	var codes [10]string
+	var wg sync.WaitGroup
+	for i := range codes {
+		wg.Go(func() {
+			book := b
+			if i%2 == 1 {
+				book = other
+			}
+			var err error
+			if codes[i], err = book.StandingOffer(t.Context(), "c"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, code := range codes {
+		if code != codes[0] || code == used || len(code) < 20 {
+			t.Fatalf("the offers are %q, after %q was used", codes, used)
+		}
+	}
+	if p, err := b.Admit(t.Context(), channels.Admission{Code: codes[0], Person: "c:11", Chat: "c:11"}); err != nil || !p.Owner {
+		t.Errorf("the offer that stands makes %+v, %v", p, err)
+	}
+}
+
+func testRevoke(t *testing.T, s suite) {
+	b := s.open(t)
+	asked, err := b.Ask(t.Context(), "c:1", "c:1")
+	must(t, err)
+	_, err = b.Admit(t.Context(), channels.Admission{Code: asked.Code})
+	must(t, err)
+	open, err := b.Ask(t.Context(), "c:2", "c:2")
+	must(t, err)
+	for _, who := range []string{"c:1", "c:2"} {
+		must(t, s.open(t).Revoke(t.Context(), who))
+		if err := b.Revoke(t.Context(), who); !errors.Is(err, channels.ErrNoCode) {
+			t.Errorf("revoked twice: %v", err)
+		}
+	}
+	if _, ok, err := b.Paired(t.Context(), "c:1"); ok || err != nil {
+		t.Errorf("still paired: %v", err)
+	}
+	if _, err := b.Admit(t.Context(), channels.Admission{Code: open.Code}); !errors.Is(err, channels.ErrNoCode) {
+		t.Errorf("a revoked request was approved: %v", err)
+	}
+}
