@@ -408,8 +408,7 @@ func TestABookThatIsAwayMakesNoSendUnknown(t *testing.T) {
 	setup := func(s *stage, d *channels.Dispatcher) { d.Book = deafBook{s.book, time.Now().Add(time.Minute)} }
 	dispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 		s.post(t, outbound("a", "1", "one"), outbound("b", "1", "two"))
-		time.Sleep(2 * time.Minute) // the bubble's clock
-		synctest.Wait()
+		lasts(2 * time.Minute)
 		wantTexts(t, s, "1", "one", "two")
 		if part := s.state(t, "a").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
 			t.Errorf("book: %+v", part)

@@ -219,7 +219,8 @@ func (d *drafts) by(out bus.Outbound) *draft {
 	return nil
 }
 
-// replaced says that a message is through whose turn may have a draft there.
+// replaced says that a message of its turn has taken a draft's place, or is about
+// to, or is through without one.
 func (d *drafts) replaced(work context.Context, out bus.Outbound) {
 	x := d.by(out)
 	if x == nil {

@@ -131,22 +131,30 @@ func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestNoDraftIsPostedByWhomTheChannelIsTakenFrom(t *testing.T) {
-	var take func()
+// draftingAt is drafting where something happens whenever a line is passed.
+func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *running), run func(*testing.T, *stage, *channelstest.EditingPlatform)) {
+	t.Helper()
+	var pass func()
 	var p *channelstest.EditingPlatform
 	setup := func(s *stage, d *channels.Dispatcher) {
 		s.platform.Offers.DraftEvery = draftEvery
 		p = &channelstest.EditingPlatform{Platform: s.platform, OnEdit: func(string) error { return nil }}
 		d.Channel = p
 		d.Point = func(name string) {
-			if name == "draft:begun" {
-				take()
+			if name == line {
+				pass()
 			}
 		}
 	}
 	dispatch(t, setup, func(t *testing.T, s *stage, r *running) {
-		take = r.stop
+		pass = func() { passed(t, s, r) }
 		synctest.Wait()
+		run(t, s, p)
+	})
+}
+
+func TestNoDraftIsPostedByWhomTheChannelIsTakenFrom(t *testing.T) {
+	draftingAt(t, "draft:begun", func(_ *testing.T, _ *stage, r *running) { r.stop() }, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("Words")
@@ -213,21 +221,8 @@ func TestADraftWaitsForWhatAnEarlierProcessHasPutOff(t *testing.T) {
 // goes on after a crash must not let the turn's next message replace that one.
 func TestADraftIsTakenBeforeItIsReplaced(t *testing.T) {
 	var seen []string
-	var look func()
-	var p *channelstest.EditingPlatform
-	setup := func(s *stage, d *channels.Dispatcher) {
-		s.platform.Offers.DraftEvery = draftEvery
-		p = &channelstest.EditingPlatform{Platform: s.platform, OnEdit: func(string) error { return nil }}
-		d.Channel = p
-		d.Point = func(name string) {
-			if name == "send:held" {
-				look()
-			}
-		}
-	}
-	dispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		look = func() { seen = append(seen, s.draft(t, "t").State) }
-		synctest.Wait()
+	look := func(t *testing.T, s *stage, _ *running) { seen = append(seen, s.draft(t, "t").State) }
+	draftingAt(t, "send:held", look, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("Words")

@@ -120,6 +120,24 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 	}
 }
 
+// hold keeps some rows from being changed by others until release is called.
+func hold(t *testing.T, db *sqldb.DB, all *sync.WaitGroup, rows string) (release func()) {
+	t.Helper()
+	held, released := make(chan struct{}), make(chan struct{})
+	all.Go(func() {
+		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			_, err := tx.Exec("UPDATE t SET s = '' WHERE " + rows)
+			close(held)
+			<-released
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-held
+	return func() { close(released) }
+}
+
 // A row that somebody holds keeps those from going on who change it, and nobody
 // who happens to be in a group with them.
 func TestGroupsDoNotWaitForOneRow(t *testing.T) {
@@ -129,19 +147,8 @@ func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held, release := make(chan struct{}), make(chan struct{})
 	var others, all sync.WaitGroup
-	all.Go(func() {
-		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-			_, err := tx.Exec("UPDATE t SET s = '' WHERE n < 3")
-			close(held)
-			<-release
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
-	})
-	<-held
+	release := hold(t, db, &all, "n < 3")
 	for n := range 60 {
 		change := func() {
 			if changed, err := db.Group(t.Context(), "UPDATE t SET s = s || 'y' WHERE n = ?", []any{n}); err != nil || changed != 1 {
@@ -155,7 +162,7 @@ func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 		}
 	}
 	others.Wait() // for ever, if they waited for the row
-	close(release)
+	release()
 	all.Wait()
 	var n int
 	if err := db.Read.QueryRow("SELECT count(*) FROM t WHERE s IN ('xy', 'y')").Scan(&n); err != nil || n != 60 {
@@ -172,19 +179,8 @@ func TestLaneDoesNotWaitForOneRow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held, release := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
-	all.Go(func() {
-		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-			_, err := tx.Exec("UPDATE t SET s = '' WHERE n = 0")
-			close(held)
-			<-release
-			return err
-		}); err != nil {
-			t.Error(err)
-		}
-	})
-	<-held
+	release := hold(t, db, &all, "n = 0")
 	const count = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%lane%' AND query LIKE 'UPDATE%'"
 	for n := range 2 {
 		all.Go(func() {
@@ -202,7 +198,7 @@ func TestLaneDoesNotWaitForOneRow(t *testing.T) {
 	if changed, err := db.Group(t.Context(), "UPDATE t SET s = 'z' WHERE n = 1", nil); err != nil || changed != 1 { // for ever, if it waited for the row
 		t.Errorf("%d changes, %v", changed, err)
 	}
-	close(release)
+	release()
 	all.Wait()
 }
 
