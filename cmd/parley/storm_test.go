@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -161,6 +162,7 @@ type storm struct {
 	spots []*spot
 	each  int           // messages in a spot
 	lull  time.Duration // the longest pause between two messages in a spot
+	brisk bool          // nobody asks for answers for which the model itself takes seconds
 
 	mu    sync.Mutex
 	said  [][]said // by spot
@@ -213,6 +215,9 @@ func (s *storm) run(patience time.Duration, hands ...func(*storm, *rand.Rand, <-
 func (s *storm) talk(i int, random *rand.Rand) {
 	kinds := []string{
 		askSay, askTell, askRead, askRewrite, askRemember, askCount, askRing, askNote, askShout, askPost, askAll, askAll, askAll,
+	}
+	if s.brisk {
+		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askTell })
 	}
 	for n := range s.each {
 		what := kinds[random.IntN(len(kinds))]

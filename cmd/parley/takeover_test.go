@@ -78,6 +78,7 @@ func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
 func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	const noticed = 5 * time.Second
 	s := newStorm(full(t), stormSeed, 30, 20, 2*time.Second)
+	s.brisk = true // what people wait for is to be the restart, and not the model
 	s.run(patient, rollingRestart)
 	a := s.audit()
 	t.Logf("%s", a)
