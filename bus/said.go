@@ -67,6 +67,32 @@ type Inbound struct {
 	Args      string    `json:"args,omitempty"`
 	ReplyTo   string    `json:"reply_to,omitempty"` // the platform's id of the message itself, for a reply that quotes it
 	SentAt    time.Time `json:"sent_at,omitzero"`
+	// Quotes is what the message carries of words that its sender did not write
+	// in it: what it forwards, and what it answers.
+	Quotes []Quote `json:"quotes,omitempty"`
+	// More says that the platform announces further messages that belong to this
+	// one (an album, a text that the client has split), so that a turn waits a
+	// moment for them.
+	More bool `json:"more,omitempty"`
+}
+
+// The kinds of quotes.
+const (
+	Forwarded = "forwarded" // somebody's words, passed on by the sender
+	Answered  = "answered"  // the message to which the sender replies, or the part of it that they marked
+	Told      = "told"      // what an agent has said here on somebody's behalf
+)
+
+// A Quote is what was written elsewhere or earlier. The model is shown it as
+// quoted material, never as words of the message's sender.
+type Quote struct {
+	Kind string `json:"kind"`
+	// From is who wrote it; its ID is empty where the platform hides it.
+	From Person `json:"from,omitzero"`
+	// Chat is what people call the chat that it comes from, if it is another.
+	Chat string    `json:"chat,omitempty"`
+	At   time.Time `json:"at,omitzero"` // when it was written
+	Text string    `json:"text"`
 }
 
 // Encode is the body of an inbound message.

@@ -78,9 +78,21 @@ func Decode[T any](e Entry) (T, error) {
 
 // User is what a person said. Its entry has a Cause and a Person.
 type User struct {
-	Name string    `json:"name,omitempty"` // what the platform calls them
-	Text string    `json:"text"`
-	Sent time.Time `json:"sent,omitzero"`
+	Name   string    `json:"name,omitempty"` // what the platform calls them
+	Text   string    `json:"text"`
+	Sent   time.Time `json:"sent,omitzero"`
+	Quotes []Quote   `json:"quotes,omitempty"`
+}
+
+// Quote is what came with a message and was written by somebody else, or at
+// another time. Kind, and what stands in the other fields, is as in bus.Quote.
+type Quote struct {
+	Kind   string    `json:"kind"`
+	Person string    `json:"person,omitempty"` // CHANNEL:USER
+	Name   string    `json:"name,omitempty"`
+	Chat   string    `json:"chat,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+	Text   string    `json:"text"`
 }
 
 // Thinking is what the model thought.
@@ -123,8 +135,9 @@ type Summary struct {
 // Notice is what the system says: to the model, and where it ends a turn also
 // to the person.
 type Notice struct {
-	Code string `json:"code"`
-	Text string `json:"text"`
+	Code   string  `json:"code"`
+	Text   string  `json:"text"`
+	Quotes []Quote `json:"quotes,omitempty"`
 }
 
 // TurnStarted begins a turn. Its entry has the Person who asked.
