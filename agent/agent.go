@@ -99,6 +99,7 @@ const (
 	maxAttempts   = 10              // claims of a session whose log cannot be opened
 	fairShare     = 30 * time.Second
 	outboundRetry = 5 * time.Second
+	foreignRetry  = 5 * time.Second // of a session that holds what only a newer release knows
 )
 
 // route is where a turn's reply goes, as the log keeps it.

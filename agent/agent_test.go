@@ -33,6 +33,7 @@ type bench struct {
 	carrier  bus.Bus        // what the worker claims from and publishes on
 	sessions sessions.Store // what it opens logs in
 	healthy  func(context.Context) error
+	log      slog.Handler
 
 	mu   sync.Mutex
 	next int
@@ -110,7 +111,7 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return &bench{t: t, bus: b, store: store, carrier: b, sessions: store,
+	return &bench{t: t, bus: b, store: store, carrier: b, sessions: store, log: slog.DiscardHandler,
 		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
 		agent: agent.Agent{
 			Name: "main", Model: m, Tools: tools.NewSet(set...),
@@ -127,7 +128,7 @@ func (b *bench) run() (stop func()) {
 		Bus: b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy,
 		Agents:      func(name string) (agent.Agent, bool) { return b.agent, name == b.agent.Name },
 		Limits:      func() agent.Limits { return b.limit },
-		MaxInFlight: 64, Drain: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Point: b.point,
+		MaxInFlight: 64, Drain: 5 * time.Second, Log: slog.New(b.log), Point: b.point,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -510,11 +511,17 @@ func TestModelFaults(t *testing.T) {
 	b.run()
 	b.wantReply(b.say("1", "ann", "one"), "at last")
 	fault = &agent.ModelError{Fault: agent.ModelRefused, Status: 401}
-	b.wantReply(b.say("1", "ann", "two"), "refuses this bot")
+	b.say("1", "ann", "two")
+	if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "refuses this bot") {
+		t.Errorf("the reply of a turn that failed: %+v", out)
+	}
 	fault = &agent.ModelError{Fault: agent.ModelBusy, RetryAfter: time.Hour}
 	b.wantReply(b.say("1", "ann", "three"), "too busy")
 	fault = nil
-	b.wantReply(b.say("1", "ann", "four"), "at last")
+	b.say("1", "ann", "four")
+	if out := b.reply(); out.Failed || out.Text != "at last" {
+		t.Errorf("the reply of a turn that is done: %+v", out)
+	}
 }
 
 func TestLongResultsAreCutAndKept(t *testing.T) {

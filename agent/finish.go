@@ -94,7 +94,7 @@ func (v *visit) say(ctx context.Context, t *turn) error {
 		}
 		out := bus.Outbound{
 			ID: r.ID, To: t.route.At, Text: r.Text, ReplyTo: t.route.ReplyTo,
-			Session: v.lease.Claim().Key, Turn: t.id, At: time.Now(),
+			Session: v.lease.Claim().Key, Turn: t.id, Failed: t.done.State == sessions.TurnFailed, At: time.Now(),
 		}
 		if err := v.w.publish(ctx, out); err != nil {
 			return err

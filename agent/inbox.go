@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"sync"
 
 	"parley/bus"
@@ -10,9 +11,27 @@ import (
 type item struct {
 	seq     int64
 	in      bus.Inbound
-	err     error // it cannot be read
+	err     error         // it cannot be read
+	foreign *foreignError // it can, and only a newer release knows what it is
 	handled bool
 }
+
+// read makes an item of a message.
+func read(m bus.Message) item {
+	it := item{seq: m.Seq}
+	it.in, it.err = bus.DecodeInbound(m.Body)
+	switch {
+	case it.err != nil:
+	case it.in.Kind == "": // no release has ever written that
+		it.err = errors.New("the message has no kind")
+	case !bus.KnownKind(it.in.Kind):
+		it.foreign = &foreignError{what: "message", id: m.ID, kind: it.in.Kind}
+	}
+	return it
+}
+
+// speaks tells whether the message can be read and is of that kind.
+func (it item) speaks(kind string) bool { return it.err == nil && it.in.Kind == kind }
 
 // An inbox is the mail of a visit: what came with the lease and what has come since.
 type inbox struct {
@@ -27,6 +46,18 @@ func (b *inbox) add(it item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.items = append(b.items, it)
+}
+
+// foreign is the first message that only a newer release knows; nil if there is none.
+func (b *inbox) foreign() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, it := range b.items {
+		if it.foreign != nil {
+			return it.foreign
+		}
+	}
+	return nil
 }
 
 // first is the first message that nobody has handled.
@@ -110,7 +141,7 @@ func (b *inbox) steering(turn, person string) []item {
 		if it.handled || it.err == nil && it.in.ID == turn {
 			continue
 		}
-		if it.err != nil || it.in.Kind != bus.Said || it.in.From.ID != person {
+		if !it.speaks(bus.Said) || it.in.From.ID != person {
 			break
 		}
 		said = append(said, it)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -144,6 +145,9 @@ func decode(e sessions.Entry) (record, error) {
 		v, err = sessions.Decode[sessions.TurnDone](e)
 	case sessions.KindCommand:
 		v, err = sessions.Decode[sessions.Command](e)
+	case sessions.KindResumed, sessions.KindSuspended, sessions.KindPublished: // no data
+	default:
+		return record{}, &foreignError{what: "entry", id: strconv.FormatInt(e.N, 10), kind: string(e.Kind)}
 	}
 	return record{Entry: e, data: v}, err
 }

@@ -50,6 +50,11 @@ func (w *Worker) visit(ctx context.Context, closing <-chan struct{}, lease bus.L
 	if err != nil {
 		return end, fmt.Errorf("fetch mail: %w", err)
 	}
+	for _, m := range mail {
+		if foreign := read(m).foreign; foreign != nil {
+			return end, foreign
+		}
+	}
 	if err := v.open(ctx); err != nil {
 		return end, &openError{err}
 	}
@@ -100,9 +105,8 @@ func (v *visit) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 // here, beside the turn.
 func (v *visit) receive(ctx context.Context, mail []bus.Message) {
 	for _, m := range mail {
-		it := item{seq: m.Seq}
-		it.in, it.err = bus.DecodeInbound(m.Body)
-		if it.err == nil && it.in.Kind == bus.Command && bypasses(it.in.Text) {
+		it := read(m)
+		if it.speaks(bus.Command) && bypasses(it.in.Text) {
 			err := v.command(ctx, it)
 			it.handled = err == nil
 			if err != nil && ctx.Err() == nil {
@@ -113,7 +117,8 @@ func (v *visit) receive(ctx context.Context, mail []bus.Message) {
 	}
 }
 
-// work goes on with what was cut off and then answers the mail in its order.
+// work goes on with what was cut off and then answers the mail in its order. Once
+// there is mail that only a newer release knows, nothing more is begun.
 func (v *visit) work(ctx context.Context) error {
 	began := time.Now()
 	if err := v.resume(ctx); err != nil {
@@ -123,6 +128,9 @@ func (v *visit) work(ctx context.Context) error {
 		it, ok := v.in.first()
 		if !ok || time.Since(began) > fairShare {
 			return nil // the bus gives the rest to the next visit
+		}
+		if err := v.in.foreign(); err != nil {
+			return err
 		}
 		select {
 		case <-v.closing:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -105,7 +106,11 @@ func settle(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End)
 func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, err error) bus.End {
 	claim := lease.Claim()
 	var bury *buryError
+	var foreign *foreignError
 	switch {
+	case errors.As(err, &foreign):
+		end.Uncounted, end.After = true, foreignRetry
+		log.Warn("session is left to a newer release", slog.String("what", foreign.what), slog.String("id", foreign.id), slog.String("kind", foreign.brief()))
 	case errors.As(err, &bury):
 		end.Dead, end.Reason = bury.seq, bury.reason
 		log.Warn("message given up", slog.Int64("seq", bury.seq), slog.String("reason", bury.reason))
@@ -214,6 +219,21 @@ func (e *openError) Error() string { return e.err.Error() }
 
 // Unwrap gives the reason.
 func (e *openError) Unwrap() error { return e.err }
+
+// foreignError says that a session holds something of a kind that this release
+// does not know: a newer one does, so the session is left to it.
+type foreignError struct{ what, id, kind string }
+
+// Error names it and its kind.
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%s %s is of the unknown kind %q", e.what, e.id, e.brief())
+}
+
+// brief is the kind as a log shows it.
+func (e *foreignError) brief() string {
+	const most = 64 // bytes
+	return strings.ToValidUTF8(e.kind[:min(len(e.kind), most)], "")
+}
 
 // buryError says that a message is to become a dead letter.
 type buryError struct {

@@ -50,6 +50,16 @@ const (
 	Notice  = "notice"  // the system tells the session something; it never starts a turn
 )
 
+// KnownKind tells whether an inbound message's kind is one of this release. One
+// of another kind comes from a newer release and is left to it.
+func KnownKind(kind string) bool {
+	switch kind {
+	case Said, Command, Notice:
+		return true
+	}
+	return false
+}
+
 // An Inbound is one thing said to the agent.
 type Inbound struct {
 	// ID is the same however often the platform delivers the message, and
@@ -120,6 +130,9 @@ type Outbound struct {
 	// there. Both are empty for what no session said.
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
+	// Failed says that it is the reply of a turn that failed: it says why, and is
+	// no answer.
+	Failed bool `json:"failed,omitempty"`
 	// At is when it was said: what cannot be sent is given up by its age.
 	At time.Time `json:"at,omitzero"`
 	// Expires is when it is too old to be worth sending; zero is never.

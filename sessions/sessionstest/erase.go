@@ -27,6 +27,7 @@ func eraseTests() []test {
 		{"what is old goes, by session and by turn", erasedBefore},
 		{"what is old goes from however many sessions", erasedFromMany},
 		{"what is old goes without disturbing who is at work", erasedBeforeUnderWork},
+		{"what a newer release has written goes with its turn", erasedUnknown},
 		{"nothing that was erased is left in any file", erasedTraces},
 	}
 }
@@ -184,6 +185,25 @@ func erasedPerson(t *testing.T, p place) {
 	if _, err := s.ErasePerson(t.Context(), ""); err == nil {
 		t.Error("nobody was erased")
 	}
+}
+
+func erasedUnknown(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, other, clockFence())
+	put(t, l, asked(berta, "b1", "ours")...)
+	put(t, l, by(anna, started("a1")), by(anna, said("a1", "a1", "hers")), entry("a1", "kind_of_tomorrow", map[string]string{"text": secret}))
+	if got := l.Entries(); len(got) > 0 {
+		t.Fatalf("a new log had %v", got)
+	}
+	if got := openLog(t, s, other, clockFence()).Entries(); len(got) != 7 || got[6].Kind != "kind_of_tomorrow" {
+		t.Errorf("opened it has %v", got)
+	}
+	got, err := s.ErasePerson(t.Context(), anna)
+	erased(t, "the person", got, err, nil, []string{other}, 3)
+	old := time.Now().Add(time.Hour)
+	put(t, openLog(t, s, other, clockFence()), entry("b1", "kind_of_tomorrow", nil), published("b1"))
+	got, err = s.EraseBefore(t.Context(), old)
+	erased(t, "what is old", got, err, []string{other}, nil, 6)
 }
 
 func erasedUnderWork(t *testing.T, p place) {
