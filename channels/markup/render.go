@@ -2,7 +2,6 @@ package markup
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -143,11 +142,4 @@ func units(s string) (n int) {
 		n += utf16.RuneLen(r)
 	}
 	return n
-}
-
-// isBlank tells of a text in which there is nothing to see.
-func isBlank(s string) bool {
-	return strings.TrimLeftFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || strings.ContainsRune("\u200b\u200c\u200d\u2060\ufeff\u2800", r)
-	}) == ""
 }
