@@ -9,6 +9,7 @@ package channels
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,8 @@ type Channel interface {
 	// when publish fails it hands the same message again, a little later, and
 	// nothing of the same chat before it. Outages are survived with backoff; it
 	// returns a *SendError of kind Stop when the platform refuses this account.
-	// publish may be called for several chats at once.
+	// publish may be called for several chats at once. An ErrUnjudged of publish is
+	// about one person: the others of the chat need not wait for them.
 	Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error
 
 	// Send delivers one part, rendered in the dialect of Limits and within them,
@@ -34,6 +36,10 @@ type Channel interface {
 	// Limits says how the channel is to be talked to.
 	Limits() Limits
 }
+
+// ErrUnjudged says that nobody can tell now whether the sender of a message may
+// talk to the bot, because the platform does not say who they are.
+var ErrUnjudged = errors.New("the platform does not tell now who this is")
 
 // A Part is one message as the platform takes it.
 type Part struct {

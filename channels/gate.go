@@ -106,7 +106,7 @@ func (g *Gate) admits(ctx context.Context, ch Channel, book Pairings, who bus.Pe
 		}
 		member, err := m.Member(ctx, who.ID)
 		if err != nil {
-			return false, false, fmt.Errorf("look up a member: %w", err)
+			return false, false, fmt.Errorf("%w: %w", ErrUnjudged, err)
 		}
 		return false, member, nil
 	}

@@ -192,7 +192,7 @@ func (g *gaps) fill(ctx context.Context, chat string, missed *gap) {
 			slog.String("chat", chat), slog.Bool("again", !lasts(err)), slog.Any("error", err))
 	}
 	for _, m := range found {
-		if m.mayConcern(g.r.me) && !g.r.hand(ctx, m) {
+		if m.mayConcern(g.r.me) && !g.r.hand(ctx, m, nothing) {
 			return
 		}
 	}

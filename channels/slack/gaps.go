@@ -97,6 +97,13 @@ func (g *gaps) heard() {
 	g.alive = now
 }
 
+// deaf notes that a socket has brought nothing since then.
+func (g *gaps) deaf(since, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.missed(since, now)
+}
+
 // wallClock is the time of day, which goes on while a machine sleeps.
 func wallClock() time.Time { return time.Now().Round(0) }
 
@@ -168,6 +175,13 @@ func (g *gaps) closed() {
 	defer g.mu.Unlock()
 	g.open--
 	g.unsettle(wallClock(), redelivery)
+}
+
+// isAlone tells whether no socket is open that Slack has greeted.
+func (g *gaps) isAlone() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open == 0
 }
 
 // failed says once that Slack cannot be reached.

@@ -2,6 +2,8 @@ package slack
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +11,8 @@ import (
 	"unicode"
 
 	slackgo "github.com/slack-go/slack"
+
+	"parley/channels"
 )
 
 // maxCached bounds each cache.
@@ -42,7 +46,9 @@ func (c *cache[V]) get(key string) (V, bool) {
 	return one.value, true
 }
 
-func (c *cache[V]) put(key string, value V) {
+func (c *cache[V]) put(key string, value V) { c.putFor(key, value, c.keep) }
+
+func (c *cache[V]) putFor(key string, value V, keep time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.of) >= maxCached {
@@ -51,7 +57,7 @@ func (c *cache[V]) put(key string, value V) {
 			break
 		}
 	}
-	c.of[key] = cached[V]{value, time.Now().Add(c.keep)}
+	c.of[key] = cached[V]{value, time.Now().Add(keep)}
 }
 
 // A person is what is known of a user.
@@ -65,26 +71,43 @@ type person struct {
 type people struct {
 	channel *Channel
 	known   *cache[person]
+	failed  *cache[error] // what came of asking about a user just now
+
+	mu    sync.Mutex
+	quiet time.Time // Slack is not asked before
 }
+
+const (
+	// whoTimeout bounds how long one person is asked about, as those who speak
+	// after them in the same chat wait for that.
+	whoTimeout = 5 * time.Second
+	// failedKept is how long a failure keeps from asking again.
+	failedKept = 2 * time.Second
+	// nobodyKept is how long who Slack does not tell about stays nobody: they may
+	// have joined a moment ago.
+	nobodyKept = time.Minute
+)
 
 func newPeople(c *Channel) *people {
-	return &people{channel: c, known: newCache[person](10 * time.Minute)}
+	return &people{channel: c, known: newCache[person](10 * time.Minute), failed: newCache[error](failedKept)}
 }
 
-// who tells about a user.
+// who tells about a user. Who Slack says that it will not tell about is nobody of
+// this workspace; any other error may pass.
 func (p *people) who(ctx context.Context, user string) (person, error) {
 	if one, ok := p.known.get(user); ok {
 		return one, nil
 	}
-	ctx, t, done := begin(ctx)
+	if err := p.asked(user); err != nil {
+		return person{}, err
+	}
+	call, t, done := begin(ctx)
 	defer done()
-	u, err := p.channel.api.GetUserInfoContext(ctx, user)
+	call, cancel := context.WithTimeout(call, whoTimeout)
+	defer cancel()
+	u, err := p.channel.api.GetUserInfoContext(call, user)
 	if err != nil {
-		e := repeatable(sendError(err, t))
-		if e.Code == "user_not_found" || e.Code == "user_not_visible" {
-			return person{}, nil // nobody of this workspace
-		}
-		return person{}, e
+		return p.refused(ctx, user, repeatable(sendError(err, t)))
 	}
 	me, err := p.channel.identity(ctx)
 	if err != nil {
@@ -93,6 +116,37 @@ func (p *people) who(ctx context.Context, user string) (person, error) {
 	one := person{name: nameOf(u), member: isMember(u, me.Team)}
 	p.known.put(user, one)
 	return one, nil
+}
+
+// asked is the error of a user who was asked about just now, or of all while Slack
+// asks for patience. Nil lets ask.
+func (p *people) asked(user string) error {
+	p.mu.Lock()
+	quiet := time.Until(p.quiet)
+	p.mu.Unlock()
+	if quiet > 0 {
+		return &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: quiet, Code: "ratelimited", Err: errors.New("too many calls")}
+	}
+	err, _ := p.failed.get(user)
+	return err
+}
+
+// refused deals with what came of asking about a user.
+func (p *people) refused(ctx context.Context, user string, e *channels.SendError) (person, error) {
+	switch {
+	case e.Fault == channels.Rejected && e.Code != "missing_scope": // which the operator may give
+		p.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack does not tell about a person, who counts as no member",
+			slog.String("user", user), slog.String("code", e.Code))
+		p.known.putFor(user, person{}, nobodyKept)
+		return person{}, nil
+	case e.Limited:
+		p.mu.Lock()
+		p.quiet = time.Now().Add(max(e.RetryAfter, time.Second))
+		p.mu.Unlock()
+	case ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded):
+		p.failed.put(user, e)
+	}
+	return person{}, e
 }
 
 // nameTimeout is how long a message waits for the name of a person: it is told

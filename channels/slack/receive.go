@@ -146,9 +146,12 @@ type item struct {
 	at   time.Time     // of its arrival
 }
 
-// A lane is what waits in one chat. It has a goroutine as long as that is something.
+// A lane is what waits in one chat, or of one person there who cannot be judged
+// now. It has a goroutine as long as that is something.
 type lane struct {
+	key   string // the chat, or that and the person
 	chat  string
+	aside bool // of a person
 	items []item
 	now   *item // what is worked on
 }
@@ -175,17 +178,46 @@ func (r *receiver) enqueue(ctx context.Context, chat string, it item) {
 	}
 	r.waiting++
 	it.at = time.Now()
-	l := r.lanes[chat]
-	if l == nil {
-		l = &lane{chat: chat}
-		r.lanes[chat] = l
-		r.working.Go(func() { r.run(ctx, l) })
-	}
+	l := r.lane(ctx, chat, "")
 	i := len(l.items)
 	for it.m != nil && i > 0 && l.items[i-1].m != nil && l.items[i-1].m.TS > it.m.TS {
 		i--
 	}
 	l.items = slices.Insert(l.items, i, it)
+}
+
+// lane is a chat's, or a person's in it. r.mu is held.
+func (r *receiver) lane(ctx context.Context, chat, user string) *lane {
+	key := chat
+	if user != "" {
+		key = asideKey(chat, user)
+	}
+	l := r.lanes[key]
+	if l == nil {
+		l = &lane{key: key, chat: chat, aside: user != ""}
+		r.lanes[key] = l
+		r.working.Go(func() { r.run(ctx, l) })
+	}
+	return l
+}
+
+func asideKey(chat, user string) string { return chat + " " + user }
+
+// setAside lets what somebody says wait apart from their chat, in its order, as
+// long as nobody can tell whether they may talk.
+func (r *receiver) setAside(ctx context.Context, m *message, ack func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting++
+	l := r.lane(ctx, m.Channel, m.User)
+	l.items = append(l.items, item{m: m, ack: ack})
+}
+
+// isAside tells whether something of a person's waits apart.
+func (r *receiver) isAside(m *message) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lanes[asideKey(m.Channel, m.User)] != nil
 }
 
 // run works on a lane until nothing waits in it or ctx is done.
@@ -200,11 +232,11 @@ func (r *receiver) run(ctx context.Context, l *lane) {
 		case it.gap != nil:
 			r.gaps.fill(ctx, l.chat, it.gap)
 			close(it.done)
+		case l.aside:
+			r.insist(ctx, it.m, it.ack)
 		default:
 			r.catchUp(ctx, l.chat, it.m)
-			if r.hand(ctx, it.m) {
-				it.ack()
-			}
+			r.hand(ctx, it.m, it.ack)
 		}
 	}
 }
@@ -216,11 +248,14 @@ func (r *receiver) catchUp(ctx context.Context, chat string, m *message) {
 		return
 	}
 	for _, earlier := range r.earlier(ctx, m) {
-		if !r.hand(ctx, earlier) {
+		if !r.hand(ctx, earlier, nothing) {
 			return
 		}
 	}
 }
+
+// nothing is the ack of what no socket has brought.
+func nothing() {}
 
 // next takes what is to be done next in a lane: nothing yet, if it says how long
 // to wait, and nothing any more, if it does not.
@@ -235,7 +270,7 @@ func (r *receiver) next(ctx context.Context, l *lane) (*item, time.Duration) {
 		r.waiting--
 	}
 	if len(l.items) == 0 {
-		delete(r.lanes, l.chat)
+		delete(r.lanes, l.key)
 		return nil, 0
 	}
 	it := l.items[0]
@@ -247,36 +282,70 @@ func (r *receiver) next(ctx context.Context, l *lane) (*item, time.Duration) {
 	return &it, 0
 }
 
-// hand publishes one message, however often that takes. It is false if ctx ended first.
-func (r *receiver) hand(ctx context.Context, m *message) bool {
-	id := r.channel.id(m, r.me)
-	if _, ok := r.handed.get(id); ok {
+// hand publishes one message, however often that takes, or sets it aside where it
+// is its sender who cannot be judged now. It is false if ctx ended first.
+func (r *receiver) hand(ctx context.Context, m *message, ack func()) bool {
+	if r.isAside(m) {
+		r.setAside(ctx, m, ack)
 		return true
 	}
 	wait := &backoff{most: ownWait}
 	for ctx.Err() == nil { // what waits behind a gap that is not read is not next
-		in, concerns, err := r.channel.inbound(ctx, m, r.me)
-		if err == nil && concerns {
-			err = r.publish(ctx, in)
-		}
-		if err == nil {
-			// What was not for the bot may come again as what is: of the two
-			// events of a mention either is enough, but it must not be lost
-			// between them.
-			if concerns {
-				r.handed.put(id, struct{}{})
-			}
+		err := r.once(ctx, m)
+		switch {
+		case err == nil:
+			ack()
+			return true
+		case errors.Is(err, channels.ErrUnjudged) && ctx.Err() == nil:
+			r.setAside(ctx, m, ack)
 			return true
 		}
-		if wait.last == 0 && ctx.Err() == nil {
-			r.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
-				slog.String("message", id), slog.Any("error", err))
-		}
-		if !wait.pause(ctx, err) {
+		if !r.pause(ctx, wait, m, err) {
 			return false
 		}
 	}
 	return false
+}
+
+// insist publishes one message, however often that takes.
+func (r *receiver) insist(ctx context.Context, m *message, ack func()) {
+	wait := &backoff{most: asideWait, firm: true}
+	for ctx.Err() == nil {
+		err := r.once(ctx, m)
+		if err == nil {
+			ack()
+			return
+		}
+		r.pause(ctx, wait, m, err)
+	}
+}
+
+// once publishes a message, unless that is done.
+func (r *receiver) once(ctx context.Context, m *message) error {
+	id := r.channel.id(m, r.me)
+	if _, ok := r.handed.get(id); ok {
+		return nil
+	}
+	in, concerns, err := r.channel.inbound(ctx, m, r.me)
+	if err != nil || !concerns {
+		// What was not for the bot may come again as what is: of the two events
+		// of a mention either is enough, but it must not be lost between them.
+		return err
+	}
+	if err := r.publish(ctx, in); err != nil {
+		return err
+	}
+	r.handed.put(id, struct{}{})
+	return nil
+}
+
+// pause waits before a message is tried again, and says so the first time.
+func (r *receiver) pause(ctx context.Context, wait *backoff, m *message, err error) bool {
+	if wait.last == 0 && ctx.Err() == nil {
+		r.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
+			slog.String("message", r.channel.id(m, r.me)), slog.Any("error", err))
+	}
+	return wait.pause(ctx, err)
 }
 
 // oldest is when the oldest message was said that is not handed on; zero if none
@@ -321,12 +390,14 @@ func (r *receiver) missed() time.Time {
 type backoff struct {
 	last time.Duration
 	most time.Duration // 0 is mostWait
+	firm bool          // most holds for Slack's refusals too
 }
 
 const (
 	firstWait = 200 * time.Millisecond
 	mostWait  = 30 * time.Second // for Slack
 	ownWait   = 2 * time.Second  // for servers of our own: people wait for these
+	asideWait = 10 * time.Second // for what Slack tells of one person
 )
 
 // pause waits for the next attempt, at least for as long as the error asks; it
@@ -334,7 +405,10 @@ const (
 func (b *backoff) pause(ctx context.Context, err error) bool {
 	most, atLeast := cmp.Or(b.most, mostWait), time.Duration(0)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
-		most, atLeast = mostWait, refusal.RetryAfter // it is Slack that is to be spared, whoever asked
+		atLeast = refusal.RetryAfter
+		if !b.firm {
+			most = mostWait // it is Slack that is to be spared, whoever asked
+		}
 	}
 	b.last = min(max(2*b.last, firstWait), most)
 	return sleep(ctx, max(b.last/2+rand.N(b.last/2), atLeast))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -123,7 +124,7 @@ func TestADirectMessage(t *testing.T) {
 		ID: "slack:" + slacktest.Team + ":D7:" + ts, Kind: bus.Said, From: bus.Person{ID: "slack:U7", Name: "Name of U7"},
 		At: at("D7"), Mentioned: true, Text: "hello <there>", ReplyTo: ts, SentAt: got.SentAt,
 	}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if d := time.Since(got.SentAt); d < 0 || d > time.Minute {
@@ -169,6 +170,39 @@ func TestWhoHasNoNameIsCalledByTheirID(t *testing.T) {
 	r.server.Say("C1", "U7", called+" hello")
 	if got := m.wait(t, 1)[0].From.Name; got != "U7" {
 		t.Errorf("the speaker is called %q", got)
+	}
+}
+
+func TestALimitOfNamesIsKept(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	r.server.Fail("users.info", "", 1, slacktest.Limit("1"))
+	connected(t, r, m.publish)
+	began := time.Now()
+	for i := range 5 {
+		r.server.Say("D1", fmt.Sprint("U", i), "hello")
+	}
+	m.wait(t, 5)
+	if n := r.server.Calls("users.info"); n != 1 || time.Since(began) > time.Second {
+		t.Errorf("Slack was asked %d times within the second for which it wants none", n)
+	}
+	until(t, "the end of the limit", func() bool { return time.Since(began) > time.Second })
+	if member, err := r.Member(t.Context(), "slack:U1"); err != nil || !member {
+		t.Errorf("after the limit: %v, %v", member, err)
+	}
+}
+
+func TestSocketsThatEndEarlyAreOpenedAgainSoon(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	for range 7 {
+		r.server.CutSockets()
+		began := time.Now()
+		until(t, "a socket", func() bool { return r.server.Sockets() > 0 })
+		if d := time.Since(began); d > 1500*time.Millisecond {
+			t.Errorf("no socket was open for %v", d)
+		}
 	}
 }
 
@@ -443,6 +477,7 @@ func TestASocketIsReplacedBeforeItIsClosed(t *testing.T) {
 
 func TestADeadSocketIsFoundOut(t *testing.T) {
 	r := newRig(t)
+	r.server.PingEvery(50 * time.Millisecond)
 	r.Quicken(20*time.Millisecond, 200*time.Millisecond, time.Second)
 	m := newMailbox(r)
 	connected(t, r, m.publish)
@@ -451,6 +486,21 @@ func TestADeadSocketIsFoundOut(t *testing.T) {
 	until(t, "new sockets", func() bool { return r.server.Calls("apps.connections.open") >= before+2 && r.server.Sockets() >= 2 })
 	r.server.Say("D1", "U1", "hello")
 	m.wait(t, 1)
+}
+
+func TestASocketThatOnlyAnswersPingsIsReplaced(t *testing.T) {
+	r := newRig(t)
+	r.server.PingEvery(50 * time.Millisecond)
+	r.Quicken(20*time.Millisecond, 300*time.Millisecond, time.Second)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	r.server.Mute()
+	r.server.Say("D1", "U1", "is anybody there?")
+	r.server.Forget() // Slack has tried it on these sockets, and gives up
+	if got := texts(m.wait(t, 1)); got != "is anybody there?" {
+		t.Errorf("published: %s", got)
+	}
+	until(t, "new sockets", func() bool { return r.server.Calls("apps.connections.open") >= 4 && r.server.Sockets() == 2 })
 }
 
 func TestUnreadableFramesAreLeftOut(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 
 // A pulse is what is done again and again.
 type pulse struct {
-	ping    time.Duration // how often a sign of life is asked for
-	silence time.Duration // after how long without any a socket counts as dead
+	ping    time.Duration // how often the way to Slack is kept open
+	silence time.Duration // after how long without a ping of Slack's or an event a socket counts as dead
 	save    time.Duration // how often the cursor is saved
 	// What was missed and cannot be read is tried for so long, then put off, and
 	// tried again after a while.
@@ -34,12 +34,16 @@ func usualPulse() pulse {
 const (
 	// farewell is how long a socket that Slack replaces may still bring something.
 	farewell     = time.Minute
-	everlasting  = 365 * 24 * time.Hour
 	writeTimeout = 5 * time.Second
 	// settled is how long a socket must have lasted for the next to be opened
 	// without a wait.
-	settled  = 10 * time.Second
-	maxFrame = 16 << 20
+	settled = 10 * time.Second
+	// dialWait is the longest wait between attempts to open one, so that people
+	// are heard again soon after an outage, and aloneWait where the last one that
+	// was open has ended early.
+	dialWait  = 5 * time.Second
+	aloneWait = time.Second
+	maxFrame  = 16 << 20
 )
 
 // A link is one WebSocket.
@@ -49,6 +53,10 @@ type link struct {
 	leaving chan struct{} // closed when another is to be opened in its place
 	once    sync.Once
 
+	// What the reader alone knows: when Slack was heard on it, and, once it is to
+	// be replaced, until when it may bring something.
+	last, until time.Time
+
 	mu sync.Mutex // for writing
 }
 
@@ -57,7 +65,7 @@ func (k *link) leave() { k.once.Do(func() { close(k.leaving) }) }
 // socket keeps one socket open until ctx is done. It returns the error of a
 // token that is refused.
 func (r *receiver) socket(ctx context.Context) error {
-	wait := new(backoff)
+	wait := &backoff{most: dialWait, firm: true}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for ctx.Err() == nil {
@@ -77,11 +85,15 @@ func (r *receiver) socket(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		if time.Since(k.began) >= settled {
+		wait.most = dialWait
+		switch {
+		case time.Since(k.began) >= settled:
 			wait.last = 0
-		} else {
-			wait.pause(ctx, nil)
+			continue
+		case r.gaps.isAlone():
+			wait.most = aloneWait
 		}
+		wait.pause(ctx, nil)
 	}
 	return nil
 }
@@ -167,20 +179,10 @@ func (r *receiver) read(ctx context.Context, k *link) {
 		_ = k.conn.Close() // it has ended
 		minding.Wait()
 	}()
-	until := time.Now().Add(everlasting)
-	alive := func(string) error {
-		r.gaps.heard()
-		deadline := time.Now().Add(r.channel.pulse.silence)
-		if until.Before(deadline) {
-			deadline = until
-		}
-		return k.conn.SetReadDeadline(deadline)
-	}
-	k.conn.SetPongHandler(alive)
 	k.conn.SetPingHandler(func(data string) error {
 		// Lost pongs are no reason to end: what ends a socket is silence.
 		_ = k.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout))
-		return alive("")
+		return r.alive(k)
 	})
 	greeted := false
 	defer func() {
@@ -188,9 +190,14 @@ func (r *receiver) read(ctx context.Context, k *link) {
 			r.gaps.closed()
 		}
 	}()
-	for alive("") == nil {
+	k.last = wallClock()
+	for k.wait(r.channel.pulse.silence) == nil {
 		_, data, err := k.conn.ReadMessage()
 		if err != nil {
+			r.silent(ctx, k, greeted)
+			return
+		}
+		if r.alive(k) != nil {
 			return
 		}
 		var f frame
@@ -207,13 +214,45 @@ func (r *receiver) read(ctx context.Context, k *link) {
 		case "disconnect":
 			r.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", known(f.Reason)))
 			k.leave()
-			until = time.Now().Add(farewell) // it goes on bringing events until Slack closes it
+			k.until = time.Now().Add(farewell) // it goes on bringing events until Slack closes it
 		case "events_api":
 			r.event(ctx, k, f, len(data))
 		default: // of no use, but Slack wants to know that it came
 			r.ack(ctx, k, f.Envelope)
 		}
 	}
+}
+
+// alive notes a sign of life of Slack's: a ping or a frame of its own. That our
+// pings are answered is none, as somebody on the way may do that for a socket to
+// which Slack brings nothing any more.
+func (r *receiver) alive(k *link) error {
+	k.last = wallClock()
+	r.gaps.heard()
+	return k.wait(r.channel.pulse.silence)
+}
+
+// wait sets until when the next sign of life is waited for.
+func (k *link) wait(silence time.Duration) error {
+	deadline := time.Now().Add(silence)
+	if !k.until.IsZero() && k.until.Before(deadline) {
+		deadline = k.until
+	}
+	if err := k.conn.SetReadDeadline(deadline); err != nil {
+		return fmt.Errorf("bound a read: %w", err)
+	}
+	return nil
+}
+
+// silent deals with a socket that has ended. Where that was because nothing came
+// through it, what Slack has given to it may be lost, though others were heard.
+func (r *receiver) silent(ctx context.Context, k *link, greeted bool) {
+	now := wallClock()
+	if ctx.Err() != nil || !greeted || !k.until.IsZero() || now.Sub(k.last) < r.channel.pulse.silence*9/10 {
+		return
+	}
+	r.channel.log.LogAttrs(ctx, slog.LevelWarn, "a socket brings nothing any more and is replaced")
+	r.gaps.deaf(k.last, now)
 }
 
 // event takes an event out of its envelope.
@@ -282,7 +321,7 @@ func (k *link) write(data []byte) error {
 	return nil
 }
 
-// mind asks for signs of life, and closes the socket when ctx is done.
+// mind keeps the way open, and closes the socket when ctx is done.
 func (k *link) mind(ctx context.Context, every time.Duration, ended <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

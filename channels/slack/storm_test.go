@@ -36,6 +36,7 @@ func TestAStorm(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := newRig(t)
+			r.server.PingEvery(100 * time.Millisecond)
 			s := &storm{
 				rig: r, t: t, rnd: rand.New(rand.NewPCG(seed, 1)), dice: rand.New(rand.NewPCG(seed, 2)),
 				mail: newMailbox(r), want: map[string]string{}, roots: map[string]string{},

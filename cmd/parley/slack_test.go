@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,64 @@ func TestTeamSlack(t *testing.T) {
 		if got := sl.Sent(fmt.Sprintf("D%03d", n)); len(got) != want {
 			t.Errorf("member %d has %d answers, want %d", n, len(got), want)
 		}
+	}
+}
+
+// Who Slack does not tell about keeps nobody else waiting, not after a restart
+// either. What passes is tried again, in order; what lasts is refused.
+func TestSlackDoesNotTellWhoOnePersonIs(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"internal_error", "fatal_error", "service_unavailable", "ratelimited", "request_timeout", "missing_scope"} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			w, sl := newSlackWorld(t, echoModel)
+			env := []string{"SLACK_BOT_TOKEN=" + slackBot, "SLACK_APP_TOKEN=" + slackApp}
+			p := w.serve(env...)
+			sl.Fail("users.info", "UBAD", 0, slacktest.Refuse(code))
+			called := "<@" + slacktest.Bot + "> "
+			roots := []string{sl.Say("C1", "UBAD", called+"bad one"), sl.Say("C1", "UBAD", called+"bad two")}
+			sl.Say("C1", "U001", called+"good one")
+			if got := slackSaid(t, sl, "C1", 1)[0].Text; !strings.Contains(got, "good one") {
+				t.Fatalf("the first answer is %q", got)
+			}
+			if n := sl.Unacked(); n == 0 {
+				t.Error("what is not judged was acknowledged")
+			}
+			p.stop()
+			sl.Forget() // Slack gives up; history has it
+			p = w.serve(env...)
+			sl.Say("C1", "U001", called+"good two")
+			if got := slackSaid(t, sl, "C1", 2)[1].Text; !strings.Contains(got, "good two") {
+				t.Fatalf("after a restart the next answer is %q", got)
+			}
+			sl.Heal()
+			for i, m := range slackSaid(t, sl, "C1", 4)[2:] {
+				if !slices.Contains(roots, m.Thread) || !strings.Contains(m.Text, "bad ") {
+					t.Errorf("answer %d is %+v", i, m)
+				}
+			}
+			p.stop()
+		})
+	}
+}
+
+func TestSlackRefusesWhomItDoesNotTellAboutForGood(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"access_denied", "user_not_found", "user_not_visible", "no_permission"} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			w, sl := newSlackWorld(t, echoModel)
+			p := w.serve("SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+			sl.Fail("users.info", "UBAD", 0, slacktest.Refuse(code))
+			sl.Say("DBAD", "UBAD", "xyzzy-unknown")
+			if got := slackSaid(t, sl, "DBAD", 1)[0].Text; !strings.Contains(got, "slack:UBAD") || !strings.Contains(got, "full members") {
+				t.Errorf("they got %q", got)
+			}
+			waitFor(t, "every event to be acknowledged", func() bool { return sl.Unacked() == 0 })
+			if !strings.Contains(p.stderr.String(), code) || strings.Contains(p.stderr.String(), "xyzzy-unknown") {
+				t.Errorf("the log says %s", p.stderr.String())
+			}
+		})
 	}
 }
 

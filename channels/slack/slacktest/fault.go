@@ -25,8 +25,8 @@ type orders struct {
 }
 
 // Fail orders that the next calls of a method ("" is every one) for a channel
-// ("" is every one) are acted so, times 0 being until Heal. The first fault that
-// fits a call happens to it.
+// ("" is every one; of users.info it is the user) are acted so, times 0 being
+// until Heal. The first fault that fits a call happens to it.
 func (s *Server) Fail(method, channel string, times int, act Act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -298,6 +298,9 @@ func (s *Server) api(w http.ResponseWriter, r *http.Request, method string) {
 	if channel == "" {
 		channel = r.Form.Get("channel_id")
 	}
+	if method == "users.info" {
+		channel = r.Form.Get("user")
+	}
 	if f := s.begin(method, channel); f != nil {
 		f.act(w, r, do)
 		return

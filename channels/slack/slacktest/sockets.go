@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -14,6 +15,9 @@ import (
 // ackTimeout is how long Slack waits for an acknowledgement before it sends an
 // event again.
 const ackTimeout = 3 * time.Second
+
+// usualPing is how often Slack pings a socket.
+const usualPing = 5 * time.Second
 
 // sockets are the app's connections, and the events on their way to it.
 type sockets struct {
@@ -25,6 +29,7 @@ type sockets struct {
 	frozen  bool
 	lastID  int
 	acks    int
+	ping    time.Duration // how often each is pinged
 	pending map[string]*envelope
 	acked   map[string]bool
 	waiting []*envelope // no socket is open
@@ -36,6 +41,7 @@ type socket struct {
 	out  chan []byte
 	gone chan struct{} // closed when nothing is written any more
 	deaf sync.Once
+	mute atomic.Bool // it answers pings and brings nothing
 }
 
 // An envelope holds an event until it is acknowledged.
@@ -48,7 +54,7 @@ type envelope struct {
 }
 
 func newSockets() *sockets {
-	return &sockets{pending: map[string]*envelope{}, acked: map[string]bool{}}
+	return &sockets{ping: usualPing, pending: map[string]*envelope{}, acked: map[string]bool{}}
 }
 
 // serve is one connection, from its beginning to its end.
@@ -74,9 +80,10 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 		s.deliver(e)
 	}
 	s.waiting = nil
+	every := s.ping
 	s.mu.Unlock()
 	var writing sync.WaitGroup
-	writing.Go(func() { s.write(k) })
+	writing.Go(func() { s.write(k, every) })
 	for {
 		_, data, err := conn.ReadMessage()
 		if err != nil {
@@ -101,16 +108,22 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // write sends what is to go out, and pings.
-func (s *sockets) write(k *socket) {
-	ping := time.NewTicker(5 * time.Second)
+func (s *sockets) write(k *socket, every time.Duration) {
+	ping := time.NewTicker(every)
 	defer ping.Stop()
 	for {
 		select {
 		case data := <-k.out:
+			if k.mute.Load() {
+				continue // it is sent again, as nobody acknowledges it
+			}
 			if k.conn.WriteMessage(websocket.TextMessage, data) != nil {
 				return // reading ends as well
 			}
 		case <-ping.C:
+			if k.mute.Load() {
+				continue
+			}
 			_ = k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second)) // a broken one ends by itself
 		case <-k.gone:
 			return
@@ -231,6 +244,25 @@ func (s *Server) Deafen() {
 		k.deaf.Do(func() { close(k.gone) })
 		s.sockets.leave(k)
 	}
+}
+
+// Mute has the sockets that are open bring nothing any more, pings of Slack's
+// neither, while they go on answering those of the app: as if a proxy on the way
+// had lost its own way to Slack.
+func (s *Server) Mute() {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	for _, k := range s.sockets.open {
+		k.mute.Store(true)
+	}
+}
+
+// PingEvery sets how often the sockets that are opened from now on are pinged:
+// every 5 s, unless it is set.
+func (s *Server) PingEvery(d time.Duration) {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	s.sockets.ping = d
 }
 
 // Sockets is how many are open.
