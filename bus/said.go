@@ -147,6 +147,9 @@ type Outbound struct {
 	// Fallback is where it goes if it cannot be delivered to To.
 	Fallback []Address `json:"fallback,omitempty"`
 	File     *File     `json:"file,omitempty"`
+	// Needs names what a dispatcher must understand to send it. One that does
+	// not leaves the message to another release, and what is behind it too.
+	Needs []string `json:"needs,omitempty"`
 }
 
 // A File goes with a message.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"parley/bus"
@@ -20,7 +21,21 @@ const (
 	uncertain   = "unknown"
 )
 
-const outOfOrder = 5 * time.Second // wait after a failure of the book's or the bus's
+const (
+	outOfOrder = 5 * time.Second  // wait after a failure of the book's or the bus's
+	notKnown   = 30 * time.Second // wait where another release has to send
+)
+
+// unmet is the first need that this release does not know.
+func unmet(needs []string) (string, bool) {
+	known := []string{} // none has been given out yet
+	for _, need := range needs {
+		if !slices.Contains(known, need) {
+			return need, true
+		}
+	}
+	return "", false
+}
 
 // A letter is one message on its way to the platform.
 type letter struct {
@@ -39,6 +54,11 @@ func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message
 	if err != nil || out.To.Chat == "" {
 		p.Log.Error("message cannot be read and is buried", slog.String("channel", p.Name), slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
 		return verdict{bury: undecodable}
+	}
+	if need, ok := unmet(out.Needs); ok {
+		p.Log.Warn("message needs what this release does not know and is left to another", slog.String("channel", p.Name),
+			slog.String("id", m.ID), slog.String("need", verbatim(need)))
+		return later(notKnown)
 	}
 	l := &letter{post: p, lease: lease, out: out, to: out.To, send: Send{ID: m.ID, To: out.To}, attempts: attempts}
 	l.to.Chat = p.moved.now(out.To.Chat)

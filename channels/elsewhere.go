@@ -25,7 +25,7 @@ func (l *letter) elsewhere(work context.Context, code string) (verdict, bool) {
 		out := bus.Outbound{
 			ID: fallbackID(l.send.ID, n), To: to, Text: misdelivered(l.out.To, code) + "\n\n" + l.out.Text,
 			Session: l.out.Session, Turn: l.out.Turn, At: time.Now(), Expires: l.out.Expires,
-			Subject: l.out.Subject, Origin: l.out.Origin, File: l.out.File,
+			Subject: l.out.Subject, Origin: l.out.Origin, File: l.out.File, Needs: l.out.Needs,
 		}
 		if out.Subject != "" {
 			// The same said to two places may meet here, and is two messages.
