@@ -3,20 +3,12 @@ package telegramtest
 import (
 	"encoding/json"
 	"fmt"
-	"html"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 )
-
-// mostUnits is how long a text may be, in UTF-16 units without its tags.
-const mostUnits = 4096
-
-// mostCaption is the same for the text beside a file.
-const mostCaption = 1024
 
 // sendMessage checks a message as Telegram does, and keeps it.
 func (s *Server) sendMessage(p params) ([]byte, error) {
@@ -58,8 +50,6 @@ func (p params) message(raw string) (Message, error) {
 	m := Message{
 		Chat:   p.number("chat_id"),
 		Thread: int(p.number("message_thread_id")),
-		Raw:    raw,
-		Mode:   p["parse_mode"],
 		At:     time.Now(),
 	}
 	if m.Chat == 0 {
@@ -68,21 +58,29 @@ func (p params) message(raw string) (Message, error) {
 	if m.Thread == 1 {
 		return Message{}, bad("message thread not found") // the first topic has none
 	}
-	var err error
-	m.Text, err = p.seen(raw)
-	return m, err
+	return m, p.see(&m, raw)
 }
 
-// seen is a text as it is read.
-func (p params) seen(raw string) (string, error) {
-	if p["parse_mode"] == "HTML" {
-		text, err := plain(raw)
-		if err != nil {
-			return "", bad("can't parse entities: " + err.Error())
-		}
-		raw = text
+// see notes how a text is read.
+func (p params) see(m *Message, raw string) error {
+	m.Raw, m.Mode, m.Text, m.Entities, m.Unformatted = raw, p["parse_mode"], strings.TrimSpace(raw), 0, 0
+	if m.Mode != "HTML" {
+		return nil
 	}
-	return strings.TrimSpace(raw), nil
+	if len(raw) > mostRaw {
+		return bad("message is too long")
+	}
+	h, err := read(raw)
+	if err != nil {
+		return bad("can't parse entities: " + err.Error())
+	}
+	if h.weight > mostWeight {
+		return bad("ENTITIES_TOO_LONG")
+	}
+	m.Text = strings.TrimSpace(h.text)
+	m.Entities = min(h.entities, mostEntities)
+	m.Unformatted = h.entities - m.Entities
+	return nil
 }
 
 // keep puts a message into its chat.
@@ -120,13 +118,14 @@ func (s *Server) keep(m Message, p params) ([]byte, error) {
 
 // editMessageText replaces a text as Telegram does.
 func (s *Server) editMessageText(p params) ([]byte, error) {
-	text, err := p.seen(p["text"])
+	var now Message
+	err := p.see(&now, p["text"])
 	switch {
 	case err != nil:
 		return nil, err
-	case text == "":
+	case now.Text == "":
 		return nil, bad("message text is empty")
-	case units(text) > mostUnits:
+	case units(now.Text) > mostUnits:
 		return nil, bad("message is too long")
 	}
 	s.mu.Lock()
@@ -148,7 +147,8 @@ func (s *Server) editMessageText(p params) ([]byte, error) {
 	}
 	// What was returned of the message before is not to change.
 	m.Earlier = append(slices.Clip(m.Earlier), m.Text)
-	m.Text, m.Raw, m.Mode, m.Edited = text, p["text"], p["parse_mode"], time.Now()
+	m.Text, m.Raw, m.Mode, m.Entities, m.Unformatted = now.Text, now.Raw, now.Mode, now.Entities, now.Unformatted
+	m.Edited = time.Now()
 	return sentAnswer(*m), nil
 }
 
@@ -195,61 +195,4 @@ func writeError(w http.ResponseWriter, r refusal) {
 		parameters = fmt.Sprintf(`,"parameters":{"migrate_to_chat_id":%d}`, r.migrateTo)
 	}
 	_, _ = fmt.Fprintf(w, `{"ok":false,"error_code":%d,"description":%s%s}`, r.status, text, parameters) // the caller may be gone
-}
-
-// units counts UTF-16 units.
-func units(s string) int {
-	n := 0
-	for _, r := range s {
-		n += utf16.RuneLen(r)
-	}
-	return n
-}
-
-// plain reads Telegram's HTML and gives the text without it.
-func plain(s string) (string, error) {
-	var (
-		out  strings.Builder
-		open []string
-	)
-	for at := 0; at < len(s); {
-		i := strings.IndexByte(s[at:], '<')
-		if i < 0 {
-			out.WriteString(html.UnescapeString(s[at:]))
-			break
-		}
-		out.WriteString(html.UnescapeString(s[at : at+i]))
-		at += i
-		end := strings.IndexByte(s[at:], '>')
-		if end < 0 {
-			return "", fmt.Errorf("unclosed start tag at byte offset %d", at)
-		}
-		tag := s[at+1 : at+end]
-		if name, ok := strings.CutPrefix(tag, "/"); ok {
-			if len(open) == 0 || open[len(open)-1] != strings.TrimSpace(name) {
-				return "", fmt.Errorf("unexpected end tag at byte offset %d", at)
-			}
-			open = open[:len(open)-1]
-		} else {
-			name, _, _ := strings.Cut(tag, " ")
-			if !isTag(name) {
-				return "", fmt.Errorf("unsupported start tag %q at byte offset %d", name, at)
-			}
-			open = append(open, name)
-		}
-		at += end + 1
-	}
-	if len(open) > 0 {
-		return "", fmt.Errorf("can't find end tag corresponding to start tag %q", open[len(open)-1])
-	}
-	return out.String(), nil
-}
-
-// isTag tells the tags that Telegram reads.
-func isTag(name string) bool {
-	switch name {
-	case "b", "strong", "i", "em", "u", "ins", "s", "strike", "del", "span", "tg-spoiler", "tg-emoji", "a", "code", "pre", "blockquote":
-		return true
-	}
-	return false
 }

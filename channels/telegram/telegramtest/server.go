@@ -15,7 +15,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -36,6 +35,10 @@ type Message struct {
 	Edited  time.Time `json:"edited,omitzero"`
 	Earlier []string  `json:"earlier,omitempty"`
 	File    *File     `json:"file,omitempty"` // Text is its caption
+	// Entities is how many pieces of the text are formatted, and Unformatted how
+	// many more were to be: Telegram leaves those out without a word.
+	Entities    int `json:"entities,omitempty"`
+	Unformatted int `json:"unformatted,omitempty"`
 }
 
 // A File is one that the bot has sent.
@@ -73,7 +76,8 @@ type update struct {
 type chat struct {
 	lastID int
 	sent   []Message
-	wake   chan struct{} // closed when sent grows; nil while nobody waits
+	posts  map[int]map[string]any // of users, the newest by their ids
+	wake   chan struct{}          // closed when sent grows; nil while nobody waits
 }
 
 // New makes a server for the bot of that token, whose name is the username. It
@@ -107,31 +111,6 @@ func (s *Server) Close() error {
 		return fmt.Errorf("close: %w", err)
 	}
 	return nil
-}
-
-// Say lets a user write into a chat and returns the message's id. A chat below
-// zero is a group.
-func (s *Server) Say(chat, user int64, text string) int {
-	return s.Post(chat, user, map[string]any{"text": text})
-}
-
-// Post lets a user put a message of any kind into a chat: the fields are
-// Telegram's and may replace what is filled in. It returns the message's id.
-func (s *Server) Post(chat, user int64, fields map[string]any) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.chat(chat)
-	c.lastID++
-	id := c.lastID
-	m := map[string]any{
-		"message_id": id,
-		"date":       time.Now().Unix(),
-		"chat":       map[string]any{"id": chat, "type": chatType(chat)},
-		"from":       map[string]any{"id": user, "is_bot": false, "first_name": "User " + strconv.FormatInt(user, 10)},
-	}
-	maps.Copy(m, fields)
-	s.enqueue(map[string]any{"message": m})
-	return id
 }
 
 // Update queues an update of any kind and returns its id.

@@ -215,6 +215,10 @@ func TestWhatTelegramRefuses(t *testing.T) {
 		{"<b>a", "HTML", "can't parse entities"},
 		{"<b><i>a</b></i>", "HTML", "can't parse entities"},
 		{"a < b", "", ""},
+		{strings.Repeat(`<a href="https://a.example/`+strings.Repeat("x", 400)+`">x</a>`, 20), "HTML", ""},
+		{strings.Repeat(`<a href="https://a.example/`+strings.Repeat("x", 400)+`">x</a>`, 23), "HTML", "ENTITIES_TOO_LONG"},
+		{strings.Repeat("<b>x</b>", 4096), "HTML", "ENTITIES_TOO_LONG"},
+		{strings.Repeat("<b></b>", 4682) + "x", "HTML", "too long"},
 		{`<a href="https://x.y/?a=1&amp;b=2">a</a> <pre><code class="language-go">x</code></pre>`, "HTML", ""},
 	} {
 		params, err := json.Marshal(map[string]any{"chat_id": 5, "text": step.text, "parse_mode": step.mode})
@@ -231,6 +235,74 @@ func TestWhatTelegramRefuses(t *testing.T) {
 	}
 	if status, _ := c.call(t, "sendPigeon", ""); status != 404 {
 		t.Errorf("an unknown method gives %d", status)
+	}
+}
+
+func TestFormattingBeyondAHundredPiecesIsLeftOut(t *testing.T) {
+	c := start(t)
+	for pieces, want := range map[int][2]int{100: {100, 0}, 103: {100, 3}} {
+		text := strings.Repeat("<b>x</b> ", pieces-1) + `<pre><code class="language-go">x</code></pre>`
+		params, err := json.Marshal(map[string]any{"chat_id": pieces, "text": text, "parse_mode": "HTML"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.call(t, "sendMessage", string(params))
+		if sent := c.Sent(int64(pieces)); len(sent) != 1 || [2]int{sent[0].Entities, sent[0].Unformatted} != want {
+			t.Errorf("%d pieces: %+v", pieces, sent)
+		}
+	}
+}
+
+func TestUpdatesOfForwardsRepliesAlbumsAndPastes(t *testing.T) {
+	c := start(t)
+	c.call(t, "sendMessage", `{"chat_id": 5, "text": "<b>four</b>", "parse_mode": "HTML"}`)
+	c.Reply(5, 5, 1, map[string]any{"text": "why?"})
+	c.Reply(5, 5, 2, map[string]any{"text": "no, really"})
+	c.Forward(5, 5, telegramtest.FromHidden("Eve", time.Unix(7, 0)), map[string]any{"text": "psst"})
+	if album := c.Album(5, 5, "sea", 2); fmt.Sprint(album) != "[5 6]" {
+		t.Errorf("the album is %v", album)
+	}
+	if pieces := c.Paste(5, 5, strings.Repeat("word ", 1000)); fmt.Sprint(pieces) != "[7 8]" {
+		t.Errorf("the paste is %v", pieces)
+	}
+	_, answer := c.call(t, "getUpdates", "{}")
+	var got struct {
+		Result []struct {
+			Message struct {
+				Text    string
+				Caption string
+				Group   string `json:"media_group_id"`
+				Origin  struct {
+					Name string `json:"sender_user_name"`
+				} `json:"forward_origin"`
+				Answered struct {
+					Text string
+					From struct {
+						Bot bool `json:"is_bot"`
+					}
+					Answered any `json:"reply_to_message"`
+				} `json:"reply_to_message"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(answer), &got); err != nil || len(got.Result) != 7 {
+		t.Fatalf("%v in %s", err, answer)
+	}
+	if m := got.Result[0].Message; m.Text != "why?" || m.Answered.Text != "four" || !m.Answered.From.Bot {
+		t.Errorf("the reply to the bot is %+v", m)
+	}
+	if m := got.Result[1].Message; m.Answered.Text != "why?" || m.Answered.From.Bot || m.Answered.Answered != nil {
+		t.Errorf("the reply to the reply is %+v", m)
+	}
+	if m := got.Result[2].Message; m.Origin.Name != "Eve" || m.Text != "psst" {
+		t.Errorf("the forwarded message is %+v", m)
+	}
+	first, second := got.Result[3].Message, got.Result[4].Message
+	if first.Group == "" || first.Group != second.Group || first.Caption != "sea" || second.Caption != "" {
+		t.Errorf("the album is %+v and %+v", first, second)
+	}
+	if n := len(got.Result[5].Message.Text); n > 4096 || n < 4000 || n+len(got.Result[6].Message.Text) < 4990 {
+		t.Errorf("the paste begins with %d units", n)
 	}
 }
 

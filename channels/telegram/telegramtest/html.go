@@ -1,0 +1,91 @@
+package telegramtest
+
+import (
+	"fmt"
+	"html"
+	"strings"
+	"unicode/utf16"
+)
+
+// What Telegram takes in one message.
+const (
+	mostUnits   = 4096    // of a text, in UTF-16 units without its tags
+	mostCaption = 1024    // the same for the text beside a file
+	mostRaw     = 1 << 15 // bytes before the tags are read
+	// mostEntities is how many pieces of a text can be formatted. Those beyond
+	// are left out without a word.
+	mostEntities = 100
+	// mostWeight bounds what the entities take up together, above all where links
+	// lead. More is refused.
+	mostWeight = 9500
+)
+
+// units counts UTF-16 units.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// A hypertext is Telegram's HTML as it is read.
+type hypertext struct {
+	text     string
+	entities int
+	weight   int // of the entities, in bytes
+}
+
+// read reads Telegram's HTML.
+func read(s string) (hypertext, error) {
+	var (
+		out  strings.Builder
+		open []string
+		h    hypertext
+	)
+	for at := 0; at < len(s); {
+		i := strings.IndexByte(s[at:], '<')
+		if i < 0 {
+			out.WriteString(html.UnescapeString(s[at:]))
+			break
+		}
+		out.WriteString(html.UnescapeString(s[at : at+i]))
+		at += i
+		end := strings.IndexByte(s[at:], '>')
+		if end < 0 {
+			return h, fmt.Errorf("unclosed start tag at byte offset %d", at)
+		}
+		tag := s[at+1 : at+end]
+		if name, ok := strings.CutPrefix(tag, "/"); ok {
+			if len(open) == 0 || open[len(open)-1] != strings.TrimSpace(name) {
+				return h, fmt.Errorf("unexpected end tag at byte offset %d", at)
+			}
+			open = open[:len(open)-1]
+		} else {
+			name, attributes, _ := strings.Cut(tag, " ")
+			if !isTag(name) {
+				return h, fmt.Errorf("unsupported start tag %q at byte offset %d", name, at)
+			}
+			open = append(open, name)
+			if !strings.HasSuffix(s[:at], "<pre>") { // the code in a pre is the same piece
+				h.entities++
+			}
+			h.weight += 12 + len(attributes)
+		}
+		at += end + 1
+	}
+	if len(open) > 0 {
+		return h, fmt.Errorf("can't find end tag corresponding to start tag %q", open[len(open)-1])
+	}
+	h.text = out.String()
+	return h, nil
+}
+
+// isTag tells the tags that Telegram reads.
+func isTag(name string) bool {
+	switch name {
+	case "b", "strong", "i", "em", "u", "ins", "s", "strike", "del", "span", "tg-spoiler", "tg-emoji", "a", "code", "pre", "blockquote":
+		return true
+	}
+	return false
+}
