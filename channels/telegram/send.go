@@ -87,14 +87,21 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	return err
 }
 
-// readable sends a part's text with its markup, or without where Telegram
-// cannot read that.
+// readable sends a part's text with its markup, and once more without where
+// Telegram refuses that because of what it says. A refusal means that nothing
+// was sent.
 func readable(part channels.Part, send func(text string, mode models.ParseMode) (string, error)) (string, error) {
 	id, err := send(part.Text, models.ParseModeHTML)
-	if hasCode(err, badMarkup) && part.Plain != "" {
-		return send(part.Plain, "")
+	if part.Plain == "" || part.Plain == part.Text || !perhapsMarkup(err) {
+		return id, err
 	}
-	return id, err
+	return send(part.Plain, "")
+}
+
+// perhapsMarkup tells that a call was refused for its markup, or for something
+// that is not known.
+func perhapsMarkup(err error) bool {
+	return hasCode(err, badMarkup) || hasCode(err, tooLong) || hasCode(err, empty) || hasCode(err, badRequest)
 }
 
 // post makes one call that leaves a message and returns its id; its errors are
@@ -194,7 +201,7 @@ func sendError(err error, t *trip) *channels.SendError {
 	case errors.Is(err, bot.ErrorForbidden):
 		return &channels.SendError{Fault: channels.Rejected, Code: reason(err, "403"), Err: bot.ErrorForbidden}
 	case errors.Is(err, bot.ErrorBadRequest):
-		return &channels.SendError{Fault: channels.Rejected, Code: reason(err, "400"), Err: bot.ErrorBadRequest}
+		return &channels.SendError{Fault: channels.Rejected, Code: reason(err, badRequest), Err: bot.ErrorBadRequest}
 	}
 	return unanswered(err, t)
 }
@@ -219,6 +226,9 @@ func unanswered(err error, t *trip) *channels.SendError {
 // Codes that are acted upon.
 const (
 	badMarkup   = "bad_markup"
+	tooLong     = "too_long"
+	empty       = "empty"
+	badRequest  = "400" // for a reason that is not known
 	notModified = "not_modified"
 )
 
@@ -229,18 +239,19 @@ func hasCode(err error, code string) bool {
 }
 
 // reason names a refusal. Telegram gives nothing but a text for people to tell
-// them apart by; a text that is not known keeps the status as its code, and
-// nothing depends on it but the second try without markup and an edit that
-// changes nothing.
+// them apart by; a text that is not known keeps the status as its code. What
+// depends on it is only whether there is a second try without markup, and an
+// edit that changes nothing.
 func reason(err error, status string) string {
 	text := strings.ToLower(err.Error())
 	for _, known := range [...]struct{ text, code string }{
 		{"can't parse entities", badMarkup},
+		{"entities_too_long", badMarkup},
 		{"message is not modified", notModified},
 		{"message to edit not found", "edit_not_found"},
 		{"message can't be edited", "not_editable"},
 		{"no text in the message to edit", "not_editable"},
-		{"caption is too long", "too_long"},
+		{"caption is too long", tooLong},
 		{"file must be non-empty", "empty_file"},
 		{"chat not found", "chat_not_found"},
 		{"blocked by the user", "blocked"},
@@ -251,8 +262,8 @@ func reason(err error, status string) string {
 		{"not enough rights", "no_rights"},
 		{"thread not found", "thread_not_found"},
 		{"topic_closed", "topic_closed"},
-		{"message is too long", "too_long"},
-		{"message text is empty", "empty"},
+		{"message is too long", tooLong},
+		{"message text is empty", empty},
 	} {
 		if strings.Contains(text, known.text) {
 			return known.code

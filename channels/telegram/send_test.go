@@ -62,6 +62,56 @@ func TestUnreadableMarkupIsSentPlain(t *testing.T) {
 	}
 }
 
+// Whatever Telegram does not like about a formatted text, people get to read it.
+func TestFormattedTextThatIsRefusedIsSentPlainOnce(t *testing.T) {
+	r := newRig(t)
+	formatted := channels.Part{Text: "<b>yes</b> &amp; no", Plain: "yes & no"}
+	for i, refusal := range []string{
+		"Bad Request: ENTITIES_TOO_LONG", "Bad Request: ENTITY_BOUNDS_INVALID", "Bad Request: can't parse entities: x",
+		"Bad Request: message is too long", "Bad Request: wrong HTTP URL specified",
+	} {
+		r.server.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 5, Times: 1, Status: 400, Description: refusal})
+		if _, err := r.Send(t.Context(), at("5"), formatted); err != nil {
+			t.Errorf("%s: %v", refusal, err)
+		}
+		sent := r.server.Sent(5)
+		if len(sent) != i+1 || sent[i].Text != "yes & no" || sent[i].Mode != "" {
+			t.Errorf("%s: sent %+v", refusal, sent)
+		}
+	}
+	heavy := channels.Part{Text: strings.Repeat(`<a href="https://a.example/`+strings.Repeat("x", 400)+`">x</a> `, 40), Plain: "x x x"}
+	if _, err := r.Send(t.Context(), at("6"), heavy); err != nil {
+		t.Error(err)
+	}
+	if sent := r.server.Sent(6); len(sent) != 1 || sent[0].Text != "x x x" {
+		t.Errorf("sent %+v", sent)
+	}
+	if err := r.Edit(t.Context(), at("6"), "1", heavy); err != nil {
+		t.Error(err)
+	}
+
+	for i, refusal := range []string{"Bad Request: chat not found", "Bad Request: not enough rights to send text messages to the chat"} {
+		r.server.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 7, Times: 1, Status: 400, Description: refusal})
+		_, err := r.Send(t.Context(), at("7"), formatted)
+		if e := sendError(t, err); e.Fault != channels.Rejected || len(r.server.Sent(7)) != 0 {
+			t.Errorf("%d %s: %v, and %d messages are there", i, refusal, e, len(r.server.Sent(7)))
+		}
+	}
+	// What is refused plain as well is refused, after two calls.
+	r.server.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 8, Status: 400, Description: "Bad Request: no"})
+	before := r.server.Calls("sendMessage")
+	_, err := r.Send(t.Context(), at("8"), formatted)
+	if e := sendError(t, err); e.Fault != channels.Rejected || r.server.Calls("sendMessage") != before+2 {
+		t.Errorf("%v after %d calls", e, r.server.Calls("sendMessage")-before)
+	}
+	// What may have been sent is not sent again in another way.
+	r.server.Fail(telegramtest.Fault{Method: "sendMessage", Chat: 9, Times: 1, Act: telegramtest.Cut})
+	_, err = r.Send(t.Context(), at("9"), formatted)
+	if e := sendError(t, err); e.Fault != channels.Unknown || len(r.server.Sent(9)) != 1 {
+		t.Errorf("%v, and %d messages are there", e, len(r.server.Sent(9)))
+	}
+}
+
 func TestRefusalsOfTheBotAPI(t *testing.T) {
 	r := newRig(t)
 	for _, c := range []struct {
