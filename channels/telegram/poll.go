@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -209,8 +210,8 @@ func (p *poller) hand(ctx context.Context, batch []update) {
 		if len(u.Message) == 0 {
 			continue
 		}
-		m := new(models.Message)
-		if err := json.Unmarshal(u.Message, m); err != nil {
+		m, err := read(u.Message)
+		if err != nil {
 			// Nothing that is tried again later would make it readable.
 			p.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
 			continue
@@ -241,6 +242,31 @@ func (p *poller) hand(ctx context.Context, batch []update) {
 	}
 	handing.Wait()
 	p.next = next
+}
+
+// read reads a message. What it is quoted from may be of a kind that is newer
+// than we are; then it is of unknown origin, and no less a quote.
+func read(raw json.RawMessage) (*models.Message, error) {
+	m := new(models.Message)
+	err := json.Unmarshal(raw, m)
+	if err == nil {
+		return m, nil
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil, fmt.Errorf("read a message: %w", err)
+	}
+	if _, forwarded := fields["forward_origin"]; forwarded {
+		fields["forward_origin"] = json.RawMessage(`{"type":"hidden_user"}`)
+	}
+	delete(fields, "reply_to_message")
+	delete(fields, "external_reply")
+	again, encoding := json.Marshal(fields)
+	m = new(models.Message)
+	if encoding != nil || json.Unmarshal(again, m) != nil {
+		return nil, fmt.Errorf("read a message: %w", err)
+	}
+	return m, nil
 }
 
 // deliver publishes one message, however often that takes. It is false if ctx

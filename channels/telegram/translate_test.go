@@ -107,9 +107,10 @@ func TestMessagesWithoutText(t *testing.T) {
 		{fields{"voice": fields{}}, "[voice message]"},
 		{fields{"document": fields{"file_name": "a\nb.pdf"}, "caption": "read it"}, "[file: a b.pdf] read it"},
 		{fields{"animation": fields{}, "document": fields{"file_name": "x.mp4"}}, "[animation]"},
-		{fields{"location": fields{"latitude": 1.5, "longitude": 2}, "venue": fields{"title": "Café"}}, "[venue: Café]"},
+		{fields{"location": fields{"latitude": 1.5, "longitude": 2}, "venue": fields{"title": "Café", "address": "1 Main St", "location": fields{"latitude": 1.5, "longitude": 2}}}, "[venue: Café, 1 Main St, 1.50000, 2.00000]"},
 		{fields{"location": fields{"latitude": 1.5, "longitude": 2}}, "[location 1.50000, 2.00000]"},
 		{fields{"contact": fields{}}, "[contact]"},
+		{fields{"contact": fields{"first_name": "Ann", "last_name": "Lee\n", "phone_number": "+43 1 234"}}, "[contact: Ann Lee, +43 1 234]"},
 		{fields{"dice": fields{"value": 4}}, "[dice: 4]"},
 	}
 	posts := make([]fields, 0, len(kinds))
