@@ -68,7 +68,8 @@ func calls(uses ...string) agent.Answer {
 	return a
 }
 
-// heard is the text of the newest run of user blocks, without headers.
+// heard is what people said in the newest run of user blocks, and what the agent
+// itself asks there.
 func heard(r agent.Request) string {
 	var said []string
 	for _, m := range r.Messages {
@@ -77,9 +78,11 @@ func heard(r agent.Request) string {
 			continue
 		}
 		for _, b := range m.Blocks {
-			if b.Kind == agent.BlockText && !strings.HasPrefix(b.Text, "[") {
-				said = append(said, b.Text)
+			words := agent.Words(b.Text)
+			if b.Kind == agent.BlockText && !strings.HasPrefix(b.Text, "<") {
+				words = []string{b.Text}
 			}
+			said = append(said, words...)
 		}
 	}
 	return strings.Join(said, "|")

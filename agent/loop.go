@@ -9,8 +9,10 @@ import (
 	"parley/sessions"
 )
 
-// Codes of notices that the loop writes for the model.
+// Codes of notices for the model.
 const (
+	noticeDelivery = "delivery" // of what the session had said
+	noticeTold     = "told"     // said here by the agent, on behalf of somebody elsewhere
 	noticeLastStep = "last_step"
 	codeGaveUp     = "gave_up"
 	noticeRepeated = "repeated_call"

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"encoding/json"
-	"strings"
 
 	"parley/sessions"
 	"parley/tools"
@@ -53,10 +52,10 @@ func (r *rendering) take(rec record) {
 	switch d := rec.data.(type) {
 	case sessions.User:
 		r.settle()
-		r.add(RoleUser, Block{Kind: BlockText, Text: header(rec, d)}, Block{Kind: BlockText, Text: d.Text})
+		r.add(RoleUser, Block{Kind: BlockText, Text: frameMessage(rec.Person, d)})
 	case sessions.Notice:
 		r.settle()
-		r.add(RoleUser, Block{Kind: BlockText, Text: "[notice from the system: " + d.Text + "]"})
+		r.add(RoleUser, Block{Kind: BlockText, Text: frameNotice(d)})
 	case sessions.Thinking:
 		r.answer(Block{Kind: BlockThinking, Text: d.Text, Provider: d.Provider})
 	case sessions.Text:
@@ -78,30 +77,7 @@ func (r *rendering) summary(s sessions.Summary) {
 	if s.Text == "" {
 		return
 	}
-	r.add(RoleUser, Block{Kind: BlockText, Text: "[summary of what was said before; it may lack details, so look again where exact values matter]"},
-		Block{Kind: BlockText, Text: s.Text})
-}
-
-// header says who speaks, where and when. It stays what it was when the message
-// came, and so it is the same from step to step.
-func header(rec record, u sessions.User) string {
-	where, _, _ := strings.Cut(rec.Person, ":")
-	parts := []string{where}
-	if u.Name != "" {
-		parts = append(parts, strings.Map(oneLine, u.Name))
-	}
-	if !u.Sent.IsZero() {
-		parts = append(parts, u.Sent.UTC().Format("2006-01-02 15:04 UTC"))
-	}
-	return "[" + strings.Join(parts, " · ") + "]"
-}
-
-func oneLine(r rune) rune {
-	switch r {
-	case '\n', '\r', '[', ']':
-		return ' '
-	}
-	return r
+	r.add(RoleUser, Block{Kind: BlockText, Text: frameSummary(s.Text)})
 }
 
 func (r *rendering) add(role Role, blocks ...Block) {

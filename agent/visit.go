@@ -215,9 +215,7 @@ func (v *visit) handle(ctx context.Context, it item) error {
 	var err error
 	switch {
 	case it.in.Kind == bus.Notice:
-		e := entry(it.in.ID, sessions.KindNotice, sessions.Notice{Code: "delivery", Text: it.in.Text})
-		e.Cause = it.in.ID
-		err = v.j.append(ctx, e)
+		err = v.j.append(ctx, noticed(it.in))
 	case v.in.stoppedBefore(it.seq):
 		err = v.begin(ctx, it.in, entry(it.in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
 	default:
@@ -285,9 +283,29 @@ func (v *visit) begin(ctx context.Context, in bus.Inbound, more ...sessions.Entr
 
 // said is the user block of a message.
 func said(turn string, in bus.Inbound) sessions.Entry {
-	e := entry(turn, sessions.KindUser, sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt})
+	e := entry(turn, sessions.KindUser, sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in)})
 	e.Cause, e.Person = in.ID, in.From.ID
 	return e
+}
+
+// noticed is the entry of a notice, which belongs to no turn.
+func noticed(in bus.Inbound) sessions.Entry {
+	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
+	if len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told {
+		n.Code = noticeTold
+	}
+	e := entry(in.ID, sessions.KindNotice, n)
+	e.Cause = in.ID
+	return e
+}
+
+// quotes is what a message carries of words that its sender did not write in it.
+func quotes(in bus.Inbound) []sessions.Quote {
+	var all []sessions.Quote
+	for _, q := range in.Quotes {
+		all = append(all, sessions.Quote{Kind: q.Kind, Person: q.From.ID, Name: q.From.Name, Chat: q.Chat, At: q.At, Text: q.Text})
+	}
+	return all
 }
 
 // run goes through a turn's steps to its end, and publishes what it says.

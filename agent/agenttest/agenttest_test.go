@@ -30,7 +30,7 @@ func ask(t *testing.T, base, body string) (int, string, error) {
 const conversation = `{"model":"m","messages":[{"role":"system","content":"s"},` +
 	`{"role":"user","content":"old {\"role\":\"user\""},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}}]},` +
 	`{"role":"tool","content":"old","tool_call_id":"a"},{"role":"assistant","content":"done"},` +
-	`{"role":"user","content":"[telegram · Ann]\n\nfirst\n\n[telegram · Ann]\n\nsecond"},` +
+	`{"role":"user","content":"<message from=\"telegram:1\">\nfirst\n</message>\n\n<message from=\"telegram:1\">\nsecond\n<quote kind=\"forwarded\">\nx\n</quote>\n</message>"},` +
 	`{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"y","arguments":"{\"n\":1}"}}]},` +
 	`{"role":"tool","content":"{\"role\":\"tool\"}","tool_call_id":"b"},{"role":"tool","content":"two","tool_call_id":"c"}],` +
 	`"tools":[{"type":"function","function":{"name":"x","parameters":{}}}],"tool_choice":"none"}`

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"parley/agent"
 )
 
 // A Request is what the model is asked.
@@ -74,17 +76,15 @@ func messageOf(raw json.RawMessage) Message {
 	return out
 }
 
-// Said is what was last said by people, without the lines in brackets that
-// say when and where.
+// Said is what was last said by people, without who said it and what they
+// quoted. A message that is in no frame is given as it stands.
 func (r Request) Said() string {
 	raw, _ := r.newest()
-	var paragraphs []string
-	for p := range strings.SplitSeq(messageOf(raw).Content, "\n\n") {
-		if !strings.HasPrefix(p, "[") || !strings.HasSuffix(p, "]") || strings.Contains(p, "\n") {
-			paragraphs = append(paragraphs, p)
-		}
+	text := messageOf(raw).Content
+	if said := agent.Words(text); len(said) > 0 {
+		return strings.Join(said, "\n\n")
 	}
-	return strings.Join(paragraphs, "\n\n")
+	return text
 }
 
 // Results are the contents of the tool messages since then.

@@ -77,22 +77,18 @@ type step struct {
 // current is what was said since the last answer, and the calls made for it.
 func current(messages []agent.Message) (said []string, done []step) {
 	for _, m := range messages[start(messages):] {
-		past := false // the next block is a summary
 		for _, b := range m.Blocks {
+			words := wordsOf(m, b)
 			switch {
-			case past:
-				past = false
-			case isPast(m, b):
-				past = true
 			case b.Kind == agent.BlockToolUse:
 				done = append(done, step{use: b})
 			case b.Kind == agent.BlockToolResult:
 				settle(done, b)
-			case b.Kind == agent.BlockText && m.Role == agent.RoleUser && !isHeader(b.Text):
+			case len(words) > 0:
 				if wasCancelled(done) { // that was the turn before
 					said, done = nil, nil
 				}
-				said = append(said, b.Text)
+				said = append(said, words...)
 			}
 		}
 	}
@@ -131,17 +127,18 @@ func wasCancelled(done []step) bool {
 	})
 }
 
-// isHeader tells whether a block is a remark of the agent's, such as the line
-// that says when and where a message was sent, and not a message.
-func isHeader(text string) bool {
-	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") &&
-		(!strings.Contains(text, "\n") || strings.HasPrefix(text, "[notice"))
-}
-
-// isPast tells whether a block announces what was said before.
-func isPast(m agent.Message, b agent.Block) bool {
-	return m.Role == agent.RoleUser && b.Kind == agent.BlockText && isHeader(b.Text) && strings.HasPrefix(b.Text, "[summary")
+// wordsOf is what people say in a block, message by message. What the system
+// says is left out.
+func wordsOf(m agent.Message, b agent.Block) []string {
+	switch {
+	case m.Role != agent.RoleUser || b.Kind != agent.BlockText:
+		return nil
+	case strings.HasPrefix(b.Text, "<message "):
+		return agent.Words(b.Text)
+	case strings.HasPrefix(b.Text, "<notice>"), strings.HasPrefix(b.Text, "<summary "):
+		return nil
+	}
+	return []string{b.Text} // it is what the agent itself asks, such as a summary
 }
 
 // isSummary tells whether the agent wants the conversation summarised.
@@ -155,8 +152,11 @@ func digest(messages []agent.Message) string {
 	var said []string
 	for _, m := range messages {
 		for _, b := range m.Blocks {
-			if m.Role == agent.RoleUser && b.Kind == agent.BlockText && !isHeader(b.Text) && !isSummary(b.Text) {
-				line := []rune(strings.Join(strings.Fields(b.Text), " "))
+			for _, words := range wordsOf(m, b) {
+				if isSummary(b.Text) {
+					continue
+				}
+				line := []rune(strings.Join(strings.Fields(words), " "))
 				said = append(said, "- "+string(line[:min(len(line), length)]))
 			}
 		}

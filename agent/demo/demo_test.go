@@ -35,7 +35,7 @@ func newChat(t *testing.T, results map[string]string) *chat {
 // ask says something as the agent would render it, and gives the answer.
 func (c *chat) ask(text string) string {
 	c.t.Helper()
-	c.messages = append(c.messages, user("[telegram · Ann · 2026-11-21 10:00 UTC]", text))
+	c.messages = append(c.messages, user("<message from=\"telegram:1\" name=\"Ann\">\n"+text+"\n</message>"))
 	for range 20 {
 		a := c.generate(agent.Request{Messages: c.messages, Tools: c.granted})
 		c.messages = append(c.messages, agent.Message{Role: agent.RoleAssistant, Blocks: a.Blocks})
@@ -269,7 +269,7 @@ func TestSummary(t *testing.T) {
 	a := c.generate(agent.Request{Messages: append(c.messages, user("Summarise the conversation so far for yourself: keep names."))})
 	wantAll(t, a.Blocks[0].Text, "hello")
 	c = newChat(t, map[string]string{"read_file": `{"content":"tea"}`})
-	c.messages = []agent.Message{user("[summary of what was said before]", a.Blocks[0].Text)}
+	c.messages = []agent.Message{user("<summary of=\"what was said before\">\n" + a.Blocks[0].Text + "\n</summary>")}
 	if answer := c.ask("read a.txt"); strings.Contains(answer, "understand") {
 		t.Errorf("answered the summary: %s", answer)
 	}

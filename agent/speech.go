@@ -1,0 +1,231 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"parley/bus"
+	"parley/sessions"
+)
+
+// What people and the system say reaches the model in frames:
+//
+//	<message from="slack:U1" name="Alex" at="2026-11-22 10:00 UTC">
+//	can you translate this?
+//	<quote kind="forwarded" from="slack:U2" name="Bob" chat="ops" at="2026-11-21 09:00 UTC">
+//	…
+//	</quote>
+//	</message>
+//
+//	<notice>what the system says</notice>
+//
+// Only the agent writes these tags. Whatever else stands in a message, a quote, a
+// notice or a summary cannot contain one: its "<" is written as "&lt;" there. So
+// no words can pass for somebody else's, or for the system's.
+const (
+	tagMessage = "message"
+	tagQuote   = "quote"
+	tagNotice  = "notice"
+	tagSummary = "summary"
+)
+
+// How much of what was quoted the model is shown, in characters.
+const (
+	maxQuote  = 8_000  // of one quote
+	maxQuotes = 16_000 // of all that come with one message
+)
+
+// frameMessage is what a person said, with who said it and when. It depends on
+// the entry alone, and so it is the same from step to step.
+func frameMessage(person string, u sessions.User) string {
+	var b strings.Builder
+	b.WriteString("<" + tagMessage)
+	attribute(&b, "from", person)
+	attribute(&b, "name", u.Name)
+	moment(&b, u.Sent)
+	b.WriteString(">\n")
+	line(&b, unframed(u.Text))
+	frameQuotes(&b, u.Quotes)
+	b.WriteString("</" + tagMessage + ">")
+	return b.String()
+}
+
+// frameNotice is what the system says.
+func frameNotice(n sessions.Notice) string {
+	if len(n.Quotes) == 0 {
+		return "<" + tagNotice + ">" + unframed(n.Text) + "</" + tagNotice + ">"
+	}
+	var b strings.Builder
+	b.WriteString("<" + tagNotice + ">\n")
+	text := n.Text
+	if text == "" && n.Code == noticeTold {
+		text = "You said this here, on behalf of somebody who asked you to in another conversation. An answer to it will come here."
+	}
+	line(&b, unframed(text))
+	frameQuotes(&b, n.Quotes)
+	b.WriteString("</" + tagNotice + ">")
+	return b.String()
+}
+
+func frameSummary(text string) string {
+	return "<" + tagSummary + " of=\"what was said before; it may lack details, so look again where exact values matter\">\n" +
+		unframed(text) + "\n</" + tagSummary + ">"
+}
+
+// frameQuotes adds what was quoted, as far as there is room, and says of each
+// quote how much of it is left out.
+func frameQuotes(b *strings.Builder, quotes []sessions.Quote) {
+	left := maxQuotes
+	for _, q := range quotes {
+		text, cut := cutAt(q.Text, min(maxQuote, left))
+		left -= utf8.RuneCountInString(text)
+		b.WriteString("<" + tagQuote)
+		attribute(b, "kind", quoteKind(q.Kind))
+		attribute(b, "from", q.Person)
+		attribute(b, "name", q.Name)
+		attribute(b, "chat", q.Chat)
+		moment(b, q.At)
+		if cut > 0 {
+			attribute(b, "cut", fmt.Sprintf("the last %d characters are not shown", cut))
+		}
+		b.WriteString(">\n")
+		line(b, unframed(text))
+		b.WriteString("</" + tagQuote + ">\n")
+	}
+}
+
+func quoteKind(kind string) string {
+	switch kind {
+	case bus.Answered:
+		return "replied-to"
+	case bus.Told:
+		return "said-here-on-behalf-of"
+	}
+	return kind
+}
+
+// cutAt is the first n characters of a text, and how many it has beyond them.
+func cutAt(text string, n int) (string, int) {
+	count := utf8.RuneCountInString(text)
+	if count <= n {
+		return text, 0
+	}
+	at := 0
+	for range n {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+	}
+	return text[:at], count - n
+}
+
+func line(b *strings.Builder, text string) {
+	if text != "" {
+		b.WriteString(text)
+		b.WriteByte('\n')
+	}
+}
+
+func moment(b *strings.Builder, at time.Time) {
+	if !at.IsZero() {
+		attribute(b, "at", at.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+}
+
+const maxAttribute = 100 // characters
+
+// attribute adds one, if there is something to it: a line of visible characters,
+// without those that could end it.
+func attribute(b *strings.Builder, name, value string) {
+	value = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case strings.ContainsRune(`"<>＂＜＞﹤﹥“”`, r):
+			return '\''
+		case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp), unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(value, "\uFFFD"))), " ")
+	if value == "" {
+		return
+	}
+	value, _ = cutAt(value, maxAttribute)
+	fmt.Fprintf(b, ` %s="%s"`, name, value)
+}
+
+// unframed is a text in which nothing can be taken for one of our tags.
+func unframed(text string) string {
+	if !strings.ContainsAny(text, "<＜﹤") {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case (r == '<' || r == '＜' || r == '﹤') && passesForTag(text[i+utf8.RuneLen(r):]):
+			b.WriteString("&lt;")
+		case r == utf8.RuneError:
+			b.WriteString("\uFFFD")
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// passesForTag tells whether what follows a "<" could be read as one of our tags:
+// in capitals, with invisible characters in it, or in letters that look alike.
+func passesForTag(text string) bool {
+	const longest = 64 // characters looked at
+	var word strings.Builder
+	latin, foreign := false, false
+	seen := 0
+	for _, r := range text {
+		if seen++; seen > longest {
+			break
+		}
+		switch {
+		case unicode.In(r, unicode.Cf, unicode.Mn), unicode.IsControl(r),
+			word.Len() == 0 && (unicode.IsSpace(r) || strings.ContainsRune(`/\／∕⁄`, r)):
+			continue
+		case r < utf8.RuneSelf && unicode.IsLetter(r):
+			latin = true
+		case unicode.IsLetter(r):
+			foreign = true
+			// Letters made to look like Latin ones.
+			latin = latin || '\uFF21' <= r && r <= '\uFF5A' || 0x1D400 <= r && r <= 0x1D7FF
+		default:
+			seen = longest
+			continue
+		}
+		word.WriteRune(unicode.ToLower(r))
+	}
+	if latin && foreign {
+		return true
+	}
+	for _, tag := range []string{tagMessage, tagQuote, tagNotice, tagSummary} {
+		if strings.HasPrefix(word.String(), tag) {
+			return true
+		}
+	}
+	return false
+}
+
+// Words gives back what people said themselves in a text that a model was given,
+// message by message, without what they quoted.
+func Words(text string) []string {
+	const begin, end, quote = "<" + tagMessage + " ", "</" + tagMessage + ">", "<" + tagQuote + " "
+	var said []string
+	for {
+		_, rest, found := strings.Cut(text, begin)
+		if !found {
+			return said
+		}
+		_, rest, _ = strings.Cut(rest, ">\n") // the tag's own end: attributes hold none
+		words, after, _ := strings.Cut(rest, end)
+		words, _, _ = strings.Cut(words, quote)
+		said = append(said, strings.TrimSuffix(words, "\n"))
+		text = after
+	}
+}
