@@ -527,6 +527,42 @@ func TestModelFaults(t *testing.T) {
 	}
 }
 
+func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
+	faults := map[string]struct {
+		fault agent.ModelError
+		want  string
+	}{
+		"key":     {agent.ModelError{Fault: agent.ModelRefused, Cause: agent.CauseKey, Status: 401, Said: "Incorrect API key"}, "does not accept the key (status 401: “Incorrect API key”). Look at model.api_key."},
+		"model":   {agent.ModelError{Fault: agent.ModelRefused, Cause: agent.CauseModel, Status: 404, Said: "model 'x' not found"}, "no model of that name (status 404: “model 'x' not found”). Look at model.name."},
+		"quota":   {agent.ModelError{Fault: agent.ModelRefused, Cause: agent.CauseQuota, Status: 402, Said: "Insufficient Balance"}, "no credit left (status 402: “Insufficient Balance”)"},
+		"network": {agent.ModelError{Fault: agent.ModelBusy, Cause: agent.CauseNetwork, RetryAfter: time.Hour, Err: errors.New("dial tcp: connection refused")}, "cannot be reached (dial tcp: connection refused). Look at model.base_url"},
+		"request": {agent.ModelError{Fault: agent.ModelRejected, Status: 400, Said: "Invalid schema"}, "does not accept this request (status 400: “Invalid schema”). /new begins afresh"},
+	}
+	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		said := strings.Split(heard(r), "|")
+		fault := faults[said[len(said)-1]].fault
+		return agent.Answer{}, &fault
+	})
+	b.run()
+	for name, tc := range faults {
+		ask := func(in bus.Inbound) string {
+			in.ID, in.Kind, in.Text = "m-"+name+in.At.Chat, bus.Said, name
+			b.publish(in)
+			return b.reply().Text
+		}
+		at := func(chat string) bus.Address { return bus.Address{Channel: "test", Chat: chat} }
+		owner := bus.Person{ID: "test:ann", Owner: true}
+		if got := ask(bus.Inbound{From: owner, At: at("1")}); !strings.Contains(got, tc.want) || strings.Contains(got, "log") {
+			t.Errorf("%s: the owner is told %q, want %q", name, got, tc.want)
+		}
+		for _, in := range []bus.Inbound{{From: bus.Person{ID: "test:bob"}, At: at("2")}, {From: owner, At: at("3"), Group: true}} {
+			if got := ask(in); strings.Contains(got, "“") || strings.Contains(got, "dial tcp") {
+				t.Errorf("%s: what the provider said is told before others: %q", name, got)
+			}
+		}
+	}
+}
+
 func TestLongResultsAreCutAndKept(t *testing.T) {
 	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
 		if len(results(r)) == 0 {

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -69,7 +70,7 @@ func (v *visit) insist(ctx context.Context, t *turn, r Request) (Answer, error) 
 			return Answer{}, context.Cause(ctx)
 		}
 		events.reset()
-		wait, end := v.excuse(err, try, v.prefix(t.route.At))
+		wait, end := v.excuse(err, try, t)
 		if end != nil {
 			v.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
 			return Answer{}, end
@@ -95,20 +96,30 @@ func (v *visit) observe(answer Answer, err error, d time.Duration) {
 }
 
 // excuse judges a failed call: how long to wait before the next, or how the turn ends.
-func (v *visit) excuse(err error, try int, prefix string) (time.Duration, *ending) {
+func (v *visit) excuse(err error, try int, t *turn) (time.Duration, *ending) {
 	fault, ok := errors.AsType[*ModelError](err)
 	if !ok {
 		fault = &ModelError{Fault: ModelBusy, Err: err}
 	}
-	switch fault.Fault {
-	case ModelOverflow:
+	prefix := v.prefix(t.route.At)
+	// What the provider says is for those who run the bot, and not before others.
+	told := t.route.Owner && !t.route.Group
+	switch {
+	case fault.Fault == ModelOverflow:
 		return 0, failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
-	case ModelRefused:
-		return 0, failure("model_refused", "The model's provider refuses this bot (status %d). The operator has to look at the model's name and key; the server's log says more.", fault.Status)
-	case ModelRejected:
-		return 0, failure("model_rejected", "The model's provider does not accept this request (status %d). The server's log says more; %snew begins afresh.", fault.Status, prefix)
+	case fault.Fault == ModelRefused && told:
+		return 0, failure("model_refused", "%s", fault.Told())
+	case fault.Fault == ModelRefused:
+		return 0, failure("model_refused", "The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
+	case fault.Fault == ModelRejected && told:
+		return 0, failure("model_rejected", "%s %snew begins afresh.", fault.Told(), prefix)
+	case fault.Fault == ModelRejected:
+		return 0, failure("model_rejected", "The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
 	}
 	if try >= modelTries || fault.RetryAfter > maxRetryAfter {
+		if told {
+			return 0, failure("model_busy", "%s I have given up after %d tries.", fault.Told(), try)
+		}
 		return 0, failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %d tries. Please ask again a little later.", try)
 	}
 	if fault.RetryAfter > 0 {
@@ -116,4 +127,12 @@ func (v *visit) excuse(err error, try int, prefix string) (time.Duration, *endin
 	}
 	most := modelBackoff << (2 * try)
 	return modelBackoff/2 + rand.N(most), nil
+}
+
+// statusOf is a fault's status in brackets, where it had one.
+func statusOf(fault *ModelError) string {
+	if fault.Status == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (status %d)", fault.Status)
 }

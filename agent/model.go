@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"time"
 
 	"parley/tools"
 )
@@ -109,34 +107,3 @@ type Delta struct {
 	Text  string    // what was added; of a tool use, nothing
 	Name  string    // of a tool use
 }
-
-// A ModelFault says what a failed call to a model means.
-type ModelFault string
-
-// The faults.
-const (
-	// ModelBusy: overloaded, limited or out of reach; the same call may work later.
-	ModelBusy ModelFault = "busy"
-	// ModelOverflow: the request is larger than the model's window.
-	ModelOverflow ModelFault = "overflow"
-	// ModelRefused: the key, the account or the model's name is not accepted.
-	ModelRefused ModelFault = "refused"
-	// ModelRejected: this request will never be accepted.
-	ModelRejected ModelFault = "rejected"
-)
-
-// A ModelError is why a model did not answer.
-type ModelError struct {
-	Fault      ModelFault
-	Status     int           // HTTP, where there was one
-	RetryAfter time.Duration // what the provider asks for
-	Err        error
-}
-
-// Error is the fault, the status and the cause.
-func (e *ModelError) Error() string {
-	return fmt.Sprintf("model: %s (status %d): %v", e.Fault, e.Status, e.Err)
-}
-
-// Unwrap is the cause.
-func (e *ModelError) Unwrap() error { return e.Err }

@@ -2,11 +2,13 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"parley/agent"
@@ -23,8 +25,21 @@ type refusal struct {
 	message    string
 }
 
-// Error is what the server said, in one line.
+// Error is what a log may hold of it: a server's own words may repeat what
+// people said.
 func (r *refusal) Error() string {
+	text := "the server refuses"
+	if r.status > 0 {
+		text += fmt.Sprintf(" with status %d", r.status)
+	}
+	if word := r.word(); word != "" {
+		text += ": " + word
+	}
+	return text
+}
+
+// said is what the server wrote, in one line.
+func (r *refusal) said() string {
 	switch {
 	case r.message != "":
 		return r.message
@@ -32,8 +47,20 @@ func (r *refusal) Error() string {
 		return r.code
 	case r.kind != "":
 		return r.kind
+	case http.StatusText(r.status) != "":
+		return http.StatusText(r.status)
 	}
-	return "no reason given: " + http.StatusText(r.status)
+	return "no reason given"
+}
+
+// word is the server's code or kind of the error, if it is one word.
+func (r *refusal) word() string {
+	for _, w := range []string{r.code, r.kind} {
+		if _, err := strconv.Atoi(w); err != nil && wellFormed(strings.NewReplacer(".", "", " ", "_").Replace(w)) {
+			return w
+		}
+	}
+	return ""
 }
 
 // fault says what a refusal means. What is too long is found first: servers
@@ -43,14 +70,13 @@ func (r *refusal) fault() agent.ModelFault {
 	switch {
 	case r.overflow():
 		return agent.ModelOverflow
-	case r.is("insufficient_quota", "billing_hard_limit_reached", "model_not_found", "invalid_api_key", "authentication_error", "permission_error"):
+	case r.misspoken():
+		return agent.ModelBusy
+	case r.cause() != "":
 		return agent.ModelRefused
 	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests, s >= 500:
 		return agent.ModelBusy
-	case s == http.StatusBadRequest && r.unable():
-		return agent.ModelRefused
-	case s == http.StatusUnauthorized, s == http.StatusPaymentRequired, s == http.StatusForbidden, s == http.StatusNotFound,
-		s == http.StatusMethodNotAllowed, s == http.StatusGone, s > 0 && s < 400:
+	case s == http.StatusBadRequest && r.says("does not support tools"):
 		return agent.ModelRefused
 	case s >= 400:
 		return agent.ModelRejected
@@ -85,14 +111,6 @@ func (r *refusal) overflow() bool {
 		"exceeds the maximum number of tokens", "reduce the length of the messages", "model's context length",
 		"too many input tokens", "input length and `max_tokens` exceed",
 	}, has)
-}
-
-// unable tells whether the model lacks what an agent needs, or does not exist,
-// where a server gives that no status of its own; it only writes so.
-func (r *refusal) unable() bool {
-	text := strings.ToLower(r.message)
-	return strings.Contains(text, "does not support tools") || strings.Contains(text, "model not found") ||
-		strings.Contains(text, "invalid model name")
 }
 
 // refusalOf reads a response that is none.
@@ -169,7 +187,9 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 // oneLine is a message fit for a log: short, and without what steers a terminal.
 func oneLine(text string) string {
 	const most = 300
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == utf8.RuneError }), " ")
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return r <= ' ' || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError
+	}), " ")
 	if len(text) <= most {
 		return text
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"parley/agent"
 	"parley/agent/agenttest"
@@ -35,11 +36,18 @@ func faultOf(t testing.TB, err error) *agent.ModelError {
 	if !ok {
 		t.Fatalf("error %v is no *agent.ModelError", err)
 	}
-	if strings.Contains(err.Error(), key) || strings.Contains(err.Error(), key[:9]) {
-		t.Errorf("the error shows the key: %v", err)
+	for _, said := range []string{err.Error(), e.Told(), e.Said} {
+		if strings.Contains(said, key) || strings.Contains(said, key[:9]) || len(said) > 1000 || strings.ContainsFunc(said, unfit) {
+			t.Errorf("the error shows the key, is too long or steers a terminal: %q", said)
+		}
+	}
+	if e.Said != "" && e.Said != e.Code && strings.Contains(err.Error(), e.Said) {
+		t.Errorf("the error is for logs and repeats what the server wrote: %v", err)
 	}
 	return e
 }
+
+func unfit(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 func TestRefusals(t *testing.T) {
 	const busy, overflow, refused, rejected = agent.ModelBusy, agent.ModelOverflow, agent.ModelRefused, agent.ModelRejected
@@ -76,7 +84,8 @@ func TestRefusals(t *testing.T) {
 		{"list of details", 422, `{"detail":[{"loc":["body"],"msg":"field required"}]}`, rejected, "field required"},
 		{"old vLLM", 400, `{"object":"error","message":"bad roles","type":"BadRequestError","code":400}`, rejected, "bad roles"},
 		{"too big", 413, ``, rejected, ""},
-		{"in plain text", 400, "no\x1b[31m good", rejected, "no [31m good"},
+		{"in plain text", 400, "no\x1b[31m \u009b\u202egood", rejected, "no [31m good"},
+		{"at length", 400, strings.Repeat("x", 60000), rejected, "…"},
 		{"empty", 400, `{}`, rejected, "Bad Request"},
 	}
 	for _, tc := range cases {
@@ -86,8 +95,8 @@ func TestRefusals(t *testing.T) {
 			if e.Fault != tc.fault || e.Status != tc.status {
 				t.Errorf("fault %s, status %d; want %s, %d", e.Fault, e.Status, tc.fault, tc.status)
 			}
-			if !strings.Contains(err.Error(), tc.text) {
-				t.Errorf("error %q does not say %q", err, tc.text)
+			if !strings.Contains(faultOf(t, err).Told(), tc.text) {
+				t.Errorf("told %q, which does not say %q", faultOf(t, err).Told(), tc.text)
 			}
 		})
 	}
@@ -159,8 +168,8 @@ func TestErrorsInTheStream(t *testing.T) {
 			if e := faultOf(t, err); e.Fault != tc.fault {
 				t.Errorf("fault %s, want %s: %v", e.Fault, tc.fault, err)
 			}
-			if !strings.Contains(err.Error(), tc.text) {
-				t.Errorf("error %q does not say %q", err, tc.text)
+			if !strings.Contains(faultOf(t, err).Told(), tc.text) {
+				t.Errorf("told %q, which does not say %q", faultOf(t, err).Told(), tc.text)
 			}
 		})
 	}
@@ -222,8 +231,40 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = ask(t, m, hello())
-	if e := faultOf(t, err); e.Fault != agent.ModelBusy || e.Status != 0 {
-		t.Errorf("fault %+v", e)
+	if e := faultOf(t, err); e.Fault != agent.ModelBusy || e.Status != 0 || e.Cause != agent.CauseNetwork || !strings.Contains(e.Told(), "refused") {
+		t.Errorf("fault %+v, told %q", e, e.Told())
+	}
+}
+
+func TestCauses(t *testing.T) {
+	const apiKey, name, quota, address = agent.CauseKey, agent.CauseModel, agent.CauseQuota, agent.CauseAddress
+	cases := []struct {
+		name   string
+		status int
+		body   string
+		cause  agent.ModelCause
+		fault  agent.ModelFault
+	}{
+		{"OpenAI, key", 401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}`, apiKey, agent.ModelRefused},
+		{"Gemini, key", 400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, apiKey, agent.ModelRefused},
+		{"OpenRouter, key", 401, `{"error":{"message":"No auth credentials found","code":401}}`, apiKey, agent.ModelRefused},
+		{"a page", 403, `<html></html>`, apiKey, agent.ModelRefused},
+		{"OpenAI, model", 404, `{"error":{"message":"The model 'x' does not exist or you do not have access to it.","code":"model_not_found"}}`, name, agent.ModelRefused},
+		{"OpenRouter, model", 400, `{"error":{"message":"x/y is not a valid model ID","code":400}}`, name, agent.ModelRefused},
+		{"Ollama, model", 404, `{"error":{"message":"model 'x' not found","type":"api_error"}}`, name, agent.ModelRefused},
+		{"DeepSeek, model", 400, `{"error":{"message":"Model Not Exist","type":"invalid_request_error"}}`, name, agent.ModelRefused},
+		{"OpenAI, quota", 429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, quota, agent.ModelRefused},
+		{"DeepSeek, quota", 402, `{"error":{"message":"Insufficient Balance","type":"unknown_error"}}`, quota, agent.ModelRefused},
+		{"Anthropic, quota", 400, `{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, quota, agent.ModelRefused},
+		{"Gemini, a limit in time", 429, `[{"error":{"code":429,"message":"You exceeded your current quota, please check your plan","status":"RESOURCE_EXHAUSTED"}}]`, "", agent.ModelBusy},
+		{"another server", 404, `<html>nginx</html>`, address, agent.ModelRefused},
+		{"bad request", 400, `{"error":{"message":"Invalid schema"}}`, "", agent.ModelRejected},
+	}
+	for _, tc := range cases {
+		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body)))), hello())
+		if e := faultOf(t, err); e.Cause != tc.cause || e.Fault != tc.fault {
+			t.Errorf("%s: cause %q, fault %s; want %q, %s", tc.name, e.Cause, e.Fault, tc.cause, tc.fault)
+		}
 	}
 }
 

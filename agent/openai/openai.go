@@ -176,12 +176,17 @@ func (m *Model) adapt(spoken dialect, err error) bool {
 
 // fault makes of what went wrong what the contract has words for.
 func (m *Model) fault(err error) *agent.ModelError {
-	r, ok := errors.AsType[*refusal](err)
-	if !ok {
-		return &agent.ModelError{Fault: agent.ModelBusy, Err: err}
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return &agent.ModelError{
+			Fault: r.fault(), Cause: r.cause(), Status: r.status, Code: r.word(), RetryAfter: r.retryAfter,
+			Said: conceal(r.said(), m.cfg.APIKey), Err: r,
+		}
 	}
-	r.message = conceal(r.message, m.cfg.APIKey)
-	return &agent.ModelError{Fault: r.fault(), Status: r.status, RetryAfter: r.retryAfter, Err: r}
+	e := &agent.ModelError{Fault: agent.ModelBusy, Err: err}
+	if _, ok := errors.AsType[*unreachable](err); ok {
+		e.Cause = agent.CauseNetwork
+	}
+	return e
 }
 
 // FirstModel finds a name where none was given: DefaultName at DefaultURL,

@@ -128,6 +128,18 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// An unreachable says that no answer came at all: there is no connection.
+type unreachable struct {
+	host string
+	err  error
+}
+
+// Error is the host and what the network said.
+func (u *unreachable) Error() string { return fmt.Sprintf("ask %s: %v", u.host, u.err) }
+
+// Unwrap is what the network said.
+func (u *unreachable) Unwrap() error { return u.err }
+
 // do makes a request; any status but 2xx is a *refusal.
 func do(client *http.Client, req *http.Request) (*http.Response, error) {
 	resp, err := client.Do(req)
@@ -135,7 +147,7 @@ func do(client *http.Client, req *http.Request) (*http.Response, error) {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // the URL says nothing new
 		}
-		return nil, fmt.Errorf("ask %s: %w", req.URL.Host, err)
+		return nil, &unreachable{host: req.URL.Host, err: err}
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil

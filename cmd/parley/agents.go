@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -27,23 +27,20 @@ import (
 )
 
 // newModel makes the configured model. With nothing configured it is the demo.
-func newModel(ctx context.Context, c *config.Config) (agent.Model, error) {
+func newModel(ctx context.Context, c *config.Config, log *slog.Logger) (agent.Model, error) {
 	if c.Model.Demo || !c.Model.Configured {
 		return demo.New(), nil
 	}
-	oc := openai.Config{
-		Name: c.Model.Name, BaseURL: c.Model.BaseURL, APIKey: string(c.Model.APIKey),
-		HTTP: &http.Client{Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024,
-			IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
-		}},
-	}
+	oc := openai.Config{Name: c.Model.Name, BaseURL: c.Model.BaseURL, APIKey: string(c.Model.APIKey), Log: log}
 	if oc.Name == "" {
 		oc.Name = defaultModel
 		if oc.BaseURL != "" {
 			name, err := openai.FirstModel(ctx, oc)
 			if busy, ok := errors.AsType[*agent.ModelError](err); ok && busy.Fault == agent.ModelBusy {
 				return nil, fmt.Errorf("model.name: not set, and the server cannot be asked for one now: %w: start it, or name one", err)
+			}
+			if refused, ok := errors.AsType[*agent.ModelError](err); ok {
+				return nil, &settingError{key: "model.name", remedy: "not set, and the server does not list its models: name one. " + refused.Told()}
 			}
 			if err != nil {
 				return nil, &settingError{key: "model.name", remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}

@@ -42,11 +42,11 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return &usageError{err.Error()}
 	}
-	model, err := newModel(ctx, cfg)
+	log := quiet(tty.err)
+	model, err := newModel(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
-	log := quiet(tty.err)
 	server, leave, err := join(ctx, cfg, need{model: model, send: true, own: lent{c.Workspace, key}}, log)
 	if err != nil {
 		return err

@@ -139,7 +139,7 @@ func checkModel(ctx context.Context, cfg *config.Config) finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	m, err := newModel(ctx, cfg)
+	m, err := newModel(ctx, cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "look at [model] base_url and api_key"
 		return f

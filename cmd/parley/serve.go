@@ -44,7 +44,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	for _, notice := range cfg.Notices() {
 		log.Warn("setting", slog.String("notice", notice))
 	}
-	model, err := serveModel(ctx, cfg)
+	model, err := serveModel(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -96,11 +96,11 @@ func checkRoles(cfg *config.Config, roles map[string]bool) error {
 
 // serveModel is the model of a server; nil where none is configured, because
 // then it only sends.
-func serveModel(ctx context.Context, cfg *config.Config) (agent.Model, error) {
+func serveModel(ctx context.Context, cfg *config.Config, log *slog.Logger) (agent.Model, error) {
 	if !cfg.Model.Configured && !cfg.Model.Demo {
 		return nil, nil
 	}
-	return newModel(ctx, cfg)
+	return newModel(ctx, cfg, log)
 }
 
 // serve runs the server until ctx is done, reads the configuration again at
