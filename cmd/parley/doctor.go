@@ -103,6 +103,10 @@ func checkHome(cfg *config.Config) finding {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it cannot be written: chown it to the user that runs parley, or look at the filesystem"
 		return f
 	}
+	if err := checkGuarded(cfg); err != nil {
+		f.State, f.Detail = wrong, err.Error() // it says what to do
+		return f
+	}
 	if info.Mode().Perm()&0o077 != 0 {
 		f.State, f.Remedy = note, "others can look into it: chmod 700 "+cfg.Home
 		return f

@@ -96,6 +96,9 @@ func openHome(ctx context.Context, c *config.Config, own lent, log *slog.Logger)
 	if err := checkElsewhere(c); err != nil {
 		return h, err
 	}
+	if err := checkGuarded(c); err != nil {
+		return h, err
+	}
 	if err := os.MkdirAll(c.Home, 0o700); err != nil {
 		return h, fmt.Errorf("create the home: %w", err)
 	}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley/cmd/parley/config"
+)
+
+func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, echoModel, "")
+	for _, c := range []struct {
+		name string
+		path string
+		mode os.FileMode
+		home os.FileMode
+		want string // "" where it starts
+	}{
+		{"its group writes the home", "", 0, 0o770, "mode 0770"},
+		{"everybody writes the home", "", 0, 0o757, "mode 0757"},
+		{"everybody writes it, with the sticky bit", "", 0, os.ModeSticky | 0o777, "mode 0777"},
+		{"others read it", "", 0, 0o755, ""},
+		{"the book in a home that others enter", bookFile, 0o666, 0o711, "mode 0666"},
+		{"the token's group", tokenFile, 0o660, 0o750, "mode 0660"},
+		{"the workspaces", "workspaces", os.ModeDir | 0o777, 0o755, "mode 0777"},
+		{"the book in a home that nobody else enters", bookFile, 0o666, 0o700, ""},
+		{"a file that is none of ours", "notes.txt", 0o666, 0o755, ""},
+	} {
+		home := filepath.Join(t.TempDir(), "home")
+		must(t, os.Mkdir(home, 0o700))
+		path := home
+		if c.path != "" {
+			path = filepath.Join(home, c.path)
+			if c.mode.IsDir() {
+				must(t, os.Mkdir(path, 0o700))
+			} else {
+				must(t, os.WriteFile(path, nil, 0o600))
+			}
+			must(t, os.Chmod(path, c.mode.Perm()))
+		}
+		must(t, os.Chmod(home, c.home))
+		cfg, err := config.Load(config.Options{File: w.file, Home: home})
+		must(t, err)
+		err = checkGuarded(cfg)
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: it is refused: %v", c.name, err)
+			}
+			continue
+		}
+		for _, word := range []string{c.want, path + " ", "chmod go-w " + path} {
+			if err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: it says %v, which lacks %q", c.name, err, word)
+			}
+		}
+	}
+}
+
+// The program itself refuses, with the code that says that a restart is of no
+// use, and leaves nothing in the home.
+func TestServeRefusesAHomeThatOthersCanWrite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, echoModel, "")
+	must(t, os.Chmod(w.home, 0o777))
+	for _, args := range [][]string{{"serve"}, {"status"}} {
+		out, err := w.command(args...).CombinedOutput()
+		if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != exitConfig || !strings.Contains(string(out), "chmod go-w "+w.home) {
+			t.Errorf("%q ended with %v and said %s", args, err, out)
+		}
+	}
+	entries, err := os.ReadDir(w.home)
+	if err != nil || len(entries) > 0 {
+		t.Errorf("the home holds %v, %v", entries, err)
+	}
+	must(t, os.Chmod(w.home, 0o700))
+	w.serve()
+	w.tg.Say(2, 2, "hello")
+	w.said(2, 1)
+}
+
+func TestAHomeOfAnotherUserIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, echoModel, "")
+	out, err := w.asOther(t, "status").CombinedOutput()
+	if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != exitConfig || !strings.Contains(string(out), "belongs to user") || !strings.Contains(string(out), w.home) {
+		t.Errorf("status ended with %v and said %s", err, out)
+	}
+}
+
+// otherUser is who a test is besides root.
+const otherUser = 65533
+
+// asOther is the program as another user, in this world's home, without its
+// configuration.
+func (w *world) asOther(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("becoming another user needs root")
+	}
+	path, err := binary()
+	must(t, err)
+	for _, path := range []string{filepath.Dir(path), w.home} {
+		for dir := path; strings.HasPrefix(dir, os.TempDir()+"/"); dir = filepath.Dir(dir) {
+			info, err := os.Stat(dir)
+			must(t, err)
+			must(t, os.Chmod(dir, info.Mode().Perm()|0o055))
+		}
+	}
+	cmd := exec.Command(path, append([]string{"--home", w.home}, args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherUser}}
+	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "TMPDIR=" + os.TempDir()}, "/"
+	return cmd
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
