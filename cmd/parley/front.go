@@ -8,8 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -207,13 +205,13 @@ func (s *server) watchedLines() []*line {
 
 // listen opens the socket, and the HTTP port if address is not empty.
 func (f *front) listen(address string) (socket, port net.Listener, err error) {
-	var lc net.ListenConfig
-	if socket, err = f.listenSocket(lc); err != nil {
+	if socket, err = listenSocket(f.home.dir, f.log); err != nil {
 		return nil, nil, err
 	}
 	if address == "" {
 		return socket, nil, nil
 	}
+	var lc net.ListenConfig
 	port, err = lc.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, nil, errors.Join(&settingError{
@@ -222,36 +220,6 @@ func (f *front) listen(address string) (socket, port net.Listener, err error) {
 		}, socket.Close())
 	}
 	return socket, port, nil
-}
-
-// maxSocketPath is what the kernels that we run on take.
-const maxSocketPath = 103
-
-// listenSocket listens in the home. A socket that a dead process has left is in
-// nobody's use: whoever opens a home holds it alone.
-func (f *front) listenSocket(lc net.ListenConfig) (net.Listener, error) {
-	path := socketPath(f.home.dir)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove an old socket: %w", err)
-	}
-	l, err := lc.Listen(context.Background(), "unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("listen on the home's socket: %w", err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("protect the home's socket: %w", err), l.Close())
-	}
-	return l, nil
-}
-
-// socketPath is the home's socket: in the home, or where that path would be too
-// long for a socket, in a temporary directory under a name made of it.
-func socketPath(home string) string {
-	path := filepath.Join(home, socketFile)
-	if len(path) <= maxSocketPath {
-		return path
-	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("parley-%d-%s.sock", os.Getuid(), shortHash(home)))
 }
 
 // serve answers on both listeners until ctx is done.

@@ -199,10 +199,9 @@ func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (le
 
 // dial makes a client of whoever serves the home's socket.
 func dial(home string) *client {
-	path := socketPath(home)
 	return &client{base: "http://parley", http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
+			return dialSocket(ctx, home)
 		},
 		MaxIdleConnsPerHost: 4,
 	}}}

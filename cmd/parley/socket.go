@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxSocketPath is what the kernels that we run on take.
+	maxSocketPath = 103
+	// socketFolder begins the name of a folder that holds the socket of a home
+	// whose path is too long for one.
+	socketFolder = "parley-"
+)
+
+// listenSocket listens on the home's socket: in the home, or where that path is
+// too long for a socket, in a new folder of nobody else's to which a link in the
+// home leads. A socket that a dead process has left is in nobody's use: whoever
+// opens a home holds it alone.
+func listenSocket(home string, log *slog.Logger) (net.Listener, error) {
+	path := filepath.Join(home, socketFile)
+	if err := removeSocket(path); err != nil {
+		return nil, fmt.Errorf("remove an old socket: %w", err)
+	}
+	at := path
+	if len(path) > maxSocketPath {
+		folder, err := os.MkdirTemp(runtimeFolder(), socketFolder) // mode 0700, and a name that nobody foresees
+		if err != nil {
+			return nil, fmt.Errorf("make a folder for the home's socket: %w", err)
+		}
+		at = filepath.Join(folder, socketFile)
+		if err := os.Symlink(at, path); err != nil {
+			return nil, errors.Join(fmt.Errorf("link the home's socket: %w", err), os.Remove(folder))
+		}
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), "unix", at)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on the home's socket: %w", err), removeSocket(path))
+	}
+	if err := os.Chmod(at, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("protect the home's socket: %w", err), l.Close(), removeSocket(path))
+	}
+	return &socketListener{Listener: l, path: path, log: log}, nil
+}
+
+// runtimeFolder is where the folders of sockets are made: the one that the
+// system gives this user, or else the one for temporary files.
+func runtimeFolder() string {
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() || !filepath.IsAbs(dir) || info.Mode()&othersMayWrite != 0 {
+		return os.TempDir()
+	}
+	if uid, ok := ownerOf(info); !ok || uid != os.Geteuid() {
+		return os.TempDir()
+	}
+	return dir
+}
+
+// removeSocket removes a home's socket, and the folder that a link to it leads to.
+func removeSocket(path string) error {
+	at, err := os.Readlink(path)
+	if err == nil && filepath.Base(at) == socketFile && strings.HasPrefix(filepath.Base(filepath.Dir(at)), socketFolder) {
+		// What cannot be removed is not ours, or gone: neither keeps us from a new one.
+		_ = os.Remove(at)
+		_ = os.Remove(filepath.Dir(at))
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// A socketListener takes connections of this user and of root alone.
+type socketListener struct {
+	net.Listener
+	path string // in the home
+	log  *slog.Logger
+}
+
+// Accept waits for the next connection of somebody who may have one.
+func (l *socketListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		err = ofUser(conn, 0, os.Geteuid())
+		if err == nil {
+			return conn, nil
+		}
+		l.log.Warn("a connection to the home's socket is refused", slog.Any("error", err))
+		_ = conn.Close() // nothing was said
+	}
+}
+
+// Close ends listening and takes the socket away.
+func (l *socketListener) Close() error {
+	return errors.Join(l.Listener.Close(), removeSocket(l.path))
+}
+
+// dialSocket connects to whoever serves a home: its owner, this user, or root.
+// Another user who has got a socket of theirs into its place is told nothing.
+func dialSocket(ctx context.Context, home string) (net.Conn, error) {
+	path := filepath.Join(home, socketFile)
+	trusted := []int{0, os.Geteuid()}
+	if info, err := os.Stat(home); err == nil && os.Geteuid() == 0 {
+		if uid, ok := ownerOf(info); ok {
+			trusted = append(trusted, uid)
+		}
+	}
+	if len(path) > maxSocketPath {
+		at, err := os.Readlink(path)
+		if err != nil {
+			return nil, fmt.Errorf("find the home's socket: %w", err)
+		}
+		path = at
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := ofUser(conn, trusted...); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// ofUser refuses a connection whose other end is the process of none of these users.
+func ofUser(conn net.Conn, users ...int) error {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return fmt.Errorf("a connection by way of %T tells no user", conn)
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("ask for the user of a connection: %w", err)
+	}
+	var uid int
+	var asked error
+	if err := raw.Control(func(fd uintptr) { uid, asked = peerOf(int(fd)) }); err != nil {
+		return fmt.Errorf("ask for the user of a connection: %w", err)
+	}
+	if errors.Is(asked, errors.ErrUnsupported) {
+		return nil // the modes of socket and folder have to do
+	}
+	if asked != nil {
+		return fmt.Errorf("ask for the user of a connection: %w", asked)
+	}
+	if !slices.Contains(users, uid) {
+		return fmt.Errorf("at the other end of the home's socket is user %d, who has no business there", uid)
+	}
+	return nil
+}
