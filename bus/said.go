@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // An Address is where one conversation takes place.
@@ -22,14 +24,27 @@ func (a Address) String() string {
 	return a.Channel + ":" + a.Chat + "/" + a.Thread
 }
 
-// ParseAddress reads what String writes.
+// ParseAddress reads what String writes. No platform's id has control
+// characters, which would reach terminals and headers.
 func ParseAddress(s string) (Address, error) {
 	channel, rest, ok := strings.Cut(s, ":")
 	chat, thread, _ := strings.Cut(rest, "/")
 	if !ok || channel == "" || chat == "" {
 		return Address{}, fmt.Errorf("address %q: want CHANNEL:CHAT or CHANNEL:CHAT/THREAD", s)
 	}
+	if !IsClean(s) {
+		return Address{}, fmt.Errorf("address %q: has characters that cannot be seen", s)
+	}
 	return Address{Channel: channel, Chat: chat, Thread: thread}, nil
+}
+
+// IsClean tells of a name, such as an address's, a file's or a session's, that it
+// is valid UTF-8 without control characters, line breaks and what changes the
+// direction of writing.
+func IsClean(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
+		return r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+	})
 }
 
 // A Person is who said something.

@@ -85,7 +85,8 @@ func (e *FullError) Unwrap() error { return bus.ErrFull }
 
 // Accept records a request and publishes it to each destination. When it returns
 // nil all of that is durable. Accepted again under the same key, it publishes
-// again under the same ids and returns the same: State tells how it stands.
+// again under the same ids and returns the same: State tells how it stands. What
+// has expired is recorded, and not published: it has failed.
 //
 // Mailboxes have no transaction in common, so with several destinations some
 // may be full and others not: the rest is accepted all the same, and the
@@ -103,6 +104,9 @@ func (o *Office) Accept(ctx context.Context, r Request) (Status, error) {
 	p, err := o.Record(ctx, r, to)
 	if err != nil {
 		return Status{}, err
+	}
+	if o.expired(p) {
+		return o.status(ctx, p) // nothing is published that nobody is to see
 	}
 	if err := o.publish(ctx, r, p); err != nil {
 		return Status{}, err

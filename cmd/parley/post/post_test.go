@@ -232,20 +232,67 @@ func TestWhatIsRefused(t *testing.T) {
 		{[]string{"ci", "web:x"}, "x", `there is no channel "web"; there is: slack, telegram`},
 		{[]string{"slack:"}, "x", `"slack:" is no address`},
 		{[]string{"slack:" + strings.Repeat("C", 300)}, "x", "is no address"},
+		{[]string{"slack:C1\r\nX"}, "x", `no control characters`},
+		{[]string{"slack:C1\u202e"}, "x", "is no address"},
+		{[]string{"slack:\x1b]0;C1\a"}, "x", "is no address"},
+		{many(101), "x", `"to" has more than 100 addresses`},
 		{nil, "x", "there is no destination"},
 		{[]string{"ci"}, " \n", "there is nothing to say"},
+		{[]string{"ci"}, "\u200b\u3164&#8203;", "there is nothing to say"},
 	} {
 		_, err := x.Accept(t.Context(), post.Request{To: c.to, Text: c.text})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.to, err, c.want)
 		}
 	}
-	_, err := x.Accept(t.Context(), post.Request{To: []string{"ci"}, File: &bus.File{Name: "../passwd"}})
-	if _, ok := errors.AsType[*post.InvalidError](err); !ok {
-		t.Errorf("a path as a file's name gave %v", err)
+	for _, name := range []string{
+		"../passwd", `a\b`, "", ".", "..", "a\r\nContent-Type: text/html", `x"; filename="y`, "a\x00", "a\x1b[2J", "a\u202egpj.exe", "\xff", "\u200b",
+		strings.Repeat("n", 256),
+	} {
+		_, err := x.Accept(t.Context(), post.Request{To: []string{"ci"}, File: &bus.File{Name: name}})
+		if invalid, ok := errors.AsType[*post.InvalidError](err); !ok || invalid.Code != "bad_file_name" {
+			t.Errorf("a file called %q gave %v", name, err)
+		}
 	}
 	if len(x.mail("slack")) > 0 {
 		t.Error("what was refused left something behind")
+	}
+}
+
+// many are so many addresses.
+func many(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("slack:C%d", i)
+	}
+	return all
+}
+
+func TestAHundredDestinationsAreTaken(t *testing.T) {
+	x := newBench(t, 10)
+	if s := x.accept(post.Request{To: many(post.MaxDestinations), Text: "x"}); len(s.Destinations) != post.MaxDestinations {
+		t.Errorf("%d destinations", len(s.Destinations))
+	}
+}
+
+// What was too late when it came is recorded as such, and nobody is sent it.
+func TestWhatHasExpiredIsNotPublished(t *testing.T) {
+	x := newBench(t, 10)
+	r := post.Request{Origin: "ci", To: []string{"oncall"}, Text: "x", Expires: now.Add(-time.Hour), Key: "k", Digest: "d"}
+	s := x.accept(r)
+	for _, d := range s.Destinations {
+		if d.State != channels.Failed || d.Error == nil || d.Error.Code != "expired" {
+			t.Errorf("accepted as %+v", d)
+		}
+	}
+	if d, err := x.State(t.Context(), s.ID); err != nil || len(d.Destinations) != 2 || d.Destinations[0].State != channels.Failed {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if again := x.accept(r); again.ID != s.ID {
+		t.Errorf("the same request again is %s, want %s", again.ID, s.ID)
+	}
+	if len(x.mail("slack"))+len(x.mail("telegram")) > 0 {
+		t.Error("it was published all the same")
 	}
 }
 

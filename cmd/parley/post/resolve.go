@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley/bus"
+	"parley/channels/markup"
 )
 
 // An UnknownError says that a destination names nothing that is configured.
@@ -38,25 +39,37 @@ type InvalidError struct {
 // Error is the message.
 func (e *InvalidError) Error() string { return e.Message }
 
-// maxSubject bounds what ties messages together, in bytes.
-const maxSubject = 256
+const (
+	// MaxDestinations is how many addresses one request may have.
+	MaxDestinations = 100
+
+	maxSubject  = 256 // bytes of what ties messages together
+	maxFileName = 255 // bytes
+)
 
 func check(r Request) error {
 	switch {
-	case strings.TrimSpace(r.Text) == "" && r.File == nil:
-		return &InvalidError{"empty", "there is nothing to say: give a text or a file"}
+	case markup.Blank(r.Text) && r.File == nil:
+		return &InvalidError{"empty", "there is nothing to say: give a text in which there is something to see, or a file"}
 	case len(r.Subject) > maxSubject:
 		return &InvalidError{"key_too_long", fmt.Sprintf("the key has %d bytes; at most %d are allowed", len(r.Subject), maxSubject)}
-	case r.File != nil && (r.File.Name == "" || strings.ContainsAny(r.File.Name, "/\\\x00") || len(r.File.Name) > 255):
-		return &InvalidError{"bad_file_name", "the file needs a plain name of at most 255 bytes, without slashes"}
+	case r.File != nil && !isFileName(r.File.Name):
+		return &InvalidError{"bad_file_name", fmt.Sprintf("the file needs a plain name of at most %d bytes, without slashes, quotation marks and control characters", maxFileName)}
 	}
 	return nil
+}
+
+// isFileName tells of a name that it names no place, and that it does no harm in
+// the headers in which platforms are told of it.
+func isFileName(name string) bool {
+	return !markup.Blank(name) && name != "." && name != ".." && len(name) <= maxFileName &&
+		bus.IsClean(name) && !strings.ContainsAny(name, `/\"`)
 }
 
 // resolve makes addresses of names, each once, in the order of their first mention.
 func (o *Office) resolve(names []string) ([]bus.Address, error) {
 	if len(names) == 0 {
-		return nil, &InvalidError{"no_destination", "there is no destination: name a target or an address"}
+		return nil, &InvalidError{"no_destination", `there is no destination: name a target or an address in "to"`}
 	}
 	targets := o.Targets()
 	var all []bus.Address
@@ -74,6 +87,9 @@ func (o *Office) resolve(names []string) ([]bus.Address, error) {
 				all = append(all, a)
 			}
 		}
+		if len(all) > MaxDestinations {
+			return nil, &InvalidError{"too_many_destinations", fmt.Sprintf(`"to" has more than %d addresses: send several messages`, MaxDestinations)}
+		}
 	}
 	if len(all) == 0 {
 		return nil, &InvalidError{"no_destination", "there is no destination: the target is empty"}
@@ -87,8 +103,8 @@ func (o *Office) address(name string, targets map[string][]bus.Address) (bus.Add
 		return bus.Address{}, &UnknownError{What: "target", Name: name, Nearest: Nearest(name, known), Known: known}
 	}
 	a, err := bus.ParseAddress(name)
-	if err != nil || len(name) > bus.MaxKey || strings.ContainsRune(name, 0) {
-		return bus.Address{}, &InvalidError{"bad_address", fmt.Sprintf("%q is no address: want CHANNEL:CHAT or CHANNEL:CHAT/THREAD, at most %d bytes", clip(name), bus.MaxKey)}
+	if err != nil || len(name) > bus.MaxKey {
+		return bus.Address{}, &InvalidError{"bad_address", fmt.Sprintf("%q is no address: want CHANNEL:CHAT or CHANNEL:CHAT/THREAD, at most %d bytes and no control characters", clip(name), bus.MaxKey)}
 	}
 	if known := o.Channels(); !slices.Contains(known, a.Channel) {
 		return bus.Address{}, &UnknownError{What: "channel", Name: a.Channel, Nearest: Nearest(a.Channel, known), Known: slices.Sorted(slices.Values(known))}
