@@ -22,12 +22,12 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"text/template"
 	"time"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
 	"parley/cmd/parley/post"
 )
 
@@ -70,7 +70,7 @@ type Route struct {
 	// Match holds what must be equal: Alertmanager's common labels by name,
 	// GitHub's "event", and values of the JSON by their path, with dots.
 	Match map[string]string
-	To    []string
+	To    []string // none drops what matches
 }
 
 const (
@@ -183,8 +183,11 @@ func (h *Handler) accept(ctx context.Context, d delivery) (post.Status, error) {
 	if h.config.Kind == GitHub && d.event == "ping" {
 		return nothing(), nil
 	}
-	text := h.render(d)
-	if strings.TrimSpace(text) == "" {
+	to, text := h.route(d), ""
+	if len(to) > 0 {
+		text = h.render(d)
+	}
+	if markup.Blank(text) {
 		if h.config.Kind == Alertmanager {
 			h.passOver(d)
 		}
@@ -193,7 +196,7 @@ func (h *Handler) accept(ctx context.Context, d delivery) (post.Status, error) {
 	req := post.Request{
 		// No token can be called so: what webhooks say is nobody else's.
 		Origin: "webhook/" + h.config.Name,
-		To:     h.route(d), Text: text, Key: d.key, Digest: digest(string(d.body)),
+		To:     to, Text: text, Key: d.key, Digest: digest(string(d.body)),
 	}
 	if h.config.Kind == Alertmanager {
 		return h.acceptAlert(ctx, req, d)

@@ -265,3 +265,30 @@ func TestWithAnotherConfiguration(t *testing.T) {
 		t.Errorf("a template that is none: %v", err)
 	}
 }
+
+// A route that leads nowhere drops what matches, whoever sends it, and what comes
+// after it is news.
+func TestARouteDrops(t *testing.T) {
+	for kind, c := range map[string]struct {
+		event, file string
+		match       map[string]string
+	}{
+		webhook.Alertmanager: {"", "alertmanager.firing", map[string]string{"severity": "critical"}},
+		webhook.GitHub:       {"push", "github.push", map[string]string{"event": "push"}},
+		webhook.JSON:         {"", "json.build", map[string]string{"build.took": "12.5"}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			d := desk(t, setting{kind: kind, routes: []webhook.Route{{Match: c.match, To: []string{}}}})
+			if a := d.mustAccept(d.request(c.event, d.file(c.file))); a.Destinations == nil || len(a.Destinations) != 0 {
+				t.Errorf("it is answered with %+v", a)
+			}
+			if n := len(d.mail()); n != 0 {
+				t.Errorf("%d messages were sent", n)
+			}
+			d.routes = nil
+			d.restart()
+			d.mustAccept(d.request(c.event, d.file(c.file)))
+			d.only()
+		})
+	}
+}
