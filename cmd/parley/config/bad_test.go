@@ -68,6 +68,13 @@ func TestBadKeysAndTypes(t *testing.T) {
 			`1: channels.My_Bot: not a name: use at most 64 of a-z, 0-9 and -`},
 		{"a name of parley's own", "[channels.web]",
 			`1: channels.web: the name web is parley's own: choose another`},
+		{"a token called like the owner", "[log]\n[tokens.owner]\ntoken = \"0123456789abcdef\"\nmay = [\"read\"]",
+			`2: tokens.owner: the name owner is the local owner's, whose token is in the home: choose another`},
+		{"Slack's tokens in each other's place", "[channels.slack]\nbot_token = \"xapp-1-A\"\napp_token = \"xoxb-1-A\"",
+			"2: channels.slack.bot_token: a token that begins with xapp- is another kind of token: write the one that begins with xoxb-; this one belongs in app_token\n" +
+				"3: channels.slack.app_token: a token that begins with xoxb- is another kind of token: write the one that begins with xapp-; this one belongs in bot_token"},
+		{"a user's token for a bot's", "[channels.slack]\nmode = \"send\"\nbot_token = \"xoxp-1-A\"",
+			"3: channels.slack.bot_token: a token that begins with xoxp- is another kind of token: write the one that begins with xoxb-"},
 	} {
 		c.run(t)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/bus"
+	"parley/cmd/parley/post"
 )
 
 // check looks at what only shows when everything is known.
@@ -20,6 +21,7 @@ func (l *loader) check() {
 	l.checkStore()
 	for _, name := range l.names["targets"] {
 		l.checkPlaces("targets."+name, false)
+		l.checkMany("targets."+name, l.places["targets."+name], l.list("targets."+name))
 	}
 	for _, name := range append([]string{defaults}, l.names["agents"]...) {
 		l.checkPlaces("agents."+name+".may_message", true)
@@ -81,6 +83,9 @@ func (l *loader) checkChannel(name string) {
 			l.report(l.places[path+"."+key], path+"."+key, "only Slack has one", "remove it")
 		}
 	}
+	if platform == slack {
+		l.checkSlackTokens(path)
+	}
 	agents := l.names["agents"]
 	if agent := l.str(path + ".agent"); agent != "" && !slices.Contains(agents, agent) {
 		l.report(l.places[path+".agent"], path+".agent", fmt.Sprintf("no agent is called %q", agent), oneOf(agent, agents)+", or add [agents."+agent+"]")
@@ -88,6 +93,24 @@ func (l *loader) checkChannel(name string) {
 	l.checkAccess(path, platform)
 	for _, key := range []string{"allow_from", "owners", "approvers"} {
 		l.checkPeople(path+"."+key, platform)
+	}
+}
+
+// checkSlackTokens names a token that stands in the place of the other: Slack says
+// only that it is not valid.
+func (l *loader) checkSlackTokens(path string) {
+	for _, c := range []struct{ key, start, other string }{{"bot_token", "xoxb-", "app_token"}, {"app_token", "xapp-", "bot_token"}} {
+		token := path + "." + c.key
+		for _, wrong := range []string{"xoxb-", "xapp-", "xoxp-"} {
+			if wrong == c.start || !strings.HasPrefix(l.str(token), wrong) {
+				continue
+			}
+			remedy := "write the one that begins with " + c.start
+			if wrong != "xoxp-" {
+				remedy += "; this one belongs in " + c.other
+			}
+			l.report(l.places[token], token, "a token that begins with "+wrong+" is another kind of token", remedy)
+		}
 	}
 }
 
@@ -171,6 +194,24 @@ func (l *loader) checkPlaces(path string, targets bool) {
 		if f := l.place(s, targets); f != nil {
 			l.report(l.element(path, i), path, f.wrong, f.remedy)
 		}
+	}
+}
+
+// checkMany reports a list that leads to more addresses than one message may have.
+func (l *loader) checkMany(path string, at origin, to []string) {
+	addresses := map[string]bool{}
+	for _, s := range to {
+		places, isTarget := l.values["targets."+s]
+		if !isTarget {
+			addresses[s] = true
+			continue
+		}
+		for _, address := range places.v.([]string) {
+			addresses[address] = true
+		}
+	}
+	if n := len(addresses); n > post.MaxDestinations {
+		l.report(at, path, fmt.Sprintf("leads to %d addresses, and a message may have %d", n, post.MaxDestinations), "make several targets")
 	}
 }
 

@@ -316,11 +316,10 @@ func (d *decoder) route(v any) (Route, *fault) {
 			return r, &fault{wrong: "a route has no " + strconv.Quote(key), remedy: oneOf(key, []string{"match", "to"})}
 		}
 	}
-	to, f := d.places(table["to"])
-	if f != nil {
-		return r, &fault{wrong: "a route needs to: a target, an address or a list of them", remedy: d.like()}
+	var f *fault
+	if r.To, f = d.routeTo(table["to"]); f != nil {
+		return r, f
 	}
-	r.To = to.([]string)
 	match, _ := table["match"].(map[string]any)
 	if len(match) == 0 {
 		return r, &fault{wrong: "a route needs match, a table of texts", remedy: d.like()}
@@ -331,4 +330,17 @@ func (d *decoder) route(v any) (Route, *fault) {
 		}
 	}
 	return r, nil
+}
+
+// routeTo reads where a route leads; an empty list is nowhere: what matches is
+// dropped.
+func (d *decoder) routeTo(v any) ([]string, *fault) {
+	if none, ok := v.([]any); ok && len(none) == 0 {
+		return []string{}, nil
+	}
+	to, f := d.places(v)
+	if f != nil {
+		return nil, &fault{wrong: "a route needs to: a target, an address or a list of them ([] drops what matches)", remedy: d.like()}
+	}
+	return to.([]string), nil
 }

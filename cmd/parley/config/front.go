@@ -46,7 +46,7 @@ type Webhook struct {
 // A Route sends what matches to its own places.
 type Route struct {
 	Match map[string]string
-	To    []string // targets and addresses, as written
+	To    []string // targets and addresses, as written; none drops what matches
 }
 
 // shortestToken keeps tokens from being guessed.
@@ -112,12 +112,14 @@ func (l *loader) checkWebhook(name string) {
 		l.report(at, path, "has no to: what no route takes has nowhere to go", `write to = "TARGET"`)
 	}
 	l.checkPlaces(path+".to", true)
+	l.checkMany(path+".to", l.places[path+".to"], l.list(path+".to"))
 	l.checkTemplate(path + ".template")
 	v, ok := l.values[path+".routes"]
 	if !ok {
 		return
 	}
 	for i, r := range v.v.([]Route) {
+		l.checkMany(path+".routes", l.element(path+".routes", i), r.To)
 		for _, s := range r.To {
 			if f := l.place(s, true); f != nil {
 				l.report(l.element(path+".routes", i), path+".routes", f.wrong, f.remedy)

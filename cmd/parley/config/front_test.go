@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,37 @@ func TestFront(t *testing.T) {
 	})
 	same(t, "retention", c.Retention.Days, 30)
 	same(t, "bus", []string{string(c.Bus.URL), c.Bus.Prefix, string(c.Store.URL)}, []string{"redis://h", "p", "postgres://h/d"})
+}
+
+// A route may lead nowhere; a webhook as a whole may not.
+func TestARouteThatDrops(t *testing.T) {
+	const webhook = "[channels.telegram]\nmode = \"send\"\n[webhooks.json]\ntoken = \"${W}\"\n"
+	c := good(t, webhook+"to = \"telegram:1\"\nroutes = [{ match = { severity = \"info\" }, to = [] }]\n", frontVars())
+	same(t, "routes", c.Webhooks["json"].Routes, []config.Route{{Match: map[string]string{"severity": "info"}, To: []string{}}})
+	if _, err := try(t, webhook+"to = []\n", frontVars()); err == nil || !strings.Contains(err.Error(), "names no place") {
+		t.Errorf("a webhook that leads nowhere: %v", err)
+	}
+}
+
+func TestTooManyAddresses(t *testing.T) {
+	list := func(from, n int) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf("%q", fmt.Sprintf("telegram:%d", from+i))
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	}
+	const start = "[channels.telegram]\nmode = \"send\"\n[targets]\n"
+	const hook = "[webhooks.json]\ntoken = \"${W}\"\nto = "
+	good(t, start+"a = "+list(0, 100)+"\nb = "+list(50, 50)+"\n"+hook+`["a", "b", "telegram:7"]`+"\n", frontVars())
+	for text, want := range map[string]string{
+		start + "a = " + list(0, 101) + "\n":                                                "parley.toml:4: targets.a: leads to 101 addresses",
+		start + "a = " + list(0, 60) + "\nb = " + list(60, 60) + "\n" + hook + `["a", "b"]`: "parley.toml:8: webhooks.json.to: leads to 120 addresses",
+	} {
+		if _, err := try(t, text, frontVars()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
 }
 
 func TestFrontLeftOut(t *testing.T) {

@@ -77,10 +77,16 @@ func (l *loader) takeNamed(sec *section, tables map[string]any) {
 	}
 }
 
+// ownerName is what the local owner is called where tokens have their names.
+const ownerName = "owner"
+
 // badName says why something cannot be called so.
 func badName(section, name string) *fault {
 	if (section == "channels" || section == "targets") && slices.Contains([]string{"agent", "web", "console"}, name) {
 		return &fault{wrong: "the name " + name + " is parley's own", remedy: "choose another"}
+	}
+	if section == "tokens" && name == ownerName {
+		return &fault{wrong: "the name owner is the local owner's, whose token is in the home", remedy: "choose another"}
 	}
 	ok := name != "" && len(name) <= 64
 	for _, c := range []byte(name) {
