@@ -33,16 +33,26 @@ type configGroup struct {
 	Check configCheck `cmd:"" help:"Read the configuration and print what is in force, and where it comes from."`
 }
 
-type configCheck struct{}
+type configCheck struct {
+	Role string `help:"What the process is to do, as with serve." default:"gateway,worker" placeholder:"ROLES"`
+}
 
-// Run checks the configuration and prints it without its secrets.
-func (configCheck) Run(c *cli, tty terminal) error {
+// Run checks the configuration and prints it without its secrets. It fails where
+// serve would not start.
+func (k configCheck) Run(c *cli, tty terminal) error {
+	roles, err := rolesOf(k.Role)
+	if err != nil {
+		return err
+	}
 	cfg, err := config.Load(config.Options{File: c.Config, Home: c.Home, LookLocal: true})
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(tty.out).Encode(cfg)
+		if err := json.NewEncoder(tty.out).Encode(cfg); err != nil {
+			return err
+		}
+		return checkRoles(cfg, roles)
 	}
 	if err := cfg.Print(tty.out); err != nil {
 		return err
@@ -50,8 +60,9 @@ func (configCheck) Run(c *cli, tty terminal) error {
 	for _, notice := range cfg.Notices() {
 		fmt.Fprintln(tty.err, "note:", notice)
 	}
-	if err := cfg.CheckServe(); err != nil {
-		fmt.Fprintln(tty.err, "note: serve would not start:", err)
+	if err := checkRoles(cfg, roles); err != nil {
+		fmt.Fprintln(tty.err, "serve would not start:")
+		return err
 	}
 	return nil
 }

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A configuration with which serve would not start is no good one, whatever
+// other commands can do with it; in a fleet it depends on the role.
+func TestConfigCheckFailsWhereServeWould(t *testing.T) {
+	t.Parallel()
+	const bot = "[channels.telegram]\nbot_token = \"1:x\"\n"
+	for _, c := range []struct {
+		name, text string
+		args       []string
+		code       int
+		errs       string
+	}{
+		{"nobody answers", bot, nil, exitConfig, "model"},
+		{"nobody answers, as JSON", bot, []string{"--json"}, exitConfig, "model"},
+		{"somebody answers", bot + "[model]\nname = \"demo\"\n", nil, exitDone, ""},
+		{"a gateway beside workers", bot + "[bus]\nurl = \"redis://h\"\n[store]\nurl = \"postgres://h/d\"\n", []string{"--role", "gateway"}, exitDone, ""},
+		{"a gateway alone", bot, []string{"--role", "gateway"}, exitConfig, "bus.url"},
+		{"no such role", bot, []string{"--role", "boss"}, exitUsage, "boss"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := filepath.Join(dir, "parley.toml")
+			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			path, err := binary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), path, append([]string{"config", "check", "--config", file, "--home", dir}, c.args...)...)
+			cmd.Env = []string{"HOME=" + dir}
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
+			out, err := cmd.Output() // its exit code is looked at
+			if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(errs.String(), c.errs) {
+				t.Errorf("%d (%v) %q", code, err, errs.String())
+			}
+			if printed := strings.Contains(string(out), "channels"); printed != (c.code != exitUsage) {
+				t.Errorf("it printed %q", out)
+			}
+		})
+	}
+}
