@@ -60,9 +60,12 @@ type Part struct {
 type Limits struct {
 	Dialect markup.Dialect
 	Length  int // of one part, in the dialect's unit
-	Chat    Pace
-	Group   Pace // of chats for which IsGroup holds; zero is Chat
-	Account Pace // all chats together
+	// EditBytes bounds what takes the place of a text, beside Length: in bytes of
+	// UTF-8, as it is sent. 0 is no other bound.
+	EditBytes int
+	Chat      Pace
+	Group     Pace // of chats for which IsGroup holds; zero is Chat
+	Account   Pace // all chats together
 	// IsGroup tells which pace a chat has; nil means that there are no groups.
 	IsGroup func(chat string) bool
 	// DraftEvery is how often an answer may be shown anew in a chat while it is

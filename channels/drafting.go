@@ -55,6 +55,7 @@ func (d *drafts) found(ctx context.Context, known []Send) []*draft {
 type drawing struct {
 	*draft
 	id, text string
+	length   int // of what was said, in characters
 	doubted  bool
 	silent   bool
 }
@@ -106,7 +107,7 @@ func (d *drafts) due(now time.Time) (ready []drawing, wait time.Duration) {
 			d.held[x.key] = true
 			at = now.Add(draftPause)
 		case d.takesUp(x, now):
-			ready = append(ready, drawing{draft: x, id: x.id, text: x.words(), doubted: x.doubted, silent: x.silent})
+			ready = append(ready, drawing{draft: x, id: x.id, text: x.words(), length: x.length(), doubted: x.doubted, silent: x.silent})
 			continue
 		default:
 			if at, due = d.dueAt(x); !due {

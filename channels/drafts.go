@@ -58,6 +58,7 @@ type draft struct {
 	key  string // the address's mailbox
 
 	said  []saying // by the model, in its newest answer
+	more  int      // characters of it that are not kept
 	open  int      // the block that is being said; -1 is none
 	doing string   // what the newest tool call is about
 	ran   bool     // a tool, since the model said something
@@ -114,7 +115,7 @@ func (d *drafts) missed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, x := range d.turns {
-		x.said, x.open = nil, -1
+		x.said, x.more, x.open = nil, 0, -1
 	}
 }
 
@@ -169,7 +170,7 @@ func (x *draft) take(e bus.Event) {
 	x.over = false // it goes on if it was parked
 	switch e.Type {
 	case bus.TurnStart:
-		x.said, x.open = nil, -1
+		x.said, x.more, x.open = nil, 0, -1
 		return
 	case bus.BlockStart:
 		x.open = -1
@@ -178,11 +179,12 @@ func (x *draft) take(e bus.Event) {
 		}
 		return
 	case bus.BlockDelta:
-		if e.Block != x.open || !x.add(e.Block, e.Delta) {
+		if e.Block != x.open {
 			return
 		}
+		x.add(e.Block, e.Delta)
 	case bus.BlockReset:
-		x.open = -1
+		x.open, x.more = -1, 0
 		x.said = slices.DeleteFunc(x.said, func(s saying) bool { return s.block >= e.Block })
 	case bus.ToolStart, bus.ToolProgress:
 		x.ran, x.doing = true, brief(e.Tool+" "+e.Delta)
@@ -192,24 +194,33 @@ func (x *draft) take(e bus.Event) {
 	x.dirty = true
 }
 
-// add notes what the model says; false if that would not be shown anyway. What
-// it says after a tool has run is an answer of its own.
-func (x *draft) add(block int, text string) bool {
+// add notes what the model says. What is too long to be shown is counted. What it
+// says after a tool has run is an answer of its own.
+func (x *draft) add(block int, text string) {
 	if x.ran {
-		x.said, x.ran, x.doing = nil, false, ""
+		x.said, x.more, x.ran, x.doing = nil, 0, false, ""
 	}
 	size := 0
 	for _, s := range x.said {
 		size += len(s.text)
 	}
 	if size > draftBytes {
-		return false
+		x.more += utf8.RuneCountInString(text)
+		return
 	}
 	if n := len(x.said); n == 0 || x.said[n-1].block != block {
 		x.said = append(x.said, saying{block: block})
 	}
 	x.said[len(x.said)-1].text += text
-	return true
+}
+
+// length is how many characters the model has said.
+func (x *draft) length() int {
+	n := x.more
+	for _, s := range x.said {
+		n += utf8.RuneCountInString(s.text)
+	}
+	return n
 }
 
 // words is what a draft is to show, as Markdown; "" is nothing yet.

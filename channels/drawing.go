@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -35,11 +36,10 @@ func (d *drafts) draw(ctx, work context.Context, one drawing) {
 		d.resolve(work, one.draft)
 		return
 	}
-	pieces := d.render(one.text)
-	if len(pieces) == 0 || pieces[0].Text == one.shown {
+	part := d.sketch(one)
+	if part.Text == "" || part.Text == one.shown {
 		return
 	}
-	part := Part{Key: one.turn + draftSuffix + "/0", Text: pieces[0].Text, Plain: pieces[0].Plain}
 	to := one.to
 	to.Chat = d.moved.now(to.Chat)
 	if one.id == "" {
@@ -52,6 +52,32 @@ func (d *drafts) draw(ctx, work context.Context, one drawing) {
 	}
 	err := d.editor.Edit(under(work, stillHeld(ctx, asked)), to, one.id, part)
 	d.edited(work, one, part, err)
+}
+
+// signLength is room for the sign of how much more there is.
+const signLength = 120
+
+// sketch is what a draft shows: of an answer that is longer than one message its
+// beginning, and how much there is by now, so that it can be seen to go on. A
+// draft that has begun is edited, so it keeps to what an edit may be.
+func (d *drafts) sketch(one drawing) Part {
+	part := Part{Key: one.turn + draftSuffix + "/0"}
+	pieces := d.renderEdit(one.text)
+	if len(pieces) == 0 {
+		return part
+	}
+	part.Text, part.Plain = pieces[0].Text, pieces[0].Plain
+	if len(pieces) == 1 {
+		return part
+	}
+	if d.limits.Length < 2*signLength {
+		return part // there is hardly room for more
+	}
+	first := max(d.limits.EditBytes-signLength, 0)
+	start := d.renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-signLength)[0]
+	sign := d.render(fmt.Sprintf("_… (%d characters so far; the whole comes at the end)_", one.length))[0]
+	part.Text, part.Plain = start.Text+"\n\n"+sign.Text, start.Plain+"\n\n"+sign.Plain
+	return part
 }
 
 // ours asks, before an edit, whether the draft is still this process's to show.

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"parley/bus"
+	"parley/channels/markup"
 )
 
 // plan says how the message is to be said here: as which parts, and whether they
@@ -36,9 +37,13 @@ func (l *letter) plan(ctx context.Context) ([]SentPart, error) {
 		return parts, nil
 	}
 	if l.Subjects == nil || l.out.Subject == "" {
-		// A draft of the same turn turns into what is said.
-		if draft := l.drafts.of(ctx, l.out); !parts[0].File {
+		// A draft of the same turn turns into what is said, beside a file too.
+		if draft := l.drafts.of(ctx, l.out); draft != "" && len(l.render(text)) > 0 {
+			parts = l.renderEdit(text)
 			parts[0].Edits = draft
+			if file != nil {
+				parts = append(parts, SentPart{File: true})
+			}
 		}
 		return parts, nil
 	}
@@ -58,11 +63,29 @@ func (l *letter) plan(ctx context.Context) ([]SentPart, error) {
 // replaces says that these parts are of a message that may take another's place.
 func (l *letter) replaces(parts []SentPart) bool {
 	_, can := editor(l.Channel)
-	return can && !parts[0].File && (len(parts) == 1 || parts[1].File)
+	return can && !parts[0].File && (len(parts) == 1 || parts[1].File) && l.mayEdit(parts[0])
+}
+
+// mayEdit says that a part is short enough to take the place of another. Of one
+// that is through the book has the text no more.
+func (l *letter) mayEdit(p SentPart) bool {
+	text := p.Text
+	if all := l.render(l.out.Text); text == "" && len(all) > 0 {
+		text = all[0].Text
+	}
+	return l.limits.EditBytes == 0 || len(text) <= l.limits.EditBytes
 }
 
 func (p *post) render(text string) []SentPart {
-	pieces := p.renderer.Render(text, p.limits.Dialect, p.limits.Length)
+	return asParts(p.renderer.Render(text, p.limits.Dialect, p.limits.Length))
+}
+
+// renderEdit is render where the first part takes the place of a text.
+func (p *post) renderEdit(text string) []SentPart {
+	return asParts(p.renderer.RenderFirst(text, p.limits.Dialect, p.limits.EditBytes, p.limits.Length))
+}
+
+func asParts(pieces []markup.Piece) []SentPart {
 	parts := make([]SentPart, len(pieces))
 	for i, piece := range pieces {
 		parts[i] = SentPart{Text: piece.Text, Plain: piece.Plain}

@@ -161,6 +161,8 @@ func (l *letter) otherwise(work context.Context, i int) (v verdict, ok, can bool
 	case p.Edits != "":
 		if l.out.Subject != "" {
 			p.Under = p.Edits
+		} else if v, ok := l.withdraw(work, i, p.Edits); !ok {
+			return v, false, true
 		}
 		p.Edits = ""
 	case p.Under != "":
@@ -174,6 +176,33 @@ func (l *letter) otherwise(work context.Context, i int) (v verdict, ok, can bool
 	p.State = Queued
 	v, ok = l.mark(work, i, p)
 	return v, ok, true
+}
+
+// withdrawn takes the place of a draft whose answer could not.
+const withdrawn = "_(The answer is below.)_"
+
+// withdraw ends a draft that the answer cannot replace, so that it does not stand
+// beside it as a second one that breaks off. One that cannot be changed at all
+// is left; while that is not known, the answer waits.
+func (l *letter) withdraw(work context.Context, i int, draft string) (verdict, bool) {
+	e, can := editor(l.Channel)
+	if !can {
+		return verdict{}, true
+	}
+	if v, ok := l.held(work); !ok {
+		return v, false
+	}
+	ctx, cancel := context.WithTimeout(under(work, right{time.Now(), l.lease.Held}), l.delivery.Timeout)
+	defer cancel()
+	instead := l.render(withdrawn)[0]
+	err := e.Edit(ctx, l.to, draft, Part{Key: l.send.ID + "/" + strconv.Itoa(i), Text: instead.Text, Plain: instead.Plain})
+	if err == nil || faultOf(err).Fault == Rejected {
+		return verdict{}, true
+	}
+	if v, ok := l.unsent(work, i); !ok {
+		return v, false
+	}
+	return l.again(work, faultOf(err)), false
 }
 
 // again gives the message back until the platform may take it.

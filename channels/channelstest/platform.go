@@ -196,6 +196,9 @@ func (p *EditingPlatform) Edit(ctx context.Context, to bus.Address, id string, p
 			return err
 		}
 	}
+	if most := p.Offers.EditBytes; most > 0 && len(part.Text) > most {
+		return &channels.SendError{Fault: channels.Rejected, Code: "msg_too_long"}
+	}
 	_, err := p.take(ctx, Arrival{To: to, Part: part, ID: id, Edit: true})
 	return err
 }

@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -21,7 +22,22 @@ const (
 // between sentences or words, and never inside what is seen as one character; a
 // code block is closed and opened again, a table's header is repeated. Text that
 // is no Markdown comes through as it is.
-func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
+func (r *Renderer) Render(md string, d Dialect, limit int) []Piece { return r.render(md, d, limit, 0) }
+
+// RenderFirst is Render where the text of the first piece is no longer than so
+// many bytes of UTF-8 either: some platforms count so where a text takes the
+// place of another.
+func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
+	for most := first; ; most = most * 9 / 10 { // marks between blocks may cost more than was reckoned
+		pieces := r.render(md, d, limit, most)
+		if len(pieces) == 0 || len(pieces[0].Text) <= first || most <= leastLimit {
+			return pieces
+		}
+	}
+}
+
+// render is Render; first, if it is not 0, bounds the first piece in bytes.
+func (r *Renderer) render(md string, d Dialect, limit, first int) []Piece {
 	md = clean(md)
 	if isBlank(unescape(md)) {
 		return nil
@@ -29,11 +45,14 @@ func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
 	if limit > 0 {
 		limit = max(limit, leastLimit)
 	}
-	if isPlain(md) && (limit == 0 || len(md) <= limit) {
+	if isPlain(md) && (limit == 0 || len(md) <= limit) && (first == 0 || len(md) <= first) {
 		md = strings.TrimSpace(md)
 		return []Piece{{Text: md, Plain: md}}
 	}
-	a := assembly{dialect: dialectOf(d), plain: plainDialect{}, limit: limit}
+	a := assembly{dialect: dialectOf(d), plain: plainDialect{}, limit: limit, rest: limit}
+	if first > 0 {
+		a.inBytes, a.limit = true, max(min(first, cmp.Or(limit, first)), leastLimit)
+	}
 	for rest := md; rest != ""; {
 		var part string
 		part, rest = cutParsed(rest)

@@ -240,6 +240,49 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
+func TestTheFirstPieceIsBoundInBytes(t *testing.T) {
+	r := markup.New()
+	for what, md := range map[string]string{
+		"another script": strings.Repeat("これは長い答えの一文です。", 500),
+		"entities":       strings.Repeat("a & b < c ", 900),
+		"quotes":         strings.Repeat("> これは引用です。\n\n", 400),
+		"code":           "```go\n" + strings.Repeat("// これは長い答えの一行です。 <&>\n", 300) + "```",
+		"one long line":  "```\n" + strings.Repeat("漢", 9000) + "\n```",
+		"a table":        "| 名 | 値 |\n|---|---|\n" + strings.Repeat("| 長い名前 | <値> & more |\n", 300),
+		"headings":       strings.Repeat("# 見出し\n\n本文です。\n\n", 500),
+		"emoji":          strings.Repeat("👨‍👩‍👧‍👦", 900),
+	} {
+		for _, d := range dialects() {
+			pieces := r.RenderFirst(md, d, 4000, 4000)
+			check(t, d, 4000, pieces)
+			if n := len(pieces[0].Text); n > 4000 || n < 1200 {
+				t.Errorf("%s, %s: the first piece has %d bytes", what, d, n)
+			}
+			if len(pieces) > 2 && d == markup.SlackMrkdwn && what == "another script" && utf8.RuneCountInString(pieces[1].Text) < 3000 {
+				t.Errorf("%s: the second piece has but %d characters", what, utf8.RuneCountInString(pieces[1].Text))
+			}
+			var got strings.Builder
+			for _, p := range pieces {
+				got.WriteString(p.Plain)
+			}
+			if what != "a table" && strings.Join(words(joined(r.Render(md, d, 0))), "") != strings.Join(words(got.String()), "") {
+				t.Errorf("%s, %s: words are lost or changed", what, d)
+			}
+		}
+	}
+	if got := r.RenderFirst("short", markup.SlackMrkdwn, 4000, 4000); len(got) != 1 || got[0].Text != "short" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func joined(pieces []markup.Piece) string {
+	var b strings.Builder
+	for _, p := range pieces {
+		b.WriteString(p.Plain)
+	}
+	return b.String()
+}
+
 func abs(n int) int { return max(n, -(n + 1)) }
 
 func TestCutsAreWhereAPersonWouldCut(t *testing.T) {

@@ -35,7 +35,9 @@ const quoteMarks = 8
 type assembly struct {
 	dialect dialect
 	plain   plainDialect
-	limit   int // 0 is none
+	limit   int  // 0 is none
+	rest    int  // the limit of all pieces but the first
+	inBytes bool // the first piece is measured in bytes too
 
 	frags  []frag
 	used   int
@@ -51,6 +53,9 @@ func (a *assembly) write(b block) frag {
 	}
 	f.text = a.dialect.block(b)
 	f.size = max(a.dialect.size(f.text), units(f.plain))
+	if a.inBytes {
+		f.size = max(f.size, len(f.text))
+	}
 	if b.quote {
 		f.size += quoteMarks
 	}
@@ -146,6 +151,7 @@ func (a *assembly) flush(carry bool) {
 	}
 	if !isBlank(plain.String()) {
 		a.pieces = append(a.pieces, Piece{Text: text.String(), Plain: plain.String()})
+		a.inBytes, a.limit = false, a.rest
 	}
 	a.frags, a.used = a.frags[:0], 0
 	for _, f := range next {

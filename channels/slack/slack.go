@@ -37,8 +37,13 @@ const (
 	NoPace       = "none"     // for a server of one's own
 )
 
-// messageLength is what Slack advises for one message, in UTF-16 units.
-const messageLength = 4000
+const (
+	// messageLength is what Slack advises for one message, in UTF-16 units.
+	messageLength = 4000
+	// editBytes is what chat.update takes, in bytes of the text as it is sent,
+	// entities such as &amp; included; chat.postMessage takes more.
+	editBytes = 4000
+)
 
 // callTimeout bounds every call but uploads.
 const callTimeout = 30 * time.Second
@@ -175,7 +180,7 @@ func badToken(token, prefix, called string) string {
 
 // Limits says how Slack is to be talked to.
 func (c *Channel) Limits() channels.Limits {
-	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, DraftEvery: draftEvery}
+	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, EditBytes: editBytes, DraftEvery: draftEvery}
 	if c.paced {
 		l.Chat = channels.Pace{Every: time.Second, Burst: 3}
 		l.Account = channels.Pace{Every: time.Second / 20, Burst: 20}

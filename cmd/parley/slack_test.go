@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"html"
 	"os"
 	"slices"
 	"strings"
@@ -277,5 +278,42 @@ func TestSlackShowsTheAnswerBeingMade(t *testing.T) {
 	waitFor(t, "the mark that it is answered", func() bool { return len(sl.Reactions("D001", said)) > 0 })
 	if got := sl.Sent("D001"); len(got) != 1 || got[0].Edits == 0 {
 		t.Errorf("the chat has %+v, want one message that was edited", got)
+	}
+}
+
+// An edit takes fewer characters of some scripts than a message does.
+func TestSlackShowsALongAnswerInAnyScriptOnce(t *testing.T) {
+	t.Parallel()
+	for what, sentence := range map[string]string{"japanese": "これは長い答えの一文です。", "emoji": "👍🎉✅ ", "entities": "a & b < c. "} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			half, rest := strings.Repeat(sentence, 3800/2/len(sentence)), make(chan struct{})
+			whole := strings.TrimSpace(strings.Repeat(sentence, 3800/len([]rune(sentence))))
+			w, sl := newSlackWorld(t, func(agenttest.Request) agenttest.Response {
+				r := agenttest.Raw(
+					`data: {"choices":[{"index":0,"delta":{"content":"`+half+`"}}]}`+"\n\n",
+					`data: {"choices":[{"index":0,"delta":{"content":"`+strings.TrimPrefix(whole, half)+`"}}]}`+"\n\n"+
+						`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\n",
+				)
+				r.Parts[1].Wait = rest
+				return r
+			})
+			w.serve("SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+			said := sl.Say("D001", "U001", "tell me")
+			slackSaid(t, sl, "D001", 1)
+			close(rest)
+			waitFor(t, "the mark that it is answered", func() bool { return slices.Contains(sl.Reactions("D001", said), "white_check_mark") })
+			var all []string
+			for _, m := range sl.Sent("D001") {
+				if len(m.Text) > 4000 && m.Edits > 0 || strings.Contains(m.Text, "…") {
+					t.Errorf("a message of %d bytes ends %q", len(m.Text), m.Text[len(m.Text)-20:])
+				}
+				all = append(all, m.Text)
+			}
+			letters := func(text string) string { return strings.Join(strings.Fields(html.UnescapeString(text)), "") }
+			if got := letters(strings.Join(all, "")); got != letters(whole) {
+				t.Errorf("%d messages show %d bytes of an answer of %d", len(all), len(got), len(letters(whole)))
+			}
+		})
 	}
 }

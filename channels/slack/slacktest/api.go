@@ -11,13 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // mostText is how long a text may be before Slack refuses it.
 const mostText = 40000
 
-// mostEdited is how long a text may be that replaces another.
+// mostEdited is how long a text may be that replaces another, in bytes.
 const mostEdited = 4000
 
 func (s *Server) userInfo(w http.ResponseWriter, id string) {
@@ -213,7 +212,7 @@ func (s *Server) update(w http.ResponseWriter, form url.Values) {
 		refuse(w, code)
 		return
 	}
-	if utf8.RuneCountInString(now.Text) > mostEdited {
+	if len(now.Text) > mostEdited {
 		refuse(w, "msg_too_long")
 		return
 	}
