@@ -111,8 +111,12 @@ func (s *server) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir
 	}
 	until := call.Held.Add(mostWriting)
 	dir, err := s.home.workspace(call.Session)
-	if err != nil || s.settings.Load().Bus.URL == "" {
-		return dir, err
+	if err != nil {
+		return nil, err
+	}
+	dir = dir.Within(ctx)
+	if s.settings.Load().Bus.URL == "" {
+		return dir, nil
 	}
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
 		until = deadline

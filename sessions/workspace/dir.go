@@ -23,15 +23,18 @@ const (
 // an fs.FS, fs.ReadDirFS and fs.StatFS, and every method takes a path as Name does.
 type Dir struct {
 	all   *Workspaces
-	name  string    // below all.base
-	until time.Time // the last moment at which a write may take effect; zero is any
+	name  string       // below all.base
+	until time.Time    // the last moment at which a write may take effect; zero is any
+	ended func() error // if set, says when the work is to end
 }
 
 // Until is the same directory for one who has it for a limited time only. A
 // write that would take effect after t is refused with ErrLate and changes
 // nothing: a process that was paused must not undo what its successor has
 // written.
-func (d *Dir) Until(t time.Time) *Dir { return &Dir{all: d.all, name: d.name, until: t} }
+func (d *Dir) Until(t time.Time) *Dir {
+	return &Dir{all: d.all, name: d.name, until: t, ended: d.ended}
+}
 
 // late tells whether the time is over, also where the clock that only grows
 // has stood still with the machine.
@@ -72,6 +75,9 @@ func (d *Dir) Name(path string) (string, error) {
 	for part := range strings.SplitSeq(name, "/") {
 		if len(part) > maxPart {
 			return "", refuse("a name in the path has %d bytes, at most %d are allowed", len(part), maxPart)
+		}
+		if IsTemporary(part) {
+			return "", refuse("%q is a name that only what is being written has: give another", part)
 		}
 	}
 	return filepath.ToSlash(name), nil
@@ -204,7 +210,7 @@ func (s *space) readDir(name string) (entries []fs.DirEntry, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	for {
 		batch, err := f.ReadDir(1024)
-		entries = append(entries, slices.DeleteFunc(batch, func(e fs.DirEntry) bool { return isTemporary(e.Name()) })...)
+		entries = append(entries, slices.DeleteFunc(batch, func(e fs.DirEntry) bool { return IsTemporary(e.Name()) })...)
 		switch {
 		case errors.Is(err, io.EOF):
 			slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })

@@ -119,7 +119,7 @@ func TestUpdate(t *testing.T) {
 func TestWhatACrashLeaves(t *testing.T) {
 	d := newDir(t)
 	must(t, d.Write("sub/a", nil))
-	stale, fresh := filepath.Join(d.Path(), ".parley-old.tmp"), filepath.Join(d.Path(), ".parley-new.tmp")
+	stale, fresh := filepath.Join(d.Path(), ".parley-"+strings.Repeat("a", 26)+".tmp"), filepath.Join(d.Path(), ".parley-"+strings.Repeat("b", 26)+".tmp")
 	must(t, os.WriteFile(stale, nil, 0o600))
 	must(t, os.WriteFile(fresh, nil, 0o600))
 	long := time.Now().Add(-time.Hour)

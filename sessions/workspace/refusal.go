@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,7 +52,7 @@ func sanitised(name string, err error) error {
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
 	}
-	if errors.Is(err, ErrQuota) || errors.Is(err, ErrLate) || isForeign(err) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQuota) || errors.Is(err, ErrLate) || isForeign(err) {
 		return err
 	}
 	name = shown(name)

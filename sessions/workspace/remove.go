@@ -111,7 +111,7 @@ func (w *Workspaces) clear() (err error) {
 	for {
 		entries, err := f.ReadDir(1024)
 		for _, e := range entries {
-			if e.IsDir() && isTemporary(e.Name()) {
+			if e.IsDir() && IsTemporary(e.Name()) {
 				// One that is being filled is somebody else's to remove.
 				if err := w.base.RemoveAll(e.Name()); err != nil && !isRefilled(err) {
 					return fmt.Errorf("remove workspace: %w", sanitised("", err))

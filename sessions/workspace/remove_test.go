@@ -35,11 +35,11 @@ func files(t *testing.T, dir string) (names []string) {
 
 func TestRemove(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
-	all := newAll(t, workspace.Config{Root: root, MaxBytes: 1000})
+	all := newAll(t, workspace.Config{Root: root, MaxBytes: 16384})
 	d := open(t, all, "main:telegram:42")
 	neighbour := open(t, all, "main:telegram:42:7")
 	for _, dir := range []*workspace.Dir{d, neighbour} {
-		if err := dir.Write("deep/down/a.txt", make([]byte, 900)); err != nil {
+		if err := dir.Write("deep/down/a.txt", make([]byte, 8000)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +58,7 @@ func TestRemove(t *testing.T) {
 		t.Errorf("what is left: %q", got)
 	}
 	// Who had it open goes on in a new one, of which all may be used.
-	if err := d.Write("b.txt", make([]byte, 900)); err != nil {
+	if err := d.Write("b.txt", make([]byte, 8000)); err != nil {
 		t.Errorf("writing after the removal: %v", err)
 	}
 	if _, err := d.Stat("deep"); err == nil {
@@ -93,7 +93,7 @@ func TestRemovalThatWasCutOffIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	// As a process leaves it that dies in the middle.
-	if err := os.Rename(filepath.Join(root, "main", "telegram:42"), filepath.Join(root, ".parley-abc.tmp")); err != nil {
+	if err := os.Rename(filepath.Join(root, "main", "telegram:42"), filepath.Join(root, ".parley-abcdefghijklmnopqrstuvwxyz.tmp")); err != nil {
 		t.Fatal(err)
 	}
 	newAll(t, workspace.Config{Root: root})

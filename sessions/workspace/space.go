@@ -20,7 +20,7 @@ type space struct {
 
 	writes   sync.Mutex // one write at a time: read, change, replace
 	measured bool
-	used     int64
+	used     usage
 	swept    map[string]bool // directories cleared of what a crash left
 }
 

@@ -178,42 +178,42 @@ func TestNames(t *testing.T) {
 }
 
 func TestMeasuresBeforeItWrites(t *testing.T) {
-	all := newAll(t, workspace.Config{MaxBytes: 1000})
+	all := newAll(t, workspace.Config{MaxBytes: 40960}) // ten blocks
 	d := open(t, all, "main:a:b")
-	if err := os.WriteFile(filepath.Join(d.Path(), "before"), make([]byte, 600), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(d.Path(), "before"), make([]byte, 5*4096), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// A sparse file counts by what it takes, not by what it claims.
 	sparse := filepath.Join(d.Path(), "sparse")
 	must(t, os.WriteFile(sparse, nil, 0o600))
 	must(t, os.Truncate(sparse, 1<<40))
-	write := func(name string, size int) error { return d.Write(name, []byte(strings.Repeat("x", size))) }
-	if err := write("a", 300); err != nil {
+	write := func(name string, blocks int) error { return d.Write(name, []byte(strings.Repeat("x", blocks*4096))) }
+	if err := write("a", 3); err != nil {
 		t.Fatal(err)
 	}
-	err := write("b", 200)
-	if !errors.Is(err, workspace.ErrQuota) || !strings.Contains(err.Error(), "1000") {
+	err := write("b", 2)
+	if !errors.Is(err, workspace.ErrQuota) || !strings.Contains(err.Error(), "40960") {
 		t.Fatalf("a write over the quota gave %v", err)
 	}
 	if _, err := d.Stat("b"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the refused write left something: %v", err)
 	}
-	if err := write("a", 390); err != nil {
+	if err := write("a", 4); err != nil {
 		t.Errorf("replacing counts the old content twice: %v", err)
 	}
-	if err := write("a", 401); !errors.Is(err, workspace.ErrQuota) {
+	if err := write("a", 5); !errors.Is(err, workspace.ErrQuota) {
 		t.Errorf("a growing file passed the quota: %v", err)
 	}
-	if err := write("before", 100); err != nil {
+	if err := write("before", 1); err != nil {
 		t.Errorf("making a file shorter is refused: %v", err)
 	}
-	if err := write("b", 500); err != nil {
+	if err := write("b", 4); err != nil {
 		t.Errorf("room that a shorter file made is not there: %v", err)
 	}
 	if err := os.Remove(filepath.Join(d.Path(), "b")); err != nil {
 		t.Fatal(err)
 	}
-	if err := write("c", 450); err != nil {
+	if err := write("c", 4); err != nil {
 		t.Errorf("what somebody else removed still counts: %v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -13,8 +12,12 @@ import (
 	"time"
 )
 
-// maxFiles bounds how many files a directory may hold for a write to be allowed.
-const maxFiles = 200_000
+// Bounds of a path that is written: whoever walks through a directory, or carries
+// it elsewhere, can count on them. What lies deeper from before can be read.
+const (
+	maxDepth   = 32
+	maxWritten = 1024 // bytes
+)
 
 // Write replaces a file's content, making the file and its directories where
 // they are missing. Whoever reads, and whoever starts after a crash, finds the
@@ -62,6 +65,12 @@ func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, 
 
 // target looks at what is to be replaced: nil if there is nothing yet.
 func (s *space) target(name string) (fs.FileInfo, error) {
+	if len(name) > maxWritten {
+		return nil, refuse("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWritten)
+	}
+	if depth := strings.Count(name, "/") + 1; depth > maxDepth {
+		return nil, refuse("the path has %d names, at most %d are allowed for a file that is written: give one in fewer folders", depth, maxDepth)
+	}
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -92,18 +101,23 @@ func (s *space) readAll(name string, limit int64) (content []byte, err error) {
 
 // replace writes a file beside the old one and gives it its name.
 func (s *space) replace(d *Dir, name string, old fs.FileInfo, content []byte) (err error) {
-	more := int64(len(content))
+	more := usage{counted(int64(len(content))), 1}
 	if old != nil {
-		more -= occupied(old)
-	}
-	if err := s.reserve(d.all.maxBytes, more); err != nil {
-		return err
+		was := usageOf(old)
+		more = usage{more.bytes - was.bytes, 0}
 	}
 	dir := path.Dir(name)
-	if dir != "." {
+	above := folders(s.missing(dir))
+	all := more
+	all.add(above)
+	if err := s.reserve(d, all); err != nil {
+		return err
+	}
+	if above.items > 0 {
 		if err := s.root.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
+		s.used.add(above)
 	}
 	if err := s.sweep(dir); err != nil {
 		return err
@@ -119,8 +133,21 @@ func (s *space) replace(d *Dir, name string, old fs.FileInfo, content []byte) (e
 	if err := s.root.Rename(temporary, name); err != nil {
 		return errors.Join(err, s.discard(temporary))
 	}
-	s.used += more
+	s.used.add(more)
 	return nil
+}
+
+// missing counts the folders of a path that are not there yet.
+func (s *space) missing(dir string) int {
+	for n := 0; ; n++ {
+		if dir == "." {
+			return n
+		}
+		if _, err := s.root.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return n // what else is wrong shows when it is used
+		}
+		dir = path.Dir(dir)
+	}
 }
 
 func (s *space) create(name string, old fs.FileInfo, content []byte) error {
@@ -145,57 +172,10 @@ func (s *space) discard(temporary string) error {
 	return nil
 }
 
-// reserve refuses a write that does not fit. The directory is measured before
-// the first write; what is written is added up from then on, and before a
-// refusal it is measured again: a child may have removed something.
-func (s *space) reserve(most, more int64) error {
-	if most <= 0 || more <= 0 && s.measured {
-		return nil
-	}
-	fresh := !s.measured
-	if fresh {
-		if err := s.measure(); err != nil {
-			return err
-		}
-	}
-	if s.used+more > most && !fresh {
-		if err := s.measure(); err != nil {
-			return err
-		}
-	}
-	if more > 0 && s.used+more > most {
-		return fmt.Errorf("%w: it holds %d of at most %d bytes, and %d more do not fit: make other files shorter first", ErrQuota, s.used, most, more)
-	}
-	return nil
-}
-
-func (s *space) measure() error {
-	var used int64
-	files := 0
-	err := fs.WalkDir(s.root.FS(), ".", func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-				return nil
-			}
-			return err
-		}
-		if files++; files > maxFiles {
-			return fmt.Errorf("%w: it holds more than %d files", ErrQuota, maxFiles)
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			used += occupied(info)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	s.used, s.measured = used, true
-	return nil
-}
-
-// A file that is being written has a name of its own, which listings leave out.
-// A crash leaves it behind; what is older than any write takes is swept away.
+// A file that is being written, and a directory that is being removed, has a
+// name of its own with 26 random characters, which listings leave out and no path
+// that is given may hold. A crash leaves it behind; what is older than any write
+// takes is swept away.
 const (
 	temporaryPrefix = ".parley-"
 	temporarySuffix = ".tmp"
@@ -206,8 +186,13 @@ func temporaryName() string {
 	return temporaryPrefix + strings.ToLower(rand.Text()) + temporarySuffix
 }
 
-func isTemporary(name string) bool {
-	return strings.HasPrefix(name, temporaryPrefix) && strings.HasSuffix(name, temporarySuffix)
+// IsTemporary tells whether a name is one that is given to what is being written
+// or removed, and is no part of what a directory holds.
+func IsTemporary(name string) bool {
+	text, begins := strings.CutPrefix(name, temporaryPrefix)
+	text, ends := strings.CutSuffix(text, temporarySuffix)
+	const characters = "abcdefghijklmnopqrstuvwxyz234567" // of rand.Text, in lower case
+	return begins && ends && len(text) == 26 && strings.Trim(text, characters) == ""
 }
 
 // sweep clears a directory of what a crash left, the first time that something
@@ -226,7 +211,7 @@ func (s *space) sweep(dir string) (err error) {
 		return err
 	}
 	for _, name := range names {
-		if !isTemporary(name) {
+		if !IsTemporary(name) {
 			continue
 		}
 		name = path.Join(dir, name)

@@ -169,13 +169,14 @@ func TestWriteFile(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
-	all, err := workspace.New(workspace.Config{Root: t.TempDir(), MaxBytes: 100})
+	all, err := workspace.New(workspace.Config{Root: t.TempDir(), MaxBytes: 8192})
 	must(t, err)
 	defer all.Close()
 	c := toolstest.New(files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return all.Open(call.Session) })...)
-	c.WantError(t, "write_file", args("path", "a", "content", strings.Repeat("x", 101)), tools.ExecutionFailed, "full", "100")
-	c.Want(t, "write_file", args("path", "a", "content", strings.Repeat("x", 100)), "")
-	c.WantError(t, "edit_file", args("path", "a", "old_text", strings.Repeat("x", 100), "new_text", strings.Repeat("y", 101)), tools.ExecutionFailed, "full")
+	c.WantError(t, "write_file", args("path", "a", "content", strings.Repeat("x", 8193)), tools.ExecutionFailed, "full", "8192")
+	c.Want(t, "write_file", args("path", "a", "content", strings.Repeat("x", 8192)), "")
+	c.WantError(t, "edit_file", args("path", "a", "old_text", strings.Repeat("x", 8192), "new_text", strings.Repeat("y", 8193)), tools.ExecutionFailed, "full")
+	c.WantError(t, "write_file", args("path", strings.Repeat("d/", 32)+"a", "content", ""), tools.InvalidPath, "33 names", "at most 32")
 }
 
 // TestEscapes tries with every tool to get out of the workspace, or stuck in it.

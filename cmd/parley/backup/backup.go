@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"parley/sessions/sqldb"
+	"parley/sessions/workspace"
 )
 
 // format is what this release writes; it reads none that is newer.
@@ -180,20 +181,15 @@ func (p *packer) sessions(dir string) (err error) {
 			return err
 		case name == ".":
 			return nil
-		case e.IsDir() && isTemporary(e.Name()):
+		case e.IsDir() && workspace.IsTemporary(e.Name()):
 			return fs.SkipDir // is being removed
 		case e.IsDir():
 			return p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Join(workspaces, name) + "/", Mode: 0o700, ModTime: p.manifest.At})
-		case top || isTemporary(e.Name()):
+		case top || workspace.IsTemporary(e.Name()):
 			return nil
 		}
 		return p.open(root, name)
 	})
-}
-
-// isTemporary tells what workspaces write and remove under names of their own.
-func isTemporary(name string) bool {
-	return strings.HasPrefix(name, ".parley-") && strings.HasSuffix(name, ".tmp")
 }
 
 func (p *packer) open(root *os.Root, name string) error {

@@ -140,8 +140,9 @@ func TestBackupAndRestore(t *testing.T) {
 	space := filepath.Join(home, "workspaces", "main", "telegram:42")
 	for name, content := range map[string]string{
 		"token": "the owner's", "parley.toml": "secret = 1", "bus.db.lock": "1", "parley.sock": "",
-		"workspaces/marker": "beside", "workspaces/main/telegram:42/.parley-x.tmp": "half",
+		"workspaces/marker": "beside", "workspaces/main/telegram:42/.parley-abcdefghijklmnopqrstuvwxyz.tmp": "half",
 		"workspaces/main/telegram:42/run.sh": "#!/bin/sh", "workspaces/main/telegram:42/deep/ä b.txt": "x",
+		"workspaces/main/telegram:42/.parley-notes.tmp": "somebody's own",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o700); err != nil {
 			t.Fatal(err)
@@ -181,7 +182,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	files := slices.DeleteFunc(keys(tree(t, elsewhere)), func(n string) bool { return strings.HasSuffix(n, "-wal") || strings.HasSuffix(n, "-shm") })
-	want := []string{"/book.db", "/bus.db", "/sessions.db", "/workspaces/main/telegram:42/deep/ä b.txt", "/workspaces/main/telegram:42/first.txt", "/workspaces/main/telegram:42/run.sh"}
+	want := []string{"/book.db", "/bus.db", "/sessions.db", "/workspaces/main/telegram:42/.parley-notes.tmp", "/workspaces/main/telegram:42/deep/ä b.txt", "/workspaces/main/telegram:42/first.txt", "/workspaces/main/telegram:42/run.sh"}
 	if !slices.Equal(files, want) {
 		t.Errorf("the new home has\n%q, want\n%q", files, want)
 	}
