@@ -29,7 +29,7 @@ type alert struct {
 func readAlert(data map[string]any) alert {
 	group := plain(data["groupKey"])
 	if group == "" {
-		group = plain(data["groupLabels"])
+		group = exact(data["groupLabels"])
 	}
 	a := alert{
 		group: digest(plain(data["receiver"]), group),
@@ -40,7 +40,7 @@ func readAlert(data map[string]any) alert {
 		one, _ := item.(map[string]any)
 		name, status := plain(one["fingerprint"]), plain(one["status"])
 		if name == "" { // of before Alertmanager 0.20
-			name = plain(one["labels"])
+			name = exact(one["labels"])
 		}
 		who = append(who, digest(name, status))
 		starts = append(starts, digest(name, plain(one["startsAt"])))

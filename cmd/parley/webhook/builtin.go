@@ -26,12 +26,13 @@ const alertmanagerText = `
 
 // githubText has a template for each event that it knows, and "other".
 const githubText = `
-{{- define "repo" }}**{{ if .repository }}{{ link .repository.full_name .repository.html_url }}{{ else }}{{ .organization.login }}{{ end }}**{{ end }}
+{{- define "repo" }}**{{ with link .repository.full_name .repository.html_url }}{{ . }}{{ else }}{{ or .organization.login "GitHub" }}{{ end }}**{{ end }}
 
-{{- define "push" }}{{ template "repo" . }} · {{ or .sender.login .pusher.name }}
+{{- define "push" }}{{ template "repo" . }} · {{ or .sender.login .pusher.name "somebody" }}
 {{- if .deleted }} deleted {{ code (branch .ref) }}
 {{- else if and .created (not .commits) }} created {{ code (branch .ref) }}
-{{- else }} {{ if .forced }}force-{{ end }}pushed {{ link (count (size .commits) "one commit" "commits") .compare }} to {{ code (branch .ref) }}{{ end }}
+{{- else if .commits }} {{ if .forced }}force-{{ end }}pushed {{ link (count (size .commits) "one commit" "commits") .compare }}{{ with code (branch .ref) }} to {{ . }}{{ end }}
+{{- else }} {{ if .forced }}force-{{ end }}{{ link "pushed" .compare }} no new commits{{ with code (branch .ref) }} to {{ . }}{{ end }}{{ end }}
 {{ range first 10 .commits }}
 - {{ link (short .id) .url }} {{ headline .message }} ({{ .author.name }})
 {{- end }}

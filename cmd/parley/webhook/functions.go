@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -73,21 +72,9 @@ func plain(v any) string {
 	case markdown:
 		return string(x)
 	case map[string]any, []any:
-		return encoded(x, "")
+		return encoded(x, "", maxShown)
 	}
 	return fmt.Sprint(v)
-}
-
-// encoded is a value in JSON again, for people: < stays <.
-func encoded(v any, indent string) string {
-	var b strings.Builder
-	out := json.NewEncoder(&b)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", indent)
-	if err := out.Encode(v); err != nil { // it came from JSON
-		return ""
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func list(v any) []any {
@@ -105,7 +92,7 @@ func codeSpan(s string) markdown {
 
 // fields shows a value as a block of JSON of so many characters.
 func fields(v any, most int) markdown {
-	text := strings.ReplaceAll(encoded(v, "  "), "```", "``"+zeroWidth+"`")
+	text := strings.ReplaceAll(encoded(v, "  ", utf8.UTFMax*most+1), "```", "``"+zeroWidth+"`")
 	if short := cut(text, most); len(short) < len(text) {
 		text = short + "\n…"
 	}

@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"bytes"
+	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
@@ -106,4 +108,33 @@ func TestTwinsAreForgotten(t *testing.T) {
 			t.Errorf("group %d is remembered: %v", i, s)
 		}
 	}
+}
+
+// What is printed whole is what encoding/json prints.
+func FuzzEncoded(f *testing.F) {
+	for _, s := range []string{
+		`{}`, `[]`, `{"a":[],"b":{}}`, `{"b":1.50,"a":[true,false,null,"<x>&\u2028"],"c":{"d":[{"e":1e99}]}}`, `"x"`, `[[[1,2],[3]]]`, `{"\u0000":"\ud800"}`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		in := json.NewDecoder(strings.NewReader(s))
+		in.UseNumber()
+		var v any
+		if in.Decode(&v) != nil {
+			t.Skip("no JSON")
+		}
+		for _, indent := range []string{"", "  "} {
+			var b bytes.Buffer
+			out := json.NewEncoder(&b)
+			out.SetEscapeHTML(false)
+			out.SetIndent("", indent)
+			if err := out.Encode(v); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := encoded(v, indent, 1<<30), strings.TrimSuffix(b.String(), "\n"); got != want {
+				t.Errorf("%s is printed as %s, want %s", s, got, want)
+			}
+		}
+	})
 }

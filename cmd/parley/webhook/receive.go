@@ -68,9 +68,11 @@ func (h *Handler) verify(r *http.Request, body []byte) error {
 // read takes the body, which may be neither too long nor too slow.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	form := kind == "application/x-www-form-urlencoded" && h.config.Kind == GitHub
-	if err != nil || kind != "application/json" && !form {
+	if err != nil || kind != "application/json" && !(isForm(r) && h.config.Kind == GitHub) {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "unsupported_media_type", "the body must be JSON: send Content-Type: application/json"}
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return nil, &refusal{http.StatusUnsupportedMediaType, "unsupported_media_type", "the body must not be compressed: send it without Content-Encoding"}
 	}
 	control := http.NewResponseController(w)
 	// Where the server cannot set deadlines, it has its own.
@@ -95,6 +97,12 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
+// isForm says that the body is a form, in which GitHub can post too.
+func isForm(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/x-www-form-urlencoded"
+}
+
 // decode reads what was posted.
 func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	d := delivery{body: body}
@@ -105,7 +113,7 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 		if d.event == "" {
 			return d, &refusal{http.StatusBadRequest, "bad_request", "X-GitHub-Event is missing: this webhook takes GitHub's deliveries"}
 		}
-		if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		if isForm(r) {
 			values, err := url.ParseQuery(string(body))
 			if err != nil || values.Get("payload") == "" {
 				return d, &refusal{http.StatusBadRequest, "bad_request", "the form has no payload"}
@@ -114,6 +122,9 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 		}
 	case JSON:
 		d.key = r.Header.Get("Idempotency-Key")
+	}
+	if what := tooMuch(text); what != "" {
+		return d, &refusal{http.StatusBadRequest, "bad_request", "the body is refused: " + what}
 	}
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.UseNumber()

@@ -122,8 +122,10 @@ func cut(s string, most int) string {
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len() > 2*utf8.UTFMax*maxText {
-		return 0, errLong
+	const most = 2 * utf8.UTFMax * maxText
+	if room := most - b.Len(); len(p) > room {
+		b.Buffer.Write(p[:room])
+		return room, errLong
 	}
 	return b.Buffer.Write(p)
 }

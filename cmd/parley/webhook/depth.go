@@ -1,0 +1,150 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// What was posted is shown with indentation and walked through by templates, so
+// its depth and the number of its values are bounded before it is decoded: a
+// small body could else take gigabytes.
+const (
+	maxDepth  = 32
+	maxValues = 100_000
+	maxShown  = 64 << 10 // bytes of a value that is printed as JSON
+)
+
+// tooMuch says what is too much about a text of JSON, or "". It counts brackets
+// and separators; whether they are in their places is for the decoder to say.
+func tooMuch(text []byte) string {
+	depth, values := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i = endOfString(text, i)
+		case '[', '{':
+			values++
+			if depth++; depth > maxDepth {
+				return "it is nested more than 32 levels deep"
+			}
+		case ']', '}':
+			depth--
+		case ',':
+			values++
+		}
+		if values > maxValues {
+			return "it has more than 100,000 values"
+		}
+	}
+	return ""
+}
+
+// endOfString is where the string ends that begins at from.
+func endOfString(text []byte, from int) int {
+	for i := from + 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(text)
+}
+
+// encoded is a value in JSON again, for people: < stays <. It stops soon after
+// so many bytes.
+func encoded(v any, indent string, most int) string {
+	p := printer{indent: indent, most: most}
+	p.value(v, "\n")
+	return p.String()
+}
+
+// exact is a value as text, whole, for telling it from others.
+func exact(v any) string {
+	switch v.(type) {
+	case map[string]any, []any:
+		return encoded(v, "", math.MaxInt)
+	}
+	return plain(v)
+}
+
+// A printer writes JSON and stops once it is full.
+type printer struct {
+	strings.Builder
+	indent string // "" writes no lines
+	most   int
+}
+
+func (p *printer) full() bool { return p.Len() >= p.most }
+
+// value writes a value; line is what begins a line at its depth.
+func (p *printer) value(v any, line string) {
+	switch x := v.(type) {
+	case map[string]any:
+		p.inside('{', '}', line, len(x), func(comma func()) {
+			for _, key := range slices.Sorted(maps.Keys(x)) {
+				if p.full() {
+					return
+				}
+				comma()
+				p.leaf(key)
+				p.WriteByte(':')
+				if p.indent != "" {
+					p.WriteByte(' ')
+				}
+				p.value(x[key], line+p.indent)
+			}
+		})
+	case []any:
+		p.inside('[', ']', line, len(x), func(comma func()) {
+			for _, item := range x {
+				if p.full() {
+					return
+				}
+				comma()
+				p.value(item, line+p.indent)
+			}
+		})
+	default:
+		p.leaf(v)
+	}
+}
+
+// inside writes what is between brackets, each member on a line of its own.
+func (p *printer) inside(begin, end byte, line string, members int, write func(comma func())) {
+	p.WriteByte(begin)
+	if members > 0 {
+		first := true
+		write(func() {
+			if !first {
+				p.WriteByte(',')
+			}
+			first = false
+			if p.indent != "" {
+				p.WriteString(line + p.indent)
+			}
+		})
+		if p.indent != "" {
+			p.WriteString(line)
+		}
+	}
+	p.WriteByte(end)
+}
+
+// leaf writes a text, a number, or true or false.
+func (p *printer) leaf(v any) {
+	if s, ok := v.(string); ok && len(s) > p.most {
+		v = strings.ToValidUTF8(s[:p.most], "")
+	}
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	if out.Encode(v) == nil { // it came from JSON
+		p.Write(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	}
+}
