@@ -22,54 +22,88 @@ const (
 // again where the model is merely busy. An answer that cannot be had ends the
 // turn, said aloud.
 func (v *visit) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
-	if err := v.purse.pay(ctx, v, t, int64(estimate(r))+answerTokens); err != nil {
-		return Answer{}, err
-	}
-	answer, err := v.insist(ctx, t, r)
-	if err != nil {
-		return Answer{}, err
-	}
-	if answer.CutOff && hasCalls(answer) {
-		// Calls of an answer that was cut off may be cut off themselves.
-		r.MaxTokens = 4 * answerTokens
-		if answer, err = v.insist(ctx, t, r); err != nil {
-			return Answer{}, err
-		}
-		if answer.CutOff && hasCalls(answer) {
-			return Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
-		}
-	}
-	v.purse.spent += answer.Usage.Input + answer.Usage.Output
-	return answer, nil
-}
-
-func hasCalls(a Answer) bool {
-	for _, b := range a.Blocks {
-		if b.Kind == BlockToolUse {
-			return true
-		}
-	}
-	return false
-}
-
-// insist asks until the model answers, a few times.
-func (v *visit) insist(ctx context.Context, t *turn, r Request) (Answer, error) {
 	events := newStream(t.blocks, func(e bus.Event) { v.emit(t, e) })
 	if t.resumed {
 		events.reset() // watchers may have seen part of an answer that was cut off
 	}
+	if err := v.pay(ctx, t, r); err != nil {
+		return Answer{}, err
+	}
+	answer, err := v.insist(ctx, t, r, events)
+	if err == nil && answer.Stop != StopWhole && answer.has(BlockToolUse) {
+		// Calls of an answer that was cut off may be cut off themselves.
+		answer, err = v.askForMore(ctx, t, r, answer, events)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	events.end()
+	v.purse.spent += answer.Usage.Input + answer.Usage.Output
+	return answer, nil
+}
+
+// askForMore asks once more, with more room, where an answer's calls were cut off.
+func (v *visit) askForMore(ctx context.Context, t *turn, r Request, answer Answer, events *stream) (Answer, error) {
+	if err := v.discard(ctx, t, answer, events); err != nil {
+		return Answer{}, err
+	}
+	r.MaxTokens = 4 * answerTokens
+	if err := v.pay(ctx, t, r); err != nil {
+		return Answer{}, err
+	}
+	answer, err := v.insist(ctx, t, r, events)
+	if err != nil || answer.Stop == StopWhole || !answer.has(BlockToolUse) {
+		return answer, err
+	}
+	if err := v.discard(ctx, t, answer, events); err != nil {
+		return Answer{}, err
+	}
+	if answer.Stop == StopLength {
+		return Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
+	}
+	return Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", answer.withoutCalls().shortfall(false))
+}
+
+// discard drops an answer that has come and is not used. It was paid for all the
+// same, which is written without being a step of the turn.
+func (v *visit) discard(ctx context.Context, t *turn, answer Answer, events *stream) error {
+	events.reset()
+	v.purse.spent += answer.Usage.Input + answer.Usage.Output
+	return v.j.append(ctx, v.usage("", t.person, answer))
+}
+
+// pay takes what a request may cost out of the person's budget.
+func (v *visit) pay(ctx context.Context, t *turn, r Request) error {
+	return v.purse.pay(ctx, v, t, int64(estimate(r))+answerTokens)
+}
+
+// insist asks until the model answers, a few times.
+func (v *visit) insist(ctx context.Context, t *turn, r Request, events *stream) (Answer, error) {
 	for try := 1; ; try++ {
 		began := time.Now()
 		answer, err := v.agent.Model.Generate(ctx, r, events.delta)
 		v.observe(answer, err, time.Since(began))
-		if err == nil {
-			events.end()
-			return answer, nil
+		if r.NoCalls && answer.Stop == StopLost {
+			answer.Stop = StopWhole // it may not call
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil && err != nil:
 			return Answer{}, context.Cause(ctx)
+		case err != nil:
+			events.reset()
+		case !answer.again():
+			return answer, nil
+		case try >= modelTries && answer.has(BlockText):
+			return answer.withoutCalls(), nil // what there is of it, said to be that
+		default:
+			if err := v.discard(ctx, t, answer, events); err != nil {
+				return Answer{}, err
+			}
+			if err := v.pay(ctx, t, r); err != nil {
+				return Answer{}, err
+			}
+			err = &ModelError{Fault: ModelBusy, Code: answer.Reason, Err: errBroken}
 		}
-		events.reset()
 		wait, end := v.excuse(err, try, t)
 		if end != nil {
 			v.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
@@ -83,6 +117,9 @@ func (v *visit) insist(ctx context.Context, t *turn, r Request) (Answer, error) 
 		}
 	}
 }
+
+// errBroken says that an answer came in part.
+var errBroken = errors.New("the provider broke the answer off")
 
 func (v *visit) observe(answer Answer, err error, d time.Duration) {
 	result := "ok"

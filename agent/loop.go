@@ -177,11 +177,8 @@ func (v *visit) lastWord(t *turn, answer Answer) string {
 			texts = append(texts, b.Text)
 		}
 	}
-	if answer.CutOff && len(texts) > 0 {
-		texts = append(texts, "_(The answer was cut off at the model's length limit. Say “go on” for more.)_")
-	}
-	if len(texts) == 0 {
-		texts = append(texts, "_(The model gave an empty answer. Ask again, perhaps in other words.)_")
+	if note := answer.shortfall(len(texts) > 0); note != "" {
+		texts = append(texts, note)
 	}
 	if t.lastStep {
 		why := v.limit(t)

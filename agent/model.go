@@ -86,10 +86,26 @@ type Block struct {
 type Answer struct {
 	Blocks []Block // thinking, text, tool_use
 	Usage  TokenUse
-	// CutOff says that the answer ended because it had reached its length; its
-	// tool uses are not to be trusted.
-	CutOff bool
+	// Stop says why the answer is not whole; its tool uses are then not to be
+	// trusted.
+	Stop Stop
+	// Reason is the provider's word for that, if it is one.
+	Reason string
 }
+
+// A Stop says why an answer ended before its end.
+type Stop string
+
+// The stops.
+const (
+	StopWhole    Stop = ""         // it did not: this is all
+	StopLength   Stop = "length"   // it had reached its length
+	StopWindow   Stop = "window"   // the model's window was full
+	StopFiltered Stop = "filtered" // the provider keeps the rest back for its content
+	StopBroken   Stop = "broken"   // the provider broke it off; the same call may work later
+	StopLost     Stop = "lost"     // it was to end in tool calls, and there are none
+	StopUnknown  Stop = "unknown"  // for a reason that nobody knows
+)
 
 // TokenUse is what an answer has cost.
 type TokenUse struct {

@@ -8,28 +8,53 @@ import (
 	"parley/agent"
 )
 
-// maxAnswer is the most bytes that an answer may have.
-const maxAnswer = 16 << 20
+// What an answer may have at most, so that a server that does not end costs no
+// more than this.
+const (
+	maxAnswer  = 16 << 20 // bytes that are kept of it
+	maxStream  = 96 << 20 // bytes of its stream
+	maxCalls   = 128
+	maxName    = 256 // bytes of a tool's name
+	maxChoices = 64  // in one event
+)
 
 // An assembly puts an answer together from chunks.
 type assembly struct {
 	host     string
 	emit     func(agent.Delta)
 	pieces   []*piece
-	text     *piece
+	text     *piece // that grows; nil once a call has followed it
 	thought  *piece
+	calls    int
 	byIndex  map[int]*piece
 	lastCall *piece
-	usage    *usage
-	cutOff   bool
-	finished bool // the model has said that it ended
-	size     int  // bytes received, for an estimate
+	split    splitter
+	whole    message // what came as a message and not as a delta
+
+	usage     *usage
+	stop      agent.Stop
+	reason    string
+	announced bool // tool calls were
+	finished  bool // the model has said that it ended
+	size      int  // bytes of text and arguments, for an estimate
+	kept      int  // bytes of all that is kept
+}
+
+// A message is what servers send beside or instead of deltas: all that was said
+// so far, or the whole answer.
+type message struct {
+	said    string // by messages
+	thought string
+
+	streamsText, streamsThought bool // these come as deltas
+	called                      bool // calls have come
 }
 
 // A piece is a block that grows.
 type piece struct {
 	kind    agent.BlockKind
-	at      int // its index in the answer
+	at      int  // its index in the answer
+	quiet   bool // it is not shown as it grows, because what follows it is already
 	text    strings.Builder
 	id      string
 	name    string
@@ -49,13 +74,10 @@ func (a *assembly) add(raw []byte) error {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 	}
 	switch {
-	case !missing(c.Error):
+	case !missing(c.Error), c.Object == "error":
 		return refusalIn(raw)
-	case c.Object == "error":
-		return refusalIn(raw)
-	}
-	if a.size > maxAnswer {
-		return fmt.Errorf("%w: it does not end", errGarbled)
+	case len(c.Choices) > maxChoices:
+		return fmt.Errorf("%w: an event with %d choices", errGarbled, len(c.Choices))
 	}
 	if c.Groq != nil && c.Groq.Usage != nil {
 		a.usage = c.Groq.Usage
@@ -63,13 +85,20 @@ func (a *assembly) add(raw []byte) error {
 	if c.Usage != nil {
 		a.usage = c.Usage
 	}
-	for _, choice := range c.Choices {
+	for _, one := range c.Choices {
+		var choice choice
+		if err := json.Unmarshal(one, &choice); err != nil {
+			return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
+		}
 		if choice.Index != 0 {
 			continue // only one was asked for
 		}
 		if err := a.choice(choice); err != nil {
 			return err
 		}
+	}
+	if a.kept > maxAnswer {
+		return fmt.Errorf("%w: it does not end", errGarbled)
 	}
 	return nil
 }
@@ -78,25 +107,71 @@ func (a *assembly) choice(c choice) error {
 	if !missing(c.Error) {
 		return refusalIn([]byte(`{"error":` + string(c.Error) + `}`))
 	}
-	d := c.Delta
+	if err := a.delta(c.Delta); err != nil {
+		return err
+	}
+	a.whole.note(c.Delta)
 	if c.Message != nil {
-		d = *c.Message
+		if err := a.delta(a.whole.news(*c.Message)); err != nil {
+			return err
+		}
 	}
-	a.think(d)
-	a.say(d.Content.text + string(d.Refusal))
-	for _, call := range d.ToolCalls {
-		a.call(call)
+	return a.end(reasonOf(c.Finish))
+}
+
+func (a *assembly) delta(d delta) error {
+	if err := a.think(d); err != nil {
+		return err
 	}
-	switch strings.ToLower(string(c.Finish)) {
-	case "":
-	case "error":
-		return fmt.Errorf("%w: by its server", errCut)
-	case "length", "max_tokens", "max_output_tokens":
-		a.cutOff, a.finished = true, true
-	default:
-		a.finished = true
+	thought, said := a.split.add(d.Content.text)
+	a.ponder(thought)
+	a.say(said + string(d.Refusal))
+	if len(d.ToolCalls) > maxCalls {
+		return fmt.Errorf("%w: more than %d tool calls", errGarbled, maxCalls)
+	}
+	for i, call := range d.ToolCalls {
+		if err := a.call(call, i > 0); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// note remembers what kinds of things have come as deltas.
+func (m *message) note(d delta) {
+	m.streamsText = m.streamsText || d.Content.text+string(d.Refusal) != ""
+	m.streamsThought = m.streamsThought || d.thinking() != ""
+	m.called = m.called || len(d.ToolCalls) > 0
+}
+
+// news is what a message has that neither a delta nor an earlier message has
+// brought: some servers send beside each delta, or at the end, all that was
+// said so far.
+func (m *message) news(d delta) delta {
+	var news delta
+	if !m.streamsText {
+		news.Content.text = beyond(d.Content.text+string(d.Refusal), m.said)
+		m.said += news.Content.text
+	}
+	if !m.streamsThought {
+		more := beyond(d.thinking(), m.thought)
+		d.keepThinking(&news, more)
+		m.thought += more
+		news.ReasoningDetails, news.ExtraContent = d.ReasoningDetails, d.ExtraContent
+	}
+	if !m.called {
+		news.ToolCalls = d.ToolCalls
+		m.called = len(d.ToolCalls) > 0
+	}
+	return news
+}
+
+// beyond is what a text has more than what was said before, if it goes on with it.
+func beyond(text, before string) string {
+	if rest, ok := strings.CutPrefix(text, before); ok {
+		return rest
+	}
+	return text
 }
 
 func (a *assembly) begin(kind agent.BlockKind) *piece {
@@ -105,8 +180,10 @@ func (a *assembly) begin(kind agent.BlockKind) *piece {
 	return p
 }
 
+// say takes what the model says. What follows a call is a block of its own,
+// since the first one has been shown as ended.
 func (a *assembly) say(text string) {
-	if text == "" {
+	if text == "" || a.text == nil && a.calls > 0 && strings.TrimSpace(text) == "" {
 		return
 	}
 	if a.text == nil {
@@ -117,119 +194,79 @@ func (a *assembly) say(text string) {
 
 func (a *assembly) grow(p *piece, text string) {
 	a.size += len(text)
+	a.kept += len(text)
 	p.text.WriteString(text)
-	a.emit(agent.Delta{Block: p.at, Kind: p.kind, Text: text})
+	if !p.quiet {
+		a.emit(agent.Delta{Block: p.at, Kind: p.kind, Text: text})
+	}
 }
 
 // think takes what a model thought, and what its provider wants back of it.
-func (a *assembly) think(d delta) {
-	text, echo := d.ReasoningContent.all(), true
-	if text == "" {
-		text, echo = d.Reasoning.all(), false // some servers send both, the same
-	}
-	if text == "" {
-		text = d.Content.thinking
-	}
-	more := !missing(d.ReasoningDetails) || !missing(d.ExtraContent)
-	if text == "" && !more {
-		return
-	}
-	if a.thought == nil {
-		a.thought = a.begin(agent.BlockThinking)
-	}
-	p := a.thought
-	if text != "" {
-		p.thought.Echo = p.thought.Echo || echo
-		a.grow(p, text)
+func (a *assembly) think(d delta) error {
+	text := d.thinking()
+	a.ponder(text)
+	if text != "" && d.ReasoningContent.all() != "" {
+		a.thought.thought.Echo = true
 	}
 	if !missing(d.ReasoningDetails) {
-		p.details.add(d.ReasoningDetails)
+		a.kept += len(d.ReasoningDetails)
+		if err := a.pondering().details.add(d.ReasoningDetails); err != nil {
+			return err
+		}
 	}
 	if !missing(d.ExtraContent) {
-		p.thought.Extra = d.ExtraContent
-	}
-}
-
-// call takes a part of a tool call.
-func (a *assembly) call(d callDelta) {
-	p := a.callOf(d)
-	if p == nil {
-		return
-	}
-	if d.ID != "" {
-		p.id = string(d.ID)
-	}
-	if p.name == "" && d.Function.Name != "" { // some repeat it in each part
-		p.name = string(d.Function.Name)
-		a.emit(agent.Delta{Block: p.at, Kind: agent.BlockToolUse, Name: p.name})
-	}
-	p.text.WriteString(string(d.Function.Arguments))
-	a.size += len(d.Function.Arguments)
-	if !missing(d.ExtraContent) {
-		p.call.ExtraContent = d.ExtraContent
-	}
-	if !missing(d.ThoughtSignature) {
-		p.call.ThoughtSignature = d.ThoughtSignature
-	}
-}
-
-// callOf finds the call that a part belongs to. Servers number calls from 0 or
-// from 1, all with the same number, or not at all; a new id, or a name after
-// complete arguments, begins a new one.
-func (a *assembly) callOf(d callDelta) *piece {
-	id, name := string(d.ID), string(d.Function.Name)
-	p := a.lastCall
-	if d.Index != nil {
-		p = a.byIndex[*d.Index]
-	}
-	switch {
-	case p == nil:
-	case id != "" && p.id != "" && id != p.id:
-		if d.Index == nil {
-			p = a.byID(id)
-		} else {
-			p = nil
-		}
-	case id == "" && name != "" && p.name != "" && json.Valid([]byte(p.text.String())):
-		p = nil
-	}
-	if p == nil {
-		if id == "" && name == "" && d.Function.Arguments == "" {
-			return nil // a part of nothing
-		}
-		p = a.begin(agent.BlockToolUse)
-	}
-	a.lastCall = p
-	if d.Index != nil {
-		a.byIndex[*d.Index] = p
-	}
-	return p
-}
-
-func (a *assembly) byID(id string) *piece {
-	for _, p := range a.pieces {
-		if p.kind == agent.BlockToolUse && p.id == id {
-			return p
-		}
+		a.kept += len(d.ExtraContent)
+		a.pondering().thought.Extra = d.ExtraContent
 	}
 	return nil
 }
 
+// ponder takes text that a model thought.
+func (a *assembly) ponder(text string) {
+	if text == "" {
+		return
+	}
+	p := a.pondering()
+	// A block that has been left is not begun again.
+	p.quiet = p.quiet || p.at < len(a.pieces)-1
+	a.grow(p, text)
+}
+
+// pondering is the block of what the model thinks. It is one, since providers
+// want it back whole.
+func (a *assembly) pondering() *piece {
+	if a.thought == nil {
+		a.thought = a.begin(agent.BlockThinking)
+		a.thought.quiet = a.text != nil // which goes on
+	}
+	return a.thought
+}
+
 // answer is what has come together, of a request of so many bytes.
 func (a *assembly) answer(asked int) (agent.Answer, error) {
-	out := agent.Answer{CutOff: a.cutOff, Usage: a.used(asked)}
+	thought, said := a.split.rest()
+	a.ponder(thought)
+	a.say(said)
+	stop := a.stopped(a.calls)
+	if stop == agent.StopWindow && a.calls == 0 && a.text == nil {
+		return agent.Answer{}, &refusal{code: "context_length_exceeded", message: "the model's window is full"}
+	}
+	out := agent.Answer{Stop: stop, Usage: a.used(asked)}
+	if stop != agent.StopWhole {
+		out.Reason = a.reason
+	}
 	seen := map[string]bool{}
 	for _, p := range a.pieces {
-		b := agent.Block{Kind: p.kind}
+		b := agent.Block{Kind: p.kind, Text: p.text.String()}
 		switch p.kind {
 		case agent.BlockToolUse:
 			if p.name == "" {
-				if a.cutOff {
+				if stop != agent.StopWhole {
 					continue // it is not to be trusted anyway
 				}
 				return agent.Answer{}, fmt.Errorf("%w: a tool call without a name", errGarbled)
 			}
-			b.Name, b.Args = p.name, objectOf(p.text.String())
+			b.Name, b.Text, b.Args = p.name, "", objectOf(p.text.String())
 			if !seen[p.id] { // an id that is not unique is none
 				b.ProviderID, seen[p.id] = p.id, true
 			}
@@ -237,35 +274,21 @@ func (a *assembly) answer(asked int) (agent.Answer, error) {
 				b.Provider = saved(savedCall{By: a.host, callExtra: p.call})
 			}
 		case agent.BlockThinking:
-			b.Text = p.text.String()
-			p.thought.Details = p.details.raw()
-			if p.thought.Echo || p.thought.Details != nil || p.thought.Extra != nil {
-				p.thought.By = a.host
-				b.Provider = saved(p.thought)
-			}
-		default:
-			b.Text = p.text.String()
+			b.Provider = p.savedThought(a.host)
 		}
 		out.Blocks = append(out.Blocks, b)
 	}
 	return out, nil
 }
 
-// used is what the server counted, or else a guess: four bytes a token.
-func (a *assembly) used(asked int) agent.TokenUse {
-	u := a.usage
-	if u == nil || u.Prompt <= 0 && u.Completion <= 0 {
-		return agent.TokenUse{Input: int64(asked+3) / 4, Output: int64(a.size+3) / 4, Estimated: true}
+// savedThought is what the provider wants back of a thinking block.
+func (p *piece) savedThought(host string) json.RawMessage {
+	p.thought.Details = p.details.raw()
+	if !p.thought.Echo && p.thought.Details == nil && p.thought.Extra == nil {
+		return nil
 	}
-	cached := u.CacheHit
-	if u.Details != nil && u.Details.Cached > 0 {
-		cached = u.Details.Cached
-	}
-	return agent.TokenUse{
-		Input:  int64(max(0, u.Prompt)),
-		Cached: int64(max(0, min(cached, u.Prompt))),
-		Output: int64(max(0, u.Completion)),
-	}
+	p.thought.By = host
+	return saved(p.thought)
 }
 
 // saved is what a block keeps for its provider; raw JSON that was read is
@@ -276,51 +299,4 @@ func saved(v any) json.RawMessage {
 		return nil
 	}
 	return raw
-}
-
-// details are reasoning_details: entries that arrive in parts.
-type details []map[string]any
-
-func (ds *details) add(raw json.RawMessage) {
-	var more []map[string]any
-	if json.Unmarshal(raw, &more) != nil {
-		return
-	}
-	for _, m := range more {
-		if n := len(*ds); n > 0 && continues((*ds)[n-1], m) {
-			merge((*ds)[n-1], m)
-		} else {
-			*ds = append(*ds, m)
-		}
-	}
-}
-
-// continues tells whether an entry is the next part of another. What is
-// encrypted comes whole.
-func continues(last, next map[string]any) bool {
-	kind, _ := next["type"].(string)
-	before, _ := last["type"].(string)
-	from, _ := last["index"].(float64)
-	to, _ := next["index"].(float64)
-	return kind == before && from == to && (kind == "reasoning.text" || kind == "reasoning.summary")
-}
-
-func merge(last, next map[string]any) {
-	for k, v := range next {
-		part, isText := v.(string)
-		before, _ := last[k].(string)
-		switch {
-		case isText && (k == "text" || k == "summary"):
-			last[k] = before + part
-		case v != nil:
-			last[k] = v
-		}
-	}
-}
-
-func (ds details) raw() json.RawMessage {
-	if len(ds) == 0 {
-		return nil
-	}
-	return saved(ds)
 }

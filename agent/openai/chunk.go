@@ -3,17 +3,18 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
 // A chunk is one event of an answer, as any of the servers writes it. A whole
 // answer that is no stream has the same shape, with a message for a delta.
 type chunk struct {
-	Choices []choice        `json:"choices"`
-	Usage   *usage          `json:"usage"`
-	Groq    *groq           `json:"x_groq"`
-	Error   json.RawMessage `json:"error"`
-	Object  flexible        `json:"object"` // "error": the rest is one
+	Choices []json.RawMessage `json:"choices"` // each is decoded alone, so that many cost little
+	Usage   *usage            `json:"usage"`
+	Groq    *groq             `json:"x_groq"`
+	Error   json.RawMessage   `json:"error"`
+	Object  flexible          `json:"object"` // "error": the rest is one
 }
 
 type groq struct {
@@ -29,13 +30,32 @@ type choice struct {
 }
 
 type delta struct {
-	Content          content         `json:"content"`
-	Refusal          flexible        `json:"refusal"`
-	ReasoningContent content         `json:"reasoning_content"`
-	Reasoning        content         `json:"reasoning"`
-	ReasoningDetails json.RawMessage `json:"reasoning_details"`
-	ExtraContent     json.RawMessage `json:"extra_content"`
-	ToolCalls        []callDelta     `json:"tool_calls"`
+	Content          content           `json:"content"`
+	Refusal          flexible          `json:"refusal"`
+	ReasoningContent content           `json:"reasoning_content"`
+	Reasoning        content           `json:"reasoning"`
+	ReasoningDetails json.RawMessage   `json:"reasoning_details"`
+	ExtraContent     json.RawMessage   `json:"extra_content"`
+	ToolCalls        []json.RawMessage `json:"tool_calls"`
+}
+
+// thinking is the text that a model thought. Some servers send it in two fields.
+func (d delta) thinking() string {
+	for _, c := range []string{d.ReasoningContent.all(), d.Reasoning.all()} {
+		if c != "" {
+			return c
+		}
+	}
+	return d.Content.thinking
+}
+
+// keepThinking puts thinking into the field of another delta in which it came.
+func (d delta) keepThinking(into *delta, text string) {
+	if d.ReasoningContent.all() != "" {
+		into.ReasoningContent.text = text
+	} else {
+		into.Reasoning.text = text
+	}
 }
 
 type callDelta struct {
@@ -46,15 +66,6 @@ type callDelta struct {
 		Arguments arguments `json:"arguments"`
 	} `json:"function"`
 	callExtra
-}
-
-type usage struct {
-	Prompt     float64 `json:"prompt_tokens"`
-	Completion float64 `json:"completion_tokens"`
-	CacheHit   float64 `json:"prompt_cache_hit_tokens"`
-	Details    *struct {
-		Cached float64 `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
 }
 
 // flexible is a string that some servers write as a number, or as null.
@@ -84,31 +95,64 @@ type content struct {
 	thinking string
 }
 
+// The most parts that content has, one within another and side by side.
+const (
+	maxPartDepth = 4
+	maxParts     = 4096
+)
+
 // UnmarshalJSON takes a string, a part, or a list of either.
 func (c *content) UnmarshalJSON(b []byte) error {
 	*c = content{}
+	return c.read(b, maxPartDepth)
+}
+
+func (c *content) read(b []byte, depth int) error {
+	if depth == 0 {
+		return fmt.Errorf("%w: content within content", errGarbled)
+	}
 	switch b[0] {
 	case '"':
 		return json.Unmarshal(b, &c.text)
 	case '[':
-		var parts []content
-		if err := json.Unmarshal(b, &parts); err != nil {
-			return err
-		}
-		for _, p := range parts {
-			c.text += p.text
-			c.thinking += p.thinking
-		}
+		return c.readParts(b, depth)
 	case '{':
 		var part struct {
-			Text     flexible `json:"text"`
-			Thinking content  `json:"thinking"`
+			Text     flexible        `json:"text"`
+			Thinking json.RawMessage `json:"thinking"`
 		}
 		if err := json.Unmarshal(b, &part); err != nil {
 			return err
 		}
-		c.text, c.thinking = string(part.Text), part.Thinking.all()
+		var thinking content
+		if !missing(part.Thinking) {
+			if err := thinking.read(part.Thinking, depth-1); err != nil {
+				return err
+			}
+		}
+		c.text, c.thinking = string(part.Text), thinking.all()
 	}
+	return nil
+}
+
+func (c *content) readParts(b []byte, depth int) error {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	if len(parts) > maxParts {
+		return fmt.Errorf("%w: content in %d parts", errGarbled, len(parts))
+	}
+	var text, thinking strings.Builder
+	for _, raw := range parts {
+		var p content
+		if err := p.read(raw, depth-1); err != nil {
+			return err
+		}
+		text.WriteString(p.text)
+		thinking.WriteString(p.thinking)
+	}
+	c.text, c.thinking = text.String(), thinking.String()
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -30,6 +31,7 @@ type events struct {
 	name   string       // of the event
 	bare   bool         // the event is JSON without "data:" before it
 	done   bool         // the end was announced
+	size   int          // bytes read so far
 	failed error        // what ends the reading
 }
 
@@ -78,8 +80,12 @@ func (e *events) line() ([]byte, error) {
 	var long []byte
 	for {
 		part, err := e.in.ReadSlice('\n')
-		if len(long)+len(part) > maxEvent {
-			return nil, errGarbled
+		e.size += len(part)
+		switch {
+		case e.size > maxStream:
+			return nil, fmt.Errorf("%w: it does not end", errGarbled)
+		case len(long)+len(part) > maxEvent:
+			return nil, fmt.Errorf("%w: a line of more than %d bytes", errGarbled, maxEvent)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			long = append(long, part...)
@@ -97,7 +103,7 @@ func (e *events) line() ([]byte, error) {
 func (e *events) field(line []byte) error {
 	switch {
 	case len(e.event)+len(line) > maxEvent:
-		return errGarbled
+		return fmt.Errorf("%w: an event of more than %d bytes", errGarbled, maxEvent)
 	case e.bare:
 		return e.more(line)
 	case len(line) == 0:

@@ -135,7 +135,7 @@ func TestTextsAndEnds(t *testing.T) {
 			for _, b := range a.Blocks {
 				got.WriteString(b.Text)
 			}
-			if got.String() != tc.want || a.CutOff || len(a.Blocks) > 1 {
+			if got.String() != tc.want || a.Stop != agent.StopWhole || len(a.Blocks) > 1 {
 				t.Errorf("answer %+v, want the text %q", a, tc.want)
 			}
 		})
@@ -145,7 +145,7 @@ func TestTextsAndEnds(t *testing.T) {
 func TestCutOff(t *testing.T) {
 	for _, reason := range []string{"length", "MAX_TOKENS"} {
 		a := answer(t, agenttest.Stream(textEvent("half a"), callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"pa"}}`), finish(reason), "[DONE]"))
-		if !a.CutOff || a.Blocks[0].Text != "half a" {
+		if a.Stop != agent.StopLength || a.Blocks[0].Text != "half a" {
 			t.Errorf("%s: answer %+v, want it cut off", reason, a)
 		}
 	}

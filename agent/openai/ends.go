@@ -1,0 +1,72 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+
+	"parley/agent"
+)
+
+// end takes an answer's finish_reason. Some servers repeat it; the first that
+// says that the answer is not whole holds.
+func (a *assembly) end(reason string) error {
+	if reason == "" {
+		return nil
+	}
+	if reason == "error" {
+		return fmt.Errorf("%w: by its server", errCut)
+	}
+	a.finished = true
+	if a.stop != agent.StopWhole {
+		return nil
+	}
+	a.stop = stopOf(reason)
+	if wellFormed(reason) {
+		a.reason = reason
+	}
+	a.announced = a.announced || announcesCalls(reason)
+	return nil
+}
+
+// stopOf says what a finish_reason means. Servers have many words for it; what
+// nobody knows is not taken for the end of a whole answer.
+func stopOf(reason string) agent.Stop {
+	if announcesCalls(reason) {
+		return agent.StopWhole
+	}
+	switch reason {
+	case "stop", "end_turn", "stop_sequence", "stop_token", "eos", "eos_token", "end", "complete", "completed", "finished", "done",
+		"success", "normal", "null", "none", "unspecified", "finish_reason_unspecified", "finish_reason_stop", "load":
+		return agent.StopWhole
+	case "length", "max_tokens", "max_output_tokens", "max_new_tokens", "max_length", "token_limit":
+		return agent.StopLength
+	case "model_context_window_exceeded", "model_length", "context_length", "context_length_exceeded", "context_window_exceeded":
+		return agent.StopWindow
+	case "content_filter", "content_filtered", "content-filter", "sensitive", "safety", "recitation", "blocklist", "prohibited_content",
+		"spii", "image_safety", "language", "refusal", "guardrail_intervened", "guardrails", "moderation", "filtered", "error_toxic":
+		return agent.StopFiltered
+	case "insufficient_system_resource", "network_error", "abort", "aborted", "cancelled", "canceled", "user_cancel", "timeout",
+		"engine_error", "server_error", "internal_error", "overloaded", "malformed_function_call", "unexpected_tool_call", "malformed_tool_call":
+		return agent.StopBroken
+	}
+	return agent.StopUnknown
+}
+
+func announcesCalls(reason string) bool {
+	switch reason {
+	case "tool_calls", "tool_call", "tool_use", "function_call", "function_calls":
+		return true
+	}
+	return false
+}
+
+// stopped is why the answer that came together ended.
+func (a *assembly) stopped(calls int) agent.Stop {
+	if a.stop == agent.StopWhole && a.announced && calls == 0 {
+		return agent.StopLost
+	}
+	return a.stop
+}
+
+// reasonOf is a finish_reason as it is compared.
+func reasonOf(f flexible) string { return strings.ToLower(strings.TrimSpace(string(f))) }

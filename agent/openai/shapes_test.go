@@ -1,0 +1,230 @@
+package openai_test
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"parley/agent"
+	"parley/agent/agenttest"
+)
+
+func TestStops(t *testing.T) {
+	cases := map[agent.Stop][]string{
+		agent.StopWhole:    {"stop", "STOP", "end_turn", "eos", "COMPLETE"},
+		agent.StopLength:   {"length", "MAX_TOKENS"},
+		agent.StopWindow:   {"model_context_window_exceeded", "model_length"},
+		agent.StopFiltered: {"content_filter", "sensitive", "SAFETY"},
+		agent.StopBroken:   {"insufficient_system_resource", "network_error", "abort"},
+		agent.StopLost:     {"tool_calls", "function_call", "tool_use"},
+		agent.StopUnknown:  {"paused_by_moon"},
+	}
+	for want, reasons := range cases {
+		for _, reason := range reasons {
+			a := answer(t, agenttest.Stream(textEvent("half"), finish(reason), finish("stop"), "[DONE]"))
+			if a.Stop != want || len(a.Blocks) != 1 || a.Blocks[0].Text != "half" {
+				t.Errorf("%s: answer %+v, want the stop %q", reason, a, want)
+			}
+		}
+	}
+	_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Stream(finish("model_context_window_exceeded"), "[DONE]")))), hello())
+	if e := faultOf(t, err); e.Fault != agent.ModelOverflow {
+		t.Errorf("a full window and no answer: %v", err)
+	}
+}
+
+func whole(said string) string {
+	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{},"message":{"role":"assistant","content":%q},"finish_reason":null}]}`, said)
+}
+
+func TestMessagesBesideDeltas(t *testing.T) {
+	both := func(piece, all, end string) string {
+		return fmt.Sprintf(`{"choices":[{"index":0,"delta":{"role":"assistant","content":%q},"message":{"role":"assistant","content":%q},"finish_reason":%s}]}`, piece, all, end)
+	}
+	const use = `"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}}]`
+	cases := map[string]struct {
+		events []string
+		want   string
+		uses   []string
+	}{
+		"Perplexity":                   {[]string{both("The", "The", "null"), both(" sky", "The sky", "null"), both("", "The sky", `"stop"`)}, "The sky", nil},
+		"all of it at the end":         {[]string{textEvent("The "), textEvent("sky"), whole("The sky"), finish("stop")}, "The sky", nil},
+		"nothing but messages":         {[]string{whole("The sky"), finish("stop")}, "The sky", nil},
+		"messages that grow":           {[]string{whole("The"), whole("The sky"), whole("The sky"), finish("stop")}, "The sky", nil},
+		"messages in pieces":           {[]string{whole("The"), whole(" sky"), finish("stop")}, "The sky", nil},
+		"calls only in the message":    {[]string{textEvent("hm"), `{"choices":[{"index":0,"delta":{},"message":{"content":"hm",` + use + `},"finish_reason":"tool_calls"}]}`}, "hm", []string{"x {} a"}},
+		"calls in both":                {[]string{`{"choices":[{"index":0,"delta":{` + use + `},"message":{"content":"",` + use + `},"finish_reason":"tool_calls"}]}`}, "", []string{"x {} a"}},
+		"thinking in both, and beside": {[]string{`{"choices":[{"index":0,"delta":{"reasoning_content":"hm"},"message":{"reasoning_content":"hm"}}]}`, textEvent("The sky"), finish("stop")}, "hmThe sky", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := answer(t, agenttest.Stream(append(tc.events, "[DONE]")...))
+			var got strings.Builder
+			for _, b := range a.Blocks {
+				got.WriteString(b.Text)
+			}
+			if got.String() != tc.want {
+				t.Errorf("text %q, want %q", got.String(), tc.want)
+			}
+			wantUses(t, a, tc.uses...)
+		})
+	}
+}
+
+func TestThinkingInTheText(t *testing.T) {
+	cases := []struct{ said, thought, text string }{
+		{"<think>Let me see.</think>\n\nThe sky.", "Let me see.", "The sky."},
+		{"\n<think>\nLet me <b>see</b> </thin.</think>The sky.", "Let me <b>see</b> </thin.", "The sky."},
+		{"<think>\n\n</think>\n\nThe sky.", "", "The sky."},
+		{"<thinking>Hm.</thinking> The sky.", "Hm.", "The sky."},
+		{"<think>Never ends", "Never ends", ""},
+		{"<think>Ends in </thi", "Ends in </thi", ""},
+		{"<thin ice>", "", "<thin ice>"},
+		{"<think", "", "<think"},
+		{"  The sky. <think>is blue</think>", "", "  The sky. <think>is blue</think>"},
+		{"a < b", "", "a < b"},
+		{" \n", "", ""},
+	}
+	for _, tc := range cases {
+		for _, n := range []int{1, 3, 1000} {
+			var events []string
+			for rest := tc.said; rest != ""; {
+				cut := min(n, len(rest))
+				events = append(events, textEvent(rest[:cut]))
+				rest = rest[cut:]
+			}
+			a := answer(t, agenttest.Stream(append(events, finish("stop"), "[DONE]")...))
+			thought, text := "", ""
+			for _, b := range a.Blocks {
+				if b.Kind == agent.BlockThinking {
+					thought += b.Text
+				} else {
+					text += b.Text
+				}
+			}
+			if thought != tc.thought || text != tc.text || len(a.Blocks) > 2 {
+				t.Errorf("%q in pieces of %d: thought %q, said %q; want %q, %q", tc.said, n, thought, text, tc.thought, tc.text)
+			}
+		}
+	}
+	a := answer(t, agenttest.Raw(`{"choices":[{"message":{"content":"<think>Hm.</think>The sky."},"finish_reason":"stop"}]}`))
+	if len(a.Blocks) != 2 || a.Blocks[0].Kind != agent.BlockThinking || a.Blocks[1].Text != "The sky." {
+		t.Errorf("in an answer that is no stream: %+v", a.Blocks)
+	}
+}
+
+func TestReasoningThatIsCountedApart(t *testing.T) {
+	usage := func(u string) []string {
+		return []string{textEvent("hi"), finish("stop"), `{"choices":[],"usage":` + u + `}`, "[DONE]"}
+	}
+	cases := map[string]struct {
+		usage string
+		want  int64
+	}{
+		"xAI":             {`{"prompt_tokens":10,"completion_tokens":25,"total_tokens":89,"completion_tokens_details":{"reasoning_tokens":54}}`, 79},
+		"OpenAI":          {`{"prompt_tokens":10,"completion_tokens":79,"total_tokens":89,"completion_tokens_details":{"reasoning_tokens":54}}`, 79},
+		"without a sum":   {`{"prompt_tokens":10,"completion_tokens":25,"completion_tokens_details":{"reasoning_tokens":54}}`, 79},
+		"part of it":      {`{"prompt_tokens":10,"completion_tokens":79,"completion_tokens_details":{"reasoning_tokens":54}}`, 79},
+		"only in the sum": {`{"prompt_tokens":10,"completion_tokens":25,"total_tokens":89}`, 79},
+		"a sum too small": {`{"prompt_tokens":10,"completion_tokens":25,"total_tokens":3}`, 25},
+	}
+	for name, tc := range cases {
+		if a := answer(t, agenttest.Stream(usage(tc.usage)...)); a.Usage.Output != tc.want || a.Usage.Input != 10 {
+			t.Errorf("%s: usage %+v, want %d", name, a.Usage, tc.want)
+		}
+	}
+}
+
+func TestCallsThatAreHardToTellApart(t *testing.T) {
+	cases := map[string]struct {
+		events []string
+		want   []string
+	}{
+		"no ids, no arguments, side by side": {[]string{callEvent(`{"function":{"name":"x"}},{"function":{"name":"y","arguments":""}}`)}, []string{"x {}", "y {}"}},
+		"no ids, the same name side by side": {[]string{callEvent(`{"function":{"name":"x","arguments":""}},{"function":{"name":"x","arguments":""}}`)}, []string{"x {}", "x {}"}},
+		"no ids, no arguments":               {[]string{callEvent(`{"function":{"name":"x"}}`), callEvent(`{"function":{"name":"y"}}`)}, []string{"x {}", "y {}"}},
+		"one index, no ids":                  {[]string{callEvent(`{"index":0,"function":{"name":"x","arguments":""}}`), callEvent(`{"index":0,"function":{"name":"y","arguments":""}}`)}, []string{"x {}", "y {}"}},
+		"one id, no index":                   {[]string{callEvent(`{"id":"a","function":{"name":"x","arguments":"{\"n\":1}"}}`), callEvent(`{"id":"a","function":{"name":"y","arguments":"{\"n\":2}"}}`)}, []string{`x {"n":1} a`, `y {"n":2}`}},
+		"one id, one name":                   {[]string{callEvent(`{"id":"a","function":{"name":"x","arguments":"{\"n\":1}"}}`), callEvent(`{"id":"a","function":{"name":"x","arguments":"{\"n\":2}"}}`)}, []string{`x {"n":1} a`, `x {"n":2}`}},
+		"one id, one index":                  {[]string{callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":1}"}}`), callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":2}"}}`)}, []string{`x {"n":1} a`, `x {"n":2}`}},
+		"said twice":                         {[]string{callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":1}"}}`), callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":1}"}}`)}, []string{`x {"n":1} a`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			wantUses(t, answer(t, agenttest.Stream(append(tc.events, finish("tool_calls"), "[DONE]")...)), tc.want...)
+		})
+	}
+}
+
+// A block that watchers have seen end does not go on under its number.
+func TestNoBlockIsBegunTwice(t *testing.T) {
+	think := `{"choices":[{"delta":{"reasoning_content":"hm "}}]}`
+	s := agenttest.New(agenttest.Always(agenttest.Stream(think, textEvent("one "), think, textEvent("two"), callEvent(aCall), textEvent("\n"), textEvent("three"),
+		callEvent(`{"index":1,"id":"b","function":{"name":"y","arguments":"{}"}}`), think, finish("tool_calls"), "[DONE]")))
+	last, left := -1, map[int]bool{}
+	a, err := model(t, s).Generate(t.Context(), hello(), func(d agent.Delta) {
+		if d.Block != last {
+			left[last] = true
+			if left[d.Block] {
+				t.Errorf("block %d is begun again", d.Block)
+			}
+			last = d.Block
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range a.Blocks {
+		got = append(got, string(b.Kind)+" "+b.Text+b.Name)
+	}
+	if want := "thinking hm hm hm |text one two|tool_use x|text three|tool_use y"; strings.Join(got, "|") != want {
+		t.Errorf("blocks %q, want %q", strings.Join(got, "|"), want)
+	}
+}
+
+// endless plays an event for ever, or at least for longer than anybody listens.
+func endless(event string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		line := []byte(strings.Repeat("data: "+event+"\n\n", 1+(64<<10)/len(event)))
+		for range 1 << 20 {
+			if _, err := w.Write(line); err != nil {
+				return
+			}
+		}
+	})
+}
+
+func TestAHostileStreamIsBounded(t *testing.T) {
+	big := strings.Repeat("n", 100_000)
+	cases := map[string]struct{ event, want string }{
+		"reasoning details": {`{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","index":0,"text":"` + big + `"}]}}]}`, "reasoning details"},
+		"many details":      {`{"choices":[{"delta":{"reasoning_details":[` + strings.Repeat(`{"type":"x"},`, 100) + `{}]}}]}`, "reasoning details"},
+		"tool names":        {callEvent(`{"index":0,"id":"a","function":{"name":"` + big + `"}}`), "a tool's name"},
+		"tool calls":        {callEvent(`{"function":{"name":"x","arguments":"{}"}}`), "more than 128 tool calls"},
+		"calls in one go":   {callEvent(strings.Repeat(`{},`, 100_000) + `{}`), "more than 128 tool calls"},
+		"ids":               {callEvent(`{"index":0,"function":{"arguments":"` + big + `"}}`), "does not end"},
+		"nothing at all":    {`{"choices":[]}`, "does not end"},
+		"remarks":           {"\n\n: " + big, "does not end"},
+		"choices":           {`{"choices":[` + strings.Repeat(`{},`, 1_000_000) + `{}]}`, "choices"},
+		"parts":             {`{"choices":[{"delta":{"content":[` + strings.Repeat(`"",`, 1_000_000) + `""]}}]}`, "garbled"},
+		"parts within":      {`{"choices":[{"delta":{"content":` + strings.Repeat(`[`, 5000) + `"` + big + `"` + strings.Repeat(`]`, 5000) + `}}]}`, "garbled"},
+		"a line":            {big + big, "garbled"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := ask(t, modelOver(t, endless(tc.event)), hello())
+			runtime.ReadMemStats(&after)
+			if e := faultOf(t, err); e.Fault != agent.ModelBusy || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+			if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 256<<20 {
+				t.Errorf("the heap has grown by %d MB", grown>>20)
+			}
+		})
+	}
+}
