@@ -24,6 +24,7 @@ const (
 	TurnParked   = "parked"        // waits for somebody
 	TurnComplete = "turn_complete" // Causes
 	TurnError    = "turn_error"    // Causes, Error
+	Limited      = "limited"       // a platform wants nothing in Route's chat, "" being the whole channel, for Delta (a duration); Call is who was told so. Only in channels' feeds
 	Spoken       = "message"       // Delta was said to the conversation; Call is the message's id. Only where watching is how it is read
 )
 

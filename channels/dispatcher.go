@@ -140,13 +140,13 @@ func newPost(d *Dispatcher) *post {
 	limits := d.Channel.Limits()
 	p := &post{
 		Dispatcher: d, delivery: d.Delivery.withDefaults(), limits: limits,
-		pace: newPacer(limits), moved: newMoves(), trouble: newTrouble(), renderer: markup.New(),
+		pace: sharedPacer(d.Name, limits, d.Bus), moved: newMoves(), trouble: newTrouble(), renderer: markup.New(),
 	}
 	if t, ok := typer(d.Channel); ok {
-		p.typing = newTyping(t)
+		p.typing = newTyping(t, p.pace)
 	}
 	p.drafts = newDrafts(p)
-	p.reacts = newReactions(d.Channel, d.Name, d.Log)
+	p.reacts = newReactions(d.Channel, d.Name, d.Log, p.pace)
 	return p
 }
 
@@ -180,7 +180,7 @@ func (p *post) serve(held context.Context) error {
 
 // show starts what lets people see the bot at work.
 func (p *post) show(ctx, work context.Context, running *sync.WaitGroup) {
-	var listeners []listener
+	listeners := []listener{p.pace}
 	if p.typing != nil {
 		listeners = append(listeners, p.typing)
 		running.Go(func() { p.typing.show(ctx) })
@@ -193,9 +193,7 @@ func (p *post) show(ctx, work context.Context, running *sync.WaitGroup) {
 		listeners = append(listeners, p.reacts)
 		running.Go(func() { p.reacts.run(ctx) })
 	}
-	if len(listeners) > 0 {
-		running.Go(func() { p.watch(ctx, listeners) })
-	}
+	running.Go(func() { watch(ctx, p.Bus, p.Name, listeners) })
 }
 
 // claimAll works on mailboxes, at most AtOnce at a time, until ctx is done; it

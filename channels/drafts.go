@@ -43,7 +43,6 @@ type drafts struct {
 	mu      sync.Mutex
 	turns   map[string]*draft
 	quiet   map[string]time.Time     // chats that are shown nothing before
-	still   time.Time                // no chat is
 	calls   map[string]chan struct{} // addresses for which a call is under way
 	mail    map[string]int           // addresses whose mail is worked on
 	waiting map[string]bool          // addresses where mail is left over
@@ -317,7 +316,7 @@ func (d *drafts) dueAt(x *draft) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	at := x.next
-	for _, later := range []time.Time{d.quiet[x.to.Chat], d.still} {
+	for _, later := range []time.Time{d.quiet[x.to.Chat], d.pace.until(d.moved.now(x.to.Chat))} {
 		if later.After(at) {
 			at = later
 		}

@@ -255,17 +255,12 @@ func (d *drafts) edited(work context.Context, one drawing, part Part, err error)
 func (d *drafts) refused(one drawing, fault *SendError) {
 	d.Log.Info("draft was not shown", slog.String("channel", d.Name), slog.String("turn", one.turn),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code))
+	d.pace.limited(d.moved.now(one.to.Chat), fault)
 	d.change(one.draft, func(x *draft) {
-		until := time.Now().Add(max(fault.RetryAfter, d.limits.DraftEvery))
-		switch {
-		case fault.Fault == Rejected, fault.Fault == Stop:
+		if fault.Fault == Rejected || fault.Fault == Stop {
 			x.spent = true
 			return
-		case fault.Limited && fault.Account:
-			d.still = until
-		case fault.Limited:
-			d.quiet[x.to.Chat] = until
 		}
-		x.dirty, x.next = true, until
+		x.dirty, x.next = true, time.Now().Add(max(fault.RetryAfter, d.limits.DraftEvery))
 	})
 }

@@ -18,9 +18,11 @@ import (
 // Nothing of what others say is kept or logged, and what is not meant for the
 // bot is passed over.
 type Gateway struct {
-	Name     string // the channel's, in the configuration
-	Channel  Channel
-	Bus      bus.Bus
+	Name    string // the channel's, in the configuration
+	Channel Channel
+	Bus     bus.Bus
+	// Events, if set, tells and is told of the pauses that the platform asks for.
+	Events   bus.Events
 	Gate     *Gate
 	Route    func(bus.Inbound) (session string, err error)
 	Chats    Chats
@@ -40,6 +42,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	wg.Go(func() { d.guests.run(inner) })
 	if d.reacts != nil {
 		wg.Go(func() { d.reacts.run(inner) })
+	}
+	if g.Events != nil {
+		wg.Go(func() { watch(inner, g.Events, g.Name, []listener{d.pace}) })
 	}
 	err := g.Channel.Receive(inner, d.accept)
 	cancel()
@@ -71,6 +76,7 @@ type door struct {
 	met       *recent
 	panics    *recent // by message and count
 	reacts    *reactions
+	pace      *pacer // for the pauses that the platform asks for
 }
 
 func newDoor(g *Gateway) *door {
@@ -79,17 +85,18 @@ func newDoor(g *Gateway) *door {
 		clocked.Now = time.Now
 		g = &clocked
 	}
+	pace := sharedPacer(g.Name, g.Channel.Limits(), g.Events)
 	return &door{
-		Gateway: g,
+		Gateway: g, pace: pace,
 		// A flood of strangers costs one message a second; until it comes to
 		// that, each is answered at once.
-		strangers: newTeller(g.Channel, g.Now, rate.NewLimiter(1, 30)),
-		guests:    newTeller(g.Channel, g.Now, rate.NewLimiter(10, 30)),
+		strangers: newTeller(g.Channel, g.Now, pace, rate.NewLimiter(1, 30)),
+		guests:    newTeller(g.Channel, g.Now, pace, rate.NewLimiter(10, 30)),
 		guesses:   rate.NewLimiter(10, 30),
 		guessed:   newRecent(guessEvery),
 		met:       newRecent(meetEvery),
 		panics:    newRecent(0),
-		reacts:    newReactions(g.Channel, g.Name, g.Log),
+		reacts:    newReactions(g.Channel, g.Name, g.Log, pace),
 	}
 }
 

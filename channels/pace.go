@@ -18,6 +18,11 @@ type pacer struct {
 	account bucket
 	drafts  bucket
 	swept   int // chats left by the last sweep
+
+	// How others who send through the same account are told of pauses, and by
+	// which name; tell is nil where there are none.
+	name, id string
+	tell     func(bus.Event)
 }
 
 // A bucket is the moment by which everything let through so far would have been
@@ -59,36 +64,46 @@ func (p *pacer) of(chat string) Pace {
 }
 
 // wait waits until the chat and then the account may be sent to. If either would
-// take longer than a mailbox may be held, it returns how long instead.
+// take longer than a mailbox may be held, it returns how long instead. What the
+// platform asks for meanwhile is waited for as well.
 func (p *pacer) wait(ctx context.Context, lost <-chan struct{}, chat string) (later time.Duration, err error) {
-	for _, take := range []func(time.Time) time.Duration{
-		func(now time.Time) time.Duration { return p.takeChat(chat, now) },
-		func(now time.Time) time.Duration {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			return p.account.take(p.limits.Account, now, longestHold)
-		},
-	} {
-		wait := take(time.Now())
-		if wait > longestHold {
-			return wait, nil
+	for again := true; again; again = p.until(chat).After(time.Now()) {
+		for _, take := range []func(time.Time) time.Duration{
+			func(now time.Time) time.Duration { return p.takeChat(chat, now) },
+			p.takeAccount,
+		} {
+			wait := take(time.Now())
+			if wait > longestHold {
+				return wait, nil
+			}
+			if err := sleep(ctx, lost, wait); err != nil {
+				return 0, err
+			}
 		}
-		if wait <= 0 {
-			continue
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-			continue
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-lost:
-			err = bus.ErrFenced
-		}
-		timer.Stop()
-		return 0, err
 	}
 	return 0, nil
+}
+
+func sleep(ctx context.Context, lost <-chan struct{}, wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-lost:
+		return bus.ErrFenced
+	}
+}
+
+func (p *pacer) takeAccount(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.account.take(p.limits.Account, now, longestHold)
 }
 
 func (p *pacer) takeChat(chat string, now time.Time) time.Duration {
@@ -150,20 +165,4 @@ func (b *bucket) spares(p Pace, now time.Time) bool {
 	}
 	burst := max(p.Burst, 1)
 	return max(b.even.Sub(now), 0)+p.Every <= time.Duration(burst-max(burst/2, 1))*p.Every
-}
-
-func (p *pacer) blockChat(chat string, until time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b := p.chats[chat]
-	if b == nil {
-		b = p.add(chat, time.Now())
-	}
-	b.blocked = until
-}
-
-func (p *pacer) blockAccount(until time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.account.blocked = until
 }

@@ -2,7 +2,6 @@ package channels
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -22,6 +21,7 @@ type reactions struct {
 	channel string
 	log     *slog.Logger
 	queue   chan reaction
+	pace    *pacer // for the pauses that platforms ask for
 
 	mu     sync.Mutex
 	causes map[string][]string // of turns that have ended lately
@@ -34,12 +34,12 @@ type reaction struct {
 }
 
 // newReactions is nil where a channel shows none.
-func newReactions(ch Channel, name string, log *slog.Logger) *reactions {
+func newReactions(ch Channel, name string, log *slog.Logger, pace *pacer) *reactions {
 	r, can := reacter(ch)
 	if !can {
 		return nil
 	}
-	return &reactions{reacter: r, channel: name, log: log, queue: make(chan reaction, reactionQueue), causes: map[string][]string{}}
+	return &reactions{reacter: r, channel: name, log: log, pace: pace, queue: make(chan reaction, reactionQueue), causes: map[string][]string{}}
 }
 
 // seen shows that a message is durable.
@@ -95,23 +95,21 @@ func (r *reactions) heard(e bus.Event) {
 func (r *reactions) missed() {}
 
 // run calls the platform, one reaction after the other. While that asks for
-// patience, reactions are left out.
+// patience in a chat, reactions there are left out.
 func (r *reactions) run(ctx context.Context) {
-	var quiet time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case one := <-r.queue:
-			if time.Now().Before(quiet) {
-				continue
+			if !r.pace.until(one.at.Chat).After(time.Now()) {
+				r.call(ctx, one)
 			}
-			quiet = time.Now().Add(r.call(ctx, one))
 		}
 	}
 }
 
-func (r *reactions) call(ctx context.Context, one reaction) (patience time.Duration) {
+func (r *reactions) call(ctx context.Context, one reaction) {
 	defer func() {
 		if p := recover(); p != nil {
 			panicLogged(r.log, "reaction", r.channel, one.message, p)
@@ -124,12 +122,8 @@ func (r *reactions) call(ctx context.Context, one reaction) (patience time.Durat
 		show = r.reacter.Answered
 	}
 	err := show(ctx, one.at, one.message)
-	if err == nil {
-		return 0
+	if err != nil {
+		r.log.Debug("reaction was not shown", slog.String("channel", r.channel), slog.String("id", one.message), slog.Any("error", err))
+		r.pace.limited(one.at.Chat, err)
 	}
-	r.log.Debug("reaction was not shown", slog.String("channel", r.channel), slog.String("id", one.message), slog.Any("error", err))
-	if fault, ok := errors.AsType[*SendError](err); ok && fault.Limited {
-		return fault.RetryAfter
-	}
-	return 0
 }

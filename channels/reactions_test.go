@@ -89,14 +89,16 @@ func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
 		s.post(t, s.speaker("m3", "gone").reply("never sent"), s.speaker("m4", "2").reply("Another"))
 		synctest.Wait()
 		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2")
-		for _, turn := range []string{"limited1", "limited2"} {
-			s.post(t, s.speaker(turn, "3").reply("x"))
-			synctest.Wait()
-		}
-		lasts(time.Minute)
-		s.post(t, s.speaker("m5", "3").reply("x"))
+		s.post(t, s.speaker("limited", "3").reply("x"))
 		synctest.Wait()
-		if got := reacts.Reactions(); asked.Load() != 5 || got[len(got)-1] != "answered m5 at c:3" {
+		s.post(t, s.speaker("m5", "3").reply("later"), s.speaker("m6", "2").reply("now"))
+		synctest.Wait()
+		if got := s.platform.Texts("3"); len(got) != 1 {
+			t.Errorf("the chat has %q within the minute in which it is to have nothing", got)
+		}
+		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2", "answered m6 at c:2")
+		lasts(time.Minute + 2*time.Second)
+		if got := reacts.Reactions(); asked.Load() != 6 || got[len(got)-1] != "answered m5 at c:3" {
 			t.Errorf("%d calls, reactions %q", asked.Load(), got)
 		}
 	})

@@ -59,6 +59,7 @@ func words(text string) func(context.Context) (string, error) {
 const (
 	tellQueue   = 64
 	tellTimeout = 30 * time.Second
+	tellTries   = 3
 )
 
 // A teller says things that nobody asked the agent for: why a message was not
@@ -67,6 +68,7 @@ const (
 type teller struct {
 	ch    Channel
 	now   func() time.Time
+	quiet *pacer // for the pauses that the platform asks for
 	pace  *rate.Limiter
 	queue chan tell
 
@@ -75,13 +77,14 @@ type teller struct {
 }
 
 type tell struct {
+	tries   int
 	key     string
 	to      bus.Address
 	compose func(context.Context) (string, error)
 }
 
-func newTeller(ch Channel, now func() time.Time, pace *rate.Limiter) *teller {
-	return &teller{ch: ch, now: now, pace: pace, queue: make(chan tell, tellQueue), told: map[time.Duration]*recent{}}
+func newTeller(ch Channel, now func() time.Time, quiet *pacer, pace *rate.Limiter) *teller {
+	return &teller{ch: ch, now: now, quiet: quiet, pace: pace, queue: make(chan tell, tellQueue), told: map[time.Duration]*recent{}}
 }
 
 // sayOnce says it unless something was said to that person or address lately.
@@ -108,7 +111,7 @@ func (t *teller) say(key string, to bus.Address, compose func(context.Context) (
 		return false
 	}
 	select {
-	case t.queue <- tell{key, to, compose}:
+	case t.queue <- tell{key: key, to: to, compose: compose}:
 		return true
 	default:
 		return false
@@ -121,9 +124,28 @@ func (t *teller) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case next := <-t.queue:
-			t.send(ctx, next)
+			if !t.putOff(next) {
+				t.send(ctx, next)
+			}
 		}
 	}
+}
+
+// putOff lets what goes to a chat wait in which the platform wants nothing now.
+func (t *teller) putOff(next tell) bool {
+	wait := time.Until(t.quiet.until(next.to.Chat))
+	if wait <= 0 {
+		return false
+	}
+	if next.tries++; next.tries <= tellTries {
+		time.AfterFunc(wait, func() {
+			select {
+			case t.queue <- next:
+			default: // there is no room, and it is late
+			}
+		})
+	}
+	return true
 }
 
 // send does its best: there is nobody to tell that somebody could not be told.
@@ -137,7 +159,9 @@ func (t *teller) send(ctx context.Context, next tell) {
 	limits := t.ch.Limits()
 	for _, piece := range markup.Render(text, limits.Dialect, limits.Length) {
 		part := Part{Key: next.key, Text: piece.Text, Plain: piece.Plain}
-		_, _ = t.ch.Send(ctx, next.to, part)
+		if _, err := t.ch.Send(ctx, next.to, part); t.quiet.limited(next.to.Chat, err) > 0 {
+			t.putOff(next)
+		}
 		return
 	}
 }

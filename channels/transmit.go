@@ -210,19 +210,14 @@ func (l *letter) again(work context.Context, fault *SendError) verdict {
 	if !fault.Limited {
 		return verdict{after: max(fault.RetryAfter, backoff(l.attempts, longestBackoff))}
 	}
-	asked := max(fault.RetryAfter, firstBackoff)
-	wait := asked + backoff(1, longestBackoff)
-	until := time.Now().Add(asked)
-	if !fault.Account {
-		l.pace.blockChat(l.to.Chat, until)
-		return later(wait)
+	asked := l.pace.limited(l.to.Chat, fault)
+	if fault.Account {
+		// The pace here already waits; the pause also tells whoever takes over.
+		if err := l.Bus.Pause(work, bus.OutboundTopic(l.Name), asked); err != nil {
+			l.Log.Warn("topic could not be paused", slog.String("channel", l.Name), slog.Any("error", err))
+		}
 	}
-	l.pace.blockAccount(until)
-	// The pace here already waits; the pause also tells whoever takes over.
-	if err := l.Bus.Pause(work, bus.OutboundTopic(l.Name), asked); err != nil {
-		l.Log.Warn("topic could not be paused", slog.String("channel", l.Name), slog.Any("error", err))
-	}
-	return later(wait)
+	return later(asked + backoff(1, longestBackoff))
 }
 
 // unsent notes that a part was certainly not sent; if the lease is lost by now,

@@ -20,6 +20,7 @@ const (
 // chats there are, and it sleeps while no turn runs.
 type typing struct {
 	typer Typer
+	pace  *pacer        // for the pauses that platforms ask for
 	wake  chan struct{} // the earliest time may have changed
 
 	mu      sync.Mutex
@@ -37,8 +38,8 @@ type typist struct {
 	silent bool // something was sent meanwhile
 }
 
-func newTyping(t Typer) *typing {
-	return &typing{typer: t, wake: make(chan struct{}, 1), turns: map[bus.Address]*typist{}}
+func newTyping(t Typer, pace *pacer) *typing {
+	return &typing{typer: t, pace: pace, wake: make(chan struct{}, 1), turns: map[bus.Address]*typist{}}
 }
 
 // missed forgets all turns where events were lost: rather no sign than one that
@@ -110,6 +111,7 @@ func (t *typing) show(ctx context.Context) {
 		to, call, wait := t.due(ctx)
 		if call != nil {
 			fades, err := t.typer.Typing(call, to)
+			t.pace.limited(to.Chat, err)
 			t.shown(to, fades, err)
 			continue
 		}
@@ -138,6 +140,9 @@ func (t *typing) due(ctx context.Context) (to bus.Address, call context.Context,
 		if now.After(at.end) {
 			delete(t.turns, address)
 			continue
+		}
+		if quiet := t.pace.until(address.Chat); quiet.After(at.next) {
+			at.next = quiet
 		}
 		if !at.silent && (first == nil || at.next.Before(first.next)) {
 			to, first = address, at

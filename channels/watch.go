@@ -14,15 +14,15 @@ type listener interface {
 	missed()
 }
 
-// watch follows the events of a channel's turns on behalf of all listeners.
-func (p *post) watch(ctx context.Context, listeners []listener) {
+// watch follows the events of a channel on behalf of all listeners.
+func watch(ctx context.Context, events bus.Events, channel string, listeners []listener) {
 	missed := func() {
 		for _, l := range listeners {
 			l.missed()
 		}
 	}
 	for ctx.Err() == nil {
-		feed, err := p.Bus.Subscribe(ctx, bus.ChannelFeed(p.Name), 0)
+		feed, err := events.Subscribe(ctx, bus.ChannelFeed(channel), 0)
 		if err != nil {
 			select {
 			case <-time.After(time.Second):

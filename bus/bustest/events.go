@@ -75,10 +75,11 @@ func eventFeeds(r *rig) {
 	r.Emit(event("s2", 2))
 	r.Emit(bus.Event{Type: bus.TurnStart, Session: "s1", Block: 3}) // no route
 	r.Emit(bus.Event{Type: bus.TurnStart, Session: "s3", Route: bus.Address{Channel: "slack"}, Block: 4})
+	r.Emit(bus.Event{Type: bus.Limited, Route: bus.Address{Channel: "slack"}, Block: 5}) // no session
 	one.see(1, 3)
 	two.see(2)
 	all.see(1, 2)
-	other.see(4)
+	other.see(4, 5)
 }
 
 func eventFields(r *rig) {

@@ -130,7 +130,7 @@ func (s *server) receive(ctx context.Context) error {
 			return nil
 		}
 		gw := &channels.Gateway{
-			Name: l.name, Channel: l.channel, Bus: s.home.bus, Gate: l.gate, Route: s.route(l),
+			Name: l.name, Channel: l.channel, Bus: s.home.bus, Events: s.home.bus, Gate: l.gate, Route: s.route(l),
 			Chats: s.home.book, Pairings: s.home.book, Log: s.log,
 		}
 		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, gw) })
