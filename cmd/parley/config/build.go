@@ -15,6 +15,7 @@ import (
 // the next one.
 type kept struct {
 	file, home string
+	sought     Sought
 	sections   []section
 	names      map[string][]string // of the tables that operators name, sorted
 	values     map[string]*value   // complete, by path
@@ -24,7 +25,7 @@ type kept struct {
 }
 
 func (l *loader) build() (*Config, error) {
-	k := &kept{home: l.home, sections: l.sections, names: l.names, values: l.values, serving: l.serving, answering: l.answering}
+	k := &kept{home: l.home, sought: l.sought, sections: l.sections, names: l.names, values: l.values, serving: l.serving, answering: l.answering}
 	if l.file != "" {
 		k.file = filepath.Join(l.folder, filepath.Base(l.file))
 	}
@@ -56,7 +57,7 @@ func (k *kept) list(path string) []string {
 // config makes the typed form of the values.
 func (k *kept) config() (*Config, error) {
 	c := &Config{
-		File: k.file, Home: k.home, kept: k,
+		File: k.file, Home: k.home, Sought: k.sought, kept: k,
 		Serve: Serve{MaxInFlight: k.num("serve.max_in_flight"), Drain: k.values["serve.drain"].v.(time.Duration)},
 		Log:   Log{Format: k.str("log.format")},
 		Limits: Limits{

@@ -22,6 +22,9 @@ type Options struct {
 	// LookLocal takes ./parley.toml too. Only what the operator runs on purpose
 	// does that: a chat in a stranger's checkout must not obey its file.
 	LookLocal bool
+	// WithoutSecrets is for commands that use no key and no token: one that
+	// cannot be read stops none of them. Its value is then of no use.
+	WithoutSecrets bool
 	// Env looks up an environment variable; nil is os.LookupEnv.
 	Env func(name string) (string, bool)
 }
@@ -29,6 +32,7 @@ type Options struct {
 // A Config is everything that is set, complete with defaults.
 type Config struct {
 	File     string // absolute; "" when there is none
+	Sought   Sought // where the file was looked for
 	Home     string // absolute
 	Serve    Serve
 	Log      Log

@@ -32,7 +32,8 @@ type loader struct {
 	retired  []retiredKey
 
 	document
-	home string
+	home   string
+	sought Sought
 
 	values  map[string]*value
 	places  map[string]origin // of every table and key that is mentioned, wrong ones too
@@ -62,6 +63,7 @@ func load(o Options, sections []section, retired []retiredKey) (*Config, error) 
 		document: document{lines: &lines{}},
 	}
 	l.findHome()
+	l.sought = l.seek()
 	if tree, ok := l.readFile(); ok {
 		l.take(tree)
 		l.checkMode()

@@ -136,6 +136,11 @@ func (l *loader) takeValue(set *setting, full, written []string, v any) {
 	if d.literal {
 		l.literals = append(l.literals, at)
 	}
+	if f != nil && set.secret && len(x.refs) > 0 && l.opts.WithoutSecrets {
+		// It is told from the other secrets, which may not be the same.
+		l.values[path] = &value{path: path, set: set, v: "unread:" + path, from: at, refs: x.refs, hidden: true}
+		return
+	}
 	if f != nil {
 		if f.index > 0 {
 			at = l.lineOf(append(slices.Clone(written), strconv.Itoa(f.index-1))...)
