@@ -135,23 +135,6 @@ func checkLock(ctx context.Context, cfg *config.Config) finding {
 	return f
 }
 
-func checkModel(ctx context.Context, cfg *config.Config) finding {
-	f := finding{Part: "model", State: fine}
-	if cfg.Model.Demo || !cfg.Model.Configured {
-		f.State, f.Detail, f.Remedy = note, "none; chat uses the built-in demo", "set OPENAI_API_KEY, or [model] in the configuration"
-		return f
-	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	m, err := newModel(ctx, cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), "look at [model] base_url and api_key"
-		return f
-	}
-	f.Detail = modelName(m)
-	return f
-}
-
 // checkChannel asks the platform whether it takes the token.
 func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) finding {
 	f := finding{Part: "channel " + c.Name, State: fine}
