@@ -242,7 +242,7 @@ func (s *server) prompt(ctx context.Context, session string) (string, error) {
 		func(_ context.Context, session string) ([]prompt.File, error) {
 			dir, err := s.home.workspace(session)
 			if err != nil {
-				return nil, err
+				return nil, unusable(s.home.root, err)
 			}
 			return prompt.Read(opener(dir), "workspace", "AGENTS.md", "MEMORY.md"), nil
 		},

@@ -22,7 +22,7 @@ type backupCmd struct {
 
 // Run writes a backup of the home, which may be in use.
 func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
-	cfg, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
+	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ type restoreCmd struct {
 
 // Run makes a home of a backup.
 func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
-	cfg, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
+	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
@@ -93,6 +93,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		}
 		defer func() { _ = in.Close() }() // it is only read
 	}
+	of := ownerOfHome(cfg.Home)
 	options := backup.Options{Force: c.Yes, Try: tryHome}
 	done, err := backup.Read(ctx, in, cfg.Home, options)
 	if errors.Is(err, backup.ErrUsed) && c.File != "-" {
@@ -105,7 +106,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		options.Force = true
 		done, err = backup.Read(ctx, in, cfg.Home, options)
 	}
-	if err != nil {
+	if err = errors.Join(err, of.giveHome(cfg.Home), of.giveTree(cfg.Workspace.Root)); err != nil {
 		return err
 	}
 	fmt.Fprintf(tty.out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))

@@ -24,7 +24,7 @@ type chatCmd struct {
 
 // Run talks to the agent in this terminal.
 func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
-	cfg, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
+	cfg, err := flags.load(tty, config.Options{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"parley/bus/redisbus"
@@ -179,6 +180,13 @@ func checkWorkspace(cfg *config.Config) finding {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write: look at its owner, and at [workspace] root"
 		return f
 	}
+	if path, err := foreign(root, "*", "*/*"); err != nil || path != "" {
+		f.State, f.Detail, f.Remedy = wrong, path+" cannot be used by this user", fmt.Sprintf("give it to whom serve runs as: chown -R %d %s", os.Geteuid(), root)
+		if err != nil {
+			f.Detail = err.Error()
+		}
+		return f
+	}
 	if cfg.Store.URL == "" {
 		return f
 	}
@@ -200,6 +208,31 @@ func checkWorkspace(cfg *config.Config) finding {
 		f.Remedy = "with processes on several machines, set [workspace] root to a directory that all of them share"
 	}
 	return f
+}
+
+// foreign is a directory of the workspaces, among those that the patterns match,
+// that this user cannot work in; "" where there is none.
+func foreign(root string, patterns ...string) (string, error) {
+	for _, pattern := range patterns {
+		found, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil {
+			return "", err
+		}
+		for _, name := range found {
+			info, err := os.Lstat(filepath.Join(root, name))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return "", err
+			}
+			const all = 4 | 2 | 1 // to read, to write, to pass through
+			if info.IsDir() && syscall.Access(filepath.Join(root, name), all) != nil {
+				return filepath.Join(root, name), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // probeWrite finds out whether files can be made in a directory, and removed.

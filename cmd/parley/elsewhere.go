@@ -33,12 +33,16 @@ func checkElsewhere(c *config.Config) error {
 			"%s is being taken to %s, and that is not finished: run parley migrate again as before; or delete %s to go on here as if nothing had been taken, and empty the other place",
 			c.Home, moved.Places(), migrate.Path(c.Home))}
 	}
+	fleet, err := readFleet(c.Home)
+	if err != nil {
+		return err
+	}
 	parts := []struct {
-		key, place, moved string
-		files             []string
+		key, place, moved, fleet string
+		files                    []string
 	}{
-		{"store.url", string(c.Store.URL), moved.Store, []string{storeFile, bookFile}},
-		{"bus.url", string(c.Bus.URL), moved.Bus, []string{busFile}},
+		{"store.url", string(c.Store.URL), moved.Store, fleet.Store, []string{storeFile, bookFile}},
+		{"bus.url", string(c.Bus.URL), moved.Bus, fleet.Bus, []string{busFile}},
 	}
 	for _, part := range parts {
 		switch {
@@ -46,6 +50,10 @@ func checkElsewhere(c *config.Config) error {
 			return &settingError{where: originOf(c, part.key), key: part.key, remedy: fmt.Sprintf(
 				"not set, and what was in the home was taken to %s on %s: serve it from there with the configuration that names it; or delete %s to go back to how it was then",
 				part.moved, moved.Done.Format(time.DateOnly), migrate.Path(c.Home))}
+		case part.place == "" && part.fleet != "":
+			return &settingError{where: originOf(c, part.key), key: part.key, remedy: fmt.Sprintf(
+				"not set, and the bot that has this home keeps that in %s%s; or delete %s if this home is to have data of its own from now on",
+				part.fleet, fleet.remedy(), fleetPath(c.Home))}
 		case part.place != "" && part.moved == "":
 			if err := checkLeft(c, part.key, part.files); err != nil {
 				return err

@@ -79,6 +79,10 @@ type home struct {
 	workspaces *workspace.Workspaces
 	lent       lent
 	borrowed   *workspace.Workspaces // lent's directory; nil where there is none
+
+	owner     homeOwner // of dir
+	root      string    // of the workspaces
+	rootOwner homeOwner
 }
 
 // A lent is a person's own directory for the one session that they talk in. All
@@ -87,7 +91,10 @@ type lent struct{ dir, session string }
 
 // openHome opens the home of a configuration, creating it if need be.
 func openHome(ctx context.Context, c *config.Config, own lent, log *slog.Logger) (h *home, err error) {
-	h = &home{dir: c.Home, lent: own}
+	h = &home{dir: c.Home, lent: own, root: c.Workspace.Root, owner: ownerOfHome(c.Home), rootOwner: ownerOfHome(c.Workspace.Root)}
+	if inside(c.Home, h.root) {
+		h.rootOwner = h.owner
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -133,7 +140,18 @@ func openHome(ctx context.Context, c *config.Config, own lent, log *slog.Logger)
 	if err != nil {
 		return h, err
 	}
-	return h, markWorkspace(c)
+	if err := checkWorkable(c); err != nil {
+		return h, err
+	}
+	if err := errors.Join(markWorkspace(c), noteFleet(c)); err != nil {
+		return h, err
+	}
+	return h, h.give()
+}
+
+// give gives what was made here to whom the home belongs.
+func (h *home) give() error {
+	return errors.Join(h.owner.giveHome(h.dir), h.rootOwner.giveTree(h.root))
 }
 
 // pointed says of what could not be opened which setting named it, if one did.
@@ -149,7 +167,11 @@ func (h *home) workspace(session string) (*workspace.Dir, error) {
 	if h.borrowed != nil && session == h.lent.session {
 		return h.borrowed.Open(session)
 	}
-	return h.workspaces.Open(session)
+	dir, err := h.workspaces.Open(session)
+	if err != nil {
+		return nil, err
+	}
+	return dir, h.rootOwner.givePath(h.root, dir.Path())
 }
 
 func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, error) {
@@ -194,7 +216,7 @@ func (h *home) Close() error {
 	if h.bus != nil {
 		errs = append(errs, h.bus.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, h.give())...)
 }
 
 // token is the owner's own, made at first use and readable by the owner alone.

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -95,7 +97,7 @@ func (s *stay) begin(ctx context.Context) error {
 		if err == nil { // another command, which will not do and is soon over
 			deadline = time.Now().Add(patience)
 		}
-		leave, err := host(ctx, s.cfg, s.need, s.log)
+		leave, err := s.host(ctx)
 		if err == nil {
 			s.leave, s.client.hosted = leave, true
 			return nil
@@ -135,7 +137,7 @@ func (s *stay) again(ctx context.Context) error {
 	default:
 		return errAway
 	}
-	leave, err := host(ctx, s.cfg, s.need, s.log)
+	leave, err := s.host(ctx)
 	if err != nil {
 		return fmt.Errorf("%w, and its place cannot be taken: %w", errAway, err)
 	}
@@ -152,6 +154,51 @@ func (s *stay) end() error {
 	return s.leave()
 }
 
+// host serves the home for as long as the command runs. Who only looks finds
+// something there or is told that there is nothing.
+func (s *stay) host(ctx context.Context) (leave func() error, err error) {
+	if err := checkGuarded(s.cfg); err != nil {
+		return nil, err
+	}
+	if err := checkElsewhere(s.cfg); err != nil {
+		return nil, err
+	}
+	switch s.need.role() {
+	case roleReader:
+		if err := needData(ctx, s.cfg, busFile, storeFile, bookFile); err != nil {
+			return nil, err
+		}
+		if s.cfg.Bus.URL != "" {
+			return s.look(ctx)
+		}
+	case roleSender:
+		if err := needChannel(s.cfg); err != nil {
+			return nil, err
+		}
+	}
+	return host(ctx, s.cfg, s.need, s.log)
+}
+
+// look serves what a fleet shares from a home that lasts as long as the command:
+// whoever only looks leaves nothing on this machine.
+func (s *stay) look(ctx context.Context) (leave func() error, err error) {
+	dir, err := os.MkdirTemp("", "parley-")
+	if err != nil {
+		return nil, fmt.Errorf("make a home for the time of the command: %w", err)
+	}
+	cfg := *s.cfg
+	cfg.Home = dir
+	if _, err := os.Stat(filepath.Join(cfg.Workspace.Root, markerFile)); err != nil { // no server has worked there
+		cfg.Workspace.Root = filepath.Join(dir, "workspaces")
+	}
+	end, err := host(ctx, &cfg, s.need, s.log)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s.client.http = dial(dir).http
+	return func() error { return errors.Join(end(), os.RemoveAll(dir)) }, nil
+}
+
 // host opens the home and serves its socket.
 func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (leave func() error, err error) {
 	h, err := openHome(ctx, cfg, n.own, log)
@@ -163,9 +210,11 @@ func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (le
 			err = errors.Join(err, h.Close())
 		}
 	}()
-	lines, err := openLines(cfg, h.book, log)
-	if err != nil {
-		return nil, err
+	var lines []*line
+	if n.role() != roleReader { // who only looks needs no platform, and no token of one
+		if lines, err = openLines(cfg, h.book, log); err != nil {
+			return nil, err
+		}
 	}
 	for _, l := range lines {
 		l.receive = false // serve receives; a command only sends what its person wants sent
@@ -225,11 +274,14 @@ func shortHash(text string) string {
 
 // use joins the home for one command.
 func use(ctx context.Context, flags *cli, tty terminal, n need, do func(context.Context, *client) error) error {
-	cfg, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
+	cfg, err := flags.load(tty, config.Options{WithoutSecrets: n.role() == roleReader})
 	if err != nil {
 		return err
 	}
 	c, leave, err := join(ctx, cfg, n, quiet(tty.err))
+	if nothing, ok := errors.AsType[*nothingError](err); ok {
+		return nothing
+	}
 	if err != nil {
 		return fmt.Errorf("reach the home %s: %w", cfg.Home, err)
 	}

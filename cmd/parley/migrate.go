@@ -33,7 +33,7 @@ type migrateReport struct {
 
 // Run takes what is in the home to the bus and the store of another configuration.
 func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
-	to, err := config.Load(config.Options{File: m.To, Home: flags.Home})
+	to, err := config.Load(config.Options{File: m.To, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,9 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		StoreURL: string(to.Store.URL), BusName: busName(to), StoreName: storeName(string(to.Store.URL)), Log: log,
 		Point: killPoint(),
 	})
+	if given := ownerOfHome(to.Home).giveHome(to.Home); err == nil {
+		err = given
+	}
 	if err != nil {
 		return explain(err, to)
 	}
@@ -68,7 +71,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 
 // rootBefore is where the sessions' files have been so far.
 func rootBefore(flags *cli, to *config.Config) (string, error) {
-	from, err := config.Load(config.Options{File: flags.Config, Home: flags.Home})
+	from, err := config.Load(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return "", err
 	}

@@ -36,28 +36,37 @@ type pairingOwner struct {
 	Channel string `arg:"" optional:"" help:"The channel; needed where there are several."`
 }
 
-// withBook opens the book beside a server that may be running.
-func withBook(ctx context.Context, c *cli, use func(*config.Config, *sqlbook.Book) error) error {
-	cfg, err := config.Load(config.Options{File: c.Config, Home: c.Home})
+// withBook opens the book beside a server that may be running. It makes none.
+func withBook(ctx context.Context, c *cli, tty terminal, use func(*sqlbook.Book) error) error {
+	cfg, err := c.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
+		return err
+	}
+	if err := checkGuarded(cfg); err != nil {
 		return err
 	}
 	if err := checkElsewhere(cfg); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
-		return fmt.Errorf("create the home: %w", err)
+	if err := needData(ctx, cfg, bookFile); err != nil {
+		return err
 	}
+	return openBook(ctx, cfg, use)
+}
+
+// openBook opens the book, which it makes if need be, and gives it to the home's owner.
+func openBook(ctx context.Context, cfg *config.Config, use func(*sqlbook.Book) error) error {
+	of := ownerOfHome(cfg.Home)
 	book, err := sqlbook.Open(ctx, place(cfg, bookFile))
 	if err != nil {
 		return pointed(cfg, "store.url", err)
 	}
-	return errors.Join(use(cfg, book), book.Close())
+	return errors.Join(use(book), book.Close(), of.giveHome(cfg.Home))
 }
 
 // Run lists pairings.
 func (pairingList) Run(ctx context.Context, c *cli, tty terminal) error {
-	return withBook(ctx, c, func(_ *config.Config, book *sqlbook.Book) error {
+	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
 		pairings, err := book.Pairings(ctx)
 		if err != nil {
 			return err
@@ -105,7 +114,7 @@ func pairingsJSON(pairings []channels.Pairing) []pairingJSON {
 
 // Run approves a request.
 func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal) error {
-	return withBook(ctx, c, func(_ *config.Config, book *sqlbook.Book) error {
+	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
 		p, err := book.Admit(ctx, channels.Admission{Code: a.Code})
 		if errors.Is(err, channels.ErrNoCode) {
 			return fmt.Errorf("no request has the code %q, or it is older than an hour: ask the person to write to the bot again, and see `parley pairing list`", a.Code)
@@ -120,7 +129,7 @@ func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal) error {
 
 // Run revokes an admission.
 func (r pairingRevoke) Run(ctx context.Context, c *cli, tty terminal) error {
-	return withBook(ctx, c, func(_ *config.Config, book *sqlbook.Book) error {
+	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
 		err := book.Revoke(ctx, r.Who)
 		if errors.Is(err, channels.ErrNoCode) {
 			return fmt.Errorf("%q is not paired: see `parley pairing list`", r.Who)
@@ -133,19 +142,30 @@ func (r pairingRevoke) Run(ctx context.Context, c *cli, tty terminal) error {
 	})
 }
 
-// Run makes an owner's code.
+// Run makes an owner's code. It may be the first that is written into the home.
 func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal) error {
-	return withBook(ctx, c, func(cfg *config.Config, book *sqlbook.Book) error {
-		name := o.Channel
-		if name == "" {
-			list := channelsByName(cfg)
-			if len(list) != 1 {
-				return &usageError{fmt.Sprintf("%d channels are configured: say which one", len(list))}
-			}
-			name = list[0].Name
-		} else if _, ok := cfg.Channels[name]; !ok {
-			return &usageError{fmt.Sprintf("no channel is named %q in the configuration", name)}
-		}
+	cfg, err := c.load(tty, config.Options{})
+	if err != nil {
+		return err
+	}
+	if err := checkGuarded(cfg); err != nil {
+		return err
+	}
+	if err := checkElsewhere(cfg); err != nil {
+		return err
+	}
+	name, err := o.channel(cfg)
+	if err != nil {
+		return err
+	}
+	of := ownerOfHome(cfg.Home)
+	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
+		return fmt.Errorf("create the home: %w", err)
+	}
+	if err := of.giveHome(cfg.Home); err != nil {
+		return err
+	}
+	return openBook(ctx, cfg, func(book *sqlbook.Book) error {
 		code, err := book.OfferOwner(ctx, name)
 		if err != nil {
 			return err
@@ -159,11 +179,29 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal) error {
 	})
 }
 
+// channel is the one that was named, or the only one that there is.
+func (o pairingOwner) channel(cfg *config.Config) (string, error) {
+	if o.Channel == "" {
+		list := channelsByName(cfg)
+		if len(list) == 0 {
+			return "", &usageError{"no channel is configured, so there is no bot to own: add [channels.NAME]\n" + whichConfig(cfg)}
+		}
+		if len(list) > 1 {
+			return "", &usageError{fmt.Sprintf("%d channels are configured: say which one", len(list))}
+		}
+		return list[0].Name, nil
+	}
+	if _, ok := cfg.Channels[o.Channel]; !ok {
+		return "", &usageError{fmt.Sprintf("no channel is named %q in the configuration\n%s", o.Channel, whichConfig(cfg))}
+	}
+	return o.Channel, nil
+}
+
 type chatsCmd struct{}
 
 // Run lists where the bot has been spoken to.
 func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal) error {
-	return withBook(ctx, c, func(_ *config.Config, book *sqlbook.Book) error {
+	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
 		chats, err := book.Chats(ctx)
 		if err != nil {
 			return err

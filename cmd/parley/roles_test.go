@@ -2,7 +2,9 @@ package main
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +98,16 @@ func TestCommandsOverAFleet(t *testing.T) {
 	}
 	elsewhere := *w
 	elsewhere.home = t.TempDir()
+	must(t, os.Remove(elsewhere.home))
+	for _, args := range [][]string{{"status"}, {"sessions"}, {"pairing", "list"}, {"chats"}, {"dead-letters"}} {
+		if _, stderr, code := elsewhere.run(args...); code != exitDone {
+			t.Errorf("%v: exit code %d, saying %q", args, code, stderr)
+		}
+	}
+	if _, err := os.Stat(elsewhere.home); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("who only looks has made a home: %v", err)
+	}
+	must(t, os.Mkdir(elsewhere.home, 0o700))
 	for _, c := range []struct {
 		args []string
 		want string

@@ -48,12 +48,16 @@ func (c chatCmd) sit(home string, said io.Writer) (chat string, rise func(), err
 // with the home. The file stays, as two terminals could else lock two of one name.
 func takeSeat(home, chat string) (rise func(), err error) {
 	dir := filepath.Join(home, seatsDir)
+	of := ownerOfHome(home)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, shortHash(chat)+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
+	}
+	if err := of.giveHome(home); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(err, f.Close())

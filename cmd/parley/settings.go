@@ -29,6 +29,17 @@ func originOf(cfg *config.Config, key string) string {
 	return ""
 }
 
+// load reads the configuration for a command, and says where a file lies beside
+// it that is not obeyed.
+func (c *cli) load(tty terminal, o config.Options) (*config.Config, error) {
+	o.File, o.Home = c.Config, c.Home
+	cfg, err := config.Load(o)
+	if err == nil && cfg.Sought.Unread != "" {
+		fmt.Fprintf(tty.err, "note: %s was not read: only serve, doctor and config check obey a file of the folder that they stand in; to use it, add --config parley.toml\n", cfg.Sought.Unread)
+	}
+	return cfg, err
+}
+
 type configGroup struct {
 	Check configCheck `cmd:"" help:"Read the configuration and print what is in force, and where it comes from."`
 }

@@ -103,6 +103,7 @@ func TestCommandsTrustNoOtherUsersServer(t *testing.T) {
 	if out, err := theirs.command("status").CombinedOutput(); err != nil || !strings.Contains(string(out), ", up ") {
 		t.Errorf("status in the other's home says %s, %v", out, err)
 	}
+	must(t, w.command("chat", "-m", "hello").Run()) // so that there is something to look at
 	must(t, os.Symlink(filepath.Join(theirs.home, socketFile), filepath.Join(w.home, socketFile)))
 	out, err := w.command("status").CombinedOutput()
 	if err != nil || strings.Contains(string(out), ", up ") || !strings.Contains(string(out), "no server is running") {

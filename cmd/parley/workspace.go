@@ -50,8 +50,12 @@ func markWorkspace(c *config.Config) error {
 // ownRoot tells whether a fleet's conversations have their files in a home, which
 // is one process's.
 func ownRoot(c *config.Config) bool {
-	inside, err := filepath.Rel(c.Home, c.Workspace.Root)
-	return c.Bus.URL != "" && err == nil && filepath.IsLocal(inside)
+	return c.Bus.URL != "" && inside(c.Home, c.Workspace.Root)
+}
+
+func inside(dir, path string) bool {
+	below, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(below)
 }
 
 // storeName is a store's address without the secrets in it.

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"parley/cmd/parley/config"
+)
+
+// fleetFile stands in the home of a process whose bot keeps its data elsewhere.
+const fleetFile = "fleet.json"
+
+// A fleetNote says where the data is of which a home has nothing. A command that
+// is called without the bot's configuration then knows that it is the wrong place,
+// and begins no data of its own there, which the next serve would not start beside.
+type fleetNote struct {
+	Store  string `json:"store"`            // without secrets
+	Bus    string `json:"bus,omitempty"`    // without secrets; "" is the home
+	Config string `json:"config,omitempty"` // the file that said so
+}
+
+func fleetPath(home string) string { return filepath.Join(home, fleetFile) }
+
+// remedy is what to do about it.
+func (n fleetNote) remedy() string {
+	if n.Config == "" {
+		return ": use the configuration that names it, with --config or the environment"
+	}
+	return ": add --config " + n.Config
+}
+
+func readFleet(home string) (n fleetNote, err error) {
+	raw, err := os.ReadFile(fleetPath(home))
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &n)
+	}
+	if err != nil {
+		return n, fmt.Errorf("read where the home's data is: %w", err)
+	}
+	return n, nil
+}
+
+// noteFleet writes into the home where its bot's data is, if that is elsewhere.
+func noteFleet(c *config.Config) error {
+	if c.Store.URL == "" {
+		return nil
+	}
+	now := fleetNote{Store: storeName(string(c.Store.URL)), Bus: busName(c), Config: c.File}
+	if was, err := readFleet(c.Home); err == nil && was == now {
+		return nil
+	}
+	raw, err := json.Marshal(now)
+	if err != nil {
+		return fmt.Errorf("encode where the home's data is: %w", err)
+	}
+	next := fleetPath(c.Home) + ".new"
+	if err := os.WriteFile(next, append(raw, '\n'), 0o600); err != nil {
+		return fmt.Errorf("note where the home's data is: %w", err)
+	}
+	if err := os.Rename(next, fleetPath(c.Home)); err != nil {
+		return fmt.Errorf("note where the home's data is: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/config"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+)
+
+// A nothingError says that there is nothing to read, or nowhere to send, where a
+// command was to look. Most often another bot was meant, so it names the
+// configuration that is in force.
+type nothingError struct {
+	what string
+	cfg  *config.Config
+}
+
+func (e *nothingError) Error() string { return e.what + "\n" + whichConfig(e.cfg) }
+
+func noData(cfg *config.Config, what string) error {
+	return &nothingError{what + ": nothing to look at, and nothing was created", cfg}
+}
+
+// whichConfig says which configuration is in force, and how to name another.
+func whichConfig(cfg *config.Config) string {
+	words := "the configuration is " + cfg.File
+	if cfg.File == "" {
+		words = cfg.Sought.String()
+	}
+	return words + ": if the bot is another one, name its --config FILE and --home DIR"
+}
+
+// needData fails where these files of the home are not there, or the store is
+// still empty: who only looks makes neither.
+func needData(ctx context.Context, cfg *config.Config, files ...string) error {
+	var missing, there []string
+	for _, file := range files {
+		if elsewhere := cfg.Store.URL != "" && file != busFile || cfg.Bus.URL != ""; elsewhere {
+			continue
+		}
+		_, err := os.Stat(filepath.Join(cfg.Home, file))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, file)
+		case err != nil:
+			return fmt.Errorf("look for data in the home: %w", err)
+		default:
+			there = append(there, file)
+		}
+	}
+	switch {
+	case len(missing) == 0:
+	case len(there) == 0:
+		return noData(cfg, fmt.Sprintf("the home %s has no data yet", cfg.Home))
+	default:
+		return noData(cfg, fmt.Sprintf("the home %s has no %s yet", cfg.Home, strings.Join(missing, " and no ")))
+	}
+	if cfg.Store.URL == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	h, err := sqldb.Probe(ctx, string(cfg.Store.URL))
+	if err != nil {
+		return pointed(cfg, "store.url", err)
+	}
+	if h.Versions[sqlbook.Schema().Name] == 0 || h.Versions[sqlstore.Schema().Name] == 0 {
+		return noData(cfg, "the store "+storeName(string(cfg.Store.URL))+" has no tables yet")
+	}
+	return nil
+}
+
+// needChannel fails where nothing can be sent at all.
+func needChannel(cfg *config.Config) error {
+	for _, c := range cfg.Channels {
+		if c.Built() {
+			return nil
+		}
+	}
+	return &nothingError{"no channel is configured, so there is nowhere to send: add [channels.NAME]", cfg}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/migrate"
+)
+
+// A homeOwner is who a home belongs to. Root may work in the home of a service that
+// runs under a user of its own; what root makes there is given to that user, who
+// could not use it otherwise.
+type homeOwner struct{ uid, gid int }
+
+// nobodyElse is the owner of a home that needs nothing given: its own user's.
+func nobodyElse() homeOwner { return homeOwner{uid: -1, gid: -1} }
+
+// ownerOfHome finds out to whom a directory belongs, if root runs this and it is not
+// root's. Of one that is still to be made, it is the owner of where it will lie.
+func ownerOfHome(dir string) homeOwner {
+	if os.Geteuid() != 0 {
+		return nobodyElse()
+	}
+	for {
+		info, err := os.Stat(dir)
+		if err == nil {
+			stat, ok := info.Sys().(*syscall.Stat_t)
+			if !ok || stat.Uid == 0 {
+				return nobodyElse()
+			}
+			return homeOwner{uid: int(stat.Uid), gid: int(stat.Gid)}
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return nobodyElse()
+		}
+		dir = up
+	}
+}
+
+// homeParts are how the names begin of what Parley makes in a home. The rest,
+// as a configuration, is the operator's.
+func homeParts() []string {
+	return []string{busFile, storeFile, bookFile, tokenFile, socketFile, seatsDir, fleetFile, "before-restore-"}
+}
+
+// giveHome gives the owner what root has made in a home, but for the workspaces.
+func (o homeOwner) giveHome(home string) error {
+	return o.within(home, func(root *os.Root) error {
+		entries, err := fs.ReadDir(root.FS(), ".")
+		if err != nil {
+			return err
+		}
+		errs := []error{o.give(root, ".")}
+		for _, e := range entries {
+			made := func(part string) bool { return strings.HasPrefix(e.Name(), part) }
+			if slices.ContainsFunc(homeParts(), made) || e.Name() == filepath.Base(migrate.Path(home)) {
+				errs = append(errs, o.walk(root, e.Name()))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// giveTree gives the owner what root has made anywhere below a directory.
+func (o homeOwner) giveTree(dir string) error {
+	return o.within(dir, func(root *os.Root) error { return o.walk(root, ".") })
+}
+
+// givePath gives the owner the directories that lead from dir to path, which lies below it.
+func (o homeOwner) givePath(dir, path string) error {
+	return o.within(dir, func(root *os.Root) error {
+		below, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for ; below != "."; below = filepath.Dir(below) {
+			errs = append(errs, o.give(root, below))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// within opens a directory so that nothing outside of it can be given. One that
+// is not there has nothing to give.
+func (o homeOwner) within(dir string, do func(*os.Root) error) error {
+	if o == nobodyElse() {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = errors.Join(do(root), root.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("give %s to its owner: %w", dir, err)
+	}
+	return nil
+}
+
+func (o homeOwner) walk(root *os.Root, name string) error {
+	return fs.WalkDir(root.FS(), name, func(path string, _ fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // another process has removed it
+			return nil
+		}
+		return errors.Join(err, o.give(root, path))
+	})
+}
+
+// give gives the owner one file of root's. A file with a second name is left
+// alone: the other may be outside, and nobody's to give.
+func (o homeOwner) give(root *os.Root, path string) error {
+	info, err := root.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || stat.Uid != 0 || info.Mode().IsRegular() && stat.Nlink > 1 {
+		return nil
+	}
+	if err := root.Lchown(path, o.uid, o.gid); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// checkWorkable refuses workspaces in which an agent's directory belongs to somebody
+// else: no turn of it could begin.
+func checkWorkable(c *config.Config) error {
+	path, err := foreign(c.Workspace.Root, "*")
+	if err != nil {
+		return fmt.Errorf("look at the workspaces: %w", err)
+	}
+	if path == "" {
+		return nil
+	}
+	return &settingError{where: originOf(c, "workspace.root"), key: "workspace.root", remedy: fmt.Sprintf(
+		"%s cannot be used by this user (uid %d), as when root has worked here: chown -R %d %s", path, os.Geteuid(), os.Geteuid(), c.Workspace.Root)}
+}
+
+// unusable says of a part of the home that this user may not use where it lies,
+// whose it is, and what to do: others see only that the system does not permit it.
+func unusable(dir string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return fmt.Errorf("%s cannot be used by this user (uid %d): something in it belongs to another: chown -R %d %s: %w",
+		dir, os.Geteuid(), os.Geteuid(), dir, err)
+}
