@@ -124,7 +124,7 @@ func (v *visit) toolCall(t *turn, c *call) tools.Call {
 	return tools.Call{
 		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
 		Turn: t.id, Session: v.lease.Claim().Key, Agent: v.agent.Name,
-		Person: t.person, Owner: t.route.Owner, At: t.route.At.String(),
+		Person: t.person, Called: t.called, Owner: t.route.Owner, At: t.route.At.String(),
 		Progress: func(text string) {
 			v.emit(t, bus.Event{Type: bus.ToolProgress, Tool: c.use.Name, Call: c.id, Delta: text})
 		},

@@ -13,6 +13,7 @@ import (
 type turn struct {
 	id      string
 	person  string
+	called  string // the person's name, as the platform has it
 	route   route
 	started time.Time
 
@@ -75,6 +76,9 @@ func (t *turn) take(r record, calls map[string]*call) error {
 		}
 	case sessions.User:
 		t.causes = append(t.causes, r.Cause)
+		if t.called == "" {
+			t.called = d.Name
+		}
 	case sessions.Thinking, sessions.Text:
 		t.blocks++
 	case sessions.ToolUse:

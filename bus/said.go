@@ -162,9 +162,21 @@ type Outbound struct {
 	// Fallback is where it goes if it cannot be delivered to To.
 	Fallback []Address `json:"fallback,omitempty"`
 	File     *File     `json:"file,omitempty"`
+	// Told says on whose behalf an agent says it in another chat than the one in
+	// which it was asked; nil for replies, and for what no agent says.
+	Told *Telling `json:"told,omitempty"`
 	// Needs names what a dispatcher must understand to send it. One that does
 	// not leaves the message to another release, and what is behind it too.
 	Needs []string `json:"needs,omitempty"`
+}
+
+// A Telling is on whose behalf something is said. Text alone says it in words
+// as well, for whoever reads it and for releases that do not know this.
+type Telling struct {
+	For Person  `json:"for"`
+	At  Address `json:"at"` // the conversation in which the agent was asked
+	// Words is what was to be told, without the words about who had it said.
+	Words string `json:"words"`
 }
 
 // A File goes with a message.

@@ -48,6 +48,15 @@ type Reacter interface {
 	Answered(ctx context.Context, at bus.Address, message string) error
 }
 
+// A Replier has replies come from another address than the message was sent to.
+type Replier interface {
+	// ReplyAddress is where a reply to the message with that id of the platform's
+	// would be said, which was sent to that address. Its errors are *SendError.
+	ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error)
+}
+
+func replier(ch Channel) (Replier, bool) { return ability[Replier](ch) }
+
 func reacter(ch Channel) (Reacter, bool) { return ability[Reacter](ch) }
 
 // A Connector knows whether it is in touch with its platform.

@@ -124,6 +124,9 @@ func (l *letter) try(ctx, work context.Context) verdict {
 			return v
 		}
 	}
+	if v, ok := l.told(work); !ok {
+		return v
+	}
 	return verdict{done: true}
 }
 

@@ -45,7 +45,10 @@ type Dispatcher struct {
 	// Notify, if set, is told of what was given up before it is buried. It may
 	// be told of the same message more than once.
 	Notify func(ctx context.Context, out bus.Outbound, reason string) error
-	Log    *slog.Logger
+	// Hears, if set, gives the session that a reply at an address would reach;
+	// false where no agent listens. That session learns what was told there.
+	Hears func(at bus.Address) (session string, ok bool)
+	Log   *slog.Logger
 	// Observe, if set, is told of each send whose outcome counts: "sent",
 	// "failed" or "unknown", and how long the platform took.
 	Observe func(result string, took time.Duration)

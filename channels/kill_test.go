@@ -81,7 +81,7 @@ func drain(t *testing.T, s *stage, ch channels.Channel, point func(string)) {
 	t.Helper()
 	settled := make(chan struct{}, 1)
 	r := start(t, &channels.Dispatcher{
-		Name: "c", Channel: ch, Bus: s.bus, Book: s.book, Subjects: s.book, Drafts: s.book, Log: s.logger(),
+		Name: "c", Channel: ch, Bus: s.bus, Book: s.book, Subjects: s.book, Drafts: s.book, Log: s.logger(), Hears: hears,
 		// One after the other, so that a kill interrupts one send.
 		Delivery: channels.Delivery{AtOnce: 1},
 		Point: func(name string) {

@@ -77,6 +77,7 @@ type Call struct {
 	Session string // the session's key
 	Agent   string
 	Person  string // on whose behalf: CHANNEL:USER
+	Called  string // what that person's platform calls them; it proves nothing
 	Owner   bool   // whether that person owns the bot
 	At      string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
 

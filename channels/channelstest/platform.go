@@ -141,6 +141,24 @@ func (p TracingPlatform) FindSent(_ context.Context, _ bus.Address, part channel
 	return "", false, nil
 }
 
+// A ThreadingPlatform has replies stand in a thread below what they reply to.
+type ThreadingPlatform struct {
+	*Platform
+	// OnReply, if set, decides whether it can be told where a reply would stand.
+	OnReply func() error
+}
+
+// ReplyAddress implements channels.Replier.
+func (p ThreadingPlatform) ReplyAddress(_ context.Context, to bus.Address, id string) (bus.Address, error) {
+	if p.OnReply != nil {
+		if err := p.OnReply(); err != nil {
+			return bus.Address{}, err
+		}
+	}
+	to.Thread = id
+	return to, nil
+}
+
 // A ReactingPlatform also shows what becomes of people's messages.
 type ReactingPlatform struct {
 	*Platform

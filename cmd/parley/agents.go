@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"parley/agent/demo"
 	"parley/agent/openai"
 	"parley/agent/prompt"
-	"parley/bus"
 	"parley/cmd/parley/config"
 	"parley/sessions/workspace"
 	"parley/tools"
@@ -132,103 +130,6 @@ func (s *server) keep(ctx context.Context, call tools.Call, content json.RawMess
 	}
 	path := ".agent/out/" + call.ID + ".json"
 	return path, dir.Write(path, content)
-}
-
-// deliver is the message tool's way out. It reaches the conversation itself,
-// the chats of those who were paired, and what the agent's may_message lists.
-func (s *server) deliver(ctx context.Context, l message.Letter) error {
-	to, failed := s.addresses(l)
-	if failed != nil {
-		return failed
-	}
-	var reach []string
-	err := insist(ctx, func() (err error) {
-		reach, err = s.reach(ctx, l)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, a := range to {
-		if !slices.Contains(reach, a.String()) {
-			return tools.Errorf(tools.PermissionDenied, "%s may not be messaged from here. These may be: %s.", a, strings.Join(reach, ", "))
-		}
-	}
-	for i, a := range to {
-		id := l.ID
-		if i > 0 {
-			id = fmt.Sprintf("%s/%d", l.ID, i)
-		}
-		body, err := bus.Outbound{ID: id, To: a, Text: l.Content, Session: l.Session, Turn: l.Turn, At: time.Now()}.Encode()
-		if err != nil {
-			return fmt.Errorf("encode message: %w", err)
-		}
-		err = insist(ctx, func() error {
-			return s.home.bus.Publish(ctx, bus.OutboundTopic(a.Channel), bus.Message{ID: id, Key: a.String(), Body: body})
-		})
-		if refusal(err) {
-			return fmt.Errorf("%s cannot be messaged now: %w", a, err)
-		}
-		if err != nil { // the bus may have it
-			return tools.Errorf(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the message to %s may or may not be on its way. Do not send it again unless you know that it did not arrive.", a)
-		}
-	}
-	return nil
-}
-
-// addresses resolves what the model named: a target, or a channel and a chat.
-func (s *server) addresses(l message.Letter) ([]bus.Address, *tools.Error) {
-	c := s.settings.Load()
-	if to, ok := c.Targets[l.Channel]; ok {
-		return to, nil
-	}
-	var names []string
-	named := l.Channel
-	if l.Chat != "" {
-		named += ":" + l.Chat
-	}
-	a, err := bus.ParseAddress(named)
-	for _, known := range s.channels {
-		if known.name != l.Channel && known.name != a.Channel {
-			names = append(names, known.name)
-			continue
-		}
-		if err != nil {
-			return nil, tools.Errorf(tools.InvalidArgs, "chat_id is missing: name the chat on %s.", l.Channel)
-		}
-		return []bus.Address{a}, nil
-	}
-	for name := range c.Targets {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return nil, tools.Errorf(tools.InvalidArgs, "there is no channel or target %q. There are: %s.", l.Channel, strings.Join(names, ", "))
-}
-
-// reach lists the addresses that a turn may send to, its own first.
-func (s *server) reach(ctx context.Context, l message.Letter) ([]string, error) {
-	reach := []string{l.From}
-	c := s.settings.Load()
-	for _, entry := range c.Agents[agentName(l.Session)].MayMessage {
-		if to, ok := c.Targets[entry]; ok {
-			for _, a := range to {
-				reach = append(reach, a.String())
-			}
-			continue
-		}
-		reach = append(reach, entry)
-	}
-	pairings, err := s.home.book.Pairings(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look up who is paired: %w", err)
-	}
-	for _, p := range pairings {
-		if p.Approved && p.Chat != "" {
-			reach = append(reach, p.Chat)
-		}
-	}
-	slices.Sort(reach[1:])
-	return slices.Compact(reach), nil
 }
 
 // prompt is the prefix of a session's prompt: what the operator has written in

@@ -24,6 +24,7 @@ type audit struct {
 	violations []string
 
 	messages, turns, calls   int
+	told                     int // messages in other chats that their sessions know of
 	repeats                  int // of sends on the platform
 	interrupted              int // sends of which the book says that nobody can tell
 	resumed, rerun, givenUp  int
@@ -80,9 +81,9 @@ func (a *audit) String() string {
 	for _, what := range slices.Sorted(maps.Keys(s.deeds)) {
 		deeds = append(deeds, fmt.Sprintf("%s ×%d", what, s.deeds[what]))
 	}
-	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
+	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
 		"%d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
-		s.seed, a.messages, len(s.spots), a.turns, a.calls, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
+		s.seed, a.messages, len(s.spots), a.turns, a.calls, a.told, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
 		a.late, a.unknown, a.rings, a.interrupted, a.repeats, a.left, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.membersThatEndedThemself, len(a.violations))
 }
 
@@ -162,7 +163,7 @@ func (a *audit) readLogs() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newLedger(a, key, p.address(), said)
+		l := newLedger(a, key, p, said)
 		for e, err := range store.Read(t.Context(), key, 1) {
 			if errors.Is(err, sessions.ErrNotFound) {
 				break
@@ -179,8 +180,52 @@ func (a *audit) readLogs() {
 		}
 		l.inspect(dir)
 	}
+	a.readTold(store)
 	for call, times := range a.rung {
 		a.wrong("the bell was rung %d times by %q, which no log has", times, call)
+	}
+}
+
+// readTold looks whether the sessions of the chats in which something was told
+// know of each of those messages, once. On Slack a reply would stand in a thread
+// below the message, which has a session of its own.
+func (a *audit) readTold(store *sqlstore.Store) {
+	knows := map[string]map[string]int{} // by session and cause
+	want := map[string]map[string]bool{}
+	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(),
+		"SELECT s.channel, s.chat, p.platform_id, s.id FROM sends s JOIN parts p ON p.send = s.id WHERE p.part = 0 AND s.chat IN ('990', 'C990')") {
+		f := strings.Split(row, " ")
+		at := bus.Address{Channel: f[0], Chat: f[1]}
+		if at.Channel == "slack" {
+			at.Thread = f[2]
+		}
+		key, err := sessionKey("main", at)
+		if err != nil {
+			a.storm.t.Fatal(err)
+		}
+		if want[key] == nil {
+			want[key], knows[key] = map[string]bool{}, map[string]int{}
+		}
+		want[key][f[3]+"#told"] = true
+		a.told++
+	}
+	for key, causes := range want {
+		for e, err := range store.Read(a.storm.t.Context(), key, 1) {
+			if errors.Is(err, sessions.ErrNotFound) {
+				break
+			}
+			if err != nil {
+				a.storm.t.Fatal(err)
+			}
+			if knows[key][e.Cause]++; e.Kind != sessions.KindNotice || !causes[e.Cause] {
+				a.wrong("%s has an entry %s of %s, where something was told and nobody spoke", key, e.Kind, e.Cause)
+			}
+		}
+		for cause := range causes {
+			if n := knows[key][cause]; n != 1 {
+				a.wrong("%s has %d entries of %s, want one", key, n, cause)
+			}
+		}
 	}
 }
 

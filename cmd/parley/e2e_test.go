@@ -433,14 +433,20 @@ func TestMessageReachesPairedChatsAndNoOthers(t *testing.T) {
 	w.tg.Say(5000, 5000, "hello")
 	w.said(5000, 2)
 
-	w.tg.Say(owner, owner, "tell 5000")
-	if got := w.said(5000, 3); got[2] != "psst" {
+	// In a group they reach the chat in which they were paired; nobody else does,
+	// the owner included, or is told of it.
+	const group = -77
+	w.tg.Say(group, 5000, "@parleybot tell 5000")
+	if got := w.said(5000, 3); got[2] != "User 5000 (telegram:5000) asks me, in telegram:-77, to tell you:\n\npsst" {
 		t.Errorf("the paired chat got %q", got)
 	}
-	w.said(owner, 1) // what is said in mid-turn would join the turn
-	w.tg.Say(owner, owner, "tell 777")
-	if got := w.said(owner, 2)[1]; !strings.Contains(got, "permission_denied") || !strings.Contains(got, "telegram:5000") {
-		t.Errorf("a message to a stranger: %q, want it refused, naming who may be messaged", got)
+	w.said(group, 1)
+	for i, chat := range []string{"5000", "777"} {
+		w.tg.Say(owner, owner, "tell "+chat) // what is said in mid-turn would join the turn
+		got := w.said(owner, i+1)[i]
+		if other := strings.Count(got, "telegram:5000"); !strings.Contains(got, "permission_denied") || !strings.Contains(got, "These may be: telegram:1.") || other > 0 && chat != "5000" {
+			t.Errorf("a message to %s: %q, want it refused, naming what the owner may reach", chat, got)
+		}
 	}
 	if out, _, _ := w.run("pairing", "list"); !strings.Contains(out, "telegram:5000") {
 		t.Errorf("pairing list: %q", out)

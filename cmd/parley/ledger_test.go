@@ -17,6 +17,7 @@ type ledger struct {
 	*audit
 	key     string
 	address string
+	person  string
 	said    []said
 	heard   []string // what people said, in the log's order
 	turns   map[string]*turnSeen
@@ -37,10 +38,11 @@ type callSeen struct {
 	code             string // of its result
 }
 
-func newLedger(a *audit, key, address string, said []said) *ledger {
+func newLedger(a *audit, key string, p *spot, said []said) *ledger {
+	address := p.address()
 	a.messages += len(said)
 	a.expected[address] = map[string][]string{}
-	return &ledger{audit: a, key: key, address: address, said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}}
+	return &ledger{audit: a, key: key, address: address, person: p.person(), said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}}
 }
 
 func (l *ledger) enter(e sessions.Entry) {
@@ -209,6 +211,9 @@ func (l *ledger) close() {
 		}
 		if err := json.Unmarshal(c.use.Args, &to); c.use.Name != "message" || err != nil {
 			continue
+		}
+		if to.Address != l.address {
+			to.Content = toldBy(l.person, to.Content)
 		}
 		switch c.code {
 		case "":

@@ -159,7 +159,7 @@ func (s *server) dispatch(ctx context.Context) error {
 		d := &channels.Dispatcher{
 			Name: l.name, Channel: l.channel, Bus: s.home.bus, Book: s.home.book, Subjects: s.home.book, Drafts: s.home.book,
 			Delivery: channels.Delivery{OnUnknown: l.config.OnUnknown, Drain: s.settings.Load().Serve.Drain},
-			Notify:   channels.TellSession(s.home.bus), Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
+			Notify:   channels.TellSession(s.home.bus), Hears: s.hears, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
 		}
 		return s.persist(ctx, l, d.Run)
 	})

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/bus"
@@ -75,6 +76,14 @@ func (f *fleet) speak(p *spot, text string) {
 	}
 }
 
+// person is who talks in a spot.
+func (p *spot) person() string {
+	if p.at.Channel == "telegram" {
+		return fmt.Sprint("telegram:", p.who)
+	}
+	return fmt.Sprint("slack:U", p.who)
+}
+
 // A delivered message is one of the bot's as people see it now.
 type delivered struct {
 	text string
@@ -93,7 +102,7 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	if at.Channel == "telegram" {
 		chat, _ := strconv.ParseInt(at.Chat, 10, 64)
 		for _, m := range f.tg.Sent(chat) {
-			d := delivered{m.Text, m.At}
+			d := delivered{toldWords(m.Text), m.At}
 			if !m.Edited.IsZero() {
 				d.at = m.Edited
 			}
@@ -103,8 +112,23 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	}
 	for _, m := range f.sl.Sent(at.Chat) {
 		if m.Thread == at.Thread {
-			all = append(all, delivered{m.Text, m.Changed})
+			all = append(all, delivered{toldWords(m.Text), m.Changed})
 		}
 	}
 	return all
+}
+
+// toldBy is a text that a person has told in another chat.
+func toldBy(person, text string) string { return person + " has told: " + text }
+
+// toldWords makes toldBy of what a chat was told on somebody's behalf, on any
+// platform, and leaves other texts as they are.
+func toldWords(text string) string {
+	head, words, ok := strings.Cut(text, " to tell you:\n\n")
+	_, person, named := strings.Cut(strings.ReplaceAll(head, "`", ""), "(")
+	person, _, closed := strings.Cut(person, ") asks me")
+	if !ok || !named || !closed {
+		return text
+	}
+	return toldBy(person, strings.TrimPrefix(words, "> "))
 }

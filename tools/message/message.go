@@ -21,6 +21,7 @@ type Letter struct {
 	Turn    string
 	From    string // the address of the conversation in which the agent was asked
 	Person  string // who asked: CHANNEL:USER
+	Called  string // what that person's platform calls them; it proves nothing
 	Owner   bool   // whether that person owns the bot
 	// Channel and Chat are the arguments as they were given: a channel and a
 	// chat of it, or a target or a whole address in Channel.
@@ -31,7 +32,8 @@ type Letter struct {
 
 // New makes the tool. Deliver makes the letter durable, once for each ID, or
 // refuses it with a *tools.Error: permission_denied for a place that may not be
-// reached and invalid_args for one that there is not, naming those that there are.
+// reached, naming those that this person may reach, and invalid_args for one that
+// there is not and for a text in which there is nothing to see.
 func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "message",
@@ -39,6 +41,7 @@ func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
 		// Handing over waits for a bus that is away: its outcome would be unknown.
 		Timeout: time.Minute, MaxTimeout: time.Minute,
 		Description: "Send a message to another chat than this one: to one that this person may reach, or to a target's name in channel. " +
+			"It is shown there as told on behalf of the person who asks, and quoted, so give the text alone. " +
 			"Your answer to this chat is delivered by itself, so do not send it with this tool. The status sent confirms that the message was handed over, not that it was delivered.",
 	}, sender{deliver}.send)
 }
@@ -70,7 +73,7 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 		return nil, tools.Errorf(tools.InvalidArgs, "content is empty: give the text to send")
 	}
 	err := s.deliver(ctx, Letter{
-		ID: call.Key, Session: call.Session, Turn: call.Turn, From: call.At, Person: call.Person, Owner: call.Owner,
+		ID: call.Key, Session: call.Session, Turn: call.Turn, From: call.At, Person: call.Person, Called: call.Called, Owner: call.Owner,
 		Channel: a.Channel, Chat: a.ChatID, Content: content,
 	})
 	if err != nil {
