@@ -4,7 +4,6 @@ go 1.26.5
 
 require (
 	github.com/alecthomas/kong v1.17.0
-	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/bwmarrin/discordgo v0.29.0
 	github.com/go-telegram/bot v1.19.0
 	github.com/google/jsonschema-go v0.4.3

@@ -42,6 +42,10 @@ func compile(raw json.RawMessage) (*schema, error) {
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(denied{})
+	c.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
+		compiled, _, err := Pattern(text)
+		return compiled, err
+	})
 	const here = "tool:schema"
 	if err := c.AddResource(here, doc); err != nil {
 		return nil, err

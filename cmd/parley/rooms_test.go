@@ -62,7 +62,6 @@ func libraries() map[string][]string {
 	}
 	return map[string][]string{
 		"github.com/alecthomas/kong":               {"cmd/parley"},
-		"github.com/bmatcuk/doublestar/v4":         {"tools/files"},
 		"github.com/bwmarrin/discordgo":            {"channels/discord"},
 		"github.com/go-telegram/bot":               {"channels/telegram"},
 		"github.com/google/jsonschema-go":          {"tools"},

@@ -100,6 +100,9 @@ func (b box) listDirectory() tools.Tool {
 		}
 		entries := make([]entry, 0, len(list))
 		for _, e := range list {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			entries = append(entries, describe(dir, orDot(args.Path), e))
 		}
 		return map[string]any{"entries": entries}, nil

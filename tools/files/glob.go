@@ -5,10 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"parley/tools"
 )
@@ -40,14 +39,23 @@ type globResult struct {
 func (b box) glob() tools.Tool {
 	about := "Find files and directories of the workspace by a pattern of their paths. Returns paths relative to the workspace, sorted; directories end with a slash."
 	return tools.New(spec("glob", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args globArgs) (any, error) {
-		if err := checkGlob("pattern", args.Pattern); err != nil {
+		// The search begins where the pattern does: docs/*.md does not visit src.
+		base, rest := splitGlob(path.Clean(args.Pattern))
+		pattern, err := globOf("pattern", args.Pattern, rest)
+		if err != nil {
 			return nil, err
 		}
 		dir, err := b.open(ctx, call)
 		if err != nil {
 			return nil, failure(err)
 		}
-		result, err := matching(ctx, dir, args)
+		if !path.IsAbs(base) {
+			base = orDot(args.Path) + "/" + base
+		}
+		result, err := matching(ctx, dir, base, pattern)
+		if errors.Is(err, fs.ErrNotExist) && args.Path == "" {
+			err = nil // the pattern's own directory is missing: it matches nothing
+		}
 		if err != nil {
 			return nil, failure(err)
 		}
@@ -55,19 +63,15 @@ func (b box) glob() tools.Tool {
 	})
 }
 
-func matching(ctx context.Context, dir Dir, args globArgs) (globResult, error) {
+// matching finds what matches below a directory.
+func matching(ctx context.Context, dir Dir, base string, pattern *regexp.Regexp) (globResult, error) {
 	result := globResult{Matches: []string{}}
-	// The search begins where the pattern does: docs/*.md does not visit src.
-	base, pattern := doublestar.SplitPattern(path.Clean(args.Pattern))
-	if !path.IsAbs(base) {
-		base = orDot(args.Path) + "/" + base
-	}
 	from, err := dir.Name(base)
 	if err != nil {
 		return result, err
 	}
 	result.Truncated, err = walk(ctx, dir, from, func(name string, e fs.DirEntry) error {
-		if name == from || !doublestar.MatchUnvalidated(pattern, below(from, name)) {
+		if name == from || !pattern.MatchString(below(from, name)) {
 			return nil
 		}
 		if len(result.Matches) == maxPaths {
@@ -79,19 +83,21 @@ func matching(ctx context.Context, dir Dir, args globArgs) (globResult, error) {
 		result.Matches = append(result.Matches, name)
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) && args.Path == "" {
-		err = nil // the pattern's own directory is missing: it matches nothing
-	}
 	slices.Sort(result.Matches)
 	result.Count = len(result.Matches)
 	return result, err
 }
 
-func checkGlob(what, pattern string) error {
-	if pattern == "" || len(pattern) > maxPattern || !doublestar.ValidatePattern(pattern) {
-		return tools.Errorf(tools.InvalidArgs, "%s is no valid pattern: write something like **/*.go (a [ or { needs its end, a literal one a backslash before it)", what)
+// globOf compiles a pattern of paths, or the part of a given one that is left.
+func globOf(what, given, rest string) (*regexp.Regexp, error) {
+	if given == "" || len(given) > maxPattern {
+		return nil, tools.Errorf(tools.InvalidArgs, "%s is a pattern of 1 to %d bytes, such as **/*.go", what, maxPattern)
 	}
-	return nil
+	compiled, err := compileGlob(rest)
+	if err != nil {
+		return nil, tools.Errorf(tools.InvalidArgs, "%s is a pattern of paths: %v", what, err)
+	}
+	return compiled, nil
 }
 
 // below is a name seen from the directory where the search began.

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"parley/tools"
 )
 
@@ -75,37 +73,31 @@ func (b box) grep() tools.Tool {
 
 // search is one grep.
 type search struct {
-	hits    func(line []byte) bool
-	glob    string
+	text    scanner
+	glob    *regexp.Regexp // nil for every file
+	names   bool           // glob has no slash: the name alone may match
 	context int
 	found   []match
 }
 
 func newSearch(args grepArgs) (*search, error) {
+	s := &search{context: min(max(args.Context, 0), maxContext), found: []match{}}
+	var err error
 	if args.Glob != "" {
-		if err := checkGlob("glob", args.Glob); err != nil {
+		if s.glob, err = globOf("glob", args.Glob, args.Glob); err != nil {
 			return nil, err
 		}
+		s.names = !strings.Contains(args.Glob, "/")
 	}
-	if args.Pattern == "" || len(args.Pattern) > maxPattern {
-		return nil, tools.Errorf(tools.InvalidArgs, "pattern is a regular expression of 1 to %d bytes", maxPattern)
-	}
-	pattern, err := regexp.Compile(args.Pattern)
-	if err != nil {
-		return nil, tools.Errorf(tools.InvalidArgs, "pattern is no valid regular expression (RE2, without lookaround and backreferences): %v", err)
-	}
-	hits := pattern.Match
-	if literal, all := pattern.LiteralPrefix(); all { // many times faster
-		hits = func(line []byte) bool { return bytes.Contains(line, []byte(literal)) }
-	}
-	return &search{hits: hits, glob: args.Glob, context: min(max(args.Context, 0), maxContext), found: []match{}}, nil
+	s.text, err = newScanner(args.Pattern)
+	return s, err
 }
 
 func (s *search) wanted(name, base string) bool {
-	if s.glob == "" || name == "" {
+	if s.glob == nil || name == "" {
 		return true
 	}
-	return doublestar.MatchUnvalidated(s.glob, name) || !strings.Contains(s.glob, "/") && doublestar.MatchUnvalidated(s.glob, base)
+	return s.glob.MatchString(name) || s.names && s.glob.MatchString(base)
 }
 
 // file searches one file. One that cannot be read, or is no text, is skipped.
@@ -114,14 +106,14 @@ func (s *search) file(ctx context.Context, dir fs.FS, name string) error {
 	if err != nil {
 		return nil //nolint:nilerr // gone meanwhile, or not ours to read
 	}
-	err = s.lines(bufio.NewReaderSize(patient(ctx, file), maxLine), name)
+	err = s.lines(ctx, bufio.NewReaderSize(patient(ctx, file), maxLine), name)
 	_ = file.Close() // it was only read
 	return err
 }
 
-func (s *search) lines(from *bufio.Reader, name string) error {
+func (s *search) lines(ctx context.Context, from *bufio.Reader, name string) error {
 	if start, err := from.Peek(sniffed); err != nil && !errors.Is(err, io.EOF) || binary(start) {
-		return nil
+		return ctx.Err() // what cannot be read is passed over
 	}
 	var before []string
 	var open []int // matches that want lines after them
@@ -133,7 +125,10 @@ func (s *search) lines(from *bufio.Reader, name string) error {
 		if err != nil {
 			return err
 		}
-		hit := s.hits(line)
+		hit, err := s.text.hits(ctx, line)
+		if err != nil {
+			return err
+		}
 		if hit && len(s.found) == maxMatches {
 			return errEnough
 		}

@@ -83,17 +83,45 @@ func replaced(old []byte, args editArgs) ([]byte, error) {
 
 // occurrences are the places of a text, those that overlap included: which of
 // them is meant would be as unclear. A million are enough to say "several".
+//
+// The time grows with both lengths and not with their product, which a text of
+// one letter in a file of that letter would make it (Knuth, Morris and Pratt).
 func occurrences(in []byte, text string) []int {
+	start := bytes.Index(in, []byte(text))
+	if start < 0 || text == "" { // nothing is everywhere, and nobody asks
+		return nil
+	}
+	back := borders(text)
 	var at []int
-	for from := 0; len(at) < 1_000_000; {
-		i := bytes.Index(in[from:], []byte(text))
-		if i < 0 {
-			break
+	for i, have := start, 0; i < len(in) && len(at) < 1_000_000; i++ {
+		for have > 0 && in[i] != text[have] {
+			have = int(back[have-1])
 		}
-		at = append(at, from+i)
-		from += i + 1
+		if in[i] == text[have] {
+			have++
+		}
+		if have == len(text) {
+			at = append(at, i+1-have)
+			have = int(back[have-1])
+		}
 	}
 	return at
+}
+
+// borders says for each beginning of a text how much of its end is a beginning
+// of the text again.
+func borders(text string) []int32 {
+	back := make([]int32, len(text))
+	for i, have := 1, 0; i < len(text); i++ {
+		for have > 0 && text[i] != text[have] {
+			have = int(back[have-1])
+		}
+		if text[i] == text[have] {
+			have++
+		}
+		back[i] = int32(have)
+	}
+	return back
 }
 
 // errUnclear says that a file could be as it is before or after an edit.

@@ -1,0 +1,44 @@
+package tools
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+)
+
+// maxPatternSteps bounds a regular expression when its repetitions are written
+// out: so many steps are taken at most for each character of a text.
+const maxPatternSteps = 2000
+
+// Pattern compiles a regular expression that somebody else wrote. One that would
+// be large is refused before it is built: (\pL?){999} is ten characters, and
+// costs a thousand times what a small one does. Steps says how large it is: at
+// most that many are taken for each character of a text.
+func Pattern(text string) (compiled *regexp.Regexp, steps int, err error) {
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, 0, err
+	}
+	if steps = stepsOf(parsed); steps > maxPatternSteps {
+		return nil, 0, fmt.Errorf("it is too large: %d steps when its repetitions are written out, at most %d are allowed; give smaller counts in {…}, or * and +", steps, maxPatternSteps)
+	}
+	compiled, err = regexp.Compile(text)
+	return compiled, steps, err
+}
+
+// stepsOf bounds how many instructions an expression compiles to. The parser
+// bounds how deep it is, and its repetitions.
+func stepsOf(re *syntax.Regexp) int {
+	const plenty = 1 << 30 // beyond it nothing is added up any more
+	sum := 2
+	if re.Op == syntax.OpLiteral {
+		sum = len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		sum = min(sum+stepsOf(sub), plenty)
+	}
+	if re.Op == syntax.OpRepeat {
+		sum = min(sum*max(re.Max, re.Min+1), plenty)
+	}
+	return sum
+}
