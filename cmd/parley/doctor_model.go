@@ -44,7 +44,7 @@ func checkModel(ctx context.Context, cfg *config.Config) finding {
 		f.Remedy = "look whether its server is overloaded, or still loads the model"
 	case err != nil:
 		f.State, f.Detail, f.Remedy = wrong, who+": "+told(err), remedyForModel(cfg, err)
-	case len(answer.Blocks) == 0 && !answer.CutOff:
+	case len(answer.Blocks) == 0 && answer.Stop != agent.StopLength:
 		f.State, f.Detail = wrong, who+" answered with nothing"
 		f.Remedy = "look whether it is a model for chats: " + settingOf(cfg, "model.name")
 	default:
