@@ -34,6 +34,7 @@ type bench struct {
 	sessions sessions.Store // what it opens logs in
 	healthy  func(context.Context) error
 	log      slog.Handler
+	drain    time.Duration
 
 	mu   sync.Mutex
 	next int
@@ -114,7 +115,7 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return &bench{t: t, bus: b, store: store, carrier: b, sessions: store, log: slog.DiscardHandler,
+	return &bench{t: t, bus: b, store: store, carrier: b, sessions: store, log: slog.DiscardHandler, drain: 5 * time.Second,
 		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
 		agent: agent.Agent{
 			Name: "main", Model: m, Tools: tools.NewSet(set...),
@@ -131,7 +132,7 @@ func (b *bench) run() (stop func()) {
 		Bus: b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy,
 		Agents:      func(name string) (agent.Agent, bool) { return b.agent, name == b.agent.Name },
 		Limits:      func() agent.Limits { return b.limit },
-		MaxInFlight: 64, Drain: 5 * time.Second, Log: slog.New(b.log), Point: b.point,
+		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -72,7 +72,7 @@ func (v *visit) runCalls(ctx context.Context, t *turn, calls []*call) error {
 
 func (v *visit) inOrder(ctx context.Context, t *turn, calls []*call) error {
 	for i, c := range calls {
-		if i > 0 && c.attempts == 0 && v.agent.Steer && len(v.in.steering(t.id, t.person)) > 0 {
+		if i > 0 && c.attempts == 0 && v.agent.Steer && len(v.in.steering(t)) > 0 {
 			return v.skip(ctx, t, calls[i:])
 		}
 		if err := v.call(ctx, t, c); err != nil {

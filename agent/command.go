@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +45,25 @@ func bypasses(name string) bool {
 		return true
 	}
 	return false
+}
+
+// promise says at once of a command that waits for its turn that it does. Where
+// that cannot be said it is not: the command itself is answered in any case.
+func (v *visit) promise(ctx context.Context, in bus.Inbound) {
+	if in.Text != cmdNew {
+		return
+	}
+	err := v.lease.Held(ctx)
+	if err == nil {
+		to := routeOf(in)
+		err = v.w.publish(ctx, bus.Outbound{
+			ID: "noted:" + in.ID, To: to.At, ReplyTo: to.ReplyTo, Session: v.lease.Claim().Key, At: time.Now(),
+			Text: fmt.Sprintf("I first finish what was asked before this, and then begin a new conversation. %sstop ends it at once.", v.prefix(in.At)),
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		v.slog.Warn("nobody was told that a command waits", slog.String("command", in.Text), slog.Any("error", err))
+	}
 }
 
 // command carries out a command, logs it by its cause and replies. One that is
@@ -93,6 +114,9 @@ func (v *visit) log(ctx context.Context, in bus.Inbound, cmd sessions.Command) e
 }
 
 func (v *visit) reply(ctx context.Context, cmd sessions.Command) error {
+	if cmd.Reply.Text == "" {
+		return nil
+	}
 	var to route
 	if err := json.Unmarshal(cmd.Route, &to); err != nil {
 		return fmt.Errorf("decode the route of a command: %w", err)
@@ -106,14 +130,18 @@ func (v *visit) reply(ctx context.Context, cmd sessions.Command) error {
 	})
 }
 
-// carryOut does what a command says, but for what the log does, and returns the reply.
+// carryOut does what a command says, but for what the log does, and returns the
+// reply; "" says nothing.
 func (v *visit) carryOut(ctx context.Context, it item) (string, error) {
 	switch it.in.Text {
 	case cmdNew:
 		return "A new conversation begins. Files and memory stay.", nil
 	case cmdStop:
-		if running, _ := v.current(); running != nil || v.in.waiting() > 0 {
+		if v.busy() {
 			return "Stopped.", nil
+		}
+		if it.in.Group && !it.in.Mentioned {
+			return "", nil // it need not have been meant for us
 		}
 		return "Nothing is running.", nil
 	case cmdStatus:
@@ -138,6 +166,17 @@ func (v *visit) current() (*turn, error) {
 	return nil, nil
 }
 
+// busy tells whether a turn runs, or something waits that no turn has taken yet.
+func (v *visit) busy() bool {
+	if t, err := v.current(); t != nil || err != nil {
+		return true
+	}
+	return slices.ContainsFunc(v.in.unhandled(), func(it item) bool {
+		_, known := v.j.knows(it.in.ID)
+		return it.speaks(bus.Said) && !known
+	})
+}
+
 func (v *visit) status(ctx context.Context, it item) (string, error) {
 	var b strings.Builder
 	t, err := v.current()
@@ -150,7 +189,7 @@ func (v *visit) status(ctx context.Context, it item) (string, error) {
 		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", time.Since(t.started).Round(time.Second), t.asked+1, v.agent.MaxIterations)
 	}
 	limits := v.w.cfg.Limits()
-	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", v.agent.Model.Info().Name, v.in.waiting(), limits.MaxWaiting)
+	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", v.agent.Model.Info().Name, len(v.in.unhandled()), limits.MaxWaiting)
 	spent, err := v.w.cfg.Budget.Spent(ctx, it.in.From.ID, time.Now())
 	if err != nil {
 		return "", fmt.Errorf("read the budget: %w", err)

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -92,8 +93,18 @@ func crashWorker(b *sqlitebus.Bus, store *sqlstore.Store, made agent.Agent, poin
 	})
 }
 
+// openIn opens the bus and the store in dir. A process that another test is just
+// starting has for a moment a copy of each file that this one has open, and so of
+// the bus's lock.
 func openIn(ctx context.Context, dir string) (*sqlitebus.Bus, *sqlstore.Store, error) {
 	b, err := sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
+	for deadline := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(deadline); {
+		if _, inUse := errors.AsType[*sqlitebus.InUseError](err); !inUse {
+			break
+		}
+		<-time.After(5 * time.Millisecond)
+		b, err = sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,6 +179,25 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 }
 
+// What two messages have begun together is one turn, wherever it is cut off.
+func TestKilledWithTwoMessagesInATurn(t *testing.T) {
+	for _, at := range []string{"c1:before", "c1", "c3/2", "c6", "c7:published", "c7", "settled"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			ask(t, dir)
+			askIn(t, dir, "m2", "1", "and this")
+			if err := crashRun(t, dir, at); err == nil {
+				t.Fatal("the process was not killed: the point is not passed")
+			}
+			if err := crashRun(t, dir, ""); err != nil {
+				t.Fatal(err)
+			}
+			checkCrash(t, dir)
+		})
+	}
+}
+
 // Whoever watches a turn whose worker died right after its end is told of the
 // end by the next.
 func TestWatchersLearnOfAnEndThatWasCutOff(t *testing.T) {
@@ -215,6 +245,7 @@ func TestKilledTooOften(t *testing.T) {
 		t.Fatal("the process was not killed")
 	}
 	ask(t, dir)
+	askIn(t, dir, "m2", "1", "and this")
 	for range 4 {
 		if err := crashRun(t, dir, "c3:before"); err == nil {
 			t.Fatal("the process was not killed")
@@ -236,7 +267,7 @@ func TestKilledTooOften(t *testing.T) {
 		t.Errorf("the sender was told %+v", out)
 	}
 	dead, err := b.DeadLetters(t.Context(), bus.InboundTopic, "", 10)
-	if err != nil || len(dead) != 1 || dead[0].Message.ID != "m1" {
+	if err != nil || len(dead) != 2 || dead[0].Message.ID != "m1" || dead[1].Message.ID != "m2" {
 		t.Errorf("dead letters %+v, %v", dead, err)
 	}
 }

@@ -2,6 +2,9 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -75,7 +78,11 @@ func (v *visit) publish(ctx context.Context, t *turn) error {
 	if t.done == nil || t.sent || len(t.done.Outbound) == 0 {
 		return nil
 	}
-	if err := v.say(ctx, t); err != nil {
+	err := v.say(ctx, t)
+	if errors.Is(err, bus.ErrInvalid) {
+		return v.unsendable(ctx, t, err)
+	}
+	if err != nil {
 		return err
 	}
 	v.w.cfg.Point("c7:published")
@@ -84,6 +91,38 @@ func (v *visit) publish(ctx context.Context, t *turn) error {
 	}
 	v.w.cfg.Point("c7")
 	return nil
+}
+
+// unsendable ends what no bus will ever take, so that the session goes on: the
+// log says so, and the sender, if anything can be sent there at all. Its messages
+// become dead letters, by the error that it returns.
+func (v *visit) unsendable(ctx context.Context, t *turn, cause error) error {
+	v.slog.Error("an answer can never be sent", slog.String("turn", t.id), slog.Any("error", cause))
+	if err := v.tellUnsent(ctx, replyID(t.id), t.route); err != nil {
+		return err
+	}
+	err := v.j.append(ctx, entry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeUnsendable, Text: "Your answer could not be sent."}),
+		entry(t.id, sessions.KindPublished, nil))
+	if err != nil {
+		return err
+	}
+	return errUnsendable
+}
+
+// tellUnsent says that an answer cannot be sent, under an id that is short enough.
+func (v *visit) tellUnsent(ctx context.Context, id string, to route) error {
+	err := v.lease.Held(ctx)
+	if err == nil {
+		sum := sha256.Sum256([]byte(id))
+		err = v.w.publish(ctx, bus.Outbound{
+			ID: "unsent:" + hex.EncodeToString(sum[:16]), To: to.At, Session: v.lease.Claim().Key, At: time.Now(), Failed: true,
+			Text: "I have an answer for you that cannot be sent: it, or the id of your message, is too long. Ask for less at once, or ask anew.",
+		})
+	}
+	if errors.Is(err, bus.ErrInvalid) {
+		return nil // nothing can be sent there
+	}
+	return err
 }
 
 // say puts a turn's outbound messages on the bus.

@@ -11,11 +11,12 @@ import (
 
 // Codes of notices for the model.
 const (
-	noticeDelivery = "delivery" // of what the session had said
-	noticeTold     = "told"     // said here by the agent, on behalf of somebody elsewhere
-	noticeLastStep = "last_step"
-	codeGaveUp     = "gave_up"
-	noticeRepeated = "repeated_call"
+	noticeDelivery   = "delivery" // of what the session had said
+	noticeTold       = "told"     // said here by the agent, on behalf of somebody elsewhere
+	noticeLastStep   = "last_step"
+	noticeUnsendable = "unsendable" // the turn's answer is one that no bus takes
+	codeGaveUp       = "gave_up"
+	noticeRepeated   = "repeated_call"
 )
 
 // How often the same call may have the same result.
@@ -92,7 +93,7 @@ func (v *visit) prepare(ctx context.Context, t *turn) error {
 	var entries []sessions.Entry
 	var taken []item
 	if v.agent.Steer && t.asked > 0 {
-		taken = v.in.steering(t.id, t.person)
+		taken = v.in.steering(t)
 	}
 	for _, it := range taken {
 		if _, known := v.j.knows(it.in.ID); !known {
@@ -111,9 +112,7 @@ func (v *visit) prepare(ctx context.Context, t *turn) error {
 		}
 		v.w.cfg.Point("c2")
 	}
-	for _, it := range taken {
-		v.in.handled(it.seq)
-	}
+	v.in.handled(taken...)
 	return nil
 }
 

@@ -23,6 +23,7 @@ type turn struct {
 	blocks   int  // thinking, text and tool_use blocks so far
 	resumes  int  // since the last answer or result
 	givenUp  bool // it was cut off too often
+	unsent   bool // what it says can never be sent
 	lastStep bool // the model was told that it is to conclude
 	stopped  bool // somebody said /stop
 	done     *sessions.TurnDone
@@ -108,6 +109,7 @@ func (t *turn) take(r record, calls map[string]*call) error {
 	case sessions.Notice:
 		t.lastStep = t.lastStep || d.Code == noticeLastStep
 		t.givenUp = t.givenUp || d.Code == codeGaveUp
+		t.unsent = t.unsent || d.Code == noticeUnsendable
 	case sessions.TurnDone:
 		t.done = &d
 	}

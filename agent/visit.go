@@ -21,7 +21,7 @@ type visit struct {
 	slog  *slog.Logger
 	agent Agent
 	j     *journal
-	in    inbox
+	in    *inbox
 	purse purse // of the turn that runs
 
 	closing <-chan struct{} // closed when the process is to end
@@ -33,7 +33,7 @@ type visit struct {
 // visit answers what is in a session's mailbox, and says how far it has come
 // and what kept it from the end.
 func (w *Worker) visit(ctx context.Context, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) (end bus.End, err error) {
-	v := &visit{w: w, lease: lease, slog: log, closing: closing}
+	v := &visit{w: w, lease: lease, slog: log, in: newInbox(), closing: closing}
 	defer func() {
 		if p := recover(); p != nil {
 			log.Error("panic in a session", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
@@ -106,6 +106,9 @@ func (v *visit) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 func (v *visit) receive(ctx context.Context, mail []bus.Message) {
 	for _, m := range mail {
 		it := read(m)
+		if it.speaks(bus.Command) && !bypasses(it.in.Text) && v.busy() {
+			v.promise(ctx, it.in)
+		}
 		if it.speaks(bus.Command) && bypasses(it.in.Text) {
 			err := v.command(ctx, it)
 			it.handled = err == nil
@@ -140,7 +143,7 @@ func (v *visit) work(ctx context.Context) error {
 		if err := v.handle(ctx, it); err != nil {
 			return err
 		}
-		v.in.handled(it.seq)
+		v.in.handled(it)
 	}
 }
 
@@ -157,7 +160,7 @@ func (v *visit) resume(ctx context.Context) error {
 			v.emitEnd(t) // whoever was cut off may not have come to it
 			err = v.publish(ctx, t)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errUnsendable) { // its messages are buried when they are met
 			return err
 		}
 	}
@@ -178,6 +181,7 @@ func (v *visit) resumeTurn(ctx context.Context, t *turn) error {
 	}
 	release := v.w.quota.resume(t.person)
 	defer release()
+	v.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes}) // who watches may have forgotten it
 	return v.run(ctx, t)
 }
 
@@ -201,8 +205,17 @@ func (v *visit) spread(ctx context.Context, resumes int) error {
 	}
 }
 
-// handle does what one message asks for. Nil means that the log knows of it.
+// handle does what one message asks for. Nil means that the log knows of it. One
+// whose answer no bus will ever take is buried: to try again would be in vain.
 func (v *visit) handle(ctx context.Context, it item) error {
+	err := v.take(ctx, it)
+	if errors.Is(err, errUnsendable) || errors.Is(err, bus.ErrInvalid) {
+		return &buryError{seq: it.seq, reason: "its answer can never be sent"}
+	}
+	return err
+}
+
+func (v *visit) take(ctx context.Context, it item) error {
 	if it.err != nil {
 		return &buryError{seq: it.seq, reason: "it cannot be read"}
 	}
@@ -212,25 +225,20 @@ func (v *visit) handle(ctx context.Context, it item) error {
 	if known, ok := v.j.knows(it.in.ID); ok {
 		return v.repeat(ctx, known.Turn, it)
 	}
-	var err error
-	switch {
-	case it.in.Kind == bus.Notice:
-		err = v.j.append(ctx, noticed(it.in))
-	case v.in.stoppedBefore(it.seq):
-		err = v.begin(ctx, it.in, entry(it.in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
-	default:
-		err = v.answer(ctx, it.in)
+	if it.in.Kind == bus.Notice {
+		err := v.j.append(ctx, noticed(it.in))
+		if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+			return nil
+		}
+		return err
 	}
-	if _, seen := errors.AsType[*sessions.SeenError](err); seen {
-		return nil // below a summary: answered long ago
-	}
-	return err
+	return v.answer(ctx)
 }
 
 // repeat publishes once more what a turn has said whose message came again: the
 // bus may have lost what it was given (a restored backup, another bus). The ids
-// are the same, so what has arrived arrives once. The message of a turn that was
-// given up is buried.
+// are the same, so what has arrived arrives once. The messages of a turn that was
+// given up are buried.
 func (v *visit) repeat(ctx context.Context, id string, it item) error {
 	t, err := fold(id, v.j.all())
 	if err != nil {
@@ -239,45 +247,15 @@ func (v *visit) repeat(ctx context.Context, id string, it item) error {
 	if t.done == nil {
 		return nil
 	}
+	if t.unsent {
+		return errUnsendable
+	}
 	if err := v.say(ctx, t); err != nil {
 		return err
 	}
-	if t.givenUp && it.in.ID == t.id {
+	if t.givenUp {
 		return &buryError{seq: it.seq, reason: "the turn was cut off too often"}
 	}
-	return nil
-}
-
-// answer runs a new turn for a message.
-func (v *visit) answer(ctx context.Context, in bus.Inbound) error {
-	release, refusal, err := v.w.quota.begin(in.From, v.w.cfg.Limits())
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := v.begin(ctx, in); err != nil {
-		return err
-	}
-	t, err := fold(in.ID, v.j.all())
-	if err != nil {
-		return err
-	}
-	v.emit(t, bus.Event{Type: bus.TurnStart, Causes: []string{in.ID}})
-	if refusal != nil {
-		return v.finish(ctx, t, refusal)
-	}
-	return v.run(ctx, t)
-}
-
-// begin is C1: the turn and what was said, and with more entries its end at once.
-func (v *visit) begin(ctx context.Context, in bus.Inbound, more ...sessions.Entry) error {
-	v.w.cfg.Point("c1:before")
-	started := entry(in.ID, sessions.KindTurnStarted, sessions.TurnStarted{Route: routeOf(in).encode(), Agent: v.agent.Name})
-	started.Person = in.From.ID
-	if err := v.j.append(ctx, append([]sessions.Entry{started, said(in.ID, in)}, more...)...); err != nil {
-		return err
-	}
-	v.w.cfg.Point("c1")
 	return nil
 }
 

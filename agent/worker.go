@@ -129,6 +129,8 @@ func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, e
 	case w.unwell(ctx):
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until its store is back", slog.Any("error", err))
+	case errors.Is(err, sessions.ErrInvalidKey): // nor will it ever be valid
+		end = w.giveUp(ctx, lease, log, end, err)
 	case claim.Attempts >= maxAttempts && w.opensNow(ctx, lease, log, err):
 		end.After = time.Second
 	case claim.Attempts >= maxAttempts:
@@ -167,19 +169,22 @@ func (w *Worker) opensNow(ctx context.Context, lease bus.Lease, log *slog.Logger
 // giveUp buries the first message of a session that cannot be worked on, and
 // tells its sender.
 func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, cause error) bus.End {
-	log.Error("session failed too often; giving its first message up", slog.Any("error", cause))
+	log.Error("session cannot be worked on; giving its first message up", slog.Any("error", cause))
 	mail, err := lease.Mail(ctx, end.Done)
 	if err != nil || len(mail) == 0 {
 		end.After = time.Minute
 		return end
 	}
-	end.Dead, end.Reason = mail[0].Seq, "the session failed too often"
+	end.Dead, end.Reason = mail[0].Seq, "the session cannot be worked on"
 	if in, err := bus.DecodeInbound(mail[0].Body); err == nil {
 		reply := bus.Outbound{
 			ID: in.ID + "#failed", To: in.At, ReplyTo: routeOf(in).ReplyTo, At: time.Now(),
 			Text: "I could not work on your message: this conversation's record cannot be used. The server's log says why.",
 		}
-		if err := w.publish(ctx, reply); err != nil {
+		if errors.Is(cause, sessions.ErrInvalidKey) {
+			reply.Text = "I could not take your message: no conversation can be kept under this name."
+		}
+		if err := w.publish(ctx, reply); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			end.Dead, end.Reason, end.After = 0, "", outboundRetry
 		}
 	}
@@ -209,6 +214,9 @@ var (
 	errStopped  = errors.New("stopped by /stop")
 	errTooLong  = errors.New("the turn took too long")
 	errBusAway  = errors.New("the bus is away")
+	// errUnsendable says of a turn that it is over, and that what it says is
+	// nothing that a bus takes.
+	errUnsendable = errors.New("the answer can never be sent")
 )
 
 // openError says that a session's log cannot be opened or understood.

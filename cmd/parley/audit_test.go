@@ -28,6 +28,7 @@ type audit struct {
 	repeats                  int // of sends on the platform
 	interrupted              int // sends of which the book says that nobody can tell
 	resumed, rerun, givenUp  int
+	buried                   int                            // messages of the turns that were given up
 	interruptedBy            map[string]int                 // by send
 	givenUpIn                map[string]int                 // by address
 	expected                 map[string]map[string][]string // by address and text, the sends
@@ -62,8 +63,8 @@ func (s *storm) audit() *audit {
 	}
 	a.readBook()
 	a.readLogs()
-	if dead := client.HLen(s.t.Context(), fleetPrefix+":{0}:dead:inbound").Val(); dead != int64(a.givenUp) {
-		a.wrong("%d messages are dead letters, and %d turns were given up", dead, a.givenUp)
+	if dead := client.HLen(s.t.Context(), fleetPrefix+":{0}:dead:inbound").Val(); dead != int64(a.buried) {
+		a.wrong("%d messages are dead letters, and the turns that were given up had %d", dead, a.buried)
 	}
 	a.readPlatform()
 	a.membersThatEndedThemself = len(s.alone)
@@ -100,14 +101,16 @@ func leftovers(keys []string) []string {
 // measure finds the slowest answer.
 func (a *audit) measure() {
 	for i, all := range a.storm.said {
-		answers := map[string]time.Time{}
+		answers := map[int]time.Time{}
 		for _, m := range a.storm.sentTo(a.storm.spots[i].address()) {
-			if _, again := answers[m.text]; !again {
-				answers[m.text] = m.at
+			for _, n := range answersTo(m.text, a.storm.spots[i].who) {
+				if _, again := answers[n]; !again {
+					answers[n] = m.at
+				}
 			}
 		}
 		for _, m := range all {
-			if at, ok := answers[m.answer()]; ok && at.Sub(m.at) > a.slowest {
+			if at, ok := answers[m.n]; ok && at.Sub(m.at) > a.slowest {
 				a.slowest, a.slowestOf = at.Sub(m.at), m.mark()
 			}
 		}
@@ -270,14 +273,22 @@ func (a *audit) readPlatform() {
 	}
 	for i, p := range a.storm.spots {
 		a.inOrder(p)
+		answered := map[int]bool{}
+		for text := range a.expected[p.address()] {
+			if !strings.HasSuffix(text, " failed: see the log") {
+				for _, n := range answersTo(text, p.who) {
+					answered[n] = true
+				}
+			}
+		}
 		var unanswered []string
 		for _, m := range a.storm.said[i] {
-			if a.expected[p.address()][m.answer()] == nil {
+			if !answered[m.n] {
 				unanswered = append(unanswered, m.mark())
 			}
 		}
 		if len(unanswered) != a.givenUpIn[p.address()] {
-			a.wrong("messages %v have no answer, and %d turns were given up", unanswered, a.givenUpIn[p.address()])
+			a.wrong("messages %v have no answer, and the turns that were given up had %d", unanswered, a.givenUpIn[p.address()])
 		}
 	}
 }
@@ -286,7 +297,10 @@ func (a *audit) readPlatform() {
 func (a *audit) inOrder(p *spot) {
 	last, seen := -1, map[int]bool{}
 	for _, m := range a.storm.sentTo(p.address()) {
-		if n, ok := answerTo(m.text, p.who); ok && !seen[n] {
+		for _, n := range answersTo(m.text, p.who) {
+			if seen[n] {
+				continue
+			}
 			if n <= last {
 				a.wrong("%s was sent the answer to %d after that to %d", p.address(), n, last)
 			}

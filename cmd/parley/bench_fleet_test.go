@@ -90,7 +90,7 @@ func (s *shape) measured(load func(s *shape, first int64)) {
 func burst(s *shape, first int64) {
 	for n := range fleetEach {
 		for c := first; c < first+fleetChats; c++ {
-			s.tg.Say(c, c, strconv.Itoa(n))
+			s.tg.Say(c, inTurn(c, n), strconv.Itoa(n))
 		}
 	}
 	for c := first; c < first+fleetChats; c++ {

@@ -45,7 +45,10 @@ func trials() []tools.Tool {
 		return nil
 	}
 	ring := tools.Spec{Name: "ring", Description: "Ring the bell.", Effect: tools.Once}
-	return []tools.Tool{tools.New(ring, func(ctx context.Context, call tools.Call, _ struct{}) (any, error) {
+	type asked struct {
+		N int `json:"n,omitempty"` // tells one call of a turn from another
+	}
+	return []tools.Tool{tools.New(ring, func(ctx context.Context, call tools.Call, _ asked) (any, error) {
 		at := bell + "?call=" + url.QueryEscape(call.Key)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, nil)
 		if err != nil {

@@ -80,6 +80,7 @@ user_tokens_day = 1000000000
 waiting = 100
 [agents.defaults]
 queue = "followup"
+max_tool_iterations = 100
 [agents.main]
 may_message = [%q, %q]
 `, f.redis.url(), fleetPrefix, f.pg.URL(), f.root, slackAPI, slackBot, slackApp, telegramWall, slackWall))

@@ -29,6 +29,7 @@ type turnSeen struct {
 	cut             bool // a call got its result from the turn's end
 	done, published int
 	state           string
+	causes          int // messages that it answers
 }
 
 type callSeen struct {
@@ -60,6 +61,7 @@ func (l *ledger) enter(e sessions.Entry) {
 			l.wrong("%s: %v", l.key, err)
 		}
 		l.heard = append(l.heard, said.Text)
+		l.turns[e.Turn].causes++
 	case sessions.KindResumed:
 		l.resumed++
 	case sessions.KindToolUse, sessions.KindToolStarted, sessions.KindToolResult:
@@ -124,7 +126,14 @@ func (l *ledger) result(c *callSeen, e sessions.Entry) {
 		var got struct {
 			Content string `json:"content"`
 		}
-		want := counted(l.said[:len(l.heard)-1]) + "<0>"
+		var by struct {
+			Limit int `json:"limit"`
+		}
+		if err := json.Unmarshal(c.use.Args, &by); err != nil || by.Limit-readBy >= len(l.heard) {
+			l.wrong("%s: the file was read by %s, which nobody has asked for yet", l.key, c.use.Args)
+			return
+		}
+		want := counted(l.said[:by.Limit-readBy]) + "<0>"
 		if err := json.Unmarshal(r.Content, &got); err != nil || got.Content != want {
 			l.wrong("%s: the file was read as %s, want %q", l.key, r.Content, want)
 		}
@@ -173,7 +182,8 @@ func (l *ledger) end(e sessions.Entry) {
 	}
 	if t.state = done.State; done.State != sessions.TurnCompleted {
 		l.givenUp++
-		l.givenUpIn[l.address]++
+		l.buried += t.causes
+		l.givenUpIn[l.address] += t.causes
 		l.spoiled = true
 	}
 	if len(done.Outbound) == 0 {
@@ -182,7 +192,7 @@ func (l *ledger) end(e sessions.Entry) {
 	for _, r := range done.Outbound {
 		l.expect(l.address, r.Text, r.ID)
 		if l.spoiled && strings.Contains(r.Text, " failed: ") {
-			l.givenUpIn[l.address]++ // of a file that nobody knows the state of
+			l.givenUpIn[l.address] += t.causes // of a file that nobody knows the state of
 		}
 	}
 }

@@ -36,7 +36,8 @@ type moving struct {
 }
 
 // newMoving makes a bot with a past: conversations, pairings, dead letters, and
-// mail that nobody has answered yet, three messages from each of four people.
+// mail that nobody has answered yet, three messages in each of four chats, which
+// two people say in turn: what one says in a row would be one turn.
 func newMoving(t *testing.T) *moving {
 	t.Helper()
 	place := os.Getenv("PARLEY_TEST_REDIS_URL")
@@ -88,7 +89,7 @@ func (m *moving) fill() {
 	must(lease.Settle(ctx, bus.End{Dead: mail[0].Seq, Reason: "it was in vain"}))
 	for n := range 3 {
 		for chat := 2; chat < 6; chat++ {
-			h.Say(fmt.Sprintf("old-%d-%d", chat, n), fmt.Sprint(chat), fmt.Sprint(chat), fmt.Sprintf("number %d", n))
+			h.Say(fmt.Sprintf("old-%d-%d", chat, n), fmt.Sprint(chat+10*(n%2)), fmt.Sprint(chat), fmt.Sprintf("number %d", n))
 		}
 	}
 	out := bus.Outbound{ID: "notice", To: bus.Address{Channel: "telegram", Chat: "7"}, Text: "by the way", At: time.Now()}

@@ -41,6 +41,35 @@ func (s said) answer() string {
 
 const theEnd = " the end"
 
+// together is what one turn says that answers several messages. It has an end,
+// too, and what is only its beginning answers none of them.
+const together = "all: "
+
+// answerAll is what the agent says to what one turn answers.
+func answerAll(all []said) string {
+	if len(all) == 1 {
+		return all[0].answer()
+	}
+	var each []string
+	for _, s := range all {
+		each = append(each, s.answer())
+	}
+	return together + strings.Join(each, " + ") + theEnd
+}
+
+// failedAll is what it says where it cannot do what was asked.
+func failedAll(all []said) string {
+	var each []string
+	for _, s := range all {
+		each = append(each, "re "+s.mark())
+	}
+	text := strings.Join(each, " + ") + " failed: see the log"
+	if len(all) > 1 {
+		return together + text
+	}
+	return text
+}
+
 // What a message may ask for.
 const (
 	askSay      = "say"      // no tool
@@ -57,25 +86,34 @@ const (
 	askAll      = "labour"   // all of these
 )
 
-// stormModel does what each message asks for.
+// stormModel does what the messages of a turn ask for, one after the other.
 func stormModel(r agenttest.Request) agenttest.Response {
-	var s said
-	if _, err := fmt.Sscan(r.Said(), &s.who, &s.n, &s.what, &s.here); err != nil {
-		return agenttest.Reply("not understood: " + r.Said())
+	var all []said
+	for line := range strings.SplitSeq(r.Said(), "\n\n") {
+		var s said
+		if _, err := fmt.Sscan(line, &s.who, &s.n, &s.what, &s.here); err != nil {
+			return agenttest.Reply("not understood: " + r.Said())
+		}
+		all = append(all, s)
 	}
 	pause := rand.N(400 * time.Millisecond)
 	for _, result := range r.Results() {
 		if strings.Contains(result, `"error"`) && !tooLate(result) && !unknown(result) && !timedOut(result) {
-			return agenttest.Reply("re " + s.mark() + " failed: see the log")
+			return agenttest.Reply(failedAll(all))
 		}
 	}
-	if calls := s.next(r.Results()); len(calls) > 0 {
-		return agenttest.Calls(calls...).After(pause)
+	results, slow := r.Results(), false
+	for _, s := range all {
+		var calls []agenttest.ToolCall
+		if calls, results = s.next(results); len(calls) > 0 {
+			return agenttest.Calls(calls...).After(pause)
+		}
+		slow = slow || s.what == askTell
 	}
-	if s.what == askTell {
-		return slowly(s.answer())
+	if slow {
+		return slowly(answerAll(all))
 	}
-	return agenttest.Reply(s.answer()).After(pause)
+	return agenttest.Reply(answerAll(all)).After(pause)
 }
 
 // slowly says a text in two halves, with a pause between.
@@ -103,13 +141,14 @@ func unknown(result string) bool { return strings.Contains(result, string(tools.
 // still meanwhile: it is to be made again.
 func tooLate(result string) bool { return strings.Contains(result, workspace.ErrLate.Error()) }
 
-// next are the calls that are to be made after those with these results.
-func (s said) next(results []string) []agenttest.ToolCall {
+// next are the calls that are to be made after those with these results, and the
+// results that are another message's.
+func (s said) next(results []string) (calls []agenttest.ToolCall, rest []string) {
 	for round := 0; ; round++ {
 		calls := s.calls(round)
 		for len(calls) > 0 {
 			if len(results) < len(calls) {
-				return calls
+				return calls, nil
 			}
 			var again []agenttest.ToolCall
 			for i, call := range calls {
@@ -120,12 +159,17 @@ func (s said) next(results []string) []agenttest.ToolCall {
 			calls, results = again, results[len(calls):]
 		}
 		if len(s.calls(round)) == 0 {
-			return nil
+			return nil, results
 		}
 	}
 }
 
-// calls are what the model asks for in one round; none is the end.
+// readBy and a message's number are how many lines it wants to read, so that the
+// call tells whose it is.
+const readBy = 1000
+
+// calls are what the model asks for in one round; none is the end. No two
+// messages ask for the same.
 func (s said) calls(round int) []agenttest.ToolCall {
 	tool := func(name, format string, args ...any) agenttest.ToolCall {
 		return agenttest.ToolCall{Name: name, Args: fmt.Sprintf(format, args...)}
@@ -135,13 +179,13 @@ func (s said) calls(round int) []agenttest.ToolCall {
 		askRewrite:  tool("write_file", `{"path":"latest.txt","content":%q}`, s.mark()),
 		askRemember: tool("memory_write", `{"content":%q}`, s.mark()),
 		askCount:    tool("edit_file", `{"path":"count.txt","old_text":"<","new_text":"%d;["}`, s.n),
-		askRead:     tool("read_file", `{"path":"count.txt"}`),
-		askRing:     tool(bellTool, `{}`),
+		askRead:     tool("read_file", `{"path":"count.txt","limit":%d}`, readBy+s.n),
+		askRing:     tool(bellTool, `{"n":%d}`, s.n),
 		askNote:     tool("message", `{"channel":%q,"content":"note %s"}`, s.here, s.mark()),
 		askShout:    tool("message", `{"channel":%q,"content":"shout %s"}`, telegramWall, s.mark()),
 		askPost:     tool("message", `{"channel":%q,"content":"post %s"}`, slackWall, s.mark()),
 	}
-	settle := tool("edit_file", `{"path":"count.txt","old_text":"[","new_text":"<"}`)
+	settle := tool("edit_file", `{"path":"count.txt","old_text":"%d;[","new_text":"%d;<"}`, s.n, s.n)
 	switch {
 	case s.what == askAll && round == 0:
 		return []agenttest.ToolCall{each[askRead], each[askRewrite], each[askRemember]}
@@ -241,36 +285,56 @@ func (s *storm) say(i int, what string) {
 	s.speak(s.spots[i], m.text())
 }
 
-// answered counts the different answers that a spot has. That a turn is given up
-// is one, too.
+// answered counts the messages of a spot that are answered. That a turn is given
+// up is an answer, too, to one message or to several; where a later one is
+// answered, so are all before it.
 func (s *storm) answered(i int) int {
-	seen, givenUp := map[int]bool{}, 0
+	seen, givenUp, upTo := map[int]bool{}, 0, 0
 	for _, m := range s.sentTo(s.spots[i].address()) {
-		if n, ok := answerTo(m.text, s.spots[i].who); ok {
-			seen[n] = true
+		for _, n := range answersTo(m.text, s.spots[i].who) {
+			seen[n], upTo = true, max(upTo, n+1)
 		}
 		if strings.Contains(m.text, "have given it up") {
 			givenUp++
 		}
 	}
-	return len(seen) + givenUp
+	return max(len(seen)+givenUp, upTo)
 }
 
-// answerTo is the number of the message that a text answers. What is only the
-// beginning of an answer is none.
-func answerTo(text string, who int) (n int, ok bool) {
-	rest, ok := strings.CutPrefix(text, fmt.Sprintf("re %d.", who))
-	digits, more, _ := strings.Cut(rest, " ")
-	n, err := strconv.Atoi(digits)
-	return n, ok && err == nil && (more == "" || strings.HasPrefix(more, "failed: ") || strings.HasSuffix(text, theEnd))
+// answersTo are the numbers of the messages that a text answers. What is only the
+// beginning of an answer answers none.
+func answersTo(text string, who int) (all []int) {
+	text, several := strings.CutPrefix(text, together)
+	text, failed := strings.CutSuffix(text, " failed: see the log")
+	if several && !failed && !strings.HasSuffix(text, theEnd) {
+		return nil
+	}
+	parts := []string{text}
+	if several {
+		parts = strings.Split(text, " + ")
+	}
+	for i, part := range parts {
+		if several && !failed && i == len(parts)-1 {
+			part = strings.TrimSuffix(part, theEnd)
+		}
+		rest, ok := strings.CutPrefix(part, fmt.Sprintf("re %d.", who))
+		digits, more, _ := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(digits)
+		if !ok || err != nil || more != "" && !strings.HasSuffix(more, theEnd) {
+			return nil
+		}
+		all = append(all, n)
+	}
+	return all
 }
 
-// await waits until every message is answered and the bus has nothing to do.
+// await waits until every message is answered and the bus has nothing to do. Of a
+// turn that was given up the audit says which messages it would have answered.
 func (s *storm) await(patience time.Duration) {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
 	for i := 0; i < len(s.spots); {
-		if s.answered(i) >= s.each {
+		if s.answered(i) >= s.each || s.gaveUpLast(i) {
 			i++
 			continue
 		}
@@ -285,6 +349,16 @@ func (s *storm) await(patience time.Duration) {
 	for time.Now().Before(deadline) && len(leftovers(s.keys(client))) > 0 {
 		<-time.After(50 * time.Millisecond)
 	}
+}
+
+// gaveUpLast tells whether the last that a spot was told is that a turn is given
+// up, and nothing more is on its way anywhere.
+func (s *storm) gaveUpLast(i int) bool {
+	all := s.sentTo(s.spots[i].address())
+	if len(all) == 0 || !strings.Contains(all[len(all)-1].text, "have given it up") {
+		return false
+	}
+	return len(leftovers(s.keys(s.client()))) == 0
 }
 
 // did notes something that was done to the fleet.
