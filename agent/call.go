@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -137,35 +136,37 @@ func (v *visit) toolCall(t *turn, c *call) tools.Call {
 func (v *visit) call(ctx context.Context, t *turn, c *call) error {
 	began := time.Now()
 	use := v.toolCall(t, c)
-	tool, note, failed := v.admit(ctx, t, c, &use) // resolve, repair and validate, guard
-	v.emit(t, bus.Event{Type: bus.ToolStart, Tool: use.Name, Call: c.id, Delta: brief(use.Args)})
-
-	var result tools.Result
-	if failed == nil {
-		known, err := v.settled(ctx, c, tool, use) // cut off before: by effect
-		if err != nil {
-			return err
-		}
-		if known != nil {
-			result, failed = known.result, known.failed
-		} else {
-			if use.Held, err = v.started(ctx, t, c, use); err != nil { // C4, then Held
-				return err
-			}
-			result, failed = v.attempt(ctx, tool, use)
-			use.Held = time.Time{}
-			if ctx.Err() != nil {
-				return context.Cause(ctx) // no result: whoever goes on judges it by its effect
-			}
-			v.w.cfg.Point("c5:before")
+	known, doubt, err := v.settled(ctx, c, use) // cut off before: by effect, whatever is allowed now
+	if err != nil {
+		return err
+	}
+	var tool tools.Tool
+	if known == nil {
+		known = &outcome{}
+		tool, known.note, known.failed = v.admit(ctx, t, c, &use) // resolve, repair and validate, guard
+		if known.failed != nil && doubt {
+			known.failed = unknownOutcome(use.Name, "It cannot be run again: "+known.failed.Message)
 		}
 	}
-	content := v.shape(ctx, use, result, failed, note) // redact, truncate
-	if err := v.j.append(ctx, resultEntry(t, c, content, failed)); err != nil {
+	v.emit(t, bus.Event{Type: bus.ToolStart, Tool: use.Name, Call: c.id, Delta: brief(use.Args)})
+
+	if tool != nil {
+		if use.Held, err = v.started(ctx, t, c, use); err != nil { // C4, then Held
+			return err
+		}
+		known.result, known.failed = v.attempt(ctx, tool, use)
+		use.Held = time.Time{}
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // no result: whoever goes on judges it by its effect
+		}
+		v.w.cfg.Point("c5:before")
+	}
+	content := v.shape(ctx, use, known) // redact, truncate
+	if err := v.j.append(ctx, resultEntry(t, c, content, known.failed)); err != nil {
 		return err
 	}
 	v.w.cfg.Point("c5")
-	v.told(t, c, failed, time.Since(began)) // audit, metrics, event
+	v.told(t, c, known.failed, time.Since(began)) // audit, metrics, event
 	return nil
 }
 
@@ -194,43 +195,72 @@ func (v *visit) admit(ctx context.Context, t *turn, c *call, use *tools.Call) (t
 	return tool, note, nil
 }
 
-// outcome is what is known of a call that an earlier holder had started.
+// outcome is what came of a call.
 type outcome struct {
 	result tools.Result
+	note   string // what was repaired in its arguments
 	failed *tools.Error
 }
 
-// settled finds out what became of a call that was cut off. Nil means that it is
-// to run, for the first time or again.
-func (v *visit) settled(ctx context.Context, c *call, tool tools.Tool, use tools.Call) (*outcome, error) {
+func unknownOutcome(name, more string) *tools.Error {
+	text := fmt.Sprintf("OUTCOME UNKNOWN: the process was cut off while %s ran, so it may have had its effect. Inspect before repeating it.", name)
+	return tools.Errorf(tools.OutcomeUnknown, "%s", strings.TrimSpace(text+" "+more))
+}
+
+// settled finds out what became of a call that was cut off, by its effect alone:
+// what the agent may do now, and which tools it has, says nothing about what has
+// happened. A nil outcome means that the call is to run, for the first time or
+// again; doubt says that it may have had its effect already.
+func (v *visit) settled(ctx context.Context, c *call, use tools.Call) (known *outcome, doubt bool, err error) {
 	if c.attempts == 0 {
-		return nil, nil
+		return nil, false, nil
 	}
-	unknown := &outcome{failed: tools.Errorf(tools.OutcomeUnknown,
-		"OUTCOME UNKNOWN: the process was cut off while %s ran, so it may have had its effect. Inspect before repeating it.", use.Name)}
+	unknown := &outcome{failed: unknownOutcome(use.Name, "")}
+	tool, args, ok := v.whatever(use)
+	if !ok {
+		return unknown, false, nil
+	}
+	use.Args = args
 	switch tools.EffectOf(tool, use) {
-	case tools.Pure, tools.Idempotent:
-		return nil, nil
+	case tools.Pure:
+		return nil, false, nil
+	case tools.Idempotent:
+		return nil, true, nil
 	case tools.Reconcilable:
 		r, ok := tool.(tools.Reconciler)
 		if !ok {
-			return unknown, nil
+			return unknown, false, nil
 		}
 		if err := v.lease.Held(ctx); err != nil {
-			return nil, fmt.Errorf("before reconciling: %w", err)
+			return nil, false, fmt.Errorf("before reconciling: %w", err)
 		}
 		result, done, err := r.Reconcile(ctx, use)
 		switch {
 		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
+			return nil, false, context.Cause(ctx)
 		case err != nil:
-			return unknown, nil
+			return unknown, false, nil
 		case done:
-			return &outcome{result: result}, nil
+			return &outcome{result: result}, false, nil
 		}
-		return nil, nil
+		return nil, false, nil
 	}
-	return unknown, nil
+	return unknown, false, nil
+}
+
+// whatever finds the tool of a call, be it granted or not, and the arguments that
+// it would be run with.
+func (v *visit) whatever(use tools.Call) (tools.Tool, json.RawMessage, bool) {
+	for _, set := range []*tools.Set{v.agent.Tools, v.agent.Known} {
+		if set == nil {
+			continue
+		}
+		if tool, ok := set.Lookup(use.Name); ok {
+			args, _, bad := set.Check(use)
+			return tool, args, bad == nil
+		}
+	}
+	return nil, nil, false
 }
 
 // started is C4, and then the question whether the session is still ours: what
@@ -252,60 +282,14 @@ func (v *visit) started(ctx context.Context, t *turn, c *call, use tools.Call) (
 	return held, nil
 }
 
-// attempt runs a tool once under its deadline.
-func (v *visit) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (result tools.Result, failed *tools.Error) {
-	defer func() {
-		if p := recover(); p != nil {
-			v.slog.Error("panic in a tool", slog.String("tool", use.Name), slog.String("stack", string(debug.Stack())))
-			failed = tools.Errorf(tools.ExecutionFailed, "%s crashed. It may work with other arguments.", use.Name)
-		}
-	}()
-	limit := deadline(tool.Spec(), use.Args)
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	result, err := tool.Run(ctx, use)
-	if err == nil {
-		return result, nil
-	}
-	if known, ok := errors.AsType[*tools.Error](err); ok {
-		return result, known
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		if tools.EffectOf(tool, use) == tools.Once {
-			return result, tools.Errorf(tools.Timeout, "%s took longer than %s and was cut off. It may have had its effect: inspect before repeating it.", use.Name, limit)
-		}
-		return result, tools.Errorf(tools.Timeout, "%s took longer than %s.", use.Name, limit)
-	}
-	return result, tools.Errorf(tools.ExecutionFailed, "%v", err)
-}
-
-// deadline is how long a call may take: what it asks for as its timeout, in
-// seconds and within the tool's bounds, or else the tool's default.
-func deadline(s tools.Spec, args json.RawMessage) time.Duration {
-	limit, most := s.Timeout, s.MaxTimeout
-	if limit <= 0 {
-		limit = 10 * time.Second
-	}
-	if most <= 0 {
-		most = max(limit, time.Minute)
-	}
-	var asked struct {
-		Timeout float64 `json:"timeout"`
-	}
-	if err := json.Unmarshal(args, &asked); err == nil && asked.Timeout > 0 {
-		limit = time.Duration(min(asked.Timeout, most.Seconds()) * float64(time.Second))
-	}
-	return min(limit, most)
-}
-
 // maxResult is the most of a result that a model is shown, in bytes.
 const maxResult = 65536
 
 // shape makes of a result what the model sees. What is cut is kept whole.
-func (v *visit) shape(ctx context.Context, use tools.Call, result tools.Result, failed *tools.Error, note string) json.RawMessage {
-	content := result.Content
-	if failed != nil {
-		content = failed.Result().Content
+func (v *visit) shape(ctx context.Context, use tools.Call, o *outcome) json.RawMessage {
+	content := o.result.Content
+	if o.failed != nil {
+		content = o.failed.Result().Content
 	}
 	if v.agent.Redact != nil {
 		content = v.agent.Redact(content)
@@ -322,10 +306,7 @@ func (v *visit) shape(ctx context.Context, use tools.Call, result tools.Result, 
 		}
 		content, _ = tools.Truncate(content, limit, where)
 	}
-	if note != "" {
-		v.slog.Debug("arguments mended", slog.String("tool", use.Name))
-	}
-	return content
+	return tools.Annotate(content, o.note)
 }
 
 func resultEntry(t *turn, c *call, content json.RawMessage, failed *tools.Error) sessions.Entry {
