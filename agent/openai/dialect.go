@@ -14,6 +14,8 @@ type dialect struct {
 	noUsage    bool  // usage cannot be asked for
 	noChoice   bool  // tool calls cannot be forbidden
 	noEcho     bool  // what the model thought is not wanted back
+	wantsEcho  bool  // each answer needs what the model thought, also one that has nothing
+	bridges    bool  // people may not speak right after a tool: Mistral
 	noThinking bool  // with tools, the model must not reason
 	shortIDs   bool  // ids of calls are nine letters and digits: Mistral
 }
@@ -34,37 +36,70 @@ func firstDialect(base string) dialect {
 	return dialect{}
 }
 
-// learn gives the dialect without what was refused, and names that; the same
-// dialect if nothing is to be learned.
-func (d dialect) learn(r *refusal) (dialect, string) {
+// A lesson is what a refusal teaches.
+type lesson struct {
+	dialect dialect
+	about   string // for the log
+	// once says that it is about what one conversation holds, and says nothing
+	// of the server.
+	once bool
+}
+
+// learn is what a refusal teaches; false if that is nothing new.
+func (d dialect) learn(r *refusal) (lesson, bool) {
+	next := d
+	if !d.bridges && r.ordersMessages() {
+		next.bridges = true
+		return lesson{dialect: next, about: "user after tool"}, true
+	}
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity || r.fault() == agent.ModelOverflow {
-		return d, ""
+		return lesson{}, false
+	}
+	if l, ok := d.learnToEcho(r); ok {
+		return l, true
+	}
+	about := ""
+	switch {
+	case !d.noUsage && r.names("stream_options", "include_usage"):
+		next.noUsage, about = true, "stream_options"
+	case d.limit == limitOld && r.names("max_tokens"):
+		next.limit, about = limitNew, "max_tokens"
+	case d.limit == limitNew && r.names("max_completion_tokens"):
+		next.limit, about = limitNone, "max_completion_tokens"
+	case !d.noThinking && r.names("reasoning_effort", "v1/responses"):
+		next.noThinking, about = true, "reasoning_effort"
+	case !d.noChoice && r.names("tool_choice"):
+		next.noChoice, about = true, "tool_choice"
+	case !d.shortIDs && r.names("tool call id", "tool_call_id", "tool_calls.id") && r.names("length of 9", "a-z, a-z, 0-9"):
+		next.shortIDs, about = true, "tool_call_id"
+	}
+	return lesson{dialect: next, about: about}, about != ""
+}
+
+// learnToEcho learns what becomes of what the model thought. A server that does
+// not know the field gets it never; one that misses it gets it always. Any other
+// complaint is about what this conversation holds, and nobody else's.
+func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
+	if !r.names("reasoning_content", "reasoning_details", "extra_content", "thought_signature", "`signature`") {
+		return lesson{}, false
 	}
 	next := d
 	switch {
-	case !d.noUsage && r.names("stream_options", "include_usage"):
-		next.noUsage = true
-		return next, "stream_options"
-	case d.limit == limitOld && r.names("max_tokens"):
-		next.limit = limitNew
-		return next, "max_tokens"
-	case d.limit == limitNew && r.names("max_completion_tokens"):
-		next.limit = limitNone
-		return next, "max_completion_tokens"
-	case !d.noEcho && r.names("reasoning_content", "reasoning_details", "extra_content"):
-		next.noEcho = true
-		return next, "reasoning_content"
-	case !d.noThinking && r.names("reasoning_effort", "v1/responses"):
-		next.noThinking = true
-		return next, "reasoning_effort"
-	case !d.noChoice && r.names("tool_choice"):
-		next.noChoice = true
-		return next, "tool_choice"
-	case !d.shortIDs && r.names("tool call id", "tool_call_id", "tool_calls.id") && r.names("length of 9", "a-z, a-z, 0-9"):
-		next.shortIDs = true
-		return next, "tool_call_id"
+	case r.says("passed back", "is missing", "missing reasoning", "is required", "must be provided"):
+		next.wantsEcho, next.noEcho = true, false
+		return lesson{dialect: next, about: "reasoning_content is wanted"}, next != d
+	case r.says("unsupported", "not supported", "unrecognized", "unknown", "not permitted", "unexpected", "additional propert", "not allowed"):
+		next.noEcho, next.wantsEcho = true, false
+		return lesson{dialect: next, about: "reasoning_content is unknown"}, next != d
 	}
-	return d, ""
+	next.noEcho, next.wantsEcho = true, false
+	return lesson{dialect: next, about: "reasoning_content of this conversation", once: true}, next != d
+}
+
+// ordersMessages tells whether a server, or the template of its model, does not
+// let people speak right after a tool. Templates fail with a status of 500.
+func (r *refusal) ordersMessages() bool {
+	return r.is("3230", "invalid_request_message_order") || r.says("after role 'tool'", "after role \"tool\"", "roles must alternate")
 }
 
 // names tells whether a refusal is about one of these parameters. Only few

@@ -17,7 +17,8 @@ import (
 // A refusal is a server's own word that it does not answer: a status, or an
 // error in the stream.
 type refusal struct {
-	status     int // 0 in a stream
+	status     int // of the response; in a stream, where it says one
+	written    int // the status that the error itself names
 	retryAfter time.Duration
 	code       string
 	kind       string
@@ -123,14 +124,12 @@ func refusalOf(status int, header http.Header, body []byte) *refusal {
 	return r
 }
 
-// refusalIn reads an error in a stream. Some carry the status they would have
-// had as their code.
+// refusalIn reads an error in a stream. Many carry the status they would have
+// had, as their code or beside it.
 func refusalIn(raw []byte) *refusal {
 	r := &refusal{}
 	r.read(raw)
-	if n, err := strconv.Atoi(r.code); err == nil && n >= 400 && n < 600 {
-		r.status = n
-	}
+	r.status = r.written
 	return r
 }
 
@@ -172,6 +171,13 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	word(&r.code, "code")
 	word(&r.kind, "type", "status")
 	word(&r.param, "param")
+	for _, name := range []string{"status_code", "statusCode", "http_status", "raw_status_code", "status", "code"} {
+		number := ""
+		word(&number, name)
+		if n, err := strconv.Atoi(number); err == nil && n >= 400 && n < 600 && r.written == 0 {
+			r.written = n
+		}
+	}
 	var details []struct {
 		RetryDelay string `json:"retryDelay"`
 	}

@@ -129,22 +129,31 @@ func (m *Model) Info() agent.ModelInfo {
 
 // Generate asks once. See agent.Model.
 func (m *Model) Generate(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Answer, error) {
+	spoken, said := m.spoken(), false
 	for attempt := 1; ; attempt++ {
-		spoken := m.spoken()
 		body, err := encode(r, m.cfg.Name, m.host, spoken)
 		if err != nil {
 			return agent.Answer{}, &agent.ModelError{Fault: agent.ModelRejected, Err: err}
 		}
-		answer, err := m.ask(ctx, body, emit)
+		answer, err := m.ask(ctx, body, func(d agent.Delta) {
+			said = true
+			emit(d)
+		})
 		if err == nil {
 			return answer, nil
 		}
 		if ctx.Err() != nil {
 			return agent.Answer{}, ctx.Err()
 		}
-		if attempt == maxLessons || !m.adapt(spoken, err) {
-			return agent.Answer{}, m.fault(err)
+		next, learned := m.adapt(spoken, err)
+		switch fault := m.fault(err); {
+		case learned && said: // which is void: whoever asks has to know
+			fault.Fault = agent.ModelBusy
+			return agent.Answer{}, fault
+		case !learned || attempt == maxLessons:
+			return agent.Answer{}, fault
 		}
+		spoken = next
 	}
 }
 
@@ -154,24 +163,29 @@ func (m *Model) spoken() dialect {
 	return m.dialect
 }
 
-// adapt learns from a refusal, and tells whether it is worth asking again.
-func (m *Model) adapt(spoken dialect, err error) bool {
+// adapt learns from a refusal, and tells how to ask again, if that is worth it.
+// What was learned of the server is remembered for all.
+func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
-		return false
+		return spoken, false
 	}
-	next, parameter := spoken.learn(r)
-	if next == spoken {
-		return false
+	learned, ok := spoken.learn(r)
+	if !ok {
+		return spoken, false
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.dialect == spoken { // else another request has learned first
-		m.dialect = next
-		m.cfg.Log.Warn("model does not take a parameter, asking without it",
-			slog.String("model", m.cfg.Name), slog.String("parameter", parameter))
+	m.cfg.Log.Warn("the model's server refused a request; asking differently",
+		slog.String("model", m.cfg.Name), slog.String("about", learned.about), slog.Int("status", r.status), slog.Bool("once", learned.once))
+	if !learned.once {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.dialect == spoken { // else another request has learned first
+			m.dialect = learned.dialect
+		} else if again, ok := m.dialect.learn(r); ok && !again.once {
+			m.dialect = again.dialect
+		}
 	}
-	return true
+	return learned.dialect, true
 }
 
 // fault makes of what went wrong what the contract has words for.

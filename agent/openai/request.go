@@ -168,8 +168,19 @@ func (t *transcript) user(blocks []agent.Block) {
 		text = *t.messages[n-1].Content + "\n\n" + text
 		t.messages = t.messages[:n-1]
 	}
+	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "tool" && t.dialect.bridges {
+		t.assistant([]agent.Block{{Kind: agent.BlockText, Text: bridge}})
+	}
 	t.add(wireMessage{Role: "user", Content: &text})
 }
+
+// bridge stands between a tool's result and what people say, where a server
+// wants the model to have spoken in between.
+const bridge = "(I have read the results.)"
+
+// noThought stands for what the model thought where a server wants to have it
+// back and there is nothing: an empty text would count as missing.
+const noThought = " "
 
 // assistant renders a step of the model's own.
 func (t *transcript) assistant(blocks []agent.Block) {
@@ -191,6 +202,9 @@ func (t *transcript) assistant(blocks []agent.Block) {
 	if len(said) > 0 {
 		m.Content = new(strings.Join(said, "\n\n"))
 	}
+	if t.dialect.wantsEcho && m.ReasoningContent == "" {
+		m.ReasoningContent = noThought
+	}
 	t.add(m)
 }
 
@@ -203,7 +217,7 @@ func (t *transcript) thought(m *wireMessage, b agent.Block) {
 	if saved.Echo {
 		m.ReasoningContent += b.Text
 	}
-	if len(saved.Details) > 0 {
+	if len(saved.Details) > 0 { // of one block, since there is one in an answer
 		m.ReasoningDetails = saved.Details
 	}
 	if len(saved.Extra) > 0 {

@@ -206,7 +206,7 @@ func TestAHostileStreamIsBounded(t *testing.T) {
 		"tool calls":        {callEvent(`{"function":{"name":"x","arguments":"{}"}}`), "more than 128 tool calls"},
 		"calls in one go":   {callEvent(strings.Repeat(`{},`, 100_000) + `{}`), "more than 128 tool calls"},
 		"ids":               {callEvent(`{"index":0,"function":{"arguments":"` + big + `"}}`), "does not end"},
-		"nothing at all":    {`{"choices":[]}`, "does not end"},
+		"nothing at all":    {`{"choices":[],"pad":"` + big + `"}`, "does not end"},
 		"remarks":           {"\n\n: " + big, "does not end"},
 		"choices":           {`{"choices":[` + strings.Repeat(`{},`, 1_000_000) + `{}]}`, "choices"},
 		"parts":             {`{"choices":[{"delta":{"content":[` + strings.Repeat(`"",`, 1_000_000) + `""]}}]}`, "garbled"},

@@ -1,0 +1,90 @@
+package agenttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Ordered is a provider that wants messages in its order, like Mistral: people
+// never speak right after a tool, each result follows its call, and the last
+// word is not the model's.
+func Ordered(next Script) Script {
+	return func(r Request) Response {
+		if wrong := disorder(r.Messages()); wrong != "" {
+			return Fail(http.StatusBadRequest, fmt.Sprintf(
+				`{"object":"error","message":%s,"type":"invalid_request_message_order","param":null,"code":"3230"}`, quote(wrong)))
+		}
+		return next(r)
+	}
+}
+
+func disorder(messages []Message) string {
+	last, open := "", map[string]bool{}
+	for _, m := range messages {
+		switch {
+		case m.Role == "user" && last == "tool", m.Role == "system" && last != "":
+			return fmt.Sprintf("Unexpected role '%s' after role '%s'", m.Role, last)
+		case m.Role == "tool" && !open[m.CallID]:
+			return "Unexpected tool call id " + m.CallID + " in tool results"
+		case m.Role != "tool" && len(open) > 0:
+			return "Not the same number of function calls and responses"
+		case m.Role == "assistant" && m.Content == "" && len(m.Calls) == 0:
+			return "Assistant message must have either content or tool_calls, but not none."
+		}
+		delete(open, m.CallID)
+		for _, c := range m.Calls {
+			open[c.ID] = true
+		}
+		last = m.Role
+	}
+	if last != "user" && last != "tool" {
+		return "Expected last role User or Tool (or Assistant with prefix True) for serving but got " + last
+	}
+	return ""
+}
+
+// WantsThoughts is a provider whose model thinks and that wants what it thought
+// back, like DeepSeek: with each message of the model's that calls tools.
+func WantsThoughts(next Script) Script {
+	return func(r Request) Response {
+		for _, m := range r.Messages() {
+			var thought struct {
+				Content string `json:"reasoning_content"`
+			}
+			if err := json.Unmarshal(m.Raw, &thought); err != nil || m.Role == "assistant" && len(m.Calls) > 0 && thought.Content == "" {
+				return Fail(http.StatusBadRequest, `{"error":{"message":"The reasoning_content in the thinking mode must be passed back to the API.","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}`)
+			}
+		}
+		return next(r)
+	}
+}
+
+// WantsTools is a provider that takes no calls and results in a conversation
+// without the tools that they are of, like Anthropic behind LiteLLM.
+func WantsTools(next Script) Script {
+	return func(r Request) Response {
+		if len(r.Tools()) == 0 && (bytes.Contains(r.Body, []byte(`"tool_calls":[`)) || bytes.Contains(r.Body, []byte(`{"role":"tool"`))) {
+			return Fail(http.StatusBadRequest, `{"error":{"message":"litellm.UnsupportedParamsError: Anthropic expects the tools= param to be passed in.","type":"invalid_request_error","code":"400"}}`)
+		}
+		return next(r)
+	}
+}
+
+// Window is a provider whose window has so many tokens, four bytes each, and
+// that refuses longer requests in the words of others: {window} and {asked} in
+// them are the numbers.
+func Window(tokens, status int, words string, next Script) Script {
+	return func(r Request) Response {
+		asked := Tokens(r)
+		if asked <= tokens {
+			return next(r)
+		}
+		return Fail(status, strings.NewReplacer("{window}", fmt.Sprint(tokens), "{asked}", fmt.Sprint(asked)).Replace(words))
+	}
+}
+
+// Tokens is how many tokens Window counts in a request.
+func Tokens(r Request) int { return len(r.Body) / 4 }

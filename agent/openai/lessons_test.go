@@ -1,0 +1,181 @@
+package openai_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley/agent"
+	"parley/agent/agenttest"
+	"parley/agent/openai"
+)
+
+// used is a conversation in which a tool was called, thought included as a
+// server gave it, and then somebody speaks.
+func used(by, thought string) agent.Request {
+	r := hello()
+	call := agent.Block{Kind: agent.BlockToolUse, Call: "c1", Name: "x", Args: json.RawMessage(`{}`)}
+	blocks := []agent.Block{call}
+	if thought != "" {
+		saved := fmt.Sprintf(`{"by":%q,"echo":true}`, by)
+		blocks = []agent.Block{{Kind: agent.BlockThinking, Text: thought, Provider: json.RawMessage(saved)}, call}
+	}
+	r.Messages = append(r.Messages, said(agent.RoleAssistant, blocks...),
+		said(agent.RoleUser, agent.Block{Kind: agent.BlockToolResult, Call: "c1", Content: json.RawMessage(`{}`)}, text("and now?")))
+	return r
+}
+
+func hostOf(t *testing.T, s *agenttest.Server) (*openai.Model, string, *bytes.Buffer) {
+	t.Helper()
+	base := s.Start(t)
+	var logged bytes.Buffer
+	m, err := openai.New(openai.Config{BaseURL: base, Name: "m", Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/v1"), &logged
+}
+
+func TestLearnsTheOrderOfMessages(t *testing.T) {
+	s := agenttest.New(agenttest.Ordered(agenttest.Always(agenttest.Reply("fine"))))
+	m, _, logged := hostOf(t, s)
+	for range 2 {
+		if _, err := ask(t, m, used("", "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Asked() != 3 {
+		t.Errorf("asked %d times, want 3: the order is learned once", s.Asked())
+	}
+	if !strings.Contains(logged.String(), "user after tool") {
+		t.Errorf("logged %q", logged)
+	}
+	for status, body := range map[int]string{
+		http.StatusInternalServerError: `{"error":{"code":500,"message":"Value is not callable: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results","type":"server_error"}}`,
+		http.StatusBadRequest:          `{"error":{"message":"Unexpected role 'user' after role 'tool'","type":"BadRequestError","code":400}}`,
+	} {
+		s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+			if messages := q.Messages(); messages[len(messages)-2].Role == "tool" {
+				return agenttest.Fail(status, body)
+			}
+			return agenttest.Reply("fine")
+		})
+		m, _, _ := hostOf(t, s)
+		if _, err := ask(t, m, used("", "")); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+// A server that wants what the model thought gets it: from those who have it as
+// it was, and from a conversation that has lost it something in its place.
+func TestOneConversationWithoutItsThoughtsBreaksNoOther(t *testing.T) {
+	s := agenttest.New(agenttest.WantsThoughts(agenttest.Always(agenttest.Reply("fine"))))
+	m, host, _ := hostOf(t, s)
+	thought := func() any {
+		q := s.Requests()[s.Asked()-1]
+		var body struct {
+			Messages []map[string]any `json:"messages"`
+		}
+		if err := q.Decode(&body); err != nil {
+			t.Fatal(err)
+		}
+		return body.Messages[1]["reasoning_content"]
+	}
+	for range 2 {
+		if _, err := ask(t, m, used(host, "I must look.")); err != nil {
+			t.Fatalf("with its thoughts: %v", err)
+		}
+		if thought() != "I must look." {
+			t.Errorf("sent the thought %q", thought())
+		}
+		if _, err := ask(t, m, used("elsewhere", "")); err != nil {
+			t.Fatalf("without: %v", err)
+		}
+		if thought() == nil || thought() == "" {
+			t.Errorf("sent the thought %q", thought())
+		}
+	}
+}
+
+// What a server has against the thoughts of one conversation leaves those of
+// others as they are.
+func TestOneConversationWithBadThoughtsBreaksNoOther(t *testing.T) {
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		if bytes.Contains(q.Body, []byte("bad")) {
+			return agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"messages.1: Invalid signature in reasoning_details"}}`)
+		}
+		return agenttest.Reply("fine")
+	})
+	m, host, _ := hostOf(t, s)
+	for range 2 {
+		if _, err := ask(t, m, used(host, "bad")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ask(t, m, used(host, "good")); err != nil {
+			t.Fatal(err)
+		}
+		if last := s.Requests()[s.Asked()-1]; !bytes.Contains(last.Body, []byte("good")) {
+			t.Error("the thoughts of a conversation were left out for those of another")
+		}
+	}
+}
+
+// A refusal in the middle of an answer teaches too, but what was said is void,
+// and only whoever asked can say so.
+func TestARefusalAfterTextIsNotAskedAgainInSecret(t *testing.T) {
+	s := agenttest.New(agenttest.Sequence(
+		agenttest.Stream(textEvent("half "), `{"error":{"message":"Unrecognized request argument: stream_options","code":400}}`),
+		agenttest.Reply("whole")))
+	m, _, _ := hostOf(t, s)
+	var streamed string
+	take := func(d agent.Delta) { streamed += d.Text }
+	_, err := m.Generate(t.Context(), hello(), take)
+	if e := faultOf(t, err); e.Fault != agent.ModelBusy || streamed != "half " {
+		t.Fatalf("error %v after %q", err, streamed)
+	}
+	streamed = ""
+	if _, err := m.Generate(t.Context(), hello(), take); err != nil || streamed != "whole" {
+		t.Errorf("asked again: %q, %v", streamed, err)
+	}
+	if bytes.Contains(s.Requests()[1].Body, []byte("stream_options")) {
+		t.Error("nothing was learned")
+	}
+}
+
+func TestWhatTheModelMisspokeMayGoBetter(t *testing.T) {
+	for _, body := range []string{
+		`{"error":{"message":"Failed to call a function. Please adjust your prompt.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=x"}}`,
+		`{"error":{"message":"Parsing failed.","type":"invalid_request_error","code":"output_parse_failed"}}`,
+	} {
+		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest, body)))), hello())
+		if e := faultOf(t, err); e.Fault != agent.ModelBusy {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+func TestStatusesInTheStream(t *testing.T) {
+	cases := map[string]struct {
+		event  string
+		status int
+		fault  agent.ModelFault
+	}{
+		"beside the error":  {`{"error":{"message":"no"},"status_code":400}`, 400, agent.ModelRejected},
+		"within the error":  {`{"error":{"message":"no","status_code":401}}`, 401, agent.ModelRefused},
+		"as the code":       {`{"error":{"message":"no","code":"429"}}`, 429, agent.ModelBusy},
+		"as the status":     {`{"error":{"message":"no","status":503}}`, 503, agent.ModelBusy},
+		"the code of a bad": {`{"error":{"message":"no","code":"invalid_x","statusCode":422}}`, 422, agent.ModelRejected},
+		"code beside":       {`{"error":"no","code":402}`, 402, agent.ModelRefused},
+	}
+	for name, tc := range cases {
+		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.event).Stall()))), hello())
+		if e := faultOf(t, err); e.Status != tc.status || e.Fault != tc.fault {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
