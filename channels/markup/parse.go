@@ -3,7 +3,6 @@ package markup
 import (
 	"strings"
 
-	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
@@ -20,20 +19,21 @@ type Renderer struct {
 func New() *Renderer {
 	inline := []util.PrioritizedValue{
 		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-		util.Prioritized(parser.NewCodeSpanParser(), 100),
-		util.Prioritized(parser.NewLinkParser(), 200),
-		util.Prioritized(parser.NewAutoLinkParser(), 300),
-		util.Prioritized(parser.NewRawHTMLParser(), 400),
-		util.Prioritized(emphasis{}, 500),
-		util.Prioritized(extension.NewStrikethroughParser(), 500),
-		util.Prioritized(extension.NewLinkifyParser(), 999),
+		util.Prioritized(bounded{formulas{}}, 50),
+		util.Prioritized(bounded{parser.NewCodeSpanParser()}, 100),
+		util.Prioritized(bounded{parser.NewLinkParser()}, 200),
+		util.Prioritized(bounded{parser.NewAutoLinkParser()}, 300),
+		util.Prioritized(bounded{parser.NewRawHTMLParser()}, 400),
+		util.Prioritized(bounded{emphasis{}}, 500),
+		util.Prioritized(bounded{strikethrough{}}, 500),
+		util.Prioritized(bounded{extension.NewLinkifyParser()}, 999),
 	}
 	// No link reference definitions: in a chat they are lines that somebody
 	// wants to read, and parsed they would vanish.
 	return &Renderer{parser: parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithInlineParsers(inline...),
-		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
+		parser.WithParagraphTransformers(util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200)),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 	)}
 }
@@ -44,44 +44,6 @@ func (r *Renderer) parse(md string) []block {
 	t.walk(r.parser.Parse(text.NewReader(source)))
 	return t.blocks
 }
-
-// emphasis parses * and _ as CommonMark does, but for a star between letters or
-// digits, which in chats is a product or a name.
-type emphasis struct{}
-
-// Trigger implements parser.InlineParser.
-func (emphasis) Trigger() []byte { return []byte{'*', '_'} }
-
-// Parse implements parser.InlineParser.
-func (emphasis) Parse(_ ast.Node, reader text.Reader, pc parser.Context) ast.Node {
-	before := reader.PrecendingCharacter()
-	line, segment := reader.PeekLine()
-	node := parser.ScanDelimiter(line, before, 1, emphasis{})
-	if node == nil {
-		return nil
-	}
-	if n := node.OriginalLength; n < len(line) && line[0] == '*' && before < 0x80 {
-		after := line[n]
-		if n == 1 && isWord(byte(before)) && isWord(after) || n == 2 && isDigit(byte(before)) && isDigit(after) {
-			node.CanOpen, node.CanClose = false, false
-		}
-	}
-	node.Segment = segment.WithStop(segment.Start + node.OriginalLength)
-	reader.Advance(node.OriginalLength)
-	pc.PushDelimiter(node)
-	return node
-}
-
-// IsDelimiter implements parser.DelimiterProcessor.
-func (emphasis) IsDelimiter(b byte) bool { return b == '*' || b == '_' }
-
-// CanOpenCloser implements parser.DelimiterProcessor.
-func (emphasis) CanOpenCloser(opener, closer *parser.Delimiter) bool {
-	return opener.Char == closer.Char
-}
-
-// OnMatch implements parser.DelimiterProcessor.
-func (emphasis) OnMatch(consumes int) ast.Node { return ast.NewEmphasis(consumes) }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 

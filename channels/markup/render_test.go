@@ -74,7 +74,8 @@ func TestTextThatIsNoMarkdownStaysAsItIs(t *testing.T) {
 		"an underscore_name and a __dunder__name", "2*3*4 = 24", "2**3**2 is 512", "a lone < and a & and a > b",
 		"tschüß — naïve", "3.", "1986. A great year", "a\nb\nc", "one\n\ntwo", "C:\\temp\\x", "say \"hi\"; it's 5 o'clock!",
 		"[1]: https://example.com/a", "x ~5 to ~10", "#hashtag", "if a < b && c > d", "https://example.com/a_b_c?x=1&y=2", "(see www.example.com)",
-		"$HOME/.bashrc", "a|b|c", "f(x) = y * z", "+1", "5 - 3", "@someone hello",
+		"1~2 and 3~4", "~5 or 6~", "用时1~2天，约3~4元", "~~~~~ wavy", "?lang=en&region=eu;", "x&copy=1; &ampere; &notit; &#x; &#12abc; &;",
+		`so \(a \neq 0\) and \(\{x_1, *y*\}\)`, "\\[\n\\sum_{i=1}^n a_i \\\\\n\\]", "$HOME/.bashrc", "a|b|c", "f(x) = y * z", "+1", "5 - 3", "@someone hello",
 	} {
 		got := markup.Render(text, markup.Plain, 4096)
 		if len(got) != 1 || got[0].Text != text {
@@ -82,6 +83,53 @@ func TestTextThatIsNoMarkdownStaysAsItIs(t *testing.T) {
 		}
 		if tg := markup.Render(text, markup.TelegramHTML, 4096); len(tg) != 1 || visible(t, tg[0].Text) != text {
 			t.Errorf("%q became %q", text, tg)
+		}
+	}
+}
+
+func TestWhatIsUnescaped(t *testing.T) {
+	for md, want := range map[string]string{
+		"a &amp; b &lt;c&gt; &#65;&#x42; &copy;": "a & b <c> AB ©", `\[not a link\] and \*no star\*`: "[not a link] and *no star*",
+		`\(no end`: "(no end", `\[\] and \(\)`: "[] and ()", `- \[ \] open`: "• [ ] open", `\\(a\)`: `\(a)`,
+		"- so\n  \\[\n  x = 1\n  \\]": "• so\n  \\[\n  x = 1\n  \\]",
+	} {
+		if got := markup.Render(md, markup.Plain, 4096); len(got) != 1 || got[0].Text != want {
+			t.Errorf("%q became %q, want %q", md, got, want)
+		}
+	}
+}
+
+func TestStrikethroughTakesTwoTildes(t *testing.T) {
+	const md = "~one~ ~~two~~ ~~~three~~~ ~~a ~b~ c~~ 1~2 ~~1~2~~"
+	for d, want := range map[markup.Dialect]string{
+		markup.TelegramHTML:    "~one~ <s>two</s> ~~~three~~~ <s>a ~b~ c</s> 1~2 <s>1~2</s>",
+		markup.DiscordMarkdown: `\~one\~ ~~two~~ \~\~\~three\~\~\~ ~~a \~b\~ c~~ 1\~2 ~~1\~2~~`,
+		markup.SlackMrkdwn:     "~\u200bone~ ~two~ ~~~three~~~ ~a ~\u200bb~ c~ 1~2 ~1~2~",
+		markup.Plain:           "~one~ two ~~~three~~~ a ~b~ c 1~2 1~2",
+	} {
+		if got := markup.Render(md, d, 4096); len(got) != 1 || got[0].Text != want {
+			t.Errorf("%s: got %q, want %q", d, got, want)
+		}
+	}
+	// What is no strikethrough in Slack either is left alone, so that it can be copied.
+	for _, text := range []string{"~/.bashrc and ~/.profile", "1~2 and 3~4", "~5 or ~6", "a ~ b ~ c"} {
+		if got := markup.Render(text, markup.SlackMrkdwn, 4096); got[0].Text != text {
+			t.Errorf("%q became %q", text, got[0].Text)
+		}
+	}
+}
+
+func TestABadgeLeadsWhereItsLinkLeads(t *testing.T) {
+	for md, want := range map[string]string{
+		"[![build](https://a.example/badge.svg)](https://a.example/ci)":    `<a href="https://a.example/ci">build</a>`,
+		"[![](https://a.example/badge.svg)](https://a.example/ci)":         `https://a.example/ci`,
+		"[a ![b](https://a.example/b.png) c](https://a.example/ci) d":      `<a href="https://a.example/ci">a b c</a> d`,
+		"![alone](https://a.example/badge.svg)":                            `<a href="https://a.example/badge.svg">alone</a>`,
+		"[![odd](https://a.example/b.png)](relative/path)":                 `<a href="https://a.example/b.png">odd</a> (relative/path)`,
+		"[x](https://a.example/?lang=en&region=eu;&amp;y=1 \"and &amp;\")": `<a href="https://a.example/?lang=en&amp;region=eu;&amp;y=1">x</a>`,
+	} {
+		if got := markup.Render(md, markup.TelegramHTML, 4096); len(got) != 1 || got[0].Text != want {
+			t.Errorf("%s became %q, want %q", md, got, want)
 		}
 	}
 }
@@ -138,7 +186,7 @@ func TestPathologicalTextIsQuick(t *testing.T) {
 	r := markup.New()
 	for _, s := range []string{
 		">", "*", "*a ", "**a", "a**b", "***a_b ", "~~a ", "[", "[a](", "[](", "[a](b \"", "](", "- a\n", "1. ", "+ ", "- > ",
-		"``a`", "<a ", "<!--", "&", "\\", "a@", "|a\n|-\n", "* a\n ", "*a*\n", "x", "👨‍👩‍👧‍👦", "\u0301", "```\n",
+		"``a`", "<a ", "<!--", "<?", "&", "_a*", "~", "[]", "a_", "``\\", "\\(", "\\[", "\\", "a@", "|a\n|-\n", "* a\n ", "*a*\n", "x", "👨‍👩‍👧‍👦", "\u0301", "```\n",
 	} {
 		in := strings.Repeat(s, size/len(s))
 		began := time.Now()

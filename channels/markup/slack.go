@@ -1,6 +1,7 @@
 package markup
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -79,7 +80,19 @@ func (slack) text(b *strings.Builder, s span, _ bool) {
 		b.WriteString("`" + text + "`")
 		return
 	}
-	b.WriteString(neutral(text))
+	b.WriteString(neutral(apart(text)))
+}
+
+// struck is what Slack would strike out: for it one ~ is enough.
+var struck = regexp.MustCompile(`(^|[^\pL\pN~])~([^\s~](?:[^~\n]*[^\s~])?~)`)
+
+// apart parts a ~ that is meant as such from the word behind it, if another would
+// answer it.
+func apart(s string) string {
+	if strings.Count(s, "~") < 2 {
+		return s
+	}
+	return struck.ReplaceAllString(s, "${1}~"+zeroWidth+"${2}")
 }
 
 func (slack) bare(b *strings.Builder, url string) { b.WriteString("<" + escapeSlack(url) + ">") }

@@ -1,7 +1,6 @@
 package markup
 
 import (
-	"html"
 	"strconv"
 	"strings"
 
@@ -204,6 +203,10 @@ func (t *tree) collect(to *[]span, parent ast.Node, st style, url string) {
 		case *ast.String:
 			put(to, string(n.Value), st, url)
 		case *ast.CodeSpan:
+			if _, ok := n.AttributeString(formulaMark); ok {
+				t.formula(to, n, st, url)
+				continue
+			}
 			t.codeSpan(to, n, st, url)
 		case *ast.Emphasis:
 			more := italic
@@ -214,9 +217,13 @@ func (t *tree) collect(to *[]span, parent ast.Node, st style, url string) {
 		case *tables.Strikethrough:
 			t.collect(to, n, st|strike, url)
 		case *ast.Link:
-			t.link(to, n, string(n.Destination), st)
+			t.link(to, n, unescape(string(n.Destination)), st)
 		case *ast.Image:
-			t.link(to, n, string(n.Destination), st)
+			if url != "" { // a badge: what counts is where it leads
+				t.collect(to, n, st, url)
+				continue
+			}
+			t.link(to, n, unescape(string(n.Destination)), st)
 		case *ast.AutoLink:
 			label, target := string(n.Label(t.source)), string(n.URL(t.source))
 			if n.AutoLinkType == ast.AutoLinkEmail || !isLink(target) {
@@ -266,6 +273,21 @@ func (t *tree) codeSpan(to *[]span, n ast.Node, st style, url string) {
 	put(to, strings.ReplaceAll(b.String(), "\n", " "), st|code, url)
 }
 
+// formula is written as it came; a line of it that begins anew is indented.
+func (t *tree) formula(to *[]span, n ast.Node, st style, url string) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		line, ok := c.(*ast.Text)
+		if !ok {
+			continue
+		}
+		s, more := strings.CutSuffix(string(line.Segment.Value(t.source)), "\n")
+		put(to, s, st, url)
+		if more {
+			t.newline(to)
+		}
+	}
+}
+
 func (t *tree) rawHTML(to *[]span, n *ast.RawHTML, st style, url string) {
 	var b strings.Builder
 	for i := range n.Segments.Len() {
@@ -313,36 +335,6 @@ func put(to *[]span, s string, st style, url string) {
 	if s != "" {
 		*to = append(*to, span{text: s, style: st, url: url})
 	}
-}
-
-// unescape resolves backslashes before punctuation, and entities.
-func unescape(s string) string {
-	if !strings.ContainsAny(s, `\&`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && i+1 < len(s) && isPunct(s[i+1]):
-			i++
-			b.WriteByte(s[i])
-		case s[i] == '&':
-			end := strings.IndexByte(s[i:min(len(s), i+40)], ';')
-			if end < 0 {
-				b.WriteByte('&')
-				continue
-			}
-			b.WriteString(clean(html.UnescapeString(s[i : i+end+1])))
-			i += end
-		default:
-			b.WriteByte(s[i])
-		}
-	}
-	return b.String()
-}
-
-func isPunct(c byte) bool {
-	return c > ' ' && c < 0x7f && !isWord(c)
 }
 
 func plainText(spans []span) string {

@@ -1,0 +1,58 @@
+package markup
+
+import (
+	"html"
+	"strings"
+)
+
+// unescape resolves backslashes before punctuation, and entities.
+func unescape(s string) string {
+	if !strings.ContainsAny(s, `\&`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && isPunct(s[i+1]):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == '&':
+			name, character := entity(s[i:])
+			b.WriteString(clean(character))
+			i += len(name) - 1
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+// entity is the entity with which a text begins, and what it stands for; a lone
+// & stands for itself. HTML knows some without a semicolon, Markdown does not:
+// in "?a=1&region=2;" nothing is one.
+func entity(s string) (name, character string) {
+	const longest = 40
+	end := strings.IndexByte(s[:min(len(s), longest)], ';')
+	if end < 2 {
+		return "&", "&"
+	}
+	name = s[:end+1]
+	if digits, ok := strings.CutPrefix(name[1:end], "#"); ok {
+		if strings.Trim(digits, "xX") == "" {
+			return "&", "&"
+		}
+	} else if strings.TrimFunc(digits, isAlphanumeric) != "" {
+		return "&", "&"
+	}
+	character = html.UnescapeString(name)
+	if character != ";" && strings.HasSuffix(character, ";") {
+		return "&", "&" // none, or only its beginning is one
+	}
+	return name, character
+}
+
+func isAlphanumeric(r rune) bool { return r < 0x80 && isWord(byte(r)) }
+
+func isPunct(c byte) bool {
+	return c > ' ' && c < 0x7f && !isWord(c)
+}
