@@ -18,33 +18,31 @@ const (
 	mostCells = 8192
 )
 
-// bounded is a parser that gives up on a block with too many marks.
-type bounded struct{ parser.InlineParser }
-
-// looked counts the marks of a block.
-type looked struct {
+// A parse is one of a text, with the marks of the block that is being read.
+type parse struct {
+	parser.Context
 	block ast.Node
 	marks int
 }
 
-var lookedKey = parser.NewContextKey()
+// bounded is a parser that gives up on a block with too many marks.
+type bounded struct{ parser.InlineParser }
 
 // Parse implements parser.InlineParser.
 func (b bounded) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
-	l, _ := pc.Get(lookedKey).(*looked)
-	if l == nil {
-		l = new(looked)
-		pc.Set(lookedKey, l)
+	p, ok := pc.(*parse)
+	if !ok {
+		return b.InlineParser.Parse(parent, block, pc)
 	}
-	if l.block != parent {
-		l.block, l.marks = parent, 0
+	if p.block != parent {
+		p.block, p.marks = parent, 0
 	}
 	// The parser of bare links is called at blanks and at a line's beginning. It
 	// looks at one word there and no further, so that this is no mark.
 	if line, _ := block.PeekLine(); !isPunct(line[0]) {
 		return b.InlineParser.Parse(parent, block, pc)
 	}
-	if l.marks++; l.marks > mostMarks {
+	if p.marks++; p.marks > mostMarks {
 		return nil
 	}
 	return b.InlineParser.Parse(parent, block, pc)

@@ -41,7 +41,7 @@ func New() *Renderer {
 func (r *Renderer) parse(md string) []block {
 	source := []byte(tame(md))
 	t := tree{source: source}
-	t.walk(r.parser.Parse(text.NewReader(source)))
+	t.walk(r.parser.Parse(text.NewReader(source), parser.WithContext(&parse{Context: parser.NewContext()})))
 	return t.blocks
 }
 

@@ -1,7 +1,6 @@
 package markup
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,16 +82,44 @@ func (slack) text(b *strings.Builder, s span, _ bool) {
 	b.WriteString(neutral(apart(text)))
 }
 
-// struck is what Slack would strike out: for it one ~ is enough.
-var struck = regexp.MustCompile(`(^|[^\pL\pN~])~([^\s~](?:[^~\n]*[^\s~])?~)`)
-
 // apart parts a ~ that is meant as such from the word behind it, if another would
-// answer it.
+// end what it begins: for Slack one ~ strikes out.
 func apart(s string) string {
 	if strings.Count(s, "~") < 2 {
 		return s
 	}
-	return struck.ReplaceAllString(s, "${1}~"+zeroWidth+"${2}")
+	var b strings.Builder
+	done := 0
+	for i := 0; i < len(s); i++ {
+		if s[i] != '~' || !startsStrike(s, i) {
+			continue
+		}
+		end := endOfStrike(s, i+1)
+		if end < 0 {
+			continue
+		}
+		b.WriteString(s[done:i+1] + zeroWidth + s[i+1:end+1])
+		done, i = end+1, end
+	}
+	return b.String() + s[done:]
+}
+
+// startsStrike tells whether a ~ could begin what is struck out: it is at a word's
+// beginning.
+func startsStrike(s string, at int) bool {
+	before, _ := utf8.DecodeLastRuneInString(s[:at])
+	after, _ := utf8.DecodeRuneInString(s[at+1:])
+	return !unicode.IsLetter(before) && !unicode.IsDigit(before) && before != '~' && !unicode.IsSpace(after) && after != '~'
+}
+
+// endOfStrike is the next ~ of a line, if it is at a word's end, else -1.
+func endOfStrike(s string, from int) int {
+	line, _, _ := strings.Cut(s[from:], "\n")
+	i := strings.IndexByte(line, '~')
+	if i < 1 || line[i-1] == ' ' {
+		return -1
+	}
+	return from + i
 }
 
 func (slack) bare(b *strings.Builder, url string) { b.WriteString("<" + escapeSlack(url) + ">") }
