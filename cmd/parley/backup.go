@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,21 +31,23 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		fmt.Fprintf(tty.err, "not in this backup: %s, which is to be backed up there\n", part)
 	}
 	source := backup.Source{Home: cfg.Home, Workspaces: cfg.Workspace.Root, Version: thisBuild().Version}
+	var m backup.Manifest
 	if c.File == "-" {
-		_, err := backup.Write(ctx, source, tty.out)
-		return err
+		m, err = writeChecked(ctx, source, tty.out)
+	} else {
+		m, err = writeFile(ctx, source, c.File)
 	}
-	// Whoever finds the file finds it whole.
-	f, err := os.CreateTemp(filepath.Dir(c.File), ".parley-backup-*")
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	m, err := backup.Write(ctx, source, f)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), c.File)
+	for _, name := range m.Skipped {
+		fmt.Fprintf(tty.err, "left out, as it is no plain file: %s\n", name)
 	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write the backup: %w", err), os.Remove(f.Name()))
+	for _, name := range m.TooDeep {
+		fmt.Fprintf(tty.err, "NOT IN THIS BACKUP, as it lies too deep to be restored: the folder %s\n", name)
+	}
+	if c.File == "-" {
+		return nil
 	}
 	if flags.JSON {
 		return json.NewEncoder(tty.out).Encode(m)
@@ -53,11 +56,47 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	for _, file := range m.Files {
 		bytes += file.Size
 	}
-	fmt.Fprintf(tty.out, "%s holds %d files, %d bytes. Settings, tokens and secrets are not in it.\n", c.File, len(m.Files), bytes)
-	for _, name := range m.Skipped {
-		fmt.Fprintf(tty.err, "left out, as it is no plain file: %s\n", name)
-	}
+	fmt.Fprintf(tty.out, "%s holds %d files, %d bytes, and can be restored: it was read back. Settings, tokens and secrets are not in it.\n", c.File, len(m.Files), bytes)
 	return nil
+}
+
+// writeFile writes a backup into a file of that name, and reads it back as a
+// restore would. Whoever finds the file finds it whole.
+func writeFile(ctx context.Context, source backup.Source, name string) (m backup.Manifest, err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), ".parley-backup-*")
+	if err != nil {
+		return m, err
+	}
+	m, err = backup.Write(ctx, source, f)
+	if err = errors.Join(err, f.Sync()); err == nil {
+		if _, err = f.Seek(0, io.SeekStart); err == nil {
+			err = backup.Check(ctx, f, source.Home, tryHome)
+		}
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return m, errors.Join(err, os.Remove(f.Name()))
+	}
+	return m, nil
+}
+
+// writeChecked writes a backup to where it cannot be read back, and reads it on
+// the way as a restore would.
+func writeChecked(ctx context.Context, source backup.Source, out io.Writer) (backup.Manifest, error) {
+	from, to := io.Pipe()
+	checked := make(chan error, 1)
+	go func() {
+		err := backup.Check(ctx, from, source.Home, tryHome)
+		checked <- errors.Join(err, from.CloseWithError(err))
+	}()
+	m, err := backup.Write(ctx, source, io.MultiWriter(out, to))
+	err = errors.Join(err, to.CloseWithError(err))
+	if wrong := <-checked; err == nil {
+		err = wrong
+	}
+	return m, err
 }
 
 // elsewhere names what a home does not have, and where it is.

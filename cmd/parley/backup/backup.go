@@ -26,7 +26,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -61,6 +60,9 @@ type Manifest struct {
 	// Skipped are names in workspaces that are no plain files: links, pipes,
 	// sockets. They are not in the backup.
 	Skipped []string `json:"skipped,omitempty"`
+	// TooDeep are folders in workspaces that lie deeper than can be restored.
+	// Neither they nor what they hold is in the backup.
+	TooDeep []string `json:"too_deep,omitempty"`
 }
 
 // A File is one file of a backup.
@@ -170,31 +172,66 @@ func (p *packer) sessions(dir string) (err error) {
 		return err
 	}
 	defer func() { _ = root.Close() }() // a descriptor of a directory holds nothing that could be lost
-	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		top := !strings.Contains(name, "/")
-		switch {
-		case p.ctx() != nil:
-			return p.ctx()
-		case errors.Is(err, fs.ErrNotExist): // it has gone meanwhile
-			return nil
-		case err != nil:
-			return err
-		case name == ".":
-			return nil
-		case e.IsDir() && workspace.IsTemporary(e.Name()):
-			return fs.SkipDir // is being removed
-		case e.IsDir():
-			return p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Join(workspaces, name) + "/", Mode: 0o700, ModTime: p.manifest.At})
-		case top || workspace.IsTemporary(e.Name()):
-			return nil
-		}
-		return p.open(root, name)
-	})
+	return p.folder(root, "", 0)
 }
 
-func (p *packer) open(root *os.Root, name string) error {
+// folder packs what is in a folder, which is opened from the one above it: the
+// time is that of its items, however deep they lie.
+func (p *packer) folder(dir *os.Root, name string, depth int) error {
+	names, err := items(dir)
+	if err != nil {
+		return at(name, err)
+	}
+	for _, item := range names {
+		if err := p.ctx(); err != nil {
+			return err
+		}
+		if err := p.item(dir, path.Join(name, item), item, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *packer) item(dir *os.Root, full, name string, depth int) error {
+	info, err := dir.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it has gone meanwhile
+		return nil
+	case err != nil:
+		return at(full, err)
+	case workspace.IsTemporary(name):
+		return nil // is being written or removed
+	case !info.IsDir() && depth == 0:
+		return nil
+	case !info.IsDir():
+		return p.open(dir, full, name)
+	case depth == maxDepth:
+		p.manifest.TooDeep = append(p.manifest.TooDeep, full)
+		return nil
+	}
+	below, err := dir.OpenRoot(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return at(full, err)
+	}
+	defer func() { _ = below.Close() }() // as above
+	if err := p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Join(workspaces, full) + "/", Mode: 0o700, ModTime: p.manifest.At}); err != nil {
+		return at(full, err)
+	}
+	return p.folder(below, full, depth+1)
+}
+
+// at says which file or folder an error is about.
+func at(name string, err error) error {
+	return fmt.Errorf("%q: %w", shown(name), err)
+}
+
+func (p *packer) open(dir *os.Root, full, name string) error {
 	// Not to wait at a pipe that somebody put there.
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -202,10 +239,13 @@ func (p *packer) open(root *os.Root, name string) error {
 		defer func() { _ = f.Close() }() // it was only read
 		var info fs.FileInfo
 		if info, err = f.Stat(); err == nil && info.Mode().IsRegular() && !linked(info) {
-			return p.file(path.Join(workspaces, name), f, info.Mode().Perm())
+			if err := p.file(path.Join(workspaces, full), f, info.Mode().Perm()); err != nil {
+				return at(full, err)
+			}
+			return nil
 		}
 	}
-	p.manifest.Skipped = append(p.manifest.Skipped, name)
+	p.manifest.Skipped = append(p.manifest.Skipped, full)
 	return nil
 }
 

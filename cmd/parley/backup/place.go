@@ -211,16 +211,6 @@ func writeSynced(name string, content []byte) (err error) {
 	return f.Sync()
 }
 
-// syncTree makes the names below a directory outlast a power cut.
-func syncTree(dir string) error {
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
-			return err
-		}
-		return syncDir(path)
-	})
-}
-
 func syncDir(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -89,7 +89,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 		return done, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }() // after the commit nothing is there
-	if done.Manifest, err = unpack(ctx, r, dir); err != nil {
+	if done.Manifest, err = unpack(ctx, r, dir, false); err != nil {
 		return done, err
 	}
 	o.Point("unpacked")
@@ -120,8 +120,9 @@ func usedBy(home string) (used []string, err error) {
 	return used, nil
 }
 
-// unpack lays a backup out in dir, and finds out whether it is whole.
-func unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error) {
+// unpack lays a backup out in dir, or of its files the databases alone, and finds
+// out whether it is whole.
+func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manifest, err error) {
 	zipped, err := gzip.NewReader(&reader{ctx.Err, r})
 	if err != nil {
 		return m, damaged(err)
@@ -131,8 +132,11 @@ func unpack(ctx context.Context, r io.Reader, dir string) (m Manifest, err error
 		return m, err
 	}
 	defer func() { _ = root.Close() }() // a descriptor of a directory holds nothing that could be lost
-	u := &unpacker{tar: tar.NewReader(zipped), root: root, files: map[string]File{}}
-	if err := u.unpack(); err != nil {
+	u := &unpacker{tar: tar.NewReader(zipped), trail: trail{top: root}, files: map[string]File{}}
+	if planned {
+		u.plan = &plan{files: map[string]bool{}, folders: map[string]bool{}}
+	}
+	if err := errors.Join(u.unpack(), u.trail.back(0)); err != nil {
 		return m, err
 	}
 	// The sum of the compressed file stands at its very end.
@@ -153,7 +157,8 @@ func damaged(err error) error {
 // An unpacker takes a tar apart.
 type unpacker struct {
 	tar      *tar.Reader
-	root     *os.Root
+	trail    trail
+	plan     *plan           // if set, files of workspaces are not laid out
 	files    map[string]File // by name
 	manifest Manifest
 	listed   bool // the manifest was read
@@ -175,7 +180,7 @@ func (u *unpacker) unpack() error {
 		case h.Typeflag == tar.TypeReg && h.Name == manifestName:
 			err = u.list()
 		case h.Typeflag == tar.TypeDir && isPart(strings.TrimSuffix(h.Name, "/")):
-			err = u.root.MkdirAll(strings.TrimSuffix(h.Name, "/"), 0o700)
+			err = u.folder(strings.TrimSuffix(h.Name, "/"))
 		case h.Typeflag == tar.TypeReg && isPart(h.Name):
 			err = u.file(h)
 		default:
@@ -194,28 +199,64 @@ func isPart(name string) bool {
 		strings.HasPrefix(name, workspaces+"/") && path.Clean(name) == name && filepath.IsLocal(name) && !strings.ContainsRune(name, 0)
 }
 
-func (u *unpacker) file(h *tar.Header) (err error) {
-	if err := u.root.MkdirAll(path.Dir(h.Name), 0o700); err != nil {
-		return err
+func (u *unpacker) folder(name string) error {
+	if u.plan != nil {
+		return u.plan.folder(name)
 	}
-	f, err := u.root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if _, err := u.trail.to(name); err != nil {
+		return at(name, err)
+	}
+	return nil
+}
+
+func (u *unpacker) file(h *tar.Header) error {
+	dir, name := path.Split(h.Name)
+	if dir != "" {
+		if err := u.folder(path.Clean(dir)); err != nil {
+			return err
+		}
+	}
+	if u.plan != nil {
+		if err := u.plan.file(h.Name); err != nil {
+			return err
+		}
+		if dir != "" {
+			return u.fill(h, nil)
+		}
+	}
+	in, err := u.trail.to(path.Clean(dir))
+	if err != nil {
+		return at(h.Name, err)
+	}
+	f, err := in.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, h.Name)
+		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shown(h.Name))
 	}
 	if err != nil {
-		return err
+		return at(h.Name, err)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	return errors.Join(u.fill(h, f), f.Close())
+}
+
+// fill reads a file of the backup into f; f is nil for one that is only read.
+func (u *unpacker) fill(h *tar.Header, f *os.File) error {
 	sum := sha256.New()
 	read := &faulty{r: u.tar}
-	n, err := io.Copy(io.MultiWriter(f, sum), read)
+	to := io.Writer(sum)
+	if f != nil {
+		to = io.MultiWriter(f, sum)
+	}
+	n, err := io.Copy(to, read)
 	if read.err != nil {
 		return damaged(read.err)
 	}
 	if err != nil {
-		return err // of the disk
+		return at(h.Name, err) // of the disk
 	}
 	u.files[h.Name] = File{Name: h.Name, Size: n, SHA256: hexSum(sum)}
+	if f == nil {
+		return nil
+	}
 	if err := f.Chmod(fs.FileMode(h.Mode).Perm() | 0o600); err != nil {
 		return err
 	}

@@ -1,0 +1,78 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Check reads a backup as a restore into the home would, and finds out whether it
+// can be restored: it is whole, its files and folders can be laid out, and its
+// databases, which are laid out in the home for the moment, open by try. What
+// prevents it is named. The home is not changed.
+func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.Context, dir string) error) (err error) {
+	dir, release, err := scratch(home, backupScratch)
+	if err != nil {
+		return fmt.Errorf("check the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }()
+	if _, err := unpack(ctx, r, dir, true); err != nil {
+		return fmt.Errorf("check the backup: it cannot be restored: %w", err)
+	}
+	if try != nil {
+		if err := try(ctx, dir); err != nil {
+			return fmt.Errorf("check the backup: it cannot be restored: %w", err)
+		}
+	}
+	return nil
+}
+
+// A plan is what would be laid out, where only the databases are.
+type plan struct {
+	files, folders map[string]bool
+}
+
+// folder plans a folder with those above it.
+func (p *plan) folder(name string) error {
+	if depth := strings.Count(name, "/"); depth > maxDepth {
+		return fmt.Errorf("%q lies in %d folders, one below the other: at most %d can be restored", shown(name), depth, maxDepth)
+	}
+	for at, more := 0, true; more; {
+		end := len(name)
+		var next int
+		if next = strings.IndexByte(name[at:], '/'); next >= 0 {
+			end = at + next
+		}
+		at, more = end+1, next >= 0
+		if part := name[:end]; p.files[part] {
+			return fmt.Errorf("%w: %q is a file and a folder", ErrDamaged, shown(part))
+		} else if !p.folders[part] {
+			p.folders[part] = true
+		}
+	}
+	return nil
+}
+
+// file plans a file.
+func (p *plan) file(name string) error {
+	if p.files[name] {
+		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shown(name))
+	}
+	if p.folders[name] {
+		return fmt.Errorf("%w: %q is a file and a folder", ErrDamaged, shown(name))
+	}
+	p.files[name] = true
+	return nil
+}
+
+// shown is a name short enough for a line.
+func shown(name string) string {
+	const most = 200
+	if len(name) <= most {
+		return name
+	}
+	return name[:most/2] + "…" + name[len(name)-most/2:]
+}

@@ -1,0 +1,116 @@
+package backup
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// maxDepth is how many folders one below the other a backup holds. Workspaces
+// are less deep since their paths are bounded; an older release's may be deeper.
+const maxDepth = 128
+
+// items lists what is in a folder, by name.
+func items(dir *os.Root) (names []string, err error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	names, err = f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+// syncTree makes the names below a directory outlast a power cut. Each folder is
+// opened from the one above it: paths may be longer than the system takes.
+func syncTree(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncFolder(root), root.Close())
+}
+
+func syncFolder(dir *os.Root) error {
+	names, err := items(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		info, err := dir.Lstat(name)
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			continue
+		}
+		below, err := dir.OpenRoot(name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(syncFolder(below), below.Close()); err != nil {
+			return err
+		}
+	}
+	f, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// A trail holds the folders that lead to where a backup is being laid out, so
+// that the next file costs the way from the last one and not from the top.
+type trail struct {
+	top   *os.Root
+	names []string
+	dirs  []*os.Root
+}
+
+// to opens a folder, making it and those above it where they are missing.
+func (t *trail) to(dir string) (*os.Root, error) {
+	var want []string
+	if dir != "." {
+		want = strings.Split(dir, "/")
+	}
+	same := 0
+	for same < len(want) && same < len(t.names) && want[same] == t.names[same] {
+		same++
+	}
+	if err := t.back(same); err != nil {
+		return nil, err
+	}
+	for _, name := range want[same:] {
+		at := t.at()
+		if err := at.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		below, err := at.OpenRoot(name)
+		if err != nil {
+			return nil, err
+		}
+		t.names, t.dirs = append(t.names, name), append(t.dirs, below)
+	}
+	return t.at(), nil
+}
+
+func (t *trail) at() *os.Root {
+	if len(t.dirs) == 0 {
+		return t.top
+	}
+	return t.dirs[len(t.dirs)-1]
+}
+
+// back leaves the folders below the first n.
+func (t *trail) back(n int) error {
+	var errs []error
+	for len(t.dirs) > n {
+		last := len(t.dirs) - 1
+		errs = append(errs, t.dirs[last].Close())
+		t.names, t.dirs = t.names[:last], t.dirs[:last]
+	}
+	return errors.Join(errs...)
+}
