@@ -7,6 +7,9 @@ import (
 	"parley/bus"
 )
 
+// Commands are the names of the commands that a chat has.
+func Commands() []string { return []string{"new", "stop", "status", "help"} }
+
 // AsCommand makes a command of what begins with a slash and the name of one that
 // is known; /start is what platforms send to begin with, and means help. Other
 // words with a slash are ordinary text.

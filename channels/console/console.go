@@ -17,6 +17,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,17 +53,39 @@ type Config struct {
 	Session string // its session's key, for the events
 	// Once is one message to say instead of talking: its answer alone is
 	// printed. Where it is empty and In is no terminal, all of In is the message.
-	Once   string
+	Once string
+	// JSON prints the one answer, or why there is none, as a JSON object.
+	JSON   bool
 	In     io.Reader
 	Out    io.Writer
 	Err    io.Writer // for what is no answer while Once is set; nil discards it
 	Events Watcher   // nil: answers are printed when they are whole
+	// Banner is said first, and Leaving when the person goes before the answer
+	// is there, where people talk.
+	Banner, Leaving string
+	// Earlier is what the person said before, the oldest first: the arrow keys
+	// bring it back.
+	Earlier []string
+	// Refuse, if set, says what is wrong with a text that is not to be sent; ""
+	// is nothing.
+	Refuse func(text string) string
 	Log    *slog.Logger
 }
+
+func (c Config) refusal(text string) string {
+	if c.Refuse == nil {
+		return ""
+	}
+	return c.Refuse(text)
+}
+
+// isCommand tells what is answered without a turn.
+func isCommand(text string) bool { return strings.HasPrefix(text, "/") }
 
 // A Channel is the terminal. It is a channels.Channel for one conversation.
 type Channel struct {
 	cfg    Config
+	page   *page // what is written where nobody types at a terminal
 	screen *screen
 	once   *once // nil where people talk
 }
@@ -80,9 +103,10 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.Err == nil {
 		cfg.Err = io.Discard
 	}
-	c := &Channel{cfg: cfg, screen: newScreen(cfg.Out)}
+	p := &page{out: cfg.Out}
+	c := &Channel{cfg: cfg, page: p, screen: newScreen(p)}
 	if _, typed := terminal(cfg.In); cfg.Once != "" || !typed {
-		c.once = newOnce(cfg.Out, cfg.Err)
+		c.once = newOnce(cfg)
 	}
 	return c, nil
 }
@@ -136,7 +160,8 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	if c.once != nil {
 		err = c.once.send(ctx, part)
 	} else {
-		err = c.screen.send(ctx, part)
+		c.screen.send(ctx, part)
+		err = c.page.failed()
 	}
 	if err != nil {
 		return "", &channels.SendError{Fault: channels.Unknown, Code: "output", Err: err}

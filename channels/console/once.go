@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,8 +30,11 @@ func (c *Channel) ask(ctx context.Context, publish func(context.Context, bus.Inb
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("%w: nothing was asked", ErrFailed)
 	}
+	if wrong := c.cfg.refusal(text); wrong != "" {
+		return fmt.Errorf("%w: %s", ErrFailed, wrong)
+	}
 	in := c.said(text)
-	c.once.expect(in.ID, strings.HasPrefix(text, "/"))
+	c.once.expect(in.ID, isCommand(text))
 	if err := c.publish(ctx, publish, in); err != nil {
 		return nil // ctx is done
 	}
@@ -69,6 +73,8 @@ func readAll(ctx context.Context, in io.Reader) (string, error) {
 
 // A once waits for the answer to one message and prints it alone.
 type once struct {
+	session  string
+	json     bool
 	out, err io.Writer
 	result   chan error // of Receive; one
 
@@ -81,9 +87,9 @@ type once struct {
 	over   bool
 }
 
-func newOnce(out, err io.Writer) *once {
+func newOnce(cfg Config) *once {
 	return &once{
-		out: out, err: err,
+		session: cfg.Session, json: cfg.JSON, out: cfg.Out, err: cfg.Err,
 		result: make(chan error, 1),
 		turns:  make(map[string]bool),
 		ended:  make(map[string]bus.Event),
@@ -163,12 +169,23 @@ func (o *once) send(ctx context.Context, part channels.Part) error {
 		o.finish(failed(end))
 		return nil
 	}
-	if err := printLine(o.out, part.Text); err != nil {
+	if err := o.answer(part.Text); err != nil {
 		o.finish(err)
 		return err
 	}
 	o.finish(io.EOF)
 	return nil
+}
+
+// answer prints the answer.
+func (o *once) answer(text string) error {
+	if !o.json {
+		return printLine(o.out, text)
+	}
+	return json.NewEncoder(o.out).Encode(struct {
+		Session string `json:"session"`
+		Text    string `json:"text"`
+	}{o.session, text})
 }
 
 // wait gives the end of a turn, waiting a moment for it where it is to be expected.

@@ -1,193 +1,211 @@
 package console
 
 import (
-	"bytes"
-	"io"
-	"sync"
+	"strings"
 
-	"golang.org/x/term"
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textarea"
+	tea "charm.land/bubbletea/v2"
 )
 
-// The keys that mean something here.
 const (
-	keyInterrupt = 3  // Ctrl-C
-	keyLineEnd   = 5  // Ctrl-E
-	keyEraseLine = 21 // Ctrl-U
-	keyEnter     = '\r'
-	keyNewline   = '\n'
+	promptText  = "› "
+	workingText = "… working; Ctrl-C stops it"
+	// mostTypedLines is how much of a long message is in sight while it is typed.
+	mostTypedLines = 8
 )
 
-// A prompter is a terminal's line that is typed at.
-type prompter struct {
-	fd   int
-	term *term.Terminal
-	keys *keys
+// A prompt is the window's content: what is going on, and the editor of the line
+// that is typed. The editor is a library's; here stands what the keys of a
+// conversation mean.
+type prompt struct {
+	window  *window
+	editor  textarea.Model
+	history history
+
+	now  passage
+	busy bool
+	over bool
 }
 
-// newPrompter takes a terminal that is raw already.
-func newPrompter(fd int, out io.Writer) *prompter {
-	k := newKeys()
-	p := &prompter{fd: fd, keys: k}
-	p.term = term.NewTerminal(struct {
-		io.Reader
-		io.Writer
-	}{k, out}, promptText)
-	p.term.History = new(history)
-	p.term.SetBracketedPasteMode(true)
-	return p
-}
-
-// end leaves the terminal as it was, at the beginning of a line.
-func (p *prompter) end() {
-	p.term.SetBracketedPasteMode(false)
-	p.term.SetPrompt("")
-	_, _ = p.term.Write([]byte("\n")) // the last thing that is shown
-}
-
-// fit tells the editor how wide the terminal is now.
-func (p *prompter) fit() {
-	if width, height, err := term.GetSize(p.fd); err == nil && width > 0 {
-		_ = p.term.SetSize(width, height) // it can only fail to repaint
-	}
-}
-
-// hide takes the prompt away: what is shown next takes its place.
-func (p *prompter) hide() { p.term.SetPrompt("") }
-
-// show brings the prompt back. The editor draws it where a line begins, so an
-// empty line is ended for it; where something was typed, it draws the line anew
-// below what is shown.
-func (p *prompter) show() {
-	p.term.SetPrompt(promptText)
-	if !p.keys.enter() {
-		_, _ = p.term.Write([]byte("\n")) // what cannot be shown is in the log
-	}
-}
-
-// pump hands on what is typed, but for Ctrl-C, until nothing more can be read.
-func (p *prompter) pump(in io.Reader, interrupts chan<- struct{}) {
-	defer p.keys.close()
-	buf := make([]byte, 4096)
-	for {
-		n, err := in.Read(buf)
-		for typed := buf[:n]; len(typed) > 0; {
-			i := bytes.IndexByte(typed, keyInterrupt)
-			if i < 0 {
-				p.keys.add(typed)
-				break
-			}
-			p.keys.add(typed[:i])
-			typed = typed[i+1:]
-			if p.keys.erase() {
-				continue
-			}
-			select {
-			case interrupts <- struct{}{}:
-			default: // one is on its way
-			}
+func newPrompt(w *window, earlier []string) *prompt {
+	e := textarea.New()
+	e.ShowLineNumbers = false
+	e.SetVirtualCursor(false)
+	e.SetPromptFunc(len([]rune(promptText)), func(at textarea.PromptInfo) string {
+		if at.LineNumber == 0 {
+			return promptText
 		}
-		if err != nil {
-			return
+		return strings.Repeat(" ", len([]rune(promptText)))
+	})
+	e.SetStyles(textarea.Styles{Cursor: e.Styles().Cursor})
+	e.DynamicHeight, e.MinHeight, e.MaxHeight, e.MaxContentHeight = true, 1, mostTypedLines, 100_000
+	e.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
+	// The terminal's own paste and copy are better than a program's view of a clipboard.
+	e.KeyMap.Paste, e.KeyMap.CopySelection = key.NewBinding(key.WithDisabled()), key.NewBinding(key.WithDisabled())
+	e.SetWidth(int(w.width.Load()))
+	e.Focus()
+	return &prompt{window: w, editor: e, history: newHistory(earlier)}
+}
+
+// Init starts nothing: a cursor that blinks is the terminal's own.
+func (p *prompt) Init() tea.Cmd { return nil }
+
+// Update takes in a key, news of the turn, or a new size.
+func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		p.window.resized(msg.Width, msg.Height)
+		p.editor.SetWidth(msg.Width)
+		return p, nil
+	case passage:
+		p.now = msg
+		return p, nil
+	case waiting:
+		p.busy = bool(msg)
+		return p, nil
+	case closing:
+		p.over = true
+		return p, tea.Quit
+	case tea.KeyPressMsg:
+		if done, cmd := p.key(msg.String()); done {
+			return p, cmd
 		}
 	}
+	var cmd tea.Cmd
+	p.editor, cmd = p.editor.Update(msg)
+	return p, cmd
 }
 
-// keys are what was typed and not yet read by the editor.
-type keys struct {
-	mu      sync.Mutex
-	typed   []byte
-	pending bool // the line has something on it
-	closed  bool
-	wake    chan struct{}
-}
-
-func newKeys() *keys { return &keys{wake: make(chan struct{}, 1)} }
-
-// Read waits for keys.
-func (k *keys) Read(p []byte) (int, error) {
-	for {
-		k.mu.Lock()
-		n := copy(p, k.typed)
-		k.typed = k.typed[n:]
-		closed := k.closed
-		k.mu.Unlock()
-		if n > 0 {
-			return n, nil
+// key does what a key means to the conversation; false leaves it to the editor.
+func (p *prompt) key(name string) (done bool, cmd tea.Cmd) {
+	switch name {
+	case "enter":
+		p.send()
+	case "ctrl+c":
+		if p.editor.Length() > 0 {
+			p.show("")
+			break
 		}
-		if closed {
-			return 0, io.EOF
+		select {
+		case p.window.interrupts <- struct{}{}:
+		default: // one is on its way
 		}
-		<-k.wake
+	case "ctrl+d":
+		if p.editor.Length() > 0 {
+			return false, nil
+		}
+		p.over = true
+		return true, tea.Quit
+	case "up":
+		if p.editor.Line() > 0 || p.editor.LineInfo().RowOffset > 0 {
+			return false, nil
+		}
+		if line, ok := p.history.back(p.editor.Value()); ok {
+			p.show(line)
+		}
+	case "down":
+		if p.editor.Line() < p.editor.LineCount()-1 || p.editor.LineInfo().RowOffset < p.editor.LineInfo().Height-1 {
+			return false, nil
+		}
+		if line, ok := p.history.forth(); ok {
+			p.show(line)
+		}
+	default:
+		return false, nil
 	}
+	return true, nil
 }
 
-func (k *keys) add(typed []byte) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, b := range typed {
-		k.pending = b != keyEnter && b != keyNewline
+// send hands over what was typed. If nobody takes it now it stays in the line.
+func (p *prompt) send() {
+	text := strings.TrimSpace(p.editor.Value())
+	if text == "" {
+		return
 	}
-	k.append(typed...)
-}
-
-// enter ends the line, if nothing was typed on it.
-func (k *keys) enter() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.pending {
-		return false
-	}
-	k.append(keyEnter)
-	return true
-}
-
-// erase empties the line, if something was typed on it.
-func (k *keys) erase() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.pending {
-		return false
-	}
-	k.pending = false
-	k.append(keyLineEnd, keyEraseLine)
-	return true
-}
-
-func (k *keys) close() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.closed = true
-	k.append()
-}
-
-// append adds keys and wakes the reader. k.mu is held.
-func (k *keys) append(typed ...byte) {
-	k.typed = append(k.typed, typed...)
 	select {
-	case k.wake <- struct{}{}:
-	default: // it is awake
+	case p.window.lines <- text:
+		p.history.add(text)
+		p.show("")
+	default:
 	}
+}
+
+// show puts a text into the line, to be edited.
+func (p *prompt) show(text string) {
+	p.editor.SetValue(text)
+	p.editor.MoveToEnd()
+}
+
+// View draws the window. At its end nothing of it stays.
+func (p *prompt) View() tea.View {
+	if p.over {
+		return tea.NewView("")
+	}
+	width, height := int(p.window.width.Load()), int(p.window.height.Load())
+	lines := p.now.end().lines(width)
+	if most := max(height-p.editor.Height()-2, 1); len(lines) > most {
+		lines = lines[len(lines)-most:]
+	}
+	if p.busy && len(lines) == 0 {
+		lines = []string{dimOn + workingText + dimOff}
+	}
+	v := tea.NewView(strings.Join(append(lines, p.editor.View()), "\n"))
+	if v.Cursor = p.editor.Cursor(); v.Cursor != nil {
+		v.Cursor.Y += len(lines)
+	}
+	return v
 }
 
 // mostRemembered is how many lines can be called back.
 const mostRemembered = 500
 
-// A history remembers what was typed, but for empty lines and repetitions.
-type history struct{ lines []string }
+// A history is what was typed before, the newest last, and the place in it to
+// which the arrow keys have gone.
+type history struct {
+	lines []string
+	at    int    // an index of lines; len(lines) is the line that is being typed
+	typed string // that line
+}
 
-// Add remembers a line.
-func (h *history) Add(line string) {
-	if n := len(h.lines); line == "" || (n > 0 && h.lines[n-1] == line) {
-		return
+func newHistory(earlier []string) history {
+	var h history
+	for _, line := range earlier {
+		h.add(line)
 	}
-	h.lines = append(h.lines, line)
+	return h
+}
+
+// add remembers a line, but for repetitions.
+func (h *history) add(line string) {
+	if n := len(h.lines); n == 0 || h.lines[n-1] != line {
+		h.lines = append(h.lines, line)
+	}
 	if len(h.lines) > mostRemembered {
 		h.lines = h.lines[1:]
 	}
+	h.at, h.typed = len(h.lines), ""
 }
 
-// Len is how many lines are remembered.
-func (h *history) Len() int { return len(h.lines) }
+// back is the line before; what is being typed is kept for the way forth.
+func (h *history) back(typing string) (string, bool) {
+	if h.at == 0 {
+		return "", false
+	}
+	if h.at == len(h.lines) {
+		h.typed = typing
+	}
+	h.at--
+	return h.lines[h.at], true
+}
 
-// At is a line, 0 being the newest.
-func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
+// forth is the line after, in the end what was being typed.
+func (h *history) forth() (string, bool) {
+	if h.at == len(h.lines) {
+		return "", false
+	}
+	if h.at++; h.at == len(h.lines) {
+		return h.typed, true
+	}
+	return h.lines[h.at], true
+}

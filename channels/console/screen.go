@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,58 +21,76 @@ const (
 	newsLag = 250 * time.Millisecond
 )
 
-// A block is a piece of text of a turn, as far as it was shown.
+// A block is a piece of what a turn says, as far as it is known.
 type block struct {
 	n    int
+	kind string
 	text strings.Builder
 }
 
+func (b *block) passage() passage {
+	return passage{text: b.text.String(), markdown: b.kind == blockText, dim: b.kind != blockText}
+}
+
+const (
+	blockText     = "text"
+	blockThinking = "thinking"
+)
+
 // A turn is what has been shown of one.
 type turn struct {
-	blocks []*block
-	over   bool // nothing more of it is news
+	texts []*block // its blocks of text, the one that is growing included
+	over  bool     // nothing more of it is news
+}
+
+// A display is what a screen shows things on.
+type display interface {
+	print(passage) // what is finished
+	now(passage)   // what is going on, in its place; the empty passage ends that
+	wait(busy bool)
 }
 
 // A screen shows a conversation as it goes on.
 type screen struct {
-	mu     sync.Mutex
-	out    io.Writer
-	line   *prompter // of a terminal that is being typed at; nil elsewhere
-	begun  bool      // the line has something on it
-	dim    bool      // the text is dimmed
-	call   string    // the tool call whose line is open
-	busy   bool      // an answer is awaited
-	mine   map[string]bool
-	turns  map[string]*turn
-	latest string        // the turn that was last heard of
-	change chan struct{} // closed when a turn is over
-	err    error         // the first of out
+	mu      sync.Mutex
+	on      display
+	growing *block   // what the model is saying
+	calls   []toolAt // those that run
+	busy    bool     // an answer is awaited
+	mine    map[string]bool
+	turns   map[string]*turn
+	latest  string        // the turn that was last heard of
+	change  chan struct{} // closed when a turn is over
 }
 
-func newScreen(out io.Writer) *screen {
-	return &screen{out: out, mine: make(map[string]bool), turns: make(map[string]*turn), change: make(chan struct{})}
+// A toolAt is the line of a tool call that runs.
+type toolAt struct{ call, line string }
+
+func newScreen(on display) *screen {
+	return &screen{on: on, mine: make(map[string]bool), turns: make(map[string]*turn), change: make(chan struct{})}
 }
 
-// attach makes the screen share its lines with what is typed; nil ends that.
-func (s *screen) attach(p *prompter, out io.Writer) {
+// attach shows everything on another display from now on.
+func (s *screen) attach(on display) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line, s.out, s.begun = p, out, false
+	s.on = on
 }
 
-// asked notes that a line was typed, and its id; a command is answered without
-// a turn.
-func (s *screen) asked(id string, command bool) {
+// typed shows what the person has sent off; on a page it was never seen.
+func (s *screen) typed(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mine[id] = command
+	if _, window := s.on.(*window); window {
+		s.on.print(passage{text: promptText + text})
+	}
 }
 
-// typed notes that a line was ended by the person.
-func (s *screen) typed() {
+// asked notes the id of what was typed; a command is answered without a turn.
+func (s *screen) asked(id, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begun, s.call = false, ""
+	s.mine[id] = isCommand(text)
 	s.await(true)
 }
 
@@ -85,8 +104,7 @@ func (s *screen) isBusy() bool {
 func (s *screen) tell(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fresh()
-	s.print(bullet + text + "\n")
+	s.on.print(passage{text: text})
 }
 
 // event shows one piece of news.
@@ -108,74 +126,79 @@ func (s *screen) event(e bus.Event) {
 	case bus.BlockStart, bus.BlockDelta:
 		s.say(t, e)
 	case bus.BlockStop:
-		s.undim()
+		s.finish()
 	case bus.BlockReset:
 		s.reset(t, e.Block)
 	case bus.ToolStart:
-		s.fresh()
-		s.print(strings.TrimRight(bullet+oneLine(e.Tool)+" "+oneLine(e.Delta), " ") + " …")
-		s.call = e.Call
+		s.finish()
+		s.calls = append(s.calls, toolAt{e.Call, strings.TrimRight(bullet+oneLine(e.Tool)+" "+oneLine(e.Delta), " ") + " …"})
+		s.running()
 	case bus.ToolEnd:
 		s.toolEnd(e)
 	case bus.TurnParked:
-		s.fresh()
+		s.finish()
 		s.await(false)
 	case bus.TurnComplete, bus.TurnError:
 		s.end(t, e)
 	}
 }
 
-// say shows text as it comes, what the model only thinks dimmed.
+// say shows a block as it grows, what the model only thinks dimmed.
 func (s *screen) say(t *turn, e bus.Event) {
-	if e.Kind != "text" && e.Kind != "thinking" {
+	if e.Kind != blockText && e.Kind != blockThinking {
 		return
 	}
-	if e.Type == bus.BlockStart {
-		s.fresh()
-		if e.Kind == "text" {
-			t.blocks = append(t.blocks, &block{n: e.Block})
+	if b := s.growing; b == nil || b.n != e.Block || b.kind != e.Kind || e.Type == bus.BlockStart {
+		s.finish()
+		s.growing = &block{n: e.Block, kind: e.Kind}
+		if e.Kind == blockText {
+			t.texts = append(t.texts, s.growing)
 		}
+	}
+	s.growing.text.WriteString(e.Delta)
+	s.on.now(s.growing.passage())
+}
+
+// finish prints the block that was growing.
+func (s *screen) finish() {
+	b := s.growing
+	if b == nil {
 		return
 	}
-	if e.Kind == "thinking" {
-		if s.line == nil {
-			return // not where it might be taken for the answer
-		}
-		if !s.dim {
-			s.fresh()
-			s.dim = true
-			s.write(dimOn)
-		}
-		s.print(clean(e.Delta))
-		return
-	}
-	if n := len(t.blocks); n == 0 || t.blocks[n-1].n != e.Block { // its beginning was missed
-		s.fresh()
-		t.blocks = append(t.blocks, &block{n: e.Block})
-	}
-	if s.call != "" {
-		s.fresh()
-	}
-	t.blocks[len(t.blocks)-1].text.WriteString(e.Delta)
-	s.print(clean(e.Delta))
+	s.growing = nil
+	s.on.now(passage{})
+	s.on.print(b.passage())
 }
 
 // reset takes back what was shown from a block on: the model is asked again.
 func (s *screen) reset(t *turn, from int) {
-	kept := t.blocks[:0]
+	kept := t.texts[:0]
 	void := false
-	for _, b := range t.blocks {
+	for _, b := range t.texts {
 		if b.n < from {
 			kept = append(kept, b)
 		} else if b.text.Len() > 0 {
 			void = true
 		}
 	}
-	t.blocks = kept
-	s.fresh()
-	if void {
-		s.print(bullet + "the answer broke off and begins again\n")
+	t.texts = kept
+	if s.growing != nil && s.growing.n >= from {
+		void = void || s.growing.text.Len() > 0
+		s.growing = nil
+		s.on.now(passage{})
 	}
+	if void {
+		s.on.print(passage{text: bullet + "the answer broke off and begins again"})
+	}
+}
+
+// running shows the calls that run.
+func (s *screen) running() {
+	lines := make([]string, len(s.calls))
+	for i, c := range s.calls {
+		lines[i] = c.line
+	}
+	s.on.now(passage{text: strings.Join(lines, "\n")})
 }
 
 func (s *screen) toolEnd(e bus.Event) {
@@ -183,28 +206,33 @@ func (s *screen) toolEnd(e bus.Event) {
 	if e.Error != nil {
 		outcome = " failed: " + oneLine(e.Error.Code)
 	}
-	if s.call != e.Call || e.Call == "" {
-		s.fresh()
-		s.print(bullet + oneLine(e.Tool) + " …")
+	line := bullet + oneLine(e.Tool) + " …" // of a call whose beginning was missed
+	for i, c := range s.calls {
+		if c.call == e.Call {
+			line = c.line
+			s.calls = slices.Delete(s.calls, i, i+1)
+			break
+		}
 	}
-	s.print(outcome + "\n")
-	s.call = ""
+	s.running()
+	s.on.print(passage{text: line + outcome})
 }
 
 // end notes that a turn is over. Its answer is still to be sent, unless it has none.
 func (s *screen) end(t *turn, e bus.Event) {
 	t.over = true
-	s.undim()
+	s.finish()
+	s.calls = nil
+	s.on.now(passage{})
 	close(s.change)
 	s.change = make(chan struct{})
 	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
-		s.fresh()
 		s.await(false)
 	}
 }
 
 // send shows what was sent, without what was shown of it already.
-func (s *screen) send(ctx context.Context, part channels.Part) error {
+func (s *screen) send(ctx context.Context, part channels.Part) {
 	s.settle(ctx, part)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,16 +240,13 @@ func (s *screen) send(ctx context.Context, part channels.Part) error {
 	t := s.turns[id]
 	rest := part.Text
 	if t != nil && id != part.Key {
+		s.drop(t)
 		rest = t.unseen(part.Text)
 	}
-	if rest == part.Text {
-		s.fresh()
-	}
-	s.print(clean(strings.TrimRight(rest, "\n")))
-	s.fresh()
+	s.on.print(passage{text: rest, markdown: true})
 	_, mine := s.mine[id]
 	if !mine && t == nil { // said by the way
-		return s.err
+		return
 	}
 	s.turns[id] = &turn{over: true} // late news of it is none
 	delete(s.mine, id)
@@ -229,7 +254,17 @@ func (s *screen) send(ctx context.Context, part channels.Part) error {
 		s.forget()
 		s.await(false)
 	}
-	return s.err
+}
+
+// drop forgets the block that was growing when the whole answer came: it is in there.
+func (s *screen) drop(t *turn) {
+	n := len(t.texts)
+	if s.growing == nil || n == 0 || t.texts[n-1] != s.growing {
+		return
+	}
+	t.texts = t.texts[:n-1]
+	s.growing = nil
+	s.on.now(passage{})
 }
 
 // forget drops what nothing will ask for, but for the latest turns.
@@ -247,9 +282,9 @@ func (s *screen) forget() {
 
 // unseen is what of a text was not shown while the turn went on.
 func (t *turn) unseen(text string) string {
-	for i := range t.blocks {
+	for i := range t.texts {
 		var seen strings.Builder
-		for _, b := range t.blocks[i:] {
+		for _, b := range t.texts[i:] {
 			seen.WriteString(b.text.String())
 		}
 		if bones(seen.String()) == "" {
@@ -286,48 +321,40 @@ func (s *screen) settle(ctx context.Context, part channels.Part) {
 	}
 }
 
-// await tells the prompt whether an answer is awaited. s.mu is held, here as below.
+// await says whether an answer is awaited. s.mu is held.
 func (s *screen) await(busy bool) {
-	if s.busy == busy {
+	if s.busy != busy {
+		s.busy = busy
+		s.on.wait(busy)
+	}
+}
+
+// A page is a display that is no terminal: what is finished is written to it, as
+// it came, and what the model only thinks is not, lest it be taken for the answer.
+type page struct {
+	mu  sync.Mutex
+	out io.Writer
+	err error // the first of out
+}
+
+func (p *page) print(text passage) {
+	if text.dim || strings.TrimSpace(text.text) == "" {
 		return
 	}
-	s.busy = busy
-	if s.line == nil {
-		return
-	}
-	if busy {
-		s.line.hide()
-	} else {
-		s.line.show()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := printLine(p.out, text.text); err != nil && p.err == nil {
+		p.err = err
 	}
 }
 
-// fresh goes to the beginning of a line.
-func (s *screen) fresh() {
-	s.undim()
-	if s.begun {
-		s.print("\n")
-	}
-	s.call = ""
-}
+func (*page) now(passage) {}
 
-func (s *screen) undim() {
-	if s.dim {
-		s.dim = false
-		s.write(dimOff)
-	}
-}
+func (*page) wait(bool) {}
 
-// print writes a text that is clean.
-func (s *screen) print(text string) {
-	if text != "" {
-		s.begun = !strings.HasSuffix(text, "\n")
-		s.write(text)
-	}
-}
-
-func (s *screen) write(text string) {
-	if _, err := io.WriteString(s.out, text); err != nil && s.err == nil {
-		s.err = err
-	}
+// failed is why the page could not be written to.
+func (p *page) failed() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
 }

@@ -3,9 +3,9 @@ package console
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -13,8 +13,6 @@ import (
 
 	"parley/bus"
 )
-
-const promptText = "› "
 
 // terminal tells whether a stream is one, and gives its descriptor.
 func terminal(stream any) (int, bool) {
@@ -26,43 +24,47 @@ func terminal(stream any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
+// size is the terminal's; false where none can be written all over: one that does
+// not know its size (a serial line), or that cannot move its cursor.
+func (c *Channel) size() (width, height int, ok bool) {
+	fd, shown := terminal(c.cfg.Out)
+	if _, typed := terminal(c.cfg.In); !typed || !shown || os.Getenv("TERM") == "dumb" {
+		return 0, 0, false
+	}
+	width, height, err := term.GetSize(fd)
+	return width, height, err == nil && width > 0 && height > 0
+}
+
 // typist is what a conversation is typed with: lines, Ctrl-C, and the end of both.
 type typist struct {
-	lines      chan string
-	interrupts chan struct{}
-	ended      chan error
+	lines      <-chan string
+	interrupts <-chan struct{}
+	ended      <-chan error
 }
 
 // talk publishes line after line until there are no more.
 func (c *Channel) talk(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
-	t := typist{make(chan string), make(chan struct{}, 1), make(chan error, 1)}
-	fd, typed := terminal(c.cfg.In)
-	if _, shown := terminal(c.cfg.Out); !typed || !shown {
+	width, height, ok := c.size()
+	if !ok {
+		lines, ended := make(chan string), make(chan error, 1)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		go func() { t.ended <- c.scan(ctx, t.lines) }() // a read of In cannot be interrupted
-		return c.converse(ctx, publish, t)
+		go func() { ended <- c.scan(ctx, lines) }() // a read of In cannot be interrupted
+		return c.converse(ctx, publish, typist{lines: lines, ended: ended})
 	}
-	before, err := term.MakeRaw(fd)
-	if err != nil {
-		return fmt.Errorf("prepare the terminal: %w", err)
+	w := newWindow(c.cfg.In, c.cfg.Out, width, height, c.cfg.Earlier)
+	var running sync.WaitGroup
+	running.Go(w.run)
+	c.screen.attach(w)
+	if c.cfg.Banner != "" {
+		c.screen.tell(c.cfg.Banner)
 	}
-	p := newPrompter(fd, c.cfg.Out)
-	c.screen.attach(p, p.term)
-	editing, cancel := context.WithCancel(ctx)
-	var editor sync.WaitGroup
-	go p.pump(c.cfg.In, t.interrupts) // as above
-	editor.Go(func() { t.ended <- c.edit(editing, p, t.lines) })
-
-	err = c.converse(ctx, publish, t)
-
-	cancel()
-	p.keys.close()
-	editor.Wait()
-	p.end()
-	c.screen.attach(nil, c.cfg.Out)
-	if failed := term.Restore(fd, before); failed != nil && err == nil {
-		err = fmt.Errorf("restore the terminal: %w", failed)
+	err := c.converse(ctx, publish, typist{w.lines, w.interrupts, w.ended})
+	w.close()
+	running.Wait()
+	c.screen.attach(c.page)
+	if c.screen.isBusy() && c.cfg.Leaving != "" {
+		c.screen.tell(c.cfg.Leaving)
 	}
 	return err
 }
@@ -85,8 +87,17 @@ func (c *Channel) converse(ctx context.Context, publish func(context.Context, bu
 		case <-ctx.Done():
 			return nil
 		}
+		switch text {
+		case "/quit", "/exit":
+			return io.EOF
+		}
+		c.screen.typed(text)
+		if wrong := c.cfg.refusal(text); wrong != "" {
+			c.screen.tell(wrong)
+			continue
+		}
 		in := c.said(text)
-		c.screen.asked(in.ID, strings.HasPrefix(text, "/"))
+		c.screen.asked(in.ID, text)
 		if err := c.publish(ctx, publish, in); err != nil {
 			return nil // ctx is done
 		}
@@ -98,7 +109,13 @@ func (c *Channel) scan(ctx context.Context, lines chan<- string) error {
 	s := bufio.NewScanner(c.cfg.In)
 	s.Buffer(nil, bus.MaxBody)
 	for s.Scan() {
-		if !c.hand(ctx, s.Text(), lines) {
+		text := strings.TrimSpace(s.Text())
+		if text == "" {
+			continue
+		}
+		select {
+		case lines <- text:
+		case <-ctx.Done():
 			return nil
 		}
 	}
@@ -106,40 +123,4 @@ func (c *Channel) scan(ctx context.Context, lines chan<- string) error {
 		return fmt.Errorf("read a line: %w", err)
 	}
 	return io.EOF
-}
-
-// edit reads lines with their editing. Several that are pasted at once are one message.
-func (c *Channel) edit(ctx context.Context, p *prompter, lines chan<- string) error {
-	var pasted []string
-	for {
-		p.fit()
-		line, err := p.term.ReadLine()
-		switch {
-		case errors.Is(err, term.ErrPasteIndicator):
-			pasted = append(pasted, line)
-			continue
-		case err != nil:
-			return err // io.EOF, also where reading was ended
-		}
-		text := strings.Join(append(pasted, line), "\n")
-		pasted = nil
-		if !c.hand(ctx, text, lines) {
-			return nil
-		}
-	}
-}
-
-// hand passes a line on, unless it is empty; false if ctx is done.
-func (c *Channel) hand(ctx context.Context, text string, lines chan<- string) bool {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return true
-	}
-	c.screen.typed()
-	select {
-	case lines <- text:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

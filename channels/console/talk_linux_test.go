@@ -25,6 +25,12 @@ type desk struct {
 // sit opens a terminal and runs a console on it.
 func sit(t *testing.T) *desk {
 	t.Helper()
+	return sitAt(t, console.Config{})
+}
+
+// sitAt is sit with a configuration of its own.
+func sitAt(t *testing.T, cfg console.Config) *desk {
+	t.Helper()
 	front, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip("no terminals here: ", err)
@@ -47,9 +53,29 @@ func sit(t *testing.T) *desk {
 		_ = front.Close()
 		<-read
 	})
-	d.talk = begin(t, console.Config{In: back, Out: back})
-	d.see(t, "› ")
+	resize(t, front, 80, 24)
+	cfg.In, cfg.Out = back, back
+	d.talk = begin(t, cfg)
+	d.see(t, "›")
 	return d
+}
+
+// resize tells the terminal its size.
+func resize(t *testing.T, f *os.File, width, height uint16) {
+	t.Helper()
+	size := [4]uint16{height, width}
+	conn, err := f.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = conn.Control(func(fd uintptr) {
+		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); e != 0 {
+			t.Fatal("resize: ", e)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func control(t *testing.T, f *os.File, request uintptr, value *int32) {
@@ -75,34 +101,37 @@ func (d *desk) press(t *testing.T, keys string) {
 	}
 }
 
-// see waits until something was shown, and gives all that was.
+// glass is what is to be seen on the terminal.
+func (d *desk) glass() string { return seen(d.shown.String(), 80, 24) }
+
+// see waits until something is to be seen, and gives all that is.
 func (d *desk) see(t *testing.T, what string) string {
 	t.Helper()
-	return d.until(t, what, func(shown string) bool { return strings.Contains(shown, what) })
+	return d.until(t, what, func(glass string) bool { return strings.Contains(glass, what) })
 }
 
-func (d *desk) until(t *testing.T, what string, holds func(shown string) bool) string {
+// ends waits until what is to be seen ends so.
+func (d *desk) ends(t *testing.T, what string) string {
+	t.Helper()
+	return d.until(t, what, func(glass string) bool { return strings.HasSuffix(glass, what) })
+}
+
+func (d *desk) until(t *testing.T, what string, holds func(glass string) bool) string {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(patience)
 	for {
-		shown := d.shown.String()
-		if holds(shown) {
-			return shown
+		glass := d.glass()
+		if holds(glass) {
+			return glass
 		}
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("waited in vain for %q in %q", what, shown)
+			t.Fatalf("waited in vain for %q in\n%s\nwritten %q", what, glass, d.shown.String())
 		}
 	}
-}
-
-// prompts waits until the prompt was shown that often.
-func (d *desk) prompts(t *testing.T, n int) {
-	t.Helper()
-	d.until(t, "a prompt", func(shown string) bool { return strings.Count(shown, "› ") >= n })
 }
 
 func TestTextIsShownAsItComesAndOnce(t *testing.T) {
@@ -112,29 +141,32 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 	if in.Text != "hello" {
 		t.Errorf("said %q", in.Text)
 	}
+	d.see(t, "› hello\n")
+	d.see(t, "working")
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
 	d.emit(in.ID, bus.Event{Type: bus.BlockDelta, Kind: "thinking", Delta: "hmm"})
+	d.see(t, "hmm")
 	d.emit(in.ID, bus.Event{Type: bus.ToolStart, Tool: "read_file", Call: "c1", Delta: "notes.txt"})
-	d.see(t, "· read_file notes.txt …")
+	d.see(t, "· read_file notes.txt …\n›")
 	d.emit(in.ID, bus.Event{Type: bus.ToolEnd, Tool: "read_file", Call: "c1"})
-	d.see(t, "· read_file notes.txt … ok\r\n")
-	d.emit(in.ID, text(2, "It says \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
-	d.see(t, "It says ]0;ownedpear.\r\n\r\nAnd ")
+	d.see(t, "· read_file notes.txt … ok\n")
+	d.emit(in.ID, text(2, "It **says** \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
+	d.see(t, "It says ]0;ownedpear.\n\nAnd\n›")
 	d.emit(in.ID, text(2, "more.")[1:]...)
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
-	d.answer(t, in.ID+"#reply", "It says \x1b]0;owned\apear.\n\nAnd more.\n\n_(Stopped.)_")
-	d.prompts(t, 2)
-	shown := d.shown.String()
-	if n := strings.Count(shown, "pear"); n != 1 {
-		t.Errorf("the text is shown %d times: %q", n, shown)
+	d.answer(t, in.ID+"#reply", "It **says** \x1b]0;owned\apear.\n\nAnd more.\n\n_(Stopped.)_")
+	glass := d.ends(t, "And more.\n(Stopped.)\n›")
+	if n := strings.Count(glass, "pear"); n != 1 {
+		t.Errorf("the text is shown %d times:\n%s", n, glass)
 	}
-	if !strings.Contains(shown, "And more.\r\n\r\n_(Stopped.)_\r\n") {
-		t.Errorf("the rest of the answer is missing: %q", shown)
+	shown := d.shown.String()
+	if !strings.Contains(shown, "\x1b[1msays\x1b[22m") {
+		t.Errorf("bold is not shown as bold: %q", shown)
 	}
 	if !strings.Contains(shown, "\x1b[2mhmm\x1b[0m") {
 		t.Errorf("thinking is not dimmed: %q", shown)
 	}
-	if strings.ContainsAny(shown, "\a") || strings.Contains(shown, "\x1b]") {
+	if strings.Contains(shown, "\x1b]0;") {
 		t.Errorf("control characters reach the terminal: %q", shown)
 	}
 }
@@ -144,16 +176,15 @@ func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
 	d.press(t, "/help\r")
 	in := d.next(t)
 	d.answer(t, in.ID+"#reply", "this helps")
-	d.see(t, "this helps\r\n")
-	d.prompts(t, 2)
+	d.ends(t, "› /help\nthis helps\n›")
 	d.press(t, "hello\r")
 	in = d.next(t)
 	d.answer(t, in.ID+"#reply", "whole") // its news are late
-	d.see(t, "whole\r\n")
+	d.see(t, "whole\n")
 	d.emit(in.ID, append(text(0, "whole"), bus.Event{Type: bus.TurnComplete})...)
 	d.emit("console:next", text(0, "later")...)
-	if shown := d.see(t, "later"); strings.Count(shown, "whole") != 1 {
-		t.Errorf("shown twice: %q", shown)
+	if glass := d.see(t, "later"); strings.Count(glass, "whole") != 1 {
+		t.Errorf("shown twice:\n%s", glass)
 	}
 }
 
@@ -163,33 +194,32 @@ func TestAnAnswerThatBreaksOffBeginsAgain(t *testing.T) {
 	in := d.next(t)
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
 	d.emit(in.ID, text(0, "first half")[:2]...)
+	d.see(t, "first half")
 	d.emit(in.ID, bus.Event{Type: bus.BlockReset, Block: 0})
 	d.emit(in.ID, text(0, "all of it")...)
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
 	d.answer(t, in.ID+"#reply", "all of it")
-	d.prompts(t, 2)
-	shown := d.shown.String()
-	if !strings.Contains(shown, "first half\r\n· the answer broke off and begins again\r\nall of it\r\n") || strings.Count(shown, "all of it") != 1 {
-		t.Errorf("shown %q", shown)
-	}
+	d.ends(t, "› hello\n· the answer broke off and begins again\nall of it\n›")
 }
 
-func TestWhatIsTypedMeanwhileIsSaid(t *testing.T) {
+func TestWhatIsTypedMeanwhileStaysApartAndIsSaid(t *testing.T) {
 	d := sit(t)
 	d.press(t, "one\r")
 	first := d.next(t)
 	d.emit(first.ID, bus.Event{Type: bus.TurnStart})
-	d.emit(first.ID, text(0, "working")[:2]...)
-	d.see(t, "working")
+	d.emit(first.ID, text(0, "wor")[:2]...)
+	d.see(t, "wor\n›")
 	d.press(t, "two\r")
 	if second := d.next(t); second.Text != "two" || second.ID == first.ID {
 		t.Errorf("said %+v", second)
 	}
 	d.press(t, "thr")
-	d.see(t, "thr")
+	d.see(t, "wor\n› thr")
+	d.emit(first.ID, text(0, "king on")[1:]...)
+	d.ends(t, "working on\n… working; Ctrl-C stops it\n› thr")
 	d.emit(first.ID, bus.Event{Type: bus.TurnComplete})
-	d.answer(t, first.ID+"#reply", "done with both")
-	d.see(t, "› thr")
+	d.answer(t, first.ID+"#reply", "working on\n\ndone with both")
+	d.ends(t, "› one\n› two\nworking on\ndone with both\n› thr")
 	d.press(t, "ee\r")
 	if third := d.next(t); third.Text != "three" {
 		t.Errorf("said %q", third.Text)
@@ -197,7 +227,7 @@ func TestWhatIsTypedMeanwhileIsSaid(t *testing.T) {
 }
 
 func TestCtrlCStopsTheTurnAndThenTheTalk(t *testing.T) {
-	d := sit(t)
+	d := sitAt(t, console.Config{Leaving: "it goes on later"})
 	d.press(t, "hello\r")
 	in := d.next(t)
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
@@ -209,43 +239,112 @@ func TestCtrlCStopsTheTurnAndThenTheTalk(t *testing.T) {
 		t.Fatalf("said %q", stop.Text)
 	}
 	d.emit(in.ID, bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
+	d.until(t, "what was said to be finished", func(string) bool { return strings.Contains(d.shown.String(), "on and on\x1b[K") })
 	d.answer(t, stop.ID+"#reply", "Stopped.")
-	d.see(t, "Stopped.\r\n")
-	d.prompts(t, 2)
+	d.ends(t, "Stopped.\n›")
 	d.press(t, "not this")
 	d.see(t, "not this")
 	d.press(t, "\x03") // empties the line
+	d.ends(t, "Stopped.\n›")
 	d.press(t, "but that\r")
 	if in := d.next(t); in.Text != "but that" {
 		t.Errorf("said %q", in.Text)
 	}
+	d.see(t, "working")
 	d.press(t, "\x03")
 	d.next(t)
 	d.press(t, "\x03") // nobody answers the first
 	if err := d.end(t); !errors.Is(err, io.EOF) {
 		t.Errorf("it ended with %v", err)
 	}
+	d.see(t, "it goes on later")
 }
 
-func TestCtrlDEndsTheTalk(t *testing.T) {
-	d := sit(t)
-	d.press(t, "\x04")
-	if err := d.end(t); !errors.Is(err, io.EOF) {
-		t.Errorf("it ended with %v", err)
+func TestCtrlDEndsTheTalkAndSoDoesQuit(t *testing.T) {
+	for _, keys := range []string{"\x04", "/quit\r", "/exit\r"} {
+		d := sit(t)
+		d.press(t, keys)
+		if err := d.end(t); !errors.Is(err, io.EOF) {
+			t.Errorf("%q: it ended with %v", keys, err)
+		}
+		d.until(t, "no prompt", func(glass string) bool { return !strings.Contains(glass, "›") })
+	}
+}
+
+func TestUnknownCommandsAreRefused(t *testing.T) {
+	d := sitAt(t, console.Config{Refuse: func(text string) string {
+		if text == "/stauts" {
+			return "no such command"
+		}
+		return ""
+	}})
+	d.press(t, "/stauts\r")
+	d.ends(t, "› /stauts\nno such command\n›")
+	d.press(t, "/status\r")
+	if in := d.next(t); in.Text != "/status" {
+		t.Errorf("said %q", in.Text)
 	}
 }
 
 func TestPastedLinesAreOneMessageAndHistoryComesBack(t *testing.T) {
-	d := sit(t)
+	d := sitAt(t, console.Config{Earlier: []string{"long ago", "lately"}})
 	d.press(t, "\x1b[200~line one\rline two\r\x1b[201~\r")
 	in := d.next(t)
 	if in.Text != "line one\nline two" {
 		t.Errorf("said %q", in.Text)
 	}
 	d.answer(t, in.ID+"#reply", "yes")
-	d.prompts(t, 2)
-	d.press(t, "\x1b[A\r")
-	if in := d.next(t); in.Text != "line two" {
-		t.Errorf("the arrow brought back %q", in.Text)
+	d.ends(t, "yes\n›")
+	d.press(t, "\x1b[A")
+	d.ends(t, "› line one\n  line two")
+	d.press(t, "\x1b[A\x1b[A")
+	d.ends(t, "› lately")
+	d.press(t, "\x1b[A")
+	d.ends(t, "› long ago")
+	d.press(t, "\x1b[B\r")
+	if in := d.next(t); in.Text != "lately" {
+		t.Errorf("the arrows brought back %q", in.Text)
+	}
+}
+
+func TestKeysOfTheLine(t *testing.T) {
+	for keys, want := range map[string]string{
+		"bc\x1b[1~a\x1b[4~d\r":     "abcd",          // Home and End as tmux sends them
+		"bc\x1b[Ha\x1b[Fd\r":       "abcd",          // and others
+		"one three\x1b[1;5Dtwo \r": "one two three", // Ctrl and an arrow
+		"你好吗\x7f\x1b[D世\r":         "你世好",
+		"🙂👍x\x1b[D\x7f\r":          "🙂x",
+		"gone\x15kept\r":           "kept",
+		"first\x0asecond\r":        "first\nsecond", // Ctrl-J breaks the line
+	} {
+		d := sit(t)
+		d.press(t, keys)
+		if in := d.next(t); in.Text != want {
+			t.Errorf("%q gives %q, want %q", keys, in.Text, want)
+		}
+	}
+}
+
+func TestLongAnswersBreakBetweenWordsAndAreWhole(t *testing.T) {
+	d := sit(t)
+	d.press(t, "tell me\r")
+	in := d.next(t)
+	var words []string
+	for i := range 1200 {
+		words = append(words, "word"+strconv.Itoa(i))
+	}
+	said := strings.Join(words, " ")
+	d.emit(in.ID, append(text(0, said), bus.Event{Type: bus.TurnComplete})...)
+	d.answer(t, in.ID+"#reply", said)
+	glass := d.ends(t, "word1199\n›")
+	for line := range strings.Lines(glass) {
+		for _, word := range strings.Fields(line) {
+			if n, err := strconv.Atoi(strings.TrimPrefix(word, "word")); err == nil && words[n] != word {
+				t.Fatalf("a word is broken in %q", line)
+			}
+		}
+	}
+	if got := strings.Count(glass, "word"); got != len(words) {
+		t.Errorf("%d words are to be seen, want %d", got, len(words))
 	}
 }

@@ -28,6 +28,8 @@ func dialectOf(d Dialect) dialect {
 		return marks{neutral: true}
 	case Markdown:
 		return marks{}
+	case Terminal:
+		return terminal{}
 	}
 	return plainDialect{}
 }

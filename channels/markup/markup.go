@@ -17,6 +17,8 @@ const (
 	SlackMrkdwn Dialect = "slack"
 	// DiscordMarkdown is Discord's. UTF-16 units.
 	DiscordMarkdown Dialect = "discord"
+	// Terminal is text with the escape sequences of a terminal's styles. UTF-16 units.
+	Terminal Dialect = "terminal"
 )
 
 // A Piece is one message's worth of text.

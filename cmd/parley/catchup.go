@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"parley/bus"
@@ -116,4 +117,44 @@ func (r *remote) ended(ctx context.Context, t pastTurn, e sessions.Entry, events
 		return nil
 	}
 	return r.show(ctx, replyKey(t.Turn), text)
+}
+
+// mostEarlier is how many of a conversation's last entries are looked through for
+// what its person has said.
+const mostEarlier = 1000
+
+// earlier is what the person said before in this conversation, the oldest first.
+// It is read from the log, so that nothing is kept beside it. Without it one can
+// talk as well.
+func (r *remote) earlier(ctx context.Context) []string {
+	var list struct {
+		Sessions []sessions.Info `json:"sessions"`
+	}
+	// The list begins beyond a key: beyond this one without its end.
+	path := "/v1/sessions?limit=1000&after=" + url.QueryEscape(r.session[:len(r.session)-1])
+	if err := r.client.get(ctx, path, &list); err != nil {
+		return nil
+	}
+	at := slices.IndexFunc(list.Sessions, func(s sessions.Info) bool { return s.Key == r.session })
+	if at < 0 {
+		return nil
+	}
+	after := max(list.Sessions[at].Entries-mostEarlier, 0)
+	var page struct {
+		Entries []sessions.Entry `json:"entries"`
+	}
+	path = fmt.Sprintf("/v1/sessions/%s?limit=%d&after=%d", url.PathEscape(r.session), mostEarlier, after)
+	if err := r.client.get(ctx, path, &page); err != nil {
+		return nil
+	}
+	var said []string
+	for _, e := range page.Entries {
+		if e.Kind != sessions.KindUser {
+			continue
+		}
+		if u, err := sessions.Decode[sessions.User](e); err == nil {
+			said = append(said, u.Text)
+		}
+	}
+	return said
 }

@@ -2,17 +2,25 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
+	"time"
+	"unicode"
 
+	"golang.org/x/term"
+
+	"parley/agent"
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/post"
 	"parley/sessions"
 )
 
@@ -33,6 +41,9 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 			return &usageError{fmt.Sprintf("--workspace %s is no directory", c.Workspace)}
 		}
 	}
+	if flags.JSON && c.Message == "" && term.IsTerminal(int(tty.in.Fd())) {
+		return &usageError{"--json prints one answer: say what is asked with -m, or on standard input"}
+	}
 	chat, rise, err := c.sit(cfg.Home, tty.err)
 	if err != nil {
 		return err
@@ -47,23 +58,44 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
+	cfg.Serve.Drain = min(cfg.Serve.Drain, leavingDrain)
 	server, leave, err := join(ctx, cfg, need{model: model, send: true, own: lent{c.Workspace, key}}, log)
 	if err != nil {
 		return err
 	}
-	err = c.talk(ctx, &remote{client: server, session: key, name: chat, ids: map[string]string{}, shown: map[string]bool{}}, tty, log)
+	r := &remote{client: server, session: key, name: chat, ids: map[string]string{}, shown: map[string]bool{}}
+	err = c.talk(ctx, r, flags.JSON, answering(server, model), tty, log)
 	if left := leave(); err == nil {
 		err = left
 	}
 	return err
 }
 
+// leavingDrain is how long an answer may go on when the terminal that works on it
+// is left: what is not done then is put aside, and goes on at the next start.
+const leavingDrain = 500 * time.Millisecond
+
+// answering is the model that answers; "" where that is another process's to know.
+func answering(server *client, model agent.Model) string {
+	if !server.hosted {
+		return ""
+	}
+	return modelName(model)
+}
+
 // talk is the conversation. It is a channel like any other, with a server in
 // the place of a platform.
-func (c chatCmd) talk(ctx context.Context, r *remote, tty terminal, log *slog.Logger) error {
-	ch, err := console.New(console.Config{
-		Chat: r.name, Session: r.session, Once: c.Message, In: tty.in, Out: tty.out, Err: tty.err, Events: r, Log: log,
-	})
+func (c chatCmd) talk(ctx context.Context, r *remote, asJSON bool, model string, tty terminal, log *slog.Logger) error {
+	typed := c.Message == "" && term.IsTerminal(int(tty.in.Fd()))
+	cfg := console.Config{
+		Chat: r.name, Session: r.session, Once: c.Message, JSON: asJSON, In: tty.in, Out: tty.out, Err: tty.err,
+		Events: r, Refuse: unknownCommand, Log: log,
+	}
+	if typed {
+		cfg.Banner, cfg.Leaving = banner(r.name, model), leaving(r.client)
+		cfg.Earlier = r.earlier(ctx)
+	}
+	ch, err := console.New(cfg)
 	if err != nil {
 		return err
 	}
@@ -71,10 +103,55 @@ func (c chatCmd) talk(ctx context.Context, r *remote, tty terminal, log *slog.Lo
 		_, err := ch.Send(ctx, bus.Address{Channel: console.Name, Chat: r.name}, part)
 		return err
 	}
-	if err := ch.Receive(ctx, r.say); !errors.Is(err, io.EOF) {
-		return err
+	err = ch.Receive(ctx, r.say)
+	if errors.Is(err, io.EOF) {
+		return nil
 	}
-	return nil
+	if asJSON && errors.Is(err, console.ErrFailed) {
+		_ = json.NewEncoder(tty.out).Encode(map[string]any{ // the exit code says the same
+			"session": r.session, "error": bus.Failure{Code: "no_answer", Message: err.Error()},
+		})
+	}
+	return err
+}
+
+// banner says with whom one speaks here, and how to get away.
+func banner(chat, model string) string {
+	parts := []string{"Parley", "conversation " + chat}
+	if model != "" {
+		parts = append(parts, "model "+model)
+	}
+	return strings.Join(append(parts, "/help says what there is, Ctrl-D leaves"), " · ")
+}
+
+// leaving says what becomes of an answer that is not there yet when its terminal
+// is left.
+func leaving(server *client) string {
+	if server.hosted {
+		return "the answer is put aside; it goes on when parley chat or parley serve runs next"
+	}
+	return "the answer goes on without you; parley sessions shows it"
+}
+
+// unknownCommand says what is wrong with a command that nobody knows: the model
+// should not be asked to make sense of a slip. A path, and other words with a
+// slash, are no command.
+func unknownCommand(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	name, is := strings.CutPrefix(first, "/")
+	if !is || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }) {
+		return ""
+	}
+	known := append(channels.Commands(), "start", "quit", "exit")
+	name = strings.ToLower(name)
+	if slices.Contains(known, name) {
+		return ""
+	}
+	wrong := "there is no command /" + name
+	if near := post.Nearest(name, known); near != "" {
+		return wrong + "; did you mean /" + near + "?"
+	}
+	return wrong + "; /help lists those that there are"
 }
 
 // mainAgent is the default agent.

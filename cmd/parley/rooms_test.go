@@ -61,8 +61,11 @@ func libraries() map[string][]string {
 		"bus/...", "sessions/...", "tools/...", "channels", "channels/...", "agent", "agent/...", "cmd/parley", "cmd/parley/...",
 	}
 	return map[string][]string{
+		"charm.land/bubbles/v2":                    {"channels/console"},
+		"charm.land/bubbletea/v2":                  {"channels/console"},
 		"github.com/alecthomas/kong":               {"cmd/parley"},
 		"github.com/bwmarrin/discordgo":            {"channels/discord"},
+		"github.com/charmbracelet/x/ansi":          {"channels/console"},
 		"github.com/go-telegram/bot":               {"channels/telegram"},
 		"github.com/google/jsonschema-go":          {"tools"},
 		"github.com/gorilla/websocket":             {"channels/discord", "channels/slack", "channels/slack/slacktest", "channels/web"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -42,6 +43,10 @@ func (w *world) sit(args ...string) *seat {
 	if err != nil {
 		w.t.Skip("no terminals here: ", err)
 	}
+	size := [4]uint16{24, 80}
+	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); e != 0 {
+		w.t.Fatal("resize: ", e)
+	}
 	s := &seat{t: w.t, cmd: w.command(append([]string{"chat"}, args...)...), keyboard: front, shown: &syncBuffer{}, ended: make(chan error, 1)}
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = back, back, back
 	if err := s.cmd.Start(); err != nil {
@@ -54,7 +59,7 @@ func (w *world) sit(args ...string) *seat {
 		_ = s.cmd.Process.Kill() // it may have ended
 		_ = front.Close()
 	})
-	s.sees("› ")
+	s.sees("›")
 	return s
 }
 
@@ -70,7 +75,8 @@ func (s *seat) sees(what string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patient); !strings.Contains(s.shown.String(), what); {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("waited in vain for %q in %q", what, s.shown.String())
+			shown := s.shown.String()
+			s.t.Fatalf("waited in vain for %q in %q", what, shown[max(0, len(shown)-4000):])
 		}
 		<-time.After(5 * time.Millisecond)
 	}
@@ -223,4 +229,48 @@ func TestTerminalTakesTheHomeOver(t *testing.T) {
 	two.types("second")
 	two.sees("you said second")
 	two.leaves()
+}
+
+// Who leaves before the answer is there gets away at once; the answer goes on
+// when somebody is back, and the arrow brings back what was said.
+func TestLeavingInMidAnswerLosesNothing(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	w := newWorld(t, func(agenttest.Request) agenttest.Response {
+		n := asked.Add(1)
+		if n == 1 {
+			return agenttest.Reply("never said").When(make(chan struct{}))
+		}
+		return agenttest.Reply(fmt.Sprint("answer ", n))
+	}, "")
+	one := w.sit()
+	one.types("apples")
+	waitFor(t, "the model to be asked", func() bool { return w.model.Asked() == 1 })
+	one.leaves()
+	one.sees("the answer is put aside")
+	again := w.sit()
+	again.sees("answer 2")
+	again.types("\x1b[A")
+	again.sees("answer 3")
+	again.leaves()
+	requests := w.model.Requests()
+	if last := requests[len(requests)-1].Said(); !strings.HasSuffix(last, "apples") {
+		t.Errorf("the arrow brought back %q", last)
+	}
+}
+
+func TestOneAnswerAsJSON(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, echoModel, "")
+	out, errs, code := w.run("chat", "--json", "-m", "plums")
+	if code != 0 || out != `{"session":"main:console:default","text":"you said plums"}`+"\n" {
+		t.Errorf("an answer: %d %q %q", code, out, errs)
+	}
+	out, errs, code = w.run("chat", "--json", "-m", "/stauts")
+	if code != 1 || !strings.Contains(out, `"error":{"code":"no_answer"`) || !strings.Contains(out, "did you mean /status?") {
+		t.Errorf("a command that nobody knows: %d %q %q", code, out, errs)
+	}
+	if n := w.model.Asked(); n != 1 {
+		t.Errorf("the model was asked %d times, want 1", n)
+	}
 }

@@ -1,0 +1,144 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"parley/channels/markup"
+)
+
+// A window is the lower end of a terminal: what is going on now, and beneath it
+// the line that is typed. What is finished is printed above and scrolls away, so
+// neither ever lands inside the other.
+type window struct {
+	program *tea.Program
+	width   atomic.Int64
+	height  atomic.Int64
+
+	lines      chan string   // what was typed and sent off
+	interrupts chan struct{} // Ctrl-C at an empty line
+	ended      chan error    // why nothing more will be typed; io.EOF after Ctrl-D
+}
+
+// mostTyped is how many lines may have been sent off and not be taken yet.
+const mostTyped = 16
+
+// framesPerSecond is how often the window is drawn at most.
+const framesPerSecond = 30
+
+func newWindow(in io.Reader, out io.Writer, width, height int, earlier []string) *window {
+	w := &window{lines: make(chan string, mostTyped), interrupts: make(chan struct{}, 1), ended: make(chan error, 1)}
+	w.resized(width, height)
+	w.program = tea.NewProgram(newPrompt(w, earlier),
+		tea.WithInput(in), tea.WithOutput(out), tea.WithFPS(framesPerSecond),
+		tea.WithoutSignalHandler()) // the caller has one
+	return w
+}
+
+// run shows the window until something ends it, and leaves the terminal as it was.
+func (w *window) run() {
+	_, err := w.program.Run()
+	switch {
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, tea.ErrProgramKilled):
+		err = io.EOF
+	default:
+		err = fmt.Errorf("read the terminal: %w", err)
+	}
+	w.ended <- err
+}
+
+// close ends run; nothing of the window stays on the terminal.
+func (w *window) close() { w.program.Send(closing{}) }
+
+type closing struct{}
+
+// resized notes the terminal's size.
+func (w *window) resized(width, height int) {
+	w.width.Store(int64(width))
+	w.height.Store(int64(height))
+}
+
+// print puts a finished passage above. One that is longer than the terminal is
+// high goes in parts, as more cannot be put above at once.
+func (w *window) print(p passage) {
+	lines := p.lines(int(w.width.Load()))
+	most := max(int(w.height.Load())/2, 1)
+	for len(lines) > 0 {
+		n := min(most, len(lines))
+		w.program.Println(strings.Join(lines[:n], "\n"))
+		lines = lines[n:]
+	}
+}
+
+// now shows what is not finished yet, in place of what was shown so before.
+func (w *window) now(p passage) { w.program.Send(p) }
+
+// wait says whether an answer is awaited.
+func (w *window) wait(busy bool) { w.program.Send(waiting(busy)) }
+
+type waiting bool
+
+// A passage is a text that is shown as one.
+type passage struct {
+	text     string
+	markdown bool
+	dim      bool
+}
+
+// lines are the passage as a terminal of that width shows it, lines broken
+// between words.
+func (p passage) lines(width int) []string {
+	text := strings.Trim(clean(p.text), "\n")
+	if p.markdown {
+		text = styled(text)
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	lines := strings.Split(wrap(text, width), "\n")
+	if p.dim {
+		for i := range lines {
+			lines[i] = dimOn + lines[i] + dimOff
+		}
+	}
+	return lines
+}
+
+// mostGrowing is how much of a growing passage is looked at, in bytes: the rest
+// is above the window's edge.
+const mostGrowing = 8 << 10
+
+// end is the end of a passage that grows, from the beginning of a line.
+func (p passage) end() passage {
+	if len(p.text) > mostGrowing {
+		p.text = p.text[len(p.text)-mostGrowing:]
+		if i := strings.IndexByte(p.text, '\n'); i >= 0 {
+			p.text = p.text[i+1:]
+		}
+	}
+	return p
+}
+
+// styled is Markdown with a terminal's styles.
+func styled(md string) string {
+	pieces := markup.Render(md, markup.Terminal, 0)
+	texts := make([]string, len(pieces))
+	for i, p := range pieces {
+		texts[i] = p.Text
+	}
+	return strings.Join(texts, "\n")
+}
+
+// wrap breaks lines between words, and words only where they are longer than a line.
+func wrap(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	return ansi.Wrap(text, width, "")
+}
