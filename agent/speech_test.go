@@ -159,7 +159,7 @@ func TestWhatWasToldHereStartsNoTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := sessions.Decode[sessions.Notice](entry); err != nil || n.Code != "told" || n.Quotes[0].Kind != bus.Told {
+	if n, err := sessions.Decode[sessions.Notice](entry); err != nil || n.Code != "told" || n.Quotes[0].Kind != bus.Told || entry.Person != "test:boss" {
 		t.Errorf("%+v, %v", n, err)
 	}
 }

@@ -269,11 +269,15 @@ func said(turn string, in bus.Inbound) sessions.Entry {
 // noticed is the entry of a notice, which belongs to no turn.
 func noticed(in bus.Inbound) sessions.Entry {
 	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
-	if len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told {
+	told := len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
+	if told {
 		n.Code = noticeTold
 	}
 	e := entry(in.ID, sessions.KindNotice, n)
 	e.Cause = in.ID
+	if told {
+		e.Person = in.Quotes[0].From.ID // whose words they are, so that they are forgotten with them
+	}
 	return e
 }
 

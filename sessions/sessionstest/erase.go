@@ -27,6 +27,7 @@ func eraseTests() []test {
 		{"what is old goes, by session and by turn", erasedBefore},
 		{"what is old goes from however many sessions", erasedFromMany},
 		{"what is old goes without disturbing who is at work", erasedBeforeUnderWork},
+		{"what was said on a person's behalf goes with them, and keeps no session of another's", erasedOnBehalf},
 		{"what a newer release has written goes with its turn", erasedUnknown},
 		{"nothing that was erased is left in any file", erasedTraces},
 	}
@@ -185,6 +186,28 @@ func erasedPerson(t *testing.T, p place) {
 	if _, err := s.ErasePerson(t.Context(), ""); err == nil {
 		t.Error("nobody was erased")
 	}
+}
+
+func erasedOnBehalf(t *testing.T, p place) {
+	s := p.open()
+	told := by(anna, entry("n1", sessions.KindNotice, sessions.Notice{Code: "told", Quotes: []sessions.Quote{{Kind: "told", Person: anna, Text: secret}}}))
+	told.Cause = "n1"
+	for _, session := range []string{key, other} {
+		l := openLog(t, s, session, clockFence())
+		put(t, l, asked(berta, "b1", "mine")...)
+		put(t, l, told)
+	}
+	if _, err := s.EraseSession(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.ErasePerson(t.Context(), anna)
+	erased(t, "on whose behalf it was said", got, err, nil, []string{other}, 1)
+	l := openLog(t, s, other, clockFence())
+	seen(t, l.Append(t.Context(), l.Next(), said("x", "n1", "again")), "n1", "n1")
+	told.Turn, told.Cause = "n2", "n2"
+	put(t, l, told)
+	got, err = s.ErasePerson(t.Context(), berta)
+	erased(t, "to whom it was said", got, err, []string{other}, nil, 5)
 }
 
 func erasedUnknown(t *testing.T, p place) {

@@ -200,7 +200,7 @@ func (e *erasing) one(ctx context.Context, key string, from func(*plot) error) e
 // those in which others have too: what ErasePerson would erase from.
 func (s *Store) Spoke(ctx context.Context, person string) (alone, shared []string, err error) {
 	const query = `
-		SELECT s.key, EXISTS (SELECT 1 FROM entries e WHERE e.session = s.id AND e.person NOT IN ('', ?))
+		SELECT s.key, EXISTS (SELECT 1 FROM entries e WHERE e.session = s.id AND ` + spokenByOthers + `)
 		FROM sessions s WHERE s.id IN (SELECT session FROM entries WHERE person = ?) ORDER BY s.key`
 	person = sqldb.Text(person)
 	found, err := s.db.Read.QueryContext(ctx, query, person, person)

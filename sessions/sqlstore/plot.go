@@ -44,11 +44,15 @@ func (p *plot) bury() error {
 	return err
 }
 
+// spokenByOthers picks out the entries by which somebody else than a person has
+// spoken in a session. What was said there on somebody's behalf is not.
+const spokenByOthers = "person NOT IN ('', ?) AND kind <> 'notice'"
+
 // person erases the turns of a person, or the session if nobody else has spoken.
 // Who works on the session has read what is erased, so they are shut out.
 func (p *plot) person(person string) error {
 	var others int64
-	err := p.tx.Get("SELECT count(*) FROM entries WHERE session = ? AND person NOT IN ('', ?)", []any{p.id, person}, &others)
+	err := p.tx.Get("SELECT count(*) FROM entries WHERE session = ? AND "+spokenByOthers, []any{p.id, person}, &others)
 	if err != nil {
 		return err
 	}

@@ -264,7 +264,7 @@ func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus
 			return true
 		}
 		in, err := bus.DecodeInbound(m.Body)
-		return err == nil && t.person != "" && in.From.ID == t.person
+		return err == nil && t.person != "" && (in.From.ID == t.person || onBehalf(in) == t.person)
 	case strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))):
 		out, err := bus.DecodeOutbound(m.Body)
 		if err != nil {
@@ -276,6 +276,15 @@ func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus
 		return slices.Contains(t.alone, out.Session) || slices.Contains(t.shared, out.Session) && e.isOf(ctx, t.person, out)
 	}
 	return false
+}
+
+// onBehalf is the person on whose behalf something was told, of which a session
+// is to learn; "" for any other message.
+func onBehalf(in bus.Inbound) string {
+	if in.Kind != bus.Notice || len(in.Quotes) == 0 || in.Quotes[0].Kind != bus.Told {
+		return ""
+	}
+	return in.Quotes[0].From.ID
 }
 
 // isOf tells whether a message was said in a turn of the person's. One whose

@@ -101,8 +101,24 @@ func lived(t *testing.T) *hometest.Home {
 	return h
 }
 
+// tell has 43's session learn what it was told on behalf of 42.
+func tell(t *testing.T, h *hometest.Home, id string) {
+	t.Helper()
+	body, err := bus.Inbound{
+		ID: id + "#told", Kind: bus.Notice, At: bus.Address{Channel: hometest.Channel, Chat: "43"},
+		Quotes: []bus.Quote{{Kind: bus.Told, From: bus.Person{ID: anna}, Text: secret}},
+	}.Encode()
+	if err == nil {
+		err = h.Bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: id + "#told", Key: hometest.Key(t, "43"), Body: body})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestPersonLeavesNoTrace(t *testing.T) {
 	h := lived(t)
+	tell(t, h, "a9")
 	for _, file := range []string{"bus.db", "sessions.db", "book.db", "notes.txt", "MEMORY.md"} {
 		if !slices.ContainsFunc(hometest.Traces(t, h.Dir, secret), func(name string) bool { return strings.Contains(name, file) }) {
 			t.Fatalf("%s does not hold what she said: the test cannot fail", file)
@@ -120,8 +136,9 @@ func TestPersonLeavesNoTrace(t *testing.T) {
 	if !slices.Equal(r.Log.Sessions, []string{private}) || !slices.Equal(r.Log.Shared, []string{shared}) || !slices.Equal(r.Workspaces, []string{private}) {
 		t.Errorf("the receipt says %+v", r)
 	}
-	// Two replies in her chat and one in the group; two messages that wait.
-	if r.Bus.Messages != 5 || r.Bus.DeadLetters != 1 || r.Book.Chats != 1 || r.Book.Sends < 3 {
+	// Two replies in her chat and one in the group; two messages that wait, and
+	// what another session is to learn.
+	if r.Bus.Messages != 6 || r.Bus.DeadLetters != 1 || r.Book.Chats != 1 || r.Book.Sends < 3 {
 		t.Errorf("the receipt says %+v", r)
 	}
 	checkReceipt(t, r, "that "+anna, shared, "the moon", "backups")
