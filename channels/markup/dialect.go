@@ -10,8 +10,13 @@ import (
 type dialect interface {
 	// block writes a whole block, well formed by itself.
 	block(b block) string
-	// size is the length of a text as the platform counts.
-	size(text string) int
+	// size is what a text takes up.
+	size(text string) size
+	// most is what one message takes whose length is bounded.
+	most(limit int) size
+	// longestLink is how long the target of a link may be, in bytes; longer ones
+	// become text.
+	longestLink(limit int) int
 	// join puts written blocks together.
 	join(to *strings.Builder, frags []frag)
 	// harmless takes from a text without markup what would act all the same.

@@ -7,7 +7,11 @@ type marks struct {
 	neutral bool // keep @everyone from calling everyone
 }
 
-func (marks) size(text string) int { return units(text) }
+func (marks) size(text string) size { return inUnits(text) }
+
+func (marks) most(limit int) size { return boundless(limit) }
+
+func (marks) longestLink(limit int) int { return limit / 8 }
 
 func (x marks) block(b block) string {
 	var text string

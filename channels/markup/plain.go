@@ -3,9 +3,15 @@ package markup
 import "strings"
 
 // plainDialect is text without markup, as it would be typed.
-type plainDialect struct{}
+type plainDialect struct {
+	bareLinks bool // says nothing of where links lead
+}
 
-func (plainDialect) size(text string) int { return units(text) }
+func (plainDialect) size(text string) size { return inUnits(text) }
+
+func (plainDialect) most(limit int) size { return boundless(limit) }
+
+func (plainDialect) longestLink(limit int) int { return limit / 8 }
 
 func (x plainDialect) block(b block) string {
 	var text string
@@ -34,8 +40,8 @@ func (plainDialect) shown(span) style { return 0 }
 func (plainDialect) open(*strings.Builder, mark) {}
 
 // close puts a link's target behind its text.
-func (plainDialect) close(b *strings.Builder, m mark, _ rune) {
-	if m.url != "" {
+func (x plainDialect) close(b *strings.Builder, m mark, _ rune) {
+	if m.url != "" && !x.bareLinks {
 		b.WriteString(" (" + strings.TrimPrefix(m.url, "mailto:") + ")")
 	}
 }

@@ -49,9 +49,14 @@ func (r *Renderer) render(md string, d Dialect, limit, first int) []Piece {
 		md = strings.TrimSpace(md)
 		return []Piece{{Text: md, Plain: md}}
 	}
-	a := assembly{dialect: dialectOf(d), plain: plainDialect{}, limit: limit, rest: limit}
+	a := assembly{dialect: dialectOf(d)}
+	if limit > 0 {
+		a.rest = a.dialect.most(limit)
+	}
+	a.limit = a.rest
 	if first > 0 {
-		a.inBytes, a.limit = true, max(min(first, cmp.Or(limit, first)), leastLimit)
+		a.limit = a.dialect.most(max(min(first, cmp.Or(limit, first)), leastLimit))
+		a.limit.bytes = max(first, leastLimit)
 	}
 	for rest := md; rest != ""; {
 		var part string

@@ -2,6 +2,7 @@ package markup_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -333,6 +334,25 @@ func joined(pieces []markup.Piece) string {
 
 func abs(n int) int { return max(n, -(n + 1)) }
 
+// What people do not see does not count, as long as the platform takes it.
+func TestLinksDoNotFillAMessage(t *testing.T) {
+	var md strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&md, "- [item %d](https://a.example/%s) is here\n", i, strings.Repeat("x", 100))
+	}
+	pieces := markup.Render(md.String(), markup.TelegramHTML, 4096)
+	if len(pieces) != 1 || strings.Count(pieces[0].Text, "<a href") != 40 {
+		t.Fatalf("%d pieces", len(pieces))
+	}
+	plain := pieces[0].Plain
+	if n := strings.Count(plain, "https://"); length(plain) > 4096 || n < 25 || n == 40 || !strings.Contains(plain, "item 39 is here") {
+		t.Errorf("the plain form has %d units and %d links", length(plain), n)
+	}
+	if long := markup.Render("[x](https://a.example/"+strings.Repeat("y", 1900)+")", markup.TelegramHTML, 1024); len(long) != 1 || length(long[0].Plain) > 1024 {
+		t.Errorf("a long link gives %d pieces", len(long))
+	}
+}
+
 func TestCutsAreWhereAPersonWouldCut(t *testing.T) {
 	r := markup.New()
 	sentence := "The quick brown fox jumps over the lazy dog. "
@@ -356,6 +376,23 @@ func TestCutsAreWhereAPersonWouldCut(t *testing.T) {
 	for _, p := range r.Render(code, markup.DiscordMarkdown, 200) {
 		if !strings.HasPrefix(p.Text, "```go\nfmt") || !strings.HasSuffix(p.Text, "(1)\n```") {
 			t.Errorf("piece of code: %q", p.Text)
+		}
+	}
+	for line, parts := range map[string]string{
+		"curl " + strings.Repeat("--header 'X-Name: value' ", 40): " ",
+		strings.Repeat("alpha.beta(gamma,delta);", 40):            ",;)",
+		strings.Repeat("some-long_name+other", 40):                "-_+",
+	} {
+		pieces := r.Render("```\n"+line+"\n```", markup.TelegramHTML, 200)
+		var whole strings.Builder
+		for i, p := range pieces {
+			whole.WriteString(p.Plain)
+			if i < len(pieces)-1 && !strings.ContainsAny(p.Plain[len(p.Plain)-1:], parts) {
+				t.Errorf("a line of code is cut within a word: %q", p.Plain)
+			}
+		}
+		if len(pieces) < 3 || whole.String() != line {
+			t.Errorf("of a line of code %q is left", whole.String())
 		}
 	}
 	table := "| name | n |\n|---|---|\n" + strings.Repeat("| someone | 1 |\n", 50)

@@ -10,7 +10,11 @@ import (
 // underscore that is meant as such may be read as a mark.
 type slack struct{}
 
-func (slack) size(text string) int { return units(text) }
+func (slack) size(text string) size { return inUnits(text) }
+
+func (slack) most(limit int) size { return boundless(limit) }
+
+func (slack) longestLink(limit int) int { return limit / 8 }
 
 func (x slack) block(b block) string {
 	var text string

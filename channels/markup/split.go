@@ -1,20 +1,18 @@
 package markup
 
 import (
+	"slices"
 	"sort"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/rivo/uniseg"
 )
 
 // A frag is a written block.
 type frag struct {
 	text  string
 	plain string
-	size  int // the larger of both
+	bare  string // plain without where links lead
+	size  size
 	gap   bool
 	quote bool
 	head  bool // a heading, which belongs to what follows
@@ -27,76 +25,76 @@ func (f frag) separator() string {
 	return "\n"
 }
 
-// quoteMarks is what a quote may cost beside its text.
-const quoteMarks = 8
-
 // An assembly puts written blocks together, piece by piece. Both forms of a
 // piece keep to the limit.
 type assembly struct {
 	dialect dialect
 	plain   plainDialect
-	limit   int  // 0 is none
-	rest    int  // the limit of all pieces but the first
-	inBytes bool // the first piece is measured in bytes too
+	limit   size // of the piece; no units are no limit at all
+	rest    size // of all pieces but the first
 
 	frags  []frag
-	used   int
+	used   size
 	pieces []Piece
 }
 
 func (a *assembly) write(b block) frag {
 	f := frag{gap: b.gap, quote: b.quote, head: b.kind == heading}
 	f.plain = a.dialect.harmless(a.plain.block(b))
+	f.bare = f.plain
 	if _, same := a.dialect.(plainDialect); same {
-		f.text, f.size = f.plain, units(f.plain)
-		return f
+		f.text = f.plain
+	} else {
+		f.text = a.dialect.block(b)
 	}
-	f.text = a.dialect.block(b)
-	f.size = max(a.dialect.size(f.text), units(f.plain))
-	if a.inBytes {
-		f.size = max(f.size, len(f.text))
-	}
+	f.size = a.dialect.size(f.text)
 	if b.quote {
-		f.size += quoteMarks
+		f.size = f.size.plus(quoteMarks())
+	}
+	if f.text != f.plain {
+		// Where links lead may be left out of the plain form, if it is too long.
+		if slices.ContainsFunc(b.spans, func(s span) bool { return s.url != "" }) {
+			f.bare = a.dialect.harmless(plainDialect{bareLinks: true}.block(b))
+		}
+		f.size.units = max(f.size.units, units(f.bare))
 	}
 	return f
 }
 
 // room is what is left in the piece for one more block.
-func (a *assembly) room(gap bool) int {
+func (a *assembly) room(gap bool) size {
 	if len(a.frags) == 0 {
 		return a.limit
 	}
-	return a.limit - a.used - len(frag{gap: gap}.separator())
+	n := len(frag{gap: gap}.separator())
+	return a.limit.minus(a.used.plus(size{units: n, bytes: n}))
 }
 
 func (a *assembly) put(f frag) {
-	a.used = a.limit - a.room(f.gap) + f.size
+	a.used = a.limit.minus(a.room(f.gap)).plus(f.size)
 	a.frags = append(a.frags, f)
 }
 
 // add puts a block into the piece, or into the next, or cuts it.
 func (a *assembly) add(b block) {
-	if a.limit == 0 {
-		a.put(a.write(b))
-		return
+	if a.limit.units > 0 {
+		b.spans = a.withoutLongLinks(b.spans)
 	}
-	b.spans = a.withoutLongLinks(b.spans)
-	if b.kind == table && a.write(block{kind: table, lines: b.head}).size > a.limit/2 {
+	if a.limit.units > 0 && b.kind == table && a.write(block{kind: table, lines: b.head}).size.units > a.limit.units/2 {
 		b.lines, b.head = append(b.head, b.lines...), nil
 	}
-	for {
-		if !b.longerThan(a.limit) {
+	for a.limit.units > 0 {
+		if !b.longerThan(a.limit.units) {
 			f := a.write(b)
-			if f.size > a.room(b.gap) && f.size <= a.limit {
+			if !f.size.within(a.room(b.gap)) && f.size.within(a.limit) {
 				a.flush(true)
 			}
-			if f.size <= a.room(b.gap) {
+			if f.size.within(a.room(b.gap)) {
 				a.put(f)
 				return
 			}
 		}
-		if a.room(b.gap) < a.limit/3 {
+		if a.room(b.gap).isLittleOf(a.limit) {
 			a.flush(true)
 		}
 		head, tail := a.cut(b, a.room(b.gap))
@@ -114,6 +112,7 @@ func (a *assembly) add(b block) {
 		}
 		b = tail
 	}
+	a.put(a.write(b))
 }
 
 func (b block) isEmpty() bool { return len(b.spans) == 0 && len(b.lines) == 0 }
@@ -137,33 +136,60 @@ func (b block) longerThan(limit int) bool {
 // flush ends the piece. A heading at its end goes on to the next one, if carry.
 func (a *assembly) flush(carry bool) {
 	var next []frag
-	if n := len(a.frags); carry && n > 1 && a.frags[n-1].head && a.frags[n-1].size < a.limit/4 {
+	if n := len(a.frags); carry && n > 1 && a.frags[n-1].head && a.frags[n-1].size.units < a.limit.units/4 {
 		next = []frag{a.frags[n-1]}
 		a.frags = a.frags[:n-1]
 	}
-	var text, plain strings.Builder
+	var text strings.Builder
 	a.dialect.join(&text, a.frags)
+	if plain := a.plainForm(); !isBlank(plain) {
+		a.pieces = append(a.pieces, Piece{Text: text.String(), Plain: plain})
+		a.limit = a.rest
+	}
+	a.frags, a.used = a.frags[:0], size{}
+	for _, f := range next {
+		a.put(f)
+	}
+}
+
+// plainForm is the piece without markup. Of what would make it too long, it is
+// left out where the last links lead.
+func (a *assembly) plainForm() string {
+	total := 0
+	for i, f := range a.frags {
+		if i > 0 {
+			total += len(f.separator())
+		}
+		total += units(f.plain)
+	}
+	full := len(a.frags) // of so many the full form is written
+	for a.limit.units > 0 && total > a.limit.units && full > 0 {
+		full--
+		total -= units(a.frags[full].plain) - units(a.frags[full].bare)
+	}
+	var plain strings.Builder
 	for i, f := range a.frags {
 		if i > 0 {
 			plain.WriteString(f.separator())
 		}
-		plain.WriteString(f.plain)
+		if i < full {
+			plain.WriteString(f.plain)
+		} else {
+			plain.WriteString(f.bare)
+		}
 	}
-	if !isBlank(plain.String()) {
-		a.pieces = append(a.pieces, Piece{Text: text.String(), Plain: plain.String()})
-		a.inBytes, a.limit = false, a.rest
-	}
-	a.frags, a.used = a.frags[:0], 0
-	for _, f := range next {
-		a.put(f)
-	}
+	return plain.String()
 }
 
 // withoutLongLinks writes out targets that would take up a good part of a piece,
 // as text that can be cut.
 func (a *assembly) withoutLongLinks(spans []span) []span {
 	for i, s := range spans {
-		if len(s.url) <= a.limit/8 {
+		longest := a.dialect.longestLink(a.limit.units)
+		if s.isBare() {
+			longest = a.limit.units / 8
+		}
+		if len(s.url) <= longest {
 			continue
 		}
 		if !s.isBare() && (i+1 == len(spans) || spans[i+1].url != s.url) {
@@ -174,19 +200,19 @@ func (a *assembly) withoutLongLinks(spans []span) []span {
 	return spans
 }
 
-// cut parts a block so that the head is at most room long.
-func (a *assembly) cut(b block, room int) (head, tail block) {
+// cut parts a block so that the head takes no more than room.
+func (a *assembly) cut(b block, room size) (head, tail block) {
 	if b.kind == codeBlock || b.kind == table {
 		return a.cutLines(b, room)
 	}
-	flat := plainStart(b.spans, room)
+	flat := plainStart(b.spans, room.units)
 	head, tail = b, b
 	tail.gap = false
 	k := sort.Search(len(flat), func(n int) bool {
 		head.spans = headSpans(b.spans, runeStart(flat, n+1))
-		return a.write(head).size > room
+		return !a.write(head).size.within(room)
 	})
-	if k == 0 && room < a.limit {
+	if k == 0 && len(a.frags) > 0 {
 		return block{}, b
 	}
 	at := niceCut(flat, runeStart(flat, k))
@@ -201,154 +227,29 @@ func (a *assembly) cut(b block, room int) (head, tail block) {
 	return head, tail
 }
 
-// plainStart is the text of spans, no more of it than could fit, and a little.
-func plainStart(spans []span, room int) string {
-	var b strings.Builder
-	n := 0
-	for _, s := range spans {
-		for i, r := range s.text {
-			if n += utf16.RuneLen(r); n > room+8 {
-				b.WriteString(s.text[:i])
-				return b.String()
-			}
-		}
-		b.WriteString(s.text)
-	}
-	return b.String()
-}
-
-func runeStart(s string, i int) int {
-	for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
-		i--
-	}
-	return min(i, len(s))
-}
-
-// niceCut is where to cut s at most at byte at: behind a line, a sentence or a
-// word if that does not waste half of the room, else behind what is seen as one
-// character.
-func niceCut(s string, at int) int {
-	if at >= len(s) {
-		return len(s)
-	}
-	half := at / 2
-	if i := strings.LastIndexByte(s[half:at+1], '\n'); i > 0 {
-		return half + i
-	}
-	space := 0
-	for i := at; i > half; {
-		r, n := utf8.DecodeLastRuneInString(s[:i])
-		next, _ := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case strings.ContainsRune("。！？", r), strings.ContainsRune(".!?…:;", r) && unicode.IsSpace(next):
-			return i
-		case space == 0 && unicode.IsSpace(next):
-			space = i
-		}
-		i -= n
-	}
-	if space > 0 {
-		return space
-	}
-	return lastCharacter(s, at)
-}
-
-// lastCharacter is the last bound between what is seen as one character each;
-// where a single one is longer, it has to be cut.
-func lastCharacter(s string, at int) int {
-	start := 0
-	for i := at - 1; i > 0; i-- {
-		if s[i] == ' ' || isWord(s[i]) {
-			start = i
-			break
-		}
-	}
-	end, state := start, -1
-	for rest := s[start:]; rest != ""; {
-		var c string
-		c, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if end+len(c) > at {
-			break
-		}
-		end += len(c)
-	}
-	if end == 0 {
-		return at
-	}
-	return end
-}
-
-// headSpans are the spans before a byte of their text.
-func headSpans(spans []span, at int) []span {
-	for i, s := range spans {
-		if at <= len(s.text) {
-			s.text = s.text[:at]
-			return append(spans[:i:i], s)
-		}
-		at -= len(s.text)
-	}
-	return spans
-}
-
-// tailSpans are the spans from there on. They take the place of the spans that
-// are cut: a long text is cut many times.
-func tailSpans(spans []span, at int) []span {
-	for i, s := range spans {
-		if at <= len(s.text) {
-			spans[i].text = s.text[at:]
-			return spans[i:]
-		}
-		at -= len(s.text)
-	}
-	return nil
-}
-
-func trimEnd(spans []span) []span {
-	for n := len(spans); n > 0; n = len(spans) {
-		last := spans[n-1]
-		last.text = strings.TrimRightFunc(last.text, unicode.IsSpace)
-		spans = spans[: n-1 : n-1]
-		if last.text != "" {
-			return append(spans, last)
-		}
-	}
-	return nil
-}
-
-func trimStart(spans []span) []span {
-	for len(spans) > 0 {
-		spans[0].text = strings.TrimLeftFunc(spans[0].text, unicode.IsSpace)
-		if spans[0].text != "" {
-			return spans
-		}
-		spans = spans[1:]
-	}
-	return nil
-}
-
 // cutLines parts a code block or table between lines; a line that is too long
 // by itself is cut.
-func (a *assembly) cutLines(b block, room int) (head, tail block) {
+func (a *assembly) cutLines(b block, room size) (head, tail block) {
 	head, tail = b, b
 	tail.gap = false
-	size := func(lines ...string) int {
+	fits := func(lines ...string) bool {
 		h := b
 		h.lines = lines
-		return a.write(h).size
+		return a.write(h).size.within(room)
 	}
-	n := sort.Search(min(len(b.lines), room+1), func(n int) bool { return size(b.lines[:n+1]...) > room })
+	n := sort.Search(min(len(b.lines), room.units+1), func(n int) bool { return !fits(b.lines[:n+1]...) })
 	if n > 0 {
 		head.lines, tail.lines = b.lines[:n], b.lines[n:]
 		return head, tail
 	}
-	if room < a.limit {
+	if len(a.frags) > 0 {
 		head.lines = nil
 		return head, tail
 	}
 	line := b.lines[0]
-	start := plainStart([]span{{text: line}}, room)
-	k := runeStart(start, sort.Search(len(start), func(n int) bool { return size(line[:runeStart(line, n+1)]) > room }))
-	at := lastCharacter(line, k)
+	start := plainStart([]span{{text: line}}, room.units)
+	k := runeStart(start, sort.Search(len(start), func(n int) bool { return !fits(line[:runeStart(line, n+1)]) }))
+	at := codeCut(line, k)
 	if at == 0 {
 		_, at = utf8.DecodeRuneInString(line)
 	}

@@ -1,37 +1,19 @@
 package markup
 
-import (
-	"strings"
-	"unicode/utf16"
-)
+import "strings"
 
 // telegram is Telegram's HTML. Code has no other marks beside it, and quotes
 // hold no code blocks: Telegram nests neither.
 type telegram struct{}
 
-// rawShare bounds what is sent before Telegram parses it: it refuses markup
-// that is much longer than the text in it.
-const rawShare = 4
+func (telegram) size(text string) size { return telegramSize(text) }
 
-func (telegram) size(text string) int {
-	all, visible, inTag, inEntity := 0, 0, false, false
-	for _, r := range text {
-		n := utf16.RuneLen(r)
-		all += n
-		switch {
-		case inTag:
-			inTag = r != '>'
-		case inEntity:
-			inEntity = r != ';'
-		case r == '<':
-			inTag = true
-		default:
-			inEntity = r == '&'
-			visible += n
-		}
-	}
-	return max(visible, (all+rawShare-1)/rawShare)
+func (telegram) most(limit int) size {
+	return size{limit, telegramBytes, telegramMarks, telegramWeight}
 }
+
+// longestLink is not bounded by the limit: where links lead is not counted.
+func (telegram) longestLink(int) int { return mostLink }
 
 func (t telegram) block(b block) string {
 	switch b.kind {

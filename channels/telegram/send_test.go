@@ -3,6 +3,7 @@ package telegram_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
 	"parley/channels/telegram"
 	"parley/channels/telegram/telegramtest"
 )
@@ -109,6 +111,46 @@ func TestFormattedTextThatIsRefusedIsSentPlainOnce(t *testing.T) {
 	_, err = r.Send(t.Context(), at("9"), formatted)
 	if e := sendError(t, err); e.Fault != channels.Unknown || len(r.server.Sent(9)) != 1 {
 		t.Errorf("%v, and %d messages are there", e, len(r.server.Sent(9)))
+	}
+}
+
+// However much of a text is formatted, Telegram takes it as it is: no message has
+// more formatted pieces than it shows, or heavier ones than it takes.
+func TestAllFormattingArrives(t *testing.T) {
+	r := newRig(t)
+	address := "](https://a.example/" + strings.Repeat("x", 300) + ") "
+	limits := r.Limits()
+	for chat, c := range []struct {
+		md       string
+		messages int
+		entities int
+	}{
+		{strings.Repeat("- **one** and `two`\n", 50), 1, 100},
+		{strings.Repeat("- **one** and `two`\n", 51), 2, 102},
+		{strings.Repeat("**a** ", 350), 4, 350},
+		{strings.Repeat("- [a"+address+"\n", 60), 3, 60},
+		{strings.Repeat("[a"+address, 60), 3, 60},
+		{strings.Repeat("> quote **a**\n\n- b\n\n", 60), 2, 120},
+		{strings.Repeat("```go\nx\n```\n", 120), 2, 120},
+		{strings.Repeat("\\*\"<&>", 800), 1, 0},
+	} {
+		pieces := markup.Render(c.md, limits.Dialect, limits.Length)
+		for _, p := range pieces {
+			if _, err := r.Send(t.Context(), at(fmt.Sprint(chat+1)), channels.Part{Text: p.Text, Plain: p.Plain}); err != nil {
+				t.Errorf("%.30q: %v", c.md, err)
+			}
+		}
+		entities, lost := 0, 0
+		for _, m := range r.server.Sent(int64(chat + 1)) {
+			entities += m.Entities
+			lost += m.Unformatted
+			if m.Mode != "HTML" {
+				t.Errorf("%.30q was sent plain", c.md)
+			}
+		}
+		if len(pieces) != c.messages || entities != c.entities || lost != 0 {
+			t.Errorf("%.30q: %d messages with %d formatted pieces and %d lost, want %d with %d", c.md, len(pieces), entities, lost, c.messages, c.entities)
+		}
 	}
 }
 
