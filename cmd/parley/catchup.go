@@ -52,7 +52,10 @@ func (r *remote) catchUp(ctx context.Context, data []byte, events chan<- bus.Eve
 }
 
 // replyKey is the key of the part that answers a turn: a terminal takes it whole.
-func replyKey(turn string) string { return turn + "#reply/0" }
+func replyKey(turn string) string { return turn + replyMark + "0" }
+
+// replyMark is between a turn and the number of a part of its answer.
+const replyMark = "#reply/"
 
 // awaits tells whether a turn answers something that was said here, and the
 // answer was not shown.

@@ -30,6 +30,7 @@ type front struct {
 	*server
 	office *post.Office
 	hooks  atomic.Pointer[map[string]*webhook.Handler]
+	open   atomic.Pointer[api.API] // the network's, while it is served
 	token  string
 }
 
@@ -86,6 +87,14 @@ func (f *front) setHooks() {
 		hooks[name] = h
 	}
 	f.hooks.Store(&hooks)
+}
+
+// reloaded puts into force what the new settings say of those who come in.
+func (f *front) reloaded() {
+	f.setHooks()
+	if open := f.open.Load(); open != nil {
+		open.Recheck()
+	}
 }
 
 // hook is a webhook in force; nil if there is none of that name.
@@ -232,7 +241,9 @@ func (f *front) serve(ctx context.Context, socket, port net.Listener) error {
 	errs := make([]error, 2)
 	serving.Go(func() { errs[0] = f.api(true).Serve(ctx, socket) })
 	if port != nil {
-		serving.Go(func() { errs[1] = f.api(false).Serve(ctx, port) })
+		open := f.api(false)
+		f.open.Store(open)
+		serving.Go(func() { errs[1] = open.Serve(ctx, port) })
 	}
 	serving.Wait()
 	return errors.Join(errs...)

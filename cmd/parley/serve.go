@@ -125,7 +125,7 @@ func (s *server) serve(ctx context.Context, load func() (*config.Config, error),
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
-	beside.Go(func() { s.reloads(ctx, load, f.setHooks) })
+	beside.Go(func() { s.reloads(ctx, load, f.reloaded) })
 	for _, l := range s.channels {
 		switch {
 		case !s.roles[roleGateway] || l.config.Platform == "":

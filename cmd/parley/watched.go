@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"parley/bus"
 	"parley/channels"
@@ -28,7 +29,12 @@ func (w watched) Send(_ context.Context, to bus.Address, part channels.Part) (st
 	if err != nil {
 		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_session", Err: err}
 	}
-	w.events.Emit(bus.Event{Type: bus.Spoken, Session: key, Route: to, Call: part.Key, Delta: part.Text})
+	// A turn's own answer says so by its id; what others said has no turn.
+	turn, number, _ := strings.Cut(part.Key, replyMark)
+	if number == "" {
+		turn = ""
+	}
+	w.events.Emit(bus.Event{Type: bus.Spoken, Session: key, Route: to, Turn: turn, Call: part.Key, Delta: part.Text})
 	return part.Key, nil
 }
 

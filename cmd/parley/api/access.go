@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -118,10 +119,26 @@ func (a *API) checkPlace(r *http.Request) error {
 		return nil
 	}
 	from, err := url.Parse(origin)
-	if err != nil || from.Host == "" || from.Host != r.Host && !named(from.Host, names) {
+	if err != nil || !isHome(from, r.Host, names) {
 		return &refusal{status: http.StatusForbidden, code: "foreign_origin", message: "this request comes from a web page of another origin"}
 	}
 	return nil
+}
+
+// isHome tells whether a web page's origin is this server. Behind a proxy that
+// writes a Host of its own, that is a configured name at its scheme's port; else
+// another port is another server.
+func isHome(from *url.URL, host string, names []string) bool {
+	usual := map[string]string{"http": "80", "https": "443"}[from.Scheme]
+	port := cmp.Or(from.Port(), usual)
+	switch {
+	case from.Host == "":
+		return false
+	case hostName(from.Host) != hostName(host):
+		return named(from.Host, names) && port == usual
+	}
+	_, own, err := net.SplitHostPort(host)
+	return err == nil && own == port || err != nil && port == usual
 }
 
 // isOurs tells whether a Host header may name this server: a loopback name, any

@@ -175,6 +175,10 @@ func unrouted(h http.Handler, r *http.Request) *refusal {
 		allow := w.header.Get("Allow")
 		return &refusal{status: w.status, code: "method_not_allowed", allow: allow, message: "this path takes " + allow}
 	}
+	return nothingHere()
+}
+
+func nothingHere() *refusal {
 	return notFound("there is nothing at this path; docs/api.yaml lists what there is")
 }
 

@@ -14,7 +14,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"parley/bus"
@@ -77,6 +79,7 @@ type Health struct {
 type Timeouts struct {
 	Body  time.Duration // to send a request's body; an eighth more for each megabyte: 15 s
 	Write time.Duration // to take what is written: 15 s
+	Room  time.Duration // that a large body waits for others to be done with: 5 s
 	Quiet time.Duration // without an event before a stream says that it lives: 15 s
 }
 
@@ -87,6 +90,9 @@ func (t Timeouts) withDefaults() Timeouts {
 		if *d <= 0 {
 			*d = defaultTimeout
 		}
+	}
+	if t.Room <= 0 {
+		t.Room = defaultTimeout / 3
 	}
 	return t
 }
@@ -99,7 +105,9 @@ type API struct {
 	large   chan struct{} // the large bodies that are held in memory
 }
 
-const maxLarge = 16
+// maxLarge bounds how many large bodies are in memory at once: each takes there
+// several times what it weighs.
+const maxLarge = 4
 
 // New makes an API.
 func New(cfg Config) *API {
@@ -158,6 +166,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h, pattern := a.mux.Handler(r)
+	if p := r.URL.EscapedPath(); path.Clean(p) != p { // else the mux would answer with a page that redirects
+		ans.refuse(nothingHere())
+		return
+	}
 	if pattern == "" {
 		ans.refuse(unrouted(h, r))
 		return
@@ -199,9 +211,14 @@ func (a *API) setDeadlines(w *answer, r *http.Request) {
 	// A writer without deadlines, as tests have, needs none.
 	_ = w.control.SetWriteDeadline(w.began.Add(4 * a.cfg.Timeouts.Write))
 	if r.ContentLength != 0 {
-		megabytes := time.Duration(max(r.ContentLength, 0) >> 20)
-		_ = w.control.SetReadDeadline(w.began.Add(a.cfg.Timeouts.Body + megabytes*a.cfg.Timeouts.Body/8))
+		a.setReadDeadline(w, r)
 	}
+}
+
+// setReadDeadline bounds, from now on, how long a request's body may take.
+func (a *API) setReadDeadline(w *answer, r *http.Request) {
+	megabytes := time.Duration(max(r.ContentLength, 0) >> 20)
+	_ = w.control.SetReadDeadline(time.Now().Add(a.cfg.Timeouts.Body + megabytes*a.cfg.Timeouts.Body/8))
 }
 
 // finish logs a request, and ends one that panicked.
@@ -225,8 +242,16 @@ func (a *API) finish(w *answer, r *http.Request) {
 		level = slog.LevelInfo
 	}
 	a.cfg.Log.LogAttrs(r.Context(), level, "request", slog.String("route", w.route), slog.String("caller", w.caller.name),
-		slog.String("id", w.id), slog.Int("status", w.status), slog.String("code", w.code), slog.Int64("bytes_in", max(r.ContentLength, 0)),
+		slog.String("id", bounded(w.id)), slog.Int("status", w.status), slog.String("code", w.code), slog.Int64("bytes_in", max(r.ContentLength, 0)),
 		slog.Int64("bytes_out", w.bytes), slog.Duration("took", time.Since(w.began)))
+}
+
+// bounded is the beginning of what a caller wrote, as much as a log is told of it.
+func bounded(id string) string {
+	if len(id) <= sessions.MaxKey {
+		return id
+	}
+	return strings.ToValidUTF8(id[:sessions.MaxKey], "") + "…"
 }
 
 const shutdownGrace = 10 * time.Second

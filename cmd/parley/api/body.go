@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"os"
@@ -29,15 +28,15 @@ func (a *API) body(w *answer, r *http.Request, most int64) ([]byte, error) {
 	if err != nil || kind != "application/json" {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: "not_json", message: "send JSON, with Content-Type: application/json"}
 	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: "compressed", message: "the body must not be compressed: send it without Content-Encoding"}
+	}
 	if r.ContentLength > most {
 		return nil, tooLarge(most)
 	}
 	if most > maxJSON && (r.ContentLength < 0 || r.ContentLength > maxJSON) {
-		select {
-		case a.large <- struct{}{}:
-			w.large = true
-		default:
-			return nil, &refusal{status: http.StatusServiceUnavailable, code: "busy", retry: retryLost, message: "too many large messages are coming in at once: try again"}
+		if err := a.waitForRoom(w, r); err != nil {
+			return nil, err
 		}
 	}
 	var buf bytes.Buffer
@@ -51,14 +50,29 @@ func (a *API) body(w *answer, r *http.Request, most int64) ([]byte, error) {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &refusal{status: http.StatusRequestTimeout, code: "too_slow", message: "the request's body came too slowly"}
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, badRequest("cut_off", "the request's body was cut off")
-	case err != nil:
-		return nil, fmt.Errorf("read a request: %w", err)
+	case err != nil: // which may cite what was sent
+		return nil, badRequest("cut_off", "the request's body was cut off, or its chunks are broken")
 	}
 	// What follows is the server's time, not the caller's.
 	_ = w.control.SetReadDeadline(time.Time{})
 	return buf.Bytes(), nil
+}
+
+// waitForRoom takes one of the places for large bodies; those that come at once
+// wait for each other a while.
+func (a *API) waitForRoom(w *answer, r *http.Request) error {
+	late := time.NewTimer(a.cfg.Timeouts.Room)
+	defer late.Stop()
+	select {
+	case a.large <- struct{}{}:
+		w.large = true
+		a.setReadDeadline(w, r)
+		return nil
+	case <-r.Context().Done():
+		return badRequest("cut_off", "the request was cut off")
+	case <-late.C:
+		return &refusal{status: http.StatusServiceUnavailable, code: "busy", retry: retryLost, message: "too many large messages are coming in at once: try again"}
+	}
 }
 
 func tooLarge(most int64) *refusal {

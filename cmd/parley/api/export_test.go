@@ -13,7 +13,7 @@ func (a *API) Patterns() []string {
 func (a *API) Streams() int {
 	a.streams.mu.Lock()
 	defer a.streams.mu.Unlock()
-	return len(a.streams.leave)
+	return len(a.streams.open)
 }
 
 // MaxLarge is how many large bodies are held at once.

@@ -15,6 +15,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
+	"parley/channels/markup"
 	"parley/channels/web"
 	"parley/cmd/parley/post"
 	"parley/sessions"
@@ -142,6 +143,9 @@ func (a *API) tell(w *answer, r *http.Request, m message, said post.Request) err
 // place is where a caller talks to the agent, and who they are there. A session
 // is given by its name or by its key; nobody talks in another's.
 func (a *API) place(c caller, session string) (bus.Address, bus.Person, error) {
+	if session != "" && !isSessionName(session) {
+		return bus.Address{}, bus.Person{}, badSessionName()
+	}
 	at, from := web.Address(c.name, session), bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner}
 	if c.local {
 		from.ID, from.Name = console.Owner, ""
@@ -157,6 +161,11 @@ func (a *API) place(c caller, session string) (bus.Address, bus.Person, error) {
 	if err != nil {
 		return bus.Address{}, bus.Person{}, unprocessable("bad_session", "%v", err)
 	}
+	for _, part := range []string{key.at.Chat, key.at.Thread} {
+		if part != "" && !isSessionName(part) {
+			return bus.Address{}, bus.Person{}, badSessionName()
+		}
+	}
 	if key.agent != a.cfg.Agent.Name || !key.belongsTo(c) {
 		return bus.Address{}, bus.Person{}, forbidden("this session is another's: give a name to talk in one of your own")
 	}
@@ -166,6 +175,17 @@ func (a *API) place(c caller, session string) (bus.Address, bus.Person, error) {
 		from.ID, from.Name = web.Person(c.name), c.name
 	}
 	return key.at, from, nil
+}
+
+// isSessionName tells of a name, or of a key as it is written, that nobody can
+// mistake it for another and that it names no place: whoever answers in a session
+// makes its key and its folder anew of what the message says.
+func isSessionName(name string) bool {
+	return bus.IsClean(name) && !markup.Blank(name) && name != "." && name != ".." && !strings.ContainsAny(name, `/\`)
+}
+
+func badSessionName() *refusal {
+	return unprocessable("bad_session", `"session" is to be a name without control characters and slashes, or a session's key`)
 }
 
 func (a *API) keyOf(at bus.Address) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,6 +118,17 @@ func TestRefusals(t *testing.T) {
 		{"one of two", ciToken, `{"to": ["ci", "oncall"], "text": "x"}`, nil, 403, "forbidden", ""},
 		{"agent without its scope", opsToken, `{"to": "agent", "text": "x"}`, nil, 403, "forbidden", ""},
 		{"foreign host", opsToken, fine, header("Host", "evil.example"), 403, "unknown_host", "hosts"},
+		{"another port's origin", opsToken, fine, func(r *http.Request) {
+			r.Host = "parley.internal:7275"
+			r.Header.Set("Origin", "http://parley.internal:9999")
+		}, 403, "foreign_origin", ""},
+		{"the usual port's origin", opsToken, fine, func(r *http.Request) {
+			r.Host = "parley.internal:7275"
+			r.Header.Set("Origin", "http://parley.internal")
+		}, 403, "foreign_origin", ""},
+		{"another port's origin behind a proxy", opsToken, fine, header("Origin", "https://parley.internal:9999"), 403, "foreign_origin", ""},
+		{"compressed", opsToken, fine, header("Content-Encoding", "gzip"), 415, "compressed", "Content-Encoding"},
+		{"no destination", opsToken, `{"text": "x"}`, nil, 422, "no_destination", `"to"`},
 		{"no origin", opsToken, fine, header("Origin", "null"), 403, "foreign_origin", ""},
 		{"foreign origin", opsToken, fine, header("Origin", "https://evil.example"), 403, "foreign_origin", ""},
 		{"another port's origin", opsToken, fine, header("Origin", "http://127.0.0.1:1"), 403, "foreign_origin", ""},
@@ -294,7 +306,7 @@ func TestSlowBody(t *testing.T) {
 // Large bodies are held in memory, so there are only so many at once; those that
 // are small pass by.
 func TestLargeBodiesAreFew(t *testing.T) {
-	x := newRig(t)
+	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Room = 50 * time.Millisecond })
 	dial := func() {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(x.base, "http://"))
 		if err != nil {
@@ -309,12 +321,55 @@ func TestLargeBodiesAreFew(t *testing.T) {
 	for x.Large() < api.MaxLarge {
 		runtime.Gosched()
 	}
-	if r := x.post(opsToken, `{"to": "ci", "text": "`+strings.Repeat("x", 1<<20)+`"}`); r.StatusCode != 503 || r.code() != "busy" {
+	if r := x.post(opsToken, `{"to": "ci", "text": "`+strings.Repeat("x", 1<<20)+`"}`); r.StatusCode != 503 || r.code() != "busy" || r.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 	if r := x.post(opsToken, `{"to": "ci", "text": "x"}`); r.StatusCode != 202 {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
+}
+
+// Files that come at once wait for each other, and none is refused.
+func TestFilesThatComeAtOnce(t *testing.T) {
+	x := newRig(t)
+	file := base64.StdEncoding.EncodeToString(make([]byte, 2<<20))
+	var coming sync.WaitGroup
+	for range 3 * api.MaxLarge {
+		coming.Go(func() {
+			if r := x.post(opsToken, `{"to": "ci", "file": {"name": "x", "data": "`+file+`"}}`); r.StatusCode != 202 {
+				t.Errorf("%d %s", r.StatusCode, r.body)
+			}
+		})
+	}
+	coming.Wait()
+	if n := x.Large(); n != 0 {
+		t.Errorf("%d places are still taken", n)
+	}
+}
+
+// A body whose chunks are broken is the sender's mistake, and nothing of it is
+// kept, not even in the log.
+func TestABodyWithBrokenChunks(t *testing.T) {
+	x := newRig(t)
+	for _, chunks := range []string{"secret words\r\n", "5\r\nsecret words", "5\r\nabcde\r\nsecret\r\n", "-1\r\nsecret\r\n"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(x.base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+			"Transfer-Encoding: chunked\r\n\r\n%s", opsToken, chunks)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != 400 || resp.Header.Get("Retry-After") != "" {
+			t.Errorf("%q: %s, come again after %q", chunks, resp.Status, resp.Header.Get("Retry-After"))
+		}
+		resp.Body.Close()
+		conn.Close()
+	}
+	x.quietAbout("secret")
+	x.quietAbout("malformed")
 }
 
 func TestUnknownLengthIsBounded(t *testing.T) {
@@ -339,6 +394,37 @@ func TestAPanicEndsItsRequestAlone(t *testing.T) {
 		t.Error("nobody is told")
 	}
 	x.quietAbout("secret words")
+}
+
+// A name that its key could not be told from, or that names a place, would have
+// the agent answer under another key, or try for ever.
+func TestSessionNamesThatCannotBe(t *testing.T) {
+	x := newRig(t)
+	for _, name := range []string{
+		"a\x00b", "\x00", "a\nb", "a\x1b[2J", "\u202eabc", ".", "..", "a/b", "../x", `a\b`, "\u200b", " ", "\u2028", "\ufffd", strings.Repeat("n", 300),
+		strings.Repeat("é", 100), "main:web:chat:%FF", "main:web:chat:%00", "main:web:chat:a%2Fb", "main:web:chat:%2E%2E", "main:web:chat:%E2%80%AE", "main:web:chat:a%0Ab",
+		"main:web:chat:%ff", "main:web:chat:é", "main:web:chat:a%41", "main:web:chat:", "main:web:chat:x:y",
+	} {
+		said, err := json.Marshal(map[string]string{"to": "agent", "text": "hello", "session": name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := x.post(chatToken, string(said))
+		if r.StatusCode != 422 || r.code() != "bad_session" {
+			t.Errorf("%q: %d %s", name, r.StatusCode, r.body)
+		}
+	}
+	if r := x.post(chatToken, "{\"to\": \"agent\", \"text\": \"hello\", \"session\": \"a\xff\"}"); r.StatusCode != 422 {
+		t.Errorf("what is no UTF-8: %d %s", r.StatusCode, r.body)
+	}
+	if n := x.waiting(); n != 0 {
+		t.Errorf("%d messages were published", n)
+	}
+	for _, path := range []string{"main:web:chat:%FF", "main:web:chat:%00", "main:web:chat:%25ff", "main:web:chat:%25", "%FF", "%00"} {
+		if r := x.get("/v1/sessions/"+path, readToken); r.StatusCode != 404 {
+			t.Errorf("the path %s: %d %s", path, r.StatusCode, r.body)
+		}
+	}
 }
 
 func TestTellTheAgent(t *testing.T) {
@@ -423,4 +509,27 @@ func TestTheLocalSocket(t *testing.T) {
 	if r := x.post("", `{"to": "ci", "text": "x"}`); r.StatusCode != 202 {
 		t.Errorf("%d", r.StatusCode)
 	}
+}
+
+// A path that is not clean is no other path.
+func TestUncleanPaths(t *testing.T) {
+	x := newRig(t)
+	x.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, path := range []string{"//v1//sessions", "/v1/../v1/sessions", "/v1/./sessions", "/v1/sessions/", "//"} {
+		if r := x.get(path, ownerToken); r.StatusCode != 404 || r.code() != "not_found" || r.Header.Get("Location") != "" {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)
+		}
+	}
+	if r := x.get("/v1/dead-letters/outbound%2Fslack/m_1%2F0", ownerToken); r.StatusCode != 404 || !strings.Contains(string(r.body), "dead letter") {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+}
+
+// Whoever knocks decides no length of the log.
+func TestLongNamesAreLoggedShort(t *testing.T) {
+	x := newRig(t)
+	if r := x.do("POST", "/webhooks/"+strings.Repeat("n", 8000), "", "{}"); r.StatusCode != 404 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	x.quietAbout(strings.Repeat("n", 300))
 }

@@ -27,11 +27,16 @@ func (a *API) watchSession(w *answer, r *http.Request) error {
 	}
 	ctx, leave := context.WithCancel(r.Context())
 	defer leave()
-	release, ok := a.streams.add(leave)
+	may := func() error { return a.stillWatches(r, w.caller, key) }
+	release, ok := a.streams.add(&watcher{leave: leave, may: may})
 	if !ok {
 		return &refusal{status: http.StatusServiceUnavailable, code: "unavailable", retry: retryLost, message: "the server is shutting down: come again"}
 	}
 	defer release()
+	// From here on Recheck knows this stream; what changed before is seen now.
+	if err := may(); err != nil {
+		return err
+	}
 	v := &viewer{key: key.text, read: a.snapshot, out: newStream(w, a.cfg.Timeouts, leave)}
 	defer v.out.close()
 	news, err := v.begin(ctx, a.cfg.Events, r.Header.Get("Last-Event-ID"))
@@ -244,40 +249,5 @@ func (s *stream) close() {
 	s.closed = true
 	if s.beat != nil {
 		s.beat.Stop()
-	}
-}
-
-// streams knows how to end those that are open.
-type streams struct {
-	mu    sync.Mutex
-	ended bool
-	next  int
-	leave map[int]func()
-}
-
-func newStreams() *streams { return &streams{leave: map[int]func(){}} }
-
-func (s *streams) add(leave func()) (release func(), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return nil, false
-	}
-	n := s.next
-	s.next++
-	s.leave[n] = leave
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.leave, n)
-	}, true
-}
-
-func (s *streams) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-	for _, leave := range s.leave {
-		leave()
 	}
 }

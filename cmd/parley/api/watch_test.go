@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -439,6 +440,54 @@ func TestWhoMayWatch(t *testing.T) {
 			t.Errorf("%s: %+v", key, e)
 		}
 		f.close()
+	}
+}
+
+// Whose token is taken back, loses its scope or passes to another name is shown
+// nothing more; the others go on watching.
+func TestATokenThatIsTakenBackWatchesNoMore(t *testing.T) {
+	var now atomic.Pointer[[]api.Token]
+	all := tokens()
+	now.Store(&all)
+	x := newRig(t, func(x *rig) { x.cfg.Access.Tokens = func() []api.Token { return *now.Load() } })
+	const key = "main:web:chat"
+	for name, change := range map[string]func(*api.Token){
+		"gone":           nil,
+		"no scope":       func(t *api.Token) { t.May = []string{"metrics"} },
+		"another's":      func(t *api.Token) { t.Name = "other" },
+		"another secret": func(t *api.Token) { t.Secret = "new-secret" },
+	} {
+		now.Store(&all)
+		theirs, others, owners := x.watch(key, chatToken, ""), x.watch(key, readToken, ""), x.watch(key, ownerToken, "")
+		for _, f := range []*feed{theirs, others, owners} {
+			defer f.close()
+			f.must()
+		}
+		var next []api.Token
+		for _, token := range all {
+			if token.Secret == chatToken {
+				if change == nil {
+					continue
+				}
+				change(&token)
+			}
+			next = append(next, token)
+		}
+		now.Store(&next)
+		x.Recheck()
+		x.emit(bus.Event{Type: bus.BlockStart, Session: key, Turn: "t", Kind: "text"}, bus.Event{Type: bus.BlockDelta, Session: key, Turn: "t", Delta: "secret"})
+		for {
+			e, err := theirs.next()
+			if err != nil {
+				break
+			}
+			t.Errorf("%s: it was shown %s %s", name, e.kind, e.data)
+		}
+		for _, f := range []*feed{others, owners} {
+			if e := f.must(); e.kind != bus.BlockStart {
+				t.Errorf("%s: another was shown %s", name, e.kind)
+			}
+		}
 	}
 }
 
