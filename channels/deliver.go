@@ -17,6 +17,8 @@ const (
 	undecodable = "undecodable"
 	panicked    = "panicked"
 	expired     = "expired"
+	empty       = "empty"
+	badAddress  = "bad_address"
 	gaveUp      = "given_up"
 	uncertain   = "unknown"
 )
@@ -54,6 +56,10 @@ func (p *post) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message
 	if err != nil || out.To.Chat == "" {
 		p.Log.Error("message cannot be read and is buried", slog.String("channel", p.Name), slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
 		return verdict{bury: undecodable}
+	}
+	if !bus.IsClean(out.To.String()) {
+		p.Log.Error("message is for no address and is buried", slog.String("channel", p.Name), slog.String("id", m.ID))
+		return verdict{bury: badAddress}
 	}
 	if need, ok := unmet(out.Needs); ok {
 		p.Log.Warn("message needs what this release does not know and is left to another", slog.String("channel", p.Name),
@@ -276,8 +282,8 @@ func (l *letter) leave(work context.Context, i int) (verdict, bool) {
 
 // fail gives a message up: what was not sent of it will not be, the session is
 // told, it goes to where it can be delivered, and is buried. What has expired
-// is not buried and goes nowhere: nobody wants it any more, so there is nothing
-// to look into and nothing to be replayed.
+// or says nothing is not buried and goes nowhere: nobody wants it, so there is
+// nothing to look into and nothing to be replayed.
 func (l *letter) fail(work context.Context, code string) verdict {
 	if v, ok := l.held(work); !ok {
 		return v
@@ -298,8 +304,15 @@ func (l *letter) fail(work context.Context, code string) verdict {
 	if v, ok := l.tell(work, code); !ok {
 		return v
 	}
-	if code == expired {
+	if v, ok := l.excuse(work, code); !ok {
+		return v
+	}
+	switch code {
+	case expired:
 		l.Log.Info("message has expired", slog.String("channel", l.Name), slog.String("id", l.send.ID))
+		return verdict{done: true}
+	case empty:
+		l.Log.Warn("message has nothing to see in it", slog.String("channel", l.Name), slog.String("id", l.send.ID))
 		return verdict{done: true}
 	}
 	if v, ok := l.elsewhere(work, code); !ok {

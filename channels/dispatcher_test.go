@@ -335,7 +335,7 @@ func TestWhatCannotBeReadIsBuried(t *testing.T) {
 		if err := s.bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: "bad", Key: "c:1", Body: []byte("{")}); err != nil {
 			t.Fatal(err)
 		}
-		s.post(t, outbound("blank", "1", " \n"), outbound("a", "1", "one"))
+		s.post(t, news("blank", "1", "", " \n"), outbound("a", "1", "one"))
 		synctest.Wait()
 		wantTexts(t, s, "1", "one")
 		if d := s.depth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {

@@ -50,7 +50,9 @@ func (l *letter) publish(work context.Context, out bus.Outbound) error {
 	if err != nil {
 		return fmt.Errorf("encode message %s: %w", out.ID, err)
 	}
-	err = l.Bus.Publish(work, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
+	// What goes to the mailbox that is worked on here may not wait for room there.
+	urgent := out.To == l.out.To
+	err = l.Bus.Publish(work, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Urgent: urgent, Body: body})
 	if err != nil {
 		return fmt.Errorf("publish message %s: %w", out.ID, err)
 	}
@@ -71,6 +73,21 @@ func inWords(code string) string {
 		return "the platform could not be reached, again and again"
 	case panicked:
 		return "sending it failed, again and again"
+	case empty:
+		return "there is nothing to see in it"
+	}
+	if words := chatInWords(code); words != "" {
+		return words
+	}
+	return "the platform refused it (" + verbatim(code) + ")"
+}
+
+// ofTheChat tells of a code that nothing can be sent to that chat.
+func ofTheChat(code string) bool { return chatInWords(code) != "" }
+
+// chatInWords says what is wrong with a chat; "" if the code is not of a chat.
+func chatInWords(code string) string {
+	switch code {
 	case "chat_not_found", "channel_not_found", "10003":
 		return "there is no such chat, or the bot is not in it"
 	case "not_in_channel", "not_a_member", "kicked", "50001":
@@ -82,5 +99,5 @@ func inWords(code string) string {
 	case "no_rights", "50013":
 		return "the bot may not write there"
 	}
-	return "the platform refused it (" + verbatim(code) + ")"
+	return ""
 }

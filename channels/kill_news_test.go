@@ -22,6 +22,9 @@ func (p newsFile) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	if to.Chat == "gone" {
 		return "", &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"}
 	}
+	if to.Chat == "picky" && !strings.Contains(part.Key, "#excuse") {
+		return "", &channels.SendError{Fault: channels.Rejected, Code: "too_long"}
+	}
 	return p.filePlatform.Send(ctx, to, part)
 }
 

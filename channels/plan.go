@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"parley/bus"
 	"parley/channels/markup"
@@ -33,8 +34,8 @@ func (l *letter) plan(ctx context.Context) ([]SentPart, error) {
 			parts = append(parts, SentPart{File: true})
 		}
 	}
-	if len(parts) == 0 {
-		return parts, nil
+	if len(parts) == 0 { // there is nothing to see in it
+		return []SentPart{{State: Failed, Code: empty}}, nil
 	}
 	if l.Subjects == nil || l.out.Subject == "" {
 		// A draft of the same turn turns into what is said, beside a file too.
@@ -133,6 +134,28 @@ func (l *letter) tie(work context.Context) (verdict, bool) {
 // notAttached stands in for a file where none can be sent.
 func notAttached(f *bus.File) string {
 	return fmt.Sprintf("(The file %s of %s could not be attached here.)", verbatim(f.Name), size(len(f.Data)))
+}
+
+// longestFileName is what file systems take, in bytes.
+const longestFileName = 255
+
+// fileName is a file's name as platforms are told of it: nothing in it ends a
+// header, names a folder or changes the direction of writing.
+func fileName(name string) string {
+	var kept strings.Builder
+	for _, r := range name {
+		if !bus.IsClean(string(r)) || strings.ContainsRune(`/\"`, r) {
+			r = '_'
+		}
+		if kept.Len()+utf8.RuneLen(r) > longestFileName {
+			break
+		}
+		kept.WriteRune(r)
+	}
+	if name := kept.String(); strings.Trim(name, ". ") != "" {
+		return name
+	}
+	return "file"
 }
 
 // verbatim is Markdown that shows a name and does nothing else.

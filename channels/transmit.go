@@ -74,7 +74,8 @@ func (l *letter) hand(work context.Context, i int) (id string, err error) {
 		if !can || l.out.File == nil {
 			return "", &SendError{Fault: Rejected, Code: "cannot_send_files"}
 		}
-		return s.SendFile(ctx, l.to, *l.out.File, part)
+		file := bus.File{Name: fileName(l.out.File.Name), Data: l.out.File.Data}
+		return s.SendFile(ctx, l.to, file, part)
 	}
 	return l.Channel.Send(ctx, l.to, part)
 }

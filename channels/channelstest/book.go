@@ -56,6 +56,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"chats", testChats},
 		{"posts", testPosts},
 		{"keys of posts live for a day", testPostKeysLiveADay},
+		{"posts expire at any time", testPostsExpireAtAnyTime},
 		{"a key is one post's", testPostRace},
 		{"subjects", testSubjects},
 		{"drafts", testDrafts},

@@ -72,6 +72,24 @@ func testPosts(t *testing.T, s suite) {
 	}
 }
 
+// What expires at the beginning of the count, or before it, has expired; what has
+// no such time has not.
+func testPostsExpireAtAnyTime(t *testing.T, s suite) {
+	b := s.open(t)
+	for i, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)} {
+		p := newPost(fmt.Sprint("m_", i), "ci", "", "digest")
+		p.Expires = at
+		accepted, _ := accept(t, b, p)
+		known, err := b.Post(t.Context(), p.ID)
+		must(t, err)
+		for _, got := range []time.Time{accepted.Expires, known.Expires} {
+			if got.IsZero() != at.IsZero() || got.Sub(at).Abs() > time.Microsecond {
+				t.Errorf("what expires at %v is kept as %v", at, got)
+			}
+		}
+	}
+}
+
 func testPostKeysLiveADay(t *testing.T, s suite) {
 	b := s.open(t)
 	old := newPost("m_1", "ci", "key", "digest")

@@ -55,6 +55,9 @@ func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, p
 	if err != nil {
 		return "", err
 	}
+	if !bus.IsClean(file.Name) { // the library puts it into a header as it is
+		return "", rejected("bad_file_name", errors.New("the file's name has control characters"))
+	}
 	kind, body, err := discordgo.MultipartBodyWithJSON(newPost(part), []*discordgo.File{{
 		Name: file.Name, ContentType: http.DetectContentType(file.Data), Reader: bytes.NewReader(file.Data),
 	}})

@@ -5,6 +5,7 @@
 package sqlbook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,11 +118,13 @@ func untext(list ...*string) {
 	}
 }
 
+// stamp is a time as it is kept. 0 stands for none, so the moment at which the
+// count begins is kept as the next one: what has expired then has expired.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	return t.UnixMicro()
+	return cmp.Or(t.UnixMicro(), 1)
 }
 
 func moment(stamp int64) time.Time {

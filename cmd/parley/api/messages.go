@@ -57,6 +57,9 @@ func (a *API) readMessage(w *answer, r *http.Request) (m message, digest string,
 	if err != nil {
 		return message{}, "", err
 	}
+	if m.expires.IsZero() && sizes["expires"] > len("null") {
+		m.expires = time.Unix(0, 0) // the first moment that there is, and not none
+	}
 	if len(raw)-sizes["file"] > maxJSON {
 		return message{}, "", tooLarge(maxJSON)
 	}
