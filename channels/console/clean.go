@@ -5,12 +5,18 @@ import (
 	"unicode"
 )
 
-// clean takes out of a text what a terminal would obey: escape sequences and
-// all other control characters but newlines and tabs. What is no UTF-8 becomes
+// Obeyed tells whether a terminal would act on a character of a text instead of
+// showing it: all control characters, with which escape sequences begin, but
+// newlines and tabs, and those that turn the direction of what follows.
+func Obeyed(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// clean takes out of a text what a terminal would obey. What is no UTF-8 becomes
 // a replacement character.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if Obeyed(r) {
 			return -1
 		}
 		return r
@@ -29,11 +35,11 @@ func oneLine(s string) string {
 	return string(runes)
 }
 
-// bones is what is left of a text without spaces and control characters. Two
+// bones is what is left of a text without spaces and what a terminal obeys. Two
 // texts with the same bones look the same to those who have read one of them.
 func bones(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsControl(r) {
+		if unicode.IsSpace(r) || Obeyed(r) {
 			return -1
 		}
 		return r
@@ -48,7 +54,7 @@ func beyond(text, seen string) (string, bool) {
 		return text, true
 	}
 	for i, r := range text {
-		if unicode.IsSpace(r) || unicode.IsControl(r) {
+		if unicode.IsSpace(r) || Obeyed(r) {
 			continue
 		}
 		if !strings.HasPrefix(seen, string(r)) {

@@ -101,7 +101,7 @@ func (deadList) Run(ctx context.Context, flags *cli, tty terminal) error {
 		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "ID\tTOPIC\tFOR\tREASON\tGIVEN UP")
 		for _, d := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.ID, d.Topic, d.Key, d.Reason, d.BuriedAt.Local().Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cell(d.ID), cell(d.Topic), cell(d.Key), cell(d.Reason), d.BuriedAt.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})

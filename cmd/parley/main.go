@@ -85,7 +85,7 @@ func run(args []string, tty terminal) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	parsed.Bind(&c, tty)
+	parsed.Bind(&c, c.screened(parsed.Command(), tty))
 	return exitCode(parsed.Run(), tty)
 }
 
@@ -93,7 +93,7 @@ func exitCode(err error, tty terminal) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(tty.err, "parley:", err)
+	fmt.Fprintln(&screen{to: tty.err}, "parley:", err)
 	if code, ok := outcomeCode(err); ok {
 		return code
 	}

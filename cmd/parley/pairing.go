@@ -81,7 +81,7 @@ func (pairingList) Run(ctx context.Context, c *cli, tty terminal) error {
 		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "PERSON\tSTATE\tCODE\tSINCE")
 		for _, p := range pairings {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Person, standing(p), p.Code, p.At.Local().Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(p.Person), standing(p), p.Code, p.At.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})
@@ -216,7 +216,7 @@ func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal) error {
 		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "ADDRESS\tSESSION\tSINCE")
 		for _, ch := range chats {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", ch.Address, ch.Session, ch.Seen.Local().Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%s\n", cell(ch.Address.String()), cell(ch.Session), ch.Seen.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})

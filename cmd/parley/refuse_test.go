@@ -3,11 +3,15 @@ package main
 import (
 	"bufio"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -224,5 +228,45 @@ func TestPortTaken(t *testing.T) {
 	_, errs, code := o.run("serve")
 	if code != exitConfig || !strings.Contains(errs, "http.listen") || !strings.Contains(errs, "parley.toml:") || !strings.Contains(errs, "in use") {
 		t.Errorf("exit %d, %q", code, errs)
+	}
+}
+
+// A token that SIGHUP has taken back watches nothing any more.
+func TestATokenThatIsTakenBackLosesItsStream(t *testing.T) {
+	t.Parallel()
+	o := newOps(t, "", unpaced+"\n")
+	text, err := os.ReadFile(o.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(more string) {
+		t.Helper()
+		if err := os.WriteFile(o.file, append(text, more...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const secret = "a-token-that-is-taken-back"
+	write("\n[tokens.watcher]\ntoken = \"" + secret + "\"\nmay = [\"read\"]\n")
+	p := o.up()
+	o.ready(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.url+"/v1/sessions/main:web:ci/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+secret)
+	resp, err := o.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+	write("")
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("the stream ends with %v", err)
 	}
 }

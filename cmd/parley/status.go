@@ -58,7 +58,7 @@ func (statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "TOPIC\tWAITING\tIN WORK\tDELAYED\tDEAD\tOLDEST")
 		for _, t := range s.Topics {
-			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", t.Topic, t.Waiting, t.Leased, t.Delayed, t.Dead, seconds(t.Oldest))
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", cell(t.Topic), t.Waiting, t.Leased, t.Delayed, t.Dead, seconds(t.Oldest))
 		}
 		return w.Flush()
 	})
@@ -97,7 +97,7 @@ func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 					}
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%d\t%s\n", s.Key, s.Entries, s.Updated.Local().Format(time.DateTime))
+				fmt.Fprintf(w, "%s\t%d\t%s\n", cell(s.Key), s.Entries, s.Updated.Local().Format(time.DateTime))
 			}
 			if after = page.Next; after == "" {
 				return w.Flush()
@@ -122,7 +122,7 @@ func (c sessionsCmd) print(ctx context.Context, server *client, all bool, out io
 		}
 		for _, e := range page.Entries {
 			if line := spoken(e); line != "" {
-				fmt.Fprintf(out, "%s  %s\n", e.At.Local().Format(time.DateTime), line)
+				fmt.Fprintf(out, "%s  %s\n", e.At.Local().Format(time.DateTime), hanging(line))
 			}
 		}
 		if from = page.Next; from == 0 {
