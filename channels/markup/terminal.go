@@ -10,7 +10,11 @@ import (
 // sequences cannot get through, not even as a character reference (&#27;).
 type terminal struct{}
 
-func (terminal) size(text string) int { return units(text) }
+func (terminal) size(text string) size { return inUnits(text) }
+
+func (terminal) most(limit int) size { return boundless(limit) }
+
+func (terminal) longestLink(limit int) int { return limit / 8 }
 
 func (x terminal) block(b block) string {
 	var text string
