@@ -180,6 +180,26 @@ func TestStopWhilePiecesAreWaitedFor(t *testing.T) {
 	}
 }
 
+// What was said before /stop is stopped, and what was said after it is answered.
+func TestStopBetweenWhatOnePersonSays(t *testing.T) {
+	asked := 0
+	b := newBench(t, repeater(&asked))
+	b.piece("p0", "zero", false)
+	b.piece("p1", "one", true)
+	stop := b.say("1", "ann", "/stop")
+	b.piece("p2", "two", false)
+	b.run()
+	b.wantReply(stop, "Stopped.")
+	if out := b.reply(); out.ID != "p2#reply" || !strings.HasSuffix(out.Text, "two") {
+		t.Errorf("%+v", out)
+	}
+	b.settled()
+	b.wantCauses("p0: p0 p1; p2: p2")
+	if asked != 1 {
+		t.Errorf("the model was asked %d times, want once", asked)
+	}
+}
+
 // A worker that ends while it waits for pieces leaves them to the next.
 func TestPiecesOutliveTheirWorker(t *testing.T) {
 	asked := 0

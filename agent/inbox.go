@@ -174,7 +174,8 @@ func (b *inbox) run(known func(id string) bool) (r run, changed <-chan struct{})
 		if it.handled { // a command that did not wait for its turn
 			continue
 		}
-		if len(r.items) > 0 && (!joins(r.items[0].in, it) || known(it.in.ID)) {
+		if len(r.items) > 0 && (!joins(r.items[0].in, it) || known(it.in.ID) ||
+			r.items[0].seq < b.stopped && it.seq > b.stopped) { // what was stopped takes nothing later with it
 			r.ended = true
 			break
 		}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ const (
 func frameMessage(person string, u sessions.User) string {
 	var b strings.Builder
 	b.WriteString("<" + tagMessage)
-	attribute(&b, "from", person)
+	attribute(&b, "from", cmp.Or(person, "unknown"))
 	attribute(&b, "name", u.Name)
 	moment(&b, u.Sent)
 	b.WriteString(">\n")
