@@ -44,6 +44,8 @@ func (doctorCmd) Run(ctx context.Context, c *cli, tty terminal) error {
 		return err
 	}
 	found := append([]finding{checkFile(cfg), checkHome(cfg)}, checkData(cfg)...)
+	found = append(found, checkFiles(ctx, cfg)...)
+	found = append(found, checkPort(ctx, cfg)...)
 	found = append(found, checkBus(ctx, cfg)...)
 	found = append(found, checkStore(ctx, cfg)...)
 	found = append(found, checkWorkspace(cfg), checkModel(ctx, cfg))

@@ -1,0 +1,58 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// ErrDamaged says that a database file holds what SQLite did not write.
+var ErrDamaged = errors.New("the database is damaged")
+
+// Examine reads a SQLite file from end to end and fails with ErrDamaged if it is
+// not whole. It writes nothing, and another process may have the file open.
+func Examine(ctx context.Context, path string) (err error) {
+	db, err := sql.Open("sqlite", fileURI(path)+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	rows, err := db.QueryContext(ctx, "PRAGMA quick_check(3)")
+	if err != nil {
+		return damaged(err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var said []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return damaged(err)
+		}
+		if line != "ok" {
+			said = append(said, line)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return damaged(err)
+	}
+	if len(said) > 0 {
+		return fmt.Errorf("%w: %s", ErrDamaged, strings.Join(said, "; "))
+	}
+	return nil
+}
+
+// damaged tells an error that speaks of the file's content from others.
+func damaged(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+	}
+	return err
+}
