@@ -10,13 +10,16 @@ import (
 )
 
 type forgetCmd struct {
-	User    string `help:"Whose words, CHANNEL:USER." placeholder:"WHO" xor:"what" required:""`
-	Session string `help:"Which conversation." placeholder:"KEY" xor:"what" required:""`
+	User    string `help:"Whose words are forgotten, CHANNEL:USER." placeholder:"WHO" xor:"what"`
+	Session string `help:"Or which conversation." placeholder:"KEY" xor:"what"`
 	Yes     bool   `help:"Do not ask."`
 }
 
 // Run erases and prints the receipt.
 func (c forgetCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	if c.User == "" && c.Session == "" {
+		return &usageError{"forget what? Give --user WHO or --session KEY"}
+	}
 	if err := confirm(tty, c.Yes, fmt.Sprintf("Erase everything of %s, for good?", c.User+c.Session)); err != nil {
 		return err
 	}

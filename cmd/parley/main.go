@@ -47,6 +47,10 @@ type cli struct {
 	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`
 	ConfigCheck configGroup    `cmd:"" name:"config" help:"The configuration."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
+	Completion  completionCmd  `cmd:"" help:"Print a script that completes commands in a shell."`
+	HelpCmd     helpCmd        `cmd:"" name:"help" help:"Say how a command is called."`
+
+	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }
 
 // terminal is where a command reads and writes.
@@ -63,18 +67,13 @@ func main() {
 func run(args []string, tty terminal) int {
 	var c cli
 	exited := -1
-	parser, err := kong.New(&c, kong.Name("parley"),
-		kong.Description("An AI agent in Slack, Discord and Telegram that loses nothing and does nothing twice."),
-		kong.Writers(tty.out, tty.err),
-		kong.Exit(func(code int) { exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-	)
+	parser, err := newParser(&c, tty, kong.Exit(func(code int) { exited = code }), kong.Bind(tty))
 	if err != nil {
 		fmt.Fprintln(tty.err, "parley:", err)
 		return exitFailed
 	}
 	parsed, err := parser.Parse(args)
-	if exited >= 0 { // --help has been printed
+	if exited >= 0 { // --help or --version has been printed
 		return exited
 	}
 	if err != nil {
@@ -87,6 +86,16 @@ func run(args []string, tty terminal) int {
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	parsed.Bind(&c, c.screened(parsed.Command(), tty))
 	return exitCode(parsed.Run(), tty)
+}
+
+// newParser makes the parser of the command line.
+func newParser(c *cli, tty terminal, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append([]kong.Option{
+		kong.Name("parley"),
+		kong.Description("An AI agent in Slack, Discord and Telegram that loses nothing and does nothing twice."),
+		kong.Writers(tty.out, tty.err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	}, more...)...)
 }
 
 func exitCode(err error, tty terminal) int {

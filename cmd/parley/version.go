@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/alecthomas/kong"
 )
 
 // version is set by the linker when a release is built.
@@ -31,6 +33,16 @@ func thisBuild() build {
 		}
 	}
 	return b
+}
+
+// A versionFlag prints the version in place of any command.
+type versionFlag bool
+
+// BeforeReset prints before anything else of the command line is looked at.
+func (versionFlag) BeforeReset(app *kong.Kong, tty terminal) error {
+	err := versionCmd{}.Run(&cli{}, tty)
+	app.Exit(exitDone)
+	return err
 }
 
 // Run prints the version.
