@@ -125,7 +125,7 @@ func (f *front) api(local bool) *api.API {
 		Office: f.office, Sessions: s.home.store, Events: s.home.bus, Mail: s.home.bus, People: s.home.book, Forget: s.eraser(),
 		Access:  api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
 		Agent:   agent,
-		Health:  api.Health{Version: thisBuild().Version, Role: s.role(), Started: s.started, Ready: s.ready, Channels: s.connected},
+		Health:  api.Health{Version: thisBuild().Version, Role: s.role(), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble},
 		Metrics: s.metrics.Handler(), Webhooks: f.webhooks, Log: s.log,
 	})
 }
@@ -209,7 +209,7 @@ func (s *server) connected() map[string]bool {
 func (s *server) watchedLines() []*line {
 	var lines []*line
 	for _, name := range []string{console.Name, web.Name} {
-		l := &line{name: name, channel: watched{name: name, agent: mainAgent, events: s.home.bus}, gate: &channels.Gate{}}
+		l := &line{name: name, channel: watched{name: name, agent: mainAgent, events: s.home.bus}, gate: &channels.Gate{}, trouble: &atomic.Pointer[string]{}}
 		l.config.Name, l.config.Agent = name, mainAgent
 		lines = append(lines, l)
 	}

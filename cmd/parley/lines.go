@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"parley/channels"
@@ -23,7 +24,8 @@ func openLines(cfg *config.Config, b book, log *slog.Logger) ([]*line, error) {
 		if !c.Built() {
 			continue
 		}
-		ch, err := openChannel(c, b, log)
+		trouble := &atomic.Pointer[string]{}
+		ch, err := openChannel(c, b, withTroubles(log, trouble))
 		if err != nil {
 			key, wrong := "channels."+c.Name+".bot_token", err.Error()
 			if setting, ok := errors.AsType[*slack.SettingError](err); ok {
@@ -37,7 +39,7 @@ func openLines(cfg *config.Config, b book, log *slog.Logger) ([]*line, error) {
 			key := "channels." + c.Name + ".access"
 			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
 		}
-		lines = append(lines, &line{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c})
+		lines = append(lines, &line{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
 	}
 	return lines, nil
 }
@@ -88,6 +90,8 @@ func (s *server) persist(ctx context.Context, l *line, run func(context.Context)
 		}
 		s.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code),
 			slog.String("key", faultyKey(l.name, refused)), slog.String("remedy", remedyOf(l.config.Platform, refused)), slog.Duration("wait", refusedWait))
+		said := remedyOf(l.config.Platform, refused)
+		l.trouble.Store(&said)
 		l.down.Store(true)
 		select {
 		case <-time.After(refusedWait):
@@ -113,6 +117,10 @@ func (s *server) probe(ctx context.Context, l *line) {
 			if ok && refused.Fault == channels.Stop && !told {
 				s.log.Error("the platform refuses this account; the other channels go on", slog.String("channel", l.name),
 					slog.String("code", refused.Code), slog.String("key", faultyKey(l.name, refused)))
+			}
+			if err != nil {
+				said := err.Error()
+				l.trouble.Store(&said)
 			}
 			told = true
 		}

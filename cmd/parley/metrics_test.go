@@ -144,7 +144,7 @@ func TestReadinessFollowsThePlatforms(t *testing.T) {
 		p := o.up()
 		o.readiness(503, `"channel ops-discord":"not connected"`) // before anything is sent
 		o.alert(alertOf("DiskFull", "critical", "firing", time.Now()))
-		if out, _, _ := o.run("status"); !strings.Contains(out, "channel ops-discord: not connected") || !strings.Contains(out, "channel slack: connected") {
+		if out, _, _ := o.run("status"); !strings.Contains(out, "channel ops-discord: not connected (") || !strings.Contains(out, "channel slack: connected") {
 			t.Errorf("status prints %q", out)
 		}
 		if _, err := o.discord.Start(o.at["channels.ops-discord"]); err != nil {

@@ -48,6 +48,9 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
+	if len(cfg.Channels) == 0 && roles[roleGateway] {
+		fmt.Fprintf(tty.err, "\nNothing is configured yet that anybody could talk to: there is no [channels.NAME].\nTo begin, set TELEGRAM_BOT_TOKEN, or write a parley.toml as the README shows, and say parley config check.\nparley chat talks to the agent here, in a terminal.\n%s\n\n", whichConfig(cfg))
+	}
 	home, err := openHome(ctx, cfg, lent{}, log)
 	if err != nil {
 		return err
@@ -182,7 +185,7 @@ func (s *server) offer(ctx context.Context, l *line, out io.Writer) {
 
 // newLogger logs text to a terminal and JSON elsewhere, unless it is set.
 func newLogger(cfg *config.Config, out io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: cfg.Log.Level}
+	o := &slog.HandlerOptions{Level: cfg.Log.Level, ReplaceAttr: readable}
 	text := cfg.Log.Format == "text"
 	if f, ok := out.(*os.File); ok && cfg.Log.Format == "" {
 		text = term.IsTerminal(int(f.Fd()))
@@ -191,6 +194,14 @@ func newLogger(cfg *config.Config, out io.Writer) *slog.Logger {
 		return slog.New(slog.NewTextHandler(out, o))
 	}
 	return slog.New(slog.NewJSONHandler(out, o))
+}
+
+// readable writes durations as people do: JSON has them in nanoseconds else.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		return slog.String(a.Key, a.Value.Duration().String())
+	}
+	return a
 }
 
 // quiet is for commands whose output is their result: it logs what went wrong.

@@ -49,7 +49,8 @@ type line struct {
 	gate    *channels.Gate
 	receive bool // else it only sends
 	config  config.Channel
-	down    atomic.Bool // its platform refuses the account
+	down    atomic.Bool             // its platform refuses the account
+	trouble *atomic.Pointer[string] // what its adapter last warned of
 }
 
 // newServer wires a server over an open home, with the channels of lines and

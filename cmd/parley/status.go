@@ -21,8 +21,9 @@ type standingReport struct {
 	Role     string  `json:"role"`
 	Uptime   float64 `json:"uptime_seconds"`
 	Channels []struct {
-		Name string `json:"name"`
-		Up   bool   `json:"up"`
+		Name   string `json:"name"`
+		Up     bool   `json:"up"`
+		Reason string `json:"reason"`
 	} `json:"channels"`
 	Topics []struct {
 		Topic   string  `json:"topic"`
@@ -52,7 +53,14 @@ func (statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		default:
 			fmt.Fprintf(tty.out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
 			for _, c := range s.Channels {
-				fmt.Fprintf(tty.out, "channel %s: %s\n", c.Name, map[bool]string{true: "connected", false: "not connected"}[c.Up])
+				how := "connected"
+				if !c.Up {
+					how = "not connected"
+				}
+				if c.Reason != "" {
+					how += " (" + c.Reason + ")"
+				}
+				fmt.Fprintf(tty.out, "channel %s: %s\n", c.Name, how)
 			}
 		}
 		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)

@@ -73,6 +73,8 @@ type Health struct {
 	Ready func(ctx context.Context) map[string]error
 	// Channels tells which of the configured channels are connected.
 	Channels func() map[string]bool
+	// Trouble is why a channel is not connected, as far as is known.
+	Trouble func(channel string) string
 }
 
 // Timeouts bounds how long others may take. A zero field means its default.

@@ -81,6 +81,8 @@ type topicState struct {
 type channelState struct {
 	Name string `json:"name"`
 	Up   bool   `json:"up"`
+	// Reason is why it is not, as far as is known.
+	Reason string `json:"reason,omitempty"`
 }
 
 // status tells how the process and its mail stand.
@@ -97,7 +99,11 @@ func (a *API) status(w *answer, r *http.Request) error {
 	if h.Channels != nil {
 		up := h.Channels()
 		for _, name := range slices.Sorted(maps.Keys(up)) {
-			report.Channels = append(report.Channels, channelState{name, up[name]})
+			state := channelState{Name: name, Up: up[name]}
+			if !state.Up && h.Trouble != nil {
+				state.Reason = h.Trouble(name)
+			}
+			report.Channels = append(report.Channels, state)
 		}
 	}
 	topics, err := a.cfg.Mail.Topics(r.Context())
