@@ -132,7 +132,7 @@ func TestWhatWaitsBehindATurnIsOneTurn(t *testing.T) {
 			for _, want := range []struct{ id, text, quotes string }{
 				{"p0#reply", "answer to first", "at-p0"}, {"p1#reply", "answer to 1|2|3", "at-p3"}, {"m1#reply", "answer to mine", ""}, {"p5#reply", "answer to 5", "at-p5"},
 			} {
-				if out := b.reply(); out.ID != want.id || out.Text != want.text || out.ReplyTo != want.quotes {
+				if out := b.reply(); out.ID != want.id || out.Text != want.text || out.ReplyTo != want.quotes || len(out.Causes) != map[string]int{"p1#reply": 3}[out.ID] {
 					t.Errorf("%+v, want %v", out, want)
 				}
 			}

@@ -135,6 +135,9 @@ func (v *visit) say(ctx context.Context, t *turn) error {
 			ID: r.ID, To: t.route.At, Text: r.Text, ReplyTo: t.route.ReplyTo,
 			Session: v.lease.Claim().Key, Turn: t.id, Failed: t.done.State == sessions.TurnFailed, At: time.Now(),
 		}
+		if len(t.causes) > 1 {
+			out.Causes = t.causes
+		}
 		if err := v.w.publish(ctx, out); err != nil {
 			return err
 		}

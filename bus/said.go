@@ -145,6 +145,9 @@ type Outbound struct {
 	// there. Both are empty for what no session said.
 	Session string `json:"session,omitempty"`
 	Turn    string `json:"turn,omitempty"`
+	// Causes are the messages that it answers, where these are more than the one
+	// that the turn is named after.
+	Causes []string `json:"causes,omitempty"`
 	// Failed says that it is the reply of a turn that failed: it says why, and is
 	// no answer.
 	Failed bool `json:"failed,omitempty"`

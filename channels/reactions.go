@@ -58,6 +58,9 @@ func (r *reactions) answered(out bus.Outbound) {
 	causes := r.causes[out.Turn]
 	delete(r.causes, out.Turn)
 	r.mu.Unlock()
+	if len(out.Causes) > 0 {
+		causes = out.Causes // what has happened is news, and this is a record
+	}
 	if len(causes) == 0 {
 		causes = []string{out.Turn}
 	}

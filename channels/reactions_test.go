@@ -101,5 +101,12 @@ func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
 		if got := reacts.Reactions(); asked.Load() != 6 || got[len(got)-1] != "answered m5 at c:3" {
 			t.Errorf("%d calls, reactions %q", asked.Load(), got)
 		}
+		joined := s.speaker("m7", "2").reply("to three at once, of which no news came")
+		joined.Causes = []string{"m7", "m8", "m9"}
+		s.post(t, joined)
+		synctest.Wait()
+		if got := reacts.Reactions(); !slices.Equal(got[len(got)-3:], []string{"answered m7 at c:2", "answered m8 at c:2", "answered m9 at c:2"}) {
+			t.Errorf("reactions %q", got)
+		}
 	})
 }
