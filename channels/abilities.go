@@ -43,9 +43,11 @@ func reconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) 
 // A Reacter shows at a person's message what becomes of it.
 type Reacter interface {
 	// Seen shows that a message is in good hands, Answered that its answer was
-	// sent. The message is named by the ID that Receive gave it.
+	// sent, and Failed that there is none: the turn failed, or the message was not
+	// taken. The message is named by the ID that Receive gave it.
 	Seen(ctx context.Context, at bus.Address, message string) error
 	Answered(ctx context.Context, at bus.Address, message string) error
+	Failed(ctx context.Context, at bus.Address, message string) error
 }
 
 // A Replier has replies come from another address than the message was sent to.

@@ -28,9 +28,9 @@ type reactions struct {
 }
 
 type reaction struct {
-	at       bus.Address
-	message  string
-	answered bool
+	at      bus.Address
+	message string
+	show    func(context.Context, bus.Address, string) error
 }
 
 // newReactions is nil where a channel shows none.
@@ -45,11 +45,19 @@ func newReactions(ch Channel, name string, log *slog.Logger, pace *pacer) *react
 // seen shows that a message is durable.
 func (r *reactions) seen(in bus.Inbound) {
 	if r != nil && in.Kind == bus.Said {
-		r.show(reaction{at: in.At, message: in.ID})
+		r.show(reaction{in.At, in.ID, r.reacter.Seen})
 	}
 }
 
-// answered shows that a turn's answer was sent, at each message that it answers.
+// refused shows that a message was not taken.
+func (r *reactions) refused(in bus.Inbound) {
+	if r != nil && in.Kind != bus.Command {
+		r.show(reaction{in.At, in.ID, r.reacter.Failed})
+	}
+}
+
+// answered shows that a turn's reply was sent, at each message that it answers:
+// that it is the answer, or why there is none.
 func (r *reactions) answered(out bus.Outbound) {
 	if r == nil || !isReply(out) {
 		return
@@ -64,8 +72,12 @@ func (r *reactions) answered(out bus.Outbound) {
 	if len(causes) == 0 {
 		causes = []string{out.Turn}
 	}
+	show := r.reacter.Answered
+	if out.Failed {
+		show = r.reacter.Failed
+	}
 	for _, message := range causes {
-		r.show(reaction{at: out.To, message: message, answered: true})
+		r.show(reaction{out.To, message, show})
 	}
 }
 
@@ -120,11 +132,7 @@ func (r *reactions) call(ctx context.Context, one reaction) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, reactionTimeout)
 	defer cancel()
-	show := r.reacter.Seen
-	if one.answered {
-		show = r.reacter.Answered
-	}
-	err := show(ctx, one.at, one.message)
+	err := one.show(ctx, one.at, one.message)
 	if err != nil {
 		r.log.Debug("reaction was not shown", slog.String("channel", r.channel), slog.String("id", one.message), slog.Any("error", err))
 		r.pace.limited(one.at.Chat, err)

@@ -89,6 +89,11 @@ func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
 		s.post(t, s.speaker("m3", "gone").reply("never sent"), s.speaker("m4", "2").reply("Another"))
 		synctest.Wait()
 		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2")
+		failed := s.speaker("m0", "2").reply("I could not answer")
+		failed.Failed = true
+		s.post(t, failed)
+		synctest.Wait()
+		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2", "failed m0 at c:2")
 		s.post(t, s.speaker("limited", "3").reply("x"))
 		synctest.Wait()
 		s.post(t, s.speaker("m5", "3").reply("later"), s.speaker("m6", "2").reply("now"))
@@ -96,9 +101,9 @@ func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
 		if got := s.platform.Texts("3"); len(got) != 1 {
 			t.Errorf("the chat has %q within the minute in which it is to have nothing", got)
 		}
-		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2", "answered m6 at c:2")
+		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2", "failed m0 at c:2", "answered m6 at c:2")
 		lasts(time.Minute + 2*time.Second)
-		if got := reacts.Reactions(); asked.Load() != 6 || got[len(got)-1] != "answered m5 at c:3" {
+		if got := reacts.Reactions(); asked.Load() != 7 || got[len(got)-1] != "answered m5 at c:3" {
 			t.Errorf("%d calls, reactions %q", asked.Load(), got)
 		}
 		joined := s.speaker("m7", "2").reply("to three at once, of which no news came")

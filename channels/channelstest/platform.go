@@ -179,6 +179,11 @@ func (p *ReactingPlatform) Answered(_ context.Context, at bus.Address, message s
 	return p.react("answered", at, message)
 }
 
+// Failed implements channels.Reacter.
+func (p *ReactingPlatform) Failed(_ context.Context, at bus.Address, message string) error {
+	return p.react("failed", at, message)
+}
+
 func (p *ReactingPlatform) react(kind string, at bus.Address, message string) error {
 	if p.OnReact != nil {
 		if err := p.OnReact(kind, message); err != nil {

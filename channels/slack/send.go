@@ -171,6 +171,11 @@ func (c *Channel) Answered(ctx context.Context, at bus.Address, message string) 
 	return c.react(ctx, at, message, "white_check_mark")
 }
 
+// Failed shows at a person's message that there is no answer to it.
+func (c *Channel) Failed(ctx context.Context, at bus.Address, message string) error {
+	return c.react(ctx, at, message, "warning")
+}
+
 func (c *Channel) react(ctx context.Context, at bus.Address, message, name string) error {
 	ctx, t, done := begin(ctx)
 	defer done()
