@@ -61,6 +61,16 @@ func replier(ch Channel) (Replier, bool) { return ability[Replier](ch) }
 
 func reacter(ch Channel) (Reacter, bool) { return ability[Reacter](ch) }
 
+// A Whisperer says something in a chat that one person alone sees.
+type Whisperer interface {
+	// Whisper says it to the user with that id. Its errors are *SendError.
+	Whisper(ctx context.Context, to bus.Address, user string, part Part) error
+	// Alone is where a person, named as in bus.Person, talks to the bot alone.
+	Alone(ctx context.Context, person string) (bus.Address, error)
+}
+
+func whisperer(ch Channel) (Whisperer, bool) { return ability[Whisperer](ch) }
+
 // A Connector knows whether it is in touch with its platform.
 type Connector interface {
 	Connected() bool

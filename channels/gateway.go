@@ -59,11 +59,12 @@ func (g *Gateway) Run(ctx context.Context) error {
 }
 
 const (
-	refuseEvery = time.Hour   // a stranger
-	excuseEvery = time.Minute // an address
-	guessEvery  = 2 * time.Second
-	meetEvery   = time.Hour // an address; the note may have been erased
-	maxPanics   = 3
+	refuseEvery  = 5 * time.Minute // a stranger, in a chat of their own
+	whisperEvery = time.Hour       // a stranger, where others read along
+	excuseEvery  = time.Minute     // an address
+	guessEvery   = 2 * time.Second
+	meetEvery    = time.Hour // an address; the note may have been erased
+	maxPanics    = 3
 )
 
 // A door is a Gateway at work.
@@ -164,7 +165,7 @@ func (d *door) own(ctx context.Context, in bus.Inbound) (bool, error) {
 		return false, fmt.Errorf("admit an owner: %w", err)
 	}
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
-	d.guests.say(in.ID+"#owner", in.At, words("You own this bot now. Say "+CommandPrefix(d.Channel)+"help to see what it understands."))
+	d.guests.say(tell{key: in.ID + "#owner", to: in.At, compose: words("You own this bot now. Say " + CommandPrefix(d.Channel) + "help to see what it understands.")})
 	return true, nil
 }
 

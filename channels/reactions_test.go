@@ -33,7 +33,7 @@ func TestWhatIsPublishedIsShownAsSeen(t *testing.T) {
 		s.say(t, said("command", "1", "/status"))
 		s.say(t, said("first", "1", "hello"))
 		s.say(t, said("full", "1", "hello"))
-		wantReactions(t, reacts, "seen first at c:1")
+		wantReactions(t, reacts, "seen first at c:1", "failed full at c:1")
 	})
 }
 

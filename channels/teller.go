@@ -13,21 +13,44 @@ import (
 	"parley/channels/markup"
 )
 
-// excuse tells an address, at most once a minute, why its message was not taken.
+// excuse marks a message that was not taken, and tells its address why, at most
+// once a minute, quoting it where the platform can.
 func (d *door) excuse(in bus.Inbound, text string) {
-	d.guests.sayOnce(in.At.String(), excuseEvery, in.ID+"#refused", in.At, words(text))
+	if d.reacts != nil {
+		d.reacts.refused(in)
+		text += " What I did not take is marked."
+	}
+	d.guests.sayOnce(in.At.String(), excuseEvery, tell{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo, compose: words(text)})
 }
 
-// refuse tells a stranger, in a chat of their own and at most once an hour, who
-// they are and what would admit them.
+// refuse tells a stranger who they are and what would admit them: in a chat of
+// their own, and where others read along so that they alone see it, if the
+// platform can do that.
 func (d *door) refuse(in bus.Inbound) {
-	if in.Group {
+	person, at := in.From.ID, in.At
+	t := tell{key: in.ID + "#refused", to: at, compose: func(ctx context.Context) (string, error) {
+		return d.refusal(ctx, person, at)
+	}}
+	if !in.Group {
+		d.strangers.sayOnce(person, refuseEvery, t)
 		return
 	}
-	person, at := in.From.ID, in.At
-	d.strangers.sayOnce(person, refuseEvery, in.ID+"#refused", at, func(ctx context.Context) (string, error) {
-		return d.refusal(ctx, person, at)
-	})
+	w, can := whisperer(d.Channel)
+	if !can {
+		return
+	}
+	if at.Thread == in.ReplyTo { // the thread that it would begin is not there yet
+		t.to.Thread = ""
+	}
+	_, t.whom, _ = strings.Cut(person, ":")
+	t.compose = func(ctx context.Context) (string, error) {
+		alone, err := w.Alone(ctx, person)
+		if err != nil {
+			return "", fmt.Errorf("find a person's own chat: %w", err)
+		}
+		return d.refusal(ctx, person, alone)
+	}
+	d.strangers.sayOnce("whisper "+person, whisperEvery, t)
 }
 
 func (d *door) refusal(ctx context.Context, person string, at bus.Address) (string, error) {
@@ -80,6 +103,8 @@ type tell struct {
 	tries   int
 	key     string
 	to      bus.Address
+	whom    string // the user who alone is to see it; "" is everybody
+	replyTo string // the platform's id of the message to quote, if any
 	compose func(context.Context) (string, error)
 }
 
@@ -90,7 +115,7 @@ func newTeller(ch Channel, now func() time.Time, quiet *pacer, pace *rate.Limite
 // sayOnce says it unless something was said to that person or address lately.
 // What the pace or the queue has no room for is not counted as said: whoever
 // speaks again is told then.
-func (t *teller) sayOnce(whom string, every time.Duration, key string, to bus.Address, compose func(context.Context) (string, error)) {
+func (t *teller) sayOnce(whom string, every time.Duration, next tell) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	told := t.told[every]
@@ -101,17 +126,17 @@ func (t *teller) sayOnce(whom string, every time.Duration, key string, to bus.Ad
 	if !told.first(whom, t.now()) {
 		return
 	}
-	if !t.say(key, to, compose) {
+	if !t.say(next) {
 		told.forget(whom)
 	}
 }
 
-func (t *teller) say(key string, to bus.Address, compose func(context.Context) (string, error)) bool {
+func (t *teller) say(next tell) bool {
 	if !t.pace.AllowN(t.now(), 1) {
 		return false
 	}
 	select {
-	case t.queue <- tell{key: key, to: to, compose: compose}:
+	case t.queue <- next:
 		return true
 	default:
 		return false
@@ -158,10 +183,18 @@ func (t *teller) send(ctx context.Context, next tell) {
 	}
 	limits := t.ch.Limits()
 	for _, piece := range markup.Render(text, limits.Dialect, limits.Length) {
-		part := Part{Key: next.key, Text: piece.Text, Plain: piece.Plain}
-		if _, err := t.ch.Send(ctx, next.to, part); t.quiet.limited(next.to.Chat, err) > 0 {
+		part := Part{Key: next.key, Text: piece.Text, Plain: piece.Plain, ReplyTo: next.replyTo}
+		if err := t.deliver(ctx, next, part); t.quiet.limited(next.to.Chat, err) > 0 {
 			t.putOff(next)
 		}
 		return
 	}
+}
+
+func (t *teller) deliver(ctx context.Context, next tell, part Part) error {
+	if w, can := whisperer(t.ch); can && next.whom != "" {
+		return w.Whisper(ctx, next.to, next.whom, part)
+	}
+	_, err := t.ch.Send(ctx, next.to, part)
+	return err
 }

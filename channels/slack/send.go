@@ -52,6 +52,27 @@ func (c *Channel) post(ctx context.Context, chat, thread string, part channels.P
 	return ts, nil
 }
 
+// Whisper shows one user a message in a chat, until they reload it.
+func (c *Channel) Whisper(ctx context.Context, to bus.Address, user string, part channels.Part) error {
+	ctx, t, done := begin(ctx)
+	defer done()
+	options := text(channels.Part{Text: part.Text})
+	if to.Thread != "" {
+		options = append(options, slackgo.MsgOptionTS(to.Thread))
+	}
+	if _, err := c.api.PostEphemeralContext(ctx, to.Chat, user, options...); err != nil {
+		return sendError(err, t)
+	}
+	return nil
+}
+
+// Alone is a person's chat with the bot.
+func (c *Channel) Alone(ctx context.Context, person string) (bus.Address, error) {
+	_, user, _ := strings.Cut(person, ":")
+	chat, err := c.chat(ctx, bus.Address{Channel: c.name, Chat: user})
+	return bus.Address{Channel: c.name, Chat: chat}, err
+}
+
 // text is what a message says. It calls nobody and shows nothing of what is
 // behind its links.
 func text(part channels.Part) []slackgo.MsgOption {

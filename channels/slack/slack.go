@@ -65,7 +65,7 @@ type Config struct {
 }
 
 // A Channel is one Slack app in one workspace. It is a channels.Channel, an
-// Editor, a FileSender, a Reconciler, a Memberer and a Prefixer.
+// Editor, a FileSender, a Reconciler, a Memberer, a Prefixer, a Reacter and a Whisperer.
 type Channel struct {
 	name    string
 	api     *slackgo.Client
@@ -90,6 +90,8 @@ var (
 	_ channels.Memberer   = (*Channel)(nil)
 	_ channels.Connector  = (*Channel)(nil)
 	_ channels.Prefixer   = (*Channel)(nil)
+	_ channels.Reacter    = (*Channel)(nil)
+	_ channels.Whisperer  = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.

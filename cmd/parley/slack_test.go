@@ -222,6 +222,49 @@ func TestSlackSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// Who mentions the bot in a channel and may not talk to it is told so, and nobody
+// else is; the command that they are told admits them.
+func TestSlackTellsAStrangerInAChannel(t *testing.T) {
+	t.Parallel()
+	w, sl := newSlackWorld(t, echoModel)
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(w.file, []byte(strings.Replace(string(text), `access = "members"`, "", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"SLACK_BOT_TOKEN=" + slackBot, "SLACK_APP_TOKEN=" + slackApp}
+	w.serve(env...)
+	called := "<@" + slacktest.Bot + "> "
+	for range 3 {
+		sl.Say("C1", "U7", called+"xyzzy-secret")
+	}
+	sl.Say("C1", "U8", "not to the bot")
+	waitFor(t, "a word to the stranger", func() bool { return len(sl.Whispers()) > 0 })
+	waitFor(t, "every event to be acknowledged", func() bool { return sl.Unacked() == 0 })
+	all := sl.Whispers()
+	if got := all[0]; len(all) != 1 || got.Channel != "C1" || got.User != "U7" || got.Thread != "" || !strings.Contains(got.Text, "slack:U7") {
+		t.Fatalf("whispered %+v", all)
+	}
+	if sent := sl.Sent("C1"); len(sent) != 0 {
+		t.Errorf("everybody sees %+v", sent)
+	}
+	if found := filesWith(t, w.home, "xyzzy-secret"); len(found) > 0 {
+		t.Errorf("what a stranger said is in %v", found)
+	}
+	_, command, _ := strings.Cut(all[0].Text, "parley pairing approve ")
+	approve := w.command("pairing", "approve", strings.Fields(command)[0])
+	approve.Env = append(approve.Env, env...)
+	if out, err := approve.CombinedOutput(); err != nil {
+		t.Fatalf("approve: %v\n%s", err, out)
+	}
+	sl.Say("C1", "U7", called+"now?")
+	if got := slackSaid(t, sl, "C1", 1)[0].Text; !strings.Contains(got, "now?") {
+		t.Errorf("once admitted they got %q", got)
+	}
+}
+
 // Slack keeps to itself what begins with a slash: whatever tells of a command
 // tells of one that can be said.
 func TestSlackIsToldOfCommandsThatCanBeSaid(t *testing.T) {

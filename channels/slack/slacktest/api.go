@@ -186,6 +186,24 @@ func (s *Server) postMessage(w http.ResponseWriter, form url.Values) {
 	reply(w, map[string]any{"channel": put.Channel, "ts": put.TS, "message": put.event()})
 }
 
+func (s *Server) postEphemeral(w http.ResponseWriter, form url.Values) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := Whisper{form.Get("channel"), form.Get("user"), form.Get("thread_ts"), form.Get("text")}
+	switch {
+	case said.User == "":
+		refuse(w, "user_not_found")
+	case len(s.channels[said.Channel]) == 0:
+		refuse(w, "channel_not_found")
+	case strings.TrimSpace(said.Text) == "":
+		refuse(w, "no_text")
+	default:
+		s.whispers = append(s.whispers, said)
+		s.lastTS++
+		reply(w, map[string]any{"message_ts": fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)})
+	}
+}
+
 // say keeps a message of the bot's. s.mu is held.
 func (s *Server) say(m *Message) Message {
 	s.put(m)

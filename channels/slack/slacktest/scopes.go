@@ -41,7 +41,7 @@ func (s *Server) lacking(w http.ResponseWriter, method, channel string) bool {
 // needed is what a method asks of the bot's token.
 func needed(method, channel string) []string {
 	switch method {
-	case "chat.postMessage", "chat.update":
+	case "chat.postMessage", "chat.postEphemeral", "chat.update":
 		return []string{"chat:write"}
 	case "users.info":
 		return []string{"users:read"}

@@ -67,9 +67,10 @@ type Server struct {
 	channels map[string][]*Message
 	uploads  map[string]*Message // by file id
 	marks    map[string][]string // reactions by channel and ts
-	lastTS   int64               // in microseconds
-	wake     chan struct{}       // closed when the bot sends
-	scopes   []string            // of the bot's token; nil is all
+	whispers []Whisper
+	lastTS   int64         // in microseconds
+	wake     chan struct{} // closed when the bot sends
+	scopes   []string      // of the bot's token; nil is all
 }
 
 // New makes a server for an app with these tokens. Who is not added is a full
@@ -260,6 +261,16 @@ func (s *Server) Reactions(channel, ts string) []string {
 	return slices.Clone(s.marks[channel+" "+ts])
 }
 
+// A Whisper is a message that one user alone sees.
+type Whisper struct{ Channel, User, Thread, Text string }
+
+// Whispers are those that the bot has sent, in order.
+func (s *Server) Whispers() []Whisper {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.whispers)
+}
+
 // ServeHTTP answers one call of the Web API, a socket, or a control path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
@@ -328,6 +339,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, method string) {
 		s.history(w, r.Form, method == "conversations.replies")
 	case "chat.postMessage":
 		s.postMessage(w, r.Form)
+	case "chat.postEphemeral":
+		s.postEphemeral(w, r.Form)
 	case "chat.update":
 		s.update(w, r.Form)
 	case "reactions.add":
