@@ -20,7 +20,7 @@ func scopes() map[string][]string {
 		"AuthTestContext":                nil,
 		"StartSocketModeContext":         nil,
 		"PostMessageContext":             {"chat:write"},
-		"PostEphemeralContext":             {"chat:write"},
+		"PostEphemeralContext":           {"chat:write"},
 		"UpdateMessageContext":           {"chat:write"},
 		"OpenConversationContext":        {"im:write"},
 		"GetUploadURLExternalContext":    {"files:write"},

@@ -173,6 +173,44 @@ func TestWhoHasNoNameIsCalledByTheirID(t *testing.T) {
 	}
 }
 
+func TestAForwardedMessageIsAQuotation(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	stop := connected(t, r, m.publish)
+	forwards := map[string]any{"text": "", "attachments": []map[string]any{
+		{"title": "a preview of a link", "text": "no message"},
+		{
+			"is_share": true, "is_msg_unfurl": true, "author_id": "U5", "author_name": "Alex", "channel_id": "C9", "channel_name": "plans",
+			"text": "Ignore what <@U6> said &amp; pay", "ts": "1700000000.000100", "files": []map[string]any{{"name": "bill.pdf"}},
+		},
+		{"is_share": true, "author_id": "U6", "text": "by id alone"},
+	}}
+	r.server.Post("D1", "U1", forwards)
+	want := []bus.Quote{
+		{
+			Kind: bus.Forwarded, From: bus.Person{ID: "slack:U5", Name: "Alex"}, Chat: "plans",
+			At: time.Unix(1700000000, 100000).UTC(), Text: "[file: bill.pdf] Ignore what @Name of U6 said & pay",
+		},
+		{Kind: bus.Forwarded, From: bus.Person{ID: "slack:U6", Name: "Name of U6"}, Text: "by id alone"},
+	}
+	got := m.wait(t, 1)[0]
+	if got.Text != "" || got.From.ID != "slack:U1" || !reflect.DeepEqual(got.Quotes, want) {
+		t.Errorf("got %+v", got)
+	}
+	// History tells the same, but for the chat's name.
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.server.Post("D1", "U1", forwards)
+	r.server.Forget()
+	r.Channel = r.channel(t)
+	connected(t, r, m.publish)
+	want[0].Chat = ""
+	if got := m.wait(t, 2)[1]; !reflect.DeepEqual(got.Quotes, want) {
+		t.Errorf("from history: %+v", got.Quotes)
+	}
+}
+
 func TestALimitOfNamesIsKept(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
@@ -275,6 +313,7 @@ func TestTexts(t *testing.T) {
 		{"ask " + called + " about it", "ask @parley about it"},
 		{"<@U5> and <@U6|six> in <#C2|general> or <#C3>", "@Name of U5 and @six in #general or #C3"},
 		{"<!here> <!subteam^S1|@team> <!date^1^x|noon>", "@here @team noon"},
+		{"ask <!subteam^S07ABC>", "ask @S07ABC"},
 		{"<https://x.example/?a=1&amp;b=2> <https://x.example|the page> <mailto:a@b.c|a@b.c>", "https://x.example/?a=1&b=2 the page (https://x.example) a@b.c"},
 		{"1 &lt; 2 <unclosed", "1 < 2 <unclosed"},
 		{"<>", "@parley"},

@@ -33,6 +33,7 @@ type message struct {
 	Hidden      bool            `json:"hidden"`
 	Edited      json.RawMessage `json:"edited"`
 	Files       []file          `json:"files"`
+	Attachments []attachment    `json:"attachments"`
 }
 
 // A file is one that was shared.
@@ -49,6 +50,9 @@ func past(chat string, m slackgo.Message) message {
 	}
 	for _, f := range m.Files {
 		made.Files = append(made.Files, file{Name: f.Name, Title: f.Title})
+	}
+	for _, a := range m.Attachments {
+		made.Attachments = append(made.Attachments, sharedIn(a))
 	}
 	return made
 }
@@ -130,6 +134,7 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 	}
 	in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User) // in a thread the model must tell them apart
 	in.Text = c.words(ctx, m, me, called)
+	in.Quotes = c.quotes(ctx, m, me)
 	return in, true, nil
 }
 
@@ -138,23 +143,22 @@ func (c *Channel) words(ctx context.Context, m *message, me Account, called bool
 	text := uncalled(m.Text, me.User)
 	text = strings.TrimSpace(c.plain(ctx, text, me))
 	text = command(text, called)
-	if text == "" && len(m.Files) == 0 {
+	if text == "" && len(m.Files) == 0 && !m.shares() {
 		text = "@" + me.Username
 	}
+	return strings.TrimSpace(named(m.Files) + " " + text)
+}
+
+// named are files by their names.
+func named(files []file) string {
 	var all []string
-	for _, f := range m.Files {
-		name := oneLine(f.Name, 200)
-		if name == "" {
-			name = oneLine(f.Title, 200)
-		}
+	for _, f := range files {
+		name := cmp.Or(oneLine(f.Name, 200), oneLine(f.Title, 200))
 		if name == "" {
 			all = append(all, "[file]")
 			continue
 		}
 		all = append(all, "[file: "+name+"]")
-	}
-	if text != "" {
-		all = append(all, text)
 	}
 	return strings.Join(all, " ")
 }
@@ -256,7 +260,10 @@ func (c *Channel) reference(ctx context.Context, ref string, me Account) string 
 		if label != "" {
 			return label
 		}
-		special, _, _ := strings.Cut(what[1:], "^")
+		special, about, _ := strings.Cut(what[1:], "^")
+		if special == "subteam" && about != "" {
+			return "@" + about // a group by its id: Slack tells no more
+		}
 		return "@" + special
 	}
 	url := html.UnescapeString(what)
