@@ -29,7 +29,7 @@ func (c *Channel) HeardAfter(silence time.Duration) bool {
 
 // Hand has a message that names nobody published, as a socket's is.
 func (c *Channel) Hand(ctx context.Context, text string, publish func(context.Context, bus.Inbound) error) bool {
-	r := &receiver{channel: c, publish: publish, lanes: map[string]*lane{}, handed: newCache[struct{}](time.Hour)}
+	r := &receiver{channel: c, publish: publish, lanes: map[string]*lane{}, handed: newCache[struct{}](time.Hour), lately: newCache[struct{}](time.Hour)}
 	return r.hand(ctx, &message{Type: "message", Channel: "C1", ChannelType: "channel", User: "U1", Text: text, TS: "1700000000.000100"}, nothing)
 }
 

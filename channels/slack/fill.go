@@ -6,7 +6,9 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
@@ -60,8 +62,8 @@ func (g *gaps) before(chat string) *gap {
 	return missed
 }
 
-// sweep reads the gap of every chat, one after another; those in which something
-// is said now do not wait for that. It is false if something is left that may be
+// sweep reads the gap of every chat, a few at a time; those in which something is
+// said now do not wait for that. It is false if something is left that may be
 // read later: those chats come last then, so that one does not keep the others.
 func (g *gaps) sweep(ctx context.Context) bool {
 	missed := g.current()
@@ -78,24 +80,10 @@ func (g *gaps) sweep(ctx context.Context) bool {
 			return false
 		}
 	}
-	slices.SortStableFunc(chats, func(a, b string) int { return cmp.Compare(missed.failures(a), missed.failures(b)) })
-	for _, chat := range chats {
-		if missed.isFilled(chat) {
-			continue
-		}
-		if !g.room(ctx) || g.current() != missed {
-			return true // there is another to be read
-		}
-		done := make(chan struct{})
-		g.r.enqueue(ctx, chat, item{gap: missed, done: done})
-		select {
-		case <-done:
-		case <-ctx.Done():
-			return true
-		}
-		if !missed.isFilled(chat) {
-			return false
-		}
+	rank := func(chat string) int { return 10*missed.failures(chat) + g.rank(chat) }
+	slices.SortStableFunc(chats, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	if !g.readAll(ctx, missed, chats) {
+		return false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,6 +91,48 @@ func (g *gaps) sweep(ctx context.Context) bool {
 		g.gap = nil
 	}
 	return true
+}
+
+// rank is how soon a chat's gap is read: where somebody waits for an answer most
+// likely first. That is a person's own chat, then one in which the bot was spoken
+// to lately.
+func (g *gaps) rank(chat string) int {
+	if strings.HasPrefix(chat, "D") {
+		return 0
+	}
+	if _, lately := g.r.lately.get(chat); lately {
+		return 1
+	}
+	return 2
+}
+
+// readAll reads the gap of these chats, a few at a time. It is false if one could
+// not be read; it ends early where there is another gap to be read.
+func (g *gaps) readAll(ctx context.Context, missed *gap, chats []string) bool {
+	var reading sync.WaitGroup
+	var put atomic.Bool // one off
+	slots := make(chan struct{}, fillsAtOnce)
+	for _, chat := range chats {
+		if missed.isFilled(chat) {
+			continue
+		}
+		if !g.room(ctx) || put.Load() || g.current() != missed {
+			break
+		}
+		slots <- struct{}{}
+		reading.Go(func() {
+			defer func() { <-slots }()
+			done := make(chan struct{})
+			g.r.enqueue(ctx, chat, item{gap: missed, done: done})
+			select {
+			case <-done:
+				put.CompareAndSwap(false, !missed.isFilled(chat))
+			case <-ctx.Done():
+			}
+		})
+	}
+	reading.Wait()
+	return !put.Load() || ctx.Err() != nil
 }
 
 // room waits until the sweep may read another chat. It leaves half of what may be

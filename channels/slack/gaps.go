@@ -32,6 +32,7 @@ const (
 	// historyEvery keeps the reading of all chats within what Slack allows.
 	historyEvery = 1200 * time.Millisecond
 	historyBurst = 20
+	fillsAtOnce  = 4
 	fillAttempts = 10 // before what cannot be read is put off
 )
 

@@ -183,3 +183,37 @@ func TestASweepLeavesRoom(t *testing.T) {
 		}
 	})
 }
+
+// Reading what was missed takes minutes where there are many channels: those who
+// talk to the bot alone come first, then where it was spoken to lately.
+func TestDirectMessagesAreReadFirstAfterAnOutage(t *testing.T) {
+	r := newRig(t)
+	for i := range 150 {
+		r.server.Say(fmt.Sprintf("C%03d", i), "U1", "among people")
+	}
+	r.server.Say("D9", "U9", "before")
+	r.server.Forget()
+	paced, err := slack.New(slack.Config{Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: r.url, Joins: r.book, Cursors: r.book})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Channel = paced
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	r.server.Say("C149", "U1", called+" lately")
+	m.wait(t, 1)
+	r.server.Freeze(true)
+	r.server.CutSockets()
+	r.server.Say("D9", "U9", "missed alone")
+	r.server.Say("C149", "U1", called+" missed there")
+	r.server.Forget() // Slack could not deliver them
+	r.server.Freeze(false)
+	began := time.Now()
+	got := texts(m.wait(t, 3)[1:])
+	if !strings.Contains(got, "missed alone") || !strings.Contains(got, "missed there") {
+		t.Errorf("published %s", got)
+	}
+	if d := time.Since(began); d > 5*time.Second {
+		t.Errorf("they were read after %v", d)
+	}
+}

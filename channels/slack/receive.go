@@ -69,7 +69,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	}
 	r := &receiver{
 		channel: c, me: me, publish: publish, lanes: map[string]*lane{},
-		handed: newCache[struct{}](time.Hour),
+		handed: newCache[struct{}](time.Hour), lately: newCache[struct{}](24 * time.Hour),
 	}
 	r.gaps = newGaps(r)
 	if err := r.gaps.begin(ctx); err != nil {
@@ -126,6 +126,7 @@ type receiver struct {
 	me      Account
 	publish func(context.Context, bus.Inbound) error
 	handed  *cache[struct{}] // ids of what was published lately
+	lately  *cache[struct{}] // chats in which the bot was spoken to
 	gaps    *gaps
 
 	mu      sync.Mutex
@@ -334,6 +335,7 @@ func (r *receiver) once(ctx context.Context, m *message) error {
 		return err
 	}
 	r.handed.put(id, struct{}{})
+	r.lately.put(m.Channel, struct{}{})
 	return nil
 }
 
