@@ -16,7 +16,7 @@ func TestTerminalShowsStylesAndNoForeignEscapes(t *testing.T) {
 		"> said\n> so":                      "│ said\n│ so",
 		"- one\n- two":                      "• one\n• two",
 		"&#27;]0;owned&#7; \u009b31m **x**": "]0;owned 31m \x1b[1mx\x1b[22m",
-		"`&#27;[2J` [a](http://x/&#27;[2J)": "\x1b[36m&#27;[2J\x1b[39m \x1b[4ma\x1b[24m (http://x/&#27;[2J)",
+		"`&#27;[2J` [a](http://x/&#27;[2J)": "\x1b[36m&#27;[2J\x1b[39m \x1b[4ma\x1b[24m (http://x/[2J)",
 	} {
 		var got []string
 		for _, p := range markup.Render(md, markup.Terminal, 0) {

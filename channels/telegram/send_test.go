@@ -192,6 +192,19 @@ func TestRefusalsOfTheBotAPI(t *testing.T) {
 	}
 }
 
+// Telegram limits the sign of typing too, and says for how long.
+func TestTypingTellsWhenItMayBeShownAgain(t *testing.T) {
+	r := newRig(t)
+	r.server.Fail(telegramtest.Fault{Method: "sendChatAction", Times: 1, Status: 429, RetryAfter: 9})
+	_, err := r.Typing(t.Context(), at("5"))
+	if e := sendError(t, err); !e.Limited || e.RetryAfter != 9*time.Second || e.Account {
+		t.Errorf("got %+v", e)
+	}
+	if fades, err := r.Typing(t.Context(), at("5")); err != nil || fades <= 0 {
+		t.Errorf("then %v, %v", fades, err)
+	}
+}
+
 func TestTextsThatTelegramNeverTakesAreRejected(t *testing.T) {
 	r := newRig(t)
 	for _, c := range []struct{ text, code string }{
