@@ -338,7 +338,7 @@ func TestLongAnswersBreakBetweenWordsAndAreWhole(t *testing.T) {
 	d.answer(t, in.ID+"#reply", said)
 	glass := d.ends(t, "word1199\n›")
 	for line := range strings.Lines(glass) {
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			if n, err := strconv.Atoi(strings.TrimPrefix(word, "word")); err == nil && words[n] != word {
 				t.Fatalf("a word is broken in %q", line)
 			}
