@@ -10,10 +10,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"parley/cmd/parley/config"
 	"parley/sessions"
 )
 
-type statusCmd struct{}
+type statusCmd struct {
+	Live bool `help:"Only say whether the server of this home answers, and fail if it does not: for health checks."`
+}
 
 // standingReport is what GET /v1/status answers.
 type standingReport struct {
@@ -36,7 +39,10 @@ type standingReport struct {
 }
 
 // Run tells how the server and its mail stand.
-func (statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+	if c.Live {
+		return live(ctx, flags, tty)
+	}
 	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
 		if flags.JSON {
 			return server.get(ctx, "/v1/status", tty.out)
@@ -70,6 +76,25 @@ func (statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		}
 		return w.Flush()
 	})
+}
+
+// livePatience is how long a server may take to say that it lives.
+const livePatience = 5 * time.Second
+
+// live asks the server that has the home whether it lives. It takes nobody's
+// place and needs no secret.
+func live(ctx context.Context, flags *cli, tty terminal) error {
+	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, livePatience)
+	defer cancel()
+	if err := dial(cfg.Home).get(ctx, "/healthz", nil); err != nil {
+		return fmt.Errorf("no server of the home %s answers: %w", cfg.Home, err)
+	}
+	_, err = fmt.Fprintln(tty.out, "the server answers")
+	return err
 }
 
 func seconds(s float64) time.Duration {
