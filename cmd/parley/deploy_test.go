@@ -186,6 +186,20 @@ func words(t *testing.T, list string) (all []string) {
 	return all
 }
 
+// bytesOf reads an amount of memory as Go, systemd and Compose write it.
+func bytesOf(t *testing.T, text string) int {
+	t.Helper()
+	at := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	if at < 1 {
+		t.Fatalf("%q is no amount of memory", text)
+	}
+	unit := map[string]int{"m": 1 << 20, "M": 1 << 20, "MiB": 1 << 20, "g": 1 << 30, "G": 1 << 30, "GiB": 1 << 30}[text[at:]]
+	if unit == 0 {
+		t.Errorf("%q has an unknown unit", text)
+	}
+	return number(t, text[:at]) * unit
+}
+
 func number(t *testing.T, text string) int {
 	t.Helper()
 	n, err := strconv.Atoi(text)
@@ -208,6 +222,16 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	}
+	// It is bounded, and clears up before it is ended.
+	soft, hard := bytesOf(t, one["services.parley.environment.GOMEMLIMIT"]), bytesOf(t, one["services.parley.mem_limit"])
+	if soft < 256<<20 || hard < soft+soft/4 {
+		t.Errorf("memory is bounded by %d and %d", soft, hard)
+	}
+	check := words(t, one["services.parley.healthcheck.test"])
+	if len(check) < 3 || check[0] != "CMD" || check[1] != "/usr/local/bin/parley" || !slices.Contains(check, "--live") {
+		t.Fatalf("it is checked by %q", check)
+	}
+	accepts(t, check[2:])
 	redis := one["services.redis.command"]
 	for _, want := range []string{"--appendonly yes", "--appendfsync everysec", "--maxmemory-policy noeviction", "--requirepass"} {
 		if !strings.Contains(redis, want) {
@@ -307,6 +331,25 @@ func TestUnit(t *testing.T) {
 			t.Errorf("%s=%q, want %q", key, got, want)
 		}
 	}
+	if len(settings["MemoryHigh"]) != 1 || len(settings["MemoryMax"]) != 1 {
+		t.Fatal("its memory is not bounded")
+	}
+	soft := 0
+	for _, set := range settings["Environment"] {
+		if limit, ok := strings.CutPrefix(set, "GOMEMLIMIT="); ok {
+			soft = bytesOf(t, limit)
+		}
+	}
+	if high, most := bytesOf(t, settings["MemoryHigh"][0]), bytesOf(t, settings["MemoryMax"][0]); soft < 256<<20 || high <= soft || most <= high {
+		t.Errorf("memory is bounded by %d, %d and %d: want each above the former", soft, high, most)
+	}
+	header, _, _ := strings.Cut(unit, "[Unit]")
+	for _, c := range settings["LoadCredential"] {
+		name, _, _ := strings.Cut(c, ":")
+		if !strings.Contains(header, "install -d -m 0700 /etc/parley/credentials") || !regexp.MustCompile(`install -m 0600 .*\b`+name+`\b.* /etc/parley/credentials/`).MatchString(header) {
+			t.Errorf("the header does not say how the credential %s is made", name)
+		}
+	}
 	args := strings.Fields(settings["ExecStart"][0])
 	accepts(t, args[1:])
 	for _, c := range settings["LoadCredential"] {
@@ -327,5 +370,37 @@ func TestUnit(t *testing.T) {
 	}
 	if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", file).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
+	}
+}
+
+// The example scrapes what the program serves, with a scope that there is.
+func TestDeployedScrape(t *testing.T) {
+	t.Parallel()
+	text := deployed(t, "prometheus.yaml")
+	values := flatten(t, text)
+	cfg, err := config.Load(config.Options{Home: t.TempDir(), Env: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target := values["scrape_configs.static_configs.0"]; target != fmt.Sprintf("targets: [\"%s\"]", cfg.HTTP.Listen) {
+		t.Errorf("it scrapes %s, and the program listens on %s", target, cfg.HTTP.Listen)
+	}
+	if values["scrape_configs.metrics_path"] != "/metrics" || values["scrape_configs.authorization.type"] != "Bearer" || values["rule_files"] != `["alerts.yaml"]` {
+		t.Errorf("it scrapes %q", values)
+	}
+	deployed(t, "alerts.yaml")
+	var section []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if line, ok := strings.CutPrefix(line, "#   "); ok {
+			section = append(section, line)
+		}
+	}
+	dir := t.TempDir()
+	secret, file := filepath.Join(dir, "prometheus"), filepath.Join(dir, "parley.toml")
+	must(t, os.WriteFile(secret, []byte("a-token-that-is-long-enough-for-it\n"), 0o600))
+	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(strings.Join(section, "\n"), "/run/secrets/prometheus", secret)), 0o600))
+	cfg, err = config.Load(config.Options{File: file, Home: dir})
+	if err != nil || len(cfg.Tokens) != 1 {
+		t.Errorf("its token is not taken: %v, %v", cfg, err)
 	}
 }
