@@ -4,8 +4,8 @@
 // from there: with the turn that was cut off, or with the next message. A turn is
 // a fold over its entries, written before and after each step (C1 to C7 in
 // docs/architecture.md), so a process that dies anywhere leaves a log from which
-// the next goes on. Start reading at worker.go, then visit.go, turn.go, loop.go
-// and call.go.
+// the next goes on. Start reading at worker.go, then visit.go, begin.go, turn.go,
+// loop.go and call.go; speech.go is how what people say reaches the model.
 package agent
 
 import (
