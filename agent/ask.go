@@ -20,7 +20,7 @@ const (
 
 // ask asks the model for the turn's next answer, within its person's budget, and
 // again where the model is merely busy. An answer that cannot be had ends the
-// turn, said aloud.
+// turn, said aloud; a request that is too long is a *ModelError.
 func (v *visit) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
 	events := newStream(t.blocks, func(e bus.Event) { v.emit(t, e) })
 	if t.resumed {
@@ -52,6 +52,10 @@ func (v *visit) askForMore(ctx context.Context, t *turn, r Request, answer Answe
 		return Answer{}, err
 	}
 	answer, err := v.insist(ctx, t, r, events)
+	if isOverflow(err) { // for the length that was asked for
+		r.MaxTokens = 0
+		answer, err = v.insist(ctx, t, r, events)
+	}
 	if err != nil || answer.Stop == StopWhole || !answer.has(BlockToolUse) {
 		return answer, err
 	}
@@ -89,6 +93,9 @@ func (v *visit) insist(ctx context.Context, t *turn, r Request, events *stream) 
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return Answer{}, context.Cause(ctx)
+		case isOverflow(err):
+			events.reset()
+			return Answer{}, err
 		case err != nil:
 			events.reset()
 		case !answer.again():
@@ -116,6 +123,11 @@ func (v *visit) insist(ctx context.Context, t *turn, r Request, events *stream) 
 			return Answer{}, context.Cause(ctx)
 		}
 	}
+}
+
+func isOverflow(err error) bool {
+	fault, ok := errors.AsType[*ModelError](err)
+	return ok && fault.Fault == ModelOverflow
 }
 
 // errBroken says that an answer came in part.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 
@@ -10,51 +11,122 @@ import (
 
 const summaryPrompt = `Summarise the conversation so far for yourself: you will go on with nothing but this summary. Keep what people asked for and decided, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
 
+// shorterPrompt is for a model that did not come to an end with the other.
+const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, names, numbers, paths and open tasks.`
+
 // compact replaces the past by a summary where it does not fit into the window
 // any more, even with old results cleared. Only turns that have ended are
 // summarised; the turn that asks stays whole. A summary that cannot be had is
-// no reason to end the turn: the model may still take what there is.
-func (v *visit) compact(ctx context.Context, t *turn, prompt string) error {
+// no reason to end the turn: the model may still take what there is. False says
+// that there is no use in trying again.
+func (v *visit) compact(ctx context.Context, t *turn) (bool, error) {
 	records := v.j.all()
 	limit := v.agent.ContextTokens
 	if limit <= 0 || t.start == 0 || estimateMessages(render(records, limit)) <= limit {
-		return nil
+		return true, nil
 	}
 	past := before(records, t.start)
 	if len(past) == 0 {
-		return nil
+		return false, nil
 	}
-	r := Request{System: prompt, Messages: render(past, limit/2)}
-	r.Messages = append(r.Messages, Message{Role: RoleUser, Blocks: []Block{{Kind: BlockText, Text: summaryPrompt}}})
-	if err := v.purse.pay(ctx, v, t, int64(estimate(r))+answerTokens); err != nil {
-		return err
+	text, err := v.summarise(ctx, t, past)
+	if err != nil || text == "" {
+		return false, err
 	}
-	answer, err := v.agent.Model.Generate(ctx, r, func(Delta) {})
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	covers := past[len(past)-1].N
+	if err := v.j.append(ctx, entry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text})); err != nil {
+		return false, err
+	}
+	v.j.forget(covers)
+	return true, nil
+}
+
+// summarise has the model sum up the past, piece by piece where it is longer
+// than fits. It gives "" where there is no summary that could replace the past.
+func (v *visit) summarise(ctx context.Context, t *turn, past []record) (string, error) {
+	told := recount(render(past, v.agent.ContextTokens))
+	earlier := ""
+	if s, ok := newestSummary(past); ok && s.Text != "" {
+		earlier, told = s.Text, told[1:] // which it begins with
+	}
+	if len(told) == 0 {
+		return "", nil
+	}
+	room := max(v.agent.ContextTokens*bytesPerToken/2, leastPiece)
+	for size := room; size >= room/8; size /= 2 {
+		text, err := v.summarisePieces(ctx, t, earlier, pieces(told, size))
+		if fault, ok := errors.AsType[*ModelError](err); ok && fault.Fault == ModelOverflow {
+			continue // smaller pieces then
 		}
-		v.slog.Warn("summarising failed; going on without", slog.Any("error", err))
-		return nil
+		if err == nil && len(text) > (len(earlier)+length(told))*4/5 {
+			text = "" // it would save nothing
+		}
+		if failed, ok := errors.AsType[*ModelError](err); ok {
+			v.slog.Warn("summarising failed; going on without", slog.Any("error", failed))
+			return "", nil
+		}
+		return text, err
 	}
-	v.purse.spent += answer.Usage.Input + answer.Usage.Output
+	v.slog.Warn("summarising failed, because the window is too small; going on without")
+	return "", nil
+}
+
+// summarisePieces sums up one piece after another, each with the summary of
+// what came before it.
+func (v *visit) summarisePieces(ctx context.Context, t *turn, summary string, pieces [][]Block) (string, error) {
+	for _, piece := range pieces {
+		if summary != "" {
+			piece = append([]Block{{Kind: BlockText, Text: frameSummary(summary)}}, piece...)
+		}
+		text, err := v.summariseOne(ctx, t, piece)
+		if err != nil || text == "" {
+			return "", err
+		}
+		summary = text
+	}
+	return summary, nil
+}
+
+// summariseOne asks for one summary, and for a shorter one where that did not
+// come to its end. What is cut off does not stand for what it was cut from.
+func (v *visit) summariseOne(ctx context.Context, t *turn, piece []Block) (string, error) {
+	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
+		blocks := append(piece[:len(piece):len(piece)], Block{Kind: BlockText, Text: prompt})
+		r := Request{Messages: []Message{{Role: RoleUser, Blocks: blocks}}}
+		if err := v.pay(ctx, t, r); err != nil {
+			return "", err
+		}
+		answer, err := v.agent.Model.Generate(ctx, r, func(Delta) {})
+		if err != nil {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
+			if _, ok := errors.AsType[*ModelError](err); !ok {
+				err = &ModelError{Fault: ModelBusy, Err: err}
+			}
+			return "", err
+		}
+		// The cost belongs to the person but is no step of the turn.
+		v.purse.spent += answer.Usage.Input + answer.Usage.Output
+		if err := v.j.append(ctx, v.usage("", t.person, answer)); err != nil {
+			return "", err
+		}
+		if text := textOf(answer); answer.Stop == StopWhole && text != "" {
+			return text, nil
+		}
+		v.slog.Warn("a summary did not come to its end", slog.String("turn", t.id), slog.String("stop", string(answer.Stop)))
+	}
+	return "", nil
+}
+
+func textOf(a Answer) string {
 	var text strings.Builder
-	for _, b := range answer.Blocks {
+	for _, b := range a.Blocks {
 		if b.Kind == BlockText {
 			text.WriteString(b.Text)
 		}
 	}
-	if text.Len() == 0 {
-		return nil
-	}
-	covers := past[len(past)-1].N
-	// The cost belongs to the person but is no step of the turn.
-	used := v.usage("", t.person, answer)
-	if err := v.j.append(ctx, used, entry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text.String()})); err != nil {
-		return err
-	}
-	v.j.forget(covers)
-	return nil
+	return strings.TrimSpace(text.String())
 }
 
 // before returns the records that precede a number.

@@ -61,11 +61,7 @@ func (v *visit) step(ctx context.Context, t *turn, prompt string) error {
 		return err
 	}
 	r := Request{System: prompt, Tools: v.agent.Tools.Specs(), NoCalls: t.lastStep}
-	if err := v.compact(ctx, t, prompt); err != nil {
-		return err
-	}
-	r.Messages = render(v.j.all(), v.agent.ContextTokens)
-	answer, err := v.ask(ctx, t, r)
+	answer, err := v.askWithin(ctx, t, r)
 	if err != nil {
 		return err
 	}

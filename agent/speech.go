@@ -31,6 +31,7 @@ const (
 	tagQuote   = "quote"
 	tagNotice  = "notice"
 	tagSummary = "summary"
+	tagPast    = "past" // what the model itself did, where it is told of it
 )
 
 // How much of what was quoted the model is shown, in characters.
@@ -205,7 +206,7 @@ func passesForTag(text string) bool {
 	if latin && foreign {
 		return true
 	}
-	for _, tag := range []string{tagMessage, tagQuote, tagNotice, tagSummary} {
+	for _, tag := range []string{tagMessage, tagQuote, tagNotice, tagSummary, tagPast} {
 		if strings.HasPrefix(word.String(), tag) {
 			return true
 		}

@@ -135,7 +135,7 @@ func wordsOf(m agent.Message, b agent.Block) []string {
 		return nil
 	case strings.HasPrefix(b.Text, "<message "):
 		return agent.Words(b.Text)
-	case strings.HasPrefix(b.Text, "<notice>"), strings.HasPrefix(b.Text, "<summary "):
+	case strings.HasPrefix(b.Text, "<notice>"), strings.HasPrefix(b.Text, "<summary "), strings.HasPrefix(b.Text, "<past "):
 		return nil
 	}
 	return []string{b.Text} // it is what the agent itself asks, such as a summary

@@ -74,7 +74,7 @@ func (a *assembly) add(raw []byte) error {
 		return fmt.Errorf("%w: an event of %d bytes", errGarbled, len(raw))
 	}
 	switch {
-	case !missing(c.Error), c.Object == "error":
+	case !missing(c.Error), c.Object == "error", c.Choices == nil && len(c.Message) > 2 && c.Message[0] == '"':
 		return refusalIn(raw)
 	case len(c.Choices) > maxChoices:
 		return fmt.Errorf("%w: an event with %d choices", errGarbled, len(c.Choices))

@@ -14,7 +14,8 @@ type chunk struct {
 	Usage   *usage            `json:"usage"`
 	Groq    *groq             `json:"x_groq"`
 	Error   json.RawMessage   `json:"error"`
-	Object  flexible          `json:"object"` // "error": the rest is one
+	Object  flexible          `json:"object"`  // "error": the rest is one
+	Message json.RawMessage   `json:"message"` // without choices: an error's
 }
 
 type groq struct {

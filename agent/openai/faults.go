@@ -23,6 +23,7 @@ type refusal struct {
 	code       string
 	kind       string
 	param      string
+	context    int // the window's size in tokens, where a field says it: llama.cpp
 	message    string
 }
 
@@ -91,29 +92,6 @@ func (r *refusal) is(words ...string) bool {
 	return slices.Contains(words, strings.ToLower(r.code)) || slices.Contains(words, strings.ToLower(r.kind))
 }
 
-// overflow tells whether the request was too long for the model. OpenAI has a
-// code for it; of the others there is only what they write. A limit of tokens
-// in a minute is none of the window, except where one request alone is over it.
-func (r *refusal) overflow() bool {
-	if r.is("context_length_exceeded", "exceed_context_size_error", "request_too_large", "string_above_max_length") {
-		return true
-	}
-	text := strings.ToLower(r.message)
-	has := func(part string) bool { return strings.Contains(text, part) }
-	if r.status == http.StatusTooManyRequests || r.status == http.StatusUnauthorized || r.status == http.StatusPaymentRequired {
-		return false
-	}
-	if r.status == http.StatusRequestEntityTooLarge && has("token") {
-		return true
-	}
-	return slices.ContainsFunc([]string{
-		"maximum context length", "context length exceeded", "exceeds the context", "context window",
-		"available context size", "prompt is too long", "input is too long", "maximum prompt length",
-		"exceeds the maximum number of tokens", "reduce the length of the messages", "model's context length",
-		"too many input tokens", "input length and `max_tokens` exceed",
-	}, has)
-}
-
 // refusalOf reads a response that is none.
 func refusalOf(status int, header http.Header, body []byte) *refusal {
 	r := &refusal{status: status}
@@ -171,6 +149,9 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	word(&r.code, "code")
 	word(&r.kind, "type", "status")
 	word(&r.param, "param")
+	if window := fields["n_ctx"]; len(window) > 0 && json.Unmarshal(window, &r.context) != nil {
+		r.context = 0
+	}
 	for _, name := range []string{"status_code", "statusCode", "http_status", "raw_status_code", "status", "code"} {
 		number := ""
 		word(&number, name)

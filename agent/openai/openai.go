@@ -58,6 +58,7 @@ type Model struct {
 
 	mu      sync.Mutex
 	dialect dialect // what the server was found to understand
+	window  int     // in tokens, as the server has said; 0 while it has not
 }
 
 // New makes a model; nothing is asked yet.
@@ -122,9 +123,36 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// Info says what the configuration says.
+// Info says what the configuration says, and of the window what the server has
+// said if that is less.
 func (m *Model) Info() agent.ModelInfo {
-	return agent.ModelInfo{Name: m.cfg.Name, ContextTokens: m.cfg.Window}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	window := m.cfg.Window
+	if m.window > 0 && (window <= 0 || m.window < window) {
+		window = m.window
+	}
+	return agent.ModelInfo{Name: m.cfg.Name, ContextTokens: window}
+}
+
+// leastWindow is less than any model's that could be of use here: a server that
+// says less means something else.
+const leastWindow = 512
+
+// measured remembers how large the server says that the window is.
+func (m *Model) measured(window int) {
+	if window < leastWindow {
+		return
+	}
+	m.mu.Lock()
+	known := m.window > 0 && m.window <= window
+	if !known {
+		m.window = window
+	}
+	m.mu.Unlock()
+	if !known {
+		m.cfg.Log.Warn("the model's server says how large its window is", slog.String("model", m.cfg.Name), slog.Int("tokens", window))
+	}
 }
 
 // Generate asks once. See agent.Model.
@@ -191,10 +219,15 @@ func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 // fault makes of what went wrong what the contract has words for.
 func (m *Model) fault(err error) *agent.ModelError {
 	if r, ok := errors.AsType[*refusal](err); ok {
-		return &agent.ModelError{
+		e := &agent.ModelError{
 			Fault: r.fault(), Cause: r.cause(), Status: r.status, Code: r.word(), RetryAfter: r.retryAfter,
 			Said: conceal(r.said(), m.cfg.APIKey), Err: r,
 		}
+		if e.Fault == agent.ModelOverflow {
+			e.Window = r.window()
+			m.measured(e.Window)
+		}
+		return e
 	}
 	e := &agent.ModelError{Fault: agent.ModelBusy, Err: err}
 	if _, ok := errors.AsType[*unreachable](err); ok {

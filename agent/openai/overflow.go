@@ -1,0 +1,80 @@
+package openai
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// overflow tells whether the request was too long for the model. OpenAI has a
+// code for it; of the others there is only what they write. A limit of tokens
+// in a time is none of the window, except where one request alone is over it.
+func (r *refusal) overflow() bool {
+	if r.is("context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded", "exceed_context_size_error",
+		"request_too_large", "string_above_max_length", "prompt_too_long", "input_too_long",
+		"1261", "3051") { // Z.ai and Mistral
+		return true
+	}
+	switch r.status {
+	case http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusPaymentRequired:
+		return false
+	case http.StatusRequestEntityTooLarge:
+		if r.says("token") {
+			return true
+		}
+	}
+	if r.says("rate limit", "per minute", "per day", "daily", "monthly", "too many requests") {
+		return false
+	}
+	return r.says(
+		"maximum context length", "context length exceeded", "exceeds the context", "context window",
+		"available context size", "context size has been exceeded", "configured context size",
+		"prompt is too long", "input is too long", "maximum prompt length",
+		"exceeds the maximum number of tokens", "maximum allowed input length", "reduce the length of the messages",
+		"model's context length", "too many input tokens", "input length and `max_tokens` exceed",
+		"`inputs` tokens + `max_new_tokens` must be", "`inputs` must have less than", // TGI
+		"exceeded model token limit",                                  // Moonshot
+		"range of input length should be",                             // DashScope
+		"prompt exceeds max length",                                   // Z.ai
+		"greater than the context length", "trying to keep the first", // LM Studio
+		"too many tokens: ",                                        // Cohere
+		"prompt too long; exceeded", "exceeded max context length", // Ollama
+		"token limit reached", // OpenRouter
+		"prompt token count",  // GitHub
+	)
+}
+
+// window is how many tokens the server says that the model can read, 0 if it
+// does not say so.
+func (r *refusal) window() int {
+	if r.context > 0 {
+		return r.context
+	}
+	text := strings.ToLower(r.message)
+	for _, before := range []string{
+		"context length is only ", "context length of only ", "context length is ", "maximum prompt length is ",
+		"context length (", "context size (", "context size is ", "maximum number of tokens allowed (", "model token limit: ",
+		"input length should be [1, ", "must be <= ", "must have less than ", "in the prompt cannot exceed ",
+		"exceeds the limit of ", "input length of ", "maximum context length: ", "large for model with ", " tokens > ",
+	} {
+		if _, rest, ok := strings.Cut(text, before); ok {
+			if n := leadingNumber(rest); n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// leadingNumber is the number that a text begins with, perhaps with commas.
+func leadingNumber(text string) int {
+	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != ',' })
+	if end >= 0 {
+		text = text[:end]
+	}
+	n, err := strconv.Atoi(strings.ReplaceAll(text, ",", ""))
+	if err != nil {
+		return 0
+	}
+	return n
+}

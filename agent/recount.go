@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	leastPiece = 2048 // bytes of the past that are summed up at once, at least
+	maxPieces  = 16
+	maxArgs    = 500  // bytes of a call's arguments that are told
+	maxOutcome = 2000 // and of its result
+)
+
+// recount tells of messages in words alone, each text a block: many providers
+// take no calls and results in a request without the tools that they are of.
+func recount(messages []Message) []Block {
+	var told []Block
+	tell := func(text string) { told = append(told, Block{Kind: BlockText, Text: text}) }
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			switch {
+			case b.Kind == BlockText && m.Role == RoleUser:
+				tell(b.Text) // in its frame already
+			case b.Kind == BlockText:
+				tell(framePast("your answer", b.Text))
+			case b.Kind == BlockToolUse:
+				tell(framePast("your call of "+b.Name, short(string(b.Args), maxArgs)))
+			case b.Kind == BlockToolResult:
+				tell(framePast("what came of it", short(string(b.Content), maxOutcome)))
+			}
+		}
+	}
+	return told
+}
+
+// framePast is something that the model did.
+func framePast(what, text string) string {
+	var b strings.Builder
+	b.WriteString("<" + tagPast)
+	attribute(&b, "of", what)
+	b.WriteString(">\n" + unframed(text) + "\n</" + tagPast + ">")
+	return b.String()
+}
+
+// short is the beginning of a text, on a whole character.
+func short(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
+}
+
+// pieces are blocks in runs of about so many bytes. A block that is longer than
+// that is told in part. Where there are too many pieces, the oldest are left out.
+func pieces(blocks []Block, size int) [][]Block {
+	var all [][]Block
+	room := 0
+	for _, b := range blocks {
+		b.Text = short(b.Text, size)
+		if len(all) == 0 || room < len(b.Text) {
+			all = append(all, nil)
+			room = size
+		}
+		all[len(all)-1] = append(all[len(all)-1], b)
+		room -= len(b.Text)
+	}
+	if extra := len(all) - maxPieces; extra > 0 {
+		all = all[extra:]
+		note := framePast("the beginning", "[what was said first is left out: there was no room for it]")
+		all[0] = append([]Block{{Kind: BlockText, Text: note}}, all[0]...)
+	}
+	return all
+}
+
+func length(blocks []Block) int {
+	n := 0
+	for _, b := range blocks {
+		n += len(b.Text)
+	}
+	return n
+}
