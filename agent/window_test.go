@@ -13,7 +13,9 @@ import (
 )
 
 // asksForSummary tells whether a request wants a summary.
-func asksForSummary(q agenttest.Request) bool { return bytes.Contains(q.Body, []byte("Summarise the conversation")) }
+func asksForSummary(q agenttest.Request) bool {
+	return bytes.Contains(q.Body, []byte("Summarise the conversation"))
+}
 
 // A provider's own window may be far smaller than what is configured, and only
 // its refusal says so: the conversation goes on all the same.

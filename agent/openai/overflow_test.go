@@ -10,7 +10,9 @@ import (
 )
 
 func TestWhatIsTooLongForTheWindow(t *testing.T) {
-	said := func(text string) string { return fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error"}}`, text) }
+	said := func(text string) string {
+		return fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error"}}`, text)
+	}
 	cases := map[string]struct {
 		status int
 		body   string
