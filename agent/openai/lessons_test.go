@@ -179,3 +179,17 @@ func TestStatusesInTheStream(t *testing.T) {
 		}
 	}
 }
+
+func TestTheFirstModelIsOneThatChats(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
+	s.Models = []string{"text-embedding-nomic-embed-text-v1.5", "bge-m3", "whisper-1", "qwen3-8b"}
+	name, err := openai.FirstModel(t.Context(), openai.Config{BaseURL: s.Start(t)})
+	if err != nil || name != "qwen3-8b" {
+		t.Errorf("first model %q, %v", name, err)
+	}
+	s = agenttest.New(agenttest.Always(agenttest.Reply("fine")))
+	s.Models = []string{"bge-m3"}
+	if name, err := openai.FirstModel(t.Context(), openai.Config{BaseURL: s.Start(t)}); err == nil {
+		t.Errorf("first model %q, though it does not chat", name)
+	}
+}

@@ -237,7 +237,7 @@ func (m *Model) fault(err error) *agent.ModelError {
 }
 
 // FirstModel finds a name where none was given: DefaultName at DefaultURL,
-// elsewhere the first model that the server lists.
+// elsewhere the first model that the server lists and that can chat.
 func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -254,7 +254,7 @@ func FirstModel(ctx context.Context, cfg Config) (string, error) {
 		return "", m.fault(err)
 	}
 	if len(names) == 0 {
-		return "", &agent.ModelError{Fault: agent.ModelRefused, Err: fmt.Errorf("%s lists no models: name one", host)}
+		return "", &agent.ModelError{Fault: agent.ModelRefused, Err: fmt.Errorf("%s lists no models that chat: name one", host)}
 	}
 	return names[0], nil
 }

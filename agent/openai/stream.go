@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	library "github.com/sashabaranov/go-openai"
@@ -72,7 +73,7 @@ func (m *Model) client(x library.HTTPDoer) *library.Client {
 	return library.NewClientWithConfig(c)
 }
 
-// list asks for the names of the server's models.
+// list asks for the names of those of the server's models that chat.
 func (m *Model) list(ctx context.Context) ([]string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.cfg.BaseURL+"/models", nil)
 	if err != nil {
@@ -89,7 +90,8 @@ func (m *Model) list(ctx context.Context) ([]string, error) {
 	defer func() { _ = resp.Body.Close() }()
 	var listed struct {
 		Data []struct {
-			ID string `json:"id"`
+			ID   string   `json:"id"`
+			Type flexible `json:"type"` // of some servers: chat, embedding, …
 		} `json:"data"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxEvent)).Decode(&listed); err != nil {
@@ -97,11 +99,25 @@ func (m *Model) list(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, d := range listed.Data {
-		if d.ID != "" {
+		if d.ID != "" && chats(d.ID, string(d.Type)) {
 			names = append(names, d.ID)
 		}
 	}
 	return names, nil
+}
+
+// chats tells whether a model of that name, and of that type if its server gives
+// one, is likely to be one that can be talked to: servers list embedding models
+// and others among them.
+func chats(name, kind string) bool {
+	for _, text := range []string{strings.ToLower(name), strings.ToLower(kind)} {
+		for _, other := range []string{"embed", "rerank", "whisper", "tts", "transcri", "moderation", "dall-e", "diffusion", "bge-", "minilm", "text-to-", "image"} {
+			if strings.Contains(text, other) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // An exchange is the library's HTTP client for one request. It sends the body
