@@ -1,0 +1,94 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/config"
+)
+
+// The messages that docs/troubleshooting.md explains are the program's own words.
+func TestTroubleshootingQuotesTheProgram(t *testing.T) {
+	var source strings.Builder
+	top := filepath.Join("..", "..")
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		source.Write(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(top, "docs", "troubleshooting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	headings := regexp.MustCompile("(?m)^### `(.*)`$").FindAllStringSubmatch(string(page), -1)
+	if len(headings) < 10 {
+		t.Errorf("there are only %d messages", len(headings))
+	}
+	for _, heading := range headings {
+		for part := range strings.SplitSeq(heading[1], "…") {
+			if part = strings.TrimSpace(part); part != "" && !strings.Contains(source.String(), part) {
+				t.Errorf("the program does not say %q", part)
+			}
+		}
+	}
+}
+
+// What the pages link to in this repository is there.
+func TestPagesLinkToWhatThereIs(t *testing.T) {
+	top := filepath.Join("..", "..")
+	pages, err := filepath.Glob(filepath.Join(top, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "deploy/*.md"} {
+		more, err := filepath.Glob(filepath.Join(top, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, more...)
+	}
+	links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+	for _, page := range pages {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range links.FindAllStringSubmatch(string(raw), -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, link[1], err)
+			}
+		}
+	}
+}
+
+// The addresses of docs/models.md are ones that the configuration takes.
+func TestModelAddressesAreTaken(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "models.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	urls := regexp.MustCompile("(?m)^\\| [^|]+ \\| `(https?://[^`]+)` \\|").FindAllStringSubmatch(string(page), -1)
+	if len(urls) < 12 {
+		t.Errorf("there are only %d addresses", len(urls))
+	}
+	for _, url := range urls {
+		file := filepath.Join(t.TempDir(), "parley.toml")
+		must(t, os.WriteFile(file, []byte("[model]\nname = \"m\"\nbase_url = \""+url[1]+"\"\n"), 0o600))
+		if _, err := config.Load(config.Options{File: file, Home: t.TempDir()}); err != nil {
+			t.Error(err)
+		}
+	}
+}
