@@ -161,7 +161,8 @@ type Pairings interface {
 	// because its answer was lost, it says again what it did.
 	Admit(ctx context.Context, by Admission) (Pairing, error)
 	// OfferOwner makes a code that whoever says it first in that channel owns
-	// the bot there, and voids the channel's earlier offer.
+	// the bot there, and voids the channel's earlier offer. It is good for an
+	// hour, and for nothing where somebody owns the bot already.
 	OfferOwner(ctx context.Context, channel string) (code string, err error)
 	// StandingOffer returns the channel's offer, and makes one only where none
 	// stands: so several processes, and one that is started again, say the same.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"parley/bus"
@@ -23,21 +22,7 @@ const (
 	uncertain   = "unknown"
 )
 
-const (
-	outOfOrder = 5 * time.Second  // wait after a failure of the book's or the bus's
-	notKnown   = 30 * time.Second // wait where another release has to send
-)
-
-// unmet is the first need that this release does not know.
-func unmet(needs []string) (string, bool) {
-	known := []string{} // none has been given out yet
-	for _, need := range needs {
-		if !slices.Contains(known, need) {
-			return need, true
-		}
-	}
-	return "", false
-}
+const outOfOrder = 5 * time.Second // wait after a failure of the book's or the bus's
 
 // A letter is one message on its way to the platform.
 type letter struct {

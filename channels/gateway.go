@@ -14,13 +14,19 @@ import (
 	"parley/bus"
 )
 
+// An Intake is what a Gateway needs of the bus.
+type Intake interface {
+	bus.Bus
+	bus.Inspector
+}
+
 // A Gateway lets in what those say who may talk to the bot, and publishes it.
 // Nothing of what others say is kept or logged, and what is not meant for the
 // bot is passed over.
 type Gateway struct {
 	Name    string // the channel's, in the configuration
 	Channel Channel
-	Bus     bus.Bus
+	Bus     Intake
 	// Events, if set, tells and is told of the pauses that the platform asks for.
 	Events   bus.Events
 	Gate     *Gate
@@ -40,6 +46,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { d.strangers.run(inner) })
 	wg.Go(func() { d.guests.run(inner) })
+	wg.Go(func() { d.welcome(inner) })
 	if d.reacts != nil {
 		wg.Go(func() { d.reacts.run(inner) })
 	}
@@ -78,6 +85,12 @@ type door struct {
 	panics    *recent // by message and count
 	reacts    *reactions
 	pace      *pacer // for the pauses that the platform asks for
+
+	announced *recent       // their requests, to the owners
+	bells     *rate.Limiter // of such announcements
+	welcomed  *recent       // those who were admitted
+	asked     chan struct{} // somebody waits to be admitted
+	owners    sync.Map      // where they talk to the bot alone, by their ids
 }
 
 func newDoor(g *Gateway) *door {
@@ -98,6 +111,11 @@ func newDoor(g *Gateway) *door {
 		met:       newRecent(meetEvery),
 		panics:    newRecent(0),
 		reacts:    newReactions(g.Channel, g.Name, g.Log, pace),
+
+		announced: newRecent(0),
+		bells:     rate.NewLimiter(rate.Every(10*time.Minute), 5),
+		welcomed:  newRecent(0),
+		asked:     make(chan struct{}, 1),
 	}
 }
 
@@ -127,7 +145,7 @@ func (d *door) accept(ctx context.Context, in bus.Inbound) (err error) {
 
 func (d *door) take(ctx context.Context, in bus.Inbound) error {
 	if in.Group && !in.Mentioned {
-		return nil
+		return d.overhear(ctx, in)
 	}
 	if owned, err := d.own(ctx, in); owned || err != nil {
 		return err
@@ -141,6 +159,32 @@ func (d *door) take(ctx context.Context, in bus.Inbound) error {
 		return nil
 	}
 	in.From.Owner = owner
+	d.remember(in)
+	return d.publish(ctx, in)
+}
+
+// overhear takes of what is said in a group, and not to the bot, one thing: that
+// somebody who may talk to it says /stop while it works there.
+func (d *door) overhear(ctx context.Context, in bus.Inbound) error {
+	if said, _ := AsCommand(in); said.Kind != bus.Command || said.Text != "stop" || said.Args != "" {
+		return nil
+	}
+	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	if err != nil || !ok {
+		return err
+	}
+	key, err := d.Route(in)
+	if err != nil {
+		return nil //nolint:nilerr // the bot works in no session that there is not
+	}
+	working, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
+	if err != nil {
+		return fmt.Errorf("look whether a session is at work: %w", err)
+	}
+	if !working {
+		return nil
+	}
+	in.From.Owner = owner
 	return d.publish(ctx, in)
 }
 
@@ -149,7 +193,7 @@ func (d *door) take(ctx context.Context, in bus.Inbound) error {
 // like anything else that the person might say.
 func (d *door) own(ctx context.Context, in bus.Inbound) (bool, error) {
 	code := offered(in.Text)
-	if in.Group || code == "" {
+	if in.Group || code == "" || len(d.Gate.settings().Owners) > 0 {
 		return false, nil
 	}
 	if !d.guessed.first(in.From.ID, d.Now()) || !d.guesses.AllowN(d.Now(), 1) {

@@ -29,7 +29,7 @@ func (d *door) excuse(in bus.Inbound, text string) {
 func (d *door) refuse(in bus.Inbound) {
 	person, at := in.From.ID, in.At
 	t := tell{key: in.ID + "#refused", to: at, compose: func(ctx context.Context) (string, error) {
-		return d.refusal(ctx, person, at)
+		return d.refusal(ctx, in, at)
 	}}
 	if !in.Group {
 		d.strangers.sayOnce(person, refuseEvery, t)
@@ -48,12 +48,13 @@ func (d *door) refuse(in bus.Inbound) {
 		if err != nil {
 			return "", fmt.Errorf("find a person's own chat: %w", err)
 		}
-		return d.refusal(ctx, person, alone)
+		return d.refusal(ctx, in, alone)
 	}
 	d.strangers.sayOnce("whisper "+person, whisperEvery, t)
 }
 
-func (d *door) refusal(ctx context.Context, person string, at bus.Address) (string, error) {
+func (d *door) refusal(ctx context.Context, in bus.Inbound, at bus.Address) (string, error) {
+	person := in.From.ID
 	who := fmt.Sprintf("You are `%s`, and this bot does not know you yet.", person)
 	switch d.Gate.settings().policy() {
 	case byPairing:
@@ -65,6 +66,7 @@ func (d *door) refusal(ctx context.Context, person string, at bus.Address) (stri
 		if asked.Approved { // meanwhile
 			return "You are admitted now. Please say it again.", nil
 		}
+		d.announce(ctx, in, asked)
 		return who + " Whoever runs it admits you with this command, within the hour:\n\n```\nparley pairing approve " + asked.Code + "\n```", nil
 	case byList:
 		_, user, _ := strings.Cut(person, ":")

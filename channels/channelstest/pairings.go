@@ -129,9 +129,16 @@ func testOffers(t *testing.T, s suite) {
 	if len(owners) != 1 {
 		t.Fatalf("%d people own by one code", len(owners))
 	}
-	if p, ok, err := b.Paired(t.Context(), <-owners); !ok || !p.Owner || err != nil {
-		t.Errorf("owner is %+v, %v, %v", p, ok, err)
+	owner, ok, err := b.Paired(t.Context(), <-owners)
+	if !ok || !owner.Owner || err != nil {
+		t.Errorf("owner is %+v, %v, %v", owner, ok, err)
 	}
+	vain, err := b.OfferOwner(t.Context(), "c")
+	must(t, err)
+	if p, err := b.Admit(t.Context(), channels.Admission{Code: vain, Person: "c:12", Chat: "c:12"}); !errors.Is(err, channels.ErrNoCode) {
+		t.Errorf("a code made a second owner: %+v, %v", p, err)
+	}
+	must(t, b.Revoke(t.Context(), owner.Person))
 	testStandingOffer(t, s, b, code)
 }
 

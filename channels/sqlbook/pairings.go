@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"parley/channels"
 	"parley/sessions/sqldb"
@@ -15,6 +16,7 @@ import (
 
 const (
 	requestLives = time.Hour
+	offerLives   = time.Hour
 	mostRequests = 1000
 	// alphabet has no characters that are taken for one another.
 	alphabet   = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
@@ -175,7 +177,8 @@ func (b *Book) arrived(ctx context.Context, by channels.Admission) (channels.Pai
 func (b *Book) offered(ctx context.Context, by channels.Admission) (bool, error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	var n int
-	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ?`, texts(channel, by.Code)...).Scan(&n)
+	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ? AND made > ?`,
+		append(texts(channel, by.Code), stamp(time.Now().Add(-offerLives)))...).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("look up an offer: %w", err)
 	}
@@ -199,16 +202,22 @@ func approve(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairi
 
 func own(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing, good bool, err error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
-	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ?`, texts(channel, by.Code)...)
+	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ? AND made > ?`,
+		append(texts(channel, by.Code), stamp(now.Add(-offerLives)))...)
 	if err != nil || n == 0 {
+		return p, false, err
+	}
+	owners, prefix := 0, channel+":"
+	err = tx.Get(`SELECT count(*) FROM pairings WHERE owner = 1 AND approved = 1 AND substr(person, 1, ?) = ?`,
+		[]any{utf8.RuneCountInString(prefix), prefix}, &owners)
+	if err != nil || owners > 0 {
 		return p, false, err
 	}
 	p = channels.Pairing{Person: by.Person, Chat: by.Chat, Approved: true, Owner: true, At: moment(stamp(now))}
 	return p, true, putPairing(tx, p)
 }
 
-// OfferOwner implements channels.Pairings. The code stands until it is used or
-// replaced: it is too long to be guessed.
+// OfferOwner implements channels.Pairings. The code is too long to be guessed.
 func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
 	code := rand.Text()
 	_, err := b.db.Exec(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
@@ -222,9 +231,12 @@ func (b *Book) OfferOwner(ctx context.Context, channel string) (string, error) {
 
 // StandingOffer implements channels.Pairings.
 func (b *Book) StandingOffer(ctx context.Context, channel string) (code string, err error) {
+	now := time.Now()
+	old := stamp(now.Add(-offerLives))
 	err = b.db.Get(ctx, `INSERT INTO offers (channel, code, made) VALUES (?, ?, ?)
-		ON CONFLICT (channel) DO UPDATE SET made = offers.made RETURNING code`,
-		append(texts(channel, rand.Text()), stamp(time.Now())), &code)
+		ON CONFLICT (channel) DO UPDATE SET code = CASE WHEN offers.made > ? THEN offers.code ELSE excluded.code END,
+		made = CASE WHEN offers.made > ? THEN offers.made ELSE excluded.made END RETURNING code`,
+		append(texts(channel, rand.Text()), stamp(now), old, old), &code)
 	if err != nil {
 		return "", fmt.Errorf("offer %s: %w", channel, err)
 	}

@@ -166,6 +166,9 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal) error {
 		return err
 	}
 	return openBook(ctx, cfg, func(book *sqlbook.Book) error {
+		if err := unowned(ctx, cfg, book, name); err != nil {
+			return err
+		}
 		code, err := book.OfferOwner(ctx, name)
 		if err != nil {
 			return err
@@ -174,9 +177,26 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal) error {
 		if ch, err := openChannel(cfg.Channels[name], nil, slog.New(slog.DiscardHandler)); err == nil {
 			prefix = channels.CommandPrefix(ch)
 		}
-		_, err = fmt.Fprintf(tty.out, "Say this to the bot on %s: whoever does so first owns it.\n\n  %sstart %s\n", name, prefix, code)
+		_, err = fmt.Fprintf(tty.out, "Say this to the bot on %s within the hour: whoever does so first owns it.\n\n  %sstart %s\n", name, prefix, code)
 		return err
 	})
+}
+
+// unowned refuses a code for a channel that has an owner: it would be good for nothing.
+func unowned(ctx context.Context, cfg *config.Config, book *sqlbook.Book, channel string) error {
+	if owners := cfg.Channels[channel].Access.Owners; len(owners) > 0 {
+		return fmt.Errorf("%s has an owner in the configuration, so a code makes no other: add the person's id to channels.%s.owners", channel, channel)
+	}
+	pairings, err := book.Pairings(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range pairings {
+		if p.Owner && channelOf(p.Person) == channel {
+			return fmt.Errorf("%s owns the bot on %s already: add the other's id to channels.%s.owners, or say `parley pairing revoke %s` first", p.Person, channel, channel, p.Person)
+		}
+	}
+	return nil
 }
 
 // channel is the one that was named, or the only one that there is.

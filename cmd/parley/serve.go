@@ -163,24 +163,46 @@ func (s *server) reloads(ctx context.Context, load func() (*config.Config, error
 
 func modelName(m agent.Model) string { return m.Info().Name }
 
-// offer prints a link or a code for the bot's owner, once, where it has none.
+// offerEvery is how often it is looked whether a channel needs an owner's code.
+const offerEvery = time.Minute
+
+// offer prints a link or a code for the bot's owner while it has none: once, and
+// again whenever the last one has expired.
 func (s *server) offer(ctx context.Context, l *line, out io.Writer) {
+	for last := ""; ; {
+		last = s.offerAgain(ctx, l, out, last)
+		select {
+		case <-time.After(offerEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// offerAgain prints what is on offer if that is not the last code, and returns it.
+func (s *server) offerAgain(ctx context.Context, l *line, out io.Writer, last string) string {
 	if owned, err := s.hasOwner(ctx, l); err != nil || owned {
-		return
+		return last
 	}
 	code, err := s.home.book.StandingOffer(ctx, l.name)
 	if err != nil {
-		s.log.Error("no owner's code could be made", slog.String("channel", l.name), slog.Any("error", err))
-		return
+		if ctx.Err() == nil {
+			s.log.Error("no owner's code could be made", slog.String("channel", l.name), slog.Any("error", err))
+		}
+		return last
+	}
+	if code == last {
+		return last
 	}
 	if _, err := account(ctx, l.channel); err != nil {
 		s.log.Debug("the bot's name is not known yet", slog.String("channel", l.name), slog.Any("error", err))
 	}
 	if link := channels.InviteLink(l.channel, code); link != "" {
-		fmt.Fprintf(out, "\n%s has no owner yet. Open this link and press Start: whoever does so first owns the bot.\n\n  %s\n\n", l.name, link)
-		return
+		fmt.Fprintf(out, "\n%s has no owner yet. Open this link within the hour and press Start: whoever does so first owns the bot.\n\n  %s\n\n", l.name, link)
+		return code
 	}
-	fmt.Fprintf(out, "\n%s has no owner yet. Say this to the bot: whoever does so first owns it.\n\n  %sstart %s\n\n", l.name, channels.CommandPrefix(l.channel), code)
+	fmt.Fprintf(out, "\n%s has no owner yet. Say this to the bot within the hour: whoever does so first owns it.\n\n  %sstart %s\n\n", l.name, channels.CommandPrefix(l.channel), code)
+	return code
 }
 
 // newLogger logs text to a terminal and JSON elsewhere, unless it is set.

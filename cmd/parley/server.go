@@ -256,7 +256,7 @@ func accessOf(c config.Channel) channels.Access {
 
 // hasOwner tells whether somebody owns the bot on a channel.
 func (s *server) hasOwner(ctx context.Context, l *line) (bool, error) {
-	if len(l.config.Access.Owners) > 0 {
+	if len(s.settings.Load().Channels[l.name].Access.Owners) > 0 {
 		return true, nil
 	}
 	pairings, err := s.home.book.Pairings(ctx)

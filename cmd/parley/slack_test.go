@@ -290,9 +290,19 @@ func TestSlackIsToldOfCommandsThatCanBeSaid(t *testing.T) {
 	if got := slackSaid(t, sl, "D1", 2)[1].Text; !strings.Contains(got, "!stop") || strings.Contains(got, "/stop") {
 		t.Errorf("help says %q", got)
 	}
-	pairing := w.command("pairing", "owner")
-	pairing.Env = append(pairing.Env, "SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
-	if out, err := pairing.Output(); err != nil || !strings.Contains(string(out), "!start ") {
+	pairing := func(args ...string) (string, error) {
+		cmd := w.command(append([]string{"pairing"}, args...)...)
+		cmd.Env = append(cmd.Env, "SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := pairing("owner"); err == nil || !strings.Contains(out, "parley pairing revoke slack:U1") {
+		t.Errorf("pairing owner where there is one: %q, %v", out, err)
+	}
+	if out, err := pairing("revoke", "slack:U1"); err != nil {
+		t.Errorf("pairing revoke: %q, %v", out, err)
+	}
+	if out, err := pairing("owner"); err != nil || !strings.Contains(out, "!start ") {
 		t.Errorf("pairing owner: %q, %v", out, err)
 	}
 }

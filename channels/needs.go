@@ -1,0 +1,19 @@
+package channels
+
+import (
+	"slices"
+	"time"
+)
+
+const notKnown = 30 * time.Second // wait where another release has to send
+
+// unmet is the first need that this release does not know.
+func unmet(needs []string) (string, bool) {
+	known := []string{} // none has been given out yet
+	for _, need := range needs {
+		if !slices.Contains(known, need) {
+			return need, true
+		}
+	}
+	return "", false
+}
