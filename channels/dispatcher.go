@@ -136,6 +136,7 @@ type post struct {
 	reacts   *reactions
 	moved    *moves
 	trouble  *trouble
+	waits    *waits
 	renderer *markup.Renderer
 }
 
@@ -143,7 +144,7 @@ func newPost(d *Dispatcher) *post {
 	limits := d.Channel.Limits()
 	p := &post{
 		Dispatcher: d, delivery: d.Delivery.withDefaults(), limits: limits,
-		pace: sharedPacer(d.Name, limits, d.Bus), moved: newMoves(), trouble: newTrouble(), renderer: markup.New(),
+		pace: sharedPacer(d.Name, limits, d.Bus), moved: newMoves(), trouble: newTrouble(), waits: newWaits(), renderer: markup.New(),
 	}
 	if t, ok := typer(d.Channel); ok {
 		p.typing = newTyping(t, p.pace)
@@ -255,6 +256,9 @@ func (p *post) mailbox(ctx, work context.Context, lease bus.Lease) error {
 // sendAll works through the mail that is there and says how to settle it.
 func (p *post) sendAll(ctx, work context.Context, lease bus.Lease) (end bus.End, v verdict) {
 	began := time.Now()
+	if wait := p.waits.hold(lease.Claim().Key, Connected(p.Channel)); wait > 0 {
+		return bus.End{Uncounted: true, After: wait}, verdict{left: true}
+	}
 	mail, err := lease.Mail(work, 0)
 	if err != nil {
 		p.Log.Warn("mail could not be read", slog.String("channel", p.Name),
@@ -278,6 +282,7 @@ func (p *post) sendAll(ctx, work context.Context, lease bus.Lease) (end bus.End,
 		}
 		end.Done = m.Seq
 	}
+	p.waits.over(lease.Claim().Key)
 	return end, v
 }
 

@@ -37,6 +37,7 @@ func (l *letter) transmit(work context.Context, i int) (verdict, bool) {
 		if err == nil {
 			l.observe("sent", took)
 			l.trouble.over(l.out.To)
+			l.waits.answered()
 			v, ok := l.arrived(work, i, id)
 			l.point("send:marked")
 			return v, ok
@@ -114,6 +115,7 @@ func (l *letter) faulted(work context.Context, i int, fault *SendError, took tim
 	switch {
 	case fault.Fault == Rejected:
 		l.trouble.over(l.out.To)
+		l.waits.answered()
 		if v, ok, can := l.otherwise(work, i); can {
 			return v, ok
 		}
@@ -149,7 +151,7 @@ func (l *letter) faulted(work context.Context, i int, fault *SendError, took tim
 		}
 		return l.leave(work, i)
 	}
-	return verdict{after: backoff(l.attempts, unknownBackoff)}, false
+	return verdict{after: l.waits.put(l.lease.Claim().Key, backoff(l.attempts, unknownBackoff), false, !Connected(l.Channel))}, false
 }
 
 // otherwise prepares a part that the platform has refused for the next best way
@@ -209,7 +211,11 @@ func (l *letter) withdraw(work context.Context, i int, draft string) (verdict, b
 // again gives the message back until the platform may take it.
 func (l *letter) again(work context.Context, fault *SendError) verdict {
 	if !fault.Limited {
-		return verdict{after: max(fault.RetryAfter, backoff(l.attempts, longestBackoff))}
+		after := max(fault.RetryAfter, backoff(l.attempts, longestBackoff))
+		if fault.RetryAfter == 0 {
+			after = l.waits.put(l.lease.Claim().Key, after, true, !Connected(l.Channel))
+		}
+		return verdict{after: after}
 	}
 	asked := l.pace.limited(l.to.Chat, fault)
 	if fault.Account {
