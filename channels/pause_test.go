@@ -149,7 +149,12 @@ func TestAPauseHoldsInEveryProcess(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- g.Run(ctx) }()
-		defer func() { cancel(); <-ended }()
+		defer func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}()
 		synctest.Wait()
 		s.post(t, outbound("m", "1", "hi"))
 		synctest.Wait()
@@ -181,7 +186,12 @@ func TestWhatTheGateIsToldHoldsForAnswers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- g.Run(ctx) }()
-		defer func() { cancel(); <-ended }()
+		defer func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}()
 		synctest.Wait()
 		if err := gate.Say(t.Context(), said("s", "1", "hello")); err != nil {
 			t.Fatal(err)

@@ -184,12 +184,13 @@ func (t *teller) send(ctx context.Context, next tell) {
 		return
 	}
 	limits := t.ch.Limits()
-	for _, piece := range markup.Render(text, limits.Dialect, limits.Length) {
-		part := Part{Key: next.key, Text: piece.Text, Plain: piece.Plain, ReplyTo: next.replyTo}
-		if err := t.deliver(ctx, next, part); t.quiet.limited(next.to.Chat, err) > 0 {
-			t.putOff(next)
-		}
+	pieces := markup.Render(text, limits.Dialect, limits.Length)
+	if len(pieces) == 0 {
 		return
+	}
+	part := Part{Key: next.key, Text: pieces[0].Text, Plain: pieces[0].Plain, ReplyTo: next.replyTo}
+	if err := t.deliver(ctx, next, part); t.quiet.limited(next.to.Chat, err) > 0 {
+		t.putOff(next)
 	}
 }
 
