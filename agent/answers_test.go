@@ -142,3 +142,28 @@ func TestAnAnswerThatIsAskedForAgainIsResetAndPaidFor(t *testing.T) {
 		t.Errorf("used %d, spent %d (%v), want 1310", used, spent, err)
 	}
 }
+
+// A provider that lets nobody speak right after a tool sticks at no session: not
+// at a turn's last step, and not at what is said after a turn that failed.
+func TestAProviderWithAnOrderOfMessagesIsObeyed(t *testing.T) {
+	s := agenttest.New(agenttest.Ordered(func(q agenttest.Request) agenttest.Response {
+		messages := q.Messages()
+		switch {
+		case strings.Contains(messages[len(messages)-1].Content, "and now?"):
+			return agenttest.Reply("now it is well")
+		case strings.Contains(q.Said(), "fail") && q.Rounds() > 0:
+			return agenttest.Fail(400, `{"error":{"message":"Invalid schema"}}`)
+		case q.NoCalls():
+			return agenttest.Reply("the last word")
+		}
+		return agenttest.Calls(agenttest.ToolCall{Name: "echo", Args: `{"say":"tea"}`})
+	}))
+	b := overTheWire(t, s, echo("echo", tools.Once, nil))
+	short := overTheWire(t, s, echo("echo", tools.Once, nil))
+	short.agent.MaxIterations = 2
+	short.run()
+	short.wantReply(short.say("1", "ann", "go"), "the last word")
+	b.run()
+	b.wantReply(b.say("2", "ann", "fail"), "does not accept this request")
+	b.wantReply(b.say("2", "ann", "and now?"), "now it is well")
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"parley/sessions"
@@ -91,7 +92,7 @@ func (v *visit) summarisePieces(ctx context.Context, t *turn, summary string, pi
 // come to its end. What is cut off does not stand for what it was cut from.
 func (v *visit) summariseOne(ctx context.Context, t *turn, piece []Block) (string, error) {
 	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
-		blocks := append(piece[:len(piece):len(piece)], Block{Kind: BlockText, Text: prompt})
+		blocks := append(slices.Clip(piece), Block{Kind: BlockText, Text: prompt})
 		r := Request{Messages: []Message{{Role: RoleUser, Blocks: blocks}}}
 		if err := v.pay(ctx, t, r); err != nil {
 			return "", err
