@@ -82,12 +82,12 @@ func TestGlobsMatch(t *testing.T) {
 			t.Errorf("%q: %v", c.pattern, err)
 			continue
 		}
-		for _, name := range strings.Fields(c.yes) {
+		for name := range strings.FieldsSeq(c.yes) {
 			if !compiled.MatchString(name) {
 				t.Errorf("%q does not match %q (%s)", c.pattern, name, compiled)
 			}
 		}
-		for _, name := range strings.Fields(c.not) {
+		for name := range strings.FieldsSeq(c.not) {
 			if compiled.MatchString(name) {
 				t.Errorf("%q matches %q (%s)", c.pattern, name, compiled)
 			}
