@@ -90,6 +90,8 @@ type Reader interface {
 	// Read yields the entries of a session from number from on, in order, those
 	// covered by summaries included. ErrNotFound if there is no such session.
 	Read(ctx context.Context, key string, from int64) iter.Seq2[Entry, error]
+	// Info tells of one session as List does; ErrNotFound if there is no such session.
+	Info(ctx context.Context, key string) (Info, error)
 	// Find returns the entry that has that cause, ErrNotFound if none has.
 	Find(ctx context.Context, key, cause string) (Entry, error)
 }

@@ -70,6 +70,9 @@ func info(t *testing.T, p place) {
 		t.Fatalf("%v, %v", list, err)
 	}
 	i := list[0]
+	if alone, err := s.Info(t.Context(), key); err != nil || alone != i {
+		t.Errorf("alone it is %+v, %v", alone, err)
+	}
 	if i.Key != key || i.Entries != 3 {
 		t.Errorf("%+v", i)
 	}
@@ -136,6 +139,9 @@ func readCovered(t *testing.T, p place) {
 
 func notFound(t *testing.T, p place) {
 	s := p.open()
+	if _, err := s.Info(t.Context(), "main:telegram:nobody"); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("a session that is not there is told of with %v", err)
+	}
 	put(t, openLog(t, s, key, 1), said("t", "m", "hello"), reply("t", "hi"))
 	for _, other := range []string{"main:telegram:43", "", "no key\x00"} {
 		count := 0

@@ -35,20 +35,35 @@ func (s *Store) List(ctx context.Context, after string, limit int) (list []sessi
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {
-		var info sessions.Info
-		var created, updated string
-		if err := found.Scan(&info.Key, &info.Entries, &created, &updated); err != nil {
-			return nil, err
-		}
-		if info.Created, err = time.Parse(stampLayout, created); err != nil {
-			return nil, err
-		}
-		if info.Updated, err = time.Parse(stampLayout, updated); err != nil {
+		info, err := scanInfo(found.Scan)
+		if err != nil {
 			return nil, err
 		}
 		list = append(list, info)
 	}
 	return list, found.Err()
+}
+
+// Info tells of one session; see [sessions.Reader].
+func (s *Store) Info(ctx context.Context, key string) (sessions.Info, error) {
+	info, err := scanInfo(s.queries.info.QueryRowContext(ctx, sqldb.Text(key)).Scan)
+	if err != nil {
+		return sessions.Info{}, fmt.Errorf("look up session %s: %w", key, notFound(err))
+	}
+	return info, nil
+}
+
+// scanInfo reads a row of a session as a list shows it.
+func scanInfo(scan func(dest ...any) error) (info sessions.Info, err error) {
+	var created, updated string
+	if err := scan(&info.Key, &info.Entries, &created, &updated); err != nil {
+		return sessions.Info{}, err
+	}
+	if info.Created, err = time.Parse(stampLayout, created); err != nil {
+		return sessions.Info{}, err
+	}
+	info.Updated, err = time.Parse(stampLayout, updated)
+	return info, err
 }
 
 // Read yields a session's entries; see [sessions.Reader].
@@ -99,7 +114,7 @@ func notFound(err error) error {
 
 // queries are the prepared reads.
 type queries struct {
-	span, turn, page, session, find, list, spent, buried *sql.Stmt
+	span, turn, page, session, find, list, info, spent, buried *sql.Stmt
 }
 
 func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
@@ -113,6 +128,7 @@ func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
 		{&q.session, "SELECT id FROM sessions WHERE key = ?"},
 		{&q.find, "SELECT " + columns + " FROM entries WHERE session = (SELECT id FROM sessions WHERE key = ?) AND cause = ? AND cause <> ''"},
 		{&q.list, "SELECT key, last, created, updated FROM sessions WHERE key > ? ORDER BY key LIMIT ?"},
+		{&q.info, "SELECT key, last, created, updated FROM sessions WHERE key = ?"},
 		{&q.spent, "SELECT tokens FROM spending WHERE person = ? AND day = ?"},
 		{&q.buried, "SELECT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)"},
 	} {
@@ -125,7 +141,7 @@ func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
 
 func (q queries) close() error {
 	var errs []error
-	for _, stmt := range []*sql.Stmt{q.span, q.turn, q.page, q.session, q.find, q.list, q.spent, q.buried} {
+	for _, stmt := range []*sql.Stmt{q.span, q.turn, q.page, q.session, q.find, q.list, q.info, q.spent, q.buried} {
 		if stmt != nil {
 			errs = append(errs, stmt.Close())
 		}

@@ -104,6 +104,7 @@ type API struct {
 	cfg     Config
 	mux     *http.ServeMux
 	streams *streams
+	views   *views
 	large   chan struct{} // the large bodies that are held in memory
 }
 
@@ -115,6 +116,7 @@ const maxLarge = 4
 func New(cfg Config) *API {
 	cfg.Timeouts = cfg.Timeouts.withDefaults()
 	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams(), large: make(chan struct{}, maxLarge)}
+	a.views = newViews(a)
 	for _, r := range a.routes() {
 		a.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) {
 			a.guarded(w.(*answer), req, r)

@@ -26,6 +26,7 @@ func (a *API) forget(w *answer, r *http.Request) error {
 		return err
 	}
 	var receipt erase.Receipt
+	defer a.views.clear()
 	switch {
 	case (user == "") == (key == ""):
 		return unprocessable("missing_field", `give either "user", as CHANNEL:USER, or "session", by its key`)

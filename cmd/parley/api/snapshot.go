@@ -2,7 +2,7 @@ package api
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"parley/sessions"
 )
@@ -40,6 +40,7 @@ const running = "running"
 const (
 	snapshotTurns = 32
 	snapshotBytes = 1 << 20
+	snapshotPage  = 100 // entries
 )
 
 // A recount makes a snapshot of a log's entries.
@@ -54,18 +55,47 @@ type toldTurn struct {
 	size   int
 }
 
-// snapshot reads a session's log. A session that does not exist yet is empty.
-func (a *API) snapshot(ctx context.Context, key string) (*recount, error) {
+// recountLog makes a snapshot of a log's end: of the newest turns and of no more
+// than it holds. It reads backwards, a page at a time, so that it costs the same
+// however long the log is. What is appended after the entry until is not in it.
+func (a *API) recountLog(ctx context.Context, key string, until int64) (*recount, error) {
+	var pages [][]sessions.Entry // the newest first, without what no snapshot has
+	turns, size := 0, 0
+	for end := until; end > 0 && (turns == 0 || turns < snapshotTurns && size <= snapshotBytes); {
+		from := max(1, end-snapshotPage+1)
+		var kept []sessions.Entry
+		for e, err := range a.cfg.Sessions.Read(ctx, key, from) {
+			if err != nil {
+				return nil, err
+			}
+			if e.N > end {
+				break
+			}
+			switch e.Kind {
+			case sessions.KindTurnStarted:
+				turns++
+				e.Data = nil
+			case sessions.KindUser:
+				e.Data = nil
+			case sessions.KindThinking, sessions.KindText, sessions.KindToolUse, sessions.KindTurnDone:
+				size += len(e.Data)
+			default:
+				continue
+			}
+			kept = append(kept, e)
+			if e.N == end {
+				break
+			}
+		}
+		pages = append(pages, kept)
+		end = from - 1
+	}
 	c := &recount{}
-	for e, err := range a.cfg.Sessions.Read(ctx, key, 1) {
-		if errors.Is(err, sessions.ErrNotFound) {
-			return c, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := c.take(e); err != nil {
-			return nil, err
+	for _, page := range slices.Backward(pages) {
+		for _, e := range page {
+			if err := c.take(e); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return c, nil

@@ -37,7 +37,7 @@ func (a *API) watchSession(w *answer, r *http.Request) error {
 	if err := may(); err != nil {
 		return err
 	}
-	v := &viewer{key: key.text, read: a.snapshot, out: newStream(w, a.cfg.Timeouts, leave)}
+	v := &viewer{key: key.text, views: a.views, out: newStream(w, a.cfg.Timeouts, leave)}
 	defer v.out.close()
 	news, err := v.begin(ctx, a.cfg.Events, r.Header.Get("Last-Event-ID"))
 	if err != nil {
@@ -62,9 +62,9 @@ func (a *API) watchSession(w *answer, r *http.Request) error {
 // cut off begins with a snapshot again, until the answer begins anew or is over,
 // when a second snapshot has the whole of it.
 type viewer struct {
-	key  string
-	read func(ctx context.Context, key string) (*recount, error)
-	out  *stream
+	key   string
+	views *views
+	out   *stream
 
 	logged map[string]int  // by turn: blocks that the last snapshot had; nil before one was needed
 	holes  map[string]bool // by turn
@@ -91,18 +91,15 @@ func (v *viewer) begin(ctx context.Context, events bus.Events, lastID string) (i
 
 // renew sends a snapshot, with a hole in each turn that runs.
 func (v *viewer) renew(ctx context.Context) error {
-	told, err := v.read(ctx, v.key)
+	told, err := v.views.of(ctx, v.key)
 	if err != nil {
 		return fmt.Errorf("read session %s for a snapshot: %w", v.key, err)
 	}
-	v.logged, v.holes = map[string]int{}, map[string]bool{}
-	for _, t := range told.turns {
-		v.logged[t.state.Turn] = len(t.blocks)
-		if t.state.State == running {
-			v.holes[t.state.Turn] = true
-		}
+	v.logged, v.holes = told.known, map[string]bool{}
+	for _, turn := range told.runs {
+		v.holes[turn] = true
 	}
-	return v.out.send("", "snapshot", told.whole())
+	return v.out.write(told.frame)
 }
 
 // follow sends what happens until ctx is done or the watcher is gone.
@@ -194,6 +191,15 @@ func (s *stream) open() error { return s.write([]byte(": watching\n\n")) }
 
 // send sends an event; one without an id leaves the watcher's last id as it is.
 func (s *stream) send(id, kind string, data any) error {
+	frame, err := frameOf(id, kind, data)
+	if err != nil {
+		return err
+	}
+	return s.write(frame)
+}
+
+// frameOf is an event as it goes over the wire.
+func frameOf(id, kind string, data any) ([]byte, error) {
 	var buf bytes.Buffer
 	if id != "" {
 		buf.WriteString("id: " + id + "\n")
@@ -202,10 +208,10 @@ func (s *stream) send(id, kind string, data any) error {
 	enc := json.NewEncoder(&buf) // it ends with a newline, and has none within
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(data); err != nil {
-		return fmt.Errorf("encode an event: %w", err)
+		return nil, fmt.Errorf("encode an event: %w", err)
 	}
 	buf.WriteByte('\n')
-	return s.write(buf.Bytes())
+	return buf.Bytes(), nil
 }
 
 func (s *stream) write(frame []byte) error {

@@ -1,0 +1,104 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"parley/sessions"
+)
+
+// A counted reader counts the entries that are read.
+type counted struct {
+	sessions.Reader
+	entries atomic.Int64
+}
+
+func (c *counted) Read(ctx context.Context, key string, from int64) iter.Seq2[sessions.Entry, error] {
+	return func(yield func(sessions.Entry, error) bool) {
+		for e, err := range c.Reader.Read(ctx, key, from) {
+			c.entries.Add(1)
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// writeLong writes a session of so many turns of four entries each.
+func (x *rig) writeLong(key string, turns int) {
+	x.t.Helper()
+	var all []sessions.Entry
+	for n := range turns {
+		turn := fmt.Sprint("t", n)
+		all = append(all, begun(x.t, turn)...)
+		all = append(all, entry(x.t, turn, sessions.KindText, sessions.Text{Text: strings.Repeat("x", 100)}),
+			entry(x.t, turn, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCompleted}))
+	}
+	x.write(key, all...)
+}
+
+// Whoever comes to a long session costs the end of its log, once for all who come
+// while nothing happens; what happens in between is seen by the next.
+func TestSnapshotsCostTheEndOfTheLog(t *testing.T) {
+	var reads *counted
+	x := newRig(t, func(x *rig) {
+		reads = &counted{Reader: x.store}
+		x.cfg.Sessions = reads
+	})
+	x.writeLong(watched, 1000)
+	var coming sync.WaitGroup
+	for range 50 {
+		coming.Go(func() {
+			f := x.watch(watched, chatToken, "")
+			defer f.close()
+			if e := f.must(); strings.Count(e.data, `"state":"done"`) != 32 || !strings.Contains(e.data, `"turn":"t999"`) {
+				t.Errorf("%d bytes of %s", len(e.data), e.kind)
+			}
+		})
+	}
+	coming.Wait()
+	if n := reads.entries.Load(); n > 1000 {
+		t.Errorf("50 watchers read %d entries", n)
+	}
+	x.write(watched, begun(t, "newest")...)
+	f := x.watch(watched, chatToken, "")
+	defer f.close()
+	if e := f.must(); !strings.Contains(e.data, `"turn":"newest"`) {
+		t.Error("what has happened since is not in the snapshot")
+	}
+}
+
+// A turn that runs is whole in a snapshot, however long it is.
+func TestASnapshotHasAllOfALongTurn(t *testing.T) {
+	x := newRig(t)
+	x.writeLong(watched, 40)
+	all := begun(t, "long")
+	for n := range 700 {
+		all = append(all, entry(t, "long", sessions.KindText, sessions.Text{Text: strings.Repeat(fmt.Sprint(n%10), 4000)}))
+	}
+	x.write(watched, all...)
+	f := x.watch(watched, chatToken, "")
+	defer f.close()
+	s := newScreen()
+	s.show(t, f.must())
+	if len(s.blocks["long"]) != 700 {
+		t.Errorf("%d of 700 blocks", len(s.blocks["long"]))
+	}
+}
+
+// BenchmarkJoin opens streams of a session of 12,000 entries that stands still.
+func BenchmarkJoin(b *testing.B) {
+	x := newRig(b)
+	x.writeLong(watched, 3000)
+	b.ReportAllocs()
+	for b.Loop() {
+		f := x.watch(watched, chatToken, "")
+		f.must()
+		f.close()
+	}
+}
