@@ -116,7 +116,7 @@ const maxLarge = 4
 func New(cfg Config) *API {
 	cfg.Timeouts = cfg.Timeouts.withDefaults()
 	a := &API{cfg: cfg, mux: http.NewServeMux(), streams: newStreams(), large: make(chan struct{}, maxLarge)}
-	a.views = newViews(a)
+	a.views = newViews(cfg.Sessions)
 	for _, r := range a.routes() {
 		a.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) {
 			a.guarded(w.(*answer), req, r)

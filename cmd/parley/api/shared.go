@@ -27,8 +27,7 @@ const (
 
 // views makes snapshots and shares them: many who come at once cost one reading.
 type views struct {
-	read  func(ctx context.Context, key string, until int64) (*recount, error)
-	info  func(ctx context.Context, key string) (sessions.Info, error)
+	log   sessions.Reader
 	slots chan struct{}
 
 	mu   sync.Mutex
@@ -42,11 +41,8 @@ type shared struct {
 	used int // by whom it is waited for or looked at
 }
 
-func newViews(a *API) *views {
-	return &views{
-		read: a.recountLog, info: a.cfg.Sessions.Info,
-		slots: make(chan struct{}, viewsAtOne), kept: map[string]*shared{},
-	}
+func newViews(log sessions.Reader) *views {
+	return &views{log: log, slots: make(chan struct{}, viewsAtOne), kept: map[string]*shared{}}
 }
 
 // of is a session's view as of now or later. A session that does not exist yet
@@ -60,7 +56,7 @@ func (v *views) of(ctx context.Context, key string) (*view, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-s.turn }()
-	info, err := v.info(ctx, key)
+	info, err := v.log.Info(ctx, key)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return nil, err
 	}
@@ -73,7 +69,7 @@ func (v *views) of(ctx context.Context, key string) (*view, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-v.slots }()
-	told, err := v.read(ctx, key, info.Entries)
+	told, err := recountLog(ctx, v.log, key, info.Entries)
 	if errors.Is(err, sessions.ErrNotFound) { // it was erased just now
 		told, err = &recount{}, nil
 	}

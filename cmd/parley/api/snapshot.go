@@ -58,13 +58,13 @@ type toldTurn struct {
 // recountLog makes a snapshot of a log's end: of the newest turns and of no more
 // than it holds. It reads backwards, a page at a time, so that it costs the same
 // however long the log is. What is appended after the entry until is not in it.
-func (a *API) recountLog(ctx context.Context, key string, until int64) (*recount, error) {
+func recountLog(ctx context.Context, log sessions.Reader, key string, until int64) (*recount, error) {
 	var pages [][]sessions.Entry // the newest first, without what no snapshot has
 	turns, size := 0, 0
 	for end := until; end > 0 && (turns == 0 || turns < snapshotTurns && size <= snapshotBytes); {
 		from := max(1, end-snapshotPage+1)
 		var kept []sessions.Entry
-		for e, err := range a.cfg.Sessions.Read(ctx, key, from) {
+		for e, err := range log.Read(ctx, key, from) {
 			if err != nil {
 				return nil, err
 			}
