@@ -120,3 +120,12 @@ func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error
 	}
 	return nil
 }
+
+// Writable writes what is gone a moment later, and says whether Redis took it. To
+// read does not tell: a replica, and a server without room, can be read.
+func (b *Bus) Writable(ctx context.Context) error {
+	if err := b.client.Set(ctx, b.keys.topic("").pause, "1", time.Millisecond).Err(); err != nil {
+		return fmt.Errorf("write to the bus: %w", b.over(err))
+	}
+	return nil
+}

@@ -106,6 +106,23 @@ func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error
 	return nil
 }
 
+// Writable writes, and says whether that is durable; it leaves nothing behind. To
+// read does not tell: a full disk can be read.
+func (b *Bus) Writable(ctx context.Context) error {
+	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		for _, do := range []string{`INSERT OR REPLACE INTO pause (topic, until) VALUES ('', 0)`, `DELETE FROM pause WHERE topic = ''`} {
+			if _, err := tx.Exec(do); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write to the bus: %w", translate(err))
+	}
+	return nil
+}
+
 const selectDead = `SELECT id, key, seq, urgent, not_before, attempts, reason, buried, body FROM dead
 	WHERE topic = ?1 AND n > coalesce((SELECT n FROM dead WHERE topic = ?1 AND id = ?2), 0) ORDER BY n LIMIT ?3`
 

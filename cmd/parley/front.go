@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"parley/bus"
 	"parley/channels"
@@ -166,32 +165,6 @@ func (s *server) say(ctx context.Context, session string, in bus.Inbound) error 
 	return web.New(s.home.bus).Say(ctx, session, in)
 }
 
-const readyPatience = 3 * time.Second
-
-// ready checks the parts that everything hangs on. Anybody may read what it
-// says, so it says no more than which part.
-func (s *server) ready(ctx context.Context) map[string]error {
-	ctx, cancel := context.WithTimeout(ctx, readyPatience)
-	defer cancel()
-	_, busErr := s.home.bus.Depth(ctx, bus.InboundTopic)
-	_, storeErr := s.home.store.List(ctx, "", 1)
-	parts := map[string]error{}
-	for name, err := range map[string]error{"bus": busErr, "store": storeErr} {
-		parts[name] = nil
-		if err != nil {
-			s.log.Warn("a part is not ready", slog.String("part", name), slog.Any("error", err))
-			parts[name] = errors.New("not reachable")
-		}
-	}
-	for name, up := range s.connected() {
-		parts["channel "+name] = nil
-		if !up {
-			parts["channel "+name] = errors.New("not connected")
-		}
-	}
-	return parts
-}
-
 // connected tells which channels are in touch with their platforms, as far as
 // they can tell.
 func (s *server) connected() map[string]bool {
@@ -244,6 +217,7 @@ func (f *front) serve(ctx context.Context, socket, port net.Listener) error {
 		open := f.api(false)
 		f.open.Store(open)
 		serving.Go(func() { errs[1] = open.Serve(ctx, port) })
+		serving.Go(func() { f.tellFleet(ctx) })
 	}
 	serving.Wait()
 	return errors.Join(errs...)

@@ -42,6 +42,7 @@ type carrier interface {
 	bus.Morgue
 	bus.Pauser
 	bus.Holder
+	Writable(ctx context.Context) error
 	Dropped() uint64
 	Close() error
 }

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"parley/channels/discord/discordtest"
+	"parley/cmd/parley/config"
 )
 
 // value is a metric's line without its name and labels; "" if there is none.
@@ -185,4 +190,42 @@ func TestRefusedTokenStopsNoOtherChannel(t *testing.T) {
 		t.Errorf("the server ended: %v", err)
 	default:
 	}
+}
+
+// What the whole fleet shares is told by one process, and by another once that
+// one is gone, so that sums over all are right.
+func TestOneProcessTellsWhatTheFleetShares(t *testing.T) {
+	dir := t.TempDir()
+	cfg, err := config.Load(config.Options{Home: dir, Env: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := openHome(t.Context(), cfg, lent{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	fleet := make([]*server, 2)
+	stop := make([]context.CancelFunc, 2)
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	for i := range fleet {
+		fleet[i] = newServer(h, cfg, nil, nil, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		stop[i] = cancel
+		telling.Go(func() { fleet[i].tellFleet(ctx) })
+	}
+	told := func(s *server) int {
+		page := httptest.NewRecorder()
+		s.metrics.Handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+		return strings.Count(page.Body.String(), `parley_bus_waiting{topic="inbound"}`)
+	}
+	waitFor(t, "one to tell", func() bool { return told(fleet[0])+told(fleet[1]) == 1 })
+	holder := 0
+	if told(fleet[1]) == 1 {
+		holder = 1
+	}
+	stop[holder]()
+	waitFor(t, "the other to tell", func() bool { return told(fleet[holder]) == 0 && told(fleet[1-holder]) == 1 })
 }

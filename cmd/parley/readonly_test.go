@@ -15,7 +15,10 @@ func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	pg := sqldbtest.Start(t)
 	w := newWorld(t, echoModel, fmt.Sprintf("[store]\nurl = %q\n[workspace]\nroot = %q\n", pg.URL(), t.TempDir()))
+	o := w.listening()
 	p := w.serve()
+	o.ready(t)
+	o.readiness(200, `"store":"ok"`)
 	w.tg.Say(2, 2, "one")
 	w.said(2, 1)
 	readOnly := func(now string) {
@@ -28,6 +31,7 @@ func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
 		})
 	}
 	readOnly("on")
+	o.readiness(503, `"store":"takes no writes"`)
 	w.tg.Say(2, 2, "two")
 	waitFor(t, "the session to fail", func() bool { return strings.Contains(p.stderr.String(), "read-only transaction") })
 	waitFor(t, "the session to wait", func() bool {
@@ -37,6 +41,7 @@ func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
 		return strings.Contains(p.stderr.String(), "session waits until its store is back")
 	})
 	readOnly("off")
+	o.readiness(200, `"store":"ok"`)
 	if said := w.said(2, 2); !strings.Contains(said[1], "two") {
 		t.Errorf("it was answered %q", said)
 	}

@@ -38,6 +38,9 @@ type server struct {
 	started  time.Time
 	point    func(string) // kill points, in chaos builds alone
 
+	readiness readiness
+	tells     atomic.Bool // what the whole fleet shares, in its metrics
+
 	lastPrompt atomic.Pointer[string]
 	grants     sync.Map // of tool sets, by capabilities
 }
@@ -64,7 +67,7 @@ func newServer(h *home, c *config.Config, model agent.Model, lines []*line, log 
 	s.channels = append(lines, s.watchedLines()...)
 	s.tools = s.newTools()
 	s.metrics = metrics.New(metrics.Config{
-		Build: metrics.Build(thisBuild()), Fleet: metrics.Fleet{Bus: h.bus, Book: h.book},
+		Build: metrics.Build(thisBuild()), Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.bus, Book: h.book},
 		Channels: s.connected, Dropped: h.bus.Dropped, Log: log,
 	})
 	return s
