@@ -83,7 +83,7 @@ func TestServeWithNothingConfigured(t *testing.T) {
 		}
 	}
 	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
-	<-p.ended
+	must(t, <-p.ended)
 }
 
 func TestLogsHaveReadableDurations(t *testing.T) {

@@ -181,7 +181,7 @@ func TestFleetServesAfterCommandsWithoutItsConfiguration(t *testing.T) {
 		w.tg.Say(2, 2, "hello")
 		w.said(2, n+1)
 		must(t, p.cmd.Process.Signal(syscall.SIGTERM))
-		<-p.ended
+		must(t, <-p.ended)
 		lost := newNewcomer(t, "PARLEY_HOME="+w.home)
 		for _, args := range append([][]string{{"chat", "-m", "hello"}, {"send", "--to", "telegram:2", "x"}, {"pairing", "owner"}}, reading...) {
 			if _, errs, code := lost.run(args...); code != exitConfig || !strings.Contains(errs, "--config "+w.file) {

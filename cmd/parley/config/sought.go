@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Sought is where the configuration file was looked for, for telling somebody who
@@ -59,9 +60,5 @@ func (s Sought) String() string {
 	if len(s.Places) == 0 {
 		return ""
 	}
-	words := "no configuration file was found; looked at --config (not given)"
-	for _, place := range s.Places {
-		words += ", " + place
-	}
-	return words
+	return "no configuration file was found; looked at --config (not given), " + strings.Join(s.Places, ", ")
 }
