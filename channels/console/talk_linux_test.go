@@ -13,6 +13,7 @@ import (
 
 	"parley/bus"
 	"parley/channels/console"
+	"parley/channels/console/consoletest"
 )
 
 // A desk is a console on a real terminal, and the keyboard before it.
@@ -102,7 +103,7 @@ func (d *desk) press(t *testing.T, keys string) {
 }
 
 // glass is what is to be seen on the terminal.
-func (d *desk) glass() string { return seen(d.shown.String(), 80, 24) }
+func (d *desk) glass() string { return consoletest.Seen(d.shown.String(), 80, 24) }
 
 // see waits until something is to be seen, and gives all that is.
 func (d *desk) see(t *testing.T, what string) string {

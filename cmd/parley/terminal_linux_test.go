@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"parley/agent/agenttest"
+	"parley/channels/console/consoletest"
 )
 
 // These tests talk to the real program on terminals of their own.
@@ -70,13 +71,15 @@ func (s *seat) types(text string) {
 	}
 }
 
-// sees waits until something is shown.
+// glass is what is to be seen on the terminal, what has scrolled away included.
+func (s *seat) glass() string { return consoletest.Seen(s.shown.String(), 80, 24) }
+
+// sees waits until something is to be seen.
 func (s *seat) sees(what string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patient); !strings.Contains(s.shown.String(), what); {
+	for deadline := time.Now().Add(patient); !strings.Contains(s.glass(), what); {
 		if time.Now().After(deadline) {
-			shown := s.shown.String()
-			s.t.Fatalf("waited in vain for %q in %q", what, shown[max(0, len(shown)-4000):])
+			s.t.Fatalf("waited in vain for %q in\n%s", what, s.glass())
 		}
 		<-time.After(5 * time.Millisecond)
 	}
@@ -95,7 +98,7 @@ func (s *seat) leaves() {
 		s.t.Fatal(err)
 	}
 	if err := <-s.ended; err != nil {
-		s.t.Fatalf("chat ended with %v: %q", err, s.shown.String())
+		s.t.Fatalf("chat ended with %v: %q", err, s.glass())
 	}
 }
 
@@ -110,8 +113,8 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	two.types("pears")
 	one.sees("you said apples")
 	two.sees("you said pears")
-	if strings.Contains(one.shown.String(), "pears") || strings.Contains(two.shown.String(), "apples") {
-		t.Errorf("they see each other's: %q and %q", one.shown.String(), two.shown.String())
+	if strings.Contains(one.glass(), "pears") || strings.Contains(two.glass(), "apples") {
+		t.Errorf("they see each other's: %q and %q", one.glass(), two.glass())
 	}
 	if out, errs, code := w.run("chat", "-m", "plums"); code != 0 || strings.TrimSpace(out) != "you said plums" || !strings.Contains(errs, "default-3") {
 		t.Errorf("a third: %d %q %q", code, out, errs)
@@ -124,8 +127,8 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	}
 	one.leaves()
 	again := w.sit()
-	if strings.Contains(again.shown.String(), "this is") {
-		t.Errorf("the conversation was not given back: %q", again.shown.String())
+	if strings.Contains(again.glass(), "this is") {
+		t.Errorf("the conversation was not given back: %q", again.glass())
 	}
 	w.tg.Say(2, 2, "hello") // and the platform goes on
 	w.said(2, 1)
@@ -168,8 +171,8 @@ func TestStopFromElsewhere(t *testing.T) {
 		one.types(fmt.Sprintf("quick %d", n))
 		one.sees(fmt.Sprintf("done with %d", n))
 	}
-	if strings.Contains(one.shown.String(), "too late") {
-		t.Errorf("the turn went on: %q", one.shown.String())
+	if strings.Contains(one.glass(), "too late") {
+		t.Errorf("the turn went on: %q", one.glass())
 	}
 }
 
@@ -189,8 +192,8 @@ func TestTerminalOutlivesServe(t *testing.T) {
 			one.sees("you said first")
 			one.types("second")
 			one.sees("you said second")
-			if n := strings.Count(one.shown.String(), "you said first"); n != 1 {
-				t.Errorf("the answer was shown %d times: %q", n, one.shown.String())
+			if glass := one.glass(); strings.Count(glass, "you said first") != 1 {
+				t.Errorf("the answer was not shown once:\n%s", glass)
 			}
 			one.leaves()
 		})

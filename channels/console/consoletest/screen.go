@@ -1,4 +1,5 @@
-package console_test
+// Package consoletest shows what a person sees of a terminal that a console has written to.
+package consoletest
 
 import (
 	"strconv"
@@ -15,9 +16,9 @@ type glass struct {
 	wrap          bool     // the next character begins a new line
 }
 
-// seen is what a terminal of that size shows of what was written to it, with
+// Seen is what a terminal of that size shows of what was written to it, with
 // what has scrolled away above, without trailing blanks.
-func seen(written string, width, height int) string {
+func Seen(written string, width, height int) string {
 	g := &glass{width: width, height: height, rows: make([][]rune, height)}
 	for written != "" {
 		if strings.HasPrefix(written, "\x1b") {
