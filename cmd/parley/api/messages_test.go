@@ -331,7 +331,7 @@ func TestLargeBodiesAreFew(t *testing.T) {
 
 // Files that come at once wait for each other, and none is refused.
 func TestFilesThatComeAtOnce(t *testing.T) {
-	x := newRig(t)
+	x := newRig(t, func(x *rig) { x.cfg.Timeouts.Room = time.Minute })
 	file := base64.StdEncoding.EncodeToString(make([]byte, 2<<20))
 	var coming sync.WaitGroup
 	for range 3 * api.MaxLarge {
