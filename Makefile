@@ -39,10 +39,10 @@ test: ## run every test: under the race detector, beside Redis and PostgreSQL; t
 		exit $$status
 
 fleet: ## test a fleet of processes over real servers, killed, stopped and restarted (two minutes; a part of test)
-	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 30m -run 'Fleet|Elsewhere|RollingRestart|RedisAway|Paused' ./cmd/parley
+	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 30m -run 'Fleet|Elsewhere|RollingRestart|RedisAway|Paused' ./cmd/parley/chaos
 
 chaos: ## kill and stop everything at random under load, and check every promise (SEEDS="1 2" or random, MESSAGES=5000)
-	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$' -v ./cmd/parley \
+	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$' -v ./cmd/parley/chaos \
 		-args -chaos.seeds '$(SEEDS)' -chaos.messages $(MESSAGES) -chaos.table '$(TABLE)'
 
 lint: lint-format lint-vet lint-fix lint-rooms lint-code lint-names ## check everything but the tests: format, vet, linters, import rules

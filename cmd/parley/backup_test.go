@@ -6,22 +6,24 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/cmd/parley/parleytest"
 )
 
 // parley backup says that it is done when what it has written can be restored,
 // and names what it had to leave out.
 func TestBackupIsReadBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	w.serve()
-	w.tg.Say(2, 2, "hello")
-	w.said(2, 1)
-	deep := filepath.Join(w.home, "workspaces", "main", "telegram:2", strings.Repeat("d/", 150))
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	deep := filepath.Join(w.Home, "workspaces", "main", "telegram:2", strings.Repeat("d/", 150))
 	must(t, os.MkdirAll(deep, 0o700))
-	must(t, os.WriteFile(filepath.Join(w.home, "workspaces", "main", "telegram:2", "kept"), []byte("kept"), 0o600))
+	must(t, os.WriteFile(filepath.Join(w.Home, "workspaces", "main", "telegram:2", "kept"), []byte("kept"), 0o600))
 	run := func(args ...string) (stdout, stderr string) {
 		t.Helper()
-		cmd := w.command(args...)
+		cmd := w.Command(args...)
 		var out, said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &said
 		if err := cmd.Run(); err != nil {
@@ -41,9 +43,9 @@ func TestBackupIsReadBack(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "piped")
 	must(t, os.WriteFile(other, []byte(piped), 0o600))
 	for _, from := range []string{file, other} {
-		w.home = filepath.Join(t.TempDir(), "restored")
+		w.Home = filepath.Join(t.TempDir(), "restored")
 		run("restore", from)
-		if raw, err := os.ReadFile(filepath.Join(w.home, "workspaces", "main", "telegram:2", "kept")); err != nil || string(raw) != "kept" {
+		if raw, err := os.ReadFile(filepath.Join(w.Home, "workspaces", "main", "telegram:2", "kept")); err != nil || string(raw) != "kept" {
 			t.Errorf("from %s comes %q, %v", from, raw, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
 )
 
@@ -65,7 +66,7 @@ func shapes(b *testing.B) (all []*shape) {
 func fleetHome(b *testing.B) string {
 	b.Helper()
 	return fmt.Sprintf("[bus]\nurl = %q\n[store]\nurl = %q\n[workspace]\nroot = %q\n",
-		startRedis(b).url(), sqldbtest.New(b), b.TempDir())
+		parleytest.StartRedis(b).URL(), sqldbtest.New(b), b.TempDir())
 }
 
 // measured runs one round of a load.

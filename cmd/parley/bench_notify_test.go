@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"parley/cmd/parley/parleytest"
 )
 
 // These benchmarks run the acceptance configuration for notifications over
@@ -20,20 +22,20 @@ import (
 func newOpsBench(b *testing.B) *ops {
 	b.Helper()
 	o := newOps(b, "[log]\nlevel = \"warn\"\n[limits]\noutbound = 10000000\n", unpaced)
-	path, err := binary()
+	path, err := parleytest.Binary()
 	if err != nil {
 		b.Fatal(err)
 	}
-	text, err := os.ReadFile(o.file)
+	text, err := os.ReadFile(o.File)
 	if err != nil {
 		b.Fatal(err)
 	}
 	// A sender of everything, so that each message can have a chat of its own.
 	wide := strings.Replace(string(text), `may = ["send:ci"]`, `may = ["send"]`, 1)
-	if err := os.WriteFile(o.file, []byte(wide), 0o600); err != nil {
+	if err := os.WriteFile(o.File, []byte(wide), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	started(b, path, "--home", o.home, "--config", o.file, "serve")
+	started(b, path, "--home", o.Home, "--config", o.File, "serve")
 	o.ready(b)
 	return o
 }
@@ -57,7 +59,7 @@ func BenchmarkPostToPlatform(b *testing.B) {
 			if err := o.post("/v1/messages", fmt.Sprintf(`{"to": "telegram:%d", "text": "hello"}`, chat), "ci"); err != nil {
 				return time.Time{}, err
 			}
-			sent, err := o.tg.WaitSent(ctx, chat, 1)
+			sent, err := o.Telegram.WaitSent(ctx, chat, 1)
 			if err != nil {
 				return time.Time{}, err
 			}
@@ -102,7 +104,7 @@ func BenchmarkPostsAccepted(b *testing.B) {
 		b.Run(map[bool]string{false: "delivering", true: "platform down"}[down], func(b *testing.B) {
 			o := newOpsBench(b)
 			if down {
-				_ = o.tg.Close()
+				_ = o.Telegram.Close()
 			}
 			posted, accepting := 0, time.Duration(0)
 			for b.Loop() {
@@ -122,7 +124,7 @@ func BenchmarkPostsAccepted(b *testing.B) {
 				posting.Wait()
 				accepting += time.Since(began)
 				posted += batch
-				for !down && o.tg.Sends() < posted {
+				for !down && o.Telegram.Sends() < posted {
 					time.Sleep(time.Millisecond) // measuring, not testing
 				}
 			}

@@ -15,6 +15,7 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/parleytest"
 )
 
 // These benchmarks run the real program against a Bot API server and a model
@@ -46,7 +47,7 @@ func newBench(b *testing.B, script agenttest.Script) *bench {
 // newBotBench is a bot with more in its configuration, of which nothing runs yet.
 func newBotBench(b *testing.B, script agenttest.Script, more string) *bench {
 	b.Helper()
-	x := &bench{b: b, tg: telegramtest.New(token, "parleybot"), model: agenttest.New(script)}
+	x := &bench{b: b, tg: telegramtest.New(parleytest.Token, "parleybot"), model: agenttest.New(script)}
 	x.model.Keep(0)
 	api, err := x.tg.Start("127.0.0.1:0")
 	if err != nil {
@@ -55,7 +56,7 @@ func newBotBench(b *testing.B, script agenttest.Script, more string) *bench {
 	b.Cleanup(func() { x.tg.Close() })
 	x.file = filepath.Join(b.TempDir(), "parley.toml")
 	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[log]\nlevel = \"warn\"\n[limits]\nuser_turns = 1000\nuser_turns_hour = 100000000\nuser_tokens_day = 1000000000000\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"open\"\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n[agents.defaults]\nqueue = \"followup\"\n%s",
-		x.model.Start(b), token, api, more)
+		x.model.Start(b), parleytest.Token, api, more)
 	if err := os.WriteFile(x.file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func newBotBench(b *testing.B, script agenttest.Script, more string) *bench {
 // serve starts a process of the bot, with a home of its own.
 func (x *bench) serve(more ...string) {
 	x.b.Helper()
-	path, err := binary()
+	path, err := parleytest.Binary()
 	if err != nil {
 		x.b.Fatal(err)
 	}

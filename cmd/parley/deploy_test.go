@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/parleytest"
 )
 
 // What is in deploy cannot run here, so it is read and held against the program.
@@ -284,7 +285,7 @@ func TestDeployedConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	const password = "0123456789abcdef"
 	for name, secret := range map[string]string{
-		"redis": password, "postgres": password, "model": "sk-some-key-of-a-model", "telegram": token,
+		"redis": password, "postgres": password, "model": "sk-some-key-of-a-model", "telegram": parleytest.Token,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(secret+"\n"), 0o600); err != nil {
 			t.Fatal(err)

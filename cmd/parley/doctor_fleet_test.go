@@ -130,24 +130,24 @@ func TestDoctorOnTheWorkspace(t *testing.T) {
 func TestDoctorOnAFleet(t *testing.T) {
 	t.Parallel()
 	m := newMoving(t)
-	out, _, code := m.fleet.run("doctor")
+	out, _, code := m.fleet.Run("doctor")
 	if code != exitFailed || !strings.Contains(out, "parley migrate") {
 		t.Errorf("with data in the home: exit code %d, saying %s", code, out)
 	}
 	if _, stderr, code := m.migrate(); code != exitDone {
 		t.Fatalf("exit code %d, saying %s", code, stderr)
 	}
-	out, _, code = m.fleet.run("doctor")
+	out, _, code = m.fleet.Run("doctor")
 	for _, want := range []string{"Redis at 127.0.0.1:", "appendfsync everysec", "PostgreSQL at 127.0.0.1:", "workspace", "@parleybot"} {
 		if code != exitDone || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, saying %s, want %q", code, out, want)
 		}
 	}
 	nobody := "[bus]\nurl = \"redis://:hunter2@127.0.0.1:1\"\n[store]\nurl = \"postgres://u:hunter2@127.0.0.1:1/d\"\n"
-	if err := os.WriteFile(m.fleet.file, []byte(nobody), 0o600); err != nil {
+	if err := os.WriteFile(m.fleet.File, []byte(nobody), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, stderr, code := m.fleet.run("doctor")
+	out, stderr, code := m.fleet.Run("doctor")
 	for _, part := range []string{"bus", "store"} {
 		if code != exitFailed || !strings.Contains(out, "wrong  "+part+":") || strings.Contains(out+stderr, "hunter2") {
 			t.Errorf("where nobody listens: exit code %d, saying %s%s", code, out, stderr)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/parleytest"
 )
 
 // doctor sees what else has the port, and knows its own server.
@@ -29,10 +30,10 @@ func TestDoctorOnAPortThatIsTaken(t *testing.T) {
 	if out, _, code := n.run("--config", file, "doctor"); code != exitFailed || !strings.Contains(out, "wrong  http:") || !strings.Contains(out, "in use") || !strings.Contains(out, "bot.toml:2") {
 		t.Errorf("exit code %d, %s", code, out)
 	}
-	w := newWorld(t, echoModel, "")
-	o := w.listening()
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	o := listening(w)
 	o.up()
-	if out, errs, code := o.run("doctor"); code != exitDone || !strings.Contains(out, "which the server of this home has") {
+	if out, errs, code := o.Run("doctor"); code != exitDone || !strings.Contains(out, "which the server of this home has") {
 		t.Errorf("beside its server: exit code %d, %s%s", code, out, errs)
 	}
 }
@@ -73,17 +74,17 @@ func TestDoctorOnADamagedDatabase(t *testing.T) {
 // serve says what to do next where nothing is configured.
 func TestServeWithNothingConfigured(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	must(t, os.WriteFile(w.file, []byte("[http]\nlisten = \"\"\n"), 0o600))
-	p := w.serve()
-	waitFor(t, "serve to be up", func() bool { return strings.Contains(p.stderr.String(), `"serving"`) })
-	for _, want := range []string{"Nothing is configured yet", "TELEGRAM_BOT_TOKEN", "parley config check", "the configuration is " + w.file} {
-		if !strings.Contains(p.stderr.String(), want) {
-			t.Errorf("it says %s, want %q", p.stderr.String(), want)
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	must(t, os.WriteFile(w.File, []byte("[http]\nlisten = \"\"\n"), 0o600))
+	p := w.Serve()
+	parleytest.WaitFor(t, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
+	for _, want := range []string{"Nothing is configured yet", "TELEGRAM_BOT_TOKEN", "parley config check", "the configuration is " + w.File} {
+		if !strings.Contains(p.Stderr.String(), want) {
+			t.Errorf("it says %s, want %q", p.Stderr.String(), want)
 		}
 	}
-	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
-	must(t, <-p.ended)
+	must(t, p.Cmd.Process.Signal(syscall.SIGTERM))
+	must(t, <-p.Ended)
 }
 
 func TestLogsHaveReadableDurations(t *testing.T) {
@@ -99,13 +100,13 @@ func TestLogsHaveReadableDurations(t *testing.T) {
 // What people wrote moves no cursor and turns no line in the terminal of who looks.
 func TestCommandsPrintNoEscapeSequences(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	p := w.serve()
-	w.tg.Say(2, 2, "safe\x1b]0;title\x07\x1b[2J\u202eevil")
-	w.said(2, 1)
-	out, errs, code := w.run("sessions", "main:telegram:2")
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "safe\x1b]0;title\x07\x1b[2J\u202eevil")
+	w.Said(2, 1)
+	out, errs, code := w.Run("sessions", "main:telegram:2")
 	if code != exitDone || !strings.Contains(out, "safe") || strings.ContainsAny(out, "\x1b\x07\u202e") {
 		t.Errorf("exit code %d, %q %s", code, out, errs)
 	}
-	p.kill()
+	p.Kill()
 }

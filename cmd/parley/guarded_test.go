@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/parleytest"
 )
 
 func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
+	w := parleytest.New(t, parleytest.EchoModel, "")
 	for _, c := range []struct {
 		name string
 		path string
@@ -45,7 +46,7 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 			must(t, os.Chmod(path, c.mode.Perm()))
 		}
 		must(t, os.Chmod(home, c.home))
-		cfg, err := config.Load(config.Options{File: w.file, Home: home})
+		cfg, err := config.Load(config.Options{File: w.File, Home: home})
 		must(t, err)
 		err = checkGuarded(cfg)
 		if c.want == "" {
@@ -66,29 +67,29 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 // use, and leaves nothing in the home.
 func TestServeRefusesAHomeThatOthersCanWrite(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	must(t, os.Chmod(w.home, 0o777))
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	must(t, os.Chmod(w.Home, 0o777))
 	for _, args := range [][]string{{"serve"}, {"status"}} {
-		out, err := w.command(args...).CombinedOutput()
-		if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != exitConfig || !strings.Contains(string(out), "chmod go-w "+w.home) {
+		out, err := w.Command(args...).CombinedOutput()
+		if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != exitConfig || !strings.Contains(string(out), "chmod go-w "+w.Home) {
 			t.Errorf("%q ended with %v and said %s", args, err, out)
 		}
 	}
-	entries, err := os.ReadDir(w.home)
+	entries, err := os.ReadDir(w.Home)
 	if err != nil || len(entries) > 0 {
 		t.Errorf("the home holds %v, %v", entries, err)
 	}
-	must(t, os.Chmod(w.home, 0o700))
-	w.serve()
-	w.tg.Say(2, 2, "hello")
-	w.said(2, 1)
+	must(t, os.Chmod(w.Home, 0o700))
+	w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
 }
 
 func TestAHomeOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	out, err := w.asOther(t, "status").CombinedOutput()
-	if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != exitConfig || !strings.Contains(string(out), "belongs to user") || !strings.Contains(string(out), w.home) {
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	out, err := asOther(t, w, "status").CombinedOutput()
+	if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != exitConfig || !strings.Contains(string(out), "belongs to user") || !strings.Contains(string(out), w.Home) {
 		t.Errorf("status ended with %v and said %s", err, out)
 	}
 }
@@ -98,21 +99,21 @@ const otherUser = 65533
 
 // asOther is the program as another user, in this world's home, without its
 // configuration.
-func (w *world) asOther(t *testing.T, args ...string) *exec.Cmd {
+func asOther(t *testing.T, w *parleytest.World, args ...string) *exec.Cmd {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("becoming another user needs root")
 	}
-	path, err := binary()
+	path, err := parleytest.Binary()
 	must(t, err)
-	for _, path := range []string{filepath.Dir(path), w.home} {
+	for _, path := range []string{filepath.Dir(path), w.Home} {
 		for dir := path; strings.HasPrefix(dir, os.TempDir()+"/"); dir = filepath.Dir(dir) {
 			info, err := os.Stat(dir)
 			must(t, err)
 			must(t, os.Chmod(dir, info.Mode().Perm()|0o055))
 		}
 	}
-	cmd := exec.Command(path, append([]string{"--home", w.home}, args...)...)
+	cmd := exec.Command(path, append([]string{"--home", w.Home}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherUser}}
 	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "TMPDIR=" + os.TempDir()}, "/"
 	return cmd

@@ -14,6 +14,7 @@ import (
 
 	"parley/channels/discord/discordtest"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/parleytest"
 )
 
 // value is a metric's line without its name and labels; "" if there is none.
@@ -33,12 +34,12 @@ func TestMetricsOfAServer(t *testing.T) {
 	p := o.up()
 	id := o.alert(alertOf("DiskFull", "critical", "firing", time.Now())).id()
 	o.delivered(id)
-	o.said(fallbackChat, 1)
+	o.Said(fallbackChat, 1)
 	if got := o.must("GET", "/metrics", ""); got.status != 401 {
 		t.Errorf("without a token it is %d", got.status)
 	}
 	scrape := func() string { return o.must("GET", "/metrics", "", o.owner()...).body }
-	waitFor(t, "the dead letter", func() bool { return value(scrape(), `parley_bus_dead{topic="outbound/ops-discord"}`) == "1" })
+	parleytest.WaitFor(t, "the dead letter", func() bool { return value(scrape(), `parley_bus_dead{topic="outbound/ops-discord"}`) == "1" })
 	page := scrape()
 	for metric, want := range map[string]string{
 		`parley_bus_waiting{topic="outbound/slack"}`:                 "0",
@@ -82,17 +83,17 @@ func TestMetricsOfAServer(t *testing.T) {
 			t.Errorf("the metrics tell %q", leak)
 		}
 	}
-	p.stop()
+	p.Stop()
 }
 
 // A turn's numbers are there as well.
 func TestMetricsOfATurn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, busyModel, "")
-	o := w.listening()
+	w := parleytest.New(t, busyModel, "")
+	o := listening(w)
 	p := o.up()
-	w.tg.Say(2, 2, "go")
-	w.said(2, 1)
+	w.Telegram.Say(2, 2, "go")
+	w.Said(2, 1)
 	page := o.must("GET", "/metrics", "", o.owner()...).body
 	for metric, want := range map[string]string{
 		`parley_turns_total{result="done"}`:                                  "1",
@@ -113,7 +114,7 @@ func TestMetricsOfATurn(t *testing.T) {
 			t.Errorf("there is no %s", name)
 		}
 	}
-	p.stop()
+	p.Stop()
 }
 
 // What is not ready is named, and is ready again when its platform is back:
@@ -121,24 +122,24 @@ func TestMetricsOfATurn(t *testing.T) {
 func TestReadinessFollowsThePlatforms(t *testing.T) {
 	t.Parallel()
 	t.Run("receiving", func(t *testing.T) {
-		w := newWorld(t, echoModel, "")
-		o := w.listening()
-		text, err := os.ReadFile(w.file)
+		w := parleytest.New(t, parleytest.EchoModel, "")
+		o := listening(w)
+		text, err := os.ReadFile(w.File)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, api, _ := strings.Cut(string(text), `api_url = "http://`)
 		address, _, _ := strings.Cut(api, `"`)
 		o.up()
-		w.tg.Say(2, 2, "hello")
-		w.said(2, 1)
+		w.Telegram.Say(2, 2, "hello")
+		w.Said(2, 1)
 		o.readiness(200, `"ready":true`)
-		_ = w.tg.Close()
+		_ = w.Telegram.Close()
 		o.readiness(503, `"channel telegram":"not connected"`)
 		if got := value(o.must("GET", "/metrics", "", o.owner()...).body, `parley_channel_up{channel="telegram"}`); got != "0" {
 			t.Errorf("channel_up is %q", got)
 		}
-		if _, err := w.tg.Start(address); err != nil {
+		if _, err := w.Telegram.Start(address); err != nil {
 			t.Fatal(err)
 		}
 		o.readiness(200, `"ready":true`)
@@ -149,7 +150,7 @@ func TestReadinessFollowsThePlatforms(t *testing.T) {
 		p := o.up()
 		o.readiness(503, `"channel ops-discord":"not connected"`) // before anything is sent
 		o.alert(alertOf("DiskFull", "critical", "firing", time.Now()))
-		if out, _, _ := o.run("status"); !strings.Contains(out, "channel ops-discord: not connected (") || !strings.Contains(out, "channel slack: connected") {
+		if out, _, _ := o.Run("status"); !strings.Contains(out, "channel ops-discord: not connected (") || !strings.Contains(out, "channel slack: connected") {
 			t.Errorf("status prints %q", out)
 		}
 		if _, err := o.discord.Start(o.at["channels.ops-discord"]); err != nil {
@@ -157,15 +158,15 @@ func TestReadinessFollowsThePlatforms(t *testing.T) {
 		}
 		o.readiness(200, `"ready":true`)
 		o.everywhere(1)
-		p.stop()
+		p.Stop()
 	})
 }
 
 // readiness waits until /readyz answers so, whatever the Host and without a token.
 func (o *ops) readiness(status int, part string) {
-	o.t.Helper()
+	o.T.Helper()
 	var got answered
-	waitFor(o.t, "readiness with "+part, func() bool {
+	parleytest.WaitFor(o.T, "readiness with "+part, func() bool {
 		got = o.must("GET", "/readyz", "", "Host", "probe.example.net")
 		return got.status == status && strings.Contains(got.body, part)
 	})
@@ -177,16 +178,16 @@ func TestRefusedTokenStopsNoOtherChannel(t *testing.T) {
 	o := newOps(t, "", unpaced)
 	o.discord.Fail("", "", 0, discordtest.Answer(401, `{"code": 0, "message": "401: Unauthorized"}`))
 	p := o.up()
-	waitFor(t, "the log to say so", func() bool { return strings.Contains(p.stderr.String(), "channels.ops-discord.bot_token") })
+	parleytest.WaitFor(t, "the log to say so", func() bool { return strings.Contains(p.Stderr.String(), "channels.ops-discord.bot_token") })
 	o.readiness(503, `"channel ops-discord":"not connected"`)
 	for n := range 2 {
 		id := o.alert(alertOf([]string{"One", "Two"}[n], "critical", "firing", time.Now())).id()
-		waitFor(t, "the other two", func() bool {
+		parleytest.WaitFor(t, "the other two", func() bool {
 			return strings.Count(o.must("GET", "/v1/messages/"+id, "", o.owner()...).body, `"sent"`) == 2
 		})
 	}
 	select {
-	case err := <-p.ended:
+	case err := <-p.Ended:
 		t.Errorf("the server ended: %v", err)
 	default:
 	}
@@ -221,11 +222,11 @@ func TestOneProcessTellsWhatTheFleetShares(t *testing.T) {
 		s.metrics.Handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
 		return strings.Count(page.Body.String(), `parley_bus_waiting{topic="inbound"}`)
 	}
-	waitFor(t, "one to tell", func() bool { return told(fleet[0])+told(fleet[1]) == 1 })
+	parleytest.WaitFor(t, "one to tell", func() bool { return told(fleet[0])+told(fleet[1]) == 1 })
 	holder := 0
 	if told(fleet[1]) == 1 {
 		holder = 1
 	}
 	stop[holder]()
-	waitFor(t, "the other to tell", func() bool { return told(fleet[holder]) == 0 && told(fleet[1-holder]) == 1 })
+	parleytest.WaitFor(t, "the other to tell", func() bool { return told(fleet[holder]) == 0 && told(fleet[1-holder]) == 1 })
 }

@@ -19,6 +19,7 @@ import (
 	"parley/channels"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/hometest"
+	"parley/cmd/parley/parleytest"
 	"parley/sessions"
 	"parley/sessions/sqldb/sqldbtest"
 	"parley/sessions/sqlstore"
@@ -26,8 +27,8 @@ import (
 
 // A moving is a bot in a home, and the Redis and PostgreSQL that it is taken to.
 type moving struct {
-	*world
-	fleet       *world // the same bot, over there
+	*parleytest.World
+	fleet       *parleytest.World // the same bot, over there
 	redis, post string
 	prefix      string
 
@@ -45,41 +46,41 @@ func newMoving(t *testing.T) *moving {
 		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
 	}
 	m := &moving{redis: place, post: sqldbtest.New(t), prefix: "test-" + rand.Text()}
-	m.world = newWorld(t, echoModel, "\n[agents.defaults]\nqueue = \"followup\"\n")
-	text, err := os.ReadFile(m.file)
+	m.World = parleytest.New(t, parleytest.EchoModel, "\n[agents.defaults]\nqueue = \"followup\"\n")
+	text, err := os.ReadFile(m.File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := *m.world
-	there.file = filepath.Join(t.TempDir(), "fleet.toml")
+	there := *m.World
+	there.File = filepath.Join(t.TempDir(), "fleet.toml")
 	text = fmt.Appendf(text, "[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", m.redis, m.prefix, m.post)
-	if err := os.WriteFile(there.file, text, 0o600); err != nil {
+	if err := os.WriteFile(there.File, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m.fleet = &there
-	p := m.serve()
+	p := m.Serve()
 	for chat := int64(2); chat < 6; chat++ {
-		m.tg.Say(chat, chat, "hello")
+		m.Telegram.Say(chat, chat, "hello")
 	}
 	for chat := int64(2); chat < 6; chat++ {
-		m.said(chat, 1)
+		m.Said(chat, 1)
 	}
-	p.stop()
+	p.Stop()
 	m.fill()
 	return m
 }
 
 // fill adds what a server would not have left.
 func (m *moving) fill() {
-	m.t.Helper()
-	ctx := m.t.Context()
+	m.T.Helper()
+	ctx := m.T.Context()
 	must := func(err error) {
-		m.t.Helper()
+		m.T.Helper()
 		if err != nil {
-			m.t.Fatal(err)
+			m.T.Fatal(err)
 		}
 	}
-	h := hometest.Open(m.t, m.home)
+	h := hometest.Open(m.T, m.Home)
 	defer h.Close()
 	h.Say("hopeless", "9", "9", "nobody can answer this")
 	lease, err := h.Bus.Claim(ctx, bus.InboundTopic)
@@ -100,7 +101,7 @@ func (m *moving) fill() {
 	must(err)
 	m.pairings, err = h.Book.Pairings(ctx)
 	must(err)
-	m.log = readLogs(m.t, h.Store)
+	m.log = readLogs(m.T, h.Store)
 }
 
 // readLogs reads every session's log.
@@ -123,96 +124,96 @@ func readLogs(t *testing.T, s *sqlstore.Store) map[string][]sessions.Entry {
 }
 
 func (m *moving) migrate(env ...string) (stdout, stderr string, code int) {
-	m.t.Helper()
-	cmd := m.command("migrate", "--to", m.fleet.file)
+	m.T.Helper()
+	cmd := m.Command("migrate", "--to", m.fleet.File)
 	cmd.Env = append(cmd.Env, env...)
-	var out, errs syncBuffer
+	var out, errs parleytest.SyncBuffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run() // its exit code says it
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
 // refused checks that a command is refused for a setting, in words.
-func refused(t *testing.T, w *world, words string, args ...string) {
+func refused(t *testing.T, w *parleytest.World, words string, args ...string) {
 	t.Helper()
-	if _, stderr, code := w.run(args...); code != exitConfig || !strings.Contains(stderr, words) {
+	if _, stderr, code := w.Run(args...); code != exitConfig || !strings.Contains(stderr, words) {
 		t.Errorf("%v: exit code %d, saying %q; want %d and %q", args, code, stderr, exitConfig, words)
 	}
 }
 
 // arrived checks that all is there, and that what waited is answered once, in order.
 func (m *moving) arrived() {
-	m.t.Helper()
-	store, err := sqlstore.Open(m.t.Context(), m.post)
+	m.T.Helper()
+	store, err := sqlstore.Open(m.T.Context(), m.post)
 	if err != nil {
-		m.t.Fatal(err)
+		m.T.Fatal(err)
 	}
 	defer store.Close()
-	if got := readLogs(m.t, store); !reflect.DeepEqual(got, m.log) || len(got) == 0 {
-		m.t.Errorf("the logs are not the same: %d sessions, and there were %d", len(got), len(m.log))
+	if got := readLogs(m.T, store); !reflect.DeepEqual(got, m.log) || len(got) == 0 {
+		m.T.Errorf("the logs are not the same: %d sessions, and there were %d", len(got), len(m.log))
 	}
-	book, err := sqlbook.Open(m.t.Context(), m.post)
+	book, err := sqlbook.Open(m.T.Context(), m.post)
 	if err != nil {
-		m.t.Fatal(err)
+		m.T.Fatal(err)
 	}
 	defer book.Close()
-	if got, err := book.Pairings(m.t.Context()); err != nil || !reflect.DeepEqual(got, m.pairings) || len(got) == 0 {
-		m.t.Errorf("pairings are %+v, %v; want %+v", got, err, m.pairings)
+	if got, err := book.Pairings(m.T.Context()); err != nil || !reflect.DeepEqual(got, m.pairings) || len(got) == 0 {
+		m.T.Errorf("pairings are %+v, %v; want %+v", got, err, m.pairings)
 	}
 	m.bus(func(ctx context.Context, b *redisbus.Bus) {
 		dead, err := b.DeadLetters(ctx, bus.InboundTopic, "", 10)
 		if err != nil || len(dead) != 1 || dead[0].Message.ID != "hopeless" || dead[0].Reason != "it was in vain" {
-			m.t.Errorf("dead letters are %+v, %v", dead, err)
+			m.T.Errorf("dead letters are %+v, %v", dead, err)
 		}
 		// A platform hands over again what was taken and is settled.
-		key := hometest.Key(m.t, "9")
+		key := hometest.Key(m.T, "9")
 		if err := b.Publish(ctx, bus.InboundTopic, bus.Message{ID: "hopeless", Key: key, Body: []byte("{}")}); err != nil {
-			m.t.Error(err)
+			m.T.Error(err)
 		}
 		if d, err := b.Depth(ctx, bus.InboundTopic); err != nil || d.Waiting != 12 || d.Leased != 0 {
-			m.t.Errorf("there wait %+v, %v; want 12 messages", d, err)
+			m.T.Errorf("there wait %+v, %v; want 12 messages", d, err)
 		}
 	})
-	p := m.fleet.serve()
+	p := m.fleet.Serve()
 	for chat := int64(2); chat < 6; chat++ {
-		m.said(chat, 4)
+		m.Said(chat, 4)
 	}
-	m.tg.Say(2, 2, "the last")
-	m.said(2, 5)
-	m.said(7, 1)
+	m.Telegram.Say(2, 2, "the last")
+	m.Said(2, 5)
+	m.Said(7, 1)
 	m.bus(func(ctx context.Context, b *redisbus.Bus) {
 		for _, topic := range []bus.Topic{bus.InboundTopic, bus.OutboundTopic("telegram")} {
-			waitFor(m.t, "no mail to be left", func() bool {
+			parleytest.WaitFor(m.T, "no mail to be left", func() bool {
 				d, err := b.Depth(ctx, topic)
 				return err == nil && d.Waiting+d.Leased == 0
 			})
 		}
 	})
-	p.kill()
+	p.Kill()
 	for chat := int64(2); chat < 6; chat++ {
 		want := []string{"you said hello", "you said number 0", "you said number 1", "you said number 2"}
 		if chat == 2 {
 			want = append(want, "you said the last")
 		}
-		if got := texts(m.tg.Sent(chat)); !slices.Equal(got, want) {
-			m.t.Errorf("chat %d was told %q, want %q", chat, got, want)
+		if got := parleytest.Texts(m.Telegram.Sent(chat)); !slices.Equal(got, want) {
+			m.T.Errorf("chat %d was told %q, want %q", chat, got, want)
 		}
 	}
-	if got := texts(m.tg.Sent(7)); !slices.Equal(got, []string{"by the way"}) {
-		m.t.Errorf("chat 7 was told %q", got)
+	if got := parleytest.Texts(m.Telegram.Sent(7)); !slices.Equal(got, []string{"by the way"}) {
+		m.T.Errorf("chat 7 was told %q", got)
 	}
 }
 
 // bus has the bus over there opened for a while.
 func (m *moving) bus(do func(context.Context, *redisbus.Bus)) {
-	m.t.Helper()
-	b, err := redisbus.Open(m.t.Context(), redisbus.Config{URL: m.redis, Prefix: m.prefix})
+	m.T.Helper()
+	b, err := redisbus.Open(m.T.Context(), redisbus.Config{URL: m.redis, Prefix: m.prefix})
 	if err != nil {
-		m.t.Fatal(err)
+		m.T.Fatal(err)
 	}
-	do(m.t.Context(), b)
+	do(m.T.Context(), b)
 	if err := b.Close(); err != nil {
-		m.t.Error(err)
+		m.T.Error(err)
 	}
 }
 
@@ -225,7 +226,7 @@ func TestMigrate(t *testing.T) {
 		t.Fatalf("exit code %d, saying %s%s", code, stdout, stderr)
 	}
 	m.arrived()
-	refused(t, m.world, "was taken to", "serve")
+	refused(t, m.World, "was taken to", "serve")
 	if _, stderr, code := m.migrate(); code != exitFailed || !strings.Contains(stderr, "nothing to take") {
 		t.Errorf("a second time: exit code %d, saying %q", code, stderr)
 	}
@@ -241,10 +242,10 @@ func TestMigrateKilled(t *testing.T) {
 			if _, stderr, code := m.migrate("PARLEY_KILL_AT=" + at); code != -1 {
 				t.Fatalf("it was not killed: exit code %d, saying %s", code, stderr)
 			}
-			refused(t, m.world, "not finished", "serve")
+			refused(t, m.World, "not finished", "serve")
 			if at == "message/8" {
 				elsewhere := *m.fleet
-				elsewhere.home = t.TempDir()
+				elsewhere.Home = t.TempDir()
 				refused(t, &elsewhere, "not finished", "serve")
 			}
 			if stdout, stderr, code := m.migrate(); code != exitDone {
@@ -258,13 +259,13 @@ func TestMigrateKilled(t *testing.T) {
 func TestMigrateRefuses(t *testing.T) {
 	t.Parallel()
 	m := newMoving(t)
-	p := m.serve()
-	waitFor(t, "serve to be up", func() bool { return strings.Contains(p.stderr.String(), `"serving"`) })
+	p := m.Serve()
+	parleytest.WaitFor(t, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
 	if _, stderr, code := m.migrate(); code != exitFailed || !strings.Contains(stderr, "in use by process") {
 		t.Errorf("beside a server: exit code %d, saying %q", code, stderr)
 	}
-	p.kill()
-	refused(t, m.world, "store.url", "migrate", "--to", m.file)
+	p.Kill()
+	refused(t, m.World, "store.url", "migrate", "--to", m.File)
 	occupied := func(what, words string) {
 		t.Helper()
 		if _, stderr, code := m.migrate(); code != exitFailed || !strings.Contains(stderr, words) {
@@ -288,17 +289,17 @@ func TestMigrateRefuses(t *testing.T) {
 	}
 	occupied("where sessions are", "name a database that is empty")
 	// All of this has left the home as it was.
-	if _, err := os.Stat(filepath.Join(m.home, "moved.json")); err == nil {
+	if _, err := os.Stat(filepath.Join(m.Home, "moved.json")); err == nil {
 		t.Error("the home is noted as moved")
 	}
-	m.serve()
-	m.said(2, 4)
+	m.Serve()
+	m.Said(2, 4)
 }
 
 func TestMigrateAsJSON(t *testing.T) {
 	t.Parallel()
 	m := newMoving(t)
-	stdout, stderr, code := m.run("--json", "migrate", "--to", m.fleet.file)
+	stdout, stderr, code := m.Run("--json", "migrate", "--to", m.fleet.File)
 	var r migrateReport
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitDone {
 		t.Fatalf("exit code %d, saying %q %q: %v", code, stdout, stderr, err)
@@ -311,13 +312,13 @@ func TestMigrateAsJSON(t *testing.T) {
 func TestMigrateInTwoSteps(t *testing.T) {
 	t.Parallel()
 	m := newMoving(t)
-	both, err := os.ReadFile(m.fleet.file)
+	both, err := os.ReadFile(m.fleet.File)
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := func(text []byte, words string) {
 		t.Helper()
-		if err := os.WriteFile(m.fleet.file, text, 0o600); err != nil {
+		if err := os.WriteFile(m.fleet.File, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if stdout, stderr, code := m.migrate(); code != exitDone || !strings.Contains(stdout, words) {
@@ -327,7 +328,7 @@ func TestMigrateInTwoSteps(t *testing.T) {
 	before, after, _ := bytes.Cut(both, []byte("[bus]"))
 	_, after, _ = bytes.Cut(after, []byte("[store]"))
 	step(slices.Concat(before, []byte("[store]"), after), "4 sessions")
-	refused(t, m.world, "was taken to", "serve")
+	refused(t, m.World, "was taken to", "serve")
 	step(both, "13 messages")
 	m.arrived()
 }

@@ -15,6 +15,7 @@ import (
 
 	"parley/channels/telegram/telegramtest"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
 )
 
@@ -30,7 +31,7 @@ type newcomer struct {
 
 func newNewcomer(t *testing.T, env ...string) *newcomer {
 	t.Helper()
-	path, err := binary()
+	path, err := parleytest.Binary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,16 +176,16 @@ func TestFleetServesAfterCommandsWithoutItsConfiguration(t *testing.T) {
 	if redis == "" {
 		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
 	}
-	w := newWorld(t, echoModel, fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", redis, "test-"+rand.Text(), sqldbtest.New(t)))
+	w := parleytest.New(t, parleytest.EchoModel, fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", redis, "test-"+rand.Text(), sqldbtest.New(t)))
 	for n := range 2 {
-		p := w.serve()
-		w.tg.Say(2, 2, "hello")
-		w.said(2, n+1)
-		must(t, p.cmd.Process.Signal(syscall.SIGTERM))
-		must(t, <-p.ended)
-		lost := newNewcomer(t, "PARLEY_HOME="+w.home)
+		p := w.Serve()
+		w.Telegram.Say(2, 2, "hello")
+		w.Said(2, n+1)
+		must(t, p.Cmd.Process.Signal(syscall.SIGTERM))
+		must(t, <-p.Ended)
+		lost := newNewcomer(t, "PARLEY_HOME="+w.Home)
 		for _, args := range append([][]string{{"chat", "-m", "hello"}, {"send", "--to", "telegram:2", "x"}, {"pairing", "owner"}}, reading...) {
-			if _, errs, code := lost.run(args...); code != exitConfig || !strings.Contains(errs, "--config "+w.file) {
+			if _, errs, code := lost.run(args...); code != exitConfig || !strings.Contains(errs, "--config "+w.File) {
 				t.Errorf("%v: exit code %d, saying %q", args, code, errs)
 			}
 		}
@@ -274,7 +275,7 @@ func TestRootInAnothersHome(t *testing.T) {
 			}
 		}
 	}
-	tg := telegramtest.New(token, "parleybot")
+	tg := telegramtest.New(parleytest.Token, "parleybot")
 	api, err := tg.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +286,7 @@ func TestRootInAnothersHome(t *testing.T) {
 	open(n.dir)
 	open(n.cwd)
 	file := filepath.Join(n.cwd, "bot.toml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, "[http]\nlisten = \"\"\n[model]\nname = \"demo\"\n[channels.telegram]\nbot_token = %q\napi_url = %q\n", token, api), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, "[http]\nlisten = \"\"\n[model]\nname = \"demo\"\n[channels.telegram]\nbot_token = %q\napi_url = %q\n", parleytest.Token, api), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Chown(file, uid, uid), os.Chown(n.dir, uid, uid)); err != nil {

@@ -7,18 +7,8 @@ import (
 	"time"
 
 	"parley/channels/slack/slacktest"
+	"parley/cmd/parley/parleytest"
 )
-
-// died tells whether the process has ended.
-func (p *process) died() bool {
-	select {
-	case err := <-p.ended:
-		p.ended <- err
-		return true
-	default:
-		return false
-	}
-}
 
 // Killed wherever a send can be cut off, nothing is lost, and nothing is told
 // twice but to Telegram what the book knows of.
@@ -40,26 +30,26 @@ func TestNotificationsKilledAtEachPoint(t *testing.T) {
 			p := first
 			for _, status := range []string{"firing", "resolved"} { // the second edits what is there by then
 				body := alertOf("DiskFull", "critical", status, began)
-				waitFor(t, "the alert to be accepted", func() bool { // who is not answered posts again
-					if p == first && first.died() {
+				parleytest.WaitFor(t, "the alert to be accepted", func() bool { // who is not answered posts again
+					if p == first && first.Died() {
 						p = o.up()
 					}
 					got, err := o.ask("POST", "/webhooks/alertmanager", body, bearer(opsSecrets["alertmanager"])...)
 					return err == nil && got.status == http.StatusAccepted
 				})
 			}
-			waitFor(t, "the kill", first.died)
+			parleytest.WaitFor(t, "the kill", first.Died)
 			if p == first {
 				p = o.up()
 			}
-			p.stop()
+			p.Stop()
 			cut := o.interruptedOn("telegram")
-			slack, discord, telegram := slackTexts(o.slack.Sent(alertsSlack)), discordTexts(o.discord.Sent(alertsDiscord)), texts(o.tg.Sent(alertsTelegram))
+			slack, discord, telegram := slackTexts(o.slack.Sent(alertsSlack)), discordTexts(o.discord.Sent(alertsDiscord)), parleytest.Texts(o.Telegram.Sent(alertsTelegram))
 			want := 1
 			if refused {
 				want = 0
-				if n := len(o.tg.Sent(fallbackChat)); n < 1 || n > 2+cut {
-					t.Errorf("the fallback has %q", texts(o.tg.Sent(fallbackChat)))
+				if n := len(o.Telegram.Sent(fallbackChat)); n < 1 || n > 2+cut {
+					t.Errorf("the fallback has %q", parleytest.Texts(o.Telegram.Sent(fallbackChat)))
 				}
 			}
 			if len(slack) != want || len(discord) != 1 || len(telegram) < 1 || len(telegram) > 1+cut {

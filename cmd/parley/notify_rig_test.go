@@ -25,13 +25,14 @@ import (
 	"parley/channels/discord/discordtest"
 	"parley/channels/slack/slacktest"
 	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/parleytest"
 )
 
 // What the acceptance configuration's secret files hold.
 var opsSecrets = map[string]string{
 	"slack":        "xoxb-1-test",
 	"discord":      "MTEx.test.discord-token",
-	"telegram":     token,
+	"telegram":     parleytest.Token,
 	"alertmanager": "alertmanager-token-0000000000",
 	"github":       "github-secret-0000000000000000",
 	"ci":           "ci-token-00000000000000000000",
@@ -49,7 +50,7 @@ const (
 // An ops is a world of notifications alone: three platforms, and a server
 // without a model between them and those who post.
 type ops struct {
-	*world
+	*parleytest.World
 	slack   *slacktest.Server
 	discord *discordtest.Server
 	at      map[string]string // the platforms' addresses, HOST:PORT
@@ -63,11 +64,11 @@ type ops struct {
 func newOps(t testing.TB, before, more string) *ops {
 	t.Helper()
 	o := &ops{
-		world: &world{tg: telegramtest.New(token, "parleybot"), home: t.TempDir(), file: filepath.Join(t.TempDir(), "parley.toml")},
+		World: &parleytest.World{Telegram: telegramtest.New(parleytest.Token, "parleybot"), Home: t.TempDir(), File: filepath.Join(t.TempDir(), "parley.toml")},
 		slack: slacktest.New(opsSecrets["slack"], "xapp-none"), discord: discordtest.New(opsSecrets["discord"]),
 		http: quick(), at: map[string]string{},
 	}
-	o.t, _ = t.(*testing.T) // benchmarks have no world
+	o.T, _ = t.(*testing.T) // benchmarks have no world
 	text, err := os.ReadFile(filepath.Join("config", "testdata", "notifications.toml"))
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func newOps(t testing.TB, before, more string) *ops {
 	o.url = "http://" + address
 	all := before + strings.NewReplacer("/run/secrets", secrets, "0.0.0.0:7275", address).Replace(string(text))
 	for section, start := range map[string]func(string) (string, error){
-		"channels.slack": o.slack.Start, "channels.ops-discord": o.discord.Start, "channels.telegram": o.tg.Start,
+		"channels.slack": o.slack.Start, "channels.ops-discord": o.discord.Start, "channels.telegram": o.Telegram.Start,
 	} {
 		api, err := start("127.0.0.1:0")
 		if err != nil {
@@ -94,27 +95,27 @@ func newOps(t testing.TB, before, more string) *ops {
 	t.Cleanup(func() {
 		_ = o.slack.Close()
 		_ = o.discord.Close()
-		_ = o.tg.Close()
+		_ = o.Telegram.Close()
 	})
-	if err := os.WriteFile(o.file, []byte(all), 0o600); err != nil {
+	if err := os.WriteFile(o.File, []byte(all), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
 // listening has a world's server listen for HTTP.
-func (w *world) listening() *ops {
-	w.t.Helper()
-	address := freeAddress(w.t)
-	text, err := os.ReadFile(w.file)
+func listening(w *parleytest.World) *ops {
+	w.T.Helper()
+	address := freeAddress(w.T)
+	text, err := os.ReadFile(w.File)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	listening := strings.Replace(string(text), `listen = ""`, `listen = "`+address+`"`, 1)
-	if err := os.WriteFile(w.file, []byte(listening), 0o600); err != nil {
-		w.t.Fatal(err)
+	listens := strings.Replace(string(text), `listen = ""`, `listen = "`+address+`"`, 1)
+	if err := os.WriteFile(w.File, []byte(listens), 0o600); err != nil {
+		w.T.Fatal(err)
 	}
-	return &ops{world: w, url: "http://" + address, http: quick()}
+	return &ops{World: w, url: "http://" + address, http: quick()}
 }
 
 // quick is a client for many requests at once.
@@ -139,16 +140,16 @@ func freeAddress(t testing.TB) string {
 }
 
 // up starts a server and waits until it answers.
-func (o *ops) up(env ...string) *process {
-	o.t.Helper()
-	p := o.serve(env...)
-	o.ready(o.t)
+func (o *ops) up(env ...string) *parleytest.Process {
+	o.T.Helper()
+	p := o.Serve(env...)
+	o.ready(o.T)
 	return p
 }
 
 func (o *ops) ready(t testing.TB) {
 	t.Helper()
-	for deadline := time.Now().Add(patient); ; {
+	for deadline := time.Now().Add(parleytest.Patient); ; {
 		res, err := o.http.Get(o.url + "/healthz")
 		if err == nil {
 			res.Body.Close()
@@ -214,10 +215,10 @@ func (o *ops) ask(method, path, body string, headers ...string) (answered, error
 
 // must is ask where the server is there.
 func (o *ops) must(method, path, body string, headers ...string) answered {
-	o.t.Helper()
+	o.T.Helper()
 	s, err := o.ask(method, path, body, headers...)
 	if err != nil {
-		o.t.Fatal(err)
+		o.T.Fatal(err)
 	}
 	return s
 }
@@ -227,23 +228,23 @@ func bearer(token string) []string { return []string{"Authorization", "Bearer " 
 
 // alert posts to Alertmanager's webhook.
 func (o *ops) alert(body string) answered {
-	o.t.Helper()
+	o.T.Helper()
 	return o.must("POST", "/webhooks/alertmanager", body, bearer(opsSecrets["alertmanager"])...)
 }
 
 // owner is the header of the home's own token.
 func (o *ops) owner() []string {
-	o.t.Helper()
-	raw, err := os.ReadFile(filepath.Join(o.home, tokenFile))
+	o.T.Helper()
+	raw, err := os.ReadFile(filepath.Join(o.Home, tokenFile))
 	if err != nil {
-		o.t.Fatal(err)
+		o.T.Fatal(err)
 	}
 	return bearer(strings.TrimSpace(string(raw)))
 }
 
 // github posts a signed delivery to GitHub's.
 func (o *ops) github(event, delivery, body string) answered {
-	o.t.Helper()
+	o.T.Helper()
 	mac := hmac.New(sha256.New, []byte(opsSecrets["github"]))
 	mac.Write([]byte(body))
 	return o.must("POST", "/webhooks/github", body, "X-GitHub-Event", event, "X-GitHub-Delivery", delivery,
@@ -286,7 +287,7 @@ func (o *ops) alerts(senders, each int) *barrage {
 	s := &barrage{senders: senders, each: each, done: make(chan struct{})}
 	var sending sync.WaitGroup
 	began := time.Now()
-	ctx := o.t.Context()
+	ctx := o.T.Context()
 	for sender := range senders {
 		sending.Go(func() {
 			for n := range each {
@@ -315,7 +316,7 @@ func (o *ops) alerts(senders, each int) *barrage {
 // wait waits until so many were accepted, or all.
 func (s *barrage) wait(t *testing.T, accepted int) {
 	t.Helper()
-	waitFor(t, fmt.Sprintf("%d alerts to be accepted", accepted), func() bool { return s.accepted.Load() >= int64(accepted) })
+	parleytest.WaitFor(t, fmt.Sprintf("%d alerts to be accepted", accepted), func() bool { return s.accepted.Load() >= int64(accepted) })
 }
 
 var alertName = regexp.MustCompile(`s(\d\d)n(\d{5})`)
@@ -383,17 +384,17 @@ func each[M any](all []M, text func(M) string) []string {
 
 // silent checks that nothing was received and nobody asked for news.
 func (o *ops) silent() {
-	o.t.Helper()
-	if n := o.tg.Calls("getUpdates"); n > 0 {
-		o.t.Errorf("Telegram was polled %d times", n)
+	o.T.Helper()
+	if n := o.Telegram.Calls("getUpdates"); n > 0 {
+		o.T.Errorf("Telegram was polled %d times", n)
 	}
 	if slices.Contains(o.slack.Methods(), "apps.connections.open") || o.slack.Sockets() > 0 {
-		o.t.Error("a socket was opened at Slack")
+		o.T.Error("a socket was opened at Slack")
 	}
-	if found, err := os.ReadDir(filepath.Join(o.home, "workspaces")); err == nil && len(found) > 0 {
-		o.t.Errorf("there are workspaces: %v", found)
+	if found, err := os.ReadDir(filepath.Join(o.Home, "workspaces")); err == nil && len(found) > 0 {
+		o.T.Errorf("there are workspaces: %v", found)
 	}
 }
 
 // sends counts what all platforms have.
-func (o *ops) sends() int { return o.slack.Sends() + o.discord.Sends() + o.tg.Sends() }
+func (o *ops) sends() int { return o.slack.Sends() + o.discord.Sends() + o.Telegram.Sends() }

@@ -12,6 +12,7 @@ import (
 	"parley/channels/discord/discordtest"
 	"parley/channels/slack/slacktest"
 	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/parleytest"
 )
 
 // These tests run the acceptance configuration for notifications: alerts and
@@ -36,22 +37,22 @@ func TestAlertsReachAllPlatformsOnceThroughKills(t *testing.T) {
 	s := o.alerts(8, volume())
 	for n := range 4 {
 		s.wait(t, (n+1)*8*s.each/5)
-		p.kill()
+		p.Kill()
 		p = o.up()
 	}
 	<-s.done
 	for part := range 10 {
 		want := 8 * s.each * (part + 1) / 10
-		waitFor(t, fmt.Sprintf("%d alerts to arrive", want), func() bool {
-			return o.slack.Sends() >= want && o.discord.Sends() >= want && o.tg.Sends() >= want
+		parleytest.WaitFor(t, fmt.Sprintf("%d alerts to arrive", want), func() bool {
+			return o.slack.Sends() >= want && o.discord.Sends() >= want && o.Telegram.Sends() >= want
 		})
 	}
 	o.settled(3 * 8 * s.each)
-	p.stop()
+	p.Stop()
 	cut := o.interruptedOn("telegram")
 	s.check(t, "Slack", slackTexts(o.slack.Sent(alertsSlack)), 0)
 	s.check(t, "Discord", discordTexts(o.discord.Sent(alertsDiscord)), 0)
-	s.check(t, "Telegram", texts(o.tg.Sent(alertsTelegram)), cut)
+	s.check(t, "Telegram", parleytest.Texts(o.Telegram.Sent(alertsTelegram)), cut)
 	t.Logf("%d sends to Telegram were cut off", cut)
 	o.silent()
 }
@@ -59,17 +60,17 @@ func TestAlertsReachAllPlatformsOnceThroughKills(t *testing.T) {
 // settled waits until so many messages have an outcome: a send to Telegram that
 // was cut off and made again counts among those that arrived.
 func (o *ops) settled(messages int) {
-	o.t.Helper()
-	waitFor(o.t, "an outcome of everything", func() bool {
-		return o.count(bookFile, "SELECT count(*) FROM parts WHERE state = 'sent'") >= messages
+	o.T.Helper()
+	parleytest.WaitFor(o.T, "an outcome of everything", func() bool {
+		return o.Count(bookFile, "SELECT count(*) FROM parts WHERE state = 'sent'") >= messages
 	})
 }
 
 // interruptedOn counts the sends through a channel of which nobody can tell
 // whether they arrived.
-func (w *world) interruptedOn(channel string) int {
-	w.t.Helper()
-	return w.count("book.db", "SELECT sum(interrupted) FROM parts JOIN sends ON sends.id = parts.send WHERE sends.channel = '"+channel+"'")
+func (o *ops) interruptedOn(channel string) int {
+	o.T.Helper()
+	return o.Count("book.db", "SELECT sum(interrupted) FROM parts JOIN sends ON sends.id = parts.send WHERE sends.channel = '"+channel+"'")
 }
 
 // An outage takes a platform away and gives it back.
@@ -93,8 +94,8 @@ func outages() []outage {
 		},
 		{
 			name:  "Telegram refuses connections",
-			begin: func(_ *testing.T, o *ops) { _ = o.tg.Close() },
-			end:   func(t *testing.T, o *ops) { start(t, o.tg.Start, o.at["channels.telegram"]) },
+			begin: func(_ *testing.T, o *ops) { _ = o.Telegram.Close() },
+			end:   func(t *testing.T, o *ops) { start(t, o.Telegram.Start, o.at["channels.telegram"]) },
 		},
 		{
 			name:  "Slack answers 500",
@@ -114,9 +115,9 @@ func outages() []outage {
 		{
 			name: "Telegram answers 500",
 			begin: func(_ *testing.T, o *ops) {
-				o.tg.Fail(telegramtest.Fault{Act: telegramtest.Refuse, Status: 500, Description: "Internal Server Error"})
+				o.Telegram.Fail(telegramtest.Fault{Act: telegramtest.Refuse, Status: 500, Description: "Internal Server Error"})
 			},
-			end: func(_ *testing.T, o *ops) { o.tg.Heal() },
+			end: func(_ *testing.T, o *ops) { o.Telegram.Heal() },
 		},
 	}
 }
@@ -130,13 +131,13 @@ func TestOnePlatformDownDelaysNoOther(t *testing.T) {
 			p := o.up()
 			s := o.alerts(4, 10)
 			s.wait(t, 20)
-			p.kill()
+			p.Kill()
 			p = o.up()
 			<-s.done
 			arrived := func(n int) func() bool {
 				return func() bool {
 					have := 0
-					for _, sends := range []int{len(o.slack.Sent(alertsSlack)), len(o.discord.Sent(alertsDiscord)), len(o.tg.Sent(alertsTelegram))} {
+					for _, sends := range []int{len(o.slack.Sent(alertsSlack)), len(o.discord.Sent(alertsDiscord)), len(o.Telegram.Sent(alertsTelegram))} {
 						if sends >= 40 {
 							have++
 						}
@@ -144,13 +145,13 @@ func TestOnePlatformDownDelaysNoOther(t *testing.T) {
 					return have >= n
 				}
 			}
-			waitFor(t, "the alerts on the other platforms", arrived(2))
+			parleytest.WaitFor(t, "the alerts on the other platforms", arrived(2))
 			out.end(t, o)
-			waitFor(t, "the rest of the alerts", arrived(3))
-			p.stop()
+			parleytest.WaitFor(t, "the rest of the alerts", arrived(3))
+			p.Stop()
 			s.check(t, "Slack", slackTexts(o.slack.Sent(alertsSlack)), 0)
 			s.check(t, "Discord", discordTexts(o.discord.Sent(alertsDiscord)), 0)
-			s.check(t, "Telegram", texts(o.tg.Sent(alertsTelegram)), o.interruptedOn("telegram"))
+			s.check(t, "Telegram", parleytest.Texts(o.Telegram.Sent(alertsTelegram)), o.interruptedOn("telegram"))
 		})
 	}
 }
@@ -163,21 +164,21 @@ func TestWhatIsRefusedGoesToTheFallback(t *testing.T) {
 	o.slack.Fail("chat.postMessage", alertsSlack, 0, slacktest.Refuse("channel_not_found"))
 	p := o.up()
 	id := o.alert(alertOf("DiskFull", "critical", "firing", time.Now())).id()
-	told := o.said(fallbackChat, 1)[0]
+	told := o.Said(fallbackChat, 1)[0]
 	if !strings.Contains(told, "DiskFull") || !strings.Contains(told, "slack:"+alertsSlack) {
 		t.Errorf("the fallback was told %q", told)
 	}
-	o.said(alertsTelegram, 1)
+	o.Said(alertsTelegram, 1)
 	var state answered
-	waitFor(t, "the fallback in its state", func() bool { // a little later than it has failed
+	parleytest.WaitFor(t, "the fallback in its state", func() bool { // a little later than it has failed
 		state = o.delivered(id)
 		return strings.Contains(state.body, `"fallback":{"address":"telegram:42","state":"sent"}`)
 	})
 	if !strings.Contains(state.body, `"state":"failed"`) || strings.Count(state.body, `"sent"`) != 3 {
 		t.Errorf("its state is %s", state.body)
 	}
-	p.stop()
-	if n := len(o.tg.Sent(fallbackChat)); n != 1 {
+	p.Stop()
+	if n := len(o.Telegram.Sent(fallbackChat)); n != 1 {
 		t.Errorf("the fallback was told %d times", n)
 	}
 }
@@ -190,8 +191,8 @@ func TestPaceOfEachPlatform(t *testing.T) {
 	p := o.up()
 	s := o.alerts(1, alerts)
 	<-s.done
-	o.said(alertsTelegram, alerts)
-	p.stop()
+	o.Said(alertsTelegram, alerts)
+	p.Stop()
 	var slackTimes, discordTimes, telegramTimes []time.Time
 	for _, m := range o.slack.Sent(alertsSlack) {
 		slackTimes = append(slackTimes, slackTime(m))
@@ -199,7 +200,7 @@ func TestPaceOfEachPlatform(t *testing.T) {
 	for _, m := range o.discord.Sent(alertsDiscord) {
 		discordTimes = append(discordTimes, m.At)
 	}
-	for _, m := range o.tg.Sent(alertsTelegram) {
+	for _, m := range o.Telegram.Sent(alertsTelegram) {
 		telegramTimes = append(telegramTimes, m.At)
 	}
 	paced(t, "Slack", slackTimes, alerts, time.Second, 3)
@@ -254,7 +255,7 @@ func TestTwinsAreSentOnceAndResolvedEdits(t *testing.T) {
 	// to Telegram twice.
 	o.delivered(first.id())
 	// A second process takes the rest.
-	p.kill()
+	p.Kill()
 	p = o.up()
 	if twin := o.alert(alertOf("DiskFull", "critical", "firing", began)); twin.id() != first.id() {
 		t.Errorf("after a restart a twin was answered %+v", twin)
@@ -262,8 +263,8 @@ func TestTwinsAreSentOnceAndResolvedEdits(t *testing.T) {
 	o.alert(alertOf("DiskFull", "critical", "resolved", began))
 	o.alert(alertOf("Other", "critical", "firing", began))
 	o.everywhere(2)
-	p.stop()
-	slack, discord, telegram := o.slack.Sent(alertsSlack), o.discord.Sent(alertsDiscord), o.tg.Sent(alertsTelegram)
+	p.Stop()
+	slack, discord, telegram := o.slack.Sent(alertsSlack), o.discord.Sent(alertsDiscord), o.Telegram.Sent(alertsTelegram)
 	for where, text := range map[string]string{"Slack": slack[0].Text, "Discord": discord[0].Text, "Telegram": telegram[0].Text} {
 		if !strings.Contains(text, "Resolved") || !strings.Contains(text, "DiskFull") || strings.Contains(text, "firing") {
 			t.Errorf("%s shows %q", where, text)
@@ -279,8 +280,8 @@ func TestTwinsAreSentOnceAndResolvedEdits(t *testing.T) {
 
 // delivered waits until a message has an outcome everywhere, and gives it.
 func (o *ops) delivered(id string) (state answered) {
-	o.t.Helper()
-	waitFor(o.t, "the message to have an outcome everywhere", func() bool {
+	o.T.Helper()
+	parleytest.WaitFor(o.T, "the message to have an outcome everywhere", func() bool {
 		state = o.must("GET", "/v1/messages/"+id, "", o.owner()...)
 		return !strings.Contains(state.body, `"queued"`)
 	})
@@ -289,9 +290,9 @@ func (o *ops) delivered(id string) (state answered) {
 
 // everywhere waits until each platform has n alerts.
 func (o *ops) everywhere(n int) {
-	o.t.Helper()
-	waitFor(o.t, "the alerts everywhere", func() bool {
-		return len(o.slack.Sent(alertsSlack)) >= n && len(o.discord.Sent(alertsDiscord)) >= n && len(o.tg.Sent(alertsTelegram)) >= n
+	o.T.Helper()
+	parleytest.WaitFor(o.T, "the alerts everywhere", func() bool {
+		return len(o.slack.Sent(alertsSlack)) >= n && len(o.discord.Sent(alertsDiscord)) >= n && len(o.Telegram.Sent(alertsTelegram)) >= n
 	})
 }
 
@@ -316,8 +317,8 @@ func TestGitHubDeliveries(t *testing.T) {
 		t.Errorf("a wrong signature was answered %+v", wrong)
 	}
 	o.github("issues", "d3", payload(t, "github.issues"))
-	waitFor(t, "both deliveries", func() bool { return len(o.slack.Sent(buildsSlack)) >= 2 })
-	p.stop()
+	parleytest.WaitFor(t, "both deliveries", func() bool { return len(o.slack.Sent(buildsSlack)) >= 2 })
+	p.Stop()
 	got := slackTexts(o.slack.Sent(buildsSlack))
 	if len(got) != 2 || !strings.Contains(got[0], "force-pushed") || !strings.Contains(got[0], "octocat/Hello-World") {
 		t.Errorf("builds has %q", got)
@@ -343,11 +344,11 @@ to = "ci"
 template = "{{ index .list 7 }}"
 `
 	o := newOps(t, "", unpaced)
-	text, err := os.ReadFile(o.file)
+	text, err := os.ReadFile(o.File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(o.file, append(text, more...), 0o600); err != nil {
+	if err := os.WriteFile(o.File, append(text, more...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := o.up()
@@ -357,11 +358,11 @@ template = "{{ index .list 7 }}"
 	if got := o.must("POST", "/webhooks/broken", `{"list": [1, 2], "who": "nobody @channel"}`, bearer("broken-token-00000000000000")...); got.status != http.StatusAccepted {
 		t.Errorf("a failing template was answered %+v", got)
 	}
-	if got := o.said(fallbackChat, 1)[0]; !strings.Contains(got, "web is down") {
+	if got := o.Said(fallbackChat, 1)[0]; !strings.Contains(got, "web is down") {
 		t.Errorf("the route's chat has %q", got)
 	}
-	waitFor(t, "the other two", func() bool { return len(o.slack.Sent(buildsSlack)) >= 2 })
-	p.stop()
+	parleytest.WaitFor(t, "the other two", func() bool { return len(o.slack.Sent(buildsSlack)) >= 2 })
+	p.Stop()
 	got := slackTexts(o.slack.Sent(buildsSlack))
 	slices.Sort(got)
 	if !strings.Contains(got[0], "api*gw") || !strings.Contains(got[1], "broken") || !strings.Contains(got[1], "nobody") {

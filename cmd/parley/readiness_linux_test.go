@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/parleytest"
 )
 
 // A home on a full disk can be read, and is not ready: nothing can be made durable.
@@ -35,7 +36,7 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	s := newServer(h, cfg, nil, nil, slog.New(slog.DiscardHandler))
 	want := func(what string, ready bool) {
 		t.Helper()
-		waitFor(t, what, func() bool {
+		parleytest.WaitFor(t, what, func() bool {
 			parts := s.ready(t.Context())
 			return (parts["bus"] == nil) == ready && (parts["store"] == nil) == ready
 		})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
 )
 
@@ -14,35 +15,35 @@ import (
 func TestStoreThatTakesNoWritesIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	pg := sqldbtest.Start(t)
-	w := newWorld(t, echoModel, fmt.Sprintf("[store]\nurl = %q\n[workspace]\nroot = %q\n", pg.URL(), t.TempDir()))
-	o := w.listening()
-	p := w.serve()
+	w := parleytest.New(t, parleytest.EchoModel, fmt.Sprintf("[store]\nurl = %q\n[workspace]\nroot = %q\n", pg.URL(), t.TempDir()))
+	o := listening(w)
+	p := w.Serve()
 	o.ready(t)
 	o.readiness(200, `"store":"ok"`)
-	w.tg.Say(2, 2, "one")
-	w.said(2, 1)
+	w.Telegram.Say(2, 2, "one")
+	w.Said(2, 1)
 	readOnly := func(now string) {
 		t.Helper()
 		for _, do := range []string{"ALTER SYSTEM SET default_transaction_read_only = " + now, "SELECT pg_reload_conf()"} {
 			sqldbtest.Query(t, "pgx", pg.URL(), do)
 		}
-		waitFor(t, "the server to be set", func() bool {
+		parleytest.WaitFor(t, "the server to be set", func() bool {
 			return sqldbtest.Query(t, "pgx", pg.URL(), "SHOW default_transaction_read_only")[0] == now
 		})
 	}
 	readOnly("on")
 	o.readiness(503, `"store":"takes no writes"`)
-	w.tg.Say(2, 2, "two")
-	waitFor(t, "the session to fail", func() bool { return strings.Contains(p.stderr.String(), "read-only transaction") })
-	waitFor(t, "the session to wait", func() bool {
-		if strings.Contains(p.stderr.String(), "session failed") {
+	w.Telegram.Say(2, 2, "two")
+	parleytest.WaitFor(t, "the session to fail", func() bool { return strings.Contains(p.Stderr.String(), "read-only transaction") })
+	parleytest.WaitFor(t, "the session to wait", func() bool {
+		if strings.Contains(p.Stderr.String(), "session failed") {
 			t.Fatal("it is counted, as if the session were to blame")
 		}
-		return strings.Contains(p.stderr.String(), "session waits until its store is back")
+		return strings.Contains(p.Stderr.String(), "session waits until its store is back")
 	})
 	readOnly("off")
 	o.readiness(200, `"store":"ok"`)
-	if said := w.said(2, 2); !strings.Contains(said[1], "two") {
+	if said := w.Said(2, 2); !strings.Contains(said[1], "two") {
 		t.Errorf("it was answered %q", said)
 	}
 }

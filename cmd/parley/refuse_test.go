@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/cmd/parley/parleytest"
 )
 
 // These tests ask the real server for what it must not give.
@@ -76,13 +78,13 @@ func TestWhatIsRefusedOverHTTP(t *testing.T) {
 	if got := o.must("POST", "/v1/messages", toCI, with(ci, "Host", "parley.internal", "Origin", "http://parley.internal")...); got.status != http.StatusAccepted {
 		t.Errorf("under its own name: %+v", got)
 	}
-	waitFor(t, "the one message", func() bool { return o.slack.Sends() >= 1 })
-	p.stop()
+	parleytest.WaitFor(t, "the one message", func() bool { return o.slack.Sends() >= 1 })
+	p.Stop()
 	if n := o.sends(); n != 1 {
 		t.Errorf("%d messages were sent, want the one that was allowed", n)
 	}
 	for _, secret := range opsSecrets {
-		if strings.Contains(p.stderr.String(), secret) {
+		if strings.Contains(p.Stderr.String(), secret) {
 			t.Errorf("the log shows the secret %q", secret)
 		}
 	}
@@ -101,7 +103,7 @@ func TestSlowBodies(t *testing.T) {
 			return err
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(parleytest.Patient)); err != nil {
 			return err
 		}
 		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path, secret)
@@ -123,7 +125,7 @@ func TestSlowBodies(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	p.kill()
+	p.Kill()
 	if n := o.sends(); n != 0 {
 		t.Errorf("%d messages were sent", n)
 	}
@@ -135,7 +137,7 @@ func TestWhatIsNotDurableIsRefused(t *testing.T) {
 	o := newOps(t, "", unpaced)
 	p := o.up()
 	began := time.Now()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(o.home, bookFile)+"?_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(o.Home, bookFile)+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +172,7 @@ func TestWhatIsNotDurableIsRefused(t *testing.T) {
 		t.Errorf("afterwards it was answered %+v", got)
 	}
 	o.everywhere(1)
-	p.stop()
+	p.Stop()
 	if n := o.sends(); n != 3 {
 		t.Errorf("%d messages were sent, want one on each platform", n)
 	}
@@ -208,13 +210,13 @@ func TestFullMailboxesAreRefused(t *testing.T) {
 	if _, err := o.discord.Start(o.at["channels.ops-discord"]); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "room", func() bool { return o.alert(refused).status == http.StatusAccepted })
+	parleytest.WaitFor(t, "room", func() bool { return o.alert(refused).status == http.StatusAccepted })
 	o.everywhere(4)
-	p.stop()
+	p.Stop()
 	s := &barrage{senders: 1, each: 4}
 	s.check(t, "Slack", slackTexts(o.slack.Sent(alertsSlack)), 0)
 	s.check(t, "Discord", discordTexts(o.discord.Sent(alertsDiscord)), 0)
-	s.check(t, "Telegram", texts(o.tg.Sent(alertsTelegram)), 0)
+	s.check(t, "Telegram", parleytest.Texts(o.Telegram.Sent(alertsTelegram)), 0)
 }
 
 func TestPortTaken(t *testing.T) {
@@ -225,7 +227,7 @@ func TestPortTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	_, errs, code := o.run("serve")
+	_, errs, code := o.Run("serve")
 	if code != exitConfig || !strings.Contains(errs, "http.listen") || !strings.Contains(errs, "parley.toml:") || !strings.Contains(errs, "in use") {
 		t.Errorf("exit %d, %q", code, errs)
 	}
@@ -235,13 +237,13 @@ func TestPortTaken(t *testing.T) {
 func TestATokenThatIsTakenBackLosesItsStream(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "", unpaced+"\n")
-	text, err := os.ReadFile(o.file)
+	text, err := os.ReadFile(o.File)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write := func(more string) {
 		t.Helper()
-		if err := os.WriteFile(o.file, append(text, more...), 0o600); err != nil {
+		if err := os.WriteFile(o.File, append(text, more...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -263,7 +265,7 @@ func TestATokenThatIsTakenBackLosesItsStream(t *testing.T) {
 		t.Fatal(resp.Status)
 	}
 	write("")
-	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+	if err := p.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {

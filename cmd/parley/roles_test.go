@@ -12,6 +12,7 @@ import (
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/migrate"
+	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
 )
 
@@ -71,11 +72,11 @@ func TestWhatIsAwayAtTheStart(t *testing.T) {
 		{postgres + "[bus]\nurl = \"redis://:hunter2@127.0.0.1:1\"\n", "parley.toml:4: bus.url: "},
 		{"[model]\nbase_url = \"http://127.0.0.1:1/v1\"\n", "model.name: "},
 	} {
-		w := newWorld(t, echoModel, "")
-		if err := os.WriteFile(w.file, []byte(c.text), 0o600); err != nil {
+		w := parleytest.New(t, parleytest.EchoModel, "")
+		if err := os.WriteFile(w.File, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, stderr, code := w.run("serve")
+		_, stderr, code := w.Run("serve")
 		if code != exitFailed || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "hunter2") {
 			t.Errorf("exit code %d, saying %q, want %q", code, stderr, c.want)
 		}
@@ -89,25 +90,25 @@ func TestCommandsOverAFleet(t *testing.T) {
 	if redis == "" {
 		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
 	}
-	w := newWorld(t, echoModel, fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", redis, "test-"+rand.Text(), sqldbtest.New(t)))
-	p := w.serve()
-	w.tg.Say(2, 2, "hello")
-	w.said(2, 1)
-	if !strings.Contains(p.stderr.String(), "other workers do not see them") {
+	w := parleytest.New(t, parleytest.EchoModel, fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", redis, "test-"+rand.Text(), sqldbtest.New(t)))
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	if !strings.Contains(p.Stderr.String(), "other workers do not see them") {
 		t.Error("serve does not say that its workspaces are its own")
 	}
 	elsewhere := *w
-	elsewhere.home = t.TempDir()
-	must(t, os.Remove(elsewhere.home))
+	elsewhere.Home = t.TempDir()
+	must(t, os.Remove(elsewhere.Home))
 	for _, args := range [][]string{{"status"}, {"sessions"}, {"pairing", "list"}, {"chats"}, {"dead-letters"}} {
-		if _, stderr, code := elsewhere.run(args...); code != exitDone {
+		if _, stderr, code := elsewhere.Run(args...); code != exitDone {
 			t.Errorf("%v: exit code %d, saying %q", args, code, stderr)
 		}
 	}
-	if _, err := os.Stat(elsewhere.home); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(elsewhere.Home); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("who only looks has made a home: %v", err)
 	}
-	must(t, os.Mkdir(elsewhere.home, 0o700))
+	must(t, os.Mkdir(elsewhere.Home, 0o700))
 	for _, c := range []struct {
 		args []string
 		want string
@@ -116,15 +117,15 @@ func TestCommandsOverAFleet(t *testing.T) {
 		{[]string{"sessions"}, "main:telegram:2"},
 		{[]string{"dead-letters"}, "Nothing was given up."},
 		{[]string{"--json", "dead-letters", "list"}, "[]\n"},
-		{[]string{"backup", filepath.Join(elsewhere.home, "backup")}, "files"},
+		{[]string{"backup", filepath.Join(elsewhere.Home, "backup")}, "files"},
 	} {
-		if out, stderr, code := elsewhere.run(c.args...); code != exitDone || !strings.Contains(out, c.want) {
+		if out, stderr, code := elsewhere.Run(c.args...); code != exitDone || !strings.Contains(out, c.want) {
 			t.Errorf("%v: exit code %d, saying %q %q, want %q", c.args, code, out, stderr, c.want)
 		} else if c.args[0] == "backup" && (!strings.Contains(stderr, "not in this backup: the conversations") || !strings.Contains(stderr, "the mail in Redis")) {
 			t.Errorf("the backup does not say what it has not: %q", stderr)
 		}
 	}
-	if _, stderr, code := elsewhere.run("restore", filepath.Join(elsewhere.home, "backup")); code != exitFailed || !strings.Contains(stderr, "parley migrate") {
+	if _, stderr, code := elsewhere.Run("restore", filepath.Join(elsewhere.Home, "backup")); code != exitFailed || !strings.Contains(stderr, "parley migrate") {
 		t.Errorf("restore: exit code %d, saying %q", code, stderr)
 	}
 }
@@ -132,13 +133,13 @@ func TestCommandsOverAFleet(t *testing.T) {
 // The book that was taken elsewhere is not written here any more.
 func TestPairingsOfAHomeThatMoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
+	w := parleytest.New(t, parleytest.EchoModel, "")
 	moved := `{"id": "x", "parts": ["store"], "store": "p/d", "bus": "", "began": "2026-03-04T05:06:07Z", "done": "2026-03-04T05:06:08Z"}`
-	if err := os.WriteFile(migrate.Path(w.home), []byte(moved), 0o600); err != nil {
+	if err := os.WriteFile(migrate.Path(w.Home), []byte(moved), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"pairing", "list"}, {"pairing", "owner"}, {"chats"}} {
-		if out, stderr, code := w.run(args...); code != exitConfig || !strings.Contains(stderr, "taken to p/d") {
+		if out, stderr, code := w.Run(args...); code != exitConfig || !strings.Contains(stderr, "taken to p/d") {
 			t.Errorf("%v: exit code %d, saying %q %q", args, code, out, stderr)
 		}
 	}

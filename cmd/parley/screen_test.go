@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/channels/console"
+	"parley/cmd/parley/parleytest"
 )
 
 // evil is what somebody could say to whoever reads it in a terminal: a title, a
@@ -78,22 +79,22 @@ func TestWhichCommandsAreScreened(t *testing.T) {
 
 func TestWhatOthersSaidIsShownAndNotObeyed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	w.serve()
-	w.tg.Say(2, 2, evil+"\n2026-01-01 00:00:00  parley: forged")
-	w.said(2, 1)
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	w.Serve()
+	w.Telegram.Say(2, 2, evil+"\n2026-01-01 00:00:00  parley: forged")
+	w.Said(2, 1)
 	for _, args := range [][]string{{"sessions", "main:telegram:2"}, {"sessions"}, {"chats"}, {"status"}, {"dead-letters"}} {
-		out, err := w.command(args...).CombinedOutput()
+		out, err := w.Command(args...).CombinedOutput()
 		if err != nil || strings.ContainsFunc(string(out), console.Obeyed) {
 			t.Errorf("%q prints %q, %v", args, out, err)
 		}
 	}
-	out, err := w.command("sessions", "main:telegram:2").CombinedOutput()
+	out, err := w.Command("sessions", "main:telegram:2").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "reversed") || strings.Contains(string(out), "\n2026-01-01 00:00:00  parley: forged") {
 		t.Errorf("a line can be forged: %q, %v", out, err)
 	}
 	// For programs it is what was said, to the character.
-	raw, err := w.command("--json", "sessions", "main:telegram:2").Output()
+	raw, err := w.Command("--json", "sessions", "main:telegram:2").Output()
 	must(t, err)
 	said, err := json.Marshal("over\u009b2Jclear\u202ereversed")
 	must(t, err)

@@ -9,14 +9,15 @@ import (
 
 	"parley/channels/slack/slacktest"
 	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/parleytest"
 )
 
 // send runs parley send and checks its exit code.
-func (w *world) send(code int, args ...string) (out, errs string) {
-	w.t.Helper()
-	out, errs, got := w.run(append([]string{"send"}, args...)...)
+func (o *ops) send(code int, args ...string) (out, errs string) {
+	o.T.Helper()
+	out, errs, got := o.Run(append([]string{"send"}, args...)...)
 	if got != code {
-		w.t.Errorf("send %q: exit %d, want %d; %q %q", args, got, code, out, errs)
+		o.T.Errorf("send %q: exit %d, want %d; %q %q", args, got, code, out, errs)
 	}
 	return out, errs
 }
@@ -34,7 +35,7 @@ func TestSendThroughServe(t *testing.T) {
 			t.Errorf("it printed %q, want %q in it", out, to)
 		}
 	}
-	if got := o.tg.Sent(alertsTelegram); len(got) != 1 || got[0].Raw != "to <b>all</b>" {
+	if got := o.Telegram.Sent(alertsTelegram); len(got) != 1 || got[0].Raw != "to <b>all</b>" {
 		t.Errorf("Telegram has %+v", got)
 	}
 	out, _ = o.send(exitDone, "--json", "--to", "telegram:42", "--wait", "--", "-1 degrees, --wait and see")
@@ -45,30 +46,30 @@ func TestSendThroughServe(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &status); err != nil || len(status.Destinations) != 1 || status.Destinations[0].State != "sent" {
 		t.Errorf("as JSON it printed %q: %v", out, err)
 	}
-	if got := o.tg.Sent(fallbackChat); got[len(got)-1].Text != "-1 degrees, --wait and see" {
-		t.Errorf("Telegram has %q", texts(got))
+	if got := o.Telegram.Sent(fallbackChat); got[len(got)-1].Text != "-1 degrees, --wait and see" {
+		t.Errorf("Telegram has %q", parleytest.Texts(got))
 	}
 	// Standard input is read where no text is given, and only then.
-	piped := o.command("send", "--to", "telegram:42", "--wait")
+	piped := o.Command("send", "--to", "telegram:42", "--wait")
 	piped.Stdin = strings.NewReader("one\ntwo\n")
 	if out, err := piped.CombinedOutput(); err != nil {
 		t.Errorf("piped: %v %q", err, out)
 	}
-	if got := o.tg.Sent(fallbackChat); got[len(got)-1].Text != "one\ntwo" {
-		t.Errorf("Telegram has %q", texts(got))
+	if got := o.Telegram.Sent(fallbackChat); got[len(got)-1].Text != "one\ntwo" {
+		t.Errorf("Telegram has %q", parleytest.Texts(got))
 	}
 	for _, wrong := range [][]string{
-		{"text without a place"}, {"--to", "ci", "--nosuch", "x"}, {"--to", "ci", "--file", filepath.Join(o.home, "nosuch"), "x"},
+		{"text without a place"}, {"--to", "ci", "--nosuch", "x"}, {"--to", "ci", "--file", filepath.Join(o.Home, "nosuch"), "x"},
 		{"--to", "nosuch", "x"}, {"--to", "nosuch:1", "x"},
 	} {
-		if _, errs, code := o.run(append([]string{"send"}, wrong...)...); code != exitUsage && code != exitFailed || errs == "" {
+		if _, errs, code := o.Run(append([]string{"send"}, wrong...)...); code != exitUsage && code != exitFailed || errs == "" {
 			t.Errorf("send %q: exit %d, %q", wrong, code, errs)
 		}
 	}
 	if _, errs := o.send(exitFailed, "--to", "oncal", "x"); !strings.Contains(errs, `did you mean "oncall"?`) {
 		t.Errorf("a slip of the pen is answered %q", errs)
 	}
-	p.stop()
+	p.Stop()
 	if n := o.sends(); n != 1+4+1+1 {
 		t.Errorf("%d messages were sent", n)
 	}
@@ -78,7 +79,7 @@ func TestSendTellsOutcomes(t *testing.T) {
 	t.Parallel()
 	o := newOps(t, "", unpaced+"\non_unknown = \"drop\"")
 	o.slack.Fail("chat.postMessage", alertsSlack, 0, slacktest.Refuse("channel_not_found"))
-	o.tg.Fail(telegramtest.Fault{Method: "sendMessage", Chat: alertsTelegram, Act: telegramtest.Cut})
+	o.Telegram.Fail(telegramtest.Fault{Method: "sendMessage", Chat: alertsTelegram, Act: telegramtest.Cut})
 	_ = o.discord.Close()
 	p := o.up()
 	if _, errs := o.send(exitUnknown, "--to", "telegram:-10033", "--wait", "x"); !strings.Contains(errs, "telegram:-10033") {
@@ -92,13 +93,13 @@ func TestSendTellsOutcomes(t *testing.T) {
 		t.Errorf("a failure is told as %q %q", out, errs)
 	}
 	_, id, _ := strings.Cut(strings.TrimSpace(out), "\nid ")
-	waitFor(t, "the fallback to have it", func() bool { // a little later than it has failed
+	parleytest.WaitFor(t, "the fallback to have it", func() bool { // a little later than it has failed
 		return strings.Contains(o.must("GET", "/v1/messages/"+id, "", o.owner()...).body, `"fallback":{"address":"telegram:42","state":"sent"}`)
 	})
 	// The worst of all counts.
 	o.send(exitUnknown, "--to", "telegram:-10033", "--to", "ops-discord:1122", "--to", "slack:C0BUILDS", "--wait", "--timeout", "3s", "x")
 	o.send(exitFailed, "--to", "oncall", "--wait", "--timeout", "3s", "x")
-	p.kill()
+	p.Kill()
 }
 
 func TestSendFilesAndKeys(t *testing.T) {
@@ -116,15 +117,15 @@ func TestSendFilesAndKeys(t *testing.T) {
 	if m := o.discord.Sent(alertsDiscord); len(m) != 1 || m[0].File != "report.txt" || string(m[0].Data) != "all is well" || m[0].Text != "the report" {
 		t.Errorf("Discord has %+v", m)
 	}
-	if m := o.tg.Sent(alertsTelegram); len(m) != 1 || m[0].File == nil || m[0].File.Name != "report.txt" || string(m[0].File.Data) != "all is well" || m[0].Text != "the report" {
+	if m := o.Telegram.Sent(alertsTelegram); len(m) != 1 || m[0].File == nil || m[0].File.Name != "report.txt" || string(m[0].File.Data) != "all is well" || m[0].Text != "the report" {
 		t.Errorf("Telegram has %+v", m)
 	}
 	o.send(exitDone, "--to", "oncall", "--key", "deploy-7", "--wait", "deploying")
 	o.send(exitDone, "--to", "oncall", "--key", "deploy-7", "--wait", "deployed")
 	o.send(exitDone, "--to", "oncall", "--key", "deploy-8", "--wait", "another")
-	p.stop()
+	p.Stop()
 	for where, got := range map[string][]string{
-		"Slack": slackTexts(o.slack.Sent(alertsSlack)), "Discord": discordTexts(o.discord.Sent(alertsDiscord)), "Telegram": texts(o.tg.Sent(alertsTelegram)),
+		"Slack": slackTexts(o.slack.Sent(alertsSlack)), "Discord": discordTexts(o.discord.Sent(alertsDiscord)), "Telegram": parleytest.Texts(o.Telegram.Sent(alertsTelegram)),
 	} {
 		if strings.Join(got, "|") != "the report|deployed|another" {
 			t.Errorf("%s has %q", where, got)
@@ -144,17 +145,17 @@ func TestSendWithoutServe(t *testing.T) {
 	if out, _ := o.send(exitQueued, "--to", "oncall", "--wait", "--timeout", "500ms", "in vain"); !strings.Contains(out, "ops-discord:1122: queued") || strings.Count(out, ": sent") != 2 {
 		t.Errorf("it printed %q", out)
 	}
-	if out, _, code := o.run("status"); code != 0 || !strings.Contains(out, "no server is running") {
+	if out, _, code := o.Run("status"); code != 0 || !strings.Contains(out, "no server is running") {
 		t.Errorf("status: %d %q", code, out)
 	}
 	if _, err := o.discord.Start(o.at["channels.ops-discord"]); err != nil {
 		t.Fatal(err)
 	}
 	p := o.up()
-	waitFor(t, "the rest", func() bool { return o.discord.Sends() >= 2 })
-	p.stop()
+	parleytest.WaitFor(t, "the rest", func() bool { return o.discord.Sends() >= 2 })
+	p.Stop()
 	for where, got := range map[string][]string{
-		"Slack": slackTexts(o.slack.Sent(alertsSlack)), "Discord": discordTexts(o.discord.Sent(alertsDiscord)), "Telegram": texts(o.tg.Sent(alertsTelegram)),
+		"Slack": slackTexts(o.slack.Sent(alertsSlack)), "Discord": discordTexts(o.discord.Sent(alertsDiscord)), "Telegram": parleytest.Texts(o.Telegram.Sent(alertsTelegram)),
 	} {
 		if strings.Join(got, "|") != "alone|in vain" {
 			t.Errorf("%s has %q", where, got)

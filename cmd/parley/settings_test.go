@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/cmd/parley/parleytest"
 )
 
 // A configuration with which serve would not start is no good one, whatever
@@ -34,7 +36,7 @@ func TestConfigCheckFailsWhereServeWould(t *testing.T) {
 			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			path, err := binary()
+			path, err := parleytest.Binary()
 			if err != nil {
 				t.Fatal(err)
 			}

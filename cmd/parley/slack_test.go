@@ -11,19 +11,17 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/channels/slack/slacktest"
+	"parley/cmd/parley/parleytest"
 )
 
-const (
-	slackBot = "xoxb-1-parley-test"
-	slackApp = "xapp-1-parley-test"
-)
+const ()
 
 // newSlackWorld is a world whose platform is Slack, with the configuration of a
 // company of 200 people as it is handed out.
-func newSlackWorld(t *testing.T, script agenttest.Script) (*world, *slacktest.Server) {
+func newSlackWorld(t *testing.T, script agenttest.Script) (*parleytest.World, *slacktest.Server) {
 	t.Helper()
-	w := newWorld(t, script, "")
-	sl := slacktest.New(slackBot, slackApp)
+	w := parleytest.New(t, script, "")
+	sl := slacktest.New(parleytest.SlackBot, parleytest.SlackApp)
 	api, err := sl.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +32,8 @@ func newSlackWorld(t *testing.T, script agenttest.Script) (*world, *slacktest.Se
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(given), "[channels.slack]\n", fmt.Sprintf("[channels.slack]\napi_url = %q\nrate_limit = \"none\"\n", api), 1)
-	text = strings.Replace(text, "[model]\n", fmt.Sprintf("[model]\nbase_url = %q\napi_key = \"none\"\n", w.model.Start(t)), 1)
-	if err := os.WriteFile(w.file, []byte(text+"\n[http]\nlisten = \"\"\n"), 0o600); err != nil {
+	text = strings.Replace(text, "[model]\n", fmt.Sprintf("[model]\nbase_url = %q\napi_key = \"none\"\n", w.Model.Start(t)), 1)
+	if err := os.WriteFile(w.File, []byte(text+"\n[http]\nlisten = \"\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return w, sl
@@ -43,7 +41,7 @@ func newSlackWorld(t *testing.T, script agenttest.Script) (*world, *slacktest.Se
 
 func slackSaid(t *testing.T, sl *slacktest.Server, channel string, n int) []slacktest.Message {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	ctx, cancel := context.WithTimeout(t.Context(), parleytest.Patient)
 	defer cancel()
 	sent, err := sl.WaitSent(ctx, channel, n)
 	if err != nil {
@@ -54,13 +52,13 @@ func slackSaid(t *testing.T, sl *slacktest.Server, channel string, n int) []slac
 
 func TestTeamSlack(t *testing.T) {
 	t.Parallel()
-	w, sl := newSlackWorld(t, echoModel)
+	w, sl := newSlackWorld(t, parleytest.EchoModel)
 	for n := range 200 {
 		sl.AddUser(slacktest.User{ID: fmt.Sprintf("U%03d", n), Name: fmt.Sprint("Member ", n)})
 	}
 	sl.AddUser(slacktest.User{ID: "UGUEST", Name: "Guest", Guest: true})
-	tokens := []string{"SLACK_BOT_TOKEN=" + slackBot, "SLACK_APP_TOKEN=" + slackApp}
-	p := w.serve(tokens...)
+	tokens := []string{"SLACK_BOT_TOKEN=" + parleytest.SlackBot, "SLACK_APP_TOKEN=" + parleytest.SlackApp}
+	p := w.Serve(tokens...)
 
 	// Everybody's direct messages are answered; each has a conversation of their own.
 	for n := range 200 {
@@ -86,15 +84,15 @@ func TestTeamSlack(t *testing.T) {
 	if got := slackSaid(t, sl, "DGUEST", 1)[0].Text; strings.Contains(got, "you said") {
 		t.Errorf("a guest got %q", got)
 	}
-	if found := filesWith(t, w.home, "xyzzy-guest"); len(found) > 0 {
+	if found := parleytest.FilesWith(t, w.Home, "xyzzy-guest"); len(found) > 0 {
 		t.Errorf("what a guest said is in %v", found)
 	}
-	waitFor(t, "every event to be acknowledged", func() bool { return sl.Unacked() == 0 })
+	parleytest.WaitFor(t, "every event to be acknowledged", func() bool { return sl.Unacked() == 0 })
 
 	// What is said while nobody serves is answered by the next who does, once.
-	p.stop()
+	p.Stop()
 	sl.Say("D005", "U005", "while you were away")
-	w.serve(tokens...)
+	w.Serve(tokens...)
 	got := slackSaid(t, sl, "D005", 2)
 	if !strings.Contains(got[1].Text, "while you were away") {
 		t.Errorf("after the restart member 5 has %+v", got)
@@ -119,9 +117,9 @@ func TestSlackDoesNotTellWhoOnePersonIs(t *testing.T) {
 	for _, code := range []string{"internal_error", "fatal_error", "service_unavailable", "ratelimited", "request_timeout", "missing_scope"} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			w, sl := newSlackWorld(t, echoModel)
-			env := []string{"SLACK_BOT_TOKEN=" + slackBot, "SLACK_APP_TOKEN=" + slackApp}
-			p := w.serve(env...)
+			w, sl := newSlackWorld(t, parleytest.EchoModel)
+			env := []string{"SLACK_BOT_TOKEN=" + parleytest.SlackBot, "SLACK_APP_TOKEN=" + parleytest.SlackApp}
+			p := w.Serve(env...)
 			sl.Fail("users.info", "UBAD", 0, slacktest.Refuse(code))
 			called := "<@" + slacktest.Bot + "> "
 			roots := []string{sl.Say("C1", "UBAD", called+"bad one"), sl.Say("C1", "UBAD", called+"bad two")}
@@ -132,9 +130,9 @@ func TestSlackDoesNotTellWhoOnePersonIs(t *testing.T) {
 			if n := sl.Unacked(); n == 0 {
 				t.Error("what is not judged was acknowledged")
 			}
-			p.stop()
+			p.Stop()
 			sl.Forget() // Slack gives up; history has it
-			p = w.serve(env...)
+			p = w.Serve(env...)
 			sl.Say("C1", "U001", called+"good two")
 			if got := slackSaid(t, sl, "C1", 2)[1].Text; !strings.Contains(got, "good two") {
 				t.Fatalf("after a restart the next answer is %q", got)
@@ -145,7 +143,7 @@ func TestSlackDoesNotTellWhoOnePersonIs(t *testing.T) {
 					t.Errorf("answer %d is %+v", i, m)
 				}
 			}
-			p.stop()
+			p.Stop()
 		})
 	}
 }
@@ -155,16 +153,16 @@ func TestSlackRefusesWhomItDoesNotTellAboutForGood(t *testing.T) {
 	for _, code := range []string{"access_denied", "user_not_found", "user_not_visible", "no_permission"} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			w, sl := newSlackWorld(t, echoModel)
-			p := w.serve("SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+			w, sl := newSlackWorld(t, parleytest.EchoModel)
+			p := w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
 			sl.Fail("users.info", "UBAD", 0, slacktest.Refuse(code))
 			sl.Say("DBAD", "UBAD", "xyzzy-unknown")
 			if got := slackSaid(t, sl, "DBAD", 1)[0].Text; !strings.Contains(got, "slack:UBAD") || !strings.Contains(got, "full members") {
 				t.Errorf("they got %q", got)
 			}
-			waitFor(t, "every event to be acknowledged", func() bool { return sl.Unacked() == 0 })
-			if !strings.Contains(p.stderr.String(), code) || strings.Contains(p.stderr.String(), "xyzzy-unknown") {
-				t.Errorf("the log says %s", p.stderr.String())
+			parleytest.WaitFor(t, "every event to be acknowledged", func() bool { return sl.Unacked() == 0 })
+			if !strings.Contains(p.Stderr.String(), code) || strings.Contains(p.Stderr.String(), "xyzzy-unknown") {
+				t.Errorf("the log says %s", p.Stderr.String())
 			}
 		})
 	}
@@ -180,36 +178,36 @@ func TestSlackSaysWhatIsWrong(t *testing.T) {
 		serves   bool
 		says     []string
 	}{
-		"another app's bot token": {"xoxb-other", slackApp, nil, false, []string{"channels.slack.bot_token", "invalid_auth"}},
-		"another app's app token": {slackBot, "xapp-other", nil, false, []string{"channels.slack.app_token", "invalid_auth"}},
-		"the wrong kind of token": {slackBot, slackBot, nil, false, []string{"channels.slack.app_token", "begins with xapp-"}},
-		"an app token without its scope": {slackBot, slackApp, func(sl *slacktest.Server) {
+		"another app's bot token": {"xoxb-other", parleytest.SlackApp, nil, false, []string{"channels.slack.bot_token", "invalid_auth"}},
+		"another app's app token": {parleytest.SlackBot, "xapp-other", nil, false, []string{"channels.slack.app_token", "invalid_auth"}},
+		"the wrong kind of token": {parleytest.SlackBot, parleytest.SlackBot, nil, false, []string{"channels.slack.app_token", "begins with xapp-"}},
+		"an app token without its scope": {parleytest.SlackBot, parleytest.SlackApp, func(sl *slacktest.Server) {
 			sl.Fail("apps.connections.open", "", 0, slacktest.Refuse("missing_scope"))
 		}, false, []string{"channels.slack.app_token", "connections:write"}},
-		"an app without a scope": {slackBot, slackApp, func(sl *slacktest.Server) { sl.Grant("chat:write", "im:history") }, true, []string{"users:read", "install the app again"}},
+		"an app without a scope": {parleytest.SlackBot, parleytest.SlackApp, func(sl *slacktest.Server) { sl.Grant("chat:write", "im:history") }, true, []string{"users:read", "install the app again"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			w, sl := newSlackWorld(t, echoModel)
+			w, sl := newSlackWorld(t, parleytest.EchoModel)
 			if c.wrong != nil {
 				c.wrong(sl)
 			}
 			env := []string{"SLACK_BOT_TOKEN=" + c.bot, "SLACK_APP_TOKEN=" + c.app}
-			p := w.serve(env...)
+			p := w.Serve(env...)
 			if c.serves {
-				waitFor(t, "a word about it", func() bool { return strings.Contains(p.stderr.String(), c.says[0]) })
-				p.stop()
-			} else if err := <-p.ended; err == nil {
+				parleytest.WaitFor(t, "a word about it", func() bool { return strings.Contains(p.Stderr.String(), c.says[0]) })
+				p.Stop()
+			} else if err := <-p.Ended; err == nil {
 				t.Error("it serves")
 			}
-			doctor := w.command("doctor")
+			doctor := w.Command("doctor")
 			doctor.Env = append(doctor.Env, env...)
 			diagnosis, err := doctor.CombinedOutput()
 			if err == nil {
 				t.Error("doctor finds nothing wrong")
 			}
 			for _, want := range c.says {
-				for who, said := range map[string]string{"serve": p.stderr.String(), "doctor": string(diagnosis)} {
+				for who, said := range map[string]string{"serve": p.Stderr.String(), "doctor": string(diagnosis)} {
 					if !strings.Contains(said, want) {
 						t.Errorf("%s does not name %q:\n%s", who, want, said)
 					}
@@ -226,23 +224,23 @@ func TestSlackSaysWhatIsWrong(t *testing.T) {
 // else is; the command that they are told admits them.
 func TestSlackTellsAStrangerInAChannel(t *testing.T) {
 	t.Parallel()
-	w, sl := newSlackWorld(t, echoModel)
-	text, err := os.ReadFile(w.file)
+	w, sl := newSlackWorld(t, parleytest.EchoModel)
+	text, err := os.ReadFile(w.File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(w.file, []byte(strings.Replace(string(text), `access = "members"`, "", 1)), 0o600); err != nil {
+	if err := os.WriteFile(w.File, []byte(strings.Replace(string(text), `access = "members"`, "", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"SLACK_BOT_TOKEN=" + slackBot, "SLACK_APP_TOKEN=" + slackApp}
-	w.serve(env...)
+	env := []string{"SLACK_BOT_TOKEN=" + parleytest.SlackBot, "SLACK_APP_TOKEN=" + parleytest.SlackApp}
+	w.Serve(env...)
 	called := "<@" + slacktest.Bot + "> "
 	for range 3 {
 		sl.Say("C1", "U7", called+"xyzzy-secret")
 	}
 	sl.Say("C1", "U8", "not to the bot")
-	waitFor(t, "a word to the stranger", func() bool { return len(sl.Whispers()) > 0 })
-	waitFor(t, "every event to be acknowledged", func() bool { return sl.Unacked() == 0 })
+	parleytest.WaitFor(t, "a word to the stranger", func() bool { return len(sl.Whispers()) > 0 })
+	parleytest.WaitFor(t, "every event to be acknowledged", func() bool { return sl.Unacked() == 0 })
 	all := sl.Whispers()
 	if got := all[0]; len(all) != 1 || got.Channel != "C1" || got.User != "U7" || got.Thread != "" || !strings.Contains(got.Text, "slack:U7") {
 		t.Fatalf("whispered %+v", all)
@@ -250,11 +248,11 @@ func TestSlackTellsAStrangerInAChannel(t *testing.T) {
 	if sent := sl.Sent("C1"); len(sent) != 0 {
 		t.Errorf("everybody sees %+v", sent)
 	}
-	if found := filesWith(t, w.home, "xyzzy-secret"); len(found) > 0 {
+	if found := parleytest.FilesWith(t, w.Home, "xyzzy-secret"); len(found) > 0 {
 		t.Errorf("what a stranger said is in %v", found)
 	}
 	_, command, _ := strings.Cut(all[0].Text, "parley pairing approve ")
-	approve := w.command("pairing", "approve", strings.Fields(command)[0])
+	approve := w.Command("pairing", "approve", strings.Fields(command)[0])
 	approve.Env = append(approve.Env, env...)
 	if out, err := approve.CombinedOutput(); err != nil {
 		t.Fatalf("approve: %v\n%s", err, out)
@@ -269,18 +267,18 @@ func TestSlackTellsAStrangerInAChannel(t *testing.T) {
 // tells of one that can be said.
 func TestSlackIsToldOfCommandsThatCanBeSaid(t *testing.T) {
 	t.Parallel()
-	w, sl := newSlackWorld(t, echoModel)
-	text, err := os.ReadFile(w.file)
+	w, sl := newSlackWorld(t, parleytest.EchoModel)
+	text, err := os.ReadFile(w.File)
 	if err != nil {
 		t.Fatal(err)
 	}
 	unowned := strings.Replace(strings.Replace(string(text), `access = "members"`, "", 1), `owners = ["U01ADMIN"]`, "", 1)
-	if err := os.WriteFile(w.file, []byte(unowned), 0o600); err != nil {
+	if err := os.WriteFile(w.File, []byte(unowned), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := w.serve("SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
-	waitFor(t, "the owner's code", func() bool { return strings.Contains(p.stderr.String(), "!start ") })
-	_, offer, _ := strings.Cut(p.stderr.String(), "!start ")
+	p := w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
+	parleytest.WaitFor(t, "the owner's code", func() bool { return strings.Contains(p.Stderr.String(), "!start ") })
+	_, offer, _ := strings.Cut(p.Stderr.String(), "!start ")
 	code, _, _ := strings.Cut(offer, "\n")
 	sl.Say("D1", "U1", "!start "+code)
 	if got := slackSaid(t, sl, "D1", 1)[0].Text; !strings.Contains(got, "You own this bot") || !strings.Contains(got, "!help") {
@@ -291,8 +289,8 @@ func TestSlackIsToldOfCommandsThatCanBeSaid(t *testing.T) {
 		t.Errorf("help says %q", got)
 	}
 	pairing := func(args ...string) (string, error) {
-		cmd := w.command(append([]string{"pairing"}, args...)...)
-		cmd.Env = append(cmd.Env, "SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+		cmd := w.Command(append([]string{"pairing"}, args...)...)
+		cmd.Env = append(cmd.Env, "SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -321,14 +319,14 @@ func TestSlackShowsTheAnswerBeingMade(t *testing.T) {
 		r.Parts[1].Wait = rest
 		return r
 	})
-	w.serve("SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+	w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
 	said := sl.Say("D001", "U001", "tell me")
 	if got := slackSaid(t, sl, "D001", 1)[0].Text; !strings.Contains(got, half) {
 		t.Errorf("meanwhile it says %q", got)
 	}
 	close(rest)
-	waitFor(t, "the whole answer", func() bool { return strings.Contains(sl.Sent("D001")[0].Text, "and the end") })
-	waitFor(t, "the mark that it is answered", func() bool { return len(sl.Reactions("D001", said)) > 0 })
+	parleytest.WaitFor(t, "the whole answer", func() bool { return strings.Contains(sl.Sent("D001")[0].Text, "and the end") })
+	parleytest.WaitFor(t, "the mark that it is answered", func() bool { return len(sl.Reactions("D001", said)) > 0 })
 	if got := sl.Sent("D001"); len(got) != 1 || got[0].Edits == 0 {
 		t.Errorf("the chat has %+v, want one message that was edited", got)
 	}
@@ -351,11 +349,11 @@ func TestSlackShowsALongAnswerInAnyScriptOnce(t *testing.T) {
 				r.Parts[1].Wait = rest
 				return r
 			})
-			w.serve("SLACK_BOT_TOKEN="+slackBot, "SLACK_APP_TOKEN="+slackApp)
+			w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
 			said := sl.Say("D001", "U001", "tell me")
 			slackSaid(t, sl, "D001", 1)
 			close(rest)
-			waitFor(t, "the mark that it is answered", func() bool { return slices.Contains(sl.Reactions("D001", said), "white_check_mark") })
+			parleytest.WaitFor(t, "the mark that it is answered", func() bool { return slices.Contains(sl.Reactions("D001", said), "white_check_mark") })
 			var all []string
 			for _, m := range sl.Sent("D001") {
 				if len(m.Text) > 4000 && m.Edits > 0 || strings.Contains(m.Text, "…") {

@@ -6,26 +6,28 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"parley/cmd/parley/parleytest"
 )
 
 // atLongHome gives a world a home whose path is too long for a socket.
-func (w *world) atLongHome(t *testing.T) {
+func atLongHome(t *testing.T, w *parleytest.World) {
 	t.Helper()
-	w.home = filepath.Join(w.home, strings.Repeat("long", 30))
-	must(t, os.MkdirAll(w.home, 0o700))
+	w.Home = filepath.Join(w.Home, strings.Repeat("long", 30))
+	must(t, os.MkdirAll(w.Home, 0o700))
 }
 
 // The socket of such a home lies in a folder of nobody else's, under a name that
 // nobody foresees, and goes with its server, also with one that was killed.
 func TestSocketOfAHomeWithALongPath(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	w.atLongHome(t)
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	atLongHome(t, w)
 	temporary, runtimes := t.TempDir(), t.TempDir()
 	must(t, os.Chmod(runtimes, 0o700))
 	status := func() string {
 		t.Helper()
-		out, err := w.command("status").CombinedOutput() // it knows nothing of the server's environment
+		out, err := w.Command("status").CombinedOutput() // it knows nothing of the server's environment
 		if err != nil {
 			t.Errorf("status: %v, %s", err, out)
 		}
@@ -33,12 +35,12 @@ func TestSocketOfAHomeWithALongPath(t *testing.T) {
 	}
 	var folders []string
 	for _, env := range []string{"XDG_RUNTIME_DIR=" + runtimes, "TMPDIR=" + temporary, "TMPDIR=" + temporary} {
-		p := w.serve(env)
-		p.serving()
+		p := w.Serve(env)
+		p.Serving()
 		if said := status(); !strings.Contains(said, ", up ") {
 			t.Errorf("with %s status says %s", env, said)
 		}
-		at, err := os.Readlink(filepath.Join(w.home, socketFile))
+		at, err := os.Readlink(filepath.Join(w.Home, socketFile))
 		must(t, err)
 		folder := filepath.Dir(at)
 		_, want, _ := strings.Cut(env, "=")
@@ -47,9 +49,9 @@ func TestSocketOfAHomeWithALongPath(t *testing.T) {
 		}
 		folders = append(folders, folder)
 		if len(folders) == 3 {
-			p.stop()
+			p.Stop()
 		} else {
-			p.kill()
+			p.Kill()
 		}
 	}
 	if folders[1] == folders[2] {
@@ -66,18 +68,18 @@ func TestSocketOfAHomeWithALongPath(t *testing.T) {
 // who they are, not only by modes.
 func TestSocketServesItsOwnUserAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	other := w.asOther(t, "status")
-	p := w.serve()
-	p.serving()
-	must(t, os.Chmod(filepath.Join(w.home, socketFile), 0o777))
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	other := asOther(t, w, "status")
+	p := w.Serve()
+	p.Serving()
+	must(t, os.Chmod(filepath.Join(w.Home, socketFile), 0o777))
 	if out, err := other.CombinedOutput(); err == nil || strings.Contains(string(out), ", up ") {
 		t.Errorf("another user is told %s, %v", out, err)
 	}
-	if out, err := w.command("status").CombinedOutput(); err != nil || !strings.Contains(string(out), ", up ") {
+	if out, err := w.Command("status").CombinedOutput(); err != nil || !strings.Contains(string(out), ", up ") {
 		t.Errorf("its own user is told %s, %v", out, err)
 	}
-	if said := p.stderr.String(); !strings.Contains(said, "a connection to the home's socket is refused") || !strings.Contains(said, "65533") {
+	if said := p.Stderr.String(); !strings.Contains(said, "a connection to the home's socket is refused") || !strings.Contains(said, "65533") {
 		t.Error("the refusal is not logged")
 	}
 }
@@ -86,34 +88,27 @@ func TestSocketServesItsOwnUserAlone(t *testing.T) {
 // place of the home's own.
 func TestCommandsTrustNoOtherUsersServer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	theirs := newWorld(t, echoModel, "")
-	other := theirs.asOther(t, "serve")
-	must(t, os.Chown(theirs.home, otherUser, otherUser))
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	theirs := parleytest.New(t, parleytest.EchoModel, "")
+	other := asOther(t, theirs, "serve")
+	must(t, os.Chown(theirs.Home, otherUser, otherUser))
 	other.Args = append(other.Args, "--listen", freeAddress(t))
-	stderr := &syncBuffer{}
+	stderr := &parleytest.SyncBuffer{}
 	other.Stderr = stderr
 	must(t, other.Start())
 	t.Cleanup(func() {
 		_ = other.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = other.Wait()
 	})
-	waitFor(t, "the other's server", func() bool { return strings.Contains(stderr.String(), "serving") })
+	parleytest.WaitFor(t, "the other's server", func() bool { return strings.Contains(stderr.String(), "serving") })
 	// Root speaks to it where it serves its own home.
-	if out, err := theirs.command("status").CombinedOutput(); err != nil || !strings.Contains(string(out), ", up ") {
+	if out, err := theirs.Command("status").CombinedOutput(); err != nil || !strings.Contains(string(out), ", up ") {
 		t.Errorf("status in the other's home says %s, %v", out, err)
 	}
-	must(t, w.command("chat", "-m", "hello").Run()) // so that there is something to look at
-	must(t, os.Symlink(filepath.Join(theirs.home, socketFile), filepath.Join(w.home, socketFile)))
-	out, err := w.command("status").CombinedOutput()
+	must(t, w.Command("chat", "-m", "hello").Run()) // so that there is something to look at
+	must(t, os.Symlink(filepath.Join(theirs.Home, socketFile), filepath.Join(w.Home, socketFile)))
+	out, err := w.Command("status").CombinedOutput()
 	if err != nil || strings.Contains(string(out), ", up ") || !strings.Contains(string(out), "no server is running") {
 		t.Errorf("status took another user's server for its own: %s, %v", out, err)
 	}
-}
-
-// serving waits until the process has its home: a command that asks before would
-// take it.
-func (p *process) serving() {
-	p.w.t.Helper()
-	waitFor(p.w.t, "serve to serve", func() bool { return strings.Contains(p.stderr.String(), "serving") })
 }

@@ -14,6 +14,7 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/channels/console/consoletest"
+	"parley/cmd/parley/parleytest"
 )
 
 // These tests talk to the real program on terminals of their own.
@@ -23,40 +24,40 @@ type seat struct {
 	t        *testing.T
 	cmd      *exec.Cmd
 	keyboard *os.File
-	shown    *syncBuffer
+	shown    *parleytest.SyncBuffer
 	ended    chan error
 }
 
 // sit starts a chat on a terminal and waits for its prompt.
-func (w *world) sit(args ...string) *seat {
-	w.t.Helper()
+func sit(w *parleytest.World, args ...string) *seat {
+	w.T.Helper()
 	front, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		w.t.Skip("no terminals here: ", err)
+		w.T.Skip("no terminals here: ", err)
 	}
 	var unlock, number int32
 	for request, value := range map[uintptr]*int32{syscall.TIOCSPTLCK: &unlock, syscall.TIOCGPTN: &number} {
 		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), request, uintptr(unsafe.Pointer(value))); e != 0 {
-			w.t.Skip("no terminals here: ", e)
+			w.T.Skip("no terminals here: ", e)
 		}
 	}
 	back, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		w.t.Skip("no terminals here: ", err)
+		w.T.Skip("no terminals here: ", err)
 	}
 	size := [4]uint16{24, 80}
 	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); e != 0 {
-		w.t.Fatal("resize: ", e)
+		w.T.Fatal("resize: ", e)
 	}
-	s := &seat{t: w.t, cmd: w.command(append([]string{"chat"}, args...)...), keyboard: front, shown: &syncBuffer{}, ended: make(chan error, 1)}
+	s := &seat{t: w.T, cmd: w.Command(append([]string{"chat"}, args...)...), keyboard: front, shown: &parleytest.SyncBuffer{}, ended: make(chan error, 1)}
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = back, back, back
 	if err := s.cmd.Start(); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	back.Close()
 	go func() { _, _ = io.Copy(s.shown, front) }() // ends in an error with the terminal
 	go func() { s.ended <- s.cmd.Wait() }()
-	w.t.Cleanup(func() {
+	w.T.Cleanup(func() {
 		_ = s.cmd.Process.Kill() // it may have ended
 		_ = front.Close()
 	})
@@ -77,18 +78,12 @@ func (s *seat) glass() string { return consoletest.Seen(s.shown.String(), 80, 24
 // sees waits until something is to be seen.
 func (s *seat) sees(what string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patient); !strings.Contains(s.glass(), what); {
+	for deadline := time.Now().Add(parleytest.Patient); !strings.Contains(s.glass(), what); {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("waited in vain for %q in\n%s", what, s.glass())
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-}
-
-// up waits until serve serves: a chat that comes before has the home.
-func (p *process) up() {
-	p.w.t.Helper()
-	waitFor(p.w.t, "serve to be up", func() bool { return strings.Contains(p.stderr.String(), `"serving"`) })
 }
 
 // leaves ends the chat and waits for that.
@@ -104,10 +99,10 @@ func (s *seat) leaves() {
 
 func TestTwoTerminalsSideBySide(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	p := w.serve()
-	p.up()
-	one, two := w.sit(), w.sit()
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	p := w.Serve()
+	p.Serving()
+	one, two := sit(w), sit(w)
 	two.sees("this is default-2")
 	one.types("apples")
 	two.types("pears")
@@ -116,31 +111,31 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	if strings.Contains(one.glass(), "pears") || strings.Contains(two.glass(), "apples") {
 		t.Errorf("they see each other's: %q and %q", one.glass(), two.glass())
 	}
-	if out, errs, code := w.run("chat", "-m", "plums"); code != 0 || strings.TrimSpace(out) != "you said plums" || !strings.Contains(errs, "default-3") {
+	if out, errs, code := w.Run("chat", "-m", "plums"); code != 0 || strings.TrimSpace(out) != "you said plums" || !strings.Contains(errs, "default-3") {
 		t.Errorf("a third: %d %q %q", code, out, errs)
 	}
-	out, _, _ := w.run("sessions")
+	out, _, _ := w.Run("sessions")
 	for _, key := range []string{"main:console:default ", "main:console:default-2 ", "main:console:default-3 "} {
 		if !strings.Contains(out, key) {
 			t.Errorf("sessions lists %q, want %q in it", out, key)
 		}
 	}
 	one.leaves()
-	again := w.sit()
+	again := sit(w)
 	if strings.Contains(again.glass(), "this is") {
 		t.Errorf("the conversation was not given back: %q", again.glass())
 	}
-	w.tg.Say(2, 2, "hello") // and the platform goes on
-	w.said(2, 1)
+	w.Telegram.Say(2, 2, "hello") // and the platform goes on
+	w.Said(2, 1)
 	again.leaves()
 	two.leaves()
-	p.stop()
+	p.Stop()
 }
 
 // A turn that runs is stopped from elsewhere: by another terminal, and over HTTP.
 func TestStopFromElsewhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(r agenttest.Request) agenttest.Response {
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
 		// What was said in a turn that was stopped stands before what is said next.
 		words := strings.Fields(r.Said())
 		if words[len(words)-2] == "slow" {
@@ -148,12 +143,12 @@ func TestStopFromElsewhere(t *testing.T) {
 		}
 		return agenttest.Reply("done with " + words[len(words)-1])
 	}, "")
-	o := w.listening()
+	o := listening(w)
 	o.up()
-	one := w.sit()
+	one := sit(w)
 	for n, stop := range []func(){
 		func() {
-			if out, errs, code := w.run("chat", "--session", "default", "-m", "/stop"); code != 0 {
+			if out, errs, code := w.Run("chat", "--session", "default", "-m", "/stop"); code != 0 {
 				t.Errorf("stop from a terminal: %d %q %q", code, out, errs)
 			}
 		},
@@ -164,9 +159,9 @@ func TestStopFromElsewhere(t *testing.T) {
 			}
 		},
 	} {
-		asked := w.model.Asked()
+		asked := w.Model.Asked()
 		one.types(fmt.Sprintf("slow %d", n))
-		waitFor(t, "the model to be asked", func() bool { return w.model.Asked() > asked })
+		parleytest.WaitFor(t, "the model to be asked", func() bool { return w.Model.Asked() > asked })
 		stop()
 		one.types(fmt.Sprintf("quick %d", n))
 		one.sees(fmt.Sprintf("done with %d", n))
@@ -182,13 +177,13 @@ func TestTerminalOutlivesServe(t *testing.T) {
 	for _, at := range []string{"c1", "c3", "c6", "c7:published", "send:begun", "send:sent"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, echoModel, "")
-			p := w.serve("PARLEY_KILL_AT=" + at)
-			p.up()
-			one := w.sit()
+			w := parleytest.New(t, parleytest.EchoModel, "")
+			p := w.Serve("PARLEY_KILL_AT=" + at)
+			p.Serving()
+			one := sit(w)
 			one.types("first")
-			p.dies()
-			w.serve()
+			p.Dies()
+			w.Serve()
 			one.sees("you said first")
 			one.types("second")
 			one.sees("you said second")
@@ -204,16 +199,16 @@ func TestTerminalOutlivesServe(t *testing.T) {
 func TestQuestionOutlivesServe(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"c3", "c7:published", "send:sent"} {
-		w := newWorld(t, echoModel, "")
-		p := w.serve("PARLEY_KILL_AT=" + at)
-		p.up()
+		w := parleytest.New(t, parleytest.EchoModel, "")
+		p := w.Serve("PARLEY_KILL_AT=" + at)
+		p.Serving()
 		answers := make(chan string, 1)
 		go func() {
-			out, errs, code := w.run("chat", "-m", "hello")
+			out, errs, code := w.Run("chat", "-m", "hello")
 			answers <- fmt.Sprint(code, " ", strings.TrimSpace(out), errs)
 		}()
-		p.dies()
-		w.serve()
+		p.Dies()
+		w.Serve()
 		if got := <-answers; got != "0 you said hello" {
 			t.Errorf("%s: chat -m ended with %q", at, got)
 		}
@@ -223,9 +218,9 @@ func TestQuestionOutlivesServe(t *testing.T) {
 // Without a serve one terminal has the home; when it leaves, another takes it.
 func TestTerminalTakesTheHomeOver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	one := w.sit()
-	two := w.sit()
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	one := sit(w)
+	two := sit(w)
 	two.types("first")
 	two.sees("you said first")
 	one.leaves()
@@ -239,24 +234,24 @@ func TestTerminalTakesTheHomeOver(t *testing.T) {
 func TestLeavingInMidAnswerLosesNothing(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
-	w := newWorld(t, func(agenttest.Request) agenttest.Response {
+	w := parleytest.New(t, func(agenttest.Request) agenttest.Response {
 		n := asked.Add(1)
 		if n == 1 {
 			return agenttest.Reply("never said").When(make(chan struct{}))
 		}
 		return agenttest.Reply(fmt.Sprint("answer ", n))
 	}, "")
-	one := w.sit()
+	one := sit(w)
 	one.types("apples")
-	waitFor(t, "the model to be asked", func() bool { return w.model.Asked() == 1 })
+	parleytest.WaitFor(t, "the model to be asked", func() bool { return w.Model.Asked() == 1 })
 	one.leaves()
 	one.sees("the answer is put aside")
-	again := w.sit()
+	again := sit(w)
 	again.sees("answer 2")
 	again.types("\x1b[A")
 	again.sees("answer 3")
 	again.leaves()
-	requests := w.model.Requests()
+	requests := w.Model.Requests()
 	if last := requests[len(requests)-1].Said(); !strings.HasSuffix(last, "apples") {
 		t.Errorf("the arrow brought back %q", last)
 	}
@@ -264,16 +259,16 @@ func TestLeavingInMidAnswerLosesNothing(t *testing.T) {
 
 func TestOneAnswerAsJSON(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, echoModel, "")
-	out, errs, code := w.run("chat", "--json", "-m", "plums")
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	out, errs, code := w.Run("chat", "--json", "-m", "plums")
 	if code != 0 || out != `{"session":"main:console:default","text":"you said plums"}`+"\n" {
 		t.Errorf("an answer: %d %q %q", code, out, errs)
 	}
-	out, errs, code = w.run("chat", "--json", "-m", "/stauts")
+	out, errs, code = w.Run("chat", "--json", "-m", "/stauts")
 	if code != 1 || !strings.Contains(out, `"error":{"code":"no_answer"`) || !strings.Contains(out, "did you mean /status?") {
 		t.Errorf("a command that nobody knows: %d %q %q", code, out, errs)
 	}
-	if n := w.model.Asked(); n != 1 {
+	if n := w.Model.Asked(); n != 1 {
 		t.Errorf("the model was asked %d times, want 1", n)
 	}
 }

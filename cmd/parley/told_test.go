@@ -9,6 +9,7 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/bus"
+	"parley/cmd/parley/parleytest"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
 	"parley/tools/message"
@@ -18,28 +19,28 @@ import (
 // that chat's session, so that a reply there finds an agent that knows of it.
 func TestWhatIsToldElsewhereIsKnownThere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(r agenttest.Request) agenttest.Response {
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
 		if words, ok := strings.CutPrefix(r.Said(), "tell 3: "); ok && r.Rounds() == 0 {
 			return agenttest.Calls(agenttest.ToolCall{Name: "message", Args: fmt.Sprintf(`{"channel":"telegram","chat_id":"3","content":%q}`, words)})
 		}
 		return agenttest.Reply("said: " + strings.Join(r.Results(), ""))
 	}, "\n[agents.main]\nmay_message = [\"telegram:3\"]\n")
-	p := w.serve()
-	w.tg.Say(2, 2, "tell 3: lunch at noon\n\nUser 1 (telegram:1) asks me to tell you:\n\n> pay him")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "tell 3: lunch at noon\n\nUser 1 (telegram:1) asks me to tell you:\n\n> pay him")
 	want := "User 2 (telegram:2) asks me to tell you:\n\nlunch at noon\n\nUser 1 (telegram:1) asks me to tell you:\n\npay him"
-	if got := w.said(3, 1); got[0] != want {
+	if got := w.Said(3, 1); got[0] != want {
 		t.Errorf("chat 3 got %q, want %q", got, want)
 	}
-	w.said(2, 1)
-	w.tg.Say(2, 2, "tell 3: \u200b\u2060")
-	if got := w.said(2, 2); !strings.Contains(got[1], "invalid_args") {
+	w.Said(2, 1)
+	w.Telegram.Say(2, 2, "tell 3: \u200b\u2060")
+	if got := w.Said(2, 2); !strings.Contains(got[1], "invalid_args") {
 		t.Errorf("a text of which nothing can be seen: %q", got[1])
 	}
-	w.tg.Say(3, 3, "what is for lunch?")
-	w.said(3, 2)
-	p.stop()
-	wantTold(t, filepath.Join(w.home, "sessions.db"), "main:telegram:3", 1)
-	wantTold(t, filepath.Join(w.home, "sessions.db"), "main:telegram:2", 0)
+	w.Telegram.Say(3, 3, "what is for lunch?")
+	w.Said(3, 2)
+	p.Stop()
+	wantTold(t, filepath.Join(w.Home, "sessions.db"), "main:telegram:3", 1)
+	wantTold(t, filepath.Join(w.Home, "sessions.db"), "main:telegram:2", 0)
 }
 
 // wantTold wants a session's log to have so much that was told in its chat, each

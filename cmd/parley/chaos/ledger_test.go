@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"encoding/json"
@@ -39,7 +39,7 @@ type callSeen struct {
 	code             string // of its result
 }
 
-func newLedger(a *audit, key string, p *spot, said []said) *ledger {
+func newLedger(a *audit, key string, p *chat, said []said) *ledger {
 	address := p.address()
 	a.messages += len(said)
 	a.expected[address] = map[string][]string{}
@@ -98,7 +98,7 @@ func (l *ledger) call(e sessions.Entry) {
 	}
 	if c.started++; c.started > 1 {
 		l.rerun++
-		if c.use.Name == bellTool {
+		if c.use.Name == onceToolName {
 			l.wrong("%s: call %s was begun again, and its effect is once", l.key, e.Call)
 		}
 	}
@@ -111,8 +111,8 @@ func (l *ledger) result(c *callSeen, e sessions.Entry) {
 	switch {
 	case err != nil:
 		l.wrong("%s: the result of %s cannot be read: %v", l.key, c.use.Name, err)
-	case c.use.Name == bellTool:
-		l.ring(c, e.Call, r)
+	case c.use.Name == onceToolName:
+		l.checkOnce(c, e.Call, r)
 	case tooLate(string(r.Content)):
 		l.late++
 	case r.Code == string(tools.Cancelled), r.Code == string(tools.OutcomeUnknown):
@@ -140,12 +140,12 @@ func (l *ledger) result(c *callSeen, e sessions.Entry) {
 	}
 }
 
-// ring holds the bell against what the log says of one call.
-func (l *ledger) ring(c *callSeen, call string, r sessions.ToolResult) {
+// checkOnce holds the bell against what the log says of one call.
+func (l *ledger) checkOnce(c *callSeen, call string, r sessions.ToolResult) {
 	key := c.turn + "#" + call
-	times := l.rung[key]
-	delete(l.rung, key)
-	l.rings++
+	times := l.made[key]
+	delete(l.made, key)
+	l.onceCalls++
 	switch {
 	case r.Code == "" && times != 1:
 		l.wrong("%s: call %s has rung the bell %d times, and the log says that it has", l.key, call, times)

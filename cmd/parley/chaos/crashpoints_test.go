@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 
 // pointsOf are the lines at which a process of that role may.
 func pointsOf(role string) []string {
-	if role == roleGateway {
+	if role == gateway {
 		return []string{
 			"send:begun", "send:held", "send:sent", "send:marked", "send:settled",
 			"draft:begun", "draft:sent", "draft:marked", "draft:edited", "draft:closed",
@@ -31,9 +31,9 @@ func pointsOf(role string) []string {
 	}
 }
 
-// fate is more for the environment of a process's next start: the line at which
+// crashpoint is more for the environment of a process's next start: the line at which
 // it stops or kills itself, if it comes to that.
-func (s *storm) fate(role string) []string {
+func (s *storm) crashpoint(role string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	points := pointsOf(role)
@@ -46,7 +46,7 @@ func (s *storm) fate(role string) []string {
 func (s *storm) wake(random *rand.Rand, over <-chan struct{}) {
 	until := map[*member]time.Time{}
 	for pause(random, 500*time.Millisecond, time.Millisecond, over) {
-		for m := range s.standing() {
+		for m := range s.stoppedByThemselves() {
 			switch at, known := until[m]; {
 			case !known:
 				until[m] = time.Now().Add(longStop(random))
@@ -57,13 +57,13 @@ func (s *storm) wake(random *rand.Rand, over <-chan struct{}) {
 			}
 		}
 	}
-	for m := range s.standing() {
+	for m := range s.stoppedByThemselves() {
 		m.signal(syscall.SIGCONT, 0)
 	}
 }
 
-// standing are the members that have stopped themselves.
-func (s *storm) standing() map[*member]bool {
+// stoppedByThemselves are the members that have stopped themselves.
+func (s *storm) stoppedByThemselves() map[*member]bool {
 	all := map[*member]bool{}
 	for _, m := range s.members {
 		m.mu.Lock()

@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"math/rand/v2"
@@ -53,17 +53,17 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 		away := time.Duration(random.Int64N(int64(3 * time.Second)))
 		switch random.IntN(4) {
 		case 0:
-			s.redis.kill()
+			s.redis.Kill()
 			<-time.After(away)
-			if err := s.redis.start(); err != nil {
-				s.t.Errorf("Redis does not come back: %v", err)
+			if err := s.redis.Start(); err != nil {
+				s.T.Errorf("Redis does not come back: %v", err)
 				return
 			}
 			s.did("killed Redis")
 		case 1:
-			s.redis.signal(syscall.SIGSTOP)
+			s.redis.Signal(syscall.SIGSTOP)
 			<-time.After(longStop(random))
-			s.redis.signal(syscall.SIGCONT)
+			s.redis.Signal(syscall.SIGCONT)
 			s.did("stopped Redis")
 		case 2:
 			s.pg.Kill()
@@ -83,7 +83,7 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 // Slack's sockets. What it orders does not pile up while nothing is sent: one
 // message would have all the faults.
 func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
-	heal := func() { s.tg.Heal(); s.sl.Heal() }
+	heal := func() { s.Telegram.Heal(); s.sl.Heal() }
 	defer heal()
 	for pause(random, 200*time.Millisecond, 2*time.Second, over) {
 		fault := telegramtest.Fault{Method: "sendMessage", Times: 1}
@@ -91,15 +91,15 @@ func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
 		switch random.IntN(9) {
 		case 0:
 			fault.Act = telegramtest.Cut
-			s.tg.Fail(fault)
+			s.Telegram.Fail(fault)
 			s.did("cut an answer of Telegram's")
 		case 1:
 			fault.Act, fault.Status, fault.Description = telegramtest.Refuse, 502, "Bad Gateway"
-			s.tg.Fail(fault)
+			s.Telegram.Fail(fault)
 			s.did("failed a send to Telegram")
 		case 2:
 			fault.Act, fault.Status, fault.Description, fault.RetryAfter = telegramtest.Refuse, 429, "Too Many Requests: retry after 1", 1
-			s.tg.Fail(fault)
+			s.Telegram.Fail(fault)
 			s.did("limited a send to Telegram")
 		case 3:
 			s.sl.Fail("chat.postMessage", "", 1, slacktest.Cut(true))

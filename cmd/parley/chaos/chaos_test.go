@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"flag"
@@ -79,6 +79,6 @@ func (a *audit) row() string {
 		s.seed, a.messages, a.calls,
 		sum("killed a "), sum("stopped a "), sum("restarted a "), sum("killed Redis"), sum("stopped Redis"),
 		sum("killed PostgreSQL"), sum("stopped PostgreSQL"), sum("cut an ", "failed ", "limited "), sum("cut Slack", "had Slack", "lost Slack"),
-		a.resumed, a.rerun, a.unknown, a.rings, a.givenUp, a.interrupted, a.repeats,
+		a.resumed, a.rerun, a.unknown, a.onceCalls, a.givenUp, a.interrupted, a.repeats,
 		a.slowest.Round(time.Second), s.took.Round(time.Second), len(a.violations))
 }

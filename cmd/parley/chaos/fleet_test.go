@@ -1,11 +1,9 @@
-package main
+package chaos
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,30 +18,37 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/channels/slack/slacktest"
+	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
 )
 
 // These tests run a fleet: several processes of the real program over one Redis
 // and one PostgreSQL, which are processes of the test's own and may be killed.
 
+// What a process of a fleet does: serve's --role.
+const (
+	gateway = "gateway"
+	worker  = "worker"
+)
+
 const fleetPrefix = "fleet"
 
 // A fleet is a world whose bot is many processes.
 type fleet struct {
-	*world
+	*parleytest.World
 	sl    *slacktest.Server
-	bell  *bell
-	redis *redisServer
+	once  *onceTool
+	redis *parleytest.Redis
 	pg    *sqldbtest.Server
 	root  string // of the workspaces, which all share
 
 	mu      sync.Mutex
 	members []*member
 	alone   []string // how processes ended that nobody had told to
-	// fate, if set, is more for the environment of a start that is not the first,
-	// and fell is told of processes that have killed themselves.
-	fate func(role string) []string
-	fell func(role string)
+	// crashpoints, if set, is more for the environment of a start that is not the first,
+	// and killed is told of processes that have killed themselves.
+	crashpoints func(role string) []string
+	killed      func(role string)
 }
 
 func newFleet(t *testing.T, script agenttest.Script) *fleet {
@@ -51,13 +56,13 @@ func newFleet(t *testing.T, script agenttest.Script) *fleet {
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
 		t.Skip("a fleet takes its time and the machine for itself: make test, make fleet, or make chaos")
 	}
-	f := &fleet{sl: slacktest.New(slackBot, slackApp), bell: newBell(t), redis: startRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
+	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), once: newOnceTool(t), redis: parleytest.StartRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
 	slackAPI, err := f.sl.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.sl.Close() })
-	f.world = newWorld(t, script, fmt.Sprintf(`
+	f.World = parleytest.New(t, script, fmt.Sprintf(`
 [bus]
 url = %q
 prefix = %q
@@ -83,8 +88,8 @@ queue = "followup"
 max_tool_iterations = 100
 [agents.main]
 may_message = [%q, %q]
-`, f.redis.url(), fleetPrefix, f.pg.URL(), f.root, slackAPI, slackBot, slackApp, telegramWall, slackWall))
-	f.model.Keep(0)
+`, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, telegramWall, slackWall))
+	f.Model.Keep(0)
 	t.Cleanup(func() {
 		for _, m := range f.members {
 			m.end(syscall.SIGKILL)
@@ -93,7 +98,7 @@ may_message = [%q, %q]
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			for _, m := range f.members {
-				t.Logf("%s said:\n%s", m.name, m.stderr.tail())
+				t.Logf("%s said:\n%s", m.name, m.stderr.Tail())
 				file := filepath.Join(t.ArtifactDir(), m.name+".log") // kept by go test -artifacts
 				if err := os.WriteFile(file, []byte(m.stderr.String()), 0o600); err != nil {
 					t.Error(err)
@@ -111,7 +116,7 @@ type member struct {
 	name   string
 	role   string
 	more   []string // for its first start's environment
-	stderr *syncBuffer
+	stderr *parleytest.SyncBuffer
 	done   chan struct{}
 	over   chan struct{} // closed by end
 	starts atomic.Int64
@@ -127,14 +132,14 @@ type member struct {
 // join adds a process with a home of its own, and waits until it serves. Its
 // first start has more in its environment.
 func (f *fleet) join(name, role string, more ...string) *member {
-	f.t.Helper()
-	m := &member{f: f, name: name, role: role, more: more, stderr: &syncBuffer{}, done: make(chan struct{}), over: make(chan struct{})}
+	f.T.Helper()
+	m := &member{f: f, name: name, role: role, more: more, stderr: &parleytest.SyncBuffer{}, done: make(chan struct{}), over: make(chan struct{})}
 	f.mu.Lock()
 	f.members = append(f.members, m)
 	f.mu.Unlock()
-	home := filepath.Join(f.home, name)
+	home := filepath.Join(f.Home, name)
 	go m.run(home)
-	waitFor(f.t, name+" to serve", func() bool { return m.served() > 0 })
+	parleytest.WaitFor(f.T, name+" to serve", func() bool { return m.served() > 0 })
 	return m
 }
 
@@ -144,13 +149,13 @@ func (m *member) served() int { return strings.Count(m.stderr.String(), `"msg":"
 func (m *member) run(home string) {
 	defer close(m.done)
 	for {
-		cmd := m.f.command("--home", home, "serve", "--role", m.role)
+		cmd := m.f.Command("--home", home, "serve", "--role", m.role)
 		cmd.Stderr = m.stderr
-		cmd.Env = append(cmd.Env, "PARLEY_BELL="+m.f.bell.url)
+		cmd.Env = append(cmd.Env, "PARLEY_BELL="+m.f.once.url)
 		if m.starts.Load() == 0 {
 			cmd.Env = append(cmd.Env, m.more...)
-		} else if fate := m.f.fates(); fate != nil {
-			cmd.Env = append(cmd.Env, fate(m.role)...)
+		} else if more := m.f.atStart(); more != nil {
+			cmd.Env = append(cmd.Env, more(m.role)...)
 		}
 		m.mu.Lock()
 		select {
@@ -163,7 +168,7 @@ func (m *member) run(home string) {
 		m.cmd, m.told, m.stopped = cmd, false, false
 		m.mu.Unlock()
 		if err != nil {
-			m.f.t.Errorf("start %s: %v", m.name, err)
+			m.f.T.Errorf("start %s: %v", m.name, err)
 			return
 		}
 		m.starts.Add(1)
@@ -183,18 +188,18 @@ func (m *member) run(home string) {
 	}
 }
 
-func (f *fleet) fates() func(string) []string {
+func (f *fleet) atStart() func(string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.fate
+	return f.crashpoints
 }
 
 // ended notes that a process has ended that nobody had told to.
 func (f *fleet) ended(m *member, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && f.fell != nil && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
-		f.fell(m.role)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && f.killed != nil && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		f.killed(m.role)
 		return
 	}
 	f.alone = append(f.alone, fmt.Sprintf("%s: %v: %s", m.name, err, lastLine(m.stderr.String())))
@@ -231,11 +236,11 @@ func (m *member) end(s syscall.Signal) {
 
 // dismiss ends all members in good order.
 func (f *fleet) dismiss() {
-	f.t.Helper()
+	f.T.Helper()
 	var ending sync.WaitGroup
 	for _, m := range f.members {
-		stuck := time.AfterFunc(patient, func() {
-			f.t.Errorf("%s does not end when it is told to", m.name)
+		stuck := time.AfterFunc(parleytest.Patient, func() {
+			f.T.Errorf("%s does not end when it is told to", m.name)
 			m.signal(syscall.SIGQUIT, 0) // it says where it stands
 		})
 		defer stuck.Stop()
@@ -244,101 +249,33 @@ func (f *fleet) dismiss() {
 	ending.Wait()
 	for _, m := range f.members {
 		if state := m.cmd.ProcessState; !state.Success() {
-			f.t.Errorf("%s ended with %v when it was told to", m.name, state)
+			f.T.Errorf("%s ended with %v when it was told to", m.name, state)
 		}
 	}
 }
 
 // client is a connection to the fleet's Redis.
 func (f *fleet) client() *redis.Client {
-	f.t.Helper()
-	o, err := redis.ParseURL(f.redis.url())
+	f.T.Helper()
+	o, err := redis.ParseURL(f.redis.URL())
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	c := redis.NewClient(o)
-	f.t.Cleanup(func() { _ = c.Close() }) // the server may be gone
+	f.T.Cleanup(func() { _ = c.Close() }) // the server may be gone
 	return c
 }
 
 // keys lists what the bus keeps in Redis, without the prefix that all share.
 func (f *fleet) keys(c *redis.Client) (keys []string) {
-	f.t.Helper()
+	f.T.Helper()
 	scan := c.Scan(context.Background(), 0, fleetPrefix+":*", 1000).Iterator()
 	for scan.Next(context.Background()) {
 		_, key, _ := strings.Cut(scan.Val(), "}:")
 		keys = append(keys, key)
 	}
 	if err := scan.Err(); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return keys
-}
-
-// A redisServer is a Redis that a test may kill. It hands every change to the
-// kernel before it answers. With everysec it would hold changes back while a busy
-// disk is slow (docs/reliability.md), and what a test is about is not the disk.
-type redisServer struct {
-	t    testing.TB
-	name string
-	port string
-	dir  string
-	cmd  *exec.Cmd
-}
-
-func startRedis(t testing.TB) *redisServer {
-	t.Helper()
-	name := os.Getenv("PARLEY_TEST_REDIS_SERVER")
-	if name == "" {
-		t.Skip("there is no PARLEY_TEST_REDIS_SERVER: run it as `.ci/servers go test …`, or with make test")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
-	s := &redisServer{t: t, name: name, port: port, dir: t.TempDir()}
-	if err := s.start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.kill)
-	return s
-}
-
-func (s *redisServer) url() string { return "redis://127.0.0.1:" + s.port }
-
-// start starts the server on the data that it has and waits until it answers.
-func (s *redisServer) start() error {
-	s.cmd = exec.Command(s.name, "--port", s.port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "yes",
-		"--appendfsync", "no", "--maxmemory-policy", "noeviction", "--daemonize", "no", "--logfile", "")
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
-			go func() {
-				for lines.Scan() {
-					continue // until it ends
-				}
-			}()
-			return nil
-		}
-	}
-	return errors.Join(errors.New("redis-server does not start"), s.cmd.Wait())
-}
-
-func (s *redisServer) kill() {
-	_ = s.cmd.Process.Kill() // it may be dead
-	_ = s.cmd.Wait()         // it was killed
-}
-
-func (s *redisServer) signal(what syscall.Signal) {
-	if err := s.cmd.Process.Signal(what); err != nil {
-		s.t.Error(err)
-	}
 }

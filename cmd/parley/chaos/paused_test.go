@@ -1,9 +1,11 @@
-package main
+package chaos
 
 import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/cmd/parley/parleytest"
 )
 
 // A process that stands still for longer than a lease, at the worst moment, and
@@ -13,33 +15,33 @@ func TestPausedProcessDoesNothingTwice(t *testing.T) {
 		at, role string
 		repeats  int // of sends that cannot be helped
 	}{
-		{"c4", roleWorker, 0},        // before it asks for its lease
-		{"c4:held", roleWorker, 0},   // after that, and before the call runs
-		{"c5:before", roleWorker, 0}, // the call has run
-		{"c6", roleWorker, 0},
-		{"send:begun", roleGateway, 0}, // before it asks for its lease
-		{"send:held", roleGateway, 0},  // after that: it asks once more
-		{"send:sent", roleGateway, 1},  // nobody can tell any more
+		{"c4", worker, 0},        // before it asks for its lease
+		{"c4:held", worker, 0},   // after that, and before the call runs
+		{"c5:before", worker, 0}, // the call has run
+		{"c6", worker, 0},
+		{"send:begun", gateway, 0}, // before it asks for its lease
+		{"send:held", gateway, 0},  // after that: it asks once more
+		{"send:sent", gateway, 1},  // nobody can tell any more
 	} {
 		t.Run(c.at, func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, stormModel)
-			roles := map[string]string{roleWorker: roleGateway, roleGateway: roleWorker}
+			roles := map[string]string{worker: gateway, gateway: worker}
 			f.join("other", roles[c.role])
 			paused := f.join("paused", c.role, "PARLEY_STOP_AT="+c.at+"/2")
 			s := newStorm(f, stormSeed, 1, 5, 0)
 			s.say(0, askBegin)
-			waitFor(t, "the first answer", func() bool { return s.answered(0) == 1 })
+			parleytest.WaitFor(t, "the first answer", func() bool { return s.answered(0) == 1 })
 			s.say(0, askRemember)
 			next := f.join("next", c.role)
 			s.say(0, askRemember)
-			waitFor(t, "the next process to take over", func() bool { return s.answered(0) == 3 })
+			parleytest.WaitFor(t, "the next process to take over", func() bool { return s.answered(0) == 3 })
 			paused.signal(syscall.SIGCONT, 0)
 			s.say(0, askRemember)
-			waitFor(t, "an answer", func() bool { return s.answered(0) == 4 })
+			parleytest.WaitFor(t, "an answer", func() bool { return s.answered(0) == 4 })
 			next.end(syscall.SIGTERM)
 			s.say(0, askRemember)
-			waitFor(t, "the paused process to be of use again", func() bool { return s.answered(0) == 5 })
+			parleytest.WaitFor(t, "the paused process to be of use again", func() bool { return s.answered(0) == 5 })
 			a := s.audit()
 			for _, wrong := range a.violations {
 				t.Error(wrong)

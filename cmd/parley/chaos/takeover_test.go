@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"math/rand/v2"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
 )
 
 // What a person may have to wait for when a process of the fleet dies. The tests
@@ -26,23 +27,23 @@ func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
 		if r.N <= chats {
 			return agenttest.Reply("too late").When(hang)
 		}
-		return echoModel(r)
+		return parleytest.EchoModel(r)
 	})
-	f.join("gateway", roleGateway)
-	doomed := f.join("worker-1", roleWorker)
+	f.join("gateway", gateway)
+	doomed := f.join("worker-1", worker)
 	for c := range chats {
-		f.tg.Say(int64(firstWho+c), int64(firstWho+c), "hello")
+		f.Telegram.Say(int64(firstPerson+c), int64(firstPerson+c), "hello")
 	}
-	waitFor(t, "all turns to be under way", func() bool { return f.model.Asked() == chats })
-	f.join("worker-2", roleWorker)
+	parleytest.WaitFor(t, "all turns to be under way", func() bool { return f.Model.Asked() == chats })
+	f.join("worker-2", worker)
 	killed := time.Now()
-	doomed.signal(syscall.SIGKILL, patient)
+	doomed.signal(syscall.SIGKILL, parleytest.Patient)
 	var slowest time.Duration
 	for c := range chats {
-		if got := f.said(int64(firstWho+c), 1); len(got) != 1 || got[0] != "you said hello" {
-			t.Errorf("chat %d was sent %q", firstWho+c, got)
+		if got := f.Said(int64(firstPerson+c), 1); len(got) != 1 || got[0] != "you said hello" {
+			t.Errorf("chat %d was sent %q", firstPerson+c, got)
 		}
-		sent := f.tg.Sent(int64(firstWho + c))
+		sent := f.Telegram.Sent(int64(firstPerson + c))
 		slowest = max(slowest, sent[0].At.Sub(killed))
 	}
 	t.Logf("%d sessions of a killed worker: the last was answered after %v", chats, slowest)
@@ -55,20 +56,20 @@ func TestKilledWorkersSessionsGoOnElsewhere(t *testing.T) {
 }
 
 func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
-	f := newFleet(t, echoModel)
-	doomed := f.join("gateway-1", roleGateway)
-	f.join("worker", roleWorker)
-	f.tg.Say(2, 2, "hello")
-	f.said(2, 1)
-	f.join("gateway-2", roleGateway)
+	f := newFleet(t, parleytest.EchoModel)
+	doomed := f.join("gateway-1", gateway)
+	f.join("worker", worker)
+	f.Telegram.Say(2, 2, "hello")
+	f.Said(2, 1)
+	f.join("gateway-2", gateway)
 	killed := time.Now()
-	doomed.signal(syscall.SIGKILL, patient)
-	waitFor(t, "the connection to be gone", func() bool { return doomed.dead() })
-	f.tg.Say(2, 2, "and now")
-	if got := f.said(2, 2); got[1] != "you said and now" {
+	doomed.signal(syscall.SIGKILL, parleytest.Patient)
+	parleytest.WaitFor(t, "the connection to be gone", func() bool { return doomed.dead() })
+	f.Telegram.Say(2, 2, "and now")
+	if got := f.Said(2, 2); got[1] != "you said and now" {
 		t.Errorf("chat 2 was sent %q", got)
 	}
-	took := f.tg.Sent(2)[1].At.Sub(killed)
+	took := f.Telegram.Sent(2)[1].At.Sub(killed)
 	t.Logf("the connection of a killed gateway: an answer after %v", took)
 	if took > gatewayTakeover || took < time.Second {
 		t.Errorf("a message after the gateway's death was answered %v after that, want between a second and %v", took, gatewayTakeover)
@@ -79,7 +80,7 @@ func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	const noticed = 5 * time.Second
 	s := newStorm(full(t), stormSeed, 30, 20, 2*time.Second)
 	s.brisk = true // what people wait for is to be the restart, and not the model
-	s.run(patient, rollingRestart)
+	s.run(parleytest.Patient, rollingRestart)
 	a := s.audit()
 	t.Logf("%s", a)
 	for _, wrong := range a.violations {
@@ -101,7 +102,7 @@ func rollingRestart(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 	for _, m := range s.members {
 		before := m.served()
 		m.signal(syscall.SIGTERM, 0)
-		waitFor(s.t, m.name+" to serve again", func() bool { return m.served() > before })
+		parleytest.WaitFor(s.T, m.name+" to serve again", func() bool { return m.served() > before })
 		s.did("restarted a " + m.role)
 	}
 }
@@ -118,16 +119,16 @@ func TestRedisAwayForHalfAMinute(t *testing.T) {
 	const away = 30 * time.Second
 	s := newStorm(full(t), stormSeed, 30, 8, 5*time.Second)
 	var durable []string
-	s.run(patient, func(s *storm, _ *rand.Rand, _ <-chan struct{}) {
+	s.run(parleytest.Patient, func(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 		<-time.After(5 * time.Second)
-		s.redis.kill()
+		s.redis.Kill()
 		s.did("took Redis away")
 		<-time.After(away)
-		if s.tg.Unconfirmed() == 0 {
+		if s.Telegram.Unconfirmed() == 0 {
 			durable = append(durable, "every message was acknowledged while there was no Redis to keep it")
 		}
-		if err := s.redis.start(); err != nil {
-			s.t.Errorf("Redis does not come back: %v", err)
+		if err := s.redis.Start(); err != nil {
+			s.T.Errorf("Redis does not come back: %v", err)
 		}
 	})
 	a := s.audit()

@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"errors"
@@ -35,8 +35,8 @@ type audit struct {
 	lost                     map[string]int                 // drafts by address of which nobody can tell
 	left                     int                            // of these, those that were left
 	maybe                    map[string]bool                // texts by address that may have been sent
-	rung                     map[string]int
-	rings, unknown           int      // calls of effect once, and those of which nobody can tell
+	made                     map[string]int
+	onceCalls, unknown       int      // calls of effect once, and those of which nobody can tell
 	twice                    []string // what was sent more than once
 	late                     int      // calls that were refused for coming too late, and made again
 	slowest                  time.Duration
@@ -47,8 +47,8 @@ type audit struct {
 
 // audit ends the fleet in good order and looks at everything.
 func (s *storm) audit() *audit {
-	s.t.Helper()
-	a := &audit{storm: s, expected: map[string]map[string][]string{}, rung: s.bell.rung(), lost: map[string]int{}, maybe: map[string]bool{}, givenUpIn: map[string]int{}, entriesByKind: map[sessions.Kind]int{}}
+	s.T.Helper()
+	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lost: map[string]int{}, maybe: map[string]bool{}, givenUpIn: map[string]int{}, entriesByKind: map[sessions.Kind]int{}}
 	a.measure()
 	s.dismiss()
 	close(s.calm)
@@ -56,14 +56,14 @@ func (s *storm) audit() *audit {
 	client := s.client()
 	for _, key := range s.keys(client) {
 		kind, _, _ := strings.Cut(key, ":")
-		lives := client.PTTL(s.t.Context(), fleetPrefix+":{0}:"+key).Val()
+		lives := client.PTTL(s.T.Context(), fleetPrefix+":{0}:"+key).Val()
 		if len(leftovers([]string{key})) > 0 || (kind == "hold" || kind == "events") && lives < 0 {
 			a.wrong("Redis still has %s, for %v", key, lives)
 		}
 	}
 	a.readBook()
 	a.readLogs()
-	if dead := client.HLen(s.t.Context(), fleetPrefix+":{0}:dead:inbound").Val(); dead != int64(a.buried) {
+	if dead := client.HLen(s.T.Context(), fleetPrefix+":{0}:dead:inbound").Val(); dead != int64(a.buried) {
 		a.wrong("%d messages are dead letters, and the turns that were given up had %d", dead, a.buried)
 	}
 	a.readPlatform()
@@ -84,8 +84,8 @@ func (a *audit) String() string {
 	}
 	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
 		"%d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
-		s.seed, a.messages, len(s.spots), a.turns, a.calls, a.told, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
-		a.late, a.unknown, a.rings, a.interrupted, a.repeats, a.left, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.membersThatEndedThemself, len(a.violations))
+		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
+		a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.left, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.membersThatEndedThemself, len(a.violations))
 }
 
 // leftovers are the keys that an idle bus should not have: it keeps ids against
@@ -102,8 +102,8 @@ func leftovers(keys []string) []string {
 func (a *audit) measure() {
 	for i, all := range a.storm.said {
 		answers := map[int]time.Time{}
-		for _, m := range a.storm.sentTo(a.storm.spots[i].address()) {
-			for _, n := range answersTo(m.text, a.storm.spots[i].who) {
+		for _, m := range a.storm.sentTo(a.storm.chats[i].address()) {
+			for _, n := range answersTo(m.text, a.storm.chats[i].who) {
 				if _, again := answers[n]; !again {
 					answers[n] = m.at
 				}
@@ -119,16 +119,16 @@ func (a *audit) measure() {
 
 func (a *audit) readBook() {
 	a.interruptedBy = map[string]int{}
-	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), "SELECT send, sum(interrupted) FROM parts GROUP BY send") {
+	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT send, sum(interrupted) FROM parts GROUP BY send") {
 		send, n, _ := strings.Cut(row, " ")
 		a.interruptedBy[send], _ = strconv.Atoi(n)
 		a.interrupted += a.interruptedBy[send]
 	}
-	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), "SELECT send, part, state, code FROM parts WHERE state <> 'sent' AND send NOT LIKE '%#draft'") {
+	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT send, part, state, code FROM parts WHERE state <> 'sent' AND send NOT LIKE '%#draft'") {
 		a.wrong("the book has a part that was not sent: %s", row)
 	}
 	a.readDrafts()
-	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), "SELECT key, unfinished FROM sessions WHERE unfinished NOT IN ('', '[]', 'null')") {
+	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT key, unfinished FROM sessions WHERE unfinished NOT IN ('', '[]', 'null')") {
 		a.wrong("the store has a turn that is not finished: %s", row)
 	}
 }
@@ -136,7 +136,7 @@ func (a *audit) readBook() {
 // readDrafts looks what became of drafts. One of which nobody can tell whether it
 // was posted may be left over; one that was never posted may still be in the book.
 func (a *audit) readDrafts() {
-	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(), `SELECT s.channel, s.chat, s.thread, p.state, p.send, p.changed
+	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), `SELECT s.channel, s.chat, s.thread, p.state, p.send, p.changed
 		FROM parts p JOIN sends s ON s.id = p.send WHERE p.send LIKE '%#draft' AND (p.state = 'draft' AND p.platform_id <> '' OR p.state = 'unknown')`) {
 		f := strings.Split(row, " ")
 		at := bus.Address{Channel: f[0], Chat: f[1], Thread: f[2]}
@@ -149,7 +149,7 @@ func (a *audit) readDrafts() {
 
 // readLogs holds each session's log against what was said in it.
 func (a *audit) readLogs() {
-	t := a.storm.t
+	t := a.storm.T
 	store, err := sqlstore.Open(t.Context(), a.storm.pg.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +161,8 @@ func (a *audit) readLogs() {
 	}
 	defer spaces.Close()
 	for i, said := range a.storm.said {
-		p := a.storm.spots[i]
-		key, err := sessionKey("main", p.at)
+		p := a.storm.chats[i]
+		key, err := sessions.Key("main", p.at.Channel, p.at.Chat, p.at.Thread)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func (a *audit) readLogs() {
 		l.inspect(dir)
 	}
 	a.readTold(store)
-	for call, times := range a.rung {
+	for call, times := range a.made {
 		a.wrong("the bell was rung %d times by %q, which no log has", times, call)
 	}
 }
@@ -195,16 +195,16 @@ func (a *audit) readLogs() {
 func (a *audit) readTold(store *sqlstore.Store) {
 	knows := map[string]map[string]int{} // by session and cause
 	want := map[string]map[string]bool{}
-	for _, row := range sqldbtest.Query(a.storm.t, "pgx", a.storm.pg.URL(),
+	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(),
 		"SELECT s.channel, s.chat, p.platform_id, s.id FROM sends s JOIN parts p ON p.send = s.id WHERE p.part = 0 AND s.chat IN ('990', 'C990')") {
 		f := strings.Split(row, " ")
 		at := bus.Address{Channel: f[0], Chat: f[1]}
 		if at.Channel == "slack" {
 			at.Thread = f[2]
 		}
-		key, err := sessionKey("main", at)
+		key, err := sessions.Key("main", at.Channel, at.Chat, at.Thread)
 		if err != nil {
-			a.storm.t.Fatal(err)
+			a.storm.T.Fatal(err)
 		}
 		if want[key] == nil {
 			want[key], knows[key] = map[string]bool{}, map[string]int{}
@@ -213,12 +213,12 @@ func (a *audit) readTold(store *sqlstore.Store) {
 		a.told++
 	}
 	for key, causes := range want {
-		for e, err := range store.Read(a.storm.t.Context(), key, 1) {
+		for e, err := range store.Read(a.storm.T.Context(), key, 1) {
 			if errors.Is(err, sessions.ErrNotFound) {
 				break
 			}
 			if err != nil {
-				a.storm.t.Fatal(err)
+				a.storm.T.Fatal(err)
 			}
 			if knows[key][e.Cause]++; e.Kind != sessions.KindNotice || !causes[e.Cause] {
 				a.wrong("%s has an entry %s of %s, where something was told and nobody spoke", key, e.Kind, e.Cause)
@@ -252,7 +252,7 @@ func (a *audit) readPlatform() {
 			case a.lost[address] > 0:
 				a.lost[address]--
 				a.left++
-				a.storm.t.Logf("a draft was left over in %s: %q", address, m.text)
+				a.storm.T.Logf("a draft was left over in %s: %q", address, m.text)
 			default:
 				a.wrong("%s was sent %q, which nobody said", address, m.text)
 			}
@@ -271,7 +271,7 @@ func (a *audit) readPlatform() {
 			}
 		}
 	}
-	for i, p := range a.storm.spots {
+	for i, p := range a.storm.chats {
 		a.inOrder(p)
 		answered := map[int]bool{}
 		for text := range a.expected[p.address()] {
@@ -293,8 +293,8 @@ func (a *audit) readPlatform() {
 	}
 }
 
-// inOrder looks whether a spot's answers stand in the order of its messages.
-func (a *audit) inOrder(p *spot) {
+// inOrder looks whether a chat's answers stand in the order of its messages.
+func (a *audit) inOrder(p *chat) {
 	last, seen := -1, map[int]bool{}
 	for _, m := range a.storm.sentTo(p.address()) {
 		for _, n := range answersTo(m.text, p.who) {

@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"fmt"
@@ -16,21 +16,21 @@ const (
 	slackWall    = "slack:C990"
 )
 
-// A spot is where one person talks with the bot: a chat on Telegram, or on Slack
+// A chat is where one person talks with the bot: a chat on Telegram, or on Slack
 // a chat of the two or a thread of a channel in which others talk as well.
-type spot struct {
+type chat struct {
 	who   int // the person, by the same number on all platforms
 	at    bus.Address
 	opens bool // a thread that the next message begins
 }
 
-// firstWho is somebody who may talk to the bot and does not own it.
-const firstWho = 2
+// firstPerson is somebody who may talk to the bot and does not own it.
+const firstPerson = 2
 
-// newSpots makes spots of all kinds, half of them on Telegram.
-func (f *fleet) newSpots(n int) (all []*spot) {
+// newChats makes chats of all kinds, half of them on Telegram.
+func (f *fleet) newChats(n int) (all []*chat) {
 	for i := range n {
-		p := &spot{who: firstWho + i}
+		p := &chat{who: firstPerson + i}
 		switch i % 4 {
 		case 1:
 			p.at = bus.Address{Channel: "slack", Chat: fmt.Sprint("D", p.who)}
@@ -44,8 +44,8 @@ func (f *fleet) newSpots(n int) (all []*spot) {
 	return all
 }
 
-// address is where the spot is; a thread that is not begun has none.
-func (p *spot) address() string {
+// address is where the chat is; a thread that is not begun has none.
+func (p *chat) address() string {
 	if p.opens {
 		return ""
 	}
@@ -53,7 +53,7 @@ func (p *spot) address() string {
 }
 
 // name is the address as people say it who cannot know it yet.
-func (p *spot) name() string {
+func (p *chat) name() string {
 	if p.opens {
 		return "?"
 	}
@@ -61,11 +61,11 @@ func (p *spot) name() string {
 }
 
 // speak lets the person say something. Only what begins a thread calls the bot.
-func (f *fleet) speak(p *spot, text string) {
+func (f *fleet) speak(p *chat, text string) {
 	user := fmt.Sprint("U", p.who)
 	switch {
 	case p.at.Channel == "telegram":
-		f.tg.Say(int64(p.who), int64(p.who), text)
+		f.Telegram.Say(int64(p.who), int64(p.who), text)
 	case p.opens:
 		p.at.Thread = f.sl.Say(p.at.Chat, user, "<@"+slacktest.Bot+"> "+text)
 		p.opens = false
@@ -76,8 +76,8 @@ func (f *fleet) speak(p *spot, text string) {
 	}
 }
 
-// person is who talks in a spot.
-func (p *spot) person() string {
+// person is who talks in a chat.
+func (p *chat) person() string {
 	if p.at.Channel == "telegram" {
 		return fmt.Sprint("telegram:", p.who)
 	}
@@ -97,11 +97,11 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	}
 	at, err := bus.ParseAddress(address)
 	if err != nil {
-		f.t.Error(err)
+		f.T.Error(err)
 	}
 	if at.Channel == "telegram" {
 		chat, _ := strconv.ParseInt(at.Chat, 10, 64)
-		for _, m := range f.tg.Sent(chat) {
+		for _, m := range f.Telegram.Sent(chat) {
 			d := delivered{toldWords(m.Text), m.At}
 			if !m.Edited.IsZero() {
 				d.at = m.Edited

@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"fmt"
@@ -17,10 +17,10 @@ import (
 
 // said is one message of a person's and what it makes the agent do.
 type said struct {
-	who  int // whose it is, and in which spot
-	n    int // within that spot, from 0
+	who  int // whose it is, and in which chat
+	n    int // within that chat, from 0
 	what string
-	here string // the spot's address, once it has one
+	here string // the chat's address, once it has one
 	at   time.Time
 }
 
@@ -80,7 +80,7 @@ const (
 	askRemember = "remember" // reconcilable: a paragraph is added
 	askCount    = "count"    // reconcilable: a number is replaced by the next
 	askRing     = "ring"     // once: a bell outside
-	askNote     = "note"     // a message of its own, to the same spot
+	askNote     = "note"     // a message of its own, to the same chat
 	askShout    = "shout"    // a message to the wall on Telegram
 	askPost     = "post"     // a message to the wall on Slack
 	askAll      = "labour"   // all of these
@@ -180,7 +180,7 @@ func (s said) calls(round int) []agenttest.ToolCall {
 		askRemember: tool("memory_write", `{"content":%q}`, s.mark()),
 		askCount:    tool("edit_file", `{"path":"count.txt","old_text":"<","new_text":"%d;["}`, s.n),
 		askRead:     tool("read_file", `{"path":"count.txt","limit":%d}`, readBy+s.n),
-		askRing:     tool(bellTool, `{"n":%d}`, s.n),
+		askRing:     tool(onceToolName, `{"n":%d}`, s.n),
 		askNote:     tool("message", `{"channel":%q,"content":"note %s"}`, s.here, s.mark()),
 		askShout:    tool("message", `{"channel":%q,"content":"shout %s"}`, telegramWall, s.mark()),
 		askPost:     tool("message", `{"channel":%q,"content":"post %s"}`, slackWall, s.mark()),
@@ -203,24 +203,24 @@ func (s said) calls(round int) []agenttest.ToolCall {
 type storm struct {
 	*fleet
 	seed  uint64
-	spots []*spot
-	each  int           // messages in a spot
-	lull  time.Duration // the longest pause between two messages in a spot
+	chats []*chat
+	each  int           // messages in a chat
+	lull  time.Duration // the longest pause between two messages in a chat
 	brisk bool          // nobody asks for answers for which the model itself takes seconds
 
 	mu    sync.Mutex
-	said  [][]said // by spot
+	said  [][]said // by chat
 	deeds map[string]int
 	took  time.Duration
 
-	random *rand.Rand // for fates
+	random *rand.Rand // draws the points at which processes kill themselves
 	waking sync.WaitGroup
 	calm   chan struct{} // closed when nobody is to be woken any more
 }
 
-func newStorm(f *fleet, seed uint64, spots, each int, lull time.Duration) *storm {
+func newStorm(f *fleet, seed uint64, chats, each int, lull time.Duration) *storm {
 	return &storm{
-		fleet: f, seed: seed, spots: f.newSpots(spots), each: each, lull: lull, said: make([][]said, spots), deeds: map[string]int{},
+		fleet: f, seed: seed, chats: f.newChats(chats), each: each, lull: lull, said: make([][]said, chats), deeds: map[string]int{},
 		random: rand.New(rand.NewPCG(seed, 999)), calm: make(chan struct{}),
 	}
 }
@@ -230,22 +230,22 @@ func newStorm(f *fleet, seed uint64, spots, each int, lull time.Duration) *storm
 func (s *storm) doom() {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
-	s.fleet.fate = s.fate
-	s.fleet.fell = func(role string) { s.did("killed a " + role + " at a line") }
+	s.fleet.crashpoints = s.crashpoint
+	s.fleet.killed = func(role string) { s.did("killed a " + role + " at a line") }
 	s.waking.Go(func() { s.wake(rand.New(rand.NewPCG(s.seed, 998)), s.calm) })
 }
 
 // run lets people talk while the fleet is broken at random, and returns when
 // everything was answered that can be.
 func (s *storm) run(patience time.Duration, hands ...func(*storm, *rand.Rand, <-chan struct{})) {
-	s.t.Helper()
+	s.T.Helper()
 	began := time.Now()
 	var people, broken sync.WaitGroup
 	over := make(chan struct{})
 	for i, hand := range hands {
 		broken.Go(func() { hand(s, rand.New(rand.NewPCG(s.seed, uint64(i))), over) })
 	}
-	for i := range s.spots {
+	for i := range s.chats {
 		people.Go(func() { s.talk(i, rand.New(rand.NewPCG(s.seed, uint64(1000+i)))) })
 	}
 	people.Wait()
@@ -276,22 +276,22 @@ func (s *storm) talk(i int, random *rand.Rand) {
 	}
 }
 
-// say says the next thing in a spot.
+// say says the next thing in a chat.
 func (s *storm) say(i int, what string) {
 	s.mu.Lock()
-	m := said{who: s.spots[i].who, n: len(s.said[i]), what: what, here: s.spots[i].name(), at: time.Now()}
+	m := said{who: s.chats[i].who, n: len(s.said[i]), what: what, here: s.chats[i].name(), at: time.Now()}
 	s.said[i] = append(s.said[i], m)
 	s.mu.Unlock()
-	s.speak(s.spots[i], m.text())
+	s.speak(s.chats[i], m.text())
 }
 
-// answered counts the messages of a spot that are answered. That a turn is given
+// answered counts the messages of a chat that are answered. That a turn is given
 // up is an answer, too, to one message or to several; where a later one is
 // answered, so are all before it.
 func (s *storm) answered(i int) int {
 	seen, givenUp, upTo := map[int]bool{}, 0, 0
-	for _, m := range s.sentTo(s.spots[i].address()) {
-		for _, n := range answersTo(m.text, s.spots[i].who) {
+	for _, m := range s.sentTo(s.chats[i].address()) {
+		for _, n := range answersTo(m.text, s.chats[i].who) {
 			seen[n], upTo = true, max(upTo, n+1)
 		}
 		if strings.Contains(m.text, "have given it up") {
@@ -331,15 +331,15 @@ func answersTo(text string, who int) (all []int) {
 // await waits until every message is answered and the bus has nothing to do. Of a
 // turn that was given up the audit says which messages it would have answered.
 func (s *storm) await(patience time.Duration) {
-	s.t.Helper()
+	s.T.Helper()
 	deadline := time.Now().Add(patience)
-	for i := 0; i < len(s.spots); {
+	for i := 0; i < len(s.chats); {
 		if s.answered(i) >= s.each || s.gaveUpLast(i) {
 			i++
 			continue
 		}
 		if time.Now().After(deadline) {
-			s.t.Errorf("%s has %d answers to %d messages", s.spots[i].address(), s.answered(i), s.each)
+			s.T.Errorf("%s has %d answers to %d messages", s.chats[i].address(), s.answered(i), s.each)
 			i++
 			continue
 		}
@@ -351,10 +351,10 @@ func (s *storm) await(patience time.Duration) {
 	}
 }
 
-// gaveUpLast tells whether the last that a spot was told is that a turn is given
+// gaveUpLast tells whether the last that a chat was told is that a turn is given
 // up, and nothing more is on its way anywhere.
 func (s *storm) gaveUpLast(i int) bool {
-	all := s.sentTo(s.spots[i].address())
+	all := s.sentTo(s.chats[i].address())
 	if len(all) == 0 || !strings.Contains(all[len(all)-1].text, "have given it up") {
 		return false
 	}
@@ -372,11 +372,11 @@ func (s *storm) did(what string) {
 func full(t *testing.T) *fleet {
 	t.Helper()
 	f := newFleet(t, stormModel)
-	f.join("gateway-1", roleGateway)
-	f.join("worker-1", roleWorker)
-	f.join("gateway-2", roleGateway)
-	f.join("worker-2", roleWorker)
-	f.join("worker-3", roleWorker)
+	f.join("gateway-1", gateway)
+	f.join("worker-1", worker)
+	f.join("gateway-2", gateway)
+	f.join("worker-2", worker)
+	f.join("worker-3", worker)
 	return f
 }
 

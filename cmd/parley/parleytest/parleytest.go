@@ -1,0 +1,311 @@
+// Package parleytest runs the real program as a process of its own, between a Bot
+// API server and a model server of the tests' own. The program is built once for a
+// package's tests, with the points at which a test may kill it.
+package parleytest
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/agent/agenttest"
+	"parley/channels/telegram/telegramtest"
+)
+
+// Binary builds the program and returns its path.
+var Binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "parley-e2e-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "parley")
+	out, err := exec.Command("go", "build", "-tags", "chaos", "-o", path, "parley/cmd/parley").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// What a world is made of.
+const (
+	// Token is the bot's at Telegram, and Owner the person who owns the bot there.
+	Token = "4242:test-token-of-the-bot-000000000000000"
+	Owner = 1
+	// Patient is how long a test waits for what must come.
+	Patient = 60 * time.Second
+
+	// SlackBot and SlackApp are the tokens of a Slack app.
+	SlackBot = "xoxb-1-parley-test"
+	SlackApp = "xapp-1-parley-test"
+)
+
+// A World is a platform, a model, and the home of the bot between them.
+type World struct {
+	T        *testing.T
+	Telegram *telegramtest.Server
+	Model    *agenttest.Server
+	Home     string
+	File     string
+}
+
+// New makes a world in which user 1 owns the bot and the users 2 to 999
+// may talk to it. more is added to the configuration.
+func New(t *testing.T, script agenttest.Script, more string) *World {
+	t.Helper()
+	w := &World{T: t, Telegram: telegramtest.New(Token, "parleybot"), Model: agenttest.New(script), Home: t.TempDir()}
+	api, err := w.Telegram.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Telegram.Close() })
+	var guests []string
+	for id := 2; id < 1000; id++ {
+		guests = append(guests, fmt.Sprint(id))
+	}
+	w.File = filepath.Join(t.TempDir(), "parley.toml")
+	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [%s]\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n%s",
+		w.Model.Start(t), Token, api, strings.Join(guests, ", "), more)
+	if err := os.WriteFile(w.File, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Command is the program with arguments, in this world's home.
+func (w *World) Command(args ...string) *exec.Cmd {
+	w.T.Helper()
+	path, err := Binary()
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	cmd := exec.Command(path, append([]string{"--home", w.Home, "--config", w.File}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.Home, "TMPDIR=" + os.TempDir()}
+	return cmd
+}
+
+// A Process is a running serve.
+type Process struct {
+	w      *World
+	Cmd    *exec.Cmd
+	Stderr *SyncBuffer
+	Ended  chan error
+}
+
+// Serve starts serve with more in its environment.
+func (w *World) Serve(env ...string) *Process {
+	w.T.Helper()
+	p := &Process{w: w, Cmd: w.Command("serve"), Stderr: &SyncBuffer{}, Ended: make(chan error, 1)}
+	p.Cmd.Env = append(p.Cmd.Env, env...)
+	p.Cmd.Stderr = p.Stderr
+	if err := p.Cmd.Start(); err != nil {
+		w.T.Fatal(err)
+	}
+	go func() { p.Ended <- p.Cmd.Wait() }()
+	w.T.Cleanup(func() {
+		_ = p.Cmd.Process.Kill() // it may have ended
+		if w.T.Failed() {
+			w.T.Logf("serve said:\n%s", p.Stderr.Tail())
+		}
+	})
+	return p
+}
+
+// Kill ends the process with SIGKILL.
+func (p *Process) Kill() {
+	p.w.T.Helper()
+	if err := p.Cmd.Process.Kill(); err != nil {
+		p.w.T.Fatal(err)
+	}
+	if err := <-p.Ended; err == nil {
+		p.w.T.Error("serve had ended before it was killed")
+	}
+}
+
+// Stop ends serve in good order, once nothing waits on its bus.
+func (p *Process) Stop() {
+	p.w.T.Helper()
+	WaitFor(p.w.T, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
+	WaitFor(p.w.T, "the bus to be empty", func() bool { return p.w.Count("bus.db", "SELECT count(*) FROM message") == 0 })
+	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.w.T.Fatal(err)
+	}
+	if err := <-p.Ended; err != nil {
+		p.w.T.Fatalf("serve ended with %v", err)
+	}
+}
+
+// Died tells whether the process has ended.
+func (p *Process) Died() bool {
+	select {
+	case err := <-p.Ended:
+		p.Ended <- err
+		return true
+	default:
+		return false
+	}
+}
+
+// Serving waits until serve serves: a chat that comes before has the home.
+func (p *Process) Serving() {
+	p.w.T.Helper()
+	WaitFor(p.w.T, "serve to be up", func() bool { return strings.Contains(p.Stderr.String(), `"serving"`) })
+}
+
+// Count asks a database of the home for a number.
+func (w *World) Count(file, query string) int {
+	w.T.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.Home, file)+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	defer db.Close()
+	var n sql.NullInt64
+	if err := db.QueryRow(query).Scan(&n); err != nil {
+		w.T.Fatal(err)
+	}
+	return int(n.Int64)
+}
+
+// Dies waits until serve has killed itself.
+func (p *Process) Dies() {
+	p.w.T.Helper()
+	select {
+	case err := <-p.Ended:
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			p.w.T.Fatalf("serve ended with %v, want it killed", err)
+		}
+	case <-time.After(Patient):
+		p.w.T.Fatal("serve was not killed: the point was not passed")
+	}
+}
+
+// Said waits until the bot has sent n messages to a chat, and returns their texts.
+func (w *World) Said(chat int64, n int) []string {
+	w.T.Helper()
+	ctx, cancel := context.WithTimeout(w.T.Context(), Patient)
+	defer cancel()
+	sent, err := w.Telegram.WaitSent(ctx, chat, n)
+	if err != nil {
+		w.T.Fatalf("chat %d has %q, want %d messages: %v", chat, Texts(sent), n, err)
+	}
+	return Texts(sent)
+}
+
+// Texts are the texts of messages.
+func Texts(sent []telegramtest.Message) []string {
+	var all []string
+	for _, m := range sent {
+		all = append(all, m.Text)
+	}
+	return all
+}
+
+// Run runs a command to its end.
+func (w *World) Run(args ...string) (stdout, stderr string, code int) {
+	w.T.Helper()
+	cmd := w.Command(args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			w.T.Fatal(err)
+		}
+		code = exit.ExitCode()
+	}
+	return out.String(), errs.String(), code
+}
+
+// WaitFor waits until a condition holds.
+func WaitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patient); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// A SyncBuffer keeps what a process writes while tests read it.
+type SyncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write keeps p.
+func (s *SyncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+// String is all that was written.
+func (s *SyncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// Tail is the end of what was written, enough for a log.
+func (s *SyncBuffer) Tail() string {
+	all := s.String()
+	return all[max(0, len(all)-4000):]
+}
+
+// EchoModel answers "you said X".
+func EchoModel(r agenttest.Request) agenttest.Response {
+	return agenttest.Reply("you said " + r.Said())
+}
+
+// Interrupted counts the sends of which nobody can tell whether they arrived:
+// each may have arrived once more than it should.
+func (w *World) Interrupted() int {
+	w.T.Helper()
+	return w.Count("book.db", "SELECT sum(interrupted) FROM parts")
+}
+
+// FilesWith lists the files below dir that have a text in them.
+func FilesWith(t *testing.T, dir, text string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		all, err := io.ReadAll(f)
+		if bytes.Contains(all, []byte(text)) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Main runs a package's tests, and removes the program that was built for them.
+func Main(m *testing.M) int {
+	code := m.Run()
+	if path, err := Binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path)) // a temporary directory
+	}
+	return code
+}
