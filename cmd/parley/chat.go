@@ -20,7 +20,7 @@ import (
 	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 	"parley/sessions"
 )
 
@@ -148,7 +148,7 @@ func unknownCommand(text string) string {
 		return ""
 	}
 	wrong := "there is no command /" + name
-	if near := post.Nearest(name, known); near != "" {
+	if near := outbox.Nearest(name, known); near != "" {
 		return wrong + "; did you mean /" + near + "?"
 	}
 	return wrong + "; /help lists those that there are"

@@ -61,7 +61,7 @@ and agents.go agents. rooms_test.go holds every import against the plan of the
 house.
 
 Programs and terminals come in through front.go: api/ is the HTTP server and the
-home's socket, post/ takes what is to be said and knows what became of it,
+home's socket, outbox/ takes what is to be said and knows what became of it,
 webhook/ makes messages of alerts and builds. Each command has a file of its own;
 join.go joins the server that has the home, or becomes it for a moment, so that a
 command is written once. erase/ and backup/ forget and keep.

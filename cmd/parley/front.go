@@ -20,14 +20,14 @@ import (
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/erase"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 	"parley/cmd/parley/webhook"
 )
 
 // A front is what programs and terminals reach: the HTTP server and the home's socket.
 type front struct {
 	*server
-	office *post.Office
+	outbox *outbox.Outbox
 	hooks  atomic.Pointer[map[string]*webhook.Handler]
 	open   atomic.Pointer[api.API] // the network's, while it is served
 	token  string
@@ -43,7 +43,7 @@ func (s *server) newFront() (*front, error) {
 		}
 	}
 	f := &front{server: s, token: token}
-	f.office = &post.Office{
+	f.outbox = &outbox.Outbox{
 		Bus: s.home.bus, Book: s.home.book, Dead: s.home.bus,
 		Channels: s.platforms, Targets: func() map[string][]bus.Address { return s.settings.Load().Targets },
 	}
@@ -77,7 +77,7 @@ func (f *front) setHooks() {
 		}
 		h, err := prepare(webhook.Config{
 			Name: name, Kind: w.Kind, Token: string(w.Token), Secret: string(w.Secret), Routes: routes, To: w.To,
-			Template: w.Template, Office: f.office, Log: f.log,
+			Template: w.Template, Outbox: f.outbox, Log: f.log,
 		})
 		if err != nil { // the configuration was checked
 			f.log.Error("webhook cannot be served", slog.String("webhook", name), slog.Any("error", err))
@@ -121,7 +121,7 @@ func (f *front) api(local bool) *api.API {
 		agent.Say = s.say
 	}
 	return api.New(api.Config{
-		Office: f.office, Sessions: s.home.store, Events: s.home.bus, Mail: s.home.bus, People: s.home.book, Forget: s.eraser(),
+		Outbox: f.outbox, Sessions: s.home.store, Events: s.home.bus, Mail: s.home.bus, People: s.home.book, Forget: s.eraser(),
 		Access:  api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
 		Agent:   agent,
 		Health:  api.Health{Version: thisBuild().Version, Role: s.role(), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble},

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 )
 
 type sendCmd struct {
@@ -38,7 +38,7 @@ func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		return err
 	}
 	return use(ctx, flags, tty, need{send: true}, func(ctx context.Context, server *client) error {
-		var s post.Status
+		var s outbox.Status
 		// A key of its own, so that asking again does not send again.
 		if err := server.do(ctx, http.MethodPost, "/v1/messages", rand.Text(), body, &s); err != nil {
 			return err
@@ -86,7 +86,7 @@ func (c sendCmd) body(tty terminal) (map[string]any, error) {
 
 // await asks until every destination has an outcome, or the time is up. That the
 // server is away, or leaves, changes nothing: the message stays.
-func (c sendCmd) await(ctx context.Context, server *client, s post.Status) (post.Status, error) {
+func (c sendCmd) await(ctx context.Context, server *client, s outbox.Status) (outbox.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	for wait := 10 * time.Millisecond; pending(s); wait = min(2*wait, 500*time.Millisecond) {
@@ -103,7 +103,7 @@ func (c sendCmd) await(ctx context.Context, server *client, s post.Status) (post
 	return s, nil
 }
 
-func pending(s post.Status) bool {
+func pending(s outbox.Status) bool {
 	for _, d := range s.Destinations {
 		if d.State == channels.Queued {
 			return true
@@ -112,7 +112,7 @@ func pending(s post.Status) bool {
 	return false
 }
 
-func printStatus(out io.Writer, asJSON bool, s post.Status) error {
+func printStatus(out io.Writer, asJSON bool, s outbox.Status) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(s)
 	}
@@ -141,7 +141,7 @@ type outcomeError struct {
 func (e *outcomeError) Error() string { return e.msg }
 
 // outcome is nil where everything was sent; else the worst that happened.
-func outcome(s post.Status) error {
+func outcome(s outbox.Status) error {
 	has := map[string][]string{}
 	for _, d := range s.Destinations {
 		has[d.State] = append(has[d.State], d.Address)

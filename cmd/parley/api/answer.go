@@ -11,7 +11,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 	"parley/sessions"
 )
 
@@ -108,13 +108,13 @@ func refusalOf(err error) *refusal {
 	if e, ok := errors.AsType[*refusal](err); ok {
 		return e
 	}
-	if e, ok := errors.AsType[*post.UnknownError](err); ok {
+	if e, ok := errors.AsType[*outbox.UnknownError](err); ok {
 		return unprocessable("unknown_"+e.What, "%s", e.Error())
 	}
-	if e, ok := errors.AsType[*post.InvalidError](err); ok {
+	if e, ok := errors.AsType[*outbox.InvalidError](err); ok {
 		return unprocessable(e.Code, "%s", e.Message)
 	}
-	if e, ok := errors.AsType[*post.FullError](err); ok {
+	if e, ok := errors.AsType[*outbox.FullError](err); ok {
 		return full(e.Error() + "; where there was room it is accepted: try again with the same Idempotency-Key")
 	}
 	switch {

@@ -2,7 +2,7 @@
 //
 // It holds no state of its own but open streams: what it is asked for it reads
 // from the readers and inspectors that it is handed, and what it is told it hands
-// to the post office or to the agent. The same handler serves the network, where
+// to the outbox or to the agent. The same handler serves the network, where
 // everybody needs a token, and the home's socket, where the peer is the owner.
 // docs/api.yaml describes it; a test holds the two against each other.
 package api
@@ -21,13 +21,13 @@ import (
 
 	"parley/bus"
 	"parley/channels"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 	"parley/sessions"
 )
 
 // Config is what an API serves.
 type Config struct {
-	Office   *post.Office
+	Outbox   *outbox.Outbox
 	Sessions sessions.Reader
 	Events   bus.Events
 	Mail     Mail

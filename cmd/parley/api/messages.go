@@ -17,7 +17,7 @@ import (
 	"parley/channels/console"
 	"parley/channels/markup"
 	"parley/channels/web"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 	"parley/sessions"
 )
 
@@ -86,7 +86,7 @@ func (a *API) postMessage(w *answer, r *http.Request) error {
 			return forbidden(fmt.Sprintf("this token may not send to %.80q", to))
 		}
 	}
-	said := post.Request{
+	said := outbox.Request{
 		Origin: w.caller.name, To: m.to, Text: m.text, File: m.file, Subject: m.key,
 		Expires: m.expires, Urgent: m.urgent, Key: key, Digest: digest,
 	}
@@ -96,8 +96,8 @@ func (a *API) postMessage(w *answer, r *http.Request) error {
 	if m.session != "" {
 		return unprocessable("not_for_people", `"session" is for messages to the agent`)
 	}
-	s, err := a.cfg.Office.Accept(r.Context(), said)
-	if full, ok := errors.AsType[*post.FullError](err); ok {
+	s, err := a.cfg.Outbox.Accept(r.Context(), said)
+	if full, ok := errors.AsType[*outbox.FullError](err); ok {
 		w.id = full.ID
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *API) postMessage(w *answer, r *http.Request) error {
 
 // tell takes something to be said to the agent. It is recorded like a post, so
 // that its key and its id mean the same.
-func (a *API) tell(w *answer, r *http.Request, m message, said post.Request) error {
+func (a *API) tell(w *answer, r *http.Request, m message, said outbox.Request) error {
 	switch {
 	case len(m.to) > 1:
 		return unprocessable("agent_alone", "the agent is spoken to alone: send another message to the others")
@@ -128,7 +128,7 @@ func (a *API) tell(w *answer, r *http.Request, m message, said post.Request) err
 	if err != nil {
 		return unprocessable("bad_session", "%v", err)
 	}
-	p, err := a.cfg.Office.Record(r.Context(), said, []bus.Address{at})
+	p, err := a.cfg.Outbox.Record(r.Context(), said, []bus.Address{at})
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (a *API) keyOf(at bus.Address) (string, error) {
 // see their own alone, as if there were no others.
 func (a *API) getMessage(w *answer, r *http.Request) error {
 	w.id = r.PathValue("id")
-	p, err := a.cfg.Office.Find(r.Context(), w.id)
+	p, err := a.cfg.Outbox.Find(r.Context(), w.id)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (a *API) getMessage(w *answer, r *http.Request) error {
 	if isTold(p) {
 		return a.getTold(r.Context(), w, p)
 	}
-	s, err := a.cfg.Office.State(r.Context(), p.ID)
+	s, err := a.cfg.Outbox.State(r.Context(), p.ID)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (a *API) getTold(ctx context.Context, w *answer, p channels.Post) error {
 	if err != nil {
 		return fmt.Errorf("find the session of message %s: %w", p.ID, err)
 	}
-	d := post.Destination{Address: at.String(), State: channels.Queued, At: p.At}
+	d := outbox.Destination{Address: at.String(), State: channels.Queued, At: p.At}
 	e, err := a.cfg.Sessions.Find(ctx, session, p.ID)
 	switch {
 	case err == nil:
@@ -238,7 +238,7 @@ func (a *API) getTold(ctx context.Context, w *answer, p channels.Post) error {
 		return err
 	}
 	return w.json(http.StatusOK, struct {
-		post.Status
+		outbox.Status
 		Session string `json:"session"`
-	}{post.Status{ID: p.ID, Destinations: []post.Destination{d}}, session})
+	}{outbox.Status{ID: p.ID, Destinations: []outbox.Destination{d}}, session})
 }

@@ -16,12 +16,12 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/api"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 )
 
 type accepted struct {
 	ID           string
-	Destinations []post.Destination
+	Destinations []outbox.Destination
 	Session      string
 }
 
@@ -382,7 +382,7 @@ func TestUnknownLengthIsBounded(t *testing.T) {
 
 func TestAPanicEndsItsRequestAlone(t *testing.T) {
 	x := newRig(t, func(x *rig) {
-		x.cfg.Office.Targets = func() map[string][]bus.Address { panic("secret words") }
+		x.cfg.Outbox.Targets = func() map[string][]bus.Address { panic("secret words") }
 	})
 	if r := x.post(opsToken, `{"to": "ci", "text": "x"}`); r.StatusCode != 500 || r.code() != "internal" {
 		t.Errorf("%d %s", r.StatusCode, r.body)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 )
 
 type chat struct {
@@ -114,8 +114,8 @@ func (a *API) offerOwner(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if known := a.cfg.Office.Channels(); !slices.Contains(known, channel) {
-		return &post.UnknownError{What: "channel", Name: channel, Nearest: post.Nearest(channel, known), Known: known}
+	if known := a.cfg.Outbox.Channels(); !slices.Contains(known, channel) {
+		return &outbox.UnknownError{What: "channel", Name: channel, Nearest: outbox.Nearest(channel, known), Known: known}
 	}
 	code, err := a.cfg.People.OfferOwner(r.Context(), channel)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"parley/channels/web"
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/erase"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 	"parley/sessions/sqlstore"
 )
 
@@ -97,7 +97,7 @@ func newRig(t testing.TB, change ...func(*rig)) *rig {
 
 func (x *rig) config() api.Config {
 	return api.Config{
-		Office: &post.Office{
+		Outbox: &outbox.Outbox{
 			Bus: x.bus, Book: x.book, Dead: x.bus,
 			Channels: func() []string { return []string{"slack", "telegram"} },
 			Targets: func() map[string][]bus.Address {

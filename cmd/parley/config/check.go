@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"parley/bus"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 )
 
 // check looks at what only shows when everything is known.
@@ -210,8 +210,8 @@ func (l *loader) checkMany(path string, at origin, to []string) {
 			addresses[address] = true
 		}
 	}
-	if n := len(addresses); n > post.MaxDestinations {
-		l.report(at, path, fmt.Sprintf("leads to %d addresses, and a message may have %d", n, post.MaxDestinations), "make several targets")
+	if n := len(addresses); n > outbox.MaxDestinations {
+		l.report(at, path, fmt.Sprintf("leads to %d addresses, and a message may have %d", n, outbox.MaxDestinations), "make several targets")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 )
 
 // window is how long after a notification another one that says the same is its
@@ -69,14 +69,14 @@ func readAlert(data map[string]any) alert {
 // because the process is new, or another one took the first twin, the book does:
 // the key of a notification holds its alerts' exact starts and the span of ten
 // minutes in which it came. The span before is looked at, too.
-func (h *Handler) acceptAlert(ctx context.Context, r post.Request, d delivery) (post.Status, error) {
+func (h *Handler) acceptAlert(ctx context.Context, r outbox.Request, d delivery) (outbox.Status, error) {
 	a := readAlert(d.data)
 	defer h.twins.lock(a.group)()
 	now := h.config.Now()
 	last := h.twins.last(a.group)
 	if last.near(a) && last.identity == a.identity && now.Sub(last.at) < window {
 		r.Key, r.Digest, r.Subject = last.key, last.key, last.subject
-		return h.config.Office.Accept(ctx, r)
+		return h.config.Outbox.Accept(ctx, r)
 	}
 	began, again := now, false
 	if t := last.tried; t.identity == a.identity && t.starts == a.starts && now.Sub(t.at) < mostTried {
@@ -99,7 +99,7 @@ func (h *Handler) acceptAlert(ctx context.Context, r post.Request, d delivery) (
 
 // acceptNew hands over what says something new, as of the time when that was
 // first tried.
-func (h *Handler) acceptNew(ctx context.Context, r post.Request, a alert, last sent, began time.Time) (post.Status, sent, error) {
+func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a alert, last sent, began time.Time) (outbox.Status, sent, error) {
 	span := began.UnixNano() / int64(window)
 	at, key := began, a.key(span)
 	switch {
@@ -113,21 +113,21 @@ func (h *Handler) acceptNew(ctx context.Context, r post.Request, a alert, last s
 		// nowhere, and it is told from the one that came in that span by its time.
 		r.Key = a.key(span - 1)
 		r.Digest = r.Key
-		before, err := h.config.Office.Record(ctx, r, nil)
+		before, err := h.config.Outbox.Record(ctx, r, nil)
 		if err != nil {
-			return post.Status{}, sent{}, fmt.Errorf("look for a twin: %w", err)
+			return outbox.Status{}, sent{}, fmt.Errorf("look for a twin: %w", err)
 		}
 		if before.At.UnixNano()/int64(window) == span-1 && began.Sub(before.At) < window {
 			at, key = before.At, r.Key
 		}
 	}
 	r.Key, r.Digest, r.Subject = key, key, a.subject(last, key, began)
-	status, err := h.config.Office.Accept(ctx, r)
+	status, err := h.config.Outbox.Accept(ctx, r)
 	if err == nil && len(status.Destinations) == 0 {
 		// Somebody has looked for it in the span after: what they left is not it.
 		key = digest(key, "sent")
 		r.Key, r.Digest = key, key
-		status, err = h.config.Office.Accept(ctx, r)
+		status, err = h.config.Outbox.Accept(ctx, r)
 	}
 	return status, sent{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
 }

@@ -63,7 +63,7 @@ func TestTwins(t *testing.T) {
 		"it fires again past restart": {{0, note("+a@26"), true, false}, {m, note("-a@26"), true, true}, {m, note("+a@28"), true, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := desk(t, setting{kind: webhook.Alertmanager})
+			d := newRig(t, setting{kind: webhook.Alertmanager})
 			last := ""
 			for i, step := range story {
 				d.pass(step.after)
@@ -85,7 +85,7 @@ func TestTwins(t *testing.T) {
 
 // Replicas that post in the same moment are twins, too.
 func TestTwinsAtOnce(t *testing.T) {
-	d := desk(t, setting{kind: webhook.Alertmanager})
+	d := newRig(t, setting{kind: webhook.Alertmanager})
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() { d.mustAccept(d.request("", note(fmt.Sprintf("+a@%d", 20+i%5)))) })
@@ -112,7 +112,7 @@ func TestSubjects(t *testing.T) {
 		"another joins":                {{0, note("+a@20"), 0, false}, {10 * m, note("+a@20", "+b@36"), 1, false}, {m, note("+a@20", "-b@36"), 1, false}, {m, note("-a@20"), 0, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := desk(t, setting{kind: webhook.Alertmanager})
+			d := newRig(t, setting{kind: webhook.Alertmanager})
 			var subjects []string
 			for i, step := range story {
 				d.pass(step.after)
@@ -134,7 +134,7 @@ func TestSubjects(t *testing.T) {
 
 // A template may leave out the end of an alert. What fires after it is news.
 func TestEndsThatAreNotSaid(t *testing.T) {
-	d := desk(t, setting{kind: webhook.Alertmanager, template: `{{ if eq .status "firing" }}fire{{ end }}`})
+	d := newRig(t, setting{kind: webhook.Alertmanager, template: `{{ if eq .status "firing" }}fire{{ end }}`})
 	for i, step := range []struct {
 		note string
 		sent int
@@ -150,7 +150,7 @@ func TestEndsThatAreNotSaid(t *testing.T) {
 // One place has no room for longer than the window: it gets the alert once there
 // is, and the other place, which had room, does not get it again.
 func TestFullForLong(t *testing.T) {
-	d := desk(t, setting{kind: webhook.Alertmanager, cap: 1, routes: []webhook.Route{
+	d := newRig(t, setting{kind: webhook.Alertmanager, cap: 1, routes: []webhook.Route{
 		{Match: map[string]string{"to": "both"}, To: []string{"ci", "oncall"}}, {To: []string{"oncall"}},
 	}})
 	both := strings.Replace(note("+a@26"), `"groupKey"`, `"commonLabels":{"to":"both"},"groupKey"`, 1)
@@ -178,13 +178,13 @@ func TestFullForLong(t *testing.T) {
 // One process fails, and another takes what comes again, in the next span. What
 // it leaves behind in the book is not taken for the alert.
 func TestAnotherProcessWasFaster(t *testing.T) {
-	d := desk(t, setting{kind: webhook.Alertmanager})
-	targets := d.office.Targets
-	d.office.Targets = func() map[string][]bus.Address { return nil }
+	d := newRig(t, setting{kind: webhook.Alertmanager})
+	targets := d.outbox.Targets
+	d.outbox.Targets = func() map[string][]bus.Address { return nil }
 	if a := d.do(d.request("", note("+a@29"))); a.status != 503 {
 		t.Fatalf("it answers %+v", a)
 	}
-	d.office.Targets = targets
+	d.outbox.Targets = targets
 	first := d.handler
 	d.pass(10 * time.Minute)
 	d.restart()
@@ -198,7 +198,7 @@ func TestAnotherProcessWasFaster(t *testing.T) {
 
 // What one group says hides nothing of another's.
 func TestGroupsAreApart(t *testing.T) {
-	d := desk(t, setting{kind: webhook.Alertmanager})
+	d := newRig(t, setting{kind: webhook.Alertmanager})
 	for range 2 {
 		for i := range 20 {
 			d.mustAccept(d.request("", strings.Replace(note("+a@26"), "{}:{}", fmt.Sprint(i), 1)))
@@ -212,7 +212,7 @@ func TestGroupsAreApart(t *testing.T) {
 
 // BenchmarkPost is one alert of a group of its own, accepted durably.
 func BenchmarkPost(b *testing.B) {
-	d := desk(b, setting{kind: webhook.Alertmanager, cap: 10_000_000})
+	d := newRig(b, setting{kind: webhook.Alertmanager, cap: 10_000_000})
 	var n atomic.Int64
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {

@@ -21,15 +21,15 @@ func TestHowItReads(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatal("the examples are missing", err)
 	}
-	desks := map[string]*rig{}
+	rigs := map[string]*rig{}
 	for _, kind := range []string{webhook.Alertmanager, webhook.GitHub, webhook.JSON} {
-		desks[kind] = desk(t, setting{kind: kind})
+		rigs[kind] = newRig(t, setting{kind: kind})
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
 			kind, _, _ := strings.Cut(name, ".")
-			d := desks[kind]
+			d := rigs[kind]
 			r := d.example(name)
 			r.Header.Set("X-GitHub-Delivery", name)
 			d.mustAccept(r)

@@ -29,7 +29,7 @@ func nested(depth int) string {
 func TestDeepJSONIsRefused(t *testing.T) {
 	for _, kind := range []string{webhook.JSON, webhook.GitHub, webhook.Alertmanager} {
 		for _, template := range []string{"", "{{ json . }}", "{{ index .a 99 }}", "{{ .a }}"} {
-			d := desk(t, setting{kind: kind, template: template})
+			d := newRig(t, setting{kind: kind, template: template})
 			for name, body := range map[string]string{
 				"deep": nested(9000), "33 levels": nested(32), "unclosed": `{"a":` + strings.Repeat("[", 9000),
 				"objects": strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000),
@@ -64,7 +64,7 @@ func TestLargeJSONIsShownWithinBounds(t *testing.T) {
 	} {
 		for _, kind := range []string{webhook.JSON, webhook.GitHub, webhook.Alertmanager} {
 			for _, template := range []string{"", "{{ json . }}", "{{ .a }}", "{{ json .a }}", "{{ index .a.b.c 99 }}"} {
-				d := desk(t, setting{kind: kind, template: template})
+				d := newRig(t, setting{kind: kind, template: template})
 				if mb := allocated(func() { d.mustAccept(d.request("unknown", body)) }); mb > 64 {
 					t.Errorf("%s, %s with %q: %d MB were allocated", kind, name, template, mb)
 				}
@@ -86,7 +86,7 @@ func keys(n int) string {
 
 // Each mistake is told as what it is.
 func TestMistakesAreToldAsWhatTheyAre(t *testing.T) {
-	d := desk(t, setting{kind: webhook.GitHub})
+	d := newRig(t, setting{kind: webhook.GitHub})
 	for body, want := range map[string]string{`[1]`: "not a JSON object", `"x"`: "not a JSON object", `7`: "not a JSON object"} {
 		if a := d.do(d.request("push", body)); a.status != 400 || !strings.Contains(a.Error.Message, want) {
 			t.Errorf("%s: %d %+v", body, a.status, a.Error)
@@ -103,7 +103,7 @@ func TestMistakesAreToldAsWhatTheyAre(t *testing.T) {
 
 // What has nothing in it still reads like a sentence.
 func TestAnEmptyPush(t *testing.T) {
-	d := desk(t, setting{kind: webhook.GitHub})
+	d := newRig(t, setting{kind: webhook.GitHub})
 	for body, want := range map[string]string{
 		`{}`:                "**GitHub** · somebody pushed no new commits",
 		`{"commits":[]}`:    "**GitHub** · somebody pushed no new commits",

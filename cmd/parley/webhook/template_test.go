@@ -14,7 +14,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 	"parley/cmd/parley/webhook"
 )
 
@@ -24,7 +24,7 @@ func TestTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := desk(t, setting{kind: webhook.JSON})
+	d := newRig(t, setting{kind: webhook.JSON})
 	for template, want := range map[string]string{
 		`{{ .s }}`:                                              `\*\*x\*\* &#91;a\](http://b\) @` + "\u200b" + `everyone`,
 		`{{ raw .s }}`:                                          nasty,
@@ -62,14 +62,14 @@ func TestTemplates(t *testing.T) {
 }
 
 func TestTemplateThatPrintsNothing(t *testing.T) {
-	d := desk(t, setting{kind: webhook.JSON, template: `{{ if .loud }}{{ .loud }}{{ end }} `})
+	d := newRig(t, setting{kind: webhook.JSON, template: `{{ if .loud }}{{ .loud }}{{ end }} `})
 	if a := d.mustAccept(d.request("", `{"quiet":1}`)); a.ID != "" || len(d.mail()) != 0 {
 		t.Errorf("it was sent: %+v", a)
 	}
 }
 
 func TestTemplateThatFails(t *testing.T) {
-	d := desk(t, setting{kind: webhook.JSON, template: `{{ index .steps 5 }}`})
+	d := newRig(t, setting{kind: webhook.JSON, template: `{{ index .steps 5 }}`})
 	d.mustAccept(d.example("json.build"))
 	got := d.only().Text
 	for _, want := range []string{"webhook hook failed", "template:1:3", "This is what was posted", "```json\n{", `"took": 12.5`} {
@@ -81,28 +81,28 @@ func TestTemplateThatFails(t *testing.T) {
 
 func TestTemplateThatWritesTooMuch(t *testing.T) {
 	items := strings.Repeat(`"éééééééééé",`, 5000)
-	d := desk(t, setting{kind: webhook.JSON, template: "{{ range .l }}- {{ . }}\n{{ end }}"})
+	d := newRig(t, setting{kind: webhook.JSON, template: "{{ range .l }}- {{ . }}\n{{ end }}"})
 	d.mustAccept(d.request("", `{"l":[`+items+`"x"]}`))
 	got := d.only().Text
 	if n := len([]rune(got)); n > 8010 || n < 7900 || !strings.HasSuffix(got, "- éééééééééé\n\n…") {
 		t.Errorf("%d characters, ending in %q", n, got[len(got)-40:])
 	}
-	raw := desk(t, setting{kind: webhook.JSON})
+	raw := newRig(t, setting{kind: webhook.JSON})
 	raw.mustAccept(raw.request("", `{"l":[`+items+`"x"]}`))
 	if n := len([]rune(raw.only().Text)); n > 8050 {
 		t.Errorf("%d characters of raw fields", n)
 	}
 }
 
-// A listener is an office that only listens.
+// A listener is an outbox that only listens.
 type listener struct{ texts []string }
 
-func (l *listener) Accept(_ context.Context, r post.Request) (post.Status, error) {
+func (l *listener) Accept(_ context.Context, r outbox.Request) (outbox.Status, error) {
 	l.texts = append(l.texts, r.Text)
-	return post.Status{ID: "m", Destinations: make([]post.Destination, 1)}, nil
+	return outbox.Status{ID: "m", Destinations: make([]outbox.Destination, 1)}, nil
 }
 
-func (l *listener) Record(context.Context, post.Request, []bus.Address) (channels.Post, error) {
+func (l *listener) Record(context.Context, outbox.Request, []bus.Address) (channels.Post, error) {
 	return channels.Post{}, nil
 }
 
@@ -137,7 +137,7 @@ func TestBuiltInTemplatesDoWithoutAnyField(t *testing.T) {
 			kind, rest, _ := strings.Cut(name, ".")
 			said := &listener{}
 			h, err := webhook.New(webhook.Config{
-				Name: "hook", Kind: kind, Token: token, Secret: secret, To: []string{"ci"}, Office: said, Log: slog.New(slog.DiscardHandler),
+				Name: "hook", Kind: kind, Token: token, Secret: secret, To: []string{"ci"}, Outbox: said, Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -177,7 +177,7 @@ func TestBuiltInTemplatesDoWithoutAnyField(t *testing.T) {
 }
 
 func TestUnknownKindOfEvent(t *testing.T) {
-	d := desk(t, setting{kind: webhook.GitHub})
+	d := newRig(t, setting{kind: webhook.GitHub})
 	for i, event := range []string{"watch", "repo", "mark", "template", "../x", "member_added"} {
 		r := d.request(event, `{"action":"started_now","repository":null,"organization":{"login":"octo-org"},"sender":{"login":"octocat"}}`)
 		r.Header.Set("X-GitHub-Delivery", fmt.Sprint(i))

@@ -28,7 +28,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 )
 
 // The kinds of webhooks.
@@ -38,12 +38,12 @@ const (
 	JSON         = "json"
 )
 
-// An Office takes what is to be said: *post.Office.
-type Office interface {
-	Accept(ctx context.Context, r post.Request) (post.Status, error)
+// An Outbox takes what is to be said: *outbox.Outbox.
+type Outbox interface {
+	Accept(ctx context.Context, r outbox.Request) (outbox.Status, error)
 	// Record notes a request and publishes nothing; a post of the same key is
 	// returned instead.
-	Record(ctx context.Context, r post.Request, to []bus.Address) (channels.Post, error)
+	Record(ctx context.Context, r outbox.Request, to []bus.Address) (channels.Post, error)
 }
 
 // Config is one webhook.
@@ -58,7 +58,7 @@ type Config struct {
 	To       []string
 	Template string // "" is the kind's own
 
-	Office Office
+	Outbox Outbox
 	Log    *slog.Logger
 	Now    func() time.Time // nil is time.Now
 	// Patience is how long a body may take to arrive: 10 s if zero.
@@ -149,37 +149,37 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve says what became of a delivery, and how large it was.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (post.Status, int, error) {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, int, error) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return post.Status{}, 0, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "deliveries are posted: use POST"}
+		return outbox.Status{}, 0, &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "deliveries are posted: use POST"}
 	}
 	if err := h.admit(r); err != nil {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
-		return post.Status{}, 0, err
+		return outbox.Status{}, 0, err
 	}
 	body, err := h.read(w, r)
 	if err != nil {
-		return post.Status{}, len(body), err
+		return outbox.Status{}, len(body), err
 	}
 	if err := h.verify(r, body); err != nil {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="parley"`)
-		return post.Status{}, len(body), err
+		return outbox.Status{}, len(body), err
 	}
 	d, err := h.decode(r, body)
 	if err != nil {
-		return post.Status{}, len(body), err
+		return outbox.Status{}, len(body), err
 	}
 	status, err := h.accept(r.Context(), d)
 	return status, len(body), err
 }
 
 // nothing is the answer where nothing is sent.
-func nothing() post.Status { return post.Status{Destinations: []post.Destination{}} }
+func nothing() outbox.Status { return outbox.Status{Destinations: []outbox.Destination{}} }
 
 // accept makes a message of a delivery and hands it over.
-func (h *Handler) accept(ctx context.Context, d delivery) (post.Status, error) {
+func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error) {
 	if h.config.Kind == GitHub && d.event == "ping" {
 		return nothing(), nil
 	}
@@ -193,7 +193,7 @@ func (h *Handler) accept(ctx context.Context, d delivery) (post.Status, error) {
 		}
 		return nothing(), nil
 	}
-	req := post.Request{
+	req := outbox.Request{
 		// No token can be called so: what webhooks say is nobody else's.
 		Origin: "webhook/" + h.config.Name,
 		To:     to, Text: text, Key: d.key, Digest: digest(string(d.body)),
@@ -201,7 +201,7 @@ func (h *Handler) accept(ctx context.Context, d delivery) (post.Status, error) {
 	if h.config.Kind == Alertmanager {
 		return h.acceptAlert(ctx, req, d)
 	}
-	return h.config.Office.Accept(ctx, req)
+	return h.config.Outbox.Accept(ctx, req)
 }
 
 // render makes the text of a delivery. A template that fails is no reason to
@@ -264,7 +264,7 @@ func refusalOf(err error) *refusal {
 	case errors.Is(err, bus.ErrFull):
 		return &refusal{http.StatusServiceUnavailable, "mailbox_full", err.Error() + ": deliver it again later"}
 	}
-	if unknown, ok := errors.AsType[*post.UnknownError](err); ok {
+	if unknown, ok := errors.AsType[*outbox.UnknownError](err); ok {
 		return &refusal{http.StatusServiceUnavailable, "unknown_destination", "this webhook leads nowhere: " + unknown.Error()}
 	}
 	return &refusal{http.StatusServiceUnavailable, "unavailable", "it cannot be made durable now: deliver it again later"}

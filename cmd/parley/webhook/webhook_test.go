@@ -17,9 +17,9 @@ import (
 // TestRefused: each mistake has its status, and nothing is sent.
 func TestRefused(t *testing.T) {
 	alert, push, build := webhook.Alertmanager, webhook.GitHub, webhook.JSON
-	desks := map[string]*rig{}
+	rigs := map[string]*rig{}
 	for _, kind := range []string{alert, push, build} {
-		desks[kind] = desk(t, setting{kind: kind})
+		rigs[kind] = newRig(t, setting{kind: kind})
 	}
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
@@ -56,7 +56,7 @@ func TestRefused(t *testing.T) {
 		"an empty form":       {push, "a=b", nil, 400, "bad_request"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := *desks[c.kind]
+			d := *rigs[c.kind]
 			d.TB = t
 			body := c.body
 			if body == "" {
@@ -85,7 +85,7 @@ func TestRefused(t *testing.T) {
 
 // A body that does not arrive is answered, and the deadline is for it alone.
 func TestSlowBody(t *testing.T) {
-	d := desk(t, setting{kind: webhook.JSON, patience: 50 * time.Millisecond})
+	d := newRig(t, setting{kind: webhook.JSON, patience: 50 * time.Millisecond})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestSlowBody(t *testing.T) {
 }
 
 func TestWhoMayPostJSON(t *testing.T) {
-	d := desk(t, setting{kind: webhook.JSON, template: "{{ .build.id }}"})
+	d := newRig(t, setting{kind: webhook.JSON, template: "{{ .build.id }}"})
 	d.mustAccept(d.example("json.build"))
 	signed := d.example("json.build")
 	signed.Header.Del("Authorization")
@@ -115,7 +115,7 @@ func TestWhoMayPostJSON(t *testing.T) {
 }
 
 func TestJSONKeys(t *testing.T) {
-	d := desk(t, setting{kind: webhook.JSON})
+	d := newRig(t, setting{kind: webhook.JSON})
 	post := func(key, body string) answer {
 		r := d.request("", body)
 		r.Header.Set("Idempotency-Key", key)
@@ -129,7 +129,7 @@ func TestJSONKeys(t *testing.T) {
 }
 
 func TestGitHub(t *testing.T) {
-	d := desk(t, setting{kind: webhook.GitHub})
+	d := newRig(t, setting{kind: webhook.GitHub})
 	ping := d.mustAccept(d.request("ping", `{"zen":"Design for failure.","hook_id":1}`))
 	if ping.ID != "" || ping.Destinations == nil || len(ping.Destinations) != 0 {
 		t.Errorf("the answer to a ping: %+v", ping)
@@ -165,9 +165,9 @@ func TestRoutes(t *testing.T) {
 		return webhook.Route{Match: match, To: []string{to}}
 	}
 	const there = "ONCALL"
-	desks := map[string]*rig{}
+	rigs := map[string]*rig{}
 	for _, kind := range []string{webhook.Alertmanager, webhook.GitHub, webhook.JSON} {
-		desks[kind] = desk(t, setting{kind: kind})
+		rigs[kind] = newRig(t, setting{kind: kind})
 	}
 	for name, c := range map[string]struct {
 		kind, event, body string
@@ -190,7 +190,7 @@ func TestRoutes(t *testing.T) {
 		"path of nothing":   {"json", "", "json.build", route("oncall", "build.id.more", "7"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := desks[c.kind]
+			d := rigs[c.kind]
 			d.pass(time.Hour)
 			d.routes = []webhook.Route{c.route, route("ci")}
 			d.restart()
@@ -202,7 +202,7 @@ func TestRoutes(t *testing.T) {
 			}
 		})
 	}
-	d := desk(t, setting{kind: webhook.JSON, routes: []webhook.Route{route("ci", "a", "1"), route("oncall", "a", "1"), route("oncall", "b.c", "2")}})
+	d := newRig(t, setting{kind: webhook.JSON, routes: []webhook.Route{route("ci", "a", "1"), route("oncall", "a", "1"), route("oncall", "b.c", "2")}})
 	d.mustAccept(d.request("", `{"a":1}`))
 	d.mustAccept(d.request("", `{"b.c":2}`))
 	var chats []string
@@ -215,7 +215,7 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestFullMailbox(t *testing.T) {
-	d := desk(t, setting{kind: webhook.Alertmanager, cap: 1})
+	d := newRig(t, setting{kind: webhook.Alertmanager, cap: 1})
 	d.mustAccept(d.example("alertmanager.firing"))
 	a := d.do(d.example("alertmanager.resolved"))
 	if a.status != 503 || a.Error.Code != "mailbox_full" || a.header.Get("Retry-After") == "" {
@@ -231,10 +231,10 @@ func TestFullMailbox(t *testing.T) {
 func TestNotDurable(t *testing.T) {
 	for name, breakIt := range map[string]func(*rig){
 		"the bus is gone":       func(d *rig) { d.bus.Close() },
-		"a target went missing": func(d *rig) { d.office.Targets = func() map[string][]bus.Address { return nil } },
+		"a target went missing": func(d *rig) { d.outbox.Targets = func() map[string][]bus.Address { return nil } },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := desk(t, setting{kind: webhook.Alertmanager})
+			d := newRig(t, setting{kind: webhook.Alertmanager})
 			breakIt(d)
 			if a := d.do(d.example("alertmanager.firing")); a.status != 503 || a.header.Get("Retry-After") == "" {
 				t.Errorf("it answers %+v", a)
@@ -244,7 +244,7 @@ func TestNotDurable(t *testing.T) {
 }
 
 func TestWithAnotherConfiguration(t *testing.T) {
-	d := desk(t, setting{kind: webhook.Alertmanager})
+	d := newRig(t, setting{kind: webhook.Alertmanager})
 	d.mustAccept(d.example("alertmanager.firing"))
 	d.pass(time.Minute)
 	c := d.config()
@@ -278,7 +278,7 @@ func TestARouteDrops(t *testing.T) {
 		webhook.JSON:         {"", "json.build", map[string]string{"build.took": "12.5"}},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			d := desk(t, setting{kind: kind, routes: []webhook.Route{{Match: c.match, To: []string{}}}})
+			d := newRig(t, setting{kind: kind, routes: []webhook.Route{{Match: c.match, To: []string{}}}})
 			if a := d.mustAccept(d.request(c.event, d.file(c.file))); a.Destinations == nil || len(a.Destinations) != 0 {
 				t.Errorf("it is answered with %+v", a)
 			}

@@ -1,4 +1,4 @@
-package post
+package outbox
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func isFileName(name string) bool {
 }
 
 // resolve makes addresses of names, each once, in the order of their first mention.
-func (o *Office) resolve(names []string) ([]bus.Address, error) {
+func (o *Outbox) resolve(names []string) ([]bus.Address, error) {
 	if len(names) == 0 {
 		return nil, &InvalidError{"no_destination", `there is no destination: name a target or an address in "to"`}
 	}
@@ -97,7 +97,7 @@ func (o *Office) resolve(names []string) ([]bus.Address, error) {
 	return all, nil
 }
 
-func (o *Office) address(name string, targets map[string][]bus.Address) (bus.Address, error) {
+func (o *Outbox) address(name string, targets map[string][]bus.Address) (bus.Address, error) {
 	if !strings.Contains(name, ":") {
 		known := slices.Sorted(maps.Keys(targets))
 		return bus.Address{}, &UnknownError{What: "target", Name: name, Nearest: Nearest(name, known), Known: known}

@@ -1,4 +1,4 @@
-package post
+package outbox
 
 import (
 	"context"
@@ -18,14 +18,14 @@ const (
 	codeUnknown = "unknown"
 )
 
-// A Status is a post and what became of it.
+// A Status is a submission and what became of it.
 type Status struct {
 	ID           string        `json:"id"`
 	Destinations []Destination `json:"destinations"`
 	Origin       string        `json:"-"` // whose it is
 }
 
-// A Destination is what became of a post at one place.
+// A Destination is what became of a submission at one place.
 type Destination struct {
 	Address string       `json:"address"`
 	State   string       `json:"state"` // queued, sent, failed or unknown
@@ -41,8 +41,8 @@ type Fallback struct {
 	State   string `json:"state"`
 }
 
-// State tells what became of a post; channels.ErrNoSend if there is none.
-func (o *Office) State(ctx context.Context, id string) (Status, error) {
+// State tells what became of a submission; channels.ErrNoSend if there is none.
+func (o *Outbox) State(ctx context.Context, id string) (Status, error) {
 	p, err := o.Find(ctx, id)
 	if err != nil {
 		return Status{}, err
@@ -50,8 +50,8 @@ func (o *Office) State(ctx context.Context, id string) (Status, error) {
 	return o.status(ctx, p)
 }
 
-// Find returns a post as it was recorded; channels.ErrNoSend if there is none.
-func (o *Office) Find(ctx context.Context, id string) (channels.Post, error) {
+// Find returns a submission as it was recorded; channels.ErrNoSend if there is none.
+func (o *Outbox) Find(ctx context.Context, id string) (channels.Post, error) {
 	p, err := o.Book.Post(ctx, id)
 	if err != nil {
 		return channels.Post{}, fmt.Errorf("look up post %s: %w", id, err)
@@ -59,7 +59,7 @@ func (o *Office) Find(ctx context.Context, id string) (channels.Post, error) {
 	return p, nil
 }
 
-// queued is a post as it is accepted.
+// queued is a submission as it is accepted.
 func queued(p channels.Post) Status {
 	s := Status{ID: p.ID, Origin: p.Origin, Destinations: make([]Destination, len(p.Destinations))}
 	for n, to := range p.Destinations {
@@ -68,7 +68,7 @@ func queued(p channels.Post) Status {
 	return s
 }
 
-func (o *Office) status(ctx context.Context, p channels.Post) (Status, error) {
+func (o *Outbox) status(ctx context.Context, p channels.Post) (Status, error) {
 	s := queued(p)
 	for n, to := range p.Destinations {
 		if err := o.inquire(ctx, p, outboundID(p.ID, n), to, &s.Destinations[n]); err != nil {
@@ -80,7 +80,7 @@ func (o *Office) status(ctx context.Context, p channels.Post) (Status, error) {
 
 // inquire fills in what the book knows of one message. A message that it does
 // not know waits, unless its time is over or it was buried unread.
-func (o *Office) inquire(ctx context.Context, p channels.Post, id string, to bus.Address, d *Destination) error {
+func (o *Outbox) inquire(ctx context.Context, p channels.Post, id string, to bus.Address, d *Destination) error {
 	send, err := o.newest(ctx, id)
 	switch {
 	case errors.Is(err, channels.ErrNoSend):
@@ -102,13 +102,13 @@ func (o *Office) inquire(ctx context.Context, p channels.Post, id string, to bus
 	return nil
 }
 
-func (o *Office) expired(p channels.Post) bool {
+func (o *Outbox) expired(p channels.Post) bool {
 	return !p.Expires.IsZero() && !o.now().Before(p.Expires)
 }
 
 // newest is the send of a message or, where it was replayed from the dead
 // letters and begun anew, of its last replay.
-func (o *Office) newest(ctx context.Context, id string) (channels.Send, error) {
+func (o *Outbox) newest(ctx context.Context, id string) (channels.Send, error) {
 	send, err := o.Book.Lookup(ctx, id)
 	for n := 1; err == nil && send.State() == channels.Failed; n++ {
 		again, missing := o.Book.Lookup(ctx, id+"~"+strconv.Itoa(n))
@@ -127,7 +127,7 @@ const (
 
 // unbegun looks for a message that the book does not know among the dead
 // letters: the Dispatcher buries there what it cannot even read.
-func (o *Office) unbegun(ctx context.Context, p channels.Post, id string, to bus.Address, d *Destination) error {
+func (o *Outbox) unbegun(ctx context.Context, p channels.Post, id string, to bus.Address, d *Destination) error {
 	if o.Dead == nil || o.now().Sub(p.At) < buriedAfter {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (o *Office) unbegun(ctx context.Context, p channels.Post, id string, to bus
 
 // instead fills in what became of a message at the fallback: at the place where
 // it fared best.
-func (o *Office) instead(ctx context.Context, id string, d *Destination) error {
+func (o *Outbox) instead(ctx context.Context, id string, d *Destination) error {
 	better := map[string]int{channels.Failed: 1, channels.Queued: 2, channels.Unsure: 3, channels.Sent: 4}
 	best, places := 0, len(o.Targets()[FallbackTarget])
 	for n := 0; n < places || best > 0; n++ {

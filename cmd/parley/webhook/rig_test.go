@@ -20,7 +20,7 @@ import (
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 	"parley/cmd/parley/webhook"
 )
 
@@ -38,18 +38,18 @@ type setting struct {
 	patience time.Duration
 }
 
-// A rig is a webhook over a real office and bus.
+// A rig is a webhook over a real outbox and bus.
 type rig struct {
 	testing.TB
 	setting
 	handler *webhook.Handler
 	url     string
 	bus     *sqlitebus.Bus
-	office  *post.Office
+	outbox  *outbox.Outbox
 	clock   *clock
 }
 
-func desk(t testing.TB, s setting) *rig {
+func newRig(t testing.TB, s setting) *rig {
 	t.Helper()
 	dir := t.TempDir()
 	if s.cap == 0 {
@@ -66,7 +66,7 @@ func desk(t testing.TB, s setting) *rig {
 	}
 	t.Cleanup(func() { book.Close() })
 	d := &rig{TB: t, setting: s, bus: b, clock: &clock{at: time.Date(2046, 3, 14, 9, 27, 30, 0, time.UTC)}}
-	d.office = &post.Office{
+	d.outbox = &outbox.Outbox{
 		Bus: b, Book: book,
 		Channels: func() []string { return []string{"slack"} },
 		Targets: func() map[string][]bus.Address {
@@ -102,7 +102,7 @@ func (d *rig) pass(by time.Duration) {
 func (d *rig) config() webhook.Config {
 	c := webhook.Config{
 		Name: "hook", Kind: d.kind, Token: token, Secret: secret, Template: d.template, Routes: d.routes, To: []string{"ci"},
-		Office: d.office, Log: slog.New(slog.DiscardHandler), Now: d.clock.now, Patience: d.patience,
+		Outbox: d.outbox, Log: slog.New(slog.DiscardHandler), Now: d.clock.now, Patience: d.patience,
 	}
 	switch d.kind {
 	case webhook.Alertmanager:

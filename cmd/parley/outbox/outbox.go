@@ -1,12 +1,12 @@
-// Package post accepts what programs want said, and tells what became of it.
+// Package outbox accepts what programs want said, and tells what became of it.
 //
-// A request is recorded as a post and then published, one outbound message for
-// each destination, under ids made of the post's. Whoever dies between the two
+// A request is recorded as a submission and then published, one outbound message for
+// each destination, under ids made of the submission's. Whoever dies between the two
 // leaves a record; the same request under the same Idempotency-Key finds it and
 // publishes again what the bus may not have, so that nothing is lost and
 // nothing is said twice. What became of a message is in the book that its
-// Dispatcher keeps; an Office only reads it.
-package post
+// Dispatcher keeps; an Outbox only reads it.
+package outbox
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 // FallbackTarget is the name of the target that takes what cannot be delivered.
 const FallbackTarget = "fallback"
 
-// idPrefix begins the id of every post.
+// idPrefix begins the id of every submission.
 const idPrefix = "m_"
 
 // A Request is something to be said, at one or several places.
@@ -44,7 +44,7 @@ type Request struct {
 	Digest string
 }
 
-// A Book is what an Office needs of the channels' book.
+// A Book is what an Outbox needs of the channels' book.
 type Book interface {
 	channels.Posts
 	// Lookup returns a message as the Dispatcher has it; channels.ErrNoSend if
@@ -52,9 +52,9 @@ type Book interface {
 	Lookup(ctx context.Context, id string) (channels.Send, error)
 }
 
-// An Office accepts posts and tells how they stand. Its functions are asked each
+// An Outbox accepts submissions and tells how they stand. Its functions are asked each
 // time, so that what they name may change while it is in use.
-type Office struct {
+type Outbox struct {
 	Bus  bus.Bus
 	Book Book
 	// Dead, if set, is asked for messages that were buried without a trace in
@@ -71,7 +71,7 @@ type Office struct {
 // A FullError says which destinations have no room. Those that it does not name
 // were accepted; the same request with the same Idempotency-Key completes it.
 type FullError struct {
-	ID   string // the post's
+	ID   string // the submission's
 	Full []bus.Address
 }
 
@@ -93,7 +93,7 @@ func (e *FullError) Unwrap() error { return bus.ErrFull }
 // *FullError (a bus.ErrFull) names those that are full. Other errors are
 // *UnknownError, *InvalidError, channels.ErrOtherBody, bus.ErrInvalid, or mean
 // that it is not known to be durable: accept the same request again.
-func (o *Office) Accept(ctx context.Context, r Request) (Status, error) {
+func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 	to, err := o.resolve(r.To)
 	if err != nil {
 		return Status{}, err
@@ -115,9 +115,9 @@ func (o *Office) Accept(ctx context.Context, r Request) (Status, error) {
 }
 
 // Record notes a request with its destinations and publishes nothing: that is
-// for whoever carries it there. A post that stands under the same key is
+// for whoever carries it there. A submission that stands under the same key is
 // returned instead.
-func (o *Office) Record(ctx context.Context, r Request, to []bus.Address) (channels.Post, error) {
+func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (channels.Post, error) {
 	p, _, err := o.Book.Accept(ctx, channels.Post{
 		ID: idPrefix + rand.Text(), Origin: r.Origin, Key: r.Key, Digest: r.Digest,
 		Destinations: to, Expires: r.Expires, At: o.now(),
@@ -128,9 +128,9 @@ func (o *Office) Record(ctx context.Context, r Request, to []bus.Address) (chann
 	return p, nil
 }
 
-// publish puts a post on the bus, to all destinations at once: each publication
+// publish puts a submission on the bus, to all destinations at once: each publication
 // waits for the disk, and they wait together.
-func (o *Office) publish(ctx context.Context, r Request, p channels.Post) error {
+func (o *Outbox) publish(ctx context.Context, r Request, p channels.Post) error {
 	errs := make([]error, len(p.Destinations))
 	fallback := o.Targets()[FallbackTarget]
 	if len(p.Destinations) == 1 {
@@ -166,7 +166,7 @@ func (o *Office) publish(ctx context.Context, r Request, p channels.Post) error 
 	return nil
 }
 
-func (o *Office) publishTo(ctx context.Context, r Request, p channels.Post, n int, fallback []bus.Address) error {
+func (o *Outbox) publishTo(ctx context.Context, r Request, p channels.Post, n int, fallback []bus.Address) error {
 	to := p.Destinations[n]
 	out := bus.Outbound{
 		ID: outboundID(p.ID, n), To: to, Text: r.Text, At: p.At, Expires: p.Expires,
@@ -184,9 +184,9 @@ func (o *Office) publishTo(ctx context.Context, r Request, p channels.Post, n in
 	return nil
 }
 
-func outboundID(post string, n int) string { return post + "/" + strconv.Itoa(n) }
+func outboundID(submission string, n int) string { return submission + "/" + strconv.Itoa(n) }
 
-func (o *Office) now() time.Time {
+func (o *Outbox) now() time.Time {
 	if o.Now != nil {
 		return o.Now()
 	}

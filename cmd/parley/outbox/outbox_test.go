@@ -1,4 +1,4 @@
-package post_test
+package outbox_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/channels"
 	"parley/channels/sqlbook"
-	"parley/cmd/parley/post"
+	"parley/cmd/parley/outbox"
 )
 
 var (
@@ -23,7 +23,7 @@ var (
 )
 
 type bench struct {
-	*post.Office
+	*outbox.Outbox
 	t    *testing.T
 	bus  *sqlitebus.Bus
 	book *sqlbook.Book
@@ -44,7 +44,7 @@ func newBench(t *testing.T, cap int) *bench {
 	}
 	t.Cleanup(func() { book.Close() })
 	x := &bench{t: t, bus: b, book: book, now: now}
-	x.Office = &post.Office{
+	x.Outbox = &outbox.Outbox{
 		Bus: b, Book: x.book, Dead: b,
 		Channels: func() []string { return []string{"slack", "telegram"} },
 		Targets: func() map[string][]bus.Address {
@@ -97,7 +97,7 @@ func (x *bench) claim(channel string) bus.Lease {
 	return l
 }
 
-func (x *bench) accept(r post.Request) post.Status {
+func (x *bench) accept(r outbox.Request) outbox.Status {
 	x.t.Helper()
 	s, err := x.Accept(x.t.Context(), r)
 	if err != nil {
@@ -107,7 +107,7 @@ func (x *bench) accept(r post.Request) post.Status {
 }
 
 // only returns the state of a post's only destination.
-func (x *bench) only(id string) post.Destination {
+func (x *bench) only(id string) outbox.Destination {
 	x.t.Helper()
 	s, err := x.State(x.t.Context(), id)
 	if err != nil {
@@ -134,7 +134,7 @@ func (x *bench) sent(id string, to bus.Address, parts ...channels.SentPart) {
 
 func TestAccept(t *testing.T) {
 	x := newBench(t, 10)
-	s := x.accept(post.Request{
+	s := x.accept(outbox.Request{
 		Origin: "ci", To: []string{"oncall", "slack:C1", "ci"}, Text: "**hi**", Subject: "build 7",
 		Expires: now.Add(time.Hour), File: &bus.File{Name: "log.txt", Data: []byte("x")},
 	})
@@ -164,7 +164,7 @@ func TestAccept(t *testing.T) {
 
 func TestTheSameKeyIsTheSamePost(t *testing.T) {
 	x := newBench(t, 10)
-	r := post.Request{Origin: "ci", To: []string{"oncall"}, Text: "hi", Key: "k", Digest: "d"}
+	r := outbox.Request{Origin: "ci", To: []string{"oncall"}, Text: "hi", Key: "k", Digest: "d"}
 	first := x.accept(r)
 	if again := x.accept(r); again.ID != first.ID {
 		t.Errorf("two posts, %s and %s", first.ID, again.ID)
@@ -187,7 +187,7 @@ func TestTheSameKeyIsTheSamePost(t *testing.T) {
 // the same request completes.
 func TestAcceptGoesOnAfterACrash(t *testing.T) {
 	x := newBench(t, 10)
-	r := post.Request{Origin: "ci", To: []string{"oncall"}, Text: "hi", Key: "k", Digest: "d"}
+	r := outbox.Request{Origin: "ci", To: []string{"oncall"}, Text: "hi", Key: "k", Digest: "d"}
 	left, err := x.Record(t.Context(), r, []bus.Address{c1, tg})
 	if err != nil {
 		t.Fatal(err)
@@ -202,14 +202,14 @@ func TestAcceptGoesOnAfterACrash(t *testing.T) {
 
 func TestFullMailboxes(t *testing.T) {
 	x := newBench(t, 1)
-	x.accept(post.Request{To: []string{"slack:C1"}, Text: "first"})
-	r := post.Request{Origin: "ci", To: []string{"oncall"}, Text: "second", Key: "k", Digest: "d"}
+	x.accept(outbox.Request{To: []string{"slack:C1"}, Text: "first"})
+	r := outbox.Request{Origin: "ci", To: []string{"oncall"}, Text: "second", Key: "k", Digest: "d"}
 	_, err := x.Accept(t.Context(), r)
-	full, ok := errors.AsType[*post.FullError](err)
+	full, ok := errors.AsType[*outbox.FullError](err)
 	if !ok || !errors.Is(err, bus.ErrFull) || len(full.Full) != 1 || full.Full[0] != c1 {
 		t.Fatalf("a full mailbox gave %v", err)
 	}
-	x.accept(post.Request{To: []string{"slack:C1"}, Text: "urgent", Urgent: true})
+	x.accept(outbox.Request{To: []string{"slack:C1"}, Text: "urgent", Urgent: true})
 	x.mail("slack")
 	if s := x.accept(r); s.ID != full.ID {
 		t.Errorf("the retry is another post")
@@ -240,7 +240,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{[]string{"ci"}, " \n", "there is nothing to say"},
 		{[]string{"ci"}, "\u200b\u3164&#8203;", "there is nothing to say"},
 	} {
-		_, err := x.Accept(t.Context(), post.Request{To: c.to, Text: c.text})
+		_, err := x.Accept(t.Context(), outbox.Request{To: c.to, Text: c.text})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.to, err, c.want)
 		}
@@ -249,8 +249,8 @@ func TestWhatIsRefused(t *testing.T) {
 		"../passwd", `a\b`, "", ".", "..", "a\r\nContent-Type: text/html", `x"; filename="y`, "a\x00", "a\x1b[2J", "a\u202egpj.exe", "\xff", "\u200b",
 		strings.Repeat("n", 256),
 	} {
-		_, err := x.Accept(t.Context(), post.Request{To: []string{"ci"}, File: &bus.File{Name: name}})
-		if invalid, ok := errors.AsType[*post.InvalidError](err); !ok || invalid.Code != "bad_file_name" {
+		_, err := x.Accept(t.Context(), outbox.Request{To: []string{"ci"}, File: &bus.File{Name: name}})
+		if invalid, ok := errors.AsType[*outbox.InvalidError](err); !ok || invalid.Code != "bad_file_name" {
 			t.Errorf("a file called %q gave %v", name, err)
 		}
 	}
@@ -270,7 +270,7 @@ func many(n int) []string {
 
 func TestAHundredDestinationsAreTaken(t *testing.T) {
 	x := newBench(t, 10)
-	if s := x.accept(post.Request{To: many(post.MaxDestinations), Text: "x"}); len(s.Destinations) != post.MaxDestinations {
+	if s := x.accept(outbox.Request{To: many(outbox.MaxDestinations), Text: "x"}); len(s.Destinations) != outbox.MaxDestinations {
 		t.Errorf("%d destinations", len(s.Destinations))
 	}
 }
@@ -278,7 +278,7 @@ func TestAHundredDestinationsAreTaken(t *testing.T) {
 // What was too late when it came is recorded as such, and nobody is sent it.
 func TestWhatHasExpiredIsNotPublished(t *testing.T) {
 	x := newBench(t, 10)
-	r := post.Request{Origin: "ci", To: []string{"oncall"}, Text: "x", Expires: now.Add(-time.Hour), Key: "k", Digest: "d"}
+	r := outbox.Request{Origin: "ci", To: []string{"oncall"}, Text: "x", Expires: now.Add(-time.Hour), Key: "k", Digest: "d"}
 	s := x.accept(r)
 	for _, d := range s.Destinations {
 		if d.State != channels.Failed || d.Error == nil || d.Error.Code != "expired" {
@@ -301,7 +301,7 @@ func TestNothingIsSaidWithoutARecord(t *testing.T) {
 	if err := x.book.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Accept(t.Context(), post.Request{To: []string{"ci"}, Text: "x"}); err == nil {
+	if _, err := x.Accept(t.Context(), outbox.Request{To: []string{"ci"}, Text: "x"}); err == nil {
 		t.Error("a broken book accepted it")
 	}
 	if len(x.mail("slack")) > 0 {
@@ -324,7 +324,7 @@ func TestState(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := newBench(t, 10)
-			s := x.accept(post.Request{Origin: "ci", To: []string{"ci"}, Text: "x"})
+			s := x.accept(outbox.Request{Origin: "ci", To: []string{"ci"}, Text: "x"})
 			if c.parts != nil {
 				x.sent(s.ID+"/0", c2, c.parts...)
 			}
@@ -345,7 +345,7 @@ func TestState(t *testing.T) {
 
 func TestStateOfWhatIsTooLate(t *testing.T) {
 	x := newBench(t, 10)
-	s := x.accept(post.Request{To: []string{"ci"}, Text: "x", Expires: now.Add(time.Minute)})
+	s := x.accept(outbox.Request{To: []string{"ci"}, Text: "x", Expires: now.Add(time.Minute)})
 	x.now = now.Add(time.Minute - 1)
 	if d := x.only(s.ID); d.State != "queued" {
 		t.Errorf("too early: %+v", d)
@@ -362,21 +362,21 @@ func TestStateOfWhatIsTooLate(t *testing.T) {
 
 func TestStateAtTheFallback(t *testing.T) {
 	x := newBench(t, 10)
-	s := x.accept(post.Request{To: []string{"ci"}, Text: "x"})
+	s := x.accept(outbox.Request{To: []string{"ci"}, Text: "x"})
 	failed := channels.SentPart{State: channels.Failed, Code: "gone"}
 	x.sent(s.ID+"/0", c2, failed)
 	if d := x.only(s.ID); d.Fallback != nil {
 		t.Errorf("a fallback that was not used: %+v", d.Fallback)
 	}
-	x.sent(post.FallbackID(s.ID+"/0", 0), tg, channels.SentPart{State: channels.Sent, PlatformID: "1"})
-	if d := x.only(s.ID); d.State != "failed" || d.Fallback == nil || *d.Fallback != (post.Fallback{Address: "telegram:-100", State: "sent"}) {
+	x.sent(outbox.FallbackID(s.ID+"/0", 0), tg, channels.SentPart{State: channels.Sent, PlatformID: "1"})
+	if d := x.only(s.ID); d.State != "failed" || d.Fallback == nil || *d.Fallback != (outbox.Fallback{Address: "telegram:-100", State: "sent"}) {
 		t.Errorf("%+v %+v", d, d.Fallback)
 	}
 }
 
 func TestStateOfAReplay(t *testing.T) {
 	x := newBench(t, 10)
-	s := x.accept(post.Request{To: []string{"ci"}, Text: "x"})
+	s := x.accept(outbox.Request{To: []string{"ci"}, Text: "x"})
 	x.sent(s.ID+"/0", c2, channels.SentPart{State: channels.Failed, Code: "gone"})
 	l := x.claim("slack")
 	ms, err := l.Mail(t.Context(), 0)
@@ -402,7 +402,7 @@ func TestStateOfAReplay(t *testing.T) {
 // What was buried without having been begun is found among the dead letters.
 func TestStateOfWhatWasBuriedUnread(t *testing.T) {
 	x := newBench(t, 10)
-	s := x.accept(post.Request{To: []string{"ci"}, Text: "x"})
+	s := x.accept(outbox.Request{To: []string{"ci"}, Text: "x"})
 	l := x.claim("slack")
 	ms, err := l.Mail(t.Context(), 0)
 	if err != nil {
@@ -429,7 +429,7 @@ func BenchmarkAccept(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer book.Close()
-	o := &post.Office{
+	o := &outbox.Outbox{
 		Bus: x, Book: book, Channels: func() []string { return []string{"slack"} },
 		Targets: func() map[string][]bus.Address { return nil },
 	}
@@ -440,7 +440,7 @@ func BenchmarkAccept(b *testing.B) {
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
 		for i := 0; pb.Next(); i++ {
-			if _, err := o.Accept(b.Context(), post.Request{To: to[i%100 : i%100+1], Text: "hello"}); err != nil {
+			if _, err := o.Accept(b.Context(), outbox.Request{To: to[i%100 : i%100+1], Text: "hello"}); err != nil {
 				b.Error(err)
 				return
 			}
