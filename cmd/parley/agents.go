@@ -17,6 +17,7 @@ import (
 	"parley/agent/openai"
 	"parley/agent/prompt"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/files"
@@ -38,10 +39,10 @@ func newModel(ctx context.Context, c *config.Config, log *slog.Logger) (agent.Mo
 				return nil, fmt.Errorf("model.name: not set, and the server cannot be asked for one now: %w: start it, or name one", err)
 			}
 			if refused, ok := errors.AsType[*agent.ModelError](err); ok {
-				return nil, &settingError{key: "model.name", remedy: "not set, and the server does not list its models: name one. " + refused.Told()}
+				return nil, &home.SettingError{Key: "model.name", Remedy: "not set, and the server does not list its models: name one. " + refused.Told()}
 			}
 			if err != nil {
-				return nil, &settingError{key: "model.name", remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}
+				return nil, &home.SettingError{Key: "model.name", Remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}
 			}
 			oc.Name = name
 		}
@@ -108,7 +109,7 @@ func (s *server) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir
 		call.Held = time.Now()
 	}
 	until := call.Held.Add(mostWriting)
-	dir, err := s.home.workspace(call.Session)
+	dir, err := s.home.Workspace(call.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -135,15 +136,15 @@ func (s *server) keep(ctx context.Context, call tools.Call, content json.RawMess
 // prompt is the prefix of a session's prompt: what the operator has written in
 // the home, what stands in the session's workspace, and its memory.
 func (s *server) prompt(ctx context.Context, session string) (string, error) {
-	home := os.DirFS(s.settings.Load().Home)
+	files := os.DirFS(s.settings.Load().Home)
 	made, err := prompt.Builder{Sources: []prompt.Source{
 		func(context.Context, string) ([]prompt.File, error) {
-			return prompt.Read(opener(home), "home", "AGENTS.md", "SOUL.md"), nil
+			return prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), nil
 		},
 		func(_ context.Context, session string) ([]prompt.File, error) {
-			dir, err := s.home.workspace(session)
+			dir, err := s.home.Workspace(session)
 			if err != nil {
-				return nil, unusable(s.home.root, err)
+				return nil, home.Unusable(s.home.Root, err)
 			}
 			return prompt.Read(opener(dir), "workspace", "AGENTS.md", "MEMORY.md"), nil
 		},

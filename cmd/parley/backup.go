@@ -14,6 +14,7 @@ import (
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/sessions/sqlstore"
 )
 
@@ -27,7 +28,7 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range elsewhere(cfg) {
+	for _, part := range keptElsewhere(cfg) {
 		fmt.Fprintf(tty.err, "not in this backup: %s, which is to be backed up there\n", part)
 	}
 	source := backup.Source{Home: cfg.Home, Workspaces: cfg.Workspace.Root, Version: thisBuild().Version}
@@ -99,14 +100,14 @@ func writeChecked(ctx context.Context, source backup.Source, out io.Writer) (bac
 	return m, err
 }
 
-// elsewhere names what a home does not have, and where it is.
-func elsewhere(c *config.Config) []string {
+// keptElsewhere names what a home does not have, and where it is.
+func keptElsewhere(c *config.Config) []string {
 	var parts []string
 	if c.Store.URL != "" {
-		parts = append(parts, "the conversations, pairings and sends in PostgreSQL at "+storeName(string(c.Store.URL)))
+		parts = append(parts, "the conversations, pairings and sends in PostgreSQL at "+home.StoreName(string(c.Store.URL)))
 	}
 	if c.Bus.URL != "" {
-		parts = append(parts, "the mail in Redis at "+busName(c))
+		parts = append(parts, "the mail in Redis at "+home.BusName(c))
 	}
 	return parts
 }
@@ -122,7 +123,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	if parts := elsewhere(cfg); len(parts) > 0 {
+	if parts := keptElsewhere(cfg); len(parts) > 0 {
 		return fmt.Errorf("this configuration keeps %s: restore with one that has no [bus] and [store], and take it there with parley migrate", strings.Join(parts, " and "))
 	}
 	in := tty.in
@@ -132,7 +133,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		}
 		defer func() { _ = in.Close() }() // it is only read
 	}
-	of := ownerOfHome(cfg.Home)
+	of := home.OwnerOf(cfg.Home)
 	options := backup.Options{Force: c.Yes, Try: tryHome}
 	done, err := backup.Read(ctx, in, cfg.Home, options)
 	if errors.Is(err, backup.ErrUsed) && c.File != "-" {
@@ -145,7 +146,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		options.Force = true
 		done, err = backup.Read(ctx, in, cfg.Home, options)
 	}
-	if err = errors.Join(err, of.giveHome(cfg.Home), of.giveTree(cfg.Workspace.Root)); err != nil {
+	if err = errors.Join(err, of.GiveHome(cfg.Home), of.GiveTree(cfg.Workspace.Root)); err != nil {
 		return err
 	}
 	fmt.Fprintf(tty.out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))
@@ -158,11 +159,11 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 // tryHome opens what is to become a home: databases of a newer release are
 // refused before anything is moved.
 func tryHome(ctx context.Context, dir string) error {
-	store, err := sqlstore.Open(ctx, filepath.Join(dir, storeFile))
+	store, err := sqlstore.Open(ctx, filepath.Join(dir, home.StoreFile))
 	if err != nil {
 		return err
 	}
-	b, err := sqlbook.Open(ctx, filepath.Join(dir, bookFile))
+	b, err := sqlbook.Open(ctx, filepath.Join(dir, home.BookFile))
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}

@@ -20,6 +20,7 @@ import (
 	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/outbox"
 	"parley/sessions"
 )
@@ -59,7 +60,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		return err
 	}
 	cfg.Serve.Drain = min(cfg.Serve.Drain, leavingDrain)
-	server, leave, err := join(ctx, cfg, need{model: model, send: true, own: lent{c.Workspace, key}}, log)
+	server, leave, err := join(ctx, cfg, need{model: model, send: true, override: home.WorkspaceOverride{Dir: c.Workspace, Session: key}}, log)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ renders one Markdown text for every platform and splits it to its limit.
 # How it is put together
 
 Only this package knows who implements what. config/ reads the file and the
-environment; home.go opens what is remembered, in files or in a Redis and a
+environment; home/ checks and opens what is remembered, in files or in a Redis and a
 PostgreSQL that a fleet shares; server.go runs the channels, the worker and the
 dispatchers, and stops them in that order; lines.go makes channels of settings
 and agents.go agents. rooms_test.go holds every import against the plan of the

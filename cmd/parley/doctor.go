@@ -18,6 +18,7 @@ import (
 	"parley/channels"
 	"parley/channels/slack"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 )
 
 type doctorCmd struct{}
@@ -105,7 +106,7 @@ func checkHome(cfg *config.Config) finding {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it cannot be written: chown it to the user that runs parley, or look at the filesystem"
 		return f
 	}
-	if err := checkGuarded(cfg); err != nil {
+	if err := home.CheckPermissions(cfg); err != nil {
 		f.State, f.Detail = wrong, err.Error() // it says what to do
 		return f
 	}
@@ -119,7 +120,7 @@ func checkHome(cfg *config.Config) finding {
 
 func checkLock(ctx context.Context, cfg *config.Config) finding {
 	f := finding{Part: "bus", State: fine, Detail: "SQLite in the home"}
-	path := filepath.Join(cfg.Home, busFile)
+	path := filepath.Join(cfg.Home, home.BusFile)
 	if _, err := os.Stat(path); err != nil {
 		return f
 	}
@@ -199,6 +200,6 @@ func checkSlack(ctx context.Context, cfg *config.Config, c config.Channel, sl *s
 func (f finding) refused(cfg *config.Config, channel string, refused *channels.SendError) finding {
 	key := faultyKey(channel, refused)
 	f.State, f.Detail = wrong, fmt.Sprintf("the platform refuses the token (%s)", refused.Code)
-	f.Remedy = cmp.Or(refused.Remedy, "set the one that the platform gave you") + ": " + key + ", " + originOf(cfg, key)
+	f.Remedy = cmp.Or(refused.Remedy, "set the one that the platform gave you") + ": " + key + ", " + home.Origin(cfg, key)
 	return f
 }

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"parley/bus/redisbus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 )
@@ -32,7 +32,7 @@ func checkBus(ctx context.Context, cfg *config.Config) []finding {
 	began := time.Now()
 	h, err := redisbus.Probe(ctx, string(cfg.Bus.URL))
 	took := time.Since(began)
-	place := "Redis at " + busName(cfg)
+	place := "Redis at " + home.BusName(cfg)
 	if err != nil {
 		return []finding{{Part: "bus", State: wrong, Detail: fmt.Sprintf("%s: %v", place, err),
 			Remedy: "look whether it runs, and at the host, port and password in " + settingOf(cfg, "bus.url")}}
@@ -86,7 +86,7 @@ func skewed(who string, skew time.Duration) string {
 
 // settingOf names where a setting's value is to be changed.
 func settingOf(cfg *config.Config, key string) string {
-	if from := originOf(cfg, key); from != "" {
+	if from := home.Origin(cfg, key); from != "" {
 		return key + " (" + from + ")"
 	}
 	return key
@@ -102,7 +102,7 @@ func checkStore(ctx context.Context, cfg *config.Config) []finding {
 	began := time.Now()
 	h, err := sqldb.Probe(ctx, string(cfg.Store.URL))
 	took := time.Since(began)
-	place := "PostgreSQL at " + storeName(string(cfg.Store.URL))
+	place := "PostgreSQL at " + home.StoreName(string(cfg.Store.URL))
 	if err != nil {
 		return []finding{{Part: "store", State: wrong, Detail: fmt.Sprintf("%s: %v", place, err),
 			Remedy: "look whether it runs, and at the host, port, user and password in " + settingOf(cfg, "store.url")}}
@@ -180,7 +180,7 @@ func checkWorkspace(cfg *config.Config) finding {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write: look at its owner, and at [workspace] root"
 		return f
 	}
-	if path, err := foreign(root, "*", "*/*"); err != nil || path != "" {
+	if path, err := home.Foreign(root, "*", "*/*"); err != nil || path != "" {
 		f.State, f.Detail, f.Remedy = wrong, path+" cannot be used by this user", fmt.Sprintf("give it to whom serve runs as: chown -R %d %s", os.Geteuid(), root)
 		if err != nil {
 			f.Detail = err.Error()
@@ -190,49 +190,24 @@ func checkWorkspace(cfg *config.Config) finding {
 	if cfg.Store.URL == "" {
 		return f
 	}
-	raw, err := os.ReadFile(filepath.Join(root, markerFile))
+	raw, err := os.ReadFile(filepath.Join(root, home.MarkerFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "let this user read it"
 		return f
 	}
-	name := storeName(string(cfg.Store.URL))
+	name := home.StoreName(string(cfg.Store.URL))
 	if found := strings.TrimSpace(string(raw)); found != "" && found != name {
 		f.State = wrong
 		f.Detail = fmt.Sprintf("%s belongs to the store %s, and the configuration names %s", root, found, name)
-		f.Remedy = "give every process of a fleet the same shared root, and each store its own; was the store moved, delete " + filepath.Join(root, markerFile)
+		f.Remedy = "give every process of a fleet the same shared root, and each store its own; was the store moved, delete " + filepath.Join(root, home.MarkerFile)
 		return f
 	}
-	if ownRoot(cfg) {
+	if home.OwnRoot(cfg) {
 		f.State = note
 		f.Detail = root + " is in the home, which is this process's own"
 		f.Remedy = "with processes on several machines, set [workspace] root to a directory that all of them share"
 	}
 	return f
-}
-
-// foreign is a directory of the workspaces, among those that the patterns match,
-// that this user cannot work in; "" where there is none.
-func foreign(root string, patterns ...string) (string, error) {
-	for _, pattern := range patterns {
-		found, err := fs.Glob(os.DirFS(root), pattern)
-		if err != nil {
-			return "", err
-		}
-		for _, name := range found {
-			info, err := os.Lstat(filepath.Join(root, name))
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return "", err
-			}
-			const all = 4 | 2 | 1 // to read, to write, to pass through
-			if info.IsDir() && syscall.Access(filepath.Join(root, name), all) != nil {
-				return filepath.Join(root, name), nil
-			}
-		}
-	}
-	return "", nil
 }
 
 // probeWrite finds out whether files can be made in a directory, and removed.
@@ -246,8 +221,8 @@ func probeWrite(dir string) error {
 
 // checkData looks whether what is in the home and where it is to be agree.
 func checkData(cfg *config.Config) []finding {
-	var setting *settingError
-	switch err := checkElsewhere(cfg); {
+	var setting *home.SettingError
+	switch err := home.CheckData(cfg); {
 	case err == nil:
 		return nil
 	case errors.As(err, &setting):

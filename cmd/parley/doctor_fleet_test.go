@@ -11,6 +11,7 @@ import (
 	"parley/bus/redisbus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/sessions/sqldb"
 	"parley/sessions/sqlstore"
 )
@@ -98,21 +99,21 @@ func TestDoctorOnTheWorkspace(t *testing.T) {
 		{"another store's", "[store]\nurl = \"postgres://u:secret@db/one\"\n", "db/two", wrong, "each store its own"},
 		{"a fleet in the home", "[store]\nurl = \"postgres://u:secret@db/one\"\n[bus]\nurl = \"redis://r\"\n", "db/one", note, "all of them share"},
 	} {
-		home := t.TempDir()
-		root := filepath.Join(home, "workspaces")
+		homeDir := t.TempDir()
+		root := filepath.Join(homeDir, "workspaces")
 		if err := os.Mkdir(root, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(home, "parley.toml")
+		file := filepath.Join(homeDir, "parley.toml")
 		if err := os.WriteFile(file, []byte(c.setting), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if c.marker != "" {
-			if err := os.WriteFile(filepath.Join(root, markerFile), []byte(c.marker+"\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(root, home.MarkerFile), []byte(c.marker+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		cfg, err := config.Load(config.Options{File: file, Home: home})
+		cfg, err := config.Load(config.Options{File: file, Home: homeDir})
 		if err != nil {
 			t.Fatal(err)
 		}

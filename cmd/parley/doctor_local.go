@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/sessions/sqldb"
 )
 
@@ -36,7 +37,7 @@ func checkPort(ctx context.Context, cfg *config.Config) []finding {
 
 // checkFiles looks whether the home's databases are whole. It changes nothing.
 func checkFiles(ctx context.Context, cfg *config.Config) (found []finding) {
-	for _, file := range []string{busFile, storeFile, bookFile} {
+	for _, file := range []string{home.BusFile, home.StoreFile, home.BookFile} {
 		path := filepath.Join(cfg.Home, file)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -47,12 +48,12 @@ func TestDoctorOnADamagedDatabase(t *testing.T) {
 	}
 	file := filepath.Join(n.cwd, "bot.toml")
 	must(t, os.WriteFile(file, []byte("[http]\nlisten = \"\"\n[model]\nname = \"demo\"\n"), 0o600))
-	home := filepath.Join(n.dir, ".parley")
+	homeDir := filepath.Join(n.dir, ".parley")
 	if out, errs, code := n.run("--config", file, "doctor"); code != exitDone || strings.Count(out, "whole") != 3 {
 		t.Errorf("undamaged: exit code %d, %s%s", code, out, errs)
 	}
-	for _, db := range []string{storeFile, bookFile} {
-		path := filepath.Join(home, db)
+	for _, db := range []string{home.StoreFile, home.BookFile} {
+		path := filepath.Join(homeDir, db)
 		good, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

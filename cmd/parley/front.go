@@ -20,6 +20,7 @@ import (
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/erase"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/outbox"
 	"parley/cmd/parley/webhook"
 )
@@ -38,13 +39,13 @@ func (s *server) newFront() (*front, error) {
 	token := rand.Text() + rand.Text() // a reader's is asked for over its socket alone
 	if !s.roles[roleReader] {
 		var err error
-		if token, err = s.home.token(); err != nil {
+		if token, err = s.home.Token(); err != nil {
 			return nil, err
 		}
 	}
 	f := &front{server: s, token: token}
 	f.outbox = &outbox.Outbox{
-		Bus: s.home.bus, Book: s.home.book, Dead: s.home.bus,
+		Bus: s.home.Bus, Book: s.home.Book, Dead: s.home.Bus,
 		Channels: s.platforms, Targets: func() map[string][]bus.Address { return s.settings.Load().Targets },
 	}
 	f.setHooks()
@@ -121,7 +122,7 @@ func (f *front) api(local bool) *api.API {
 		agent.Say = s.say
 	}
 	return api.New(api.Config{
-		Outbox: f.outbox, Sessions: s.home.store, Events: s.home.bus, Mail: s.home.bus, People: s.home.book, Forget: s.eraser(),
+		Outbox: f.outbox, Sessions: s.home.Store, Events: s.home.Bus, Mail: s.home.Bus, People: s.home.Book, Forget: s.eraser(),
 		Access:  api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
 		Agent:   agent,
 		Health:  api.Health{Version: thisBuild().Version, Role: s.role(), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble},
@@ -132,14 +133,14 @@ func (f *front) api(local bool) *api.API {
 // eraser forgets what people said, here and wherever the home keeps it.
 func (s *server) eraser() *erase.Eraser {
 	return erase.New(erase.Config{
-		Bus: s.home.bus, Store: s.home.store, Book: s.home.book, Workspaces: s.home.workspaces, Kept: s.beyondErasing(), Log: s.log,
+		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: s.home.Workspaces, Kept: s.beyondErasing(), Log: s.log,
 	})
 }
 
 // beyondErasing is what no erasure reaches here.
 func (s *server) beyondErasing() []erase.Kept {
 	var kept []erase.Kept
-	asides, err := backup.Asides(s.home.dir)
+	asides, err := backup.Asides(s.home.Dir)
 	if err != nil {
 		s.log.Warn("old homes cannot be looked for", slog.Any("error", err))
 	}
@@ -162,7 +163,7 @@ func (s *server) tokens() []api.Token {
 
 // say publishes what somebody says to the agent over HTTP.
 func (s *server) say(ctx context.Context, session string, in bus.Inbound) error {
-	return web.New(s.home.bus).Say(ctx, session, in)
+	return web.New(s.home.Bus).Say(ctx, session, in)
 }
 
 // connected tells which channels are in touch with their platforms, as far as
@@ -182,7 +183,7 @@ func (s *server) connected() map[string]bool {
 func (s *server) watchedLines() []*line {
 	var lines []*line
 	for _, name := range []string{console.Name, web.Name} {
-		l := &line{name: name, channel: watched{name: name, agent: mainAgent, events: s.home.bus}, gate: &channels.Gate{}, trouble: &atomic.Pointer[string]{}}
+		l := &line{name: name, channel: watched{name: name, agent: mainAgent, events: s.home.Bus}, gate: &channels.Gate{}, trouble: &atomic.Pointer[string]{}}
 		l.config.Name, l.config.Agent = name, mainAgent
 		lines = append(lines, l)
 	}
@@ -191,7 +192,7 @@ func (s *server) watchedLines() []*line {
 
 // listen opens the socket, and the HTTP port if address is not empty.
 func (f *front) listen(address string) (socket, port net.Listener, err error) {
-	if socket, err = listenSocket(f.home.dir, f.log); err != nil {
+	if socket, err = home.ListenSocket(f.home.Dir, f.log); err != nil {
 		return nil, nil, err
 	}
 	if address == "" {
@@ -200,9 +201,9 @@ func (f *front) listen(address string) (socket, port net.Listener, err error) {
 	var lc net.ListenConfig
 	port, err = lc.Listen(context.Background(), "tcp", address)
 	if err != nil {
-		return nil, nil, errors.Join(&settingError{
-			where: originOf(f.settings.Load(), "http.listen"), key: "http.listen",
-			remedy: fmt.Sprintf("cannot listen there (%v): set another address, or \"\" for none", err),
+		return nil, nil, errors.Join(&home.SettingError{
+			Where: home.Origin(f.settings.Load(), "http.listen"), Key: "http.listen",
+			Remedy: fmt.Sprintf("cannot listen there (%v): set another address, or \"\" for none", err),
 		}, socket.Close())
 	}
 	return socket, port, nil

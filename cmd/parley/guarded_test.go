@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -20,24 +21,24 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 		name string
 		path string
 		mode os.FileMode
-		home os.FileMode
+		Home os.FileMode
 		want string // "" where it starts
 	}{
 		{"its group writes the home", "", 0, 0o770, "mode 0770"},
 		{"everybody writes the home", "", 0, 0o757, "mode 0757"},
 		{"everybody writes it, with the sticky bit", "", 0, os.ModeSticky | 0o777, "mode 0777"},
 		{"others read it", "", 0, 0o755, ""},
-		{"the book in a home that others enter", bookFile, 0o666, 0o711, "mode 0666"},
-		{"the token's group", tokenFile, 0o660, 0o750, "mode 0660"},
+		{"the book in a home that others enter", home.BookFile, 0o666, 0o711, "mode 0666"},
+		{"the token's group", home.TokenFile, 0o660, 0o750, "mode 0660"},
 		{"the workspaces", "workspaces", os.ModeDir | 0o777, 0o755, "mode 0777"},
-		{"the book in a home that nobody else enters", bookFile, 0o666, 0o700, ""},
+		{"the book in a home that nobody else enters", home.BookFile, 0o666, 0o700, ""},
 		{"a file that is none of ours", "notes.txt", 0o666, 0o755, ""},
 	} {
-		home := filepath.Join(t.TempDir(), "home")
-		must(t, os.Mkdir(home, 0o700))
-		path := home
+		dir := filepath.Join(t.TempDir(), "home")
+		must(t, os.Mkdir(dir, 0o700))
+		path := dir
 		if c.path != "" {
-			path = filepath.Join(home, c.path)
+			path = filepath.Join(dir, c.path)
 			if c.mode.IsDir() {
 				must(t, os.Mkdir(path, 0o700))
 			} else {
@@ -45,10 +46,10 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 			}
 			must(t, os.Chmod(path, c.mode.Perm()))
 		}
-		must(t, os.Chmod(home, c.home))
-		cfg, err := config.Load(config.Options{File: w.File, Home: home})
+		must(t, os.Chmod(dir, c.Home))
+		cfg, err := config.Load(config.Options{File: w.File, Home: dir})
 		must(t, err)
-		err = checkGuarded(cfg)
+		err = home.CheckPermissions(cfg)
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%s: it is refused: %v", c.name, err)

@@ -17,13 +17,14 @@ import (
 	"parley/agent"
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 )
 
 // A need is what a command wants of the process that has the home.
 type need struct {
-	model agent.Model // who answers, if this process is to answer
-	send  bool        // what is said is to be sent now, not at the next serve
-	own   lent        // a directory to work in: then nobody else's server will do
+	model    agent.Model            // who answers, if this process is to answer
+	send     bool                   // what is said is to be sent now, not at the next serve
+	override home.WorkspaceOverride // a directory to work in: then nobody else's server will do
 }
 
 // What a command's own server is for, in place of the role that a serve has. It
@@ -88,7 +89,7 @@ func (s *stay) begin(ctx context.Context) error {
 	for deadline := time.Now().Add(patience); ; {
 		role, err := s.client.role(ctx)
 		if err == nil && s.need.metBy(role) {
-			if s.need.own.dir != "" {
+			if s.need.override.Dir != "" {
 				return errors.New("--workspace needs the home for itself, and another parley has it: stop that one, or give another --home")
 			}
 			s.role = role
@@ -157,22 +158,22 @@ func (s *stay) end() error {
 // host serves the home for as long as the command runs. Who only looks finds
 // something there or is told that there is nothing.
 func (s *stay) host(ctx context.Context) (leave func() error, err error) {
-	if err := checkGuarded(s.cfg); err != nil {
+	if err := home.CheckPermissions(s.cfg); err != nil {
 		return nil, err
 	}
-	if err := checkElsewhere(s.cfg); err != nil {
+	if err := home.CheckData(s.cfg); err != nil {
 		return nil, err
 	}
 	switch s.need.role() {
 	case roleReader:
-		if err := needData(ctx, s.cfg, busFile, storeFile, bookFile); err != nil {
+		if err := home.RequireData(ctx, s.cfg, home.BusFile, home.StoreFile, home.BookFile); err != nil {
 			return nil, err
 		}
 		if s.cfg.Bus.URL != "" {
 			return s.look(ctx)
 		}
 	case roleSender:
-		if err := needChannel(s.cfg); err != nil {
+		if err := home.RequireChannel(s.cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +189,7 @@ func (s *stay) look(ctx context.Context) (leave func() error, err error) {
 	}
 	cfg := *s.cfg
 	cfg.Home = dir
-	if _, err := os.Stat(filepath.Join(cfg.Workspace.Root, markerFile)); err != nil { // no server has worked there
+	if _, err := os.Stat(filepath.Join(cfg.Workspace.Root, home.MarkerFile)); err != nil { // no server has worked there
 		cfg.Workspace.Root = filepath.Join(dir, "workspaces")
 	}
 	end, err := host(ctx, &cfg, s.need, s.log)
@@ -201,7 +202,7 @@ func (s *stay) look(ctx context.Context) (leave func() error, err error) {
 
 // host opens the home and serves its socket.
 func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (leave func() error, err error) {
-	h, err := openHome(ctx, cfg, n.own, log)
+	h, err := home.Open(ctx, cfg, n.override, log)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +213,7 @@ func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (le
 	}()
 	var lines []*line
 	if n.role() != roleReader { // who only looks needs no platform, and no token of one
-		if lines, err = openLines(cfg, h.book, log); err != nil {
+		if lines, err = openLines(cfg, h.Book, log); err != nil {
 			return nil, err
 		}
 	}
@@ -247,10 +248,10 @@ func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (le
 }
 
 // dial makes a client of whoever serves the home's socket.
-func dial(home string) *client {
+func dial(dir string) *client {
 	return &client{base: "http://parley", http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialSocket(ctx, home)
+			return home.DialSocket(ctx, dir)
 		},
 		MaxIdleConnsPerHost: 4,
 	}}}
@@ -279,7 +280,7 @@ func use(ctx context.Context, flags *cli, tty terminal, n need, do func(context.
 		return err
 	}
 	c, leave, err := join(ctx, cfg, n, quiet(tty.err))
-	if nothing, ok := errors.AsType[*nothingError](err); ok {
+	if nothing, ok := errors.AsType[*home.NothingError](err); ok {
 		return nothing
 	}
 	if err != nil {

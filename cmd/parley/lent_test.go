@@ -7,29 +7,30 @@ import (
 	"testing"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 )
 
 // chat --workspace lends a directory to the conversation in that terminal. What
 // others have said may wait in the same home, and in a fleet anybody's does: they
 // do not get to see it.
 func TestOnesOwnDirectoryIsForOnesOwnConversation(t *testing.T) {
-	home, own := t.TempDir(), t.TempDir()
-	file := filepath.Join(home, "parley.toml")
+	homeDir, own := t.TempDir(), t.TempDir()
+	file := filepath.Join(homeDir, "parley.toml")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(config.Options{File: file, Home: home})
+	cfg, err := config.Load(config.Options{File: file, Home: homeDir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const mine, others = "main:console:default", "main:telegram:2"
-	h, err := openHome(t.Context(), cfg, lent{dir: own, session: mine}, slog.New(slog.DiscardHandler))
+	h, err := home.Open(t.Context(), cfg, home.WorkspaceOverride{Dir: own, Session: mine}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
 	for _, session := range []string{mine, others} {
-		dir, err := h.workspace(session)
+		dir, err := h.Workspace(session)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func TestOnesOwnDirectoryIsForOnesOwnConversation(t *testing.T) {
 		}
 	}
 	for place, want := range map[string]string{
-		filepath.Join(own, "who"): mine, filepath.Join(home, "workspaces", "main", "telegram:2", "who"): others,
+		filepath.Join(own, "who"): mine, filepath.Join(homeDir, "workspaces", "main", "telegram:2", "who"): others,
 	} {
 		if got, err := os.ReadFile(place); err != nil || string(got) != want {
 			t.Errorf("%s holds %q, %v; want %q", place, got, err, want)

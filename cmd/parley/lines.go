@@ -14,11 +14,12 @@ import (
 	"parley/channels/slack"
 	"parley/channels/telegram"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 )
 
 // openLines makes the channels of a configuration. The book is what some of
 // them must remember.
-func openLines(cfg *config.Config, b book, log *slog.Logger) ([]*line, error) {
+func openLines(cfg *config.Config, b home.Book, log *slog.Logger) ([]*line, error) {
 	var lines []*line
 	for _, c := range channelsByName(cfg) {
 		if !c.Built() {
@@ -31,13 +32,13 @@ func openLines(cfg *config.Config, b book, log *slog.Logger) ([]*line, error) {
 			if setting, ok := errors.AsType[*slack.SettingError](err); ok {
 				key, wrong = "channels."+c.Name+"."+setting.Key, setting.Wrong
 			}
-			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: wrong}
+			return nil, &home.SettingError{Where: home.Origin(cfg, key), Key: key, Remedy: wrong}
 		}
 		gate := &channels.Gate{}
 		gate.Set(accessOf(c))
 		if err := channels.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
 			key := "channels." + c.Name + ".access"
-			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
+			return nil, &home.SettingError{Where: home.Origin(cfg, key), Key: key, Remedy: err.Error()}
 		}
 		lines = append(lines, &line{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
 	}
@@ -46,7 +47,7 @@ func openLines(cfg *config.Config, b book, log *slog.Logger) ([]*line, error) {
 
 // openChannel makes the adapter of a channel's platform. Without a book it is
 // good for asking who the bot is.
-func openChannel(c config.Channel, b book, log *slog.Logger) (channels.Channel, error) {
+func openChannel(c config.Channel, b home.Book, log *slog.Logger) (channels.Channel, error) {
 	switch c.Platform {
 	case "telegram":
 		return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
@@ -135,7 +136,7 @@ func (s *server) probe(ctx context.Context, l *line) {
 // refused makes of a platform's refusal an error that names the setting.
 func (s *server) refused(l *line, refused *channels.SendError) error {
 	key := faultyKey(l.name, refused)
-	return &settingError{where: originOf(s.settings.Load(), key), key: key, remedy: remedyOf(l.config.Platform, refused)}
+	return &home.SettingError{Where: home.Origin(s.settings.Load(), key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
 }
 
 // faultyKey is the setting for which a platform refuses an account.

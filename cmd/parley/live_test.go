@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -42,7 +43,7 @@ func TestStatusLive(t *testing.T) {
 	must(t, p.Cmd.Process.Signal(syscall.SIGCONT))
 	p.Stop()
 	fails("afterwards")
-	if _, err := os.Lstat(filepath.Join(w.Home, socketFile)); !os.IsNotExist(err) {
+	if _, err := os.Lstat(filepath.Join(w.Home, home.SocketFile)); !os.IsNotExist(err) {
 		t.Errorf("the socket is still there: %v", err)
 	}
 }

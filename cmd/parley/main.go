@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 )
 
 // Exit codes. They are promised to scripts.
@@ -108,7 +109,7 @@ func exitCode(err error, tty terminal) int {
 	}
 	var usage *usageError
 	var wrong *config.Error
-	var setting *settingError
+	var setting *home.SettingError
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
@@ -122,20 +123,6 @@ func exitCode(err error, tty terminal) int {
 type usageError struct{ msg string }
 
 func (e *usageError) Error() string { return e.msg }
-
-// A settingError says which setting keeps the server from starting, and what to do.
-type settingError struct {
-	where  string // file:line or where else the value comes from; may be empty
-	key    string
-	remedy string
-}
-
-func (e *settingError) Error() string {
-	if e.where == "" {
-		return e.key + ": " + e.remedy
-	}
-	return e.where + ": " + e.key + ": " + e.remedy
-}
 
 // confirm asks on a terminal before something is destroyed; elsewhere it wants --yes.
 func confirm(tty terminal, yes bool, question string) error {

@@ -57,7 +57,7 @@ func (s *server) hand(ctx context.Context, out bus.Outbound) error {
 		return fmt.Errorf("encode message: %w", err)
 	}
 	err = insist(ctx, func() error {
-		return s.home.bus.Publish(ctx, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
+		return s.home.Bus.Publish(ctx, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
 	})
 	if refusal(err) {
 		return fmt.Errorf("%s cannot be messaged now: %w", out.To, err)
@@ -196,7 +196,7 @@ func (s *server) reach(ctx context.Context, l message.Letter) ([]string, error) 
 		}
 		reach = append(reach, entry)
 	}
-	paired, ok, err := s.home.book.Paired(ctx, l.Person)
+	paired, ok, err := s.home.Book.Paired(ctx, l.Person)
 	if err != nil {
 		return nil, fmt.Errorf("look up who is paired: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"parley/channels/discord/discordtest"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -201,7 +202,7 @@ func TestOneProcessTellsWhatTheFleetShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := openHome(t.Context(), cfg, lent{}, slog.New(slog.DiscardHandler))
+	h, err := home.Open(t.Context(), cfg, home.WorkspaceOverride{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/migrate"
 	"parley/sessions/sqldb"
 )
@@ -49,14 +50,14 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		log = slog.New(slog.NewTextHandler(tty.err, nil))
 	}
 	report, err := migrate.Run(ctx, migrate.Config{
-		Home: to.Home, BusFile: filepath.Join(to.Home, busFile), StoreFile: filepath.Join(to.Home, storeFile),
-		BookFile: filepath.Join(to.Home, bookFile),
+		Home: to.Home, BusFile: filepath.Join(to.Home, home.BusFile), StoreFile: filepath.Join(to.Home, home.StoreFile),
+		BookFile: filepath.Join(to.Home, home.BookFile),
 		Bus: redisbus.Config{URL: string(to.Bus.URL), Prefix: to.Bus.Prefix, Log: log,
 			Caps: bus.Caps{Inbound: to.Limits.Waiting, Outbound: to.Limits.Outbound}},
-		StoreURL: string(to.Store.URL), BusName: busName(to), StoreName: storeName(string(to.Store.URL)), Log: log,
+		StoreURL: string(to.Store.URL), BusName: home.BusName(to), StoreName: home.StoreName(string(to.Store.URL)), Log: log,
 		Point: killPoint(),
 	})
-	if given := ownerOfHome(to.Home).giveHome(to.Home); err == nil {
+	if given := home.OwnerOf(to.Home).GiveHome(to.Home); err == nil {
 		err = given
 	}
 	if err != nil {
@@ -81,29 +82,17 @@ func rootBefore(flags *cli, to *config.Config) (string, error) {
 	return from.Workspace.Root, nil
 }
 
-// busName is a bus's address without the secrets in it.
-func busName(c *config.Config) string {
-	if c.Bus.URL == "" {
-		return ""
-	}
-	name := storeName(string(c.Bus.URL))
-	if c.Bus.Prefix != "" {
-		name += " (" + c.Bus.Prefix + ")"
-	}
-	return name
-}
-
 // explain says what to do about an error.
 func explain(err error, to *config.Config) error {
 	filled, isFilled := errors.AsType[*sqldb.FilledError](err)
 	used, isUsed := errors.AsType[*sqlitebus.InUseError](err)
 	switch {
 	case errors.Is(err, migrate.ErrNowhere):
-		return &settingError{where: to.File, key: "store.url", remedy: "not set: a bot is taken from its home to a [store] url, with or without a [bus] url"}
+		return &home.SettingError{Where: to.File, Key: "store.url", Remedy: "not set: a bot is taken from its home to a [store] url, with or without a [bus] url"}
 	case isUsed:
 		return fmt.Errorf("%w: stop it first", used)
 	case isFilled:
-		return fmt.Errorf("%s keeps a bot already (%w): name a database that is empty", storeName(string(to.Store.URL)), filled)
+		return fmt.Errorf("%s keeps a bot already (%w): name a database that is empty", home.StoreName(string(to.Store.URL)), filled)
 	case errors.Is(err, redisbus.ErrOccupied):
 		return fmt.Errorf("%w: give this bot a [bus] prefix of its own, or delete what is there", err)
 	case errors.Is(err, redisbus.ErrServed):
@@ -124,7 +113,7 @@ func whatIsLeft(to *config.Config, root string) []string {
 	}
 	return append(next,
 		"serve it with this configuration: "+to.File,
-		fmt.Sprintf("the old files in %s are not looked at any more, by parley forget neither: delete %s, %s and %s once all is well", to.Home, busFile, storeFile, bookFile))
+		fmt.Sprintf("the old files in %s are not looked at any more, by parley forget neither: delete %s, %s and %s once all is well", to.Home, home.BusFile, home.StoreFile, home.BookFile))
 }
 
 // filled tells whether there is anything in a directory.

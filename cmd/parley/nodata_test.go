@@ -15,6 +15,7 @@ import (
 
 	"parley/channels/telegram/telegramtest"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
 )
@@ -118,7 +119,7 @@ func TestReadingMakesNoMissingPart(t *testing.T) {
 	if _, errs, code := n.run("chat", "-m", "hello"); code != exitDone {
 		t.Fatalf("chat: exit code %d, %s", code, errs)
 	}
-	book := filepath.Join(n.dir, ".parley", bookFile)
+	book := filepath.Join(n.dir, ".parley", home.BookFile)
 	if err := os.Remove(book); err != nil {
 		t.Fatal(err)
 	}
@@ -137,19 +138,19 @@ func TestReadingMakesNoMissingPart(t *testing.T) {
 func TestFleetsHomeWithoutItsConfiguration(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
-	home := filepath.Join(n.dir, ".parley")
-	if err := os.Mkdir(home, 0o700); err != nil {
+	dir := filepath.Join(n.dir, ".parley")
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(n.cwd, "fleet.toml")
 	if err := os.WriteFile(file, []byte("[bus]\nurl = \"redis://u:hunter2@127.0.0.1:1\"\n[store]\nurl = \"postgres://u:hunter2@127.0.0.1:1/d\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(config.Options{File: file, Home: home})
+	cfg, err := config.Load(config.Options{File: file, Home: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := noteFleet(cfg); err != nil {
+	if err := home.NoteFleet(cfg); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range append([][]string{{"chat", "-m", "hello"}, {"serve"}}, reading...) {
@@ -158,12 +159,12 @@ func TestFleetsHomeWithoutItsConfiguration(t *testing.T) {
 			t.Errorf("%v: exit code %d, saying %q", args, code, errs)
 		}
 	}
-	for _, path := range n.files(home) {
+	for _, path := range n.files(dir) {
 		if strings.HasSuffix(path, ".db") {
 			t.Errorf("%s was made", path)
 		}
 	}
-	if err := checkElsewhere(cfg); err != nil {
+	if err := home.CheckData(cfg); err != nil {
 		t.Errorf("with its own configuration: %v", err)
 	}
 }
@@ -292,7 +293,7 @@ func TestRootInAnothersHome(t *testing.T) {
 	if err := errors.Join(os.Chown(file, uid, uid), os.Chown(n.dir, uid, uid)); err != nil {
 		t.Fatal(err)
 	}
-	home := filepath.Join(n.dir, ".parley")
+	dir := filepath.Join(n.dir, ".parley")
 	of := func(when string) {
 		t.Helper()
 		for _, path := range n.files(n.dir) {
@@ -321,13 +322,13 @@ func TestRootInAnothersHome(t *testing.T) {
 	}
 	must(uid, "chat", "--session", "b", "-m", "write more to docs/notes.txt")
 	// Harm that was done before is told with its path and its remedy.
-	root := filepath.Join(home, "workspaces", "main")
+	root := filepath.Join(dir, "workspaces", "main")
 	if err := os.Chown(root, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	n.uid = uid
 	_, errs, code := n.run("--config", file, "chat", "--session", "c", "-m", "write hello to notes.txt")
-	if code != exitConfig || !strings.Contains(errs, filepath.Join(home, "workspaces")) || !strings.Contains(errs, fmt.Sprintf("chown -R %d", uid)) {
+	if code != exitConfig || !strings.Contains(errs, filepath.Join(dir, "workspaces")) || !strings.Contains(errs, fmt.Sprintf("chown -R %d", uid)) {
 		t.Errorf("what this user may not use is told as %q", errs)
 	}
 	out, _, code := n.run("--config", file, "doctor")

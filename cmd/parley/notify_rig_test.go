@@ -25,6 +25,7 @@ import (
 	"parley/channels/discord/discordtest"
 	"parley/channels/slack/slacktest"
 	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -235,7 +236,7 @@ func (o *ops) alert(body string) answered {
 // owner is the header of the home's own token.
 func (o *ops) owner() []string {
 	o.T.Helper()
-	raw, err := os.ReadFile(filepath.Join(o.Home, tokenFile))
+	raw, err := os.ReadFile(filepath.Join(o.Home, home.TokenFile))
 	if err != nil {
 		o.T.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/channels/discord/discordtest"
 	"parley/channels/slack/slacktest"
 	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -62,7 +63,7 @@ func TestAlertsReachAllPlatformsOnceThroughKills(t *testing.T) {
 func (o *ops) settled(messages int) {
 	o.T.Helper()
 	parleytest.WaitFor(o.T, "an outcome of everything", func() bool {
-		return o.Count(bookFile, "SELECT count(*) FROM parts WHERE state = 'sent'") >= messages
+		return o.Count(home.BookFile, "SELECT count(*) FROM parts WHERE state = 'sent'") >= messages
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 )
 
 type pairingCmd struct {
@@ -42,13 +43,13 @@ func withBook(ctx context.Context, c *cli, tty terminal, use func(*sqlbook.Book)
 	if err != nil {
 		return err
 	}
-	if err := checkGuarded(cfg); err != nil {
+	if err := home.CheckPermissions(cfg); err != nil {
 		return err
 	}
-	if err := checkElsewhere(cfg); err != nil {
+	if err := home.CheckData(cfg); err != nil {
 		return err
 	}
-	if err := needData(ctx, cfg, bookFile); err != nil {
+	if err := home.RequireData(ctx, cfg, home.BookFile); err != nil {
 		return err
 	}
 	return openBook(ctx, cfg, use)
@@ -56,12 +57,12 @@ func withBook(ctx context.Context, c *cli, tty terminal, use func(*sqlbook.Book)
 
 // openBook opens the book, which it makes if need be, and gives it to the home's owner.
 func openBook(ctx context.Context, cfg *config.Config, use func(*sqlbook.Book) error) error {
-	of := ownerOfHome(cfg.Home)
-	book, err := sqlbook.Open(ctx, place(cfg, bookFile))
+	of := home.OwnerOf(cfg.Home)
+	book, err := sqlbook.Open(ctx, home.Location(cfg, home.BookFile))
 	if err != nil {
-		return pointed(cfg, "store.url", err)
+		return home.NameSetting(cfg, "store.url", err)
 	}
-	return errors.Join(use(book), book.Close(), of.giveHome(cfg.Home))
+	return errors.Join(use(book), book.Close(), of.GiveHome(cfg.Home))
 }
 
 // Run lists pairings.
@@ -148,21 +149,21 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := checkGuarded(cfg); err != nil {
+	if err := home.CheckPermissions(cfg); err != nil {
 		return err
 	}
-	if err := checkElsewhere(cfg); err != nil {
+	if err := home.CheckData(cfg); err != nil {
 		return err
 	}
 	name, err := o.channel(cfg)
 	if err != nil {
 		return err
 	}
-	of := ownerOfHome(cfg.Home)
+	of := home.OwnerOf(cfg.Home)
 	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
 		return fmt.Errorf("create the home: %w", err)
 	}
-	if err := of.giveHome(cfg.Home); err != nil {
+	if err := of.GiveHome(cfg.Home); err != nil {
 		return err
 	}
 	return openBook(ctx, cfg, func(book *sqlbook.Book) error {
@@ -204,7 +205,7 @@ func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 	if o.Channel == "" {
 		list := channelsByName(cfg)
 		if len(list) == 0 {
-			return "", &usageError{"no channel is configured, so there is no bot to own: add [channels.NAME]\n" + whichConfig(cfg)}
+			return "", &usageError{"no channel is configured, so there is no bot to own: add [channels.NAME]\n" + home.WhichConfig(cfg)}
 		}
 		if len(list) > 1 {
 			return "", &usageError{fmt.Sprintf("%d channels are configured: say which one", len(list))}
@@ -212,7 +213,7 @@ func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 		return list[0].Name, nil
 	}
 	if _, ok := cfg.Channels[o.Channel]; !ok {
-		return "", &usageError{fmt.Sprintf("no channel is named %q in the configuration\n%s", o.Channel, whichConfig(cfg))}
+		return "", &usageError{fmt.Sprintf("no channel is named %q in the configuration\n%s", o.Channel, home.WhichConfig(cfg))}
 	}
 	return o.Channel, nil
 }

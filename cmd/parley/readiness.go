@@ -53,10 +53,10 @@ func (s *server) writable() map[string]error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
 	defer cancel()
 	checks := map[string]func(context.Context) error{
-		"bus":   func(ctx context.Context) error { return within(ctx, &s.readiness.bus, s.home.bus.Writable) },
-		"store": func(ctx context.Context) error { return within(ctx, &s.readiness.store, s.home.store.Writable) },
+		"bus":   func(ctx context.Context) error { return within(ctx, &s.readiness.bus, s.home.Bus.Writable) },
+		"store": func(ctx context.Context) error { return within(ctx, &s.readiness.store, s.home.Store.Writable) },
 	}
-	space := hasSpace(s.home.dir)
+	space := hasSpace(s.home.Dir)
 	settings := s.settings.Load()
 	inHome := map[string]bool{"bus": settings.Bus.URL == "", "store": settings.Store.URL == ""}
 	var mu sync.Mutex
@@ -122,7 +122,7 @@ const fleetHold = "metrics"
 // while it holds that name. Only processes that listen do so: others are not asked.
 func (s *server) tellFleet(ctx context.Context) {
 	for ctx.Err() == nil {
-		held, release, err := s.home.bus.Hold(ctx, fleetHold)
+		held, release, err := s.home.Bus.Hold(ctx, fleetHold)
 		if err != nil {
 			if ctx.Err() == nil {
 				s.log.Warn("this process cannot tell what the fleet shares", slog.Any("error", err))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -29,7 +30,7 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := openHome(t.Context(), cfg, lent{}, slog.New(slog.DiscardHandler))
+	h, err := home.Open(t.Context(), cfg, home.WorkspaceOverride{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

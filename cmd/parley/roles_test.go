@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/migrate"
 	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
@@ -163,15 +164,15 @@ func TestWorkspaceOfAnotherStore(t *testing.T) {
 		return cfg
 	}
 	for range 2 {
-		if err := markWorkspace(fleet("db/one")); err != nil {
+		if err := home.MarkWorkspace(fleet("db/one")); err != nil {
 			t.Error(err)
 		}
 	}
-	err := markWorkspace(fleet("db/two"))
+	err := home.MarkWorkspace(fleet("db/two"))
 	if err == nil {
 		t.Fatal("the root of another store is taken")
 	}
-	for _, want := range []string{"workspace.root", "parley.toml:4", "db/one", "db/two", "delete " + filepath.Join(root, markerFile)} {
+	for _, want := range []string{"workspace.root", "parley.toml:4", "db/one", "db/two", "delete " + filepath.Join(root, home.MarkerFile)} {
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("it says %v, want %q", err, want)
 		}

@@ -79,7 +79,7 @@ func libraries() map[string][]string {
 		"github.com/slack-go/slack":                {"channels/slack"},
 		"github.com/yuin/goldmark":                 {"channels/markup"},
 		"golang.org/x/sync":                        anyAbove,
-		"golang.org/x/sys":                         {"cmd/parley"},
+		"golang.org/x/sys":                         {"cmd/parley/home"},
 		"golang.org/x/term":                        {"channels/console", "cmd/parley"},
 		"golang.org/x/time":                        anyAbove,
 		"modernc.org/sqlite":                       {"sessions/sqldb"},

@@ -7,18 +7,19 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"parley/cmd/parley/home"
 )
 
 const (
 	defaultChat = "default"
 	mostSeats   = 100
-	seatsDir    = "terminals"
 )
 
 // sit takes a conversation for this terminal: the named one, or else the first
 // of default, default-2, … that no other terminal has. One that is named is
 // joined even if another has it.
-func (c chatCmd) sit(home string, said io.Writer) (chat string, rise func(), err error) {
+func (c chatCmd) sit(dir string, said io.Writer) (chat string, rise func(), err error) {
 	chat = defaultChat
 	if c.Session != "" {
 		if chat, err = conversation(c.Session); err != nil {
@@ -26,7 +27,7 @@ func (c chatCmd) sit(home string, said io.Writer) (chat string, rise func(), err
 		}
 	}
 	for n := 2; ; n++ {
-		rise, err := takeSeat(home, chat)
+		rise, err := takeSeat(dir, chat)
 		switch taken := errors.Is(err, syscall.EWOULDBLOCK); {
 		case err == nil:
 			return chat, rise, nil
@@ -46,9 +47,9 @@ func (c chatCmd) sit(home string, said io.Writer) (chat string, rise func(), err
 // takeSeat holds a conversation until rise. The kernel frees it when the process
 // dies, however it dies, and no server needs to know: terminals share a machine
 // with the home. The file stays, as two terminals could else lock two of one name.
-func takeSeat(home, chat string) (rise func(), err error) {
-	dir := filepath.Join(home, seatsDir)
-	of := ownerOfHome(home)
+func takeSeat(homeDir, chat string) (rise func(), err error) {
+	dir := filepath.Join(homeDir, home.TerminalsDir)
+	of := home.OwnerOf(homeDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func takeSeat(home, chat string) (rise func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := of.giveHome(home); err != nil {
+	if err := of.GiveHome(homeDir); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {

@@ -17,6 +17,7 @@ import (
 	"parley/agent"
 	"parley/channels"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 )
 
 type serveCmd struct {
@@ -49,23 +50,23 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		return err
 	}
 	if len(cfg.Channels) == 0 && roles[roleGateway] {
-		fmt.Fprintf(tty.err, "\nNothing is configured yet that anybody could talk to: there is no [channels.NAME].\nTo begin, set TELEGRAM_BOT_TOKEN, or write a parley.toml as the README shows, and say parley config check.\nparley chat talks to the agent here, in a terminal.\n%s\n\n", whichConfig(cfg))
+		fmt.Fprintf(tty.err, "\nNothing is configured yet that anybody could talk to: there is no [channels.NAME].\nTo begin, set TELEGRAM_BOT_TOKEN, or write a parley.toml as the README shows, and say parley config check.\nparley chat talks to the agent here, in a terminal.\n%s\n\n", home.WhichConfig(cfg))
 	}
-	home, err := openHome(ctx, cfg, lent{}, log)
+	h, err := home.Open(ctx, cfg, home.WorkspaceOverride{}, log)
 	if err != nil {
 		return err
 	}
-	if roles[roleWorker] && ownRoot(cfg) {
+	if roles[roleWorker] && home.OwnRoot(cfg) {
 		log.Warn("the conversations' files are in this process's own home, where other workers do not see them: set workspace.root to a directory that all share",
 			slog.String("root", cfg.Workspace.Root))
 	}
-	lines, err := openLines(cfg, home.book, log)
+	lines, err := openLines(cfg, h.Book, log)
 	if err == nil {
-		s := newServer(home, cfg, model, lines, log)
+		s := newServer(h, cfg, model, lines, log)
 		s.roles = roles
 		err = s.serve(ctx, load, c.Listen, tty)
 	}
-	if closed := home.Close(); err == nil {
+	if closed := h.Close(); err == nil {
 		err = closed
 	}
 	return err
@@ -90,7 +91,7 @@ func checkRoles(cfg *config.Config, roles map[string]bool) error {
 	case roles[roleGateway] && roles[roleWorker]:
 		return cfg.CheckServe()
 	case cfg.Bus.URL == "":
-		return &settingError{key: "bus.url", remedy: "not set, so no other process can do what --role leaves out: set [bus] url and [store] url, or leave --role out"}
+		return &home.SettingError{Key: "bus.url", Remedy: "not set, so no other process can do what --role leaves out: set [bus] url and [store] url, or leave --role out"}
 	case roles[roleGateway]:
 		return cfg.CheckGateway()
 	}
@@ -142,7 +143,7 @@ func (s *server) serve(ctx context.Context, load func() (*config.Config, error),
 	if s.model != nil {
 		name = modelName(s.model)
 	}
-	s.log.Info("serving", slog.String("role", s.role()), slog.Int("channels", len(s.platforms())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.dir))
+	s.log.Info("serving", slog.String("role", s.role()), slog.Int("channels", len(s.platforms())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.Dir))
 	return s.run(ctx, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, port) })...)
 }
 
@@ -184,7 +185,7 @@ func (s *server) offerAgain(ctx context.Context, l *line, out io.Writer, last st
 	if owned, err := s.hasOwner(ctx, l); err != nil || owned {
 		return last
 	}
-	code, err := s.home.book.StandingOffer(ctx, l.name)
+	code, err := s.home.Book.StandingOffer(ctx, l.name)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.Error("no owner's code could be made", slog.String("channel", l.name), slog.Any("error", err))

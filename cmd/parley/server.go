@@ -14,6 +14,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/metrics"
 	"parley/sessions"
 	"parley/tools"
@@ -27,7 +28,7 @@ const (
 
 // A server is everything wired together: one home, one worker, and the channels.
 type server struct {
-	home     *home
+	home     *home.Home
 	log      *slog.Logger
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
 	model    agent.Model                   // nil: nobody answers
@@ -58,7 +59,7 @@ type line struct {
 
 // newServer wires a server over an open home, with the channels of lines and
 // those that have no platform.
-func newServer(h *home, c *config.Config, model agent.Model, lines []*line, log *slog.Logger) *server {
+func newServer(h *home.Home, c *config.Config, model agent.Model, lines []*line, log *slog.Logger) *server {
 	s := &server{
 		home: h, log: log, model: model, started: time.Now(), point: killPoint(),
 		roles: map[string]bool{roleGateway: true, roleWorker: true},
@@ -67,8 +68,8 @@ func newServer(h *home, c *config.Config, model agent.Model, lines []*line, log 
 	s.channels = append(lines, s.watchedLines()...)
 	s.tools = s.newTools()
 	s.metrics = metrics.New(metrics.Config{
-		Build: metrics.Build(thisBuild()), Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.bus, Book: h.book},
-		Channels: s.connected, Dropped: h.bus.Dropped, Log: log,
+		Build: metrics.Build(thisBuild()), Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
+		Channels: s.connected, Dropped: h.Bus.Dropped, Log: log,
 	})
 	return s
 }
@@ -90,7 +91,7 @@ func (s *server) stages(front func(context.Context) error) []func(context.Contex
 		all = append(all, s.dispatch)
 	}
 	if days := s.settings.Load().Retention.Days; days > 0 {
-		all = append(all, func(ctx context.Context) error { return s.eraser().Run(ctx, s.home.bus, days) })
+		all = append(all, func(ctx context.Context) error { return s.eraser().Run(ctx, s.home.Bus, days) })
 	}
 	return all
 }
@@ -134,8 +135,8 @@ func (s *server) receive(ctx context.Context) error {
 			return nil
 		}
 		gw := &channels.Gateway{
-			Name: l.name, Channel: l.channel, Bus: s.home.bus, Events: s.home.bus, Gate: l.gate, Route: s.route(l),
-			Chats: s.home.book, Pairings: s.home.book, Log: s.log,
+			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
+			Chats: s.home.Book, Pairings: s.home.Book, Log: s.log,
 		}
 		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, gw) })
 	})
@@ -144,7 +145,7 @@ func (s *server) receive(ctx context.Context) error {
 // connect runs a gateway while its name is held.
 func (s *server) connect(ctx context.Context, gw *channels.Gateway) error {
 	for {
-		held, release, err := s.home.bus.Hold(ctx, "receive/"+gw.Name)
+		held, release, err := s.home.Bus.Hold(ctx, "receive/"+gw.Name)
 		if err != nil {
 			return fmt.Errorf("hold the connection of %s: %w", gw.Name, err)
 		}
@@ -161,9 +162,9 @@ func (s *server) connect(ctx context.Context, gw *channels.Gateway) error {
 func (s *server) dispatch(ctx context.Context) error {
 	return side(ctx, s.channels, func(ctx context.Context, l *line) error {
 		d := &channels.Dispatcher{
-			Name: l.name, Channel: l.channel, Bus: s.home.bus, Book: s.home.book, Subjects: s.home.book, Drafts: s.home.book,
+			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Book: s.home.Book, Subjects: s.home.Book, Drafts: s.home.Book,
 			Delivery: channels.Delivery{OnUnknown: l.config.OnUnknown, Drain: s.settings.Load().Serve.Drain},
-			Notify:   channels.TellSession(s.home.bus), Hears: s.hears, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
+			Notify:   channels.TellSession(s.home.Bus), Hears: s.hears, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
 		}
 		return s.persist(ctx, l, d.Run)
 	})
@@ -173,7 +174,7 @@ func (s *server) dispatch(ctx context.Context) error {
 func (s *server) work(ctx context.Context) error {
 	c := s.settings.Load()
 	return agent.New(agent.Config{
-		Bus: s.home.bus, Events: s.home.bus, Store: s.home.store, Budget: s.home.store,
+		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store,
 		Agents: s.agent, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Point: s.point,
 	}).Run(ctx)
@@ -208,10 +209,10 @@ func sessionKey(agent string, at bus.Address) (string, error) {
 // healthy tells whether sessions have what they need: the store, and the files.
 // It reads before it writes, because only the reading ends with ctx.
 func (s *server) healthy(ctx context.Context) error {
-	if _, err := s.home.store.List(ctx, "", 1); err != nil {
+	if _, err := s.home.Store.List(ctx, "", 1); err != nil {
 		return err
 	}
-	if err := s.home.store.Writable(ctx); err != nil {
+	if err := s.home.Store.Writable(ctx); err != nil {
 		return err
 	}
 	if root := s.settings.Load().Workspace.Root; s.settings.Load().Store.URL != "" {
@@ -262,7 +263,7 @@ func (s *server) hasOwner(ctx context.Context, l *line) (bool, error) {
 	if len(s.settings.Load().Channels[l.name].Access.Owners) > 0 {
 		return true, nil
 	}
-	pairings, err := s.home.book.Pairings(ctx)
+	pairings, err := s.home.Book.Pairings(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look for an owner: %w", err)
 	}

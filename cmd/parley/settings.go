@@ -18,17 +18,6 @@ func channelsByName(cfg *config.Config) []config.Channel {
 	return list
 }
 
-// originOf says where a setting's value comes from: file and line, a variable,
-// or nothing where it is a default.
-func originOf(cfg *config.Config, key string) string {
-	for _, s := range cfg.Settings() {
-		if s.Key == key && s.From != "default" {
-			return s.From
-		}
-	}
-	return ""
-}
-
 // load reads the configuration for a command, and says where a file lies beside
 // it that is not obeyed.
 func (c *cli) load(tty terminal, o config.Options) (*config.Config, error) {

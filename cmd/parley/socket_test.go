@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -40,7 +41,7 @@ func TestSocketOfAHomeWithALongPath(t *testing.T) {
 		if said := status(); !strings.Contains(said, ", up ") {
 			t.Errorf("with %s status says %s", env, said)
 		}
-		at, err := os.Readlink(filepath.Join(w.Home, socketFile))
+		at, err := os.Readlink(filepath.Join(w.Home, home.SocketFile))
 		must(t, err)
 		folder := filepath.Dir(at)
 		_, want, _ := strings.Cut(env, "=")
@@ -72,7 +73,7 @@ func TestSocketServesItsOwnUserAlone(t *testing.T) {
 	other := asOther(t, w, "status")
 	p := w.Serve()
 	p.Serving()
-	must(t, os.Chmod(filepath.Join(w.Home, socketFile), 0o777))
+	must(t, os.Chmod(filepath.Join(w.Home, home.SocketFile), 0o777))
 	if out, err := other.CombinedOutput(); err == nil || strings.Contains(string(out), ", up ") {
 		t.Errorf("another user is told %s, %v", out, err)
 	}
@@ -106,7 +107,7 @@ func TestCommandsTrustNoOtherUsersServer(t *testing.T) {
 		t.Errorf("status in the other's home says %s, %v", out, err)
 	}
 	must(t, w.Command("chat", "-m", "hello").Run()) // so that there is something to look at
-	must(t, os.Symlink(filepath.Join(theirs.Home, socketFile), filepath.Join(w.Home, socketFile)))
+	must(t, os.Symlink(filepath.Join(theirs.Home, home.SocketFile), filepath.Join(w.Home, home.SocketFile)))
 	out, err := w.Command("status").CombinedOutput()
 	if err != nil || strings.Contains(string(out), ", up ") || !strings.Contains(string(out), "no server is running") {
 		t.Errorf("status took another user's server for its own: %s, %v", out, err)

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -21,12 +21,12 @@ const (
 	socketFolder = "parley-"
 )
 
-// listenSocket listens on the home's socket: in the home, or where that path is
+// ListenSocket listens on the home's socket: in the home, or where that path is
 // too long for a socket, in a new folder of nobody else's to which a link in the
 // home leads. A socket that a dead process has left is in nobody's use: whoever
 // opens a home holds it alone.
-func listenSocket(home string, log *slog.Logger) (net.Listener, error) {
-	path := filepath.Join(home, socketFile)
+func ListenSocket(home string, log *slog.Logger) (net.Listener, error) {
+	path := filepath.Join(home, SocketFile)
 	if err := removeSocket(path); err != nil {
 		return nil, fmt.Errorf("remove an old socket: %w", err)
 	}
@@ -36,7 +36,7 @@ func listenSocket(home string, log *slog.Logger) (net.Listener, error) {
 		if err != nil {
 			return nil, fmt.Errorf("make a folder for the home's socket: %w", err)
 		}
-		at = filepath.Join(folder, socketFile)
+		at = filepath.Join(folder, SocketFile)
 		if err := os.Symlink(at, path); err != nil {
 			return nil, errors.Join(fmt.Errorf("link the home's socket: %w", err), os.Remove(folder))
 		}
@@ -60,7 +60,7 @@ func runtimeFolder() string {
 	if err != nil || !info.IsDir() || !filepath.IsAbs(dir) || info.Mode()&othersMayWrite != 0 {
 		return os.TempDir()
 	}
-	if uid, ok := ownerOf(info); !ok || uid != os.Geteuid() {
+	if uid, ok := uidOf(info); !ok || uid != os.Geteuid() {
 		return os.TempDir()
 	}
 	return dir
@@ -69,7 +69,7 @@ func runtimeFolder() string {
 // removeSocket removes a home's socket, and the folder that a link to it leads to.
 func removeSocket(path string) error {
 	at, err := os.Readlink(path)
-	if err == nil && filepath.Base(at) == socketFile && strings.HasPrefix(filepath.Base(filepath.Dir(at)), socketFolder) {
+	if err == nil && filepath.Base(at) == SocketFile && strings.HasPrefix(filepath.Base(filepath.Dir(at)), socketFolder) {
 		// What cannot be removed is not ours, or gone: neither keeps us from a new one.
 		_ = os.Remove(at)
 		_ = os.Remove(filepath.Dir(at))
@@ -108,13 +108,13 @@ func (l *socketListener) Close() error {
 	return errors.Join(l.Listener.Close(), removeSocket(l.path))
 }
 
-// dialSocket connects to whoever serves a home: its owner, this user, or root.
+// DialSocket connects to whoever serves a home: its owner, this user, or root.
 // Another user who has got a socket of theirs into its place is told nothing.
-func dialSocket(ctx context.Context, home string) (net.Conn, error) {
-	path := filepath.Join(home, socketFile)
+func DialSocket(ctx context.Context, home string) (net.Conn, error) {
+	path := filepath.Join(home, SocketFile)
 	trusted := []int{0, os.Geteuid()}
 	if info, err := os.Stat(home); err == nil && os.Geteuid() == 0 {
-		if uid, ok := ownerOf(info); ok {
+		if uid, ok := uidOf(info); ok {
 			trusted = append(trusted, uid)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"errors"
@@ -17,17 +17,17 @@ const othersMayWrite fs.FileMode = 0o022
 // homeFiles are the names in a home whose content decides what the bot does and
 // to whom it listens.
 func homeFiles() []string {
-	names := []string{tokenFile, "parley.toml", "workspaces", seatsDir}
-	for _, db := range []string{busFile, storeFile, bookFile} {
+	names := []string{TokenFile, "parley.toml", "workspaces", TerminalsDir}
+	for _, db := range []string{BusFile, StoreFile, BookFile} {
 		names = append(names, db, db+"-wal", db+"-shm", db+".lock")
 	}
 	return names
 }
 
-// checkGuarded refuses a home that other users of the machine can write: they
+// CheckPermissions refuses a home that other users of the machine can write: they
 // could put a conversation, an owner or a socket of their own into it. A home
 // that is missing is fine, as it is made for its owner alone.
-func checkGuarded(c *config.Config) error {
+func CheckPermissions(c *config.Config) error {
 	home, err := os.Stat(c.Home)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -36,9 +36,9 @@ func checkGuarded(c *config.Config) error {
 		return fmt.Errorf("look at the home: %w", err)
 	}
 	refused := func(path, what, remedy string) error {
-		return &settingError{where: originOf(c, "home"), key: "home", remedy: path + " " + what + ": " + remedy}
+		return &SettingError{Where: Origin(c, "home"), Key: "home", Remedy: path + " " + what + ": " + remedy}
 	}
-	if uid, ok := ownerOf(home); ok && os.Geteuid() != 0 && uid != os.Geteuid() {
+	if uid, ok := uidOf(home); ok && os.Geteuid() != 0 && uid != os.Geteuid() {
 		return refused(c.Home, fmt.Sprintf("belongs to user %d, and this is user %d", uid, os.Geteuid()),
 			fmt.Sprintf("run parley as its owner, give it away with `chown -R %d %s`, or choose another with --home", os.Geteuid(), c.Home))
 	}
@@ -63,8 +63,8 @@ func checkGuarded(c *config.Config) error {
 	return nil
 }
 
-// ownerOf is the user that a file belongs to, where the system tells.
-func ownerOf(info fs.FileInfo) (uid int, ok bool) {
+// uidOf is the user that a file belongs to, where the system tells.
+func uidOf(info fs.FileInfo) (uid int, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, false

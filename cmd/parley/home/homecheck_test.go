@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"encoding/json"
@@ -20,11 +20,11 @@ func TestSharedBusOrStoreBesideDataInTheHome(t *testing.T) {
 	)
 	for _, c := range []struct{ name, text, file, want string }{
 		{"nothing left", redis + postgres, "token", ""},
-		{"all in the home", "", busFile, ""},
-		{"the mail in the home", redis + postgres, busFile, "bus.url"},
-		{"the logs in the home", postgres, storeFile, "store.url"},
-		{"the book in the home", postgres, bookFile, "store.url"},
-		{"mail at home, logs away", postgres, busFile, ""},
+		{"all in the home", "", BusFile, ""},
+		{"the mail in the home", redis + postgres, BusFile, "bus.url"},
+		{"the logs in the home", postgres, StoreFile, "store.url"},
+		{"the book in the home", postgres, BookFile, "store.url"},
+		{"mail at home, logs away", postgres, BusFile, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -38,7 +38,7 @@ func TestSharedBusOrStoreBesideDataInTheHome(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = checkElsewhere(cfg)
+			err = CheckData(cfg)
 			if c.want == "" {
 				if err != nil {
 					t.Errorf("it is refused: %v", err)
@@ -64,7 +64,7 @@ func TestSharedBusNeedsSharedStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := checkElsewhere(cfg); err == nil || !strings.Contains(err.Error(), "REDIS_URL") || !strings.Contains(err.Error(), "[store] url") {
+	if err := CheckData(cfg); err == nil || !strings.Contains(err.Error(), "REDIS_URL") || !strings.Contains(err.Error(), "[store] url") {
 		t.Errorf("it says %v, want the variable and what is missing", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestHomeOfWhichSomethingWasTaken(t *testing.T) {
 			}
 			file := filepath.Join(dir, "parley.toml")
 			for path, text := range map[string]string{
-				file: c.text, migrate.Path(dir): string(raw), filepath.Join(dir, busFile): "x", filepath.Join(dir, storeFile): "x", filepath.Join(dir, bookFile): "x",
+				file: c.text, migrate.Path(dir): string(raw), filepath.Join(dir, BusFile): "x", filepath.Join(dir, StoreFile): "x", filepath.Join(dir, BookFile): "x",
 			} {
 				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
@@ -112,7 +112,7 @@ func TestHomeOfWhichSomethingWasTaken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			switch err := checkElsewhere(cfg); {
+			switch err := CheckData(cfg); {
 			case c.want == "" && err != nil:
 				t.Errorf("it is refused: %v", err)
 			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 	"parley/cmd/parley/migrate"
 )
 
-// checkElsewhere keeps a bot from forgetting: where the bus or the store is not
+// CheckData keeps a bot from forgetting: where the bus or the store is not
 // in the home, nothing may be left in the home that it would no longer look at;
 // and where they are, nothing may have been taken elsewhere. It also refuses a
 // shared bus without a shared store, whoever asks for it.
-func checkElsewhere(c *config.Config) error {
+func CheckData(c *config.Config) error {
 	if c.Bus.URL != "" && c.Store.URL == "" {
-		return &settingError{
-			where: originOf(c, "bus.url"), key: "bus.url",
-			remedy: "[bus] url without [store] url: processes would share mail but not logs: set [store] url or DATABASE_URL, or leave the bus out",
+		return &SettingError{
+			Where: Origin(c, "bus.url"), Key: "bus.url",
+			Remedy: "[bus] url without [store] url: processes would share mail but not logs: set [store] url or DATABASE_URL, or leave the bus out",
 		}
 	}
 	moved, err := migrate.Read(c.Home)
@@ -29,7 +29,7 @@ func checkElsewhere(c *config.Config) error {
 		return err
 	}
 	if moved.Unfinished() {
-		return &settingError{key: "home", remedy: fmt.Sprintf(
+		return &SettingError{Key: "home", Remedy: fmt.Sprintf(
 			"%s is being taken to %s, and that is not finished: run parley migrate again as before; or delete %s to go on here as if nothing had been taken, and empty the other place",
 			c.Home, moved.Places(), migrate.Path(c.Home))}
 	}
@@ -38,23 +38,23 @@ func checkElsewhere(c *config.Config) error {
 		return err
 	}
 	parts := []struct {
-		key, place, moved, fleet string
-		files                    []string
+		key, Location, moved, fleet string
+		files                       []string
 	}{
-		{"store.url", string(c.Store.URL), moved.Store, fleet.Store, []string{storeFile, bookFile}},
-		{"bus.url", string(c.Bus.URL), moved.Bus, fleet.Bus, []string{busFile}},
+		{"store.url", string(c.Store.URL), moved.Store, fleet.Store, []string{StoreFile, BookFile}},
+		{"bus.url", string(c.Bus.URL), moved.Bus, fleet.Bus, []string{BusFile}},
 	}
 	for _, part := range parts {
 		switch {
-		case part.place == "" && part.moved != "":
-			return &settingError{where: originOf(c, part.key), key: part.key, remedy: fmt.Sprintf(
+		case part.Location == "" && part.moved != "":
+			return &SettingError{Where: Origin(c, part.key), Key: part.key, Remedy: fmt.Sprintf(
 				"not set, and what was in the home was taken to %s on %s: serve it from there with the configuration that names it; or delete %s to go back to how it was then",
 				part.moved, moved.Done.Format(time.DateOnly), migrate.Path(c.Home))}
-		case part.place == "" && part.fleet != "":
-			return &settingError{where: originOf(c, part.key), key: part.key, remedy: fmt.Sprintf(
+		case part.Location == "" && part.fleet != "":
+			return &SettingError{Where: Origin(c, part.key), Key: part.key, Remedy: fmt.Sprintf(
 				"not set, and the bot that has this home keeps that in %s%s; or delete %s if this home is to have data of its own from now on",
 				part.fleet, fleet.remedy(), fleetPath(c.Home))}
-		case part.place != "" && part.moved == "":
+		case part.Location != "" && part.moved == "":
 			if err := checkLeft(c, part.key, part.files); err != nil {
 				return err
 			}
@@ -72,9 +72,9 @@ func checkLeft(c *config.Config, key string, files []string) error {
 		} else if err != nil {
 			return fmt.Errorf("look for data in the home: %w", err)
 		}
-		return &settingError{
-			where: originOf(c, key), key: key,
-			remedy: fmt.Sprintf("the home has data of its own in %s, which would be forgotten: take it along with parley migrate, or give this bot a new --home", path),
+		return &SettingError{
+			Where: Origin(c, key), Key: key,
+			Remedy: fmt.Sprintf("the home has data of its own in %s, which would be forgotten: take it along with parley migrate, or give this bot a new --home", path),
 		}
 	}
 	return nil
@@ -88,12 +88,12 @@ func checkArrived(ctx context.Context, c *config.Config) error {
 	}
 	arriving, err := migrate.Unfinished(ctx, string(c.Store.URL))
 	if err != nil {
-		return pointed(c, "store.url", err)
+		return NameSetting(c, "store.url", err)
 	}
 	if arriving {
-		return &settingError{
-			where: originOf(c, "store.url"), key: "store.url",
-			remedy: "a bot is being taken to " + storeName(string(c.Store.URL)) + ", and that is not finished: let parley migrate come to its end first, or run it again where it was begun",
+		return &SettingError{
+			Where: Origin(c, "store.url"), Key: "store.url",
+			Remedy: "a bot is being taken to " + StoreName(string(c.Store.URL)) + ", and that is not finished: let parley migrate come to its end first, or run it again where it was begun",
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"encoding/json"
@@ -47,12 +47,12 @@ func readFleet(home string) (n fleetNote, err error) {
 	return n, nil
 }
 
-// noteFleet writes into the home where its bot's data is, if that is elsewhere.
-func noteFleet(c *config.Config) error {
+// NoteFleet writes into the home where its bot's data is, if that is elsewhere.
+func NoteFleet(c *config.Config) error {
 	if c.Store.URL == "" {
 		return nil
 	}
-	now := fleetNote{Store: storeName(string(c.Store.URL)), Bus: busName(c), Config: c.File}
+	now := fleetNote{Store: StoreName(string(c.Store.URL)), Bus: BusName(c), Config: c.File}
 	if was, err := readFleet(c.Home); err == nil && was == now {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
@@ -15,22 +16,23 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// A nothingError says that there is nothing to read, or nowhere to send, where a
+// A NothingError says that there is nothing to read, or nowhere to send, where a
 // command was to look. Most often another bot was meant, so it names the
 // configuration that is in force.
-type nothingError struct {
+type NothingError struct {
 	what string
 	cfg  *config.Config
 }
 
-func (e *nothingError) Error() string { return e.what + "\n" + whichConfig(e.cfg) }
+// Error says what is missing, and which configuration is in force.
+func (e *NothingError) Error() string { return e.what + "\n" + WhichConfig(e.cfg) }
 
 func noData(cfg *config.Config, what string) error {
-	return &nothingError{what + ": nothing to look at, and nothing was created", cfg}
+	return &NothingError{what + ": nothing to look at, and nothing was created", cfg}
 }
 
-// whichConfig says which configuration is in force, and how to name another.
-func whichConfig(cfg *config.Config) string {
+// WhichConfig says which configuration is in force, and how to name another.
+func WhichConfig(cfg *config.Config) string {
 	words := "the configuration is " + cfg.File
 	if cfg.File == "" {
 		words = cfg.Sought.String()
@@ -38,12 +40,15 @@ func whichConfig(cfg *config.Config) string {
 	return words + ": if the bot is another one, name its --config FILE and --home DIR"
 }
 
-// needData fails where these files of the home are not there, or the store is
+// probeTimeout is how long a database may take to say what it holds.
+const probeTimeout = 20 * time.Second
+
+// RequireData fails where these files of the home are not there, or the store is
 // still empty: who only looks makes neither.
-func needData(ctx context.Context, cfg *config.Config, files ...string) error {
+func RequireData(ctx context.Context, cfg *config.Config, files ...string) error {
 	var missing, there []string
 	for _, file := range files {
-		if elsewhere := cfg.Store.URL != "" && file != busFile || cfg.Bus.URL != ""; elsewhere {
+		if elsewhere := cfg.Store.URL != "" && file != BusFile || cfg.Bus.URL != ""; elsewhere {
 			continue
 		}
 		_, err := os.Stat(filepath.Join(cfg.Home, file))
@@ -66,24 +71,24 @@ func needData(ctx context.Context, cfg *config.Config, files ...string) error {
 	if cfg.Store.URL == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	h, err := sqldb.Probe(ctx, string(cfg.Store.URL))
 	if err != nil {
-		return pointed(cfg, "store.url", err)
+		return NameSetting(cfg, "store.url", err)
 	}
 	if h.Versions[sqlbook.Schema().Name] == 0 || h.Versions[sqlstore.Schema().Name] == 0 {
-		return noData(cfg, "the store "+storeName(string(cfg.Store.URL))+" has no tables yet")
+		return noData(cfg, "the store "+StoreName(string(cfg.Store.URL))+" has no tables yet")
 	}
 	return nil
 }
 
-// needChannel fails where nothing can be sent at all.
-func needChannel(cfg *config.Config) error {
+// RequireChannel fails where nothing can be sent at all.
+func RequireChannel(cfg *config.Config) error {
 	for _, c := range cfg.Channels {
 		if c.Built() {
 			return nil
 		}
 	}
-	return &nothingError{"no channel is configured, so there is nowhere to send: add [channels.NAME]", cfg}
+	return &NothingError{"no channel is configured, so there is nowhere to send: add [channels.NAME]", cfg}
 }

@@ -1,4 +1,4 @@
-package main
+package home
 
 import (
 	"errors"
@@ -14,17 +14,17 @@ import (
 	"parley/cmd/parley/migrate"
 )
 
-// A homeOwner is who a home belongs to. Root may work in the home of a service that
+// A Owner is who a home belongs to. Root may work in the home of a service that
 // runs under a user of its own; what root makes there is given to that user, who
 // could not use it otherwise.
-type homeOwner struct{ uid, gid int }
+type Owner struct{ uid, gid int }
 
 // nobodyElse is the owner of a home that needs nothing given: its own user's.
-func nobodyElse() homeOwner { return homeOwner{uid: -1, gid: -1} }
+func nobodyElse() Owner { return Owner{uid: -1, gid: -1} }
 
-// ownerOfHome finds out to whom a directory belongs, if root runs this and it is not
+// OwnerOf finds out to whom a directory belongs, if root runs this and it is not
 // root's. Of one that is still to be made, it is the owner of where it will lie.
-func ownerOfHome(dir string) homeOwner {
+func OwnerOf(dir string) Owner {
 	if os.Geteuid() != 0 {
 		return nobodyElse()
 	}
@@ -35,7 +35,7 @@ func ownerOfHome(dir string) homeOwner {
 			if !ok || stat.Uid == 0 {
 				return nobodyElse()
 			}
-			return homeOwner{uid: int(stat.Uid), gid: int(stat.Gid)}
+			return Owner{uid: int(stat.Uid), gid: int(stat.Gid)}
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
@@ -48,11 +48,11 @@ func ownerOfHome(dir string) homeOwner {
 // homeParts are how the names begin of what Parley makes in a home. The rest,
 // as a configuration, is the operator's.
 func homeParts() []string {
-	return []string{busFile, storeFile, bookFile, tokenFile, socketFile, seatsDir, fleetFile, "before-restore-"}
+	return []string{BusFile, StoreFile, BookFile, TokenFile, SocketFile, TerminalsDir, fleetFile, "before-restore-"}
 }
 
-// giveHome gives the owner what root has made in a home, but for the workspaces.
-func (o homeOwner) giveHome(home string) error {
+// GiveHome gives the owner what root has made in a home, but for the workspaces.
+func (o Owner) GiveHome(home string) error {
 	return o.within(home, func(root *os.Root) error {
 		entries, err := fs.ReadDir(root.FS(), ".")
 		if err != nil {
@@ -69,13 +69,13 @@ func (o homeOwner) giveHome(home string) error {
 	})
 }
 
-// giveTree gives the owner what root has made anywhere below a directory.
-func (o homeOwner) giveTree(dir string) error {
+// GiveTree gives the owner what root has made anywhere below a directory.
+func (o Owner) GiveTree(dir string) error {
 	return o.within(dir, func(root *os.Root) error { return o.walk(root, ".") })
 }
 
 // givePath gives the owner the directories that lead from dir to path, which lies below it.
-func (o homeOwner) givePath(dir, path string) error {
+func (o Owner) givePath(dir, path string) error {
 	return o.within(dir, func(root *os.Root) error {
 		below, err := filepath.Rel(dir, path)
 		if err != nil {
@@ -91,7 +91,7 @@ func (o homeOwner) givePath(dir, path string) error {
 
 // within opens a directory so that nothing outside of it can be given. One that
 // is not there has nothing to give.
-func (o homeOwner) within(dir string, do func(*os.Root) error) error {
+func (o Owner) within(dir string, do func(*os.Root) error) error {
 	if o == nobodyElse() {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (o homeOwner) within(dir string, do func(*os.Root) error) error {
 	return nil
 }
 
-func (o homeOwner) walk(root *os.Root, name string) error {
+func (o Owner) walk(root *os.Root, name string) error {
 	return fs.WalkDir(root.FS(), name, func(path string, _ fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // another process has removed it
 			return nil
@@ -119,7 +119,7 @@ func (o homeOwner) walk(root *os.Root, name string) error {
 
 // give gives the owner one file of root's. A file with a second name is left
 // alone: the other may be outside, and nobody's to give.
-func (o homeOwner) give(root *os.Root, path string) error {
+func (o Owner) give(root *os.Root, path string) error {
 	info, err := root.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -140,23 +140,48 @@ func (o homeOwner) give(root *os.Root, path string) error {
 // checkWorkable refuses workspaces in which an agent's directory belongs to somebody
 // else: no turn of it could begin.
 func checkWorkable(c *config.Config) error {
-	path, err := foreign(c.Workspace.Root, "*")
+	path, err := Foreign(c.Workspace.Root, "*")
 	if err != nil {
 		return fmt.Errorf("look at the workspaces: %w", err)
 	}
 	if path == "" {
 		return nil
 	}
-	return &settingError{where: originOf(c, "workspace.root"), key: "workspace.root", remedy: fmt.Sprintf(
+	return &SettingError{Where: Origin(c, "workspace.root"), Key: "workspace.root", Remedy: fmt.Sprintf(
 		"%s cannot be used by this user (uid %d), as when root has worked here: chown -R %d %s", path, os.Geteuid(), os.Geteuid(), c.Workspace.Root)}
 }
 
-// unusable says of a part of the home that this user may not use where it lies,
+// Unusable says of a part of the home that this user may not use where it lies,
 // whose it is, and what to do: others see only that the system does not permit it.
-func unusable(dir string, err error) error {
+func Unusable(dir string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	return fmt.Errorf("%s cannot be used by this user (uid %d): something in it belongs to another: chown -R %d %s: %w",
 		dir, os.Geteuid(), os.Geteuid(), dir, err)
+}
+
+// Foreign is a directory of the workspaces, among those that the patterns match,
+// that this user cannot work in; "" where there is none.
+func Foreign(root string, patterns ...string) (string, error) {
+	for _, pattern := range patterns {
+		found, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil {
+			return "", err
+		}
+		for _, name := range found {
+			info, err := os.Lstat(filepath.Join(root, name))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return "", err
+			}
+			const all = 4 | 2 | 1 // to read, to write, to pass through
+			if info.IsDir() && syscall.Access(filepath.Join(root, name), all) != nil {
+				return filepath.Join(root, name), nil
+			}
+		}
+	}
+	return "", nil
 }

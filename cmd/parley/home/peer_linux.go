@@ -1,10 +1,10 @@
-package main
+package home
 
 import "golang.org/x/sys/unix"
 
 // peerOf is the user of the process at the other end of a socket.
 func peerOf(fd int) (uid int, err error) {
-	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,251 @@
+// Package home opens what Parley remembers, and checks it before it is used: a
+// home that other users can write, data that would be forgotten because the
+// configuration names another store, and a workspace of another store are refused.
+//
+// home.go opens and closes; homecheck.go, permissions.go and nodata.go refuse;
+// owner.go gives files to the home's owner where root runs this; workspace.go and
+// fleetnote.go note which store a directory belongs to; socket.go is where the
+// commands of this machine reach the process that has the home.
+package home
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley/bus"
+	"parley/bus/redisbus"
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/slack"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/backup"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/erase"
+	"parley/cmd/parley/metrics"
+	"parley/sessions"
+	"parley/sessions/sqlstore"
+	"parley/sessions/workspace"
+)
+
+// The files of a home.
+const (
+	BusFile      = "bus.db"
+	StoreFile    = "sessions.db"
+	BookFile     = "book.db"
+	TokenFile    = "token"
+	SocketFile   = "parley.sock"
+	TerminalsDir = "terminals" // of locks, one for each conversation in a terminal
+)
+
+// A carrier is everything that a bus can do.
+type carrier interface {
+	bus.Bus
+	bus.Events
+	bus.Inspector
+	bus.Morgue
+	bus.Pauser
+	bus.Holder
+	Writable(ctx context.Context) error
+	Dropped() uint64
+	Close() error
+}
+
+// A store is everything that a store of sessions can do.
+type store interface {
+	sessions.Store
+	sessions.Budget
+	erase.Store
+	Writable(ctx context.Context) error
+	Close() error
+}
+
+// A Book is everything that the channel side remembers.
+type Book interface {
+	channels.Book
+	channels.Posts
+	channels.Subjects
+	channels.Drafts
+	slack.Joins
+	slack.Cursors
+	metrics.Book
+	Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error)
+	Close() error
+}
+
+// A Home is what Parley remembers, opened. With SQLite one process has it at a
+// time; with Redis and PostgreSQL each process has a home for its own matters,
+// and what it remembers is shared.
+type Home struct {
+	Dir         string
+	Bus         carrier
+	Store       store
+	Book        Book
+	Workspaces  *workspace.Workspaces
+	override    WorkspaceOverride
+	overrideDir *workspace.Workspaces // the override's directory; nil where there is none
+
+	owner     Owner  // of Dir
+	Root      string // of the workspaces
+	rootOwner Owner
+}
+
+// A WorkspaceOverride is a person's own directory for the one session that they talk in. All
+// others, whose mail may wait here too, have nothing to do with it.
+type WorkspaceOverride struct{ Dir, Session string }
+
+// Open opens the home of a configuration, creating it if need be.
+func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slog.Logger) (h *Home, err error) {
+	h = &Home{Dir: c.Home, override: own, Root: c.Workspace.Root, owner: OwnerOf(c.Home), rootOwner: OwnerOf(c.Workspace.Root)}
+	if inside(c.Home, h.Root) {
+		h.rootOwner = h.owner
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.Close())
+		}
+	}()
+	if err := CheckData(c); err != nil {
+		return h, err
+	}
+	if err := CheckPermissions(c); err != nil {
+		return h, err
+	}
+	if err := os.MkdirAll(c.Home, 0o700); err != nil {
+		return h, fmt.Errorf("create the home: %w", err)
+	}
+	// What a restore or a backup that was cut off has left.
+	if err := errors.Join(backup.Finish(c.Home), backup.Sweep(c.Home)); err != nil {
+		return h, err
+	}
+	// The bus is first: the lock of an embedded one keeps a second process out
+	// of the rest.
+	if h.Bus, err = openBus(ctx, c, log); err != nil {
+		return h, NameSetting(c, "bus.url", err)
+	}
+	opened, err := sqlstore.Open(ctx, Location(c, StoreFile))
+	if err != nil {
+		return h, NameSetting(c, "store.url", err)
+	}
+	h.Store = opened
+	written, err := sqlbook.Open(ctx, Location(c, BookFile))
+	if err != nil {
+		return h, NameSetting(c, "store.url", err)
+	}
+	h.Book = written
+	if err := checkArrived(ctx, c); err != nil {
+		return h, err
+	}
+	if own.Dir != "" {
+		if h.overrideDir, err = workspace.Fixed(own.Dir); err != nil {
+			return h, err
+		}
+	}
+	h.Workspaces, err = workspace.New(workspace.Config{Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20})
+	if err != nil {
+		return h, err
+	}
+	if err := checkWorkable(c); err != nil {
+		return h, err
+	}
+	if err := errors.Join(MarkWorkspace(c), NoteFleet(c)); err != nil {
+		return h, err
+	}
+	return h, h.give()
+}
+
+// give gives what was made here to whom the home belongs.
+func (h *Home) give() error {
+	return errors.Join(h.owner.GiveHome(h.Dir), h.rootOwner.GiveTree(h.Root))
+}
+
+// NameSetting says of what could not be opened which setting named it, if one did.
+func NameSetting(c *config.Config, key string, err error) error {
+	if from := Origin(c, key); from != "" {
+		return fmt.Errorf("%s: %s: %w (parley doctor says more)", from, key, err)
+	}
+	return err
+}
+
+// Workspace opens the directory that a session works in.
+func (h *Home) Workspace(session string) (*workspace.Dir, error) {
+	if h.overrideDir != nil && session == h.override.Session {
+		return h.overrideDir.Open(session)
+	}
+	dir, err := h.Workspaces.Open(session)
+	if err != nil {
+		return nil, err
+	}
+	return dir, h.rootOwner.givePath(h.Root, dir.Path())
+}
+
+func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, error) {
+	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound}
+	if c.Bus.URL == "" {
+		return orNil(sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(c.Home, BusFile), Caps: caps, Log: log}))
+	}
+	return orNil(redisbus.Open(ctx, redisbus.Config{URL: string(c.Bus.URL), Prefix: c.Bus.Prefix, Caps: caps, Log: log}))
+}
+
+// orNil keeps a failed opening from becoming an interface that is not nil.
+func orNil[B carrier](b B, err error) (carrier, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Location is where a part of the home's memory is kept: in the shared database,
+// or in a file of its own.
+func Location(c *config.Config, file string) string {
+	if c.Store.URL != "" {
+		return string(c.Store.URL)
+	}
+	return filepath.Join(c.Home, file)
+}
+
+// Close closes what is open, the bus last: its lock guards the rest.
+func (h *Home) Close() error {
+	var errs []error
+	for _, w := range []*workspace.Workspaces{h.overrideDir, h.Workspaces} {
+		if w != nil {
+			errs = append(errs, w.Close())
+		}
+	}
+	if h.Book != nil {
+		errs = append(errs, h.Book.Close())
+	}
+	if h.Store != nil {
+		errs = append(errs, h.Store.Close())
+	}
+	if h.Bus != nil {
+		errs = append(errs, h.Bus.Close())
+	}
+	return errors.Join(append(errs, h.give())...)
+}
+
+// Token is the owner's own, made at first use and readable by the owner alone.
+func (h *Home) Token() (string, error) {
+	path := filepath.Join(h.Dir, TokenFile)
+	raw, err := os.ReadFile(path)
+	if err == nil && len(strings.TrimSpace(string(raw))) >= 16 {
+		return strings.TrimSpace(string(raw)), nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read the owner's token: %w", err)
+	}
+	made := "pk_" + rand.Text() + rand.Text()
+	next := path + ".new"
+	if err := os.WriteFile(next, []byte(made+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write the owner's token: %w", err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		return "", fmt.Errorf("write the owner's token: %w", err)
+	}
+	return made, nil
+}

@@ -1,0 +1,80 @@
+package home
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley/cmd/parley/config"
+)
+
+// MarkerFile names the store whose conversations a workspace root belongs to.
+const MarkerFile = ".parley-store"
+
+// MarkWorkspace makes sure that all processes over one store work in the same
+// files, and no others do: the first leaves the store's name in the root.
+func MarkWorkspace(c *config.Config) error {
+	if c.Store.URL == "" {
+		return nil
+	}
+	name := StoreName(string(c.Store.URL))
+	path := filepath.Join(c.Workspace.Root, MarkerFile)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = f.WriteString(name + "\n")
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("mark the workspace: %w", err)
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("mark the workspace: %w", err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the workspace's marker: %w", err)
+	}
+	if found := strings.TrimSpace(string(raw)); found != "" && found != name {
+		return &SettingError{
+			Where: Origin(c, "workspace.root"), Key: "workspace.root",
+			Remedy: fmt.Sprintf("%s belongs to the store %s, and this one is %s: give every process of a fleet the same shared root, and each store its own; was the store moved, delete %s", c.Workspace.Root, found, name, path),
+		}
+	}
+	return nil
+}
+
+// OwnRoot tells whether a fleet's conversations have their files in a home, which
+// is one process's.
+func OwnRoot(c *config.Config) bool {
+	return c.Bus.URL != "" && inside(c.Home, c.Workspace.Root)
+}
+
+func inside(dir, path string) bool {
+	below, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(below)
+}
+
+// StoreName is a store's address without the secrets in it.
+func StoreName(place string) string {
+	u, err := url.Parse(place)
+	if err != nil {
+		return "unreadable"
+	}
+	return u.Host + u.Path
+}
+
+// BusName is a bus's address without the secrets in it.
+func BusName(c *config.Config) string {
+	if c.Bus.URL == "" {
+		return ""
+	}
+	name := StoreName(string(c.Bus.URL))
+	if c.Bus.Prefix != "" {
+		name += " (" + c.Bus.Prefix + ")"
+	}
+	return name
+}
