@@ -19,6 +19,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
+	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/outbox"
@@ -64,7 +65,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	r := &remote{client: server, session: key, name: chat, ids: map[string]string{}, shown: map[string]bool{}}
+	r := client.NewConversation(server, key, chat)
 	err = c.talk(ctx, r, flags.JSON, answering(server, model), tty, log)
 	if left := leave(); err == nil {
 		err = left
@@ -77,8 +78,8 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 const leavingDrain = 500 * time.Millisecond
 
 // answering is the model that answers; "" where that is another process's to know.
-func answering(server *client, model agent.Model) string {
-	if !server.hosted {
+func answering(server *client.Client, model agent.Model) string {
+	if !server.Hosted {
 		return ""
 	}
 	return modelName(model)
@@ -86,31 +87,31 @@ func answering(server *client, model agent.Model) string {
 
 // talk is the conversation. It is a channel like any other, with a server in
 // the place of a platform.
-func (c chatCmd) talk(ctx context.Context, r *remote, asJSON bool, model string, tty terminal, log *slog.Logger) error {
+func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, model string, tty terminal, log *slog.Logger) error {
 	typed := c.Message == "" && term.IsTerminal(int(tty.in.Fd()))
 	cfg := console.Config{
-		Chat: r.name, Session: r.session, Once: c.Message, JSON: asJSON, In: tty.in, Out: tty.out, Err: tty.err,
+		Chat: r.Name, Session: r.Session, Once: c.Message, JSON: asJSON, In: tty.in, Out: tty.out, Err: tty.err,
 		Events: r, Refuse: unknownCommand, Log: log,
 	}
 	if typed {
-		cfg.Banner, cfg.Leaving = banner(r.name, model), leaving(r.client)
-		cfg.Earlier = r.earlier(ctx)
+		cfg.Banner, cfg.Leaving = banner(r.Name, model), leaving(r.Server)
+		cfg.Earlier = r.Earlier(ctx)
 	}
 	ch, err := console.New(cfg)
 	if err != nil {
 		return err
 	}
-	r.deliver = func(ctx context.Context, part channels.Part) error {
-		_, err := ch.Send(ctx, bus.Address{Channel: console.Name, Chat: r.name}, part)
+	r.Deliver = func(ctx context.Context, part channels.Part) error {
+		_, err := ch.Send(ctx, bus.Address{Channel: console.Name, Chat: r.Name}, part)
 		return err
 	}
-	err = ch.Receive(ctx, r.say)
+	err = ch.Receive(ctx, r.Say)
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	if asJSON && errors.Is(err, console.ErrFailed) {
 		_ = json.NewEncoder(tty.out).Encode(map[string]any{ // the exit code says the same
-			"session": r.session, "error": bus.Failure{Code: "no_answer", Message: err.Error()},
+			"session": r.Session, "error": bus.Failure{Code: "no_answer", Message: err.Error()},
 		})
 	}
 	return err
@@ -127,8 +128,8 @@ func banner(chat, model string) string {
 
 // leaving says what becomes of an answer that is not there yet when its terminal
 // is left.
-func leaving(server *client) string {
-	if server.hosted {
+func leaving(server *client.Client) string {
+	if server.Hosted {
 		return "the answer is put aside; it goes on when parley chat or parley serve runs next"
 	}
 	return "the answer goes on without you; parley sessions shows it"

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"text/tabwriter"
 	"time"
+
+	"parley/cmd/parley/client"
 )
 
 type deadLettersCmd struct {
@@ -32,9 +34,9 @@ func (d deadLetter) path() string {
 }
 
 // deadLetters lists all of them.
-func deadLetters(ctx context.Context, server *client) ([]deadLetter, error) {
+func deadLetters(ctx context.Context, server *client.Client) ([]deadLetter, error) {
 	var standing standingReport
-	if err := server.get(ctx, "/v1/status", &standing); err != nil {
+	if err := server.Get(ctx, "/v1/status", &standing); err != nil {
 		return nil, err
 	}
 	all := []deadLetter{} // none is a list, too
@@ -46,7 +48,7 @@ func deadLetters(ctx context.Context, server *client) ([]deadLetter, error) {
 				More    bool         `json:"more"`
 			}
 			path := "/v1/dead-letters?topic=" + url.QueryEscape(t.Topic) + "&after=" + url.QueryEscape(after)
-			if err := server.get(ctx, path, &page); err != nil {
+			if err := server.Get(ctx, path, &page); err != nil {
 				return nil, err
 			}
 			all = append(all, page.Letters...)
@@ -59,7 +61,7 @@ func deadLetters(ctx context.Context, server *client) ([]deadLetter, error) {
 }
 
 // chosen are the letters of these ids, or all.
-func chosen(ctx context.Context, server *client, ids []string, everything bool) ([]deadLetter, error) {
+func chosen(ctx context.Context, server *client.Client, ids []string, everything bool) ([]deadLetter, error) {
 	if len(ids) == 0 && !everything {
 		return nil, &usageError{"name the letters by their ids, or --all"}
 	}
@@ -86,7 +88,7 @@ type deadList struct{}
 
 // Run lists dead letters.
 func (deadList) Run(ctx context.Context, flags *cli, tty terminal) error {
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
 		all, err := deadLetters(ctx, server)
 		if err != nil {
 			return err
@@ -113,12 +115,12 @@ type deadShow struct {
 
 // Run prints one dead letter.
 func (c deadShow) Run(ctx context.Context, flags *cli, tty terminal) error {
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
 		picked, err := chosen(ctx, server, []string{c.ID}, false)
 		if err != nil {
 			return err
 		}
-		return server.get(ctx, picked[0].path(), tty.out)
+		return server.Get(ctx, picked[0].path(), tty.out)
 	})
 }
 
@@ -129,7 +131,7 @@ type deadReplay struct {
 
 // Run publishes dead letters again.
 func (c deadReplay) Run(ctx context.Context, flags *cli, tty terminal) error {
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
 		picked, err := chosen(ctx, server, c.IDs, c.All)
 		if err != nil {
 			return err
@@ -138,7 +140,7 @@ func (c deadReplay) Run(ctx context.Context, flags *cli, tty terminal) error {
 			var now struct {
 				ID string `json:"id"`
 			}
-			if err := server.do(ctx, http.MethodPost, d.path()+"/replay", "", nil, &now); err != nil {
+			if err := server.Do(ctx, http.MethodPost, d.path()+"/replay", "", nil, &now); err != nil {
 				return err
 			}
 			fmt.Fprintf(tty.out, "%s is on its way again as %s\n", d.ID, now.ID)
@@ -160,13 +162,13 @@ func (c deadDrop) Run(ctx context.Context, flags *cli, tty terminal) error {
 			return err
 		}
 	}
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
 		picked, err := chosen(ctx, server, c.IDs, c.All)
 		if err != nil {
 			return err
 		}
 		for _, d := range picked {
-			if err := server.do(ctx, http.MethodDelete, d.path(), "", nil, nil); err != nil {
+			if err := server.Do(ctx, http.MethodDelete, d.path(), "", nil, nil); err != nil {
 				return err
 			}
 			fmt.Fprintf(tty.out, "%s is forgotten\n", d.ID)

@@ -20,7 +20,7 @@ func checkPort(ctx context.Context, cfg *config.Config) []finding {
 		return nil
 	}
 	f := finding{Part: "http", State: fine, Detail: cfg.HTTP.Listen}
-	if role, err := dial(cfg.Home).role(ctx); err == nil && (role == "all" || role == roleGateway) {
+	if role, err := roleOf(ctx, dial(cfg.Home)); err == nil && (role == "all" || role == roleGateway) {
 		f.Detail += ", which the server of this home has"
 		return []finding{f}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"parley/cmd/parley/client"
 	"parley/cmd/parley/erase"
 )
 
@@ -27,9 +28,9 @@ func (c forgetCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if c.Session != "" {
 		body = map[string]string{"session": c.Session}
 	}
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
 		var receipt erase.Receipt
-		if err := server.do(ctx, http.MethodPost, "/v1/forget", "", body, &receipt); err != nil {
+		if err := server.Do(ctx, http.MethodPost, "/v1/forget", "", body, &receipt); err != nil {
 			return err
 		}
 		if flags.JSON {

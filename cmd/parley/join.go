@@ -16,6 +16,7 @@ import (
 
 	"parley/agent"
 	"parley/bus/sqlitebus"
+	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 )
@@ -63,7 +64,7 @@ type stay struct {
 	cfg    *config.Config
 	need   need
 	log    *slog.Logger
-	client *client
+	client *client.Client
 
 	mu    sync.Mutex
 	role  string       // of who served it last
@@ -72,13 +73,13 @@ type stay struct {
 
 // join reaches the server that has the home, or becomes it for as long as the
 // command runs. leave gives the home back.
-func join(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (c *client, leave func() error, err error) {
+func join(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (c *client.Client, leave func() error, err error) {
 	s := &stay{cfg: cfg, need: n, log: log, client: dial(cfg.Home)}
-	s.client.shared = cfg.Bus.URL != ""
+	s.client.Shared = cfg.Bus.URL != ""
 	if err := s.begin(ctx); err != nil {
 		return nil, nil, err
 	}
-	s.client.again = s.again
+	s.client.Retry = s.again
 	return s.client, s.end, nil
 }
 
@@ -87,7 +88,7 @@ const patience = 5 * time.Second
 
 func (s *stay) begin(ctx context.Context) error {
 	for deadline := time.Now().Add(patience); ; {
-		role, err := s.client.role(ctx)
+		role, err := roleOf(ctx, s.client)
 		if err == nil && s.need.metBy(role) {
 			if s.need.override.Dir != "" {
 				return errors.New("--workspace needs the home for itself, and another parley has it: stop that one, or give another --home")
@@ -100,7 +101,7 @@ func (s *stay) begin(ctx context.Context) error {
 		}
 		leave, err := s.host(ctx)
 		if err == nil {
-			s.leave, s.client.hosted = leave, true
+			s.leave, s.client.Hosted = leave, true
 			return nil
 		}
 		if _, used := errors.AsType[*sqlitebus.InUseError](err); !used || time.Now().After(deadline) {
@@ -126,7 +127,7 @@ func (s *stay) again(ctx context.Context) error {
 	if s.leave != nil {
 		return nil
 	}
-	if role, err := s.client.role(ctx); err == nil {
+	if role, err := roleOf(ctx, s.client); err == nil {
 		s.role = role
 		if !s.need.metBy(role) {
 			return errAway // it is soon over
@@ -196,7 +197,7 @@ func (s *stay) look(ctx context.Context) (leave func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	s.client.http = dial(dir).http
+	s.client.HTTP = dial(dir).HTTP
 	return func() error { return errors.Join(end(), os.RemoveAll(dir)) }, nil
 }
 
@@ -248,8 +249,8 @@ func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (le
 }
 
 // dial makes a client of whoever serves the home's socket.
-func dial(dir string) *client {
-	return &client{base: "http://parley", http: &http.Client{Transport: &http.Transport{
+func dial(dir string) *client.Client {
+	return &client.Client{Base: "http://parley", HTTP: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return home.DialSocket(ctx, dir)
 		},
@@ -257,12 +258,12 @@ func dial(dir string) *client {
 	}}}
 }
 
-// role asks a server what it is for.
-func (c *client) role(ctx context.Context) (string, error) {
+// roleOf asks a server what it is for.
+func roleOf(ctx context.Context, c *client.Client) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	var s standingReport
-	if err := (&client{base: c.base, http: c.http}).get(ctx, "/v1/status", &s); err != nil {
+	if err := (&client.Client{Base: c.Base, HTTP: c.HTTP}).Get(ctx, "/v1/status", &s); err != nil {
 		return "", err
 	}
 	return s.Role, nil
@@ -274,7 +275,7 @@ func shortHash(text string) string {
 }
 
 // use joins the home for one command.
-func use(ctx context.Context, flags *cli, tty terminal, n need, do func(context.Context, *client) error) error {
+func use(ctx context.Context, flags *cli, tty terminal, n need, do func(context.Context, *client.Client) error) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: n.role() == roleReader})
 	if err != nil {
 		return err

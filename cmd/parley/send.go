@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/cmd/parley/client"
 	"parley/cmd/parley/outbox"
 )
 
@@ -37,13 +38,13 @@ func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	return use(ctx, flags, tty, need{send: true}, func(ctx context.Context, server *client) error {
+	return use(ctx, flags, tty, need{send: true}, func(ctx context.Context, server *client.Client) error {
 		var s outbox.Status
 		// A key of its own, so that asking again does not send again.
-		if err := server.do(ctx, http.MethodPost, "/v1/messages", rand.Text(), body, &s); err != nil {
+		if err := server.Do(ctx, http.MethodPost, "/v1/messages", rand.Text(), body, &s); err != nil {
 			return err
 		}
-		if c.Wait || server.hosted {
+		if c.Wait || server.Hosted {
 			if s, err = c.await(ctx, server, s); err != nil {
 				return err
 			}
@@ -86,7 +87,7 @@ func (c sendCmd) body(tty terminal) (map[string]any, error) {
 
 // await asks until every destination has an outcome, or the time is up. That the
 // server is away, or leaves, changes nothing: the message stays.
-func (c sendCmd) await(ctx context.Context, server *client, s outbox.Status) (outbox.Status, error) {
+func (c sendCmd) await(ctx context.Context, server *client.Client, s outbox.Status) (outbox.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	for wait := 10 * time.Millisecond; pending(s); wait = min(2*wait, 500*time.Millisecond) {
@@ -95,8 +96,8 @@ func (c sendCmd) await(ctx context.Context, server *client, s outbox.Status) (ou
 		case <-ctx.Done():
 			return s, nil
 		}
-		err := server.get(ctx, "/v1/messages/"+url.PathEscape(s.ID), &s)
-		if _, refused := errors.AsType[*apiError](err); refused {
+		err := server.Get(ctx, "/v1/messages/"+url.PathEscape(s.ID), &s)
+		if _, refused := errors.AsType[*client.Error](err); refused {
 			return s, err
 		}
 	}

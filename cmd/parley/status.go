@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/sessions"
 )
@@ -43,18 +44,18 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if c.Live {
 		return live(ctx, flags, tty)
 	}
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
 		if flags.JSON {
-			return server.get(ctx, "/v1/status", tty.out)
+			return server.Get(ctx, "/v1/status", tty.out)
 		}
 		var s standingReport
-		if err := server.get(ctx, "/v1/status", &s); err != nil {
+		if err := server.Get(ctx, "/v1/status", &s); err != nil {
 			return err
 		}
 		switch {
-		case server.hosted && server.shared:
+		case server.Hosted && server.Shared:
 			fmt.Fprintln(tty.out, "no server is running in this home; this is what the whole fleet has")
-		case server.hosted:
+		case server.Hosted:
 			fmt.Fprintln(tty.out, "no server is running; this is what waits for the next")
 		default:
 			fmt.Fprintf(tty.out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
@@ -90,7 +91,7 @@ func live(ctx context.Context, flags *cli, tty terminal) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, livePatience)
 	defer cancel()
-	if err := dial(cfg.Home).get(ctx, "/healthz", nil); err != nil {
+	if err := dial(cfg.Home).Get(ctx, "/healthz", nil); err != nil {
 		return fmt.Errorf("no server of the home %s answers: %w", cfg.Home, err)
 	}
 	_, err = fmt.Fprintln(tty.out, "the server answers")
@@ -107,7 +108,7 @@ type sessionsCmd struct {
 
 // Run lists the sessions, or prints one.
 func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client) error {
+	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
 		if c.Key != "" {
 			return c.print(ctx, server, flags.JSON, tty.out)
 		}
@@ -120,7 +121,7 @@ func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 				Sessions []sessions.Info `json:"sessions"`
 				Next     string          `json:"next"`
 			}
-			if err := server.get(ctx, "/v1/sessions?limit=500&after="+url.QueryEscape(after), &page); err != nil {
+			if err := server.Get(ctx, "/v1/sessions?limit=500&after="+url.QueryEscape(after), &page); err != nil {
 				return err
 			}
 			for _, s := range page.Sessions {
@@ -140,17 +141,17 @@ func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 }
 
 // print prints what was said in a session; as JSON lines, everything.
-func (c sessionsCmd) print(ctx context.Context, server *client, all bool, out io.Writer) error {
+func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool, out io.Writer) error {
 	path := "/v1/sessions/" + url.PathEscape(c.Key)
 	if all {
-		return server.get(ctx, path+"/export", out)
+		return server.Get(ctx, path+"/export", out)
 	}
 	for from := int64(0); ; {
 		var page struct {
 			Entries []sessions.Entry `json:"entries"`
 			Next    int64            `json:"next"`
 		}
-		if err := server.get(ctx, path+"?after="+strconv.FormatInt(from, 10), &page); err != nil {
+		if err := server.Get(ctx, path+"?after="+strconv.FormatInt(from, 10), &page); err != nil {
 			return err
 		}
 		for _, e := range page.Entries {

@@ -7,6 +7,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
+	"parley/cmd/parley/client"
 )
 
 // A watched channel has no platform: whoever is there reads by watching the
@@ -30,7 +31,7 @@ func (w watched) Send(_ context.Context, to bus.Address, part channels.Part) (st
 		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_session", Err: err}
 	}
 	// A turn's own answer says so by its id; what others said has no turn.
-	turn, number, _ := strings.Cut(part.Key, replyMark)
+	turn, number, _ := strings.Cut(part.Key, client.ReplyMark)
 	if number == "" {
 		turn = ""
 	}

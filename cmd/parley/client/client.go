@@ -1,4 +1,9 @@
-package main
+// Package client is the terminal beside a server: it asks the API of the process
+// that has the home, over the home's socket, and follows conversations.
+//
+// client.go asks and follows; conversation.go is a terminal's end of a conversation
+// with the agent; catchup.go makes up for what was missed while no server was there.
+package client
 
 import (
 	"bufio"
@@ -15,32 +20,34 @@ import (
 	"parley/bus"
 )
 
-// A client speaks to a server's API. Its errors are what the server says.
-type client struct {
-	base   string
-	http   *http.Client
-	hosted bool // the server is this process, for as long as the command runs
-	shared bool // others may serve the same mail from homes of their own
-	// again, if set, is asked when the server could not be reached; nil is to
+// A Client speaks to a server's API. Its errors are what the server says.
+type Client struct {
+	Base   string
+	HTTP   *http.Client
+	Hosted bool // the server is this process, for as long as the command runs
+	Shared bool // others may serve the same mail from homes of their own
+	// Retry, if set, is asked when the server could not be reached; nil is to
 	// try once more.
-	again func(ctx context.Context) error
+	Retry func(ctx context.Context) error
 }
 
-// An apiError is a refusal of the server's.
-type apiError struct {
-	status int
+// An Error is a refusal of the server's.
+type Error struct {
+	Status int
 	bus.Failure
 }
 
-func (e *apiError) Error() string { return e.Message }
+// Error is what the server says.
+func (e *Error) Error() string { return e.Message }
 
-func (c *client) get(ctx context.Context, path string, into any) error {
-	return c.do(ctx, http.MethodGet, path, "", nil, into)
+// Get asks for a path and decodes the answer into a value or copies it to a writer.
+func (c *Client) Get(ctx context.Context, path string, into any) error {
+	return c.Do(ctx, http.MethodGet, path, "", nil, into)
 }
 
-// do asks for a path. body and into are JSON; either may be nil. key is the
+// Do asks for a path. body and into are JSON; either may be nil. key is the
 // Idempotency-Key, if there is one.
-func (c *client) do(ctx context.Context, method, path, key string, body, into any) error {
+func (c *Client) Do(ctx context.Context, method, path, key string, body, into any) error {
 	res, err := c.send(ctx, method, path, key, body)
 	if err != nil {
 		return err
@@ -60,7 +67,7 @@ func (c *client) do(ctx context.Context, method, path, key string, body, into an
 	return nil
 }
 
-func (c *client) send(ctx context.Context, method, path, key string, body any) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method, path, key string, body any) (*http.Response, error) {
 	var raw []byte
 	if body != nil {
 		var err error
@@ -88,25 +95,25 @@ func (c *client) send(ctx context.Context, method, path, key string, body any) (
 	if err := json.NewDecoder(res.Body).Decode(&failed); err != nil || failed.Error.Message == "" {
 		return nil, fmt.Errorf("the server answers %s", res.Status)
 	}
-	return nil, &apiError{status: res.StatusCode, Failure: failed.Error}
+	return nil, &Error{Status: res.StatusCode, Failure: failed.Error}
 }
 
 // ask makes a request. Where the server could not be reached, or may be asked
 // twice and was cut off, it is made once more if that makes sense.
-func (c *client) ask(ctx context.Context, method, path string, header http.Header, body []byte, twice bool) (*http.Response, error) {
+func (c *Client) ask(ctx context.Context, method, path string, header http.Header, body []byte, twice bool) (*http.Response, error) {
 	for first := true; ; first = false {
-		req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(body))
 		if err != nil {
 			return nil, fmt.Errorf("make the request: %w", err)
 		}
 		req.Header = header
-		res, err := c.http.Do(req)
+		res, err := c.HTTP.Do(req)
 		if err == nil {
 			return res, nil
 		}
 		failed, ok := errors.AsType[*net.OpError](err)
 		unsent := ok && failed.Op == "dial"
-		if !first || !unsent && !twice || c.again == nil || c.again(ctx) != nil {
+		if !first || !unsent && !twice || c.Retry == nil || c.Retry(ctx) != nil {
 			return nil, fmt.Errorf("reach the server: %w", err)
 		}
 	}
@@ -123,7 +130,7 @@ var errCut = errors.New("the stream of events was cut off")
 
 // follow hands over the events of a path from lastID on, until ctx is done, the
 // stream is cut, or each gives an error.
-func (c *client) follow(ctx context.Context, path, lastID string, each func(news) error) error {
+func (c *Client) follow(ctx context.Context, path, lastID string, each func(news) error) error {
 	header := http.Header{}
 	if lastID != "" {
 		header.Set("Last-Event-ID", lastID)

@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type pastTurn struct {
 // catchUp makes up for what was missed while no server was there, by the
 // snapshot that the next one begins with. Of the past before this terminal's own
 // messages nothing is shown.
-func (r *remote) catchUp(ctx context.Context, data []byte, events chan<- bus.Event) error {
+func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- bus.Event) error {
 	var past struct {
 		Turns  []pastTurn `json:"turns"`
 		Blocks []struct {
@@ -52,14 +52,14 @@ func (r *remote) catchUp(ctx context.Context, data []byte, events chan<- bus.Eve
 }
 
 // replyKey is the key of the part that answers a turn: a terminal takes it whole.
-func replyKey(turn string) string { return turn + replyMark + "0" }
+func replyKey(turn string) string { return turn + ReplyMark + "0" }
 
-// replyMark is between a turn and the number of a part of its answer.
-const replyMark = "#reply/"
+// ReplyMark is between a turn and the number of a part of its answer.
+const ReplyMark = "#reply/"
 
 // awaits tells whether a turn answers something that was said here, and the
 // answer was not shown.
-func (r *remote) awaits(t pastTurn) bool {
+func (r *Conversation) awaits(t pastTurn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.shown[replyKey(t.Turn)] {
@@ -75,14 +75,14 @@ func (r *remote) awaits(t pastTurn) bool {
 
 // conclude ends turns that were over when nobody watched, with what the log says
 // that they answered.
-func (r *remote) conclude(ctx context.Context, over map[string]pastTurn, events chan<- bus.Event) error {
+func (r *Conversation) conclude(ctx context.Context, over map[string]pastTurn, events chan<- bus.Event) error {
 	for after := int64(0); len(over) > 0; {
 		var page struct {
 			Entries []sessions.Entry `json:"entries"`
 			Next    int64            `json:"next"`
 		}
-		path := "/v1/sessions/" + url.PathEscape(r.session) + "?after=" + strconv.FormatInt(after, 10)
-		if err := r.client.get(ctx, path, &page); err != nil {
+		path := "/v1/sessions/" + url.PathEscape(r.Session) + "?after=" + strconv.FormatInt(after, 10)
+		if err := r.Server.Get(ctx, path, &page); err != nil {
 			return err
 		}
 		for _, e := range page.Entries {
@@ -102,7 +102,7 @@ func (r *remote) conclude(ctx context.Context, over map[string]pastTurn, events 
 	return nil
 }
 
-func (r *remote) ended(ctx context.Context, t pastTurn, e sessions.Entry, events chan<- bus.Event) error {
+func (r *Conversation) ended(ctx context.Context, t pastTurn, e sessions.Entry, events chan<- bus.Event) error {
 	done, err := sessions.Decode[sessions.TurnDone](e)
 	if err != nil {
 		return err
@@ -126,19 +126,19 @@ func (r *remote) ended(ctx context.Context, t pastTurn, e sessions.Entry, events
 // what its person has said.
 const mostEarlier = 1000
 
-// earlier is what the person said before in this conversation, the oldest first.
+// Earlier is what the person said before in this conversation, the oldest first.
 // It is read from the log, so that nothing is kept beside it. Without it one can
 // talk as well.
-func (r *remote) earlier(ctx context.Context) []string {
+func (r *Conversation) Earlier(ctx context.Context) []string {
 	var list struct {
 		Sessions []sessions.Info `json:"sessions"`
 	}
 	// The list begins beyond a key: beyond this one without its end.
-	path := "/v1/sessions?limit=1000&after=" + url.QueryEscape(r.session[:len(r.session)-1])
-	if err := r.client.get(ctx, path, &list); err != nil {
+	path := "/v1/sessions?limit=1000&after=" + url.QueryEscape(r.Session[:len(r.Session)-1])
+	if err := r.Server.Get(ctx, path, &list); err != nil {
 		return nil
 	}
-	at := slices.IndexFunc(list.Sessions, func(s sessions.Info) bool { return s.Key == r.session })
+	at := slices.IndexFunc(list.Sessions, func(s sessions.Info) bool { return s.Key == r.Session })
 	if at < 0 {
 		return nil
 	}
@@ -146,8 +146,8 @@ func (r *remote) earlier(ctx context.Context) []string {
 	var page struct {
 		Entries []sessions.Entry `json:"entries"`
 	}
-	path = fmt.Sprintf("/v1/sessions/%s?limit=%d&after=%d", url.PathEscape(r.session), mostEarlier, after)
-	if err := r.client.get(ctx, path, &page); err != nil {
+	path = fmt.Sprintf("/v1/sessions/%s?limit=%d&after=%d", url.PathEscape(r.Session), mostEarlier, after)
+	if err := r.Server.Get(ctx, path, &page); err != nil {
 		return nil
 	}
 	var said []string

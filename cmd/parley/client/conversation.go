@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"context"
@@ -15,23 +15,28 @@ import (
 	"parley/channels"
 )
 
-// A remote is the terminal's end of a conversation with the agent, through the
+// A Conversation is the terminal's end of a conversation with the agent, through the
 // server that has the home.
-type remote struct {
-	client  *client
-	session string // its key
-	name    string // and its name, for the server
-	// deliver shows what the bot has said.
-	deliver func(ctx context.Context, part channels.Part) error
+type Conversation struct {
+	Server  *Client // reaches the process that has the home
+	Session string  // its key
+	Name    string  // and its name, for the server
+	// Deliver shows what the bot has said.
+	Deliver func(ctx context.Context, part channels.Part) error
 
 	mu    sync.Mutex
 	ids   map[string]string // the server's ids of messages, to the terminal's own
 	shown map[string]bool   // the keys of what was delivered
 }
 
-// say hands a message to the agent. Handing it twice says it once.
-func (r *remote) say(ctx context.Context, in bus.Inbound) error {
-	body := map[string]string{"to": "agent", "text": in.Text, "session": r.name}
+// NewConversation is the end of the conversation with that key and name.
+func NewConversation(c *Client, key, name string) *Conversation {
+	return &Conversation{Server: c, Session: key, Name: name, ids: map[string]string{}, shown: map[string]bool{}}
+}
+
+// Say hands a message to the agent. Handing it twice says it once.
+func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
+	body := map[string]string{"to": "agent", "text": in.Text, "session": r.Name}
 	var said struct {
 		ID string `json:"id"`
 	}
@@ -39,9 +44,9 @@ func (r *remote) say(ctx context.Context, in bus.Inbound) error {
 	// shows it waits until the id is known.
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := r.client.do(ctx, http.MethodPost, "/v1/messages", in.ID, body, &said)
-	if refused, ok := errors.AsType[*apiError](err); ok && refused.status < 500 {
-		return r.deliver(ctx, channels.Part{Key: in.ID + "#refused", Text: refused.Message, Plain: refused.Message})
+	err := r.Server.Do(ctx, http.MethodPost, "/v1/messages", in.ID, body, &said)
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Status < 500 {
+		return r.Deliver(ctx, channels.Part{Key: in.ID + "#refused", Text: refused.Message, Plain: refused.Message})
 	}
 	if err != nil {
 		return err
@@ -51,7 +56,7 @@ func (r *remote) say(ctx context.Context, in bus.Inbound) error {
 }
 
 // own replaces the server's id of a message by the terminal's.
-func (r *remote) own(id string) string {
+func (r *Conversation) own(id string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	base, rest, cut := strings.Cut(id, "#")
@@ -66,8 +71,8 @@ func (r *remote) own(id string) string {
 
 // Subscribe follows the session. A stream that is cut off is taken up again
 // where it was; what the bot says is delivered on the way.
-func (r *remote) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2[bus.Event, error], error) {
-	path := "/v1/sessions/" + url.PathEscape(r.session) + "/events"
+func (r *Conversation) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2[bus.Event, error], error) {
+	path := "/v1/sessions/" + url.PathEscape(r.Session) + "/events"
 	events := make(chan bus.Event, 64)
 	standing := make(chan struct{})
 	up := sync.OnceFunc(func() { close(standing) })
@@ -75,7 +80,7 @@ func (r *remote) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2
 		defer close(events)
 		last := ""
 		for ctx.Err() == nil {
-			_ = r.client.follow(ctx, path, last, func(n news) error { // it is cut off again and again, and taken up
+			_ = r.Server.follow(ctx, path, last, func(n news) error { // it is cut off again and again, and taken up
 				up()
 				if n.id != "" {
 					last = n.id
@@ -102,7 +107,7 @@ func (r *remote) Subscribe(ctx context.Context, _ bus.Feed, _ uint64) (iter.Seq2
 }
 
 // take passes one event on.
-func (r *remote) take(ctx context.Context, n news, events chan<- bus.Event) error {
+func (r *Conversation) take(ctx context.Context, n news, events chan<- bus.Event) error {
 	if n.kind == "snapshot" {
 		return r.catchUp(ctx, n.data, events)
 	}
@@ -118,8 +123,8 @@ func (r *remote) take(ctx context.Context, n news, events chan<- bus.Event) erro
 }
 
 // pass hands an event to the terminal, under the terminal's ids.
-func (r *remote) pass(ctx context.Context, e bus.Event, events chan<- bus.Event) {
-	e.Session, e.Turn = r.session, r.own(e.Turn)
+func (r *Conversation) pass(ctx context.Context, e bus.Event, events chan<- bus.Event) {
+	e.Session, e.Turn = r.Session, r.own(e.Turn)
 	for i, id := range e.Causes {
 		e.Causes[i] = r.own(id)
 	}
@@ -130,7 +135,7 @@ func (r *remote) pass(ctx context.Context, e bus.Event, events chan<- bus.Event)
 }
 
 // show delivers what the bot has said, once: after a gap it may be told twice.
-func (r *remote) show(ctx context.Context, key, text string) error {
+func (r *Conversation) show(ctx context.Context, key, text string) error {
 	r.mu.Lock()
 	again := r.shown[key]
 	r.shown[key] = true
@@ -138,5 +143,5 @@ func (r *remote) show(ctx context.Context, key, text string) error {
 	if again {
 		return nil
 	}
-	return r.deliver(ctx, channels.Part{Key: r.own(key), Text: text, Plain: text})
+	return r.Deliver(ctx, channels.Part{Key: r.own(key), Text: text, Plain: text})
 }
