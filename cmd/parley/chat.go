@@ -46,11 +46,11 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if flags.JSON && c.Message == "" && term.IsTerminal(int(tty.in.Fd())) {
 		return &usageError{"--json prints one answer: say what is asked with -m, or on standard input"}
 	}
-	chat, rise, err := c.sit(cfg.Home, tty.err)
+	chat, unlock, err := c.lockConversation(cfg.Home, tty.err)
 	if err != nil {
 		return err
 	}
-	defer rise()
+	defer unlock()
 	key, err := sessions.Key(mainAgent, console.Name, chat, "")
 	if err != nil {
 		return &usageError{err.Error()}

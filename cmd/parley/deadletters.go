@@ -35,7 +35,7 @@ func (d deadLetter) path() string {
 
 // deadLetters lists all of them.
 func deadLetters(ctx context.Context, server *client.Client) ([]deadLetter, error) {
-	var standing standingReport
+	var standing statusReport
 	if err := server.Get(ctx, "/v1/status", &standing); err != nil {
 		return nil, err
 	}

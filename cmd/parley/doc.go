@@ -56,11 +56,11 @@ renders one Markdown text for every platform and splits it to its limit.
 Only this package knows who implements what. config/ reads the file and the
 environment; home/ checks and opens what is remembered, in files or in a Redis and a
 PostgreSQL that a fleet shares; server.go runs the channels, the worker and the
-dispatchers, and stops them in that order; lines.go makes channels of settings
+dispatchers, and stops them in that order; channels.go makes channels of settings
 and agents.go agents. rooms_test.go holds every import against the plan of the
 house.
 
-Programs and terminals come in through front.go: api/ is the HTTP server and the
+Programs and terminals come in through http.go: api/ is the HTTP server and the
 home's socket, outbox/ takes what is to be said and knows what became of it,
 webhook/ makes messages of alerts and builds. Each command has a file of its own;
 join.go joins the server that has the home, or becomes it for a moment, so that a

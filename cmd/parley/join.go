@@ -58,9 +58,9 @@ func (n need) metBy(role string) bool {
 	return true
 }
 
-// A stay is a command's time at a home: as the guest of whoever serves it, or
+// A homeConn is a command's time at a home: as the guest of whoever serves it, or
 // as its host.
-type stay struct {
+type homeConn struct {
 	cfg    *config.Config
 	need   need
 	log    *slog.Logger
@@ -74,7 +74,7 @@ type stay struct {
 // join reaches the server that has the home, or becomes it for as long as the
 // command runs. leave gives the home back.
 func join(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (c *client.Client, leave func() error, err error) {
-	s := &stay{cfg: cfg, need: n, log: log, client: dial(cfg.Home)}
+	s := &homeConn{cfg: cfg, need: n, log: log, client: dial(cfg.Home)}
 	s.client.Shared = cfg.Bus.URL != ""
 	if err := s.begin(ctx); err != nil {
 		return nil, nil, err
@@ -86,7 +86,7 @@ func join(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (c 
 // patience is how long a process that is starting or ending is waited for.
 const patience = 5 * time.Second
 
-func (s *stay) begin(ctx context.Context) error {
+func (s *homeConn) begin(ctx context.Context) error {
 	for deadline := time.Now().Add(patience); ; {
 		role, err := roleOf(ctx, s.client)
 		if err == nil && s.need.metBy(role) {
@@ -121,7 +121,7 @@ var errAway = errors.New("the server is away")
 // again is for when the server could not be reached: it says nil if it can be
 // tried again. The place of a command that has left is taken. A serve is waited
 // for: it is being restarted, and would not come back to a home that is taken.
-func (s *stay) again(ctx context.Context) error {
+func (s *homeConn) again(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.leave != nil {
@@ -147,7 +147,7 @@ func (s *stay) again(ctx context.Context) error {
 	return nil
 }
 
-func (s *stay) end() error {
+func (s *homeConn) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.leave == nil {
@@ -158,7 +158,7 @@ func (s *stay) end() error {
 
 // host serves the home for as long as the command runs. Who only looks finds
 // something there or is told that there is nothing.
-func (s *stay) host(ctx context.Context) (leave func() error, err error) {
+func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	if err := home.CheckPermissions(s.cfg); err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (s *stay) host(ctx context.Context) (leave func() error, err error) {
 
 // look serves what a fleet shares from a home that lasts as long as the command:
 // whoever only looks leaves nothing on this machine.
-func (s *stay) look(ctx context.Context) (leave func() error, err error) {
+func (s *homeConn) look(ctx context.Context) (leave func() error, err error) {
 	dir, err := os.MkdirTemp("", "parley-")
 	if err != nil {
 		return nil, fmt.Errorf("make a home for the time of the command: %w", err)
@@ -212,9 +212,9 @@ func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (le
 			err = errors.Join(err, h.Close())
 		}
 	}()
-	var lines []*line
+	var lines []*endpoint
 	if n.role() != roleReader { // who only looks needs no platform, and no token of one
-		if lines, err = openLines(cfg, h.Book, log); err != nil {
+		if lines, err = openEndpoints(cfg, h.Book, log); err != nil {
 			return nil, err
 		}
 	}
@@ -223,7 +223,7 @@ func host(ctx context.Context, cfg *config.Config, n need, log *slog.Logger) (le
 	}
 	s := newServer(h, cfg, n.model, lines, log)
 	s.roles = map[string]bool{n.role(): true}
-	f, err := s.newFront()
+	f, err := s.newHTTPAccess()
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func dial(dir string) *client.Client {
 func roleOf(ctx context.Context, c *client.Client) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	var s standingReport
+	var s statusReport
 	if err := (&client.Client{Base: c.Base, HTTP: c.HTTP}).Get(ctx, "/v1/status", &s); err != nil {
 		return "", err
 	}

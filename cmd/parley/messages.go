@@ -26,7 +26,7 @@ func (s *server) deliver(ctx context.Context, l message.Letter) error {
 		return failed
 	}
 	var reach []string
-	err := insist(ctx, func() (err error) {
+	err := retryUntilDone(ctx, func() (err error) {
 		reach, err = s.reach(ctx, l)
 		return err
 	})
@@ -56,7 +56,7 @@ func (s *server) hand(ctx context.Context, out bus.Outbound) error {
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}
-	err = insist(ctx, func() error {
+	err = retryUntilDone(ctx, func() error {
 		return s.home.Bus.Publish(ctx, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
 	})
 	if refusal(err) {

@@ -82,13 +82,13 @@ func (pairingList) Run(ctx context.Context, c *cli, tty terminal) error {
 		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "PERSON\tSTATE\tCODE\tSINCE")
 		for _, p := range pairings {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(p.Person), standing(p), p.Code, p.At.Local().Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(p.Person), pairingState(p), p.Code, p.At.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})
 }
 
-func standing(p channels.Pairing) string {
+func pairingState(p channels.Pairing) string {
 	switch {
 	case p.Owner:
 		return "owner"
@@ -108,7 +108,7 @@ type pairingJSON struct {
 func pairingsJSON(pairings []channels.Pairing) []pairingJSON {
 	list := make([]pairingJSON, 0, len(pairings))
 	for _, p := range pairings {
-		list = append(list, pairingJSON{Person: p.Person, State: standing(p), Code: p.Code, At: p.At})
+		list = append(list, pairingJSON{Person: p.Person, State: pairingState(p), Code: p.Code, At: p.At})
 	}
 	return list
 }

@@ -60,7 +60,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		log.Warn("the conversations' files are in this process's own home, where other workers do not see them: set workspace.root to a directory that all share",
 			slog.String("root", cfg.Workspace.Root))
 	}
-	lines, err := openLines(cfg, h.Book, log)
+	lines, err := openEndpoints(cfg, h.Book, log)
 	if err == nil {
 		s := newServer(h, cfg, model, lines, log)
 		s.roles = roles
@@ -110,7 +110,7 @@ func serveModel(ctx context.Context, cfg *config.Config, log *slog.Logger) (agen
 // serve runs the server until ctx is done, reads the configuration again at
 // SIGHUP, and offers the bot to an owner where it has none.
 func (s *server) serve(ctx context.Context, load func() (*config.Config, error), listen string, tty terminal) error {
-	f, err := s.newFront()
+	f, err := s.newHTTPAccess()
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ const offerEvery = time.Minute
 
 // offer prints a link or a code for the bot's owner while it has none: once, and
 // again whenever the last one has expired.
-func (s *server) offer(ctx context.Context, l *line, out io.Writer) {
+func (s *server) offer(ctx context.Context, l *endpoint, out io.Writer) {
 	for last := ""; ; {
 		last = s.offerAgain(ctx, l, out, last)
 		select {
@@ -181,7 +181,7 @@ func (s *server) offer(ctx context.Context, l *line, out io.Writer) {
 }
 
 // offerAgain prints what is on offer if that is not the last code, and returns it.
-func (s *server) offerAgain(ctx context.Context, l *line, out io.Writer, last string) string {
+func (s *server) offerAgain(ctx context.Context, l *endpoint, out io.Writer, last string) string {
 	if owned, err := s.hasOwner(ctx, l); err != nil || owned {
 		return last
 	}

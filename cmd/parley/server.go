@@ -33,7 +33,7 @@ type server struct {
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
 	model    agent.Model                   // nil: nobody answers
 	tools    *tools.Set
-	channels []*line
+	channels []*endpoint
 	metrics  *metrics.Metrics
 	roles    map[string]bool
 	started  time.Time
@@ -46,8 +46,8 @@ type server struct {
 	grants     sync.Map // of tool sets, by capabilities
 }
 
-// A line is one channel with what stands before and behind it.
-type line struct {
+// An endpoint is one channel with what stands before and behind it.
+type endpoint struct {
 	name    string
 	channel channels.Channel
 	gate    *channels.Gate
@@ -59,13 +59,13 @@ type line struct {
 
 // newServer wires a server over an open home, with the channels of lines and
 // those that have no platform.
-func newServer(h *home.Home, c *config.Config, model agent.Model, lines []*line, log *slog.Logger) *server {
+func newServer(h *home.Home, c *config.Config, model agent.Model, lines []*endpoint, log *slog.Logger) *server {
 	s := &server{
 		home: h, log: log, model: model, started: time.Now(), point: killPoint(),
 		roles: map[string]bool{roleGateway: true, roleWorker: true},
 	}
 	s.settings.Store(c)
-	s.channels = append(lines, s.watchedLines()...)
+	s.channels = append(lines, s.streamOnlyEndpoints()...)
 	s.tools = s.newTools()
 	s.metrics = metrics.New(metrics.Config{
 		Build: metrics.Build(thisBuild()), Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
@@ -129,7 +129,7 @@ func (s *server) run(ctx context.Context, stages ...func(context.Context) error)
 // receive runs the gateways of the channels that receive, each in one process
 // of the fleet.
 func (s *server) receive(ctx context.Context) error {
-	return side(ctx, s.channels, func(ctx context.Context, l *line) error {
+	return side(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
 		if !l.receive {
 			<-ctx.Done()
 			return nil
@@ -160,7 +160,7 @@ func (s *server) connect(ctx context.Context, gw *channels.Gateway) error {
 
 // dispatch runs the dispatchers of all channels.
 func (s *server) dispatch(ctx context.Context) error {
-	return side(ctx, s.channels, func(ctx context.Context, l *line) error {
+	return side(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
 		d := &channels.Dispatcher{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Book: s.home.Book, Subjects: s.home.Book, Drafts: s.home.Book,
 			Delivery: channels.Delivery{OnUnknown: l.config.OnUnknown, Drain: s.settings.Load().Serve.Drain},
@@ -181,7 +181,7 @@ func (s *server) work(ctx context.Context) error {
 }
 
 // side runs something for each line at the same time, and ends all when one fails.
-func side(ctx context.Context, lines []*line, run func(context.Context, *line) error) error {
+func side(ctx context.Context, lines []*endpoint, run func(context.Context, *endpoint) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var running sync.WaitGroup
@@ -198,7 +198,7 @@ func side(ctx context.Context, lines []*line, run func(context.Context, *line) e
 }
 
 // route gives a message its session: the channel's agent, and where it was said.
-func (s *server) route(l *line) func(bus.Inbound) (string, error) {
+func (s *server) route(l *endpoint) func(bus.Inbound) (string, error) {
 	return func(in bus.Inbound) (string, error) { return sessionKey(l.config.Agent, in.At) }
 }
 
@@ -259,7 +259,7 @@ func accessOf(c config.Channel) channels.Access {
 }
 
 // hasOwner tells whether somebody owns the bot on a channel.
-func (s *server) hasOwner(ctx context.Context, l *line) (bool, error) {
+func (s *server) hasOwner(ctx context.Context, l *endpoint) (bool, error) {
 	if len(s.settings.Load().Channels[l.name].Access.Owners) > 0 {
 		return true, nil
 	}

@@ -19,8 +19,8 @@ type statusCmd struct {
 	Live bool `help:"Only say whether the server of this home answers, and fail if it does not: for health checks."`
 }
 
-// standingReport is what GET /v1/status answers.
-type standingReport struct {
+// statusReport is what GET /v1/status answers.
+type statusReport struct {
 	Version  string  `json:"version"`
 	Role     string  `json:"role"`
 	Uptime   float64 `json:"uptime_seconds"`
@@ -48,7 +48,7 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		if flags.JSON {
 			return server.Get(ctx, "/v1/status", tty.out)
 		}
-		var s standingReport
+		var s statusReport
 		if err := server.Get(ctx, "/v1/status", &s); err != nil {
 			return err
 		}

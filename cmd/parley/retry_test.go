@@ -31,7 +31,7 @@ func TestInsist(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				asked := 0
-				err := insist(ctx, func() error {
+				err := retryUntilDone(ctx, func() error {
 					if asked++; asked <= c.fails {
 						return c.err
 					}

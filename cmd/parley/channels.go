@@ -17,10 +17,10 @@ import (
 	"parley/cmd/parley/home"
 )
 
-// openLines makes the channels of a configuration. The book is what some of
+// openEndpoints makes the channels of a configuration. The book is what some of
 // them must remember.
-func openLines(cfg *config.Config, b home.Book, log *slog.Logger) ([]*line, error) {
-	var lines []*line
+func openEndpoints(cfg *config.Config, b home.Book, log *slog.Logger) ([]*endpoint, error) {
+	var lines []*endpoint
 	for _, c := range channelsByName(cfg) {
 		if !c.Built() {
 			continue
@@ -40,7 +40,7 @@ func openLines(cfg *config.Config, b home.Book, log *slog.Logger) ([]*line, erro
 			key := "channels." + c.Name + ".access"
 			return nil, &home.SettingError{Where: home.Origin(cfg, key), Key: key, Remedy: err.Error()}
 		}
-		lines = append(lines, &line{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
+		lines = append(lines, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
 	}
 	return lines, nil
 }
@@ -76,7 +76,7 @@ const (
 
 // persist runs a channel's gateway or dispatcher until ctx is done, again where
 // its platform refuses the account in the middle of things.
-func (s *server) persist(ctx context.Context, l *line, run func(context.Context) error) error {
+func (s *server) persist(ctx context.Context, l *endpoint, run func(context.Context) error) error {
 	for {
 		err := run(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -110,7 +110,7 @@ const probeEvery = 30 * time.Second
 // start, so that a token that is refused is told before the first alert is, and
 // again while it is not reached, since else only a message would find out that
 // it is back.
-func (s *server) probe(ctx context.Context, l *line) {
+func (s *server) probe(ctx context.Context, l *endpoint) {
 	for told := false; ; {
 		if !told || !channels.Connected(l.channel) {
 			_, err := account(ctx, l.channel)
@@ -134,7 +134,7 @@ func (s *server) probe(ctx context.Context, l *line) {
 }
 
 // refused makes of a platform's refusal an error that names the setting.
-func (s *server) refused(l *line, refused *channels.SendError) error {
+func (s *server) refused(l *endpoint, refused *channels.SendError) error {
 	key := faultyKey(l.name, refused)
 	return &home.SettingError{Where: home.Origin(s.settings.Load(), key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
 }

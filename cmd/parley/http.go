@@ -25,8 +25,8 @@ import (
 	"parley/cmd/parley/webhook"
 )
 
-// A front is what programs and terminals reach: the HTTP server and the home's socket.
-type front struct {
+// An HTTPAccess is what programs and terminals reach: the HTTP server and the home's socket.
+type HTTPAccess struct {
 	*server
 	outbox *outbox.Outbox
 	hooks  atomic.Pointer[map[string]*webhook.Handler]
@@ -34,8 +34,8 @@ type front struct {
 	token  string
 }
 
-// newFront makes the front of a server whose lines are set.
-func (s *server) newFront() (*front, error) {
+// newHTTPAccess makes the front of a server whose lines are set.
+func (s *server) newHTTPAccess() (*HTTPAccess, error) {
 	token := rand.Text() + rand.Text() // a reader's is asked for over its socket alone
 	if !s.roles[roleReader] {
 		var err error
@@ -43,7 +43,7 @@ func (s *server) newFront() (*front, error) {
 			return nil, err
 		}
 	}
-	f := &front{server: s, token: token}
+	f := &HTTPAccess{server: s, token: token}
 	f.outbox = &outbox.Outbox{
 		Bus: s.home.Bus, Book: s.home.Book, Dead: s.home.Bus,
 		Channels: s.platforms, Targets: func() map[string][]bus.Address { return s.settings.Load().Targets },
@@ -65,7 +65,7 @@ func (s *server) platforms() []string {
 
 // setHooks makes the webhooks of the settings in force. Those that were there
 // before remember what they have sent.
-func (f *front) setHooks() {
+func (f *HTTPAccess) setHooks() {
 	hooks := map[string]*webhook.Handler{}
 	for name, w := range f.settings.Load().Webhooks {
 		var routes []webhook.Route
@@ -90,7 +90,7 @@ func (f *front) setHooks() {
 }
 
 // reloaded puts into force what the new settings say of those who come in.
-func (f *front) reloaded() {
+func (f *HTTPAccess) reloaded() {
 	f.setHooks()
 	if open := f.open.Load(); open != nil {
 		open.Recheck()
@@ -98,7 +98,7 @@ func (f *front) reloaded() {
 }
 
 // hook is a webhook in force; nil if there is none of that name.
-func (f *front) hook(name string) *webhook.Handler {
+func (f *HTTPAccess) hook(name string) *webhook.Handler {
 	if hooks := f.hooks.Load(); hooks != nil {
 		return (*hooks)[name]
 	}
@@ -106,7 +106,7 @@ func (f *front) hook(name string) *webhook.Handler {
 }
 
 // webhooks are those in force.
-func (f *front) webhooks() map[string]http.Handler {
+func (f *HTTPAccess) webhooks() map[string]http.Handler {
 	all := map[string]http.Handler{}
 	for name, h := range *f.hooks.Load() {
 		all[name] = h
@@ -115,7 +115,7 @@ func (f *front) webhooks() map[string]http.Handler {
 }
 
 // api makes the API: for the network, or for the home's socket.
-func (f *front) api(local bool) *api.API {
+func (f *HTTPAccess) api(local bool) *api.API {
 	s := f.server
 	agent := api.Agent{Name: mainAgent}
 	if s.model != nil {
@@ -178,12 +178,12 @@ func (s *server) connected() map[string]bool {
 	return up
 }
 
-// watchedLines are the channels without a platform: terminals, and programs
+// streamOnlyEndpoints are the channels without a platform: terminals, and programs
 // that talk to the agent.
-func (s *server) watchedLines() []*line {
-	var lines []*line
+func (s *server) streamOnlyEndpoints() []*endpoint {
+	var lines []*endpoint
 	for _, name := range []string{console.Name, web.Name} {
-		l := &line{name: name, channel: watched{name: name, agent: mainAgent, events: s.home.Bus}, gate: &channels.Gate{}, trouble: &atomic.Pointer[string]{}}
+		l := &endpoint{name: name, channel: streamOnly{name: name, agent: mainAgent, events: s.home.Bus}, gate: &channels.Gate{}, trouble: &atomic.Pointer[string]{}}
 		l.config.Name, l.config.Agent = name, mainAgent
 		lines = append(lines, l)
 	}
@@ -191,7 +191,7 @@ func (s *server) watchedLines() []*line {
 }
 
 // listen opens the socket, and the HTTP port if address is not empty.
-func (f *front) listen(address string) (socket, port net.Listener, err error) {
+func (f *HTTPAccess) listen(address string) (socket, port net.Listener, err error) {
 	if socket, err = home.ListenSocket(f.home.Dir, f.log); err != nil {
 		return nil, nil, err
 	}
@@ -210,7 +210,7 @@ func (f *front) listen(address string) (socket, port net.Listener, err error) {
 }
 
 // serve answers on both listeners until ctx is done.
-func (f *front) serve(ctx context.Context, socket, port net.Listener) error {
+func (f *HTTPAccess) serve(ctx context.Context, socket, port net.Listener) error {
 	var serving sync.WaitGroup
 	errs := make([]error, 2)
 	serving.Go(func() { errs[0] = f.api(true).Serve(ctx, socket) })

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	defaultChat = "default"
-	mostSeats   = 100
+	defaultChat   = "default"
+	mostTerminals = 100
 )
 
-// sit takes a conversation for this terminal: the named one, or else the first
+// lockConversation takes a conversation for this terminal: the named one, or else the first
 // of default, default-2, … that no other terminal has. One that is named is
 // joined even if another has it.
-func (c chatCmd) sit(dir string, said io.Writer) (chat string, rise func(), err error) {
+func (c chatCmd) lockConversation(dir string, said io.Writer) (chat string, unlock func(), err error) {
 	chat = defaultChat
 	if c.Session != "" {
 		if chat, err = conversation(c.Session); err != nil {
@@ -27,16 +27,16 @@ func (c chatCmd) sit(dir string, said io.Writer) (chat string, rise func(), err 
 		}
 	}
 	for n := 2; ; n++ {
-		rise, err := takeSeat(dir, chat)
+		unlock, err := lockChat(dir, chat)
 		switch taken := errors.Is(err, syscall.EWOULDBLOCK); {
 		case err == nil:
-			return chat, rise, nil
+			return chat, unlock, nil
 		case !taken:
 			return "", nil, fmt.Errorf("take the conversation %s: %w", chat, err)
 		case c.Session != "":
 			return chat, func() {}, nil
-		case n > mostSeats:
-			return "", nil, fmt.Errorf("%d terminals talk already: name a conversation with --session", mostSeats)
+		case n > mostTerminals:
+			return "", nil, fmt.Errorf("%d terminals talk already: name a conversation with --session", mostTerminals)
 		}
 		next := fmt.Sprintf("%s-%d", defaultChat, n)
 		fmt.Fprintf(said, "another terminal has the conversation %s; this is %s\n", chat, next)
@@ -44,10 +44,10 @@ func (c chatCmd) sit(dir string, said io.Writer) (chat string, rise func(), err 
 	}
 }
 
-// takeSeat holds a conversation until rise. The kernel frees it when the process
+// lockChat holds a conversation until unlock. The kernel frees it when the process
 // dies, however it dies, and no server needs to know: terminals share a machine
 // with the home. The file stays, as two terminals could else lock two of one name.
-func takeSeat(homeDir, chat string) (rise func(), err error) {
+func lockChat(homeDir, chat string) (unlock func(), err error) {
 	dir := filepath.Join(homeDir, home.TerminalsDir)
 	of := home.OwnerOf(homeDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -10,22 +10,22 @@ import (
 	"parley/cmd/parley/client"
 )
 
-// A watched channel has no platform: whoever is there reads by watching the
+// A streamOnly channel has no platform: whoever is there reads by watching the
 // session's events, and the log keeps what was said for the others.
-type watched struct {
+type streamOnly struct {
 	name   string
 	agent  string
 	events bus.Events
 }
 
 // Receive waits for ctx: what is said comes in over HTTP.
-func (watched) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
+func (streamOnly) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
 	<-ctx.Done()
 	return nil
 }
 
 // Send tells the watchers. The part's key is its id: it names what the log has.
-func (w watched) Send(_ context.Context, to bus.Address, part channels.Part) (string, error) {
+func (w streamOnly) Send(_ context.Context, to bus.Address, part channels.Part) (string, error) {
 	key, err := sessionKey(w.agent, to)
 	if err != nil {
 		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_session", Err: err}
@@ -40,4 +40,4 @@ func (w watched) Send(_ context.Context, to bus.Address, part channels.Part) (st
 }
 
 // Limits has none; watchers read Markdown.
-func (watched) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
+func (streamOnly) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }

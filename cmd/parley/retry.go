@@ -8,10 +8,10 @@ import (
 	"parley/bus"
 )
 
-// insist does what may be repeated until it is done, until the bus refuses it,
+// retryUntilDone does what may be repeated until it is done, until the bus refuses it,
 // or until ctx ends: an outage of the bus or the store is waited for. Its error
 // is the last one, so after ctx has ended it may have been done all the same.
-func insist(ctx context.Context, do func() error) error {
+func retryUntilDone(ctx context.Context, do func() error) error {
 	const longest = time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {
 		err := do()
