@@ -2,23 +2,56 @@ package channels
 
 import (
 	"context"
+	"time"
 
 	"parley/bus"
 )
 
-// Every optional interface of a Channel is asserted here and nowhere else.
+// What only some channels can do. Every optional interface of a Channel is asserted
+// here and nowhere else.
 
-// A Memberer knows who belongs to the place that the account lives in: full
+// A Typer shows that the bot is at work in a chat. What it shows fades within
+// the period that it returns, so it is called again until the answer is there.
+type Typer interface {
+	Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error)
+}
+
+// A Reconciler finds out whether a part whose sending was cut off has arrived.
+type Reconciler interface {
+	// FindSent returns the platform's id of the part, and false if it is certain
+	// that it was not sent. An error means that nobody can tell.
+	FindSent(ctx context.Context, to bus.Address, part Part) (id string, sent bool, err error)
+}
+
+// An Editor replaces the text of a part that was sent.
+type Editor interface {
+	// Edit is Send for the part with that id of the platform's. Rejected means
+	// that this one cannot be edited (any more).
+	Edit(ctx context.Context, to bus.Address, id string, part Part) error
+}
+
+// A FileSender sends a file, with a part's text beside it.
+type FileSender interface {
+	SendFile(ctx context.Context, to bus.Address, file bus.File, part Part) (id string, err error)
+}
+
+// An Inviter makes a link by which a person's first message carries a code.
+type Inviter interface {
+	// Invite returns the link, or "" while the account's name is not known.
+	Invite(code string) string
+}
+
+// A MembershipChecker knows who belongs to the place that the account lives in: full
 // members of a workspace, no guests, no strangers from connected workspaces, no bots.
-type Memberer interface {
+type MembershipChecker interface {
 	// Member tells whether the person is one. An error means that it is not
 	// known now; the message is then handed again.
 	Member(ctx context.Context, person string) (bool, error)
 }
 
-func memberer(ch Channel) (Memberer, bool) { return ability[Memberer](ch) }
+func AsMembershipChecker(ch Channel) (MembershipChecker, bool) { return ability[MembershipChecker](ch) }
 
-func typer(ch Channel) (Typer, bool) { return ability[Typer](ch) }
+func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 
 // A Captioner takes less text beside a file than in a message without one.
 type Captioner interface {
@@ -26,22 +59,22 @@ type Captioner interface {
 	CaptionLength() int
 }
 
-// captionLength is how long a text beside a file may be.
-func captionLength(ch Channel, length int) int {
+// CaptionLength is how long a text beside a file may be.
+func CaptionLength(ch Channel, length int) int {
 	if c, ok := ability[Captioner](ch); ok {
 		return c.CaptionLength()
 	}
 	return length
 }
 
-func editor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
+func AsEditor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
 
-func fileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
+func AsFileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
 
-func reconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
+func AsReconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
 
-// A Reacter shows at a person's message what becomes of it.
-type Reacter interface {
+// A Reactor shows at a person's message what becomes of it.
+type Reactor interface {
 	// Seen shows that a message is in good hands, Answered that its answer was
 	// sent, and Failed that there is none: the turn failed, or the message was not
 	// taken. The message is named by the ID that Receive gave it.
@@ -57,9 +90,9 @@ type Replier interface {
 	ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error)
 }
 
-func replier(ch Channel) (Replier, bool) { return ability[Replier](ch) }
+func AsReplier(ch Channel) (Replier, bool) { return ability[Replier](ch) }
 
-func reacter(ch Channel) (Reacter, bool) { return ability[Reacter](ch) }
+func AsReactor(ch Channel) (Reactor, bool) { return ability[Reactor](ch) }
 
 // A Whisperer says something in a chat that one person alone sees.
 type Whisperer interface {
@@ -69,7 +102,7 @@ type Whisperer interface {
 	Alone(ctx context.Context, person string) (bus.Address, error)
 }
 
-func whisperer(ch Channel) (Whisperer, bool) { return ability[Whisperer](ch) }
+func AsWhisperer(ch Channel) (Whisperer, bool) { return ability[Whisperer](ch) }
 
 // A Connector knows whether it is in touch with its platform.
 type Connector interface {

@@ -54,7 +54,7 @@ type Config struct {
 type Channel struct {
 	name    string
 	session *discordgo.Session
-	contact channels.Contact
+	contact channels.Reachability
 	paced   bool
 	log     *slog.Logger
 }

@@ -66,9 +66,9 @@ type Channel struct {
 	paced   bool
 	log     *slog.Logger
 
-	polling atomic.Bool      // it receives: then it is the polls that tell
-	polls   channels.Contact // by getUpdates
-	calls   channels.Contact // by everything else
+	polling atomic.Bool           // it receives: then it is the polls that tell
+	polls   channels.Reachability // by getUpdates
+	calls   channels.Reachability // by everything else
 
 	known   chan struct{} // closed once account is set
 	once    sync.Once

@@ -11,6 +11,7 @@ import (
 
 	"parley/channels"
 	"parley/channels/discord"
+	"parley/channels/gateway"
 	"parley/channels/slack"
 	"parley/channels/telegram"
 	"parley/cmd/parley/config"
@@ -33,9 +34,9 @@ func openLines(cfg *config.Config, b book, log *slog.Logger) ([]*line, error) {
 			}
 			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: wrong}
 		}
-		gate := &channels.Gate{}
+		gate := &gateway.Gate{}
 		gate.Set(accessOf(c))
-		if err := channels.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
+		if err := gateway.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
 			key := "channels." + c.Name + ".access"
 			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
 		}

@@ -47,10 +47,16 @@ func rooms() []room {
 
 		{"channels/...", 3, []string{"channels", "channels/markup", "bus"}},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
+		{"channels/pacing", 3, []string{"channels", "bus"}},
+		{"channels/reactions", 3, []string{"channels", "bus"}},
+		{"channels/channelstest", 3, []string{"channels", "bus"}},
+		{"channels/gateway", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
+		{"channels/dispatch", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
+		{"channels/stagetest", 4, []string{"channels/channelstest", "channels/sqlbook", "bus", "bus/..."}},
 		{"agent/...", 3, []string{"agent", "tools"}},
 
-		{"cmd/parley/...", 4, []string{"..."}},
-		{"cmd/parley", 5, []string{"..."}},
+		{"cmd/parley/...", 5, []string{"..."}},
+		{"cmd/parley", 6, []string{"..."}},
 	}
 }
 
