@@ -104,6 +104,36 @@ type Whisperer interface {
 
 func AsWhisperer(ch Channel) (Whisperer, bool) { return ability[Whisperer](ch) }
 
+// A Refusal is what is wrong with the place to which a message could not be sent.
+type Refusal string
+
+// The refusals. "" says that nothing is wrong with the place: another message may
+// be sent there.
+const (
+	NoSuchChat    Refusal = "no_such_chat" // or the bot is not in it
+	NotInChat     Refusal = "not_in_chat"
+	ChatArchived  Refusal = "chat_archived"
+	PersonRefuses Refusal = "person_refuses" // takes no messages of the bot
+	NoRights      Refusal = "no_rights"
+	PlaceRefused  Refusal = "place_refused" // something else
+)
+
+// A RefusalReader knows what its platform's codes say about a place.
+type RefusalReader interface {
+	// Refusal reads the Code of a SendError whose Fault is Rejected. The book keeps
+	// these codes, so it reads those of earlier releases too.
+	Refusal(code string) Refusal
+}
+
+// RefusalOf is what a channel's code says about a place; "" where the channel does
+// not tell.
+func RefusalOf(ch Channel, code string) Refusal {
+	if r, ok := ability[RefusalReader](ch); ok {
+		return r.Refusal(code)
+	}
+	return ""
+}
+
 // A Connector knows whether it is in touch with its platform.
 type Connector interface {
 	Connected() bool

@@ -60,11 +60,12 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
-	_ channels.Reconciler = (*Channel)(nil)
-	_ channels.Connector  = (*Channel)(nil)
+	_ channels.Channel       = (*Channel)(nil)
+	_ channels.Editor        = (*Channel)(nil)
+	_ channels.FileSender    = (*Channel)(nil)
+	_ channels.Reconciler    = (*Channel)(nil)
+	_ channels.Connector     = (*Channel)(nil)
+	_ channels.RefusalReader = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.

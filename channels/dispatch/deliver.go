@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"parley/bus"
@@ -35,56 +36,62 @@ type delivery struct {
 	paced    bool // the pace was waited for and not yet used
 }
 
-// deliver sends one message, from the first part that is not known to be sent.
-func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) verdict {
+// deliver sends one message, from the first part that is not known to be sent. Its
+// error is nil once the message is through, and else a *deliveryError.
+func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) error {
 	out, err := bus.DecodeOutbound(m.Body)
 	if err != nil || out.To.Chat == "" {
 		r.Log.Error("message cannot be read and is buried", slog.String("channel", r.Name), slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
-		return verdict{bury: undecodable}
+		return &deliveryError{bury: undecodable}
 	}
 	if !bus.IsClean(out.To.String()) {
 		r.Log.Error("message is for no address and is buried", slog.String("channel", r.Name), slog.String("id", m.ID))
-		return verdict{bury: badAddress}
+		return &deliveryError{bury: badAddress}
 	}
 	if need, ok := unknownNeed(out.Needs); ok {
 		r.Log.Warn("message needs what this release does not know and is left to another", slog.String("channel", r.Name),
 			slog.String("id", m.ID), slog.String("need", markup.Verbatim(need)))
 		return later(unknownNeedWait)
 	}
-	l := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts}
-	l.to.Chat = r.moved.current(out.To.Chat)
-	v := l.recovering(func() verdict { return l.send(ctx, work) })
-	if v.bury == panicked {
-		v = l.recovering(func() verdict { return l.giveUp(work, panicked) })
+	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts}
+	d.to.Chat = r.moved.current(out.To.Chat)
+	err = d.recovering(func() error { return d.send(ctx, work) })
+	if how, failed := errors.AsType[*deliveryError](err); failed && how.bury == panicked {
+		err = d.recovering(func() error { return d.giveUp(work, panicked) })
 	}
-	if v.done || v.bury != "" {
+	how, failed := errors.AsType[*deliveryError](err)
+	if !failed || how.discarded || how.bury != "" {
 		r.drafts.endFor(work, out)
 	}
-	if v.done && l.record.State() == channels.Sent {
+	if failed && how.discarded {
+		return nil
+	}
+	if !failed && d.record.State() == channels.Sent {
 		r.reactions.Answered(out)
 	}
-	return v
+	return err
 }
 
 // recovering works on what may panic: that is tried again like anything else that
 // goes wrong, and then given up.
-func (d *delivery) recovering(work func() verdict) (v verdict) {
+func (d *delivery) recovering(work func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			channels.LogPanic(d.Log, "send", d.Name, d.record.ID, r)
-			v = verdict{after: backoff(d.attempts, longestBackoff)}
+			err = &deliveryError{after: backoff(d.attempts, longestBackoff)}
 			if d.attempts >= leastAttempts {
-				v = verdict{bury: panicked}
+				err = &deliveryError{bury: panicked}
 			}
 		}
 	}()
 	return work()
 }
 
-func (d *delivery) send(ctx, work context.Context) verdict {
-	fresh, v, ok := d.begin(ctx, work)
-	if !ok {
-		return v
+// send takes each part as far as it goes.
+func (d *delivery) send(ctx, work context.Context) error {
+	fresh, err := d.begin(ctx, work)
+	if err != nil {
+		return err
 	}
 	if parts := d.record.Parts; len(parts) > 0 && parts[0].Edits != "" {
 		// From here on the draft is this message, whoever goes on: were it still
@@ -97,36 +104,36 @@ func (d *delivery) send(ctx, work context.Context) verdict {
 		}
 		// A part that the platform refuses in one way may be tried in another.
 		for !d.settled(i) {
-			if v, ok := d.sendPart(ctx, work, i, fresh); !ok {
-				return v
+			if err := d.sendPart(ctx, work, i, fresh); err != nil {
+				return err
 			}
 			fresh = false
 		}
 		if i > 0 {
 			continue
 		}
-		if v, ok := d.bindSubject(work); !ok {
-			return v
+		if err := d.bindSubject(work); err != nil {
+			return err
 		}
 	}
-	if v, ok := d.noteInSession(work); !ok {
-		return v
+	if err := d.noteInSession(work); err != nil {
+		return err
 	}
-	return verdict{done: true}
+	return nil
 }
 
 // begin records the message and its parts, unless the book knows it. Fresh means
 // that the first part was noted as sending just now, by us.
-func (d *delivery) begin(ctx, work context.Context) (fresh bool, v verdict, ok bool) {
+func (d *delivery) begin(ctx, work context.Context) (fresh bool, err error) {
 	// The book notes the first part as sending, so the pace is waited for before.
 	if !d.expired() {
-		if v, ok := d.waitForPace(ctx); !ok {
-			return false, v, false
+		if err := d.waitForPace(ctx); err != nil {
+			return false, err
 		}
 	}
 	parts, err := d.planParts(work)
 	if err != nil {
-		return false, d.bookFailed(err), false
+		return false, d.bookFailed(err)
 	}
 	if d.expired() {
 		for i := range parts {
@@ -136,11 +143,11 @@ func (d *delivery) begin(ctx, work context.Context) (fresh bool, v verdict, ok b
 	d.record.Parts = parts
 	known, fresh, err := d.Book.Begin(work, d.record)
 	if err != nil {
-		return false, d.bookFailed(err), false
+		return false, d.bookFailed(err)
 	}
 	d.record = known
 	d.point("send:begun")
-	return fresh, verdict{}, true
+	return fresh, nil
 }
 
 func (d *delivery) settled(i int) bool {
@@ -167,57 +174,56 @@ func (d *delivery) partExpired(i int) bool {
 	return true
 }
 
-// sendPart does the next thing for one part; false with what to do if that is not
-// now. InHand says that it was noted as sending just now, by us.
-func (d *delivery) sendPart(ctx, work context.Context, i int, inHand bool) (verdict, bool) {
+// sendPart does the next thing for one part. InHand says that it was noted as sending just now, by us.
+func (d *delivery) sendPart(ctx, work context.Context, i int, inHand bool) error {
 	switch p := d.record.Parts[i]; p.State {
 	case channels.Failed: // cut off in the middle of giving up
-		return d.giveUp(work, p.Code), false
+		return d.giveUp(work, p.Code)
 	case channels.Sending:
 		if inHand {
 			return d.transmit(work, i)
 		}
-		if v, settled, ok := d.resolveCutOff(ctx, work, i); settled || !ok {
-			return v, ok
+		if settled, err := d.resolveCutOff(ctx, work, i); settled || err != nil {
+			return err
 		}
 		if d.partExpired(i) {
-			return d.giveUp(work, expired), false
+			return d.giveUp(work, expired)
 		}
 	default:
 		if d.partExpired(i) {
-			return d.giveUp(work, expired), false
+			return d.giveUp(work, expired)
 		}
-		if v, ok := d.waitAndCheckLease(ctx, work); !ok { // or the book's news might be another's
-			return v, false
+		if err := d.waitAndCheckLease(ctx, work); err != nil { // or the book's news might be another's
+			return err
 		}
 		p.State = channels.Sending
-		if v, ok := d.mark(work, i, p); !ok {
-			return v, false
+		if err := d.mark(work, i, p); err != nil {
+			return err
 		}
 	}
 	return d.transmit(work, i)
 }
 
 // waitAndCheckLease waits for the pace and asks for the lease.
-func (d *delivery) waitAndCheckLease(ctx, work context.Context) (verdict, bool) {
-	if v, ok := d.waitForPace(ctx); !ok {
-		return v, false
+func (d *delivery) waitAndCheckLease(ctx, work context.Context) error {
+	if err := d.waitForPace(ctx); err != nil {
+		return err
 	}
 	return d.checkLease(work)
 }
 
 // resolveCutOff deals with a part that was found as sending. Settled means that
 // there is nothing more to be done for it.
-func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (v verdict, settled, ok bool) {
+func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (settled bool, err error) {
 	p := d.record.Parts[i]
 	if p.Edits != "" && d.partExpired(i) {
-		return verdict{}, false, true
+		return false, nil
 	}
-	if v, ok := d.waitAndCheckLease(ctx, work); !ok {
-		return v, false, false
+	if err := d.waitAndCheckLease(ctx, work); err != nil {
+		return false, err
 	}
 	if p.Edits != "" {
-		return verdict{}, false, true // an edit may be repeated
+		return false, nil // an edit may be repeated
 	}
 	over := d.policy.OnUnknown == drop || d.triedLongEnough() || d.partExpired(i)
 	if r, can := channels.AsReconciler(d.Channel); can {
@@ -227,33 +233,30 @@ func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (v verdict, s
 		switch fault := channels.FaultOf(err); {
 		case err == nil && sent:
 			p.State, p.PlatformID = channels.Sent, id
-			v, ok := d.mark(work, i, p)
-			return v, true, ok
+			return true, d.mark(work, i, p)
 		case err == nil: // certainly not sent: it goes out as if for the first time
-			return v, false, true
+			return false, nil
 		case fault.Fault == channels.Retry:
 			d.noteFailure(fault)
 			if !d.shouldGiveUp() {
-				return d.retryLater(work, fault), false, false
+				return false, d.retryLater(work, fault)
 			}
 			over = true
 		}
 	}
 	if over {
-		v, ok := d.leaveUnknown(work, i)
-		return v, true, ok
+		return true, d.leaveUnknown(work, i)
 	}
 	p.Interrupted++
-	v, ok = d.mark(work, i, p)
-	return v, false, ok
+	return false, d.mark(work, i, p)
 }
 
 // leaveUnknown leaves it at not knowing whether a part has arrived.
-func (d *delivery) leaveUnknown(work context.Context, i int) (verdict, bool) {
+func (d *delivery) leaveUnknown(work context.Context, i int) error {
 	d.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
 	// Once it is noted as unknown nobody comes back to it.
-	if v, ok := d.sendToFallback(work, uncertain); !ok {
-		return v, false
+	if err := d.sendToFallback(work, uncertain); err != nil {
+		return err
 	}
 	p := d.record.Parts[i]
 	p.State = channels.Unsure
@@ -261,83 +264,27 @@ func (d *delivery) leaveUnknown(work context.Context, i int) (verdict, bool) {
 	return d.mark(work, i, p)
 }
 
-// giveUp gives a message up: what was not sent of it will not be, the session is
-// told, it goes to where it can be delivered, and is buried. What has expired
-// or says nothing is not buried and goes nowhere: nobody wants it, so there is
-// nothing to look into and nothing to be replayed.
-func (d *delivery) giveUp(work context.Context, code string) verdict {
-	if v, ok := d.checkLease(work); !ok {
-		return v
-	}
-	if code == "" {
-		code = string(channels.Rejected)
-	}
-	for i, p := range d.record.Parts {
-		if p.State == channels.Failed || d.settled(i) {
-			continue
-		}
-		p.State, p.Code = channels.Failed, code
-		if v, ok := d.mark(work, i, p); !ok {
-			return v
-		}
-	}
-	d.point("send:failed")
-	if v, ok := d.notifySession(work, code); !ok {
-		return v
-	}
-	if v, ok := d.explainRefusal(work, code); !ok {
-		return v
-	}
-	switch code {
-	case expired:
-		d.Log.Info("message has expired", slog.String("channel", d.Name), slog.String("id", d.record.ID))
-		return verdict{done: true}
-	case empty:
-		d.Log.Warn("message has nothing to see in it", slog.String("channel", d.Name), slog.String("id", d.record.ID))
-		return verdict{done: true}
-	}
-	if v, ok := d.sendToFallback(work, code); !ok {
-		return v
-	}
-	d.point("send:elsewhere")
-	return verdict{bury: code}
-}
-
-// notifySession tells the session, where one has said it.
-func (d *delivery) notifySession(work context.Context, code string) (verdict, bool) {
-	if d.Notify == nil {
-		return verdict{}, true
-	}
-	out := d.out
-	out.ID = d.record.ID
-	if err := d.Notify(work, out, code); err != nil && !errors.Is(err, bus.ErrInvalid) {
-		d.Log.Warn("session could not be told", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return later(storageWait), false
-	}
-	return verdict{}, true
-}
-
 // checkLease asks the bus before an outward effect.
-func (d *delivery) checkLease(work context.Context) (verdict, bool) {
+func (d *delivery) checkLease(work context.Context) error {
 	err := d.lease.Held(work)
 	switch {
 	case err == nil:
-		return verdict{}, true
+		return nil
 	case errors.Is(err, bus.ErrFenced):
 		d.Log.Warn("lease was lost before a send", slog.String("channel", d.Name), slog.String("id", d.record.ID))
-		return verdict{gone: true}, false
+		return &deliveryError{leaseLost: true}
 	}
-	return later(0), false
+	return later(0)
 }
 
 // mark notes what became of a part.
-func (d *delivery) mark(work context.Context, i int, now channels.SentPart) (verdict, bool) {
+func (d *delivery) mark(work context.Context, i int, now channels.SentPart) error {
 	err := d.insist(work, d.lease.Lost(), func(ctx context.Context) error { return d.Book.Mark(ctx, d.record.ID, i, now) })
 	if err != nil {
-		return d.bookFailed(err), false
+		return d.bookFailed(err)
 	}
 	d.record.Parts[i] = now
-	return verdict{}, true
+	return nil
 }
 
 // insist writes into the book, however often that takes: what the platform has
@@ -362,26 +309,39 @@ func (r *run) insist(work context.Context, lost <-chan struct{}, write func(cont
 	}
 }
 
-func (d *delivery) bookFailed(err error) verdict {
+func (d *delivery) bookFailed(err error) error {
 	d.Log.Error("book could not be used", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
 	return later(storageWait)
 }
 
 // waitForPace waits until the pace allows a send. What would have to wait for long is
 // given back instead.
-func (d *delivery) waitForPace(ctx context.Context) (verdict, bool) {
+func (d *delivery) waitForPace(ctx context.Context) error {
 	if d.paced {
-		return verdict{}, true
+		return nil
 	}
 	after, err := d.pace.Wait(ctx, d.lease.Lost(), d.to.Chat)
 	switch {
 	case errors.Is(err, bus.ErrFenced):
-		return verdict{gone: true}, false
+		return &deliveryError{leaseLost: true}
 	case err != nil:
-		return later(0), false
+		return later(0)
 	case after > 0:
-		return later(after), false
+		return later(after)
 	}
 	d.paced = true
-	return verdict{}, true
+	return nil
+}
+
+const unknownNeedWait = 30 * time.Second // wait where another release has to send
+
+// unknownNeed is the first need that this release does not know.
+func unknownNeed(needs []string) (string, bool) {
+	known := []string{} // none has been given out yet
+	for _, need := range needs {
+		if !slices.Contains(known, need) {
+			return need, true
+		}
+	}
+	return "", false
 }

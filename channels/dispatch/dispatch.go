@@ -3,9 +3,11 @@
 // Read dispatch.go first: claiming mailboxes and settling them. deliver.go is the
 // way of one message, part by part, with the book written before and after each
 // step; plan.go says as which parts a message is sent, and transmit.go hands one
-// part to the platform and decides about what comes back. verdict.go says how a
-// delivery may end, and when it is given up; fallback.go and notices.go are what
-// happens then. retry_schedule.go plans when what has failed is tried again.
+// part to the platform and decides about what comes back. delivery_error.go
+// says how a delivery may end without having sent its message. give_up.go says when
+// a message is given up, fallback.go and notices.go what happens then.
+// failure_streaks.go counts what fails in a row, and retry_schedule.go plans when it
+// is tried again.
 //
 // The rest shows people that the bot is at work: typing.go, and drafts.go, which
 // follows what turns say; draft_schedule.go decides what is shown when, and
@@ -257,48 +259,57 @@ func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work f
 // workMailbox sends the mail of one address and settles once. Its error is the
 // platform's refusal of the account.
 func (r *run) workMailbox(ctx, work context.Context, lease bus.Lease) error {
-	r.drafts.blockAddress(lease.Claim().Key)
-	end, v := r.sendMail(ctx, work, lease)
-	r.drafts.unblockAddress(lease.Claim().Key, v.left)
-	if v.gone {
+	key := lease.Claim().Key
+	r.drafts.blockAddress(key)
+	end := r.sendMail(ctx, work, lease)
+	r.drafts.unblockAddress(key, end.left)
+	if end.leaseLost {
 		return nil // whoever holds the mailbox now settles it
 	}
-	r.settle(work, lease, end)
+	r.settle(work, lease, end.End)
 	r.point("send:settled")
-	return v.stop
+	return end.refused
+}
+
+// A mailboxEnd is how work on a mailbox has ended.
+type mailboxEnd struct {
+	bus.End
+	left      bool  // mail that is still to be sent
+	leaseLost bool  // so it is not to be settled here
+	refused   error // the platform refuses the account
 }
 
 // sendMail works through the mail that is there and says how to settle it.
-func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end bus.End, v verdict) {
+func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end mailboxEnd) {
 	began := time.Now()
-	if wait := r.retries.remaining(lease.Claim().Key, channels.Connected(r.Channel)); wait > 0 {
-		return bus.End{Uncounted: true, After: wait}, verdict{left: true}
+	key := lease.Claim().Key
+	if wait := r.retries.remaining(key, channels.Connected(r.Channel)); wait > 0 {
+		return mailboxEnd{End: bus.End{Uncounted: true, After: wait}, left: true}
 	}
 	mail, err := lease.Mail(work, 0)
 	if err != nil {
-		r.Log.Warn("mail could not be read", slog.String("channel", r.Name),
-			slog.String("address", lease.Claim().Key), slog.Any("error", err))
-		return bus.End{Uncounted: true, After: time.Second}, verdict{gone: errors.Is(err, bus.ErrFenced), left: true}
+		r.Log.Warn("mail could not be read", slog.String("channel", r.Name), slog.String("address", key), slog.Any("error", err))
+		return mailboxEnd{End: bus.End{Uncounted: true, After: time.Second}, left: true, leaseLost: errors.Is(err, bus.ErrFenced)}
 	}
 	for i, m := range mail {
 		if ctx.Err() != nil || i > 0 && time.Since(began) > longestHold {
-			end.Uncounted = true
-			return end, verdict{left: true}
+			end.Uncounted, end.left = true, true
+			return end
 		}
-		attempts := 1
+		attempts := 1 // only the first was tried when the mailbox was claimed before
 		if i == 0 {
 			attempts = lease.Claim().Attempts
 		}
-		v = r.deliver(ctx, work, lease, m, attempts)
-		if !v.done {
-			v.apply(&end, m)
-			v.left = v.bury == "" || i+1 < len(mail)
-			return end, v
+		if how, failed := errors.AsType[*deliveryError](r.deliver(ctx, work, lease, m, attempts)); failed {
+			how.settles(&end.End, m)
+			end.left = how.bury == "" || i+1 < len(mail)
+			end.leaseLost, end.refused = how.leaseLost, how.refused
+			return end
 		}
 		end.Done = m.Seq
 	}
-	r.retries.remove(lease.Claim().Key)
-	return end, v
+	r.retries.remove(key)
+	return end
 }
 
 // settle insists: a lease that is never settled would be extended for long.

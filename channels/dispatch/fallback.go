@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/channels"
 	"parley/channels/markup"
 )
 
 // sendToFallback publishes a message that is given up to its fallback, saying where
 // it could not be delivered and why. It goes no further from there.
-func (d *delivery) sendToFallback(work context.Context, code string) (verdict, bool) {
+func (d *delivery) sendToFallback(work context.Context, code string) error {
 	for n, to := range d.out.Fallback {
 		if to == d.out.To || to.Chat == "" {
 			continue
 		}
 		out := bus.Outbound{
-			ID: bus.FallbackID(d.record.ID, n), To: to, Text: misdelivered(d.out.To, code) + "\n\n" + d.out.Text,
+			ID: bus.FallbackID(d.record.ID, n), To: to, Text: d.misdelivered(code) + "\n\n" + d.out.Text,
 			Session: d.out.Session, Turn: d.out.Turn, At: time.Now(), Expires: d.out.Expires,
 			Subject: d.out.Subject, Origin: d.out.Origin, File: d.out.File, Needs: d.out.Needs,
 		}
@@ -35,10 +36,10 @@ func (d *delivery) sendToFallback(work context.Context, code string) (verdict, b
 			d.Log.Error("message cannot go to its fallback", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
 		default: // full, or the bus is away: it is not given up before that is over
 			d.Log.Warn("fallback could not be used", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-			return later(storageWait), false
+			return later(storageWait)
 		}
 	}
-	return verdict{}, true
+	return nil
 }
 
 func (d *delivery) publish(work context.Context, out bus.Outbound) error {
@@ -49,15 +50,18 @@ func (d *delivery) publish(work context.Context, out bus.Outbound) error {
 	return bus.PublishOutbound(work, d.Bus, out)
 }
 
-func misdelivered(to bus.Address, code string) string {
+// misdelivered says of a message that it did not reach its address, and why.
+func (d *delivery) misdelivered(code string) string {
+	to := d.out.To
+
 	if code == uncertain {
 		return fmt.Sprintf("This may not have reached %s: sending was cut off, and nobody can tell whether it arrived.", markup.Verbatim(to.String()))
 	}
-	return fmt.Sprintf("This could not be delivered to %s: %s.", markup.Verbatim(to.String()), inWords(code))
+	return fmt.Sprintf("This could not be delivered to %s: %s.", markup.Verbatim(to.String()), d.reasonInWords(code))
 }
 
-// inWords says what a code means, where it is one that is met often.
-func inWords(code string) string {
+// reasonInWords says to people why a message was given up.
+func (d *delivery) reasonInWords(code string) string {
 	switch code {
 	case gaveUp:
 		return "the platform could not be reached, again and again"
@@ -66,28 +70,17 @@ func inWords(code string) string {
 	case empty:
 		return "there is nothing to see in it"
 	}
-	if words := chatInWords(code); words != "" {
-		return words
-	}
-	return "the platform refused it (" + markup.Verbatim(code) + ")"
-}
-
-// isAboutChat tells of a code that nothing can be sent to that chat.
-func isAboutChat(code string) bool { return chatInWords(code) != "" }
-
-// chatInWords says what is wrong with a chat; "" if the code is not of a chat.
-func chatInWords(code string) string {
-	switch code {
-	case "chat_not_found", "channel_not_found", "10003":
+	switch channels.RefusalOf(d.Channel, code) {
+	case channels.NoSuchChat:
 		return "there is no such chat, or the bot is not in it"
-	case "not_in_channel", "not_a_member", "kicked", "50001":
+	case channels.NotInChat:
 		return "the bot is not in that chat"
-	case "is_archived":
+	case channels.ChatArchived:
 		return "that chat is archived"
-	case "blocked", "deactivated", "not_started", "50007":
+	case channels.PersonRefuses:
 		return "that person does not take messages of the bot"
-	case "no_rights", "50013":
+	case channels.NoRights:
 		return "the bot may not write there"
 	}
-	return ""
+	return "the platform refused it (" + markup.Verbatim(code) + ")"
 }

@@ -15,17 +15,17 @@ import (
 // so that a reply finds an agent that knows what it is about. It is published
 // once the message is known to have arrived, and before its mail is settled: who
 // is cut off here publishes it again, under the same id.
-func (d *delivery) noteInSession(work context.Context) (verdict, bool) {
+func (d *delivery) noteInSession(work context.Context) error {
 	if d.out.Told == nil || d.SessionAt == nil || len(d.record.Parts) == 0 || d.record.State() != channels.Sent {
-		return verdict{}, true
+		return nil
 	}
 	at, err := d.replyAddress(work)
 	if fault := channels.FaultOf(err); err != nil && fault.Fault != channels.Rejected {
-		return d.retryLater(work, fault), false
+		return d.retryLater(work, fault)
 	}
 	session, ok := d.SessionAt(at)
 	if err != nil || !ok {
-		return verdict{}, true
+		return nil
 	}
 	err = bus.PublishNotice(work, d.Bus, session, toldNotice(d.record, d.out.Told, at))
 	switch {
@@ -33,10 +33,10 @@ func (d *delivery) noteInSession(work context.Context) (verdict, bool) {
 		d.Log.Error("what was told cannot be noted in its session", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
 	case err != nil:
 		d.Log.Warn("what was told could not be noted in its session", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return later(storageWait), false
+		return later(storageWait)
 	}
 	d.point("send:told")
-	return verdict{}, true
+	return nil
 }
 
 // replyAddress is where a reply to the message would be said.
@@ -70,9 +70,9 @@ func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbou
 // taken offence at the answer and not at the chat. It has an id of its own, made
 // of the answer's, so it is said once; and no session, so that nothing is said of
 // what becomes of it.
-func (d *delivery) explainRefusal(work context.Context, code string) (verdict, bool) {
-	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !isAboutContent(code) {
-		return verdict{}, true
+func (d *delivery) explainRefusal(work context.Context, code string) error {
+	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !d.isAboutContent(code) {
+		return nil
 	}
 	text := "I had an answer here"
 	for i := range d.record.Parts {
@@ -80,7 +80,7 @@ func (d *delivery) explainRefusal(work context.Context, code string) (verdict, b
 			text = "There is more to this answer"
 		}
 	}
-	text += ", but it cannot be shown: " + inWords(code) + ". Please ask again, perhaps for something shorter or plainer."
+	text += ", but it cannot be shown: " + d.reasonInWords(code) + ". Please ask again, perhaps for something shorter or plainer."
 	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#excuse"), To: d.out.To, Text: text, At: time.Now()}
 	err := d.publish(work, out)
 	switch {
@@ -89,23 +89,20 @@ func (d *delivery) explainRefusal(work context.Context, code string) (verdict, b
 		d.Log.Error("chat cannot be told that its answer was refused", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
 	default:
 		d.Log.Warn("chat could not be told that its answer was refused", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return later(storageWait), false
+		return later(storageWait)
 	}
 	d.point("send:excused")
-	return verdict{}, true
+	return nil
 }
 
 // isAboutContent tells of a code that another message could still be sent to the
 // same place.
-func isAboutContent(code string) bool {
+func (d *delivery) isAboutContent(code string) bool {
 	switch code {
-	case expired, gaveUp, uncertain, badAddress,
-		"thread_not_found", "invalid_thread_ts", "topic_closed",
-		"restricted_action", "user_not_found", "user_disabled", "cannot_dm_bot", "ekm_access_denied",
-		"403", "404", "10008", "50083", "50278":
+	case expired, gaveUp, uncertain, badAddress:
 		return false
 	}
-	return !isAboutChat(code)
+	return channels.RefusalOf(d.Channel, code) == ""
 }
 
 // TellSession is a Dispatcher's Notify that tells the session which said a

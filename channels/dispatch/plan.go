@@ -110,10 +110,10 @@ func (r *run) caption(text string, parts []channels.SentPart) *channels.SentPart
 // bindSubject notes which of the platform's messages stands for the subject from now on:
 // the first about it, then what replaced it; what went under it does not. The
 // note may be made again and says the same.
-func (d *delivery) bindSubject(work context.Context) (verdict, bool) {
+func (d *delivery) bindSubject(work context.Context) error {
 	first := d.record.Parts[0]
 	if d.Subjects == nil || d.out.Subject == "" || first.State != channels.Sent || first.PlatformID == "" {
-		return verdict{}, true
+		return nil
 	}
 	id := first.PlatformID
 	// A text that could have replaced the earlier one and stands under it was
@@ -125,10 +125,10 @@ func (d *delivery) bindSubject(work context.Context) (verdict, bool) {
 		return d.Subjects.Bind(ctx, d.out.Origin, d.out.Subject, d.out.To, id)
 	})
 	if err != nil {
-		return d.bookFailed(err), false
+		return d.bookFailed(err)
 	}
 	d.point("send:tied")
-	return verdict{}, true
+	return nil
 }
 
 // notAttached stands in for a file where none can be sent.

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 	"time"
@@ -14,13 +15,13 @@ import (
 const filePatience = 5
 
 // transmit hands a part that is noted as sending to the platform.
-func (d *delivery) transmit(work context.Context, i int) (verdict, bool) {
+func (d *delivery) transmit(work context.Context, i int) error {
 	d.paced = false
 	moved := false
 	for {
 		asked := time.Now()
-		if v, ok := d.checkLease(work); !ok {
-			return v, false
+		if err := d.checkLease(work); err != nil {
+			return err
 		}
 		d.point("send:held")
 		if time.Since(asked) > channels.LeasePatience {
@@ -35,9 +36,9 @@ func (d *delivery) transmit(work context.Context, i int) (verdict, bool) {
 			d.observe("sent", took)
 			d.streaks.end(d.out.To)
 			d.retries.platformWell()
-			v, ok := d.markArrived(work, i, id)
+			err := d.markArrived(work, i, id)
 			d.point("send:marked")
-			return v, ok
+			return err
 		}
 		fault := channels.FaultOf(err)
 		if fault.MovedTo != "" && !moved {
@@ -89,13 +90,13 @@ func (d *delivery) platformPart(i int) channels.Part {
 
 // markArrived notes that the platform has taken a part. If the lease was lost while
 // it did, another may have dealt with the part meanwhile, and that stands.
-func (d *delivery) markArrived(work context.Context, i int, id string) (verdict, bool) {
+func (d *delivery) markArrived(work context.Context, i int, id string) error {
 	p := d.record.Parts[i]
 	select {
 	case <-d.lease.Lost():
 		known, err := d.Book.Lookup(context.WithoutCancel(work), d.record.ID)
 		if err != nil || known.Parts[i].State != channels.Sending || known.Parts[i].Interrupted != p.Interrupted {
-			return verdict{gone: true}, false
+			return &deliveryError{leaseLost: true}
 		}
 	default:
 	}
@@ -103,9 +104,9 @@ func (d *delivery) markArrived(work context.Context, i int, id string) (verdict,
 	return d.mark(work, i, p)
 }
 
-// handleFault decides about a part that the platform did not take; true if it is to
-// be tried in another way at once.
-func (d *delivery) handleFault(work context.Context, i int, fault *channels.SendError, took time.Duration) (verdict, bool) {
+// handleFault decides about a part that the platform did not take. Its error is nil
+// if the part is settled, or is to be tried in another way at once.
+func (d *delivery) handleFault(work context.Context, i int, fault *channels.SendError, took time.Duration) error {
 	d.Log.Warn("send failed", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i),
 		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code), slog.Int("attempts", d.attempts))
 	edit := d.record.Parts[i].Edits != ""
@@ -113,69 +114,68 @@ func (d *delivery) handleFault(work context.Context, i int, fault *channels.Send
 	case fault.Fault == channels.Rejected:
 		d.streaks.end(d.out.To)
 		d.retries.platformWell()
-		if v, ok, can := d.prepareNextBest(work, i); can {
-			return v, ok
+		if can, err := d.prepareNextBest(work, i); can {
+			return err
 		}
 		d.observe("failed", took)
-		return d.giveUp(work, fault.Code), false
+		return d.giveUp(work, fault.Code)
 	case fault.Fault == channels.Stop:
-		v, ok := d.markUnsent(work, i)
-		if ok {
-			v = later(firstBackoff)
+		how := later(firstBackoff)
+		if failed, ok := errors.AsType[*deliveryError](d.markUnsent(work, i)); ok {
+			how = failed
 		}
-		v.stop = fault
-		return v, false
+		how.refused = fault
+		return how
 	case fault.Fault == channels.Retry, edit && work.Err() == nil: // whatever became of an edit, it may be repeated
 		d.noteFailure(fault)
 		if !fault.Limited && d.shouldGiveUp() {
 			d.observe("failed", took)
-			return d.giveUp(work, gaveUp), false
+			return d.giveUp(work, gaveUp)
 		}
-		if v, ok := d.markUnsent(work, i); !ok {
-			return v, false
+		if err := d.markUnsent(work, i); err != nil {
+			return err
 		}
-		return d.retryLater(work, fault), false
+		return d.retryLater(work, fault)
 	}
 	// Nobody can tell: it stays noted as sending, and is dealt with as what was
 	// cut off when it is claimed again.
 	d.observe("unknown", took)
 	if work.Err() != nil {
-		return later(0), false
+		return later(0)
 	}
 	if d.noteFailure(fault); d.shouldGiveUp() {
-		if v, ok := d.checkLease(work); !ok {
-			return v, false
+		if err := d.checkLease(work); err != nil {
+			return err
 		}
 		return d.leaveUnknown(work, i)
 	}
-	return verdict{after: d.retries.add(d.lease.Claim().Key, backoff(d.attempts, unknownBackoff), false, !channels.Connected(d.Channel))}, false
+	return &deliveryError{after: d.retries.add(d.lease.Claim().Key, backoff(d.attempts, unknownBackoff), false, !channels.Connected(d.Channel))}
 }
 
 // prepareNextBest prepares a part that the platform has refused for the next best way
 // of saying it: a message that cannot be edited is answered, and where it cannot
 // even be answered, the part stands alone; a draft is not answered. Can is false
 // if there is none.
-func (d *delivery) prepareNextBest(work context.Context, i int) (v verdict, ok, can bool) {
+func (d *delivery) prepareNextBest(work context.Context, i int) (can bool, err error) {
 	p := d.record.Parts[i]
 	switch {
 	case p.Edits != "":
 		if d.out.Subject != "" {
 			p.Under = p.Edits
-		} else if v, ok := d.withdrawDraft(work, i, p.Edits); !ok {
-			return v, false, true
+		} else if err := d.withdrawDraft(work, i, p.Edits); err != nil {
+			return true, err
 		}
 		p.Edits = ""
 	case p.Under != "":
 		p.Under = ""
 	default:
-		return verdict{}, false, false
+		return false, nil
 	}
-	if v, ok := d.checkLease(work); !ok {
-		return v, false, true
+	if err := d.checkLease(work); err != nil {
+		return true, err
 	}
 	p.State = channels.Queued
-	v, ok = d.mark(work, i, p)
-	return v, ok, true
+	return true, d.mark(work, i, p)
 }
 
 // withdrawn takes the place of a draft whose answer could not.
@@ -184,35 +184,35 @@ const withdrawn = "_(The answer is below.)_"
 // withdrawDraft ends a draft that the answer cannot replace, so that it does not stand
 // beside it as a second one that breaks off. One that cannot be changed at all
 // is left; while that is not known, the answer waits.
-func (d *delivery) withdrawDraft(work context.Context, i int, draft string) (verdict, bool) {
+func (d *delivery) withdrawDraft(work context.Context, i int, draft string) error {
 	e, can := channels.AsEditor(d.Channel)
 	if !can {
-		return verdict{}, true
+		return nil
 	}
-	if v, ok := d.checkLease(work); !ok {
-		return v, false
+	if err := d.checkLease(work); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(channels.WithLeaseCheck(work, channels.LeaseCheck{Asked: time.Now(), Ask: d.lease.Held}), d.policy.Timeout)
 	defer cancel()
 	instead := d.render(withdrawn)[0]
 	err := e.Edit(ctx, d.to, draft, channels.Part{Key: d.record.ID + "/" + strconv.Itoa(i), Text: instead.Text, Plain: instead.Plain})
 	if err == nil || channels.FaultOf(err).Fault == channels.Rejected {
-		return verdict{}, true
+		return nil
 	}
-	if v, ok := d.markUnsent(work, i); !ok {
-		return v, false
+	if err := d.markUnsent(work, i); err != nil {
+		return err
 	}
-	return d.retryLater(work, channels.FaultOf(err)), false
+	return d.retryLater(work, channels.FaultOf(err))
 }
 
 // retryLater gives the message back until the platform may take it.
-func (d *delivery) retryLater(work context.Context, fault *channels.SendError) verdict {
+func (d *delivery) retryLater(work context.Context, fault *channels.SendError) error {
 	if !fault.Limited {
 		after := max(fault.RetryAfter, backoff(d.attempts, longestBackoff))
 		if fault.RetryAfter == 0 {
 			after = d.retries.add(d.lease.Claim().Key, after, true, !channels.Connected(d.Channel))
 		}
-		return verdict{after: after}
+		return &deliveryError{after: after}
 	}
 	asked := d.pace.Limited(d.to.Chat, fault)
 	if fault.Account {
@@ -226,9 +226,9 @@ func (d *delivery) retryLater(work context.Context, fault *channels.SendError) v
 
 // markUnsent notes that a part was certainly not sent; if the lease is lost by now,
 // the part may be in another's hands and is left alone.
-func (d *delivery) markUnsent(work context.Context, i int) (verdict, bool) {
-	if v, ok := d.checkLease(work); !ok {
-		return v, false
+func (d *delivery) markUnsent(work context.Context, i int) error {
+	if err := d.checkLease(work); err != nil {
+		return err
 	}
 	p := d.record.Parts[i]
 	p.State = channels.Queued

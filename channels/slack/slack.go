@@ -89,6 +89,7 @@ var (
 	_ channels.Reconciler        = (*Channel)(nil)
 	_ channels.MembershipChecker = (*Channel)(nil)
 	_ channels.Connector         = (*Channel)(nil)
+	_ channels.RefusalReader     = (*Channel)(nil)
 	_ channels.Prefixer          = (*Channel)(nil)
 	_ channels.Reactor           = (*Channel)(nil)
 	_ channels.Whisperer         = (*Channel)(nil)

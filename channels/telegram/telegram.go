@@ -76,13 +76,14 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Typer      = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
-	_ channels.Captioner  = (*Channel)(nil)
-	_ channels.Inviter    = (*Channel)(nil)
-	_ channels.Connector  = (*Channel)(nil)
+	_ channels.Channel       = (*Channel)(nil)
+	_ channels.Typer         = (*Channel)(nil)
+	_ channels.Editor        = (*Channel)(nil)
+	_ channels.FileSender    = (*Channel)(nil)
+	_ channels.Captioner     = (*Channel)(nil)
+	_ channels.Inviter       = (*Channel)(nil)
+	_ channels.Connector     = (*Channel)(nil)
+	_ channels.RefusalReader = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.
