@@ -18,7 +18,7 @@ func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 	defer func() {
 		if r := recover(); r != nil {
 			channels.LogPanic(d.Log, "draft", d.Name, one.turn, r)
-			d.update(one.draft, func(x *draft) { x.spent = true })
+			d.update(one.draft, func(x *draft) { x.state = draftClosed })
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -33,7 +33,7 @@ func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 	}
 	work, cancel := context.WithTimeout(work, draftTimeout)
 	defer cancel()
-	if one.doubted {
+	if one.unknown {
 		d.resolveUnknown(work, one.draft)
 		return
 	}
@@ -89,10 +89,10 @@ func (d *drafts) stillOurs(ctx, work context.Context, one draftCall) bool {
 	known, err := d.Book.Lookup(work, one.turn+draftSuffix)
 	switch {
 	case errors.Is(err, channels.ErrNoSend): // it was erased
-		d.update(one.draft, func(x *draft) { x.spent = true })
+		d.update(one.draft, func(x *draft) { x.state = draftClosed })
 		return false
 	case err == nil && known.Parts[0].State != channels.Drafted:
-		d.update(one.draft, func(x *draft) { x.platformID, x.spent = "", true })
+		d.update(one.draft, func(x *draft) { x.platformID, x.state = "", draftClosed })
 		return false
 	case err != nil || paused(ctx, asked):
 		d.update(one.draft, func(x *draft) { x.dirty, x.nextCall = true, time.Now().Add(storageWait) })
@@ -128,7 +128,7 @@ const alarmDelay = 100 * time.Millisecond
 func (d *drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Address, part channels.Part) {
 	asked := time.Now()
 	if _, err := d.Book.Lookup(work, bus.ReplyID(one.turn)); err == nil {
-		d.update(one.draft, func(x *draft) { x.spent = true }) // the end of the turn was missed
+		d.update(one.draft, func(x *draft) { x.state = draftClosed }) // the end of the turn was missed
 		return
 	}
 	// What an earlier holder of the channel has left for later comes first: the
@@ -145,7 +145,7 @@ func (d *drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Addr
 	}
 	if !fresh {
 		d.Log.Debug("turn has had its draft", slog.String("channel", d.Name), slog.String("turn", one.turn), slog.String("state", known.State()))
-		d.update(one.draft, func(x *draft) { x.spent = true })
+		d.update(one.draft, func(x *draft) { x.state = draftClosed })
 		if p := known.Parts[0]; p.State == channels.Drafted && p.PlatformID == "" {
 			d.resolveUnknown(work, one.draft) // we did, and were not told
 		}
@@ -154,7 +154,7 @@ func (d *drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Addr
 	d.point("draft:begun")
 	if paused(ctx, asked) {
 		d.mark(work, one.draft, channels.SentPart{State: channels.Failed, Code: "not_sent"})
-		d.update(one.draft, func(x *draft) { x.spent = true })
+		d.update(one.draft, func(x *draft) { x.state = draftClosed })
 		return
 	}
 	id, err := d.Channel.Send(channels.WithLeaseCheck(work, channelLeaseCheck(ctx, asked)), to, part)
@@ -175,7 +175,7 @@ func (d *drafts) postDraft(ctx, work context.Context, one draftCall, to bus.Addr
 		return
 	}
 	d.mark(work, one.draft, channels.SentPart{State: channels.Failed, Code: cmp.Or(fault.Code, string(fault.Fault))})
-	d.update(one.draft, func(x *draft) { x.spent = true })
+	d.update(one.draft, func(x *draft) { x.state = draftClosed })
 }
 
 // settledByAnother says that another process has found out meanwhile what became of a
@@ -185,7 +185,7 @@ func (d *drafts) settledByAnother(work context.Context, one draftCall) bool {
 	if err != nil || known.Parts[0].State == channels.Drafted && known.Parts[0].PlatformID == "" {
 		return false
 	}
-	d.update(one.draft, func(x *draft) { x.spent = true })
+	d.update(one.draft, func(x *draft) { x.state = draftClosed })
 	return true
 }
 
@@ -211,7 +211,12 @@ func (d *drafts) resolveUnknown(work context.Context, x *draft) {
 		d.Log.Warn("nobody can tell whether a draft was posted", slog.String("channel", d.Name), slog.String("turn", x.turn))
 	}
 	d.mark(work, x, part)
-	d.update(x, func(x *draft) { x.doubted, x.platformID, x.spent = false, part.PlatformID, part.PlatformID == "" })
+	d.update(x, func(x *draft) {
+		x.platformID, x.state = part.PlatformID, draftShown
+		if x.platformID == "" {
+			x.state = draftClosed
+		}
+	})
 }
 
 // findSent asks the platform for a part, again where it puts that off.
@@ -238,7 +243,7 @@ func (d *drafts) noteEdit(work context.Context, one draftCall, part channels.Par
 	} else {
 		d.noteRefusal(one, channels.FaultOf(err))
 	}
-	if !one.silent {
+	if !one.last {
 		return
 	}
 	over := err == nil || channels.FaultOf(err).Fault == channels.Rejected
@@ -259,7 +264,7 @@ func (d *drafts) noteRefusal(one draftCall, fault *channels.SendError) {
 	d.pace.Limited(d.moved.current(one.to.Chat), fault)
 	d.update(one.draft, func(x *draft) {
 		if fault.Fault == channels.Rejected || fault.Fault == channels.Stop {
-			x.spent = true
+			x.state = draftClosed
 			return
 		}
 		x.dirty, x.nextCall = true, time.Now().Add(max(fault.RetryAfter, d.limits.DraftEvery))

@@ -46,7 +46,10 @@ func (d *drafts) adopt(ctx context.Context, known []channels.Send) []*draft {
 			d.mark(ctx, x, channels.SentPart{State: channels.Sent, PlatformID: x.platformID})
 			continue
 		}
-		x.doubted, x.lastHeard, x.nextCall = x.platformID == "", time.Now(), time.Now()
+		x.lastHeard, x.nextCall = time.Now(), time.Now()
+		if x.platformID == "" {
+			x.state = draftUnknown
+		}
 		left = append(left, x)
 	}
 	return left
@@ -56,9 +59,9 @@ func (d *drafts) adopt(ctx context.Context, known []channels.Send) []*draft {
 type draftCall struct {
 	*draft
 	id, text string
-	length   int // of what was said, in characters
-	doubted  bool
-	silent   bool
+	length   int  // of what was said, in characters
+	unknown  bool // whether it is posted is to be found out first
+	last     bool // the edit that closes the draft of a turn without an answer
 }
 
 // schedule calls the platform whenever a draft is due.
@@ -108,7 +111,7 @@ func (d *drafts) due(now time.Time) (ready []draftCall, wait time.Duration) {
 			d.keptBack[x.key] = true
 			at = now.Add(draftPause)
 		case d.startsCall(x, now):
-			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), doubted: x.doubted, silent: x.silent})
+			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), unknown: x.state == draftUnknown, last: x.phase == turnSilent})
 			continue
 		default:
 			if at, due = d.dueAt(x); !due {
@@ -128,7 +131,7 @@ func (d *drafts) due(now time.Time) (ready []draftCall, wait time.Duration) {
 // startsCall begins a call for a draft, unless there is nothing to show or no room
 // for it in the pace.
 func (d *drafts) startsCall(x *draft, now time.Time) bool {
-	if !x.doubted {
+	if x.state != draftUnknown {
 		if x.markdown() == "" {
 			x.dirty = false
 			return false
@@ -150,7 +153,7 @@ func (d *drafts) startsCall(x *draft, now time.Time) bool {
 func (d *drafts) forgetIdle(now time.Time) {
 	for turn, x := range d.turns {
 		idle := now.Sub(x.lastHeard)
-		if d.calls[x.key] == nil && (idle > draftKept || idle > draftIdle && x.platformID == "" && !x.doubted) {
+		if d.calls[x.key] == nil && (idle > draftKept || idle > draftIdle && x.platformID == "" && x.state != draftUnknown) {
 			delete(d.turns, turn)
 		}
 	}
@@ -165,7 +168,7 @@ func (d *drafts) forgetIdle(now time.Time) {
 func (d *drafts) closeDraft(work context.Context, x *draft, id string) {
 	d.mark(work, x, channels.SentPart{State: channels.Sent, PlatformID: id})
 	d.point("draft:closed")
-	d.update(x, func(x *draft) { x.platformID, x.spent = "", true })
+	d.update(x, func(x *draft) { x.platformID, x.state = "", draftClosed })
 }
 
 func (d *drafts) update(x *draft, how func(*draft)) {
@@ -197,10 +200,12 @@ func (d *drafts) takeFor(work context.Context, out bus.Outbound) string {
 		return ""
 	}
 	d.mu.Lock()
-	x.spent = x.spent || out.IsReply()
-	doubted := x.doubted
+	unknown := x.state == draftUnknown
+	if out.IsReply() && !unknown {
+		x.state = draftClosed
+	}
 	d.mu.Unlock()
-	if doubted {
+	if unknown {
 		d.resolveUnknown(work, x)
 	}
 	d.mu.Lock()

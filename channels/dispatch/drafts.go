@@ -68,7 +68,10 @@ type draft struct {
 	platformID string // the platform's; "" while nothing is posted
 	shown      string // as it was rendered
 	nextCall   time.Time
-	draftState
+	state      draftState
+	phase      turnPhase
+	dirty      bool // there is something that is not shown
+	tries      int  // to show the last edit of a turn that has ended without a word
 }
 
 type saidBlock struct {
@@ -76,14 +79,23 @@ type saidBlock struct {
 	text  string
 }
 
-type draftState struct {
-	dirty   bool // there is something that is not shown
-	doubted bool // an earlier process may have posted it
-	over    bool // the turn has ended, or waits for somebody: it is left to be replaced
-	silent  bool // the turn has ended without a word
-	tries   int  // to close it
-	spent   bool // nothing new is shown of this turn any more
-}
+// A draftState is whether what a turn says may be shown by its draft.
+type draftState int
+
+const (
+	draftShown   draftState = iota // or about to be, once there is something to show
+	draftUnknown                   // an earlier process may have posted it: that is found out first
+	draftClosed                    // nothing new is shown of this turn any more
+)
+
+// A turnPhase is what is known of the turn itself.
+type turnPhase int
+
+const (
+	turnRuns   turnPhase = iota
+	turnOver             // it has ended or waits for somebody: the draft is left to be replaced
+	turnSilent           // it has ended without a word, so nothing will replace the draft
+)
 
 // newDrafts is nil where a channel has no drafts.
 func newDrafts(p *run) *drafts {
@@ -151,24 +163,23 @@ func (d *drafts) Heard(e bus.Event) {
 // ended leaves a draft to what the turn has to say; one that has nothing to say
 // takes its draft back itself.
 func (d *drafts) ended(x *draft, e bus.Event) {
-	x.over = true
-	x.silent = e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "")
-	if x.silent {
-		x.nextCall = time.Now()
+	x.phase = turnOver
+	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {
+		x.phase, x.nextCall = turnSilent, time.Now()
 	}
 	d.forgetIfDone(x)
 }
 
 // forgetIfDone forgets a turn that is over and has no draft to be replaced.
 func (d *drafts) forgetIfDone(x *draft) {
-	if x.over && x.platformID == "" && !x.doubted && d.calls[x.key] == nil {
+	if x.phase != turnRuns && x.platformID == "" && x.state != draftUnknown && d.calls[x.key] == nil {
 		delete(d.turns, x.turn)
 	}
 }
 
 // apply keeps up with what a turn does.
 func (x *draft) apply(e bus.Event) {
-	x.over = false // it goes on if it was parked
+	x.phase = turnRuns // it goes on if it was parked
 	switch e.Type {
 	case bus.TurnStart:
 		x.said, x.omitted, x.openBlock = nil, 0, -1
@@ -233,9 +244,9 @@ func (x *draft) markdown() string {
 		}
 	}
 	switch {
-	case x.silent && len(texts) == 0:
+	case x.phase == turnSilent && len(texts) == 0:
 		return "Stopped."
-	case x.silent:
+	case x.phase == turnSilent:
 		texts = append(texts, "_(Stopped.)_")
 	case x.toolLine != "":
 		texts = append(texts, "· "+x.toolLine)
@@ -308,9 +319,20 @@ func (d *drafts) wakeFor(x *draft) {
 	}
 }
 
+// wantsCall tells whether there is something to do about a draft at all.
+func (x *draft) wantsCall() bool {
+	switch {
+	case x.state == draftUnknown:
+		return true
+	case x.phase == turnSilent && x.platformID != "":
+		return true // even a closed draft is told that the turn has stopped
+	}
+	return x.dirty && x.phase == turnRuns && x.state == draftShown
+}
+
 // dueAt is when something is to be done about a draft, if anything is.
 func (d *drafts) dueAt(x *draft) (time.Time, bool) {
-	if !x.doubted && (!x.silent || x.platformID == "") && (!x.dirty || x.over || x.spent) {
+	if !x.wantsCall() {
 		return time.Time{}, false
 	}
 	if d.working[x.key] > 0 || d.leftOver[x.key] || d.calls[x.key] != nil {
