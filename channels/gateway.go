@@ -208,6 +208,7 @@ func (d *door) own(ctx context.Context, in bus.Inbound) (bool, error) {
 		d.guessed.forget(in.From.ID) // it will be handed again
 		return false, fmt.Errorf("admit an owner: %w", err)
 	}
+	d.named(ctx, in.From)
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
 	d.guests.say(tell{key: in.ID + "#owner", to: in.At, compose: words("You own this bot now. Say " + CommandPrefix(d.Channel) + "help to see what it understands.")})
 	return true, nil
@@ -257,7 +258,12 @@ func (d *door) meet(ctx context.Context, in bus.Inbound, session string) error {
 	if seen.IsZero() {
 		seen = d.Now()
 	}
-	err := d.Chats.Meet(ctx, Chat{Address: in.At, Session: session, Group: in.Group, Seen: seen})
+	chat := Chat{Address: in.At, Session: session, Group: in.Group, Seen: seen}
+	if !in.Group {
+		chat.Person, chat.Name = in.From.ID, in.From.Name
+		d.named(ctx, in.From)
+	}
+	err := d.Chats.Meet(ctx, chat)
 	if err == nil {
 		return nil
 	}

@@ -66,6 +66,7 @@ func (d *door) refusal(ctx context.Context, in bus.Inbound, at bus.Address) (str
 		if asked.Approved { // meanwhile
 			return "You are admitted now. Please say it again.", nil
 		}
+		d.named(ctx, in.From)
 		d.announce(ctx, in, asked)
 		return who + " Whoever runs it admits you with this command, within the hour:\n\n```\nparley pairing approve " + asked.Code + "\n```", nil
 	case byList:
