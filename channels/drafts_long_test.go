@@ -106,6 +106,45 @@ func TestADraftLongerThanAMessageShowsThatItGoesOn(t *testing.T) {
 	})
 }
 
+// Where there is no room to say that an answer was stopped, its draft is left as
+// it is, and left alone.
+func TestADraftThatHasNoRoomIsOverWhenItsTurnIsStopped(t *testing.T) {
+	short := func(p *channelstest.EditingPlatform) { p.Offers.Length = 100 }
+	drafting(t, short, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.says(strings.Repeat("word ", 50))
+		lasts(time.Minute)
+		a.emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
+		lasts(time.Minute)
+		if parts := s.state(t, "t#draft").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
+			t.Errorf("the draft is still open: %+v", parts)
+		}
+		if len(p.Shown("1")) != 1 {
+			t.Errorf("the chat shows %q", p.Shown("1"))
+		}
+	})
+}
+
+// Of an answer that is stopped the whole will not come.
+func TestALongDraftOfATurnThatWasStopped(t *testing.T) {
+	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.says(strings.Repeat(sentence, 50))
+		lasts(2 * draftEvery)
+		a.emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
+		lasts(time.Minute)
+		shown := p.Shown("1")
+		if len(shown) != 1 || !strings.Contains(shown[0], "Stopped after 650 characters") || strings.Contains(shown[0], "so far") {
+			t.Errorf("the chat shows %q", shown)
+		}
+		if parts := s.state(t, "t#draft").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
+			t.Errorf("the draft is still open: %+v", parts)
+		}
+	})
+}
+
 func TestNewsTooLongForAnEditGoesUnder(t *testing.T) {
 	setup := func(p *channelstest.EditingPlatform) { p.Offers.EditBytes = 100 }
 	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {

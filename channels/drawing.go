@@ -37,7 +37,8 @@ func (d *drafts) draw(ctx, work context.Context, one drawing) {
 		return
 	}
 	part := d.sketch(one)
-	if part.Text == "" || part.Text == one.shown {
+	same := part.Text == "" || part.Text == one.shown
+	if same && (!one.silent || one.id == "") {
 		return
 	}
 	to := one.to
@@ -48,6 +49,10 @@ func (d *drafts) draw(ctx, work context.Context, one drawing) {
 	}
 	asked := time.Now()
 	if !d.ours(ctx, work, one) {
+		return
+	}
+	if same { // it says already how the turn has ended
+		d.close(work, one.draft, one.id)
 		return
 	}
 	err := d.editor.Edit(under(work, stillHeld(ctx, asked)), to, one.id, part)
@@ -75,7 +80,11 @@ func (d *drafts) sketch(one drawing) Part {
 	}
 	first := max(d.limits.EditBytes-signLength, 0)
 	start := d.renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-signLength)[0]
-	sign := d.render(fmt.Sprintf("_… (%d characters so far; the whole comes at the end)_", one.length))[0]
+	words := "_… (%d characters so far; the whole comes at the end)_"
+	if one.silent {
+		words = "_… (Stopped after %d characters.)_"
+	}
+	sign := d.render(fmt.Sprintf(words, one.length))[0]
 	part.Text, part.Plain = start.Text+"\n\n"+sign.Text, start.Plain+"\n\n"+sign.Plain
 	return part
 }
