@@ -85,6 +85,36 @@ func TestADraftThatCannotBeTakenBackNowIsTakenBackLater(t *testing.T) {
 	})
 }
 
+// An answer does not wait for ever for its draft to be taken back.
+func TestADraftThatCanNeverBeTakenBackIsLeft(t *testing.T) {
+	refuse, edits := false, 0
+	setup := func(p *channelstest.EditingPlatform) {
+		p.OnEdit = func(string) error {
+			if !refuse {
+				return nil
+			}
+			if edits++; edits%2 == 1 {
+				return &channels.SendError{Fault: channels.Rejected, Code: "msg_too_long"}
+			}
+			return &channels.SendError{Fault: channels.Retry, Code: "internal_error"}
+		}
+	}
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.says("The beginning of")
+		lasts(2 * time.Second)
+		refuse = true
+		reply := a.reply("The beginning of an answer")
+		reply.At = time.Now()
+		s.post(t, reply)
+		lasts(25 * time.Hour)
+		if shown := p.Shown("1"); len(shown) != 2 || shown[1] != "The beginning of an answer" {
+			t.Errorf("the chat shows %q", shown)
+		}
+	})
+}
+
 func TestADraftLongerThanAMessageShowsThatItGoesOn(t *testing.T) {
 	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		a := s.speaker("t", "1")

@@ -19,7 +19,7 @@ func (l *letter) told(work context.Context) (verdict, bool) {
 		return verdict{}, true
 	}
 	at, err := l.replyAddress(work)
-	if fault := faultOf(err); err != nil && fault.Fault != Rejected {
+	if fault := faultOf(err); err != nil && fault.Fault != Rejected && !l.worn() {
 		return l.again(work, fault), false
 	}
 	session, ok := l.Hears(at)

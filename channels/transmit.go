@@ -186,7 +186,7 @@ const withdrawn = "_(The answer is below.)_"
 
 // withdraw ends a draft that the answer cannot replace, so that it does not stand
 // beside it as a second one that breaks off. One that cannot be changed at all
-// is left; while that is not known, the answer waits.
+// is left; while that is not known, the answer waits, for as long as any message does.
 func (l *letter) withdraw(work context.Context, i int, draft string) (verdict, bool) {
 	e, can := editor(l.Channel)
 	if !can {
@@ -199,7 +199,7 @@ func (l *letter) withdraw(work context.Context, i int, draft string) (verdict, b
 	defer cancel()
 	instead := l.render(withdrawn)[0]
 	err := e.Edit(ctx, l.to, draft, Part{Key: l.send.ID + "/" + strconv.Itoa(i), Text: instead.Text, Plain: instead.Plain})
-	if err == nil || faultOf(err).Fault == Rejected {
+	if err == nil || faultOf(err).Fault == Rejected || l.worn() {
 		return verdict{}, true
 	}
 	if v, ok := l.unsent(work, i); !ok {
