@@ -8,21 +8,21 @@ import (
 // PublishOutbound puts an outbound message into the mailbox of its address. The
 // error is Publish's and names the message.
 func PublishOutbound(ctx context.Context, b Bus, out Outbound) error {
-	return publishOutbound(ctx, b, out, false)
+	return publishOutbound(ctx, b, out, Message{})
 }
 
 // PublishUrgentOutbound is PublishOutbound for what a full mailbox must not keep
-// out.
-func PublishUrgentOutbound(ctx context.Context, b Bus, out Outbound) error {
-	return publishOutbound(ctx, b, out, true)
+// out; bounded is Message.Bounded.
+func PublishUrgentOutbound(ctx context.Context, b Bus, out Outbound, bounded bool) error {
+	return publishOutbound(ctx, b, out, Message{Urgent: true, Bounded: bounded})
 }
 
-func publishOutbound(ctx context.Context, b Bus, out Outbound, urgent bool) error {
+func publishOutbound(ctx context.Context, b Bus, out Outbound, m Message) error {
 	body, err := out.Encode()
 	if err != nil {
 		return fmt.Errorf("encode message %s: %w", out.ID, err)
 	}
-	m := Message{ID: out.ID, Key: out.To.String(), Urgent: urgent, Body: body}
+	m.ID, m.Key, m.Body = out.ID, out.To.String(), body
 	if err := b.Publish(ctx, OutboundTopic(out.To.Channel), m); err != nil {
 		return fmt.Errorf("publish message %s: %w", out.ID, err)
 	}

@@ -77,13 +77,14 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 	if n > 0 {
 		original = strings.TrimSuffix(id, "~"+strconv.FormatInt(n, 10))
 	}
+	count, size := b.caps.Room(topic, letter.Message)
 	for {
 		n++
 		renewed := original + "~" + strconv.FormatInt(n, 10)
 		answer, err := b.accept(ctx, func(day int64) *call {
 			keys := append(b.acceptKeys(&k, key, renewed, day), k.dead, k.graves)
 			return &call{script: replayScript, keys: keys, args: []any{
-				string(topic), key, renewed, b.caps.Of(topic), day, b.keys.notes(""), n, id,
+				string(topic), key, renewed, count, size, day, b.keys.notes(""), n, id,
 			}}
 		})
 		if err != nil {

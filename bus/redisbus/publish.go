@@ -21,9 +21,10 @@ func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error
 	}
 	t := b.keys.topic(topic)
 	body := bytes.Clone(m.Body) // the call may outlive this one
+	count, size := b.caps.Room(topic, m)
 	_, err := b.accept(ctx, func(day int64) *call {
 		return &call{script: publishScript, size: len(body), keys: b.acceptKeys(&t, m.Key, m.ID, day), args: []any{
-			string(topic), m.Key, m.ID, b.caps.Of(topic), flag(m.Urgent), toMicro(m.NotBefore), day, b.keys.notes(""), body,
+			string(topic), m.Key, m.ID, count, size, flag(m.Urgent), toMicro(m.NotBefore), day, b.keys.notes(""), body,
 		}}
 	})
 	if err != nil {
@@ -71,6 +72,7 @@ func (b *Bus) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 const (
 	answerKnown = "known"
 	answerFull  = "full"
+	answerMuch  = "much"
 	answerDay   = "day"
 	answerGone  = "gone"
 )
@@ -89,6 +91,8 @@ func (b *Bus) accept(ctx context.Context, ask func(day int64) *call) (string, er
 			b.day.Store(r.at(1).number())
 		case answerFull:
 			return answer, bus.ErrFull
+		case answerMuch:
+			return answer, bus.ErrTooMuch
 		case answerGone:
 			return answer, bus.ErrNotFound
 		default:

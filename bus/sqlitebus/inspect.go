@@ -194,8 +194,7 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 			return err
 		}
 		a.NotBefore = fromMicro(notBefore)
-		if b.sched.isFull(a, b.caps.Of(topic)) {
-			a.refused = bus.ErrFull
+		if a.refused = b.full(a); a.refused != nil {
 			return nil
 		}
 		if err := renew(tx, a, id); err != nil {

@@ -38,7 +38,8 @@ func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 		return
 	}
 	part := d.draftPart(one)
-	if part.Text == "" || part.Text == one.shown {
+	same := part.Text == "" || part.Text == one.shown
+	if same && (!one.last || one.id == "") {
 		return
 	}
 	to := one.to
@@ -49,6 +50,10 @@ func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 	}
 	asked := time.Now()
 	if !d.stillOurs(ctx, work, one) {
+		return
+	}
+	if same { // it says already how the turn has ended
+		d.closeDraft(work, one.draft, one.id)
 		return
 	}
 	err := d.editor.Edit(channels.WithLeaseCheck(work, channelLeaseCheck(ctx, asked)), to, one.id, part)
@@ -76,7 +81,11 @@ func (d *drafts) draftPart(one draftCall) channels.Part {
 	}
 	first := max(d.limits.EditBytes-signLength, 0)
 	start := d.renderer.RenderFirst(one.text, d.limits.Dialect, first, d.limits.Length-signLength)[0]
-	sign := d.render(fmt.Sprintf("_… (%d characters so far; the whole comes at the end)_", one.length))[0]
+	words := "_… (%d characters so far; the whole comes at the end)_"
+	if one.last {
+		words = "_… (Stopped after %d characters.)_"
+	}
+	sign := d.render(fmt.Sprintf(words, one.length))[0]
 	part.Text, part.Plain = start.Text+"\n\n"+sign.Text, start.Plain+"\n\n"+sign.Plain
 	return part
 }

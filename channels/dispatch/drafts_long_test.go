@@ -85,6 +85,36 @@ func TestADraftThatCannotBeTakenBackNowIsTakenBackLater(t *testing.T) {
 	})
 }
 
+// An answer does not wait for ever for its draft to be taken back.
+func TestADraftThatCanNeverBeTakenBackIsLeft(t *testing.T) {
+	refuse, edits := false, 0
+	setup := func(p *channelstest.EditingPlatform) {
+		p.OnEdit = func(string) error {
+			if !refuse {
+				return nil
+			}
+			if edits++; edits%2 == 1 {
+				return &channels.SendError{Fault: channels.Rejected, Code: "msg_too_long"}
+			}
+			return &channels.SendError{Fault: channels.Retry, Code: "internal_error"}
+		}
+	}
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.says("The beginning of")
+		lasts(2 * time.Second)
+		refuse = true
+		reply := a.reply("The beginning of an answer")
+		reply.At = time.Now()
+		s.post(t, reply)
+		lasts(25 * time.Hour)
+		if shown := p.Shown("1"); len(shown) != 2 || shown[1] != "The beginning of an answer" {
+			t.Errorf("the chat shows %q", shown)
+		}
+	})
+}
+
 func TestADraftLongerThanAMessageShowsThatItGoesOn(t *testing.T) {
 	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		a := s.speaker("t", "1")
@@ -102,6 +132,45 @@ func TestADraftLongerThanAMessageShowsThatItGoesOn(t *testing.T) {
 		}
 		if len(seen) != 40 {
 			t.Errorf("%d drafts were seen in 40 steps of the answer", len(seen))
+		}
+	})
+}
+
+// Where there is no room to say that an answer was stopped, its draft is left as
+// it is, and left alone.
+func TestADraftThatHasNoRoomIsOverWhenItsTurnIsStopped(t *testing.T) {
+	short := func(p *channelstest.EditingPlatform) { p.Offers.Length = 100 }
+	drafting(t, short, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.says(strings.Repeat("word ", 50))
+		lasts(time.Minute)
+		a.emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
+		lasts(time.Minute)
+		if parts := s.state(t, "t#draft").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
+			t.Errorf("the draft is still open: %+v", parts)
+		}
+		if len(p.Shown("1")) != 1 {
+			t.Errorf("the chat shows %q", p.Shown("1"))
+		}
+	})
+}
+
+// Of an answer that is stopped the whole will not come.
+func TestALongDraftOfATurnThatWasStopped(t *testing.T) {
+	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.says(strings.Repeat(sentence, 50))
+		lasts(2 * draftEvery)
+		a.emit(bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
+		lasts(time.Minute)
+		shown := p.Shown("1")
+		if len(shown) != 1 || !strings.Contains(shown[0], "Stopped after 650 characters") || strings.Contains(shown[0], "so far") {
+			t.Errorf("the chat shows %q", shown)
+		}
+		if parts := s.state(t, "t#draft").Parts; len(parts) != 1 || parts[0].State != channels.Sent {
+			t.Errorf("the draft is still open: %+v", parts)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func (d *delivery) sendToFallback(work context.Context, code string) error {
 func (d *delivery) publish(work context.Context, out bus.Outbound) error {
 	if out.To == d.out.To {
 		// The mailbox that is worked on here gets room only once this is done.
-		return bus.PublishUrgentOutbound(work, d.Bus, out)
+		return bus.PublishUrgentOutbound(work, d.Bus, out, false)
 	}
 	return bus.PublishOutbound(work, d.Bus, out)
 }

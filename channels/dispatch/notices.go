@@ -20,7 +20,7 @@ func (d *delivery) noteInSession(work context.Context) error {
 		return nil
 	}
 	at, err := d.replyAddress(work)
-	if fault := channels.FaultOf(err); err != nil && fault.Fault != channels.Rejected {
+	if fault := channels.FaultOf(err); err != nil && fault.Fault != channels.Rejected && !d.triedLongEnough() {
 		return d.retryLater(work, fault)
 	}
 	session, ok := d.SessionAt(at)

@@ -66,6 +66,26 @@ func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 	})
 }
 
+// A note that cannot be made does not keep what is behind it for ever.
+func TestAChatOfWhichNothingCanBeFoundOutIsNotStuck(t *testing.T) {
+	setup := func(s *stage, d *dispatch.Dispatcher) {
+		d.SessionAt = hears
+		d.Channel = channelstest.ThreadingPlatform{Platform: s.Platform, OnReply: func() error {
+			return &channels.SendError{Fault: channels.Retry, Code: "internal_error"}
+		}}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		told := telling("a", "1", "lunch at noon")
+		told.At = time.Now()
+		s.post(t, told, outbound("b", "1", "an answer"))
+		lasts(25 * time.Hour)
+		wantTexts(t, s, "1", "anna asks me to tell you:\n\n> lunch at noon", "an answer")
+		if mail := s.Mail(t); len(mail) > 0 {
+			t.Errorf("noted %+v", mail)
+		}
+	})
+}
+
 // Of what has not arrived, or may not have, no session is told that it has.
 func TestNothingIsNotedOfWhatIsNotKnownToHaveArrived(t *testing.T) {
 	setup := func(s *stage, d *dispatch.Dispatcher) {

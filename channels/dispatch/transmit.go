@@ -183,7 +183,7 @@ const withdrawn = "_(The answer is below.)_"
 
 // withdrawDraft ends a draft that the answer cannot replace, so that it does not stand
 // beside it as a second one that breaks off. One that cannot be changed at all
-// is left; while that is not known, the answer waits.
+// is left; while that is not known, the answer waits, for as long as any message does.
 func (d *delivery) withdrawDraft(work context.Context, i int, draft string) error {
 	e, can := channels.AsEditor(d.Channel)
 	if !can {
@@ -196,7 +196,7 @@ func (d *delivery) withdrawDraft(work context.Context, i int, draft string) erro
 	defer cancel()
 	instead := d.render(withdrawn)[0]
 	err := e.Edit(ctx, d.to, draft, channels.Part{Key: d.record.ID + "/" + strconv.Itoa(i), Text: instead.Text, Plain: instead.Plain})
-	if err == nil || channels.FaultOf(err).Fault == channels.Rejected {
+	if err == nil || channels.FaultOf(err).Fault == channels.Rejected || d.triedLongEnough() {
 		return nil
 	}
 	if err := d.markUnsent(work, i); err != nil {

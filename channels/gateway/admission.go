@@ -29,6 +29,17 @@ func (d *intake) rememberOwner(in bus.Inbound) {
 	}
 }
 
+// noteName notes what the platform calls a person, for those who read who is paired.
+// Nothing depends on it.
+func (d *intake) noteName(ctx context.Context, who bus.Person) {
+	if who.Name == "" {
+		return
+	}
+	if err := d.Pairings.SetName(ctx, who.ID, who.Name); err != nil {
+		d.Log.Warn("name was not noted", slog.String("channel", d.Name), slog.String("person", who.ID), slog.Any("error", err))
+	}
+}
+
 // announceRequest tells the owners of the channel, each in the chat with them alone,
 // that somebody asks to be admitted: once a day for each person, and no more than
 // a few in an hour. Of the stranger's words nothing is passed on.

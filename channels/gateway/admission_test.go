@@ -166,3 +166,31 @@ func TestStopWithoutAMentionWhereTheBotIsAtWork(t *testing.T) {
 		}
 	})
 }
+
+// Who reads who is paired, and where the bot is spoken to, reads names.
+func TestNamesArePutDown(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+		say := func(id, person, name string) {
+			in := stagetest.Said(id, person, "hello")
+			in.From.Name = name
+			s.say(t, in)
+			s.posted(t)
+		}
+		say("a", "7", "Ada")
+		pairings, err := s.Book.Pairings(t.Context())
+		if err != nil || len(pairings) != 1 || pairings[0].Name != "Ada" {
+			t.Fatalf("pairings are %+v, %v", pairings, err)
+		}
+		if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: pending(t, s, "c:7")}); err != nil {
+			t.Fatal(err)
+		}
+		say("b", "7", "Ada Lovelace")
+		chats, err := s.Book.Chats(t.Context())
+		if err != nil || len(chats) != 1 || chats[0].Person != "c:7" || chats[0].Name != "Ada Lovelace" {
+			t.Errorf("chats are %+v, %v", chats, err)
+		}
+		if p, _, err := s.Book.Paired(t.Context(), "c:7"); err != nil || p.Name != "Ada Lovelace" {
+			t.Errorf("the pairing is %+v, %v", p, err)
+		}
+	})
+}

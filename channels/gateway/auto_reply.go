@@ -68,6 +68,7 @@ func (d *intake) refusal(ctx context.Context, in bus.Inbound, at bus.Address) (s
 		if asked.Approved { // meanwhile
 			return "You are admitted now. Please say it again.", nil
 		}
+		d.noteName(ctx, in.From)
 		d.announceRequest(ctx, in, asked)
 		return who + " Whoever runs it admits you with this command, within the hour:\n\n```\nparley pairing approve " + asked.Code + "\n```", nil
 	case byList:

@@ -218,6 +218,7 @@ func (d *intake) takeOwnerCode(ctx context.Context, in bus.Inbound) (bool, error
 		d.guessed.forget(in.From.ID) // it will be handed again
 		return false, fmt.Errorf("admit an owner: %w", err)
 	}
+	d.noteName(ctx, in.From)
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
 	d.guests.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what it understands.")})
 	return true, nil
@@ -267,7 +268,12 @@ func (d *intake) noteChat(ctx context.Context, in bus.Inbound, session string) e
 	if seen.IsZero() {
 		seen = d.Now()
 	}
-	err := d.Chats.Meet(ctx, channels.Chat{Address: in.At, Session: session, Group: in.Group, Seen: seen})
+	chat := channels.Chat{Address: in.At, Session: session, Group: in.Group, Seen: seen}
+	if !in.Group {
+		chat.Person, chat.Name = in.From.ID, in.From.Name
+		d.noteName(ctx, in.From)
+	}
+	err := d.Chats.Meet(ctx, chat)
 	if err == nil {
 		return nil
 	}

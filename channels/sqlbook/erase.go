@@ -26,6 +26,8 @@ type Erasure struct {
 	At []bus.Address
 	// Sessions are keys: that the bot was spoken to in their chats goes.
 	Sessions []string
+	// Person is CHANNEL:USER: what they are called goes. "" is nobody.
+	Person string
 	// Origin is a token or a webhook: what it handed in goes. "" is none.
 	Origin string
 	// Before is a time: what was begun earlier and is through goes.
@@ -50,7 +52,7 @@ func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error)
 		return what.erase(tx, &done)
 	})
 	if err == nil {
-		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats")
+		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings")
 	}
 	if err != nil {
 		return done, fmt.Errorf("erase from the book: %w", err)
@@ -77,6 +79,11 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 	}
 	for _, key := range what.Sessions {
 		if err := count(tx, &done.Chats, `DELETE FROM chats WHERE session = ?`, texts(key)...); err != nil {
+			return err
+		}
+	}
+	if what.Person != "" {
+		if err := eraseName(tx, what.Person); err != nil {
 			return err
 		}
 	}

@@ -23,13 +23,13 @@ const (
 	codeLength = 8
 )
 
-const pairingFields = `person, chat, code, approved, owner, changed, expires`
+const pairingFields = `person, chat, code, approved, owner, changed, expires, name`
 
 func scanPairing(scan func(...any) error) (p channels.Pairing, err error) {
 	var approved, owner int
 	var changed, expires int64
-	err = scan(&p.Person, &p.Chat, &p.Code, &approved, &owner, &changed, &expires)
-	untext(&p.Person, &p.Chat)
+	err = scan(&p.Person, &p.Chat, &p.Code, &approved, &owner, &changed, &expires, &p.Name)
+	untext(&p.Person, &p.Chat, &p.Name)
 	p.Approved, p.Owner, p.At, p.Expires = approved != 0, owner != 0, moment(changed), moment(expires)
 	return p, err
 }
@@ -46,10 +46,10 @@ func getPairing(tx *sqldb.Tx, person string) (channels.Pairing, bool, error) {
 }
 
 func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
-	_, err := tx.Exec(`INSERT INTO pairings (`+pairingFields+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+	_, err := tx.Exec(`INSERT INTO pairings (`+pairingFields+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (person) DO UPDATE SET chat = excluded.chat, code = excluded.code, approved = excluded.approved,
-		owner = excluded.owner, changed = excluded.changed, expires = excluded.expires`,
-		sqldb.Text(p.Person), sqldb.Text(p.Chat), p.Code, bit(p.Approved), bit(p.Owner), stamp(p.At), stamp(p.Expires))
+		owner = excluded.owner, changed = excluded.changed, expires = excluded.expires, name = excluded.name`,
+		sqldb.Text(p.Person), sqldb.Text(p.Chat), p.Code, bit(p.Approved), bit(p.Owner), stamp(p.At), stamp(p.Expires), nameText(p.Name))
 	return err
 }
 

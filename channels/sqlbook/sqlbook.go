@@ -29,8 +29,8 @@ type Book struct {
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name:     "book",
-		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts},
-		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts},
+		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames},
+		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames)},
 	}
 }
 

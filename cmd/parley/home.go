@@ -175,8 +175,11 @@ func (h *home) workspace(session string) (*workspace.Dir, error) {
 	return dir, h.rootOwner.givePath(h.root, dir.Path())
 }
 
+// waitingBytes bounds what waits in one mailbox, in bytes.
+const waitingBytes = 64 << 20
+
 func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, error) {
-	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound}
+	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound, Bytes: waitingBytes}
 	if c.Bus.URL == "" {
 		return orNil(sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(c.Home, busFile), Caps: caps, Log: log}))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -36,10 +37,7 @@ func (s *server) ready(context.Context) map[string]error {
 		s.readiness.parts = s.writable()
 		s.readiness.at = time.Now()
 	}
-	parts := map[string]error{}
-	for name, err := range s.readiness.parts {
-		parts[name] = err
-	}
+	parts := maps.Clone(s.readiness.parts)
 	for name, up := range s.connected() {
 		parts["channel "+name] = nil
 		if !up {

@@ -12,7 +12,7 @@ end
 local answer = accept(
   {clock = KEYS[1], topics = KEYS[2], state = state, due = due, wake = KEYS[5], heads = KEYS[6],
     mail = KEYS[7], seen_today = KEYS[8], seen_yesterday = KEYS[9]},
-  {topic = ARGV[1], key = key, id = ARGV[3], cap = 0, urgent = urgent, not_before = ARGV[5],
+  {topic = ARGV[1], key = key, id = ARGV[3], cap = 0, bytes = 0, urgent = urgent, not_before = ARGV[5],
     day = tonumber(ARGV[6]), notes = ARGV[7], replays = tonumber(ARGV[8]), body = ARGV[12]})
 if answer[1] ~= 'stored' then
   return answer

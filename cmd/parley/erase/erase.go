@@ -168,7 +168,7 @@ func (e *Eraser) rounds(ctx context.Context, r *Receipt, t *target, again func()
 
 // around erases what is kept beside the log.
 func (e *Eraser) around(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
-	what := sqlbook.Erasure{Sessions: t.alone, Origin: t.origin, At: slices.Clone(t.at)}
+	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: slices.Clone(t.at)}
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		what.Asked = time.Now()
 	}

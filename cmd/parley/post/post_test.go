@@ -32,8 +32,13 @@ type bench struct {
 
 func newBench(t *testing.T, cap int) *bench {
 	t.Helper()
+	return newBenchOf(t, bus.Caps{Outbound: cap})
+}
+
+func newBenchOf(t *testing.T, caps bus.Caps) *bench {
+	t.Helper()
 	dir := t.TempDir()
-	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: bus.Caps{Outbound: cap}})
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: caps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,6 +221,40 @@ func TestFullMailboxes(t *testing.T) {
 	}
 	if n, m := len(x.mail("slack")[c1.String()]), len(x.mail("telegram")[tg.String()]); n != 1 || m != 1 {
 		t.Errorf("%d and %d messages after the retry", n, m)
+	}
+}
+
+// Urgent messages pass the cap, those of a program to an end.
+func TestUrgentMessagesAreBounded(t *testing.T) {
+	x := newBench(t, 1)
+	urgent := post.Request{To: []string{"slack:C1"}, Text: "urgent", Urgent: true}
+	for range 1 + bus.UrgentBeyond {
+		x.accept(urgent)
+	}
+	if _, err := x.Accept(t.Context(), urgent); !errors.Is(err, bus.ErrFull) {
+		t.Errorf("%d urgent messages beyond the cap gave %v", bus.UrgentBeyond+1, err)
+	}
+	urgent.NoBound = true
+	x.accept(urgent)
+}
+
+// A file is copied for each destination: what all copies take is bounded, and so
+// is what waits for one address.
+func TestLargeFilesAreBounded(t *testing.T) {
+	x := newBenchOf(t, bus.Caps{Bytes: 16 << 20})
+	file := &bus.File{Name: "core", Data: make([]byte, 10<<20)}
+	_, err := x.Accept(t.Context(), post.Request{To: many(11), File: file})
+	if invalid, ok := errors.AsType[*post.InvalidError](err); !ok || invalid.Code != "too_many_copies" || !strings.Contains(invalid.Message, "10 destinations") {
+		t.Errorf("110 MB gave %v", err)
+	}
+	if len(x.mail("slack")) > 0 {
+		t.Error("what was refused left something behind")
+	}
+	x.accept(post.Request{To: many(2), File: file})
+	_, err = x.Accept(t.Context(), post.Request{To: many(2), File: file})
+	full, ok := errors.AsType[*post.FullError](err)
+	if !ok || !errors.Is(err, bus.ErrTooMuch) || len(full.Full) != 2 || !strings.HasPrefix(full.Error(), "too much waits for slack:C0") {
+		t.Errorf("twice 13 MB for one address gave %v", err)
 	}
 }
 

@@ -9,8 +9,13 @@ import (
 // zeroWidth parts what would be read as one.
 const zeroWidth = "\u200b"
 
-// marks are the characters that may mean something in Markdown.
-const marks = "\\`*_{}[]<>()#+-.!|~&=$^"
+// marks are the characters that may mean something in Markdown. An opening
+// parenthesis means nothing behind a bracket that is no mark; a backslash before it
+// would begin a formula, and so would one before an opening bracket.
+const marks = "\\`*_{}]<>)#+-.!|~&=$^"
+
+// bracket is an opening bracket that begins no link.
+const bracket = "&#91;"
 
 // escape makes Markdown that shows s and does nothing else: no marks, no
 // mentions, no blocks. Addresses stay addresses.
@@ -100,10 +105,15 @@ func words(b *strings.Builder, s string) {
 		if r == '`' && before == '`' || r == '>' && before == '\n' {
 			b.WriteString(zeroWidth)
 		}
-		if r < utf8.RuneSelf && strings.ContainsRune(marks, r) {
+		switch {
+		case r == '[':
+			b.WriteString(bracket)
+		case r < utf8.RuneSelf && strings.ContainsRune(marks, r):
 			b.WriteByte('\\')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
 		}
-		b.WriteRune(r)
 		if r == '@' && !wordy(before) {
 			if next, _ := utf8.DecodeRuneInString(s[i+1:]); wordy(next) || next == '&' || next == '!' {
 				b.WriteString(zeroWidth)

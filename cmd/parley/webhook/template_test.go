@@ -26,16 +26,16 @@ func TestTemplates(t *testing.T) {
 	}
 	d := desk(t, setting{kind: webhook.JSON})
 	for template, want := range map[string]string{
-		`{{ .s }}`:                                              `\*\*x\*\* \[a\]\(http://b\) @` + "\u200b" + `everyone`,
+		`{{ .s }}`:                                              `\*\*x\*\* &#91;a\](http://b\) @` + "\u200b" + `everyone`,
 		`{{ raw .s }}`:                                          nasty,
 		`{{ if eq .s "` + nasty + `" }}=`:                       ``,
 		`**{{ .n }}**{{ .missing }}`:                            `**12**`,
 		`{{ .missing.deeper.still }}x`:                          `x`,
 		`{{ with .e }}{{ . }}{{ end }}x`:                        `x`,
 		`{{ join ", " .l }}`:                                    `a, b\_c`,
-		`{{ .l }}`:                                              `\["a","b\_c"\]`,
+		`{{ .l }}`:                                              `&#91;"a","b\_c"\]`,
 		`[there]({{ .url }})`:                                   `[there](http://h/a_b%28c%29)`,
-		`{{ link .s .url }}`:                                    `[\*\*x\*\* \[a\]\(http://b\) @` + "\u200b" + `everyone](http://h/a_b%28c%29)`,
+		`{{ link .s .url }}`:                                    `[\*\*x\*\* &#91;a\](http://b\) @` + "\u200b" + `everyone](http://h/a_b%28c%29)`,
 		`{{ link "plain" .s }}`:                                 `plain`,
 		`{{ .e | default "none_here" }}`:                        `none\_here`,
 		`{{ truncate 3 .s }}`:                                   `\*\*…`,
@@ -43,7 +43,7 @@ func TestTemplates(t *testing.T) {
 		`{{ date "2 Jan 15:04" .at }}`:                          `2 Jan 02:04`,
 		`{{ range .l }}- {{ . }}{{ "\n" }}{{ end }}`:            "- a- b\\_c",
 		`{{ $x := .n }}{{ $x = .l }}{{ upper (index $x 0) }}`:   `A`,
-		`{{ define "x" }}{{ .s }}{{ end }}{{ template "x" . }}`: `\*\*x\*\* \[a\]\(http://b\) @` + "\u200b" + `everyone`,
+		`{{ define "x" }}{{ .s }}{{ end }}{{ template "x" . }}`: `\*\*x\*\* &#91;a\](http://b\) @` + "\u200b" + `everyone`,
 		"{{ if .n }}a{{ else }}b{{ end }}\n\n\n\nc  ":           "a\n\nc",
 	} {
 		if strings.HasPrefix(template, "{{ if eq") {

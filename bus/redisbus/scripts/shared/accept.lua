@@ -1,7 +1,29 @@
+-- weigh_box is about how many bytes wait in a mailbox, whichever release has
+-- published them: Redis is asked for what the list takes, so nothing has to be
+-- counted along. A server that does not tell leaves the mailbox without this bound.
+local function weigh_box(keys, key)
+  local list = redis.pcall('MEMORY', 'USAGE', keys.mail, 'SAMPLES', 0)
+  return call('HSTRLEN', keys.heads, key) + (type(list) == 'number' and list or 0)
+end
+
+-- Of small letters in a long mailbox one in sixteen is worth the weighing, which
+-- takes longer the longer the list is.
+local SMALL = 4096
+
+local function lacks_room(keys, letter, box)
+  if letter.cap > 0 and box.count >= letter.cap then
+    return 'full'
+  end
+  if letter.bytes > 0 and (#letter.body > SMALL or box.count % 16 == 0)
+    and weigh_box(keys, letter.key) + #letter.body > letter.bytes then
+    return 'much'
+  end
+end
+
 -- accept puts a letter at the end of its mailbox. The id of one that is refused
 -- is not burnt. The first write is one that a server without memory refuses.
 --   keys: clock topics state due wake heads mail seen_today seen_yesterday
---   letter: topic key cap day notes, and the fields of a letter
+--   letter: topic key cap bytes day notes, and the fields of a letter
 local function accept(keys, letter)
   local now, ahead = read_clock(keys.clock)
   local today = math.floor(now / DAY)
@@ -12,8 +34,9 @@ local function accept(keys, letter)
     return {'known'}
   end
   local box = load_box(keys.state, letter.key)
-  if box and letter.cap > 0 and not letter.urgent and box.count >= letter.cap then
-    return {call('SISMEMBER', keys.seen_today, letter.id) == 1 and 'known' or 'full'}
+  local lack = box and lacks_room(keys, letter, box)
+  if lack then
+    return {call('SISMEMBER', keys.seen_today, letter.id) == 1 and 'known' or lack}
   end
   if call('SADD', keys.seen_today, letter.id) == 0 then
     return {'known'}
