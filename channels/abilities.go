@@ -49,8 +49,10 @@ type MembershipChecker interface {
 	Member(ctx context.Context, person string) (bool, error)
 }
 
+// AsMembershipChecker is the channel as a MembershipChecker; false if it is none.
 func AsMembershipChecker(ch Channel) (MembershipChecker, bool) { return ability[MembershipChecker](ch) }
 
+// AsTyper is the channel as a Typer; false if it is none.
 func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 
 // A Captioner takes less text beside a file than in a message without one.
@@ -67,10 +69,13 @@ func CaptionLength(ch Channel, length int) int {
 	return length
 }
 
+// AsEditor is the channel as an Editor; false if it is none.
 func AsEditor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
 
+// AsFileSender is the channel as a FileSender; false if it is none.
 func AsFileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
 
+// AsReconciler is the channel as a Reconciler; false if it is none.
 func AsReconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
 
 // A Reactor shows at a person's message what becomes of it.
@@ -90,8 +95,10 @@ type Replier interface {
 	ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error)
 }
 
+// AsReplier is the channel as a Replier; false if it is none.
 func AsReplier(ch Channel) (Replier, bool) { return ability[Replier](ch) }
 
+// AsReactor is the channel as a Reactor; false if it is none.
 func AsReactor(ch Channel) (Reactor, bool) { return ability[Reactor](ch) }
 
 // A Whisperer says something in a chat that one person alone sees.
@@ -102,6 +109,7 @@ type Whisperer interface {
 	Alone(ctx context.Context, person string) (bus.Address, error)
 }
 
+// AsWhisperer is the channel as a Whisperer; false if it is none.
 func AsWhisperer(ch Channel) (Whisperer, bool) { return ability[Whisperer](ch) }
 
 // A Refusal is what is wrong with the place to which a message could not be sent.

@@ -13,6 +13,8 @@ import (
 // lost the lease meanwhile: another process may send the same by now.
 var errLate = errors.New("too late to be sent")
 
+// LeasePatience is how long after a check a lease may be taken as held: less than
+// what is left of one that is.
 const LeasePatience = 2 * time.Second
 
 // A LeaseCheck is how to find out whether this process still holds the lease under

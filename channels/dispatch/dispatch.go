@@ -45,7 +45,7 @@ type Carrier interface {
 // Each part is in the book as sending before the platform is called, and what
 // became of it is noted right after. A part that is found as sending was cut
 // off: the platform is asked if it can tell; where nobody can, it is counted as
-// interrupted, and Delivery.OnUnknown decides. An edit that was cut off is
+// interrupted, and Policy.OnUnknown decides. An edit that was cut off is
 // repeated: it says the same again.
 type Dispatcher struct {
 	Name    string // the channel's, in the configuration
@@ -73,7 +73,7 @@ type Dispatcher struct {
 	Point func(name string)
 }
 
-// Delivery is how hard a Dispatcher tries. A zero field means its default.
+// Policy is how hard a Dispatcher tries. A zero field means its default.
 type Policy struct {
 	// OnUnknown is what to do about a part of which nobody can tell whether it
 	// was sent: "resend" (default) or "drop".

@@ -14,7 +14,7 @@ import (
 	"parley/channels"
 )
 
-// longestWait is the longest wait for which a mailbox may be held meanwhile.
+// LongestWait is the longest wait for which a mailbox may be held meanwhile.
 const LongestWait = 30 * time.Second
 
 // A Pacer keeps to the paces of a platform. It remembers only chats to which

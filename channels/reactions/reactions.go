@@ -45,7 +45,7 @@ type reaction struct {
 	show    func(context.Context, bus.Address, string) error
 }
 
-// newReactions is nil where a channel shows none.
+// New is nil where a channel shows none.
 func New(ch channels.Channel, name string, log *slog.Logger, pauses Pauses) *Reactions {
 	r, can := channels.AsReactor(ch)
 	if !can {
