@@ -213,3 +213,8 @@ func oneLine(s string, most int) string {
 	runes := []rune(strings.Join(strings.Fields(clean), " "))
 	return string(runes[:min(len(runes), most)])
 }
+
+// IsUserID tells the ids of Slack's users from names and addresses.
+func IsUserID(id string) bool {
+	return len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
+}
