@@ -61,12 +61,13 @@ func (l *loader) element(path string, i int) origin {
 // writeKey is the remedy for a key that has to be one of a few words.
 func (l *loader) writeKey(section, key string) string {
 	words := l.section(section).find(key).words()
-	remedy := "write " + key + " = " + strconv.Quote(words[0])
-	for i, word := range words[1:] {
-		if i == 0 {
-			remedy += ","
-		}
-		remedy += " or " + strconv.Quote(word)
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = strconv.Quote(word)
+	}
+	remedy := "write " + key + " = " + quoted[0]
+	if len(quoted) > 1 {
+		remedy += ", or " + strings.Join(quoted[1:], " or ")
 	}
 	return remedy
 }
