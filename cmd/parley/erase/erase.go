@@ -31,7 +31,7 @@ const rounds = 3
 // waits; of others only dead letters can be dropped.
 type Bus interface {
 	bus.Inspector
-	bus.Morgue
+	bus.DeadLetters
 }
 
 // A Store is what the logs are erased from.
