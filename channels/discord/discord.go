@@ -5,6 +5,9 @@
 // notes how far each came: what certainly was not sent may be sent again,
 // anything else is unknown. Each message carries a nonce made of its part's key,
 // by which Discord drops a repetition within minutes.
+//
+// The files, in reading order: discord.go is the channel and its settings, send.go sends
+// and finds sent parts, wire.go is the transport and its errors.
 package discord
 
 import (

@@ -6,6 +6,10 @@
 // HTTP client underneath that knows whether a request had begun to leave when
 // it failed: what certainly was not sent may be sent again, anything else is
 // unknown.
+//
+// The files, in reading order: telegram.go is the channel and its settings; poll.go
+// receives; translate.go, content.go and quotes.go turn an update into a message for the
+// agent; send.go sends and edits; wire.go is the HTTP client, its errors and its waits.
 package telegram
 
 import (
@@ -121,7 +125,7 @@ func New(c Config) (*Channel, error) {
 	ch.library, err = bot.New(c.Token,
 		bot.WithSkipGetMe(),
 		bot.WithServerURL(server),
-		bot.WithHTTPClient(0, courier{ch.http}),
+		bot.WithHTTPClient(0, bufferingClient{ch.http}),
 		bot.WithErrorsHandler(func(error) {}), // what matters is returned as well
 	)
 	if err != nil {

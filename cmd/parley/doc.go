@@ -57,8 +57,8 @@ Only this package knows who implements what. config/ reads the file and the
 environment; home.go opens what is remembered, in files or in a Redis and a
 PostgreSQL that a fleet shares; server.go runs the channels, the worker and the
 dispatchers, and stops them in that order; lines.go makes channels of settings
-and agents.go agents. rooms_test.go holds every import against the plan of the
-house.
+and agents.go agents; platforms.go has a row for each platform. imports_test.go
+holds every import against the import rules.
 
 Programs and terminals come in through front.go: api/ is the HTTP server and the
 home's socket, post/ takes what is to be said and knows what became of it,

@@ -112,7 +112,7 @@ func TestDoctorOnTheWorkspace(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cfg, err := config.Load(config.Options{File: file, Home: home})
+		cfg, err := loadConfig(config.Options{File: file, Home: home})
 		if err != nil {
 			t.Fatal(err)
 		}

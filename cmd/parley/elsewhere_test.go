@@ -34,7 +34,7 @@ func TestSharedBusOrStoreBesideDataInTheHome(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			cfg, err := config.Load(config.Options{File: file, Home: dir})
+			cfg, err := loadConfig(config.Options{File: file, Home: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestSharedBusNeedsSharedStore(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(config.Options{File: file, Home: t.TempDir()})
+	cfg, err := loadConfig(config.Options{File: file, Home: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestHomeOfWhichSomethingWasTaken(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			cfg, err := config.Load(config.Options{File: file, Home: dir})
+			cfg, err := loadConfig(config.Options{File: file, Home: dir})
 			if err != nil {
 				t.Fatal(err)
 			}

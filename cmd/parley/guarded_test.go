@@ -45,7 +45,7 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 			must(t, os.Chmod(path, c.mode.Perm()))
 		}
 		must(t, os.Chmod(home, c.home))
-		cfg, err := config.Load(config.Options{File: w.file, Home: home})
+		cfg, err := loadConfig(config.Options{File: w.file, Home: home})
 		must(t, err)
 		err = checkGuarded(cfg)
 		if c.want == "" {

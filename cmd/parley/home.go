@@ -39,7 +39,7 @@ type carrier interface {
 	bus.Bus
 	bus.Events
 	bus.Inspector
-	bus.Morgue
+	bus.DeadLetters
 	bus.Pauser
 	bus.Holder
 	Writable(ctx context.Context) error

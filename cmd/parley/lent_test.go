@@ -18,7 +18,7 @@ func TestOnesOwnDirectoryIsForOnesOwnConversation(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(config.Options{File: file, Home: home})
+	cfg, err := loadConfig(config.Options{File: file, Home: home})
 	if err != nil {
 		t.Fatal(err)
 	}

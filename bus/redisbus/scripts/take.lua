@@ -1,6 +1,6 @@
 --! clock box line letter accept
--- take stores a message that another bus keeps, once for all: whether it was
--- taken before its number over there tells, not its id, which is forgotten in time.
+-- take stores a message of another bus, once. Whether it was taken before is told by
+-- its number on that bus: known ids are forgotten after two days.
 -- KEYS as for publish, then moved
 -- ARGV topic key id urgent not_before day notes replays attempts due number body
 -- Returns as publish does, or taken.

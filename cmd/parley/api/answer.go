@@ -103,7 +103,7 @@ const (
 	retryLost = 5 * time.Second
 )
 
-// refusalOf reads an error of the rooms behind the API.
+// refusalOf reads an error of the packages behind the API.
 func refusalOf(err error) *refusal {
 	if e, ok := errors.AsType[*refusal](err); ok {
 		return e

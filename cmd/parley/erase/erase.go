@@ -6,6 +6,9 @@
 // was begun. The log shuts out whoever still had it open, so a turn that was
 // under way can write no more; what it had let out in that moment a second
 // round finds.
+//
+// The files: erase.go erases, receipt.go says what was erased, retention.go erases what
+// is old at intervals.
 package erase
 
 import (
@@ -31,7 +34,7 @@ const rounds = 3
 // waits; of others only dead letters can be dropped.
 type Bus interface {
 	bus.Inspector
-	bus.Morgue
+	bus.DeadLetters
 }
 
 // A Store is what the logs are erased from.

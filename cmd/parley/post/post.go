@@ -60,7 +60,7 @@ type Office struct {
 	Book Book
 	// Dead, if set, is asked for messages that were buried without a trace in
 	// the book.
-	Dead bus.Morgue
+	Dead bus.DeadLetters
 	// Channels lists the configured channels.
 	Channels func() []string
 	// Targets are the named lists of addresses; the one named FallbackTarget

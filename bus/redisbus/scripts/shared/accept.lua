@@ -1,15 +1,16 @@
--- weigh_box is about how many bytes wait in a mailbox, whichever release has
--- published them: Redis is asked for what the list takes, so nothing has to be
--- counted along. A server that does not tell leaves the mailbox without this bound.
+-- weigh_box estimates how many bytes wait in a mailbox, by asking Redis for the size
+-- of its list. So releases that do not count bytes cannot make the sum wrong. On a
+-- server that refuses MEMORY USAGE the mailbox has no bound of bytes.
 local function weigh_box(keys, key)
   local list = redis.pcall('MEMORY', 'USAGE', keys.mail, 'SAMPLES', 0)
   return call('HSTRLEN', keys.heads, key) + (type(list) == 'number' and list or 0)
 end
 
--- Of small letters in a long mailbox one in sixteen is worth the weighing, which
--- takes longer the longer the list is.
+-- Weighing takes longer the longer the list is, so for small letters it is done at
+-- every sixteenth letter only.
 local SMALL = 4096
 
+-- lacks_room tells why a mailbox takes no further letter; nil if it does.
 local function lacks_room(keys, letter, box)
   if letter.cap > 0 and box.count >= letter.cap then
     return 'full'
@@ -20,16 +21,19 @@ local function lacks_room(keys, letter, box)
   end
 end
 
--- accept puts a letter at the end of its mailbox. The id of one that is refused
--- is not burnt. The first write is one that a server without memory refuses.
+-- accept puts a letter at the end of its mailbox. A letter that is refused for
+-- lack of room leaves no trace of its id, so that it can be published again. The first write
+-- is SADD, which a server without memory refuses: then nothing is written at all.
 --   keys: clock topics state due wake heads mail seen_today seen_yesterday
 --   letter: topic key cap bytes day notes, and the fields of a letter
 local function accept(keys, letter)
   local now, ahead = read_clock(keys.clock)
   local today = math.floor(now / DAY)
+  -- The caller named the sets of known ids by its own idea of the day.
   if today ~= letter.day then
     return {'day', today}
   end
+  -- An id is known for the rest of its day and all of the next.
   if call('SISMEMBER', keys.seen_yesterday, letter.id) == 1 then
     return {'known'}
   end
@@ -47,7 +51,8 @@ local function accept(keys, letter)
 
   letter.published = now
   if not box then
-    -- It counts on from the clock, so that an empty one has nothing to remember.
+    -- An empty mailbox has no state. Letters are numbered from the clock, which only
+    -- grows, so that its numbers grow all the same.
     box = {owner = FREE, fence = 0, attempts = 0, first = now + 1, count = 1, since = now}
     box.urgent = letter.urgent and box.first or 0
     save_box(keys.state, letter.key, box)
@@ -67,6 +72,8 @@ local function accept(keys, letter)
   save_box(keys.state, letter.key, box)
   call('RPUSH', keys.mail, write_letter(letter))
   if box.owner ~= FREE then
+    -- The holder hears of the letter, so that it can steer the turn under way. If the
+    -- note is lost, the next extension returns the number.
     call('PUBLISH', letter.notes .. box.owner, whole(box.fence) .. ' ' .. whole(number))
   elseif letter.urgent then
     call('ZADD', keys.due, 'LT', whole(now), letter.key)

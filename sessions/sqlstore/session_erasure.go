@@ -11,20 +11,20 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A plot is one session, within the write that erases from it.
-type plot struct {
+// A sessionErasure erases from one session, within one transaction.
+type sessionErasure struct {
 	tx         *sqldb.Tx
 	key        string
 	id, fence  int64
 	updated    string
 	unfinished string
 
-	erased int64
-	gone   bool // the whole of it
+	erased int64 // entries
+	gone   bool  // the whole session was erased
 }
 
-// whole erases the session.
-func (p *plot) whole() error {
+// whole erases the whole session.
+func (p *sessionErasure) whole() error {
 	if err := p.remove("session = ?", p.id); err != nil {
 		return err
 	}
@@ -32,25 +32,27 @@ func (p *plot) whole() error {
 		return err
 	}
 	p.gone = true
-	return p.bury()
+	return p.leaveTombstone()
 }
 
-// bury lets the session begin anew only under a fence that is given from now on:
-// fences begin at the clock. Who was given one before may hold what is erased.
-func (p *plot) bury() error {
+// leaveTombstone keeps the session from being opened under a fence that was given
+// before now: its holder may have read what is erased and would write it again.
+// Fences are taken from the clock, so every later one is higher.
+func (p *sessionErasure) leaveTombstone() error {
 	_, err := p.tx.Exec(`INSERT INTO graves (key, fence) VALUES (?, ?)
 		ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE graves.fence < excluded.fence`,
 		p.key, max(p.fence, time.Now().UnixMicro()))
 	return err
 }
 
-// spokenByOthers picks out the entries by which somebody else than a person has
-// spoken in a session. What was said there on somebody's behalf is not.
+// spokenByOthers selects the entries in which somebody else than a person speaks.
+// Notices are written on somebody's behalf and do not count.
 const spokenByOthers = "person NOT IN ('', ?) AND kind <> 'notice'"
 
-// person erases the turns of a person, or the session if nobody else has spoken.
-// Who works on the session has read what is erased, so they are shut out.
-func (p *plot) person(person string) error {
+// person erases the turns of a person, or the whole session if nobody else has
+// spoken in it. A worker that holds the session has read what is erased, so its
+// fence is made too low to write.
+func (p *sessionErasure) person(person string) error {
 	var others int64
 	err := p.tx.Get("SELECT count(*) FROM entries WHERE session = ? AND "+spokenByOthers, []any{p.id, person}, &others)
 	if err != nil {
@@ -72,17 +74,18 @@ func (p *plot) person(person string) error {
 	}
 	if len(turns) > 0 {
 		first := slices.MinFunc(turns, func(a, b span) int { return cmp.Compare(a.from, b.from) }).from
-		err = p.silence("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND n > ?", first,
+		err = p.redactSummaries("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND n > ?", first,
 			func(s sessions.Summary) bool { return s.Covers >= first })
 		if err != nil {
 			return err
 		}
 	}
-	return p.shutOut(turns)
+	return p.fenceOff(turns)
 }
 
-// shutOut raises the fence and forgets that erased turns were not finished.
-func (p *plot) shutOut(erased []span) error {
+// fenceOff raises the session's fence above its holder's, and removes erased turns
+// from the unfinished ones.
+func (p *sessionErasure) fenceOff(erased []span) error {
 	st := state{unfinished: p.unfinished}
 	open, err := st.turns()
 	if err != nil {
@@ -98,9 +101,10 @@ func (p *plot) shutOut(erased []span) error {
 	return err
 }
 
-// before erases the turns that ended before a time, or the session if nothing
-// was written since. A summary goes by its own age, whatever it covers.
-func (p *plot) before(at string) error {
+// before erases the turns that ended before a time, or the whole session if nothing
+// was written since. A summary's own age decides about it, not that of the entries
+// which it covers.
+func (p *sessionErasure) before(at string) error {
 	if p.updated < at {
 		return p.whole()
 	}
@@ -121,17 +125,17 @@ func (p *plot) before(at string) error {
 	if err := p.remove("session = ? AND turn = '' AND kind <> 'summary' AND at < ?", p.id, at); err != nil {
 		return err
 	}
-	return p.silence("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND at < ?", at,
+	return p.redactSummaries("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND at < ?", at,
 		func(sessions.Summary) bool { return true })
 }
 
-// A span is a turn and where its entries are.
+// A span is a turn, and the numbers of its first and last entry.
 type span struct {
 	turn     string
 	from, to int64
 }
 
-func (p *plot) spans(query string, args ...any) (list []span, err error) {
+func (p *sessionErasure) spans(query string, args ...any) (list []span, err error) {
 	found, err := p.tx.Query(query, args...)
 	if err != nil {
 		return nil, err
@@ -147,7 +151,7 @@ func (p *plot) spans(query string, args ...any) (list []span, err error) {
 	return list, found.Err()
 }
 
-func (p *plot) removeTurns(turns []span) error {
+func (p *sessionErasure) removeTurns(turns []span) error {
 	for _, s := range turns {
 		if err := p.remove("session = ? AND n >= ? AND n <= ? AND turn = ? AND kind <> 'summary'", p.id, s.from, s.to, s.turn); err != nil {
 			return err
@@ -156,8 +160,9 @@ func (p *plot) removeTurns(turns []span) error {
 	return nil
 }
 
-// remove deletes entries. The messages that brought them stay known.
-func (p *plot) remove(which string, args ...any) error {
+// remove deletes entries. The ids of the messages that caused them stay known, so
+// that a redelivered message does not start its turn again.
+func (p *sessionErasure) remove(which string, args ...any) error {
 	_, err := p.tx.Exec(`INSERT INTO erased (key, cause, turn)
 		SELECT CAST(? AS TEXT), cause, turn FROM entries WHERE `+which+` AND cause <> '' ON CONFLICT DO NOTHING`,
 		append([]any{p.key}, args...)...)
@@ -169,14 +174,14 @@ func (p *plot) remove(which string, args ...any) error {
 	return err
 }
 
-// silence takes the text out of summaries. That they stand there still keeps
-// from the model's sight what they cover.
-func (p *plot) silence(query string, arg any, which func(sessions.Summary) bool) error {
+// redactSummaries empties summaries but keeps them, so that the entries they cover
+// stay hidden from the model.
+func (p *sessionErasure) redactSummaries(query string, arg any, which func(sessions.Summary) bool) error {
 	found, err := p.tx.Query(query, p.id, arg)
 	if err != nil {
 		return err
 	}
-	silent := map[int64]sessions.Summary{}
+	redacted := map[int64]sessions.Summary{}
 	for found.Next() {
 		var n int64
 		var data string
@@ -189,13 +194,13 @@ func (p *plot) silence(query string, arg any, which func(sessions.Summary) bool)
 			return errors.Join(err, found.Close())
 		}
 		if s.Text != "" && which(s) {
-			silent[n] = sessions.Summary{Covers: s.Covers}
+			redacted[n] = sessions.Summary{Covers: s.Covers}
 		}
 	}
 	if err := errors.Join(found.Err(), found.Close()); err != nil {
 		return err
 	}
-	for n, s := range silent {
+	for n, s := range redacted {
 		data, err := json.Marshal(s)
 		if err != nil {
 			return err
@@ -208,8 +213,8 @@ func (p *plot) silence(query string, arg any, which func(sessions.Summary) bool)
 	return nil
 }
 
-// unname adds what a person has spent to nobody's sums. Deleted rows are what is
-// added, so that what is spent meanwhile is not lost between the two.
+// unname moves what a person has spent to the sums of nobody. It adds exactly the
+// rows that the DELETE returns, so that tokens spent meanwhile are not lost.
 func unname(tx *sqldb.Tx, person string) error {
 	found, err := tx.Query("DELETE FROM spending WHERE person = ? RETURNING day, tokens", person)
 	if err != nil {

@@ -1,5 +1,5 @@
-// This file is the plan of the house: which room may import which, who owns
-// which library, and what no room has. It reads the source; it runs none of it.
+// This file holds the import rules: which package may import which, who owns which
+// library, and what no package has. It reads the source; it runs none of it.
 
 package main_test
 
@@ -21,17 +21,17 @@ import (
 
 const module = "parley"
 
-// A room says what the code of one package, or with "/..." of those below it
-// that have no line of their own, may import from this module: only from floors
-// below. Everybody may import the standard library; tests may import any room.
-type room struct {
+// A rule says what the code of one package, or with "/..." of those below it that
+// have no line of their own, may import from this module: only from layers below.
+// Everybody may import the standard library; tests may import any package.
+type rule struct {
 	path  string
-	floor int
+	layer int
 	may   []string
 }
 
-func rooms() []room {
-	return []room{
+func rules() []rule {
+	return []rule{
 		{"bus", 1, nil},
 		{"sessions", 1, nil},
 		{"tools", 1, nil},
@@ -60,7 +60,7 @@ func rooms() []room {
 	}
 }
 
-// libraries says for each library from elsewhere which rooms may use it, so that
+// libraries says for each library from elsewhere which packages may use it, so that
 // it can be exchanged there and nowhere else. Tests may use any of them.
 func libraries() map[string][]string {
 	anyAbove := []string{
@@ -98,10 +98,10 @@ func covers(pattern, dir string) bool {
 	return pattern == dir || deep && strings.HasPrefix(dir, below)
 }
 
-// roomOf finds the line for the package dir: its own, or else the nearest above.
-func roomOf(dir string) (room, bool) {
-	var best room
-	for _, r := range rooms() {
+// ruleOf finds the line for the package dir: its own, or else the nearest above.
+func ruleOf(dir string) (rule, bool) {
+	var best rule
+	for _, r := range rules() {
 		if r.path == dir {
 			return r, true
 		}
@@ -112,15 +112,15 @@ func roomOf(dir string) (room, bool) {
 	return best, best.path != ""
 }
 
-// An inspection collects what is wrong with the house, and which packages it saw.
+// An inspection collects what breaks the rules, and which packages it saw.
 type inspection struct {
 	problems []string
 	packages map[string]bool // by folder: has it a package comment?
 }
 
-func inspect(house fs.FS) (*inspection, error) {
+func inspect(source fs.FS) (*inspection, error) {
 	in := &inspection{packages: map[string]bool{}}
-	err := fs.WalkDir(house, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(source, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -133,11 +133,11 @@ func inspect(house fs.FS) (*inspection, error) {
 		if path.Ext(name) != ".go" {
 			return nil
 		}
-		source, err := fs.ReadFile(house, name)
+		code, err := fs.ReadFile(source, name)
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), name, code, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -159,8 +159,8 @@ func (in *inspection) say(where, format string, args ...any) {
 
 func (in *inspection) file(name string, file *ast.File) {
 	dir := path.Dir(name)
-	if _, ok := roomOf(dir); !ok {
-		in.say(name, "%s is no room: Go code lives in cmd/parley, channels, bus, agent, tools and sessions", dir)
+	if _, ok := ruleOf(dir); !ok {
+		in.say(name, "%s has no import rule: Go code lives in cmd/parley, channels, bus, agent, tools and sessions", dir)
 		return
 	}
 	in.name(name, file.Name.Name)
@@ -248,12 +248,12 @@ func brokenWithin(dir, inner string, test bool) string {
 	if isSuite(inner) && !isSuite(dir) {
 		return "a suite is for tests alone"
 	}
-	r, _ := roomOf(dir)
+	r, _ := ruleOf(dir)
 	if slices.ContainsFunc(r.may, func(p string) bool { return covers(p, inner) }) {
 		return ""
 	}
 	if len(r.may) == 0 {
-		return dir + " imports no other room; what it needs it declares as an interface, and cmd/parley hands it in"
+		return dir + " imports no other package of this module; what it needs it declares as an interface, and cmd/parley hands it in"
 	}
 	return dir + " may import " + strings.Join(r.may, ", ") +
 		" only; what else it needs it declares as an interface, and cmd/parley hands it in"
@@ -269,7 +269,7 @@ func brokenByLibrary(dir, imported string, test bool) string {
 		}
 		return library + " belongs to " + strings.Join(owners, ", ")
 	}
-	return "no room owns this library: give it an owner in libraries"
+	return "no package owns this library: give it an owner in libraries"
 }
 
 func isSuite(dir string) bool { return strings.HasSuffix(dir, "test") }
@@ -321,7 +321,7 @@ func makesError(x ast.Expr) bool {
 	return false
 }
 
-func TestRooms(t *testing.T) {
+func TestImports(t *testing.T) {
 	in, err := inspect(os.DirFS("../.."))
 	if err != nil {
 		t.Fatal(err)
@@ -336,18 +336,18 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-func TestRoomsArrowsPointDown(t *testing.T) {
-	for _, r := range rooms() {
+func TestImportsPointDown(t *testing.T) {
+	for _, r := range rules() {
 		for _, may := range r.may {
-			if below, ok := roomOf(may); may != "..." && (!ok || below.path != may || below.floor >= r.floor) {
-				t.Errorf("%s (floor %d) may import %s, which is no room below it", r.path, r.floor, may)
+			if below, ok := ruleOf(may); may != "..." && (!ok || below.path != may || below.layer >= r.layer) {
+				t.Errorf("%s (layer %d) may import %s, which is no package of a layer below", r.path, r.layer, may)
 			}
 		}
 	}
 }
 
-// TestRoomsSeeWhatIsWrong plants one fault after the other in a sound house.
-func TestRoomsSeeWhatIsWrong(t *testing.T) {
+// TestImportRulesSeeWhatIsWrong plants one fault after the other.
+func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 	imports := func(pkg, imported string) string {
 		doc := "Package " + pkg
 		if pkg == "main" {
@@ -376,13 +376,13 @@ func TestRoomsSeeWhatIsWrong(t *testing.T) {
 		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
 		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},
 		{"another's library", "channels/slack/x.go", imports("slack", "github.com/go-telegram/bot/models"), "belongs to channels/telegram"},
-		{"nobody's library", "agent/x.go", imports("agent", "example.org/x"), "no room owns"},
+		{"nobody's library", "agent/x.go", imports("agent", "example.org/x"), "no package owns"},
 		{"code takes suite", "cmd/parley/x.go", imports("main", "parley/bus/bustest"), "for tests alone"},
 		{"code takes testing", "bus/x.go", imports("bus", "testing"), "only tests and suites"},
 		{"test takes cmd", "bus/x_test.go", imports("bus_test", "parley/cmd/parley/config"), "nothing imports cmd"},
 		{"cgo", "bus/x.go", imports("bus", "C"), "no cgo"},
-		{"no room", "pkg/x/x.go", imports("x", "os"), "pkg/x is no room"},
-		{"at the top", "x.go", imports("parley", "os"), "is no room"},
+		{"no rule", "pkg/x/x.go", imports("x", "os"), "pkg/x has no import rule"},
+		{"at the top", "x.go", imports("parley", "os"), "has no import rule"},
 		{"empty name", "tools/fileutil/x.go", imports("fileutil", "os"), `no "util"`},
 		{"wrong name", "tools/files/x.go", imports("file", "os"), "package file lives in a folder named files"},
 		{"stray program", "tools/x/x.go", imports("main", "os"), "programs live in cmd"},

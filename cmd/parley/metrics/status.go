@@ -30,8 +30,9 @@ type Book interface {
 // lookUpTime bounds what a scrape may wait for.
 const lookUpTime = 5 * time.Second
 
-// standing looks up how things stand when it is asked.
-type standing struct {
+// status is a collector that looks up queue depths, pairings and the like whenever
+// the metrics are read.
+type status struct {
 	Config
 	descriptions
 }
@@ -56,14 +57,14 @@ func describe() descriptions {
 }
 
 // Describe implements prometheus.Collector.
-func (s *standing) Describe(out chan<- *prometheus.Desc) {
+func (s *status) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.up} {
 		out <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (s *standing) Collect(out chan<- prometheus.Metric) {
+func (s *status) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, label string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, label)
 	}
@@ -95,7 +96,7 @@ type gauges func(d *prometheus.Desc, v float64, label string)
 
 // bus tells of every topic that there is, and of those that there will be: a
 // series that is missing alarms nobody.
-func (s *standing) bus(ctx context.Context, channels []string, gauge gauges) {
+func (s *status) bus(ctx context.Context, channels []string, gauge gauges) {
 	topics, err := s.Fleet.Bus.Topics(ctx)
 	if err != nil {
 		s.Log.Warn("topics could not be listed for a scrape", slog.Any("error", err))
@@ -119,7 +120,7 @@ func (s *standing) bus(ctx context.Context, channels []string, gauge gauges) {
 	}
 }
 
-func (s *standing) book(ctx context.Context, channels []string, gauge gauges) {
+func (s *status) book(ctx context.Context, channels []string, gauge gauges) {
 	unknown, err := s.Fleet.Book.UnknownSends(ctx)
 	if err != nil {
 		s.Log.Warn("unknown sends could not be counted for a scrape", slog.Any("error", err))

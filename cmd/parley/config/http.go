@@ -6,12 +6,10 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"parley/cmd/parley/webhook"
 )
 
-// Front is who may come in over HTTP, and what they may do.
-type Front struct {
+// HTTPAccess is who may come in over HTTP, and what they may do.
+type HTTPAccess struct {
 	HTTP     HTTP
 	Tokens   map[string]Token   // by name
 	Webhooks map[string]Webhook // by name
@@ -52,31 +50,8 @@ type Route struct {
 // shortestToken keeps tokens from being guessed.
 const shortestToken = 16
 
-func (k *kept) front() Front {
-	f := Front{
-		HTTP:   HTTP{Listen: k.str("http.listen"), Hosts: k.list("http.hosts")},
-		Tokens: map[string]Token{}, Webhooks: map[string]Webhook{},
-	}
-	for _, name := range k.names["tokens"] {
-		at := "tokens." + name + "."
-		f.Tokens[name] = Token{Name: name, Token: Secret(k.str(at + "token")), May: k.list(at + "may")}
-	}
-	for _, name := range k.names["webhooks"] {
-		at := "webhooks." + name + "."
-		w := Webhook{
-			Name: name, Kind: k.str(at + "kind"), Token: Secret(k.str(at + "token")), Secret: Secret(k.str(at + "secret")),
-			To: k.list(at + "to"), Template: k.str(at + "template"),
-		}
-		if v, ok := k.values[at+"routes"]; ok {
-			w.Routes = v.v.([]Route)
-		}
-		f.Webhooks[name] = w
-	}
-	return f
-}
-
-// checkFront looks at what stands before the server: addresses, keys, webhooks.
-func (l *loader) checkFront() {
+// checkHTTP looks at what stands before the server: addresses, keys, webhooks.
+func (l *loader) checkHTTP() {
 	for i, host := range l.list("http.hosts") {
 		if strings.ContainsAny(host, "/:@ ") || strings.Trim(host, ".") == "" {
 			l.report(l.element("http.hosts", i), "http.hosts", fmt.Sprintf("%q is not a name", host),
@@ -130,10 +105,10 @@ func (l *loader) checkWebhook(name string) {
 
 func (l *loader) checkTemplate(path string) {
 	v, ok := l.values[path]
-	if !ok {
+	if !ok || l.opts.CheckTemplate == nil {
 		return
 	}
-	err := webhook.Check(v.v.(string))
+	err := l.opts.CheckTemplate(v.v.(string))
 	if err == nil {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // strong is a token that nobody guesses.
 const strong = "0123456789abcdef0123456789abcdef"
 
-const frontText = `[http]
+const httpText = `[http]
 listen = "0.0.0.0:80"
 hosts = ["parley.internal"]
 [channels.telegram]
@@ -41,10 +41,10 @@ prefix = "p"
 url = "postgres://h/d"
 `
 
-func frontVars() vars { return vars{"TELEGRAM_BOT_TOKEN": "1:x", "W": "w-secret", "K": strong} }
+func httpVars() vars { return vars{"TELEGRAM_BOT_TOKEN": "1:x", "W": "w-secret", "K": strong} }
 
-func TestFront(t *testing.T) {
-	c := good(t, frontText, frontVars())
+func TestHTTPAccess(t *testing.T) {
+	c := good(t, httpText, httpVars())
 	same(t, "http", c.HTTP, config.HTTP{Listen: "0.0.0.0:80", Hosts: []string{"parley.internal"}})
 	same(t, "tokens", c.Tokens, map[string]config.Token{
 		"ci": {Name: "ci", Token: strong, May: []string{"send:ops", "send:telegram:9", "metrics"}},
@@ -66,9 +66,9 @@ func TestFront(t *testing.T) {
 // A route may lead nowhere; a webhook as a whole may not.
 func TestARouteThatDrops(t *testing.T) {
 	const webhook = "[channels.telegram]\nmode = \"send\"\n[webhooks.json]\ntoken = \"${W}\"\n"
-	c := good(t, webhook+"to = \"telegram:1\"\nroutes = [{ match = { severity = \"info\" }, to = [] }]\n", frontVars())
+	c := good(t, webhook+"to = \"telegram:1\"\nroutes = [{ match = { severity = \"info\" }, to = [] }]\n", httpVars())
 	same(t, "routes", c.Webhooks["json"].Routes, []config.Route{{Match: map[string]string{"severity": "info"}, To: []string{}}})
-	if _, err := try(t, webhook+"to = []\n", frontVars()); err == nil || !strings.Contains(err.Error(), "names no place") {
+	if _, err := try(t, webhook+"to = []\n", httpVars()); err == nil || !strings.Contains(err.Error(), "names no place") {
 		t.Errorf("a webhook that leads nowhere: %v", err)
 	}
 }
@@ -83,18 +83,18 @@ func TestTooManyAddresses(t *testing.T) {
 	}
 	const start = "[channels.telegram]\nmode = \"send\"\n[targets]\n"
 	const hook = "[webhooks.json]\ntoken = \"${W}\"\nto = "
-	good(t, start+"a = "+list(0, 100)+"\nb = "+list(50, 50)+"\n"+hook+`["a", "b", "telegram:7"]`+"\n", frontVars())
+	good(t, start+"a = "+list(0, 100)+"\nb = "+list(50, 50)+"\n"+hook+`["a", "b", "telegram:7"]`+"\n", httpVars())
 	for text, want := range map[string]string{
 		start + "a = " + list(0, 101) + "\n":                                                "parley.toml:4: targets.a: leads to 101 addresses",
 		start + "a = " + list(0, 60) + "\nb = " + list(60, 60) + "\n" + hook + `["a", "b"]`: "parley.toml:8: webhooks.json.to: leads to 120 addresses",
 	} {
-		if _, err := try(t, text, frontVars()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := try(t, text, httpVars()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
 
-func TestFrontLeftOut(t *testing.T) {
+func TestHTTPAccessLeftOut(t *testing.T) {
 	c := good(t, "", nil)
 	same(t, "http", c.HTTP, config.HTTP{Listen: "127.0.0.1:7275", Hosts: []string{}})
 	same(t, "for ever", c.Retention.Days, 0)
@@ -109,7 +109,11 @@ func TestWhatIsBuilt(t *testing.T) {
 	for _, platform := range []string{"telegram", "slack", "discord"} {
 		for _, mode := range []string{"chat", "send"} {
 			want := platform != "discord" || mode == "send"
-			same(t, platform+" "+mode, config.Channel{Platform: platform, Mode: mode}.Built(), want)
+			text := "[channels.x]\nplatform = \"" + platform + "\"\nmode = \"" + mode + "\"\nbot_token = \"${W}\"\n"
+			if platform == "slack" {
+				text += "app_token = \"${W}\"\n"
+			}
+			same(t, platform+" "+mode, good(t, text, httpVars()).Channels["x"].Built(), want)
 		}
 	}
 }
@@ -127,7 +131,7 @@ func TestListeningBeyondThisMachine(t *testing.T) {
 	same(t, "with a token", len(admits.Notices()), 0)
 }
 
-func TestBadFront(t *testing.T) {
+func TestBadHTTPAccess(t *testing.T) {
 	const hook = bot + "[webhooks.json]\ntoken = \"${T}\"\nto = \"telegram:1\"\n"
 	for _, c := range []badCase{
 		{"hosts", "[http]\nhosts = [\"parley.internal\", \"http://x\", \"h:80\"]",
@@ -156,13 +160,13 @@ func TestBadFront(t *testing.T) {
 	}
 }
 
-func TestReloadOfTheFront(t *testing.T) {
-	old := good(t, frontText, frontVars())
+func TestReloadOfHTTPAccess(t *testing.T) {
+	old := good(t, httpText, httpVars())
 	changed := strings.NewReplacer(
 		"0.0.0.0:80", "0.0.0.0:81", `"parley.internal"`, `"other.internal"`, `to = "ops"`, `to = "telegram:7"`, "| upper", "| lower",
 		"[webhooks.builds]", "[webhooks.others]", "[tokens.ci]", "[tokens.cd]", "days = 30", "days = 31",
-	).Replace(frontText)
-	next := good(t, changed, frontVars())
+	).Replace(httpText)
+	next := good(t, changed, httpVars())
 	c, changes, err := config.Reload(old, next)
 	if err != nil {
 		t.Fatal(err)
@@ -186,10 +190,10 @@ func TestReloadOfTheFront(t *testing.T) {
 }
 
 // What leads to a channel that does not run yet waits for it; a token does not.
-func TestReloadOfTheFrontWithAnotherChannel(t *testing.T) {
-	old := good(t, frontText, frontVars())
-	changed := strings.NewReplacer(`to = "ops"`, `to = "slack:C1"`, "[webhooks.builds]", "[webhooks.others]", "[tokens.ci]", "[tokens.cd]").Replace(frontText)
-	next := good(t, changed+"[channels.slack]\nmode = \"send\"\nbot_token = \"x\"\n", frontVars())
+func TestReloadOfHTTPAccessWithAnotherChannel(t *testing.T) {
+	old := good(t, httpText, httpVars())
+	changed := strings.NewReplacer(`to = "ops"`, `to = "slack:C1"`, "[webhooks.builds]", "[webhooks.others]", "[tokens.ci]", "[tokens.cd]").Replace(httpText)
+	next := good(t, changed+"[channels.slack]\nmode = \"send\"\nbot_token = \"x\"\n", httpVars())
 	c, changes, err := config.Reload(old, next)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +210,7 @@ func TestTokensInFiles(t *testing.T) {
 	put(t, dir, "ci", strong+"\n")
 	file := put(t, dir, "parley.toml", "[tokens.ci]\ntoken = \"${file:ci}\"\nmay = [\"read\"]\n")
 	load := func() (*config.Config, error) {
-		return config.Load(config.Options{File: file, Home: dir, Env: vars{}.look})
+		return load(config.Options{File: file, Home: dir, Env: vars{}.look})
 	}
 	c, err := load()
 	if err != nil {
