@@ -24,7 +24,7 @@ FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npm
 
 .DEFAULT_GOAL := help
 .PHONY: help build test fleet chaos bench fuzz cover release clean \
-	lint lint-format lint-vet lint-fix lint-rooms lint-code lint-names
+	lint lint-format lint-vet lint-fix lint-imports lint-code lint-names
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -45,7 +45,7 @@ chaos: ## kill and stop everything at random under load, and check every promise
 	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$' -v ./cmd/parley/chaos \
 		-args -chaos.seeds '$(SEEDS)' -chaos.messages $(MESSAGES) -chaos.table '$(TABLE)'
 
-lint: lint-format lint-vet lint-fix lint-rooms lint-code lint-names ## check everything but the tests: format, vet, linters, import rules
+lint: lint-format lint-vet lint-fix lint-imports lint-code lint-names ## check everything but the tests: format, vet, linters, import rules
 
 # Each part is a target of its own: `make -k lint` goes on after a finding.
 lint-format:
@@ -59,8 +59,8 @@ lint-vet:
 lint-fix:
 	$(GO) fix -diff ./...
 
-lint-rooms:
-	$(GO) test cmd/parley/rooms_test.go
+lint-imports:
+	$(GO) test cmd/parley/imports_test.go
 
 lint-code:
 	$(GOLANGCI) run

@@ -271,6 +271,32 @@ func TestNewInMidTurnIsAnsweredAtOnce(t *testing.T) {
 	b.silent()
 }
 
+// A /new that was carried out and comes again is told nothing of what runs after it.
+func TestNewThatIsDoneIsNotSaidToWait(t *testing.T) {
+	started, goOn, asked := make(chan struct{}), make(chan struct{}), 0
+	b := newBench(t, blocked(&asked, started, goOn))
+	stop := b.run()
+	id := b.say("1", "ann", "/new")
+	b.wantReply(id, "A new conversation begins.")
+	first := b.say("1", "ann", "first")
+	<-started
+	body, err := bus.Inbound{ID: id, Kind: bus.Command, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"}, Text: "new"}.Encode()
+	if err == nil {
+		err = b.bus.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "again-" + id, Key: "main:test:1", Body: body})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := b.say("1", "ann", "/help") // carried out beside the turn, after what came again
+	if out := b.reply(); out.ID != second+"#reply" {
+		t.Errorf("told %+v", out)
+	}
+	close(goOn)
+	b.wantReply(first, "answer to first")
+	b.settled()
+	stop()
+}
+
 // Who says stop to others in a group is not told that nothing runs.
 func TestStopThatWasMeantForNobodyIsSilent(t *testing.T) {
 	started, goOn, asked := make(chan struct{}), make(chan struct{}), 0

@@ -50,7 +50,7 @@ func bypasses(name string) bool {
 // promise says at once of a command that waits for its turn that it does. Where
 // that cannot be said it is not: the command itself is answered in any case.
 func (v *visit) promise(ctx context.Context, in bus.Inbound) {
-	if in.Text != cmdNew {
+	if _, known := v.j.knows(in.ID); in.Text != cmdNew || known { // known ones are carried out
 		return
 	}
 	err := v.lease.Held(ctx)

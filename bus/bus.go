@@ -10,6 +10,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -18,6 +19,8 @@ var (
 	// ErrFull says that the mailbox is at its cap. Nothing was stored, and the
 	// message's id may be used again.
 	ErrFull = errors.New("mailbox is full")
+	// ErrTooMuch is the ErrFull of a mailbox in which too many bytes wait.
+	ErrTooMuch = fmt.Errorf("%w: too much waits in it", ErrFull)
 	// ErrFenced says that the lease or hold is no longer ours: another holder
 	// may be at work, so nothing outward may happen any more.
 	ErrFenced = errors.New("lease is lost")
@@ -65,6 +68,9 @@ type Message struct {
 	// Urgent mail is exempt from the cap and makes its mailbox due at once,
 	// whatever delays it. It keeps its place in the order.
 	Urgent bool
+	// Bounded urgent mail goes past the cap by UrgentBeyond messages and no
+	// further: that of programs. It is a word to Publish and is not kept.
+	Bounded bool
 	// Body is opaque to the bus.
 	Body []byte
 }
@@ -143,10 +149,30 @@ type End struct {
 	Uncounted bool
 }
 
-// Caps bounds how many messages wait in one mailbox of a topic.
+// Caps bounds what waits in one mailbox of a topic.
 type Caps struct {
 	Inbound  int // messages waiting in one session, those being answered included
 	Outbound int // messages waiting for one address
+	// Bytes bounds the bodies that wait in one mailbox, except for timers; 0
+	// means no bound. An empty mailbox takes any message. What one bus
+	// counts may differ by a few percent from what another does.
+	Bytes int
+}
+
+// UrgentBeyond is how many messages bounded urgent mail may make wait beyond a cap.
+const UrgentBeyond = 100
+
+// Room is how many messages and how many bytes may wait in the mailbox that takes
+// m; 0 means that there is no bound.
+func (c Caps) Room(topic Topic, m Message) (count, size int) {
+	if topic == TimersTopic || m.Urgent && !m.Bounded {
+		return 0, 0
+	}
+	count = c.Of(topic)
+	if m.Urgent && count > 0 {
+		count += UrgentBeyond
+	}
+	return count, c.Bytes
 }
 
 // Of is the cap of a topic's mailboxes; 0 means that the topic has none.

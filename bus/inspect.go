@@ -33,9 +33,9 @@ type DeadLetter struct {
 	BuriedAt time.Time
 }
 
-// A Morgue keeps dead letters until somebody decides about them. A letter is
+// A DeadLetters store keeps dead letters until somebody decides about them. A letter is
 // named by its topic and its message's id.
-type Morgue interface {
+type DeadLetters interface {
 	// DeadLetters lists those of a topic, oldest first, at most limit after
 	// that id ("" is the beginning).
 	DeadLetters(ctx context.Context, topic Topic, after string, limit int) ([]DeadLetter, error)

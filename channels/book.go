@@ -142,6 +142,7 @@ type Drafts interface {
 // A Pairing is a person's admission to a channel, asked for or given.
 type Pairing struct {
 	Person   string // CHANNEL:USER
+	Name     string // what the platform calls them, where it is known
 	Chat     string // CHANNEL:CHAT, where they talk to the bot alone
 	Code     string // to approve it by; empty once approved
 	Approved bool
@@ -154,7 +155,7 @@ type Pairing struct {
 type Pairings interface {
 	// Ask records that a person asks to be admitted and returns the request:
 	// the one that stands, where one does. Codes are unguessable and live for
-	// an hour. It keeps nothing but ids.
+	// an hour. It keeps nothing but ids; SetName adds a name.
 	Ask(ctx context.Context, person, chat string) (Pairing, error)
 	// Admit admits the person of a code: of a request or, with owner, of the
 	// offer that stands for their channel. ErrNoCode if it is not good. Repeated
@@ -171,6 +172,8 @@ type Pairings interface {
 	Pairings(ctx context.Context) ([]Pairing, error)
 	// Paired returns a person's admission; false if there is none.
 	Paired(ctx context.Context, person string) (Pairing, bool, error)
+	// SetName notes what the platform calls a person who is admitted or asks to be.
+	SetName(ctx context.Context, person, name string) error
 	// Revoke removes a person's admission or request; ErrNoCode if there is none.
 	Revoke(ctx context.Context, person string) error
 }
@@ -188,12 +191,15 @@ type Chat struct {
 	Address bus.Address
 	Session string // its session's key
 	Group   bool
+	Person  string    // CHANNEL:USER, who talks to the bot alone there
+	Name    string    // and what the platform calls them, where it is known
 	Seen    time.Time // when its first message was said
 }
 
 // Chats remembers where the bot has been spoken to.
 type Chats interface {
-	// Meet records a chat; one that is known is left as it is.
+	// Meet records a chat; one that is known keeps all but its
+	// person and name.
 	Meet(ctx context.Context, chat Chat) error
 	// Chats lists them by address.
 	Chats(ctx context.Context) ([]Chat, error)

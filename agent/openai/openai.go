@@ -10,6 +10,11 @@
 // A Model asks once: whether and when to ask again is decided by its caller.
 // It only repeats a request that was refused for a parameter which the server
 // does not know, without it, and remembers that.
+//
+// The files, in reading order: openai.go is the model; request.go, calls.go, thinking.go
+// and dialect.go write a request; stream.go, events.go and chunk.go read the stream;
+// answer.go and ends.go put the answer together; used.go and details.go read what it
+// cost; faults.go, causes.go and overflow.go tell what an error means.
 package openai
 
 import (

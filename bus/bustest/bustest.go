@@ -20,7 +20,7 @@ type Bus interface {
 	bus.Bus
 	bus.Events
 	bus.Inspector
-	bus.Morgue
+	bus.DeadLetters
 	bus.Pauser
 	bus.Holder
 	Close() error

@@ -19,6 +19,10 @@ var publishing = []promise{
 	{"refuses what is beyond the cap and does not burn its id", capped},
 	{"takes no more than the cap from many at once", cappedAtOnce},
 	{"takes urgent mail beyond the cap", urgentBeyondCap},
+	{"takes bounded urgent mail beyond the cap up to a bound", boundedUrgent},
+	{"refuses what would make too many bytes wait", heavy},
+	{"measures again what was settled, given back and reopened", heavyAgain},
+	{"measures a long backlog of small messages", manySmall},
 	{"keeps the fields of a message", fields},
 	{"refuses what no bus would take", invalid},
 	{"keeps nothing of the caller's buffer", buffers},
@@ -164,6 +168,100 @@ func urgentBeyondCap(r *rig) {
 	r.urgent("k", "stop")
 	r.full("b")
 	r.finish("k", "a", "stop")
+}
+
+func boundedUrgent(r *rig) {
+	r.open(Options{Caps: bus.Caps{Inbound: 2}})
+	m := bus.Message{Key: "k", Urgent: true, Bounded: true}
+	for i := range 2 + bus.UrgentBeyond {
+		m.ID = fmt.Sprint(i)
+		r.ok("publish "+m.ID, r.Publish(r.Context(), inbound, m))
+	}
+	m.ID = "beyond"
+	r.is("publish beyond the bound", r.Publish(r.Context(), inbound, m), bus.ErrFull)
+	r.full("b")
+	r.urgent("k", "stop")
+	r.reopen()
+	r.is("publish after a restart", r.Publish(r.Context(), inbound, m), bus.ErrFull)
+}
+
+const weight = 300 << 10
+
+// weigh publishes a heavy message.
+func (r *rig) weigh(id string) error {
+	return r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: bytes.Repeat([]byte{'x'}, weight)})
+}
+
+func heavy(r *rig) {
+	r.open(Options{Caps: bus.Caps{Bytes: 1 << 20}})
+	r.is("larger than the bound, while nothing waits",
+		r.Publish(r.Context(), inbound, bus.Message{ID: "large", Key: "alone", Body: make([]byte, 2<<20)}), nil)
+	r.is("behind it", r.Publish(r.Context(), inbound, bus.Message{ID: "small", Key: "alone", Body: make([]byte, 5000)}), bus.ErrTooMuch)
+	for _, id := range []string{"a", "b", "c"} {
+		r.ok("publish "+id, r.weigh(id))
+	}
+	for range 2 { // refused, it leaves nothing behind
+		err := r.weigh("d")
+		r.is("publish d", err, bus.ErrTooMuch)
+		r.is("publish d", err, bus.ErrFull)
+	}
+	r.ok("publish a again", r.weigh("a"))
+	r.ok("publish urgent", r.Publish(r.Context(), inbound, bus.Message{ID: "u", Key: "k", Urgent: true, Body: make([]byte, weight)}))
+	r.is("publish bounded", r.Publish(r.Context(), inbound, bus.Message{ID: "v", Key: "k", Urgent: true, Bounded: true, Body: make([]byte, weight)}), bus.ErrTooMuch)
+	for i := range 3 { // timers have no bound
+		r.ok("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: fmt.Sprint(i), Key: "k", Body: make([]byte, weight*2)}))
+	}
+}
+
+func heavyAgain(r *rig) {
+	r.open(Options{Caps: bus.Caps{Bytes: 1 << 20}})
+	for round := range 4 {
+		for i := range 3 {
+			r.ok("publish", r.weigh(fmt.Sprint(round, "/", i)))
+		}
+		again := fmt.Sprint(round+1, "/0")
+		r.is("publish "+again, r.weigh(again), bus.ErrTooMuch)
+		r.settle(r.claimKey("k"), bus.End{})
+		if round%2 == 1 {
+			r.reopen() // bodies are on disk alone then
+		}
+		r.is("given back, publish "+again, r.weigh(again), bus.ErrTooMuch)
+		l := r.claimKey("k")
+		mail, err := l.Mail(r.Context(), 0)
+		r.ok("mail", err)
+		end := bus.End{Done: mail[0].Seq}
+		if round == 2 {
+			end = bus.End{Dead: mail[0].Seq, Reason: "no"}
+		}
+		r.settle(l, end)
+		r.ok("one settled, publish", r.weigh(fmt.Sprint(round, "/3")))
+		r.is("one came, publish "+again, r.weigh(again), bus.ErrTooMuch)
+		l = r.claimKey("k")
+		last := int64(0)
+		for n := 0; n < 3; {
+			mail, err := l.Mail(r.Context(), last)
+			r.ok("mail", err)
+			n, last = n+len(mail), mail[len(mail)-1].Seq
+		}
+		r.settle(l, bus.End{Done: last})
+	}
+}
+
+func manySmall(r *rig) {
+	const size, bound = 2000, 200 << 10
+	r.open(Options{Caps: bus.Caps{Bytes: bound}})
+	for i := range 2 * bound / size {
+		err := r.Publish(r.Context(), inbound, bus.Message{ID: fmt.Sprint(i), Key: "k", Body: make([]byte, size)})
+		if err == nil {
+			continue
+		}
+		r.is("publish", err, bus.ErrTooMuch)
+		if waits := i * size; waits < bound*8/10 || waits > bound*12/10 {
+			r.Errorf("refused once %d bytes wait, want about %d", waits, bound)
+		}
+		return
+	}
+	r.Error("twice the bound was taken")
 }
 
 func fields(r *rig) {

@@ -9,45 +9,46 @@ import (
 	"parley/bus"
 )
 
-// How claims are asked for.
 const (
 	claimsAtOnce = 64
-	pollMost     = time.Second // between looks at a topic that nothing is heard of
+	// pollMost is the longest time between two runs of the claim script for a topic
+	// with waiters: tokens may be lost with a connection.
+	pollMost = time.Second
 )
 
-// claims is where this process waits for mail. Those who wait for a topic stand
-// at its desk; while somebody does, the desk either has a call under way or is
-// listened for by the one blocking call (see watch).
+// claims queues this process's callers of Claim, one queue for each topic. A topic
+// with waiters either has a run of the claim script under way (see fetch), or the
+// blocking call listens for its mail (see watch).
 type claims struct {
 	keys keys
 	poll time.Duration
 
 	mu     sync.Mutex
-	desks  map[bus.Topic]*desk
+	queues map[bus.Topic]*waitQueue
 	closed bool
-	rouse  chan struct{} // has a value when watch, which waits for nothing, has something to wait for
-	// What the blocking call listens for, until when, and whether it is about to
-	// be broken off.
-	listening []*desk
+	rouse  chan struct{} // has a value when the first waiter comes and watch has to begin listening
+	// The queues that the blocking call listens for, when it ends by itself, and
+	// whether it was asked to end earlier.
+	listening []*waitQueue
 	until     time.Time
 	nudged    bool
 
 	fetches sync.WaitGroup
 }
 
-// A desk is one topic's. All of it is guarded by claims.mu.
-type desk struct {
+// A waitQueue holds the waiting callers of one topic. claims.mu guards all of it.
+type waitQueue struct {
 	keys     topicKeys
 	waiters  list.List // of chan *lease, each with room for one
-	fetching bool      // a call is under way, or about to be made
-	again    bool      // there is reason for one more
+	fetching bool      // a goroutine runs fetch
+	again    bool      // fetch has to run the script once more: there may be mail
 	watched  bool      // the blocking call listens for it
-	look     time.Time // when to look without being told to
+	look     time.Time // when to run the script even if no token came
 	hints    []string  // the mailboxes that are likely to be next
 }
 
 func newClaims(k keys, lease time.Duration) *claims {
-	return &claims{keys: k, poll: min(pollMost, lease/4), desks: map[bus.Topic]*desk{}, rouse: make(chan struct{}, 1)}
+	return &claims{keys: k, poll: min(pollMost, lease/4), queues: map[bus.Topic]*waitQueue{}, rouse: make(chan struct{}, 1)}
 }
 
 // Claim implements bus.Bus. A claim whose answer is lost with the connection
@@ -57,8 +58,8 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 		return nil, err
 	}
 	grant := make(chan *lease, 1)
-	d, place := b.join(topic, grant)
-	if d == nil {
+	q, place := b.join(topic, grant)
+	if q == nil {
 		return nil, bus.ErrClosed
 	}
 	select {
@@ -69,15 +70,15 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 		if ctx.Err() == nil {
 			return l, nil
 		}
-		b.decline(d, l)
+		b.decline(q, l)
 	case <-ctx.Done():
 		b.claims.mu.Lock()
-		d.waiters.Remove(place)
+		q.waiters.Remove(place)
 		b.claims.mu.Unlock()
 		select {
 		case l := <-grant:
 			if l != nil {
-				b.decline(d, l)
+				b.decline(q, l)
 			}
 		default:
 		}
@@ -85,113 +86,114 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 	return nil, ctx.Err()
 }
 
-// decline gives back a lease whose claimer has gone, which does not wait for that.
-func (b *Bus) decline(d *desk, l *lease) {
-	give := func() { b.giveBack(&d.keys, []*lease{l}) }
+// decline gives back, in the background, a lease whose caller has gone.
+func (b *Bus) decline(q *waitQueue, l *lease) {
+	give := func() { b.giveBack(&q.keys, []*lease{l}) }
 	if !b.spawn(give) {
-		give() // the bus is being closed, and fails it soon
+		give() // Close is under way and stops the batcher soon, which ends this
 	}
 }
 
-// join lets somebody wait; the desk is nil if the bus is closed.
-func (b *Bus) join(topic bus.Topic, grant chan *lease) (*desk, *list.Element) {
+// join adds a caller to its topic's queue; the queue is nil if the bus is closed.
+func (b *Bus) join(topic bus.Topic, grant chan *lease) (*waitQueue, *list.Element) {
 	c := b.claims
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, nil
 	}
-	d := c.desks[topic]
-	if d == nil {
-		d = &desk{keys: c.keys.topic(topic)}
-		c.desks[topic] = d
+	q := c.queues[topic]
+	if q == nil {
+		q = &waitQueue{keys: c.keys.topic(topic)}
+		c.queues[topic] = q
 	}
-	place := d.waiters.PushBack(grant)
-	// Where the blocking call listens it hears of all that becomes due; but it
-	// does not know of what is due by time before it ends.
-	if !d.watched || d.look.Before(c.until) {
-		b.fetchSoon(d, "")
+	place := q.waiters.PushBack(grant)
+	// The blocking call gets a token when mail comes. But a mailbox that becomes due
+	// by time, before that call ends, brings no token, so the script must run.
+	if !q.watched || q.look.Before(c.until) {
+		b.fetchSoon(q, "")
 	}
-	return d, place
+	return q, place
 }
 
-// fetchSoon sees to it that a call is made, which the mailbox named by hint is
-// likely to be the first in. It is called with claims.mu held.
-func (b *Bus) fetchSoon(d *desk, hint string) {
-	d.again = true
+// fetchSoon has the claim script run. hint names the mailbox that it will probably
+// grant, so that its letters can come with the answer. claims.mu is held.
+func (b *Bus) fetchSoon(q *waitQueue, hint string) {
+	q.again = true
 	if hint != "" {
-		d.hints = append([]string{hint}, d.hints...)
+		q.hints = append([]string{hint}, q.hints...)
 	}
-	if !d.fetching && !b.claims.closed {
-		d.fetching = true
-		b.claims.fetches.Go(func() { b.fetch(d) })
+	if !q.fetching && !b.claims.closed {
+		q.fetching = true
+		b.claims.fetches.Go(func() { b.fetch(q) })
 	}
 }
 
-// fetch asks for mail while somebody waits and there is reason to.
-func (b *Bus) fetch(d *desk) {
+// fetch runs the claim script while callers wait and there may be mail.
+func (b *Bus) fetch(q *waitQueue) {
 	var retry backoff
 	for {
-		n, hints := b.wanted(d)
+		n, hints := b.wanted(q)
 		if n == 0 {
 			return
 		}
-		answer, err := b.ask(d, n, hints)
+		answer, err := b.ask(q, n, hints)
 		if err == nil {
 			retry = 0
-			b.hand(d, answer)
+			b.hand(q, answer)
 			continue
 		}
 		select {
 		case <-time.After(retry.next()):
 			b.claims.mu.Lock()
-			d.again = true
+			q.again = true
 			b.claims.mu.Unlock()
 		case <-b.closed:
 		}
 	}
 }
 
-// wanted is how many leases to ask for. If none, the call is not made, and
-// whoever still waits is listened for.
-func (b *Bus) wanted(d *desk) (n int, hints []string) {
+// wanted is how many leases to ask for, one for each caller. If it is 0, fetch
+// ends, and the blocking call listens for the callers that still wait.
+func (b *Bus) wanted(q *waitQueue) (n int, hints []string) {
 	c := b.claims
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n = min(d.waiters.Len(), claimsAtOnce)
-	if n == 0 || !d.again || c.closed {
-		d.fetching = false
-		if n > 0 && (!d.watched || d.look.Before(c.until)) {
+	n = min(q.waiters.Len(), claimsAtOnce)
+	if n == 0 || !q.again || c.closed {
+		q.fetching = false
+		if n > 0 && (!q.watched || q.look.Before(c.until)) {
 			b.replan()
 		}
 		return 0, nil
 	}
-	d.again = false
-	hints, d.hints = d.hints, nil
+	q.again = false
+	hints, q.hints = q.hints, nil
 	return n, hints[:min(len(hints), n+1)]
 }
 
-// An answer is what a call of the script claim brought.
+// An answer is what a run of the claim script returned.
 type answer struct {
 	leases []*lease
-	look   time.Time // when there is something to do; zero: nothing is waited for
-	hints  []string
+	look   time.Time // when a mailbox becomes due or a lease ends; zero: none will
+	hints  []string  // the mailboxes that are next in line
 }
 
-// ask calls the script claim, and enters what it grants among our leases.
-func (b *Bus) ask(d *desk, n int, hints []string) (answer, error) {
-	k := &d.keys
+// ask runs the claim script, and enters the granted leases before anybody gets
+// them: a note about a lease may come before the answer does.
+func (b *Bus) ask(q *waitQueue, n int, hints []string) (answer, error) {
+	k := &q.keys
 	keys := append(make([]string, 0, 8+len(hints)), b.keys.clock(), b.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake, k.heads)
 	args := append(make([]any, 0, 4+len(hints)), b.self, n, b.leases.time.Microseconds(), b.leases.maxHold.Microseconds())
 	for _, key := range hints {
 		keys, args = append(keys, k.mail(key)), append(args, key)
 	}
-	b.leases.expect()
-	sent := time.Now()
-	r, err := b.courier.run(context.Background(), claimScript, keys, args...)
+	b.leases.expect()  // keep notes whose lease is not known yet
+	sent := time.Now() // leases are counted from here: the server grants them later
+	r, err := b.batcher.run(context.Background(), claimScript, keys, args...)
 	a := answer{}
 	for _, v := range r.at(1).list() {
-		a.leases = append(a.leases, b.newLease(d, reply{v}, sent))
+		a.leases = append(a.leases, b.newLease(q, reply{v}, sent))
 	}
 	b.leases.enter(a.leases)
 	if err != nil {
@@ -206,61 +208,62 @@ func (b *Bus) ask(d *desk, n int, hints []string) (answer, error) {
 	return a, nil
 }
 
-// hand gives leases to those who wait, in the order in which they came.
-func (b *Bus) hand(d *desk, a answer) {
-	if rest := b.claims.hand(d, a); len(rest) > 0 {
-		b.giveBack(&d.keys, rest)
+// hand gives leases to the waiting callers, in the order in which they came, and
+// returns the rest to the server.
+func (b *Bus) hand(q *waitQueue, a answer) {
+	if rest := b.claims.hand(q, a); len(rest) > 0 {
+		b.giveBack(&q.keys, rest)
 	}
 }
 
-func (c *claims) hand(d *desk, a answer) (rest []*lease) {
+func (c *claims) hand(q *waitQueue, a answer) (rest []*lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for d.waiters.Len() > 0 && len(a.leases) > 0 {
-		d.waiters.Remove(d.waiters.Front()).(chan *lease) <- a.leases[0]
+	for q.waiters.Len() > 0 && len(a.leases) > 0 {
+		q.waiters.Remove(q.waiters.Front()).(chan *lease) <- a.leases[0]
 		a.leases = a.leases[1:]
 	}
 	now := time.Now()
-	d.look = now.Add(c.poll)
-	if !a.look.IsZero() && a.look.Before(d.look) {
-		d.look = a.look
+	q.look = now.Add(c.poll)
+	if !a.look.IsZero() && a.look.Before(q.look) {
+		q.look = a.look
 	}
-	if !d.look.After(now) {
-		d.again = true
+	if !q.look.After(now) {
+		q.again = true
 	}
-	if d.hints == nil {
-		d.hints = a.hints
+	if q.hints == nil {
+		q.hints = a.hints
 	}
 	return a.leases
 }
 
-// giveBack returns leases that nobody works on, as if they had not been claimed.
+// giveBack returns leases that nobody works on. These claims do not count.
 func (b *Bus) giveBack(k *topicKeys, leases []*lease) {
 	for _, l := range leases {
 		b.leases.end(l, bus.ErrFenced)
 	}
-	b.tellReturned(context.Background(), k, false, leases)
+	b.returnLeases(context.Background(), k, false, leases)
 }
 
-// tellReturned tells the server. If that fails the leases run out by themselves.
-func (b *Bus) tellReturned(ctx context.Context, k *topicKeys, counted bool, leases []*lease) {
+// returnLeases returns leases to the server. If that fails they run out.
+func (b *Bus) returnLeases(ctx context.Context, k *topicKeys, counted bool, leases []*lease) {
 	args := make([]any, 0, 1+2*len(leases))
 	args = append(args, flag(counted))
 	for _, l := range leases {
 		args = append(args, l.claim.Key, l.claim.Fence)
 	}
-	// The courier has logged the error.
-	_, _ = b.courier.run(ctx, givebackScript, []string{k.state, k.due, k.leased, k.wake}, args...)
+	// The batcher has logged the error.
+	_, _ = b.batcher.run(ctx, givebackScript, []string{k.state, k.due, k.leased, k.wake}, args...)
 }
 
 func (c *claims) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for _, d := range c.desks {
-		for w := d.waiters.Front(); w != nil; w = w.Next() {
+	for _, q := range c.queues {
+		for w := q.waiters.Front(); w != nil; w = w.Next() {
 			close(w.Value.(chan *lease))
 		}
-		d.waiters.Init()
+		q.waiters.Init()
 	}
 }

@@ -190,7 +190,7 @@ func (b *Bus) sendSome(ctx context.Context) (sent bool) {
 		return true
 	}
 	keys, args := b.emitCall(batch)
-	if _, err := b.courier.run(ctx, emitScript, keys, args...); err != nil {
+	if _, err := b.batcher.run(ctx, emitScript, keys, args...); err != nil {
 		r.lose(batch)
 		return false
 	}

@@ -32,20 +32,20 @@ type events struct {
 	wire sync.Mutex // held while subscriptions are written, so that they are in order
 	mu   sync.Mutex // taken after wire
 	// By the name of the channel.
-	feeds     map[string]*feed
-	oblivions map[string]chan struct{} // that this process waits to hear of, by their ids
+	feeds      map[string]*feed
+	forgetAcks map[string]chan struct{} // that this process waits to hear of, by their ids
 }
 
 // A feed is what this process listens to.
 type feed struct {
-	stands   chan struct{} // closed once the server has confirmed it
-	standing bool
-	watchers map[*watcher]bool
-	left     time.Time // when the last watcher did
+	confirmed  chan struct{} // closed once the server has confirmed it
+	subscribed bool
+	watchers   map[*watcher]bool
+	left       time.Time // when the last watcher did
 }
 
 func newEvents(pubsub *redis.PubSub) *events {
-	return &events{ring: newRing(), pubsub: pubsub, feeds: map[string]*feed{}, oblivions: map[string]chan struct{}{}}
+	return &events{ring: newRing(), pubsub: pubsub, feeds: map[string]*feed{}, forgetAcks: map[string]chan struct{}{}}
 }
 
 // A watcher is a subscription. What it does not fetch in time it loses.
@@ -209,7 +209,7 @@ func (s *events) enter(channel string, w *watcher) (f *feed, fresh bool) {
 	defer s.mu.Unlock()
 	f = s.feeds[channel]
 	if fresh = f == nil; fresh {
-		f = &feed{stands: make(chan struct{}), watchers: map[*watcher]bool{}}
+		f = &feed{confirmed: make(chan struct{}), watchers: map[*watcher]bool{}}
 		s.feeds[channel] = f
 	}
 	f.watchers[w] = true
@@ -234,7 +234,7 @@ func (s *events) leave(f *feed, w *watcher) {
 func (s *events) confirmed(f *feed) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return f.stands
+	return f.confirmed
 }
 
 // tidy ends subscriptions that nobody has used for a while. Only one that stands
@@ -245,7 +245,7 @@ func (s *events) tidy() {
 	var idle []string
 	s.mu.Lock()
 	for channel, f := range s.feeds {
-		if f.standing && len(f.watchers) == 0 && time.Since(f.left) > feedLingers {
+		if f.subscribed && len(f.watchers) == 0 && time.Since(f.left) > feedLingers {
 			idle = append(idle, channel)
 			delete(s.feeds, channel)
 		}

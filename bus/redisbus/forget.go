@@ -68,7 +68,7 @@ func (b *Bus) forgetMail(
 ) error {
 	var picked []any
 	for after := int64(0); ; {
-		r, err := b.courier.run(ctx, readScript, []string{k.state, k.heads, k.mail(key)}, key, "", after)
+		r, err := b.batcher.run(ctx, readScript, []string{k.state, k.heads, k.mail(key)}, key, "", after)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (b *Bus) forgetMail(
 	keys := []string{b.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(key)}
 	for some := range slices.Chunk(picked, forgetAtOnce) {
 		args := append([]any{key, b.keys.notes(""), windDown.Microseconds(), taken}, some...)
-		r, err := b.courier.run(ctx, forgetScript, keys, args...)
+		r, err := b.batcher.run(ctx, forgetScript, keys, args...)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, which func(bus.To
 	}
 	k := b.keys.topic(topic)
 	for _, id := range picked {
-		r, err := b.courier.run(ctx, dropScript, []string{k.dead, k.graves}, id)
+		r, err := b.batcher.run(ctx, dropScript, []string{k.dead, k.graves}, id)
 		if err != nil {
 			return err
 		}
@@ -139,8 +139,8 @@ func (b *Bus) forgetDead(ctx context.Context, topic bus.Topic, which func(bus.To
 	return nil
 }
 
-// An oblivion tells all processes to forget the events of sessions.
-type oblivion struct {
+// A forgetRequest tells all processes to forget the events of sessions.
+type forgetRequest struct {
 	ID       string   `json:"id"`
 	By       string   `json:"by"` // the process that asks
 	Sessions []string `json:"sessions"`
@@ -149,13 +149,13 @@ type oblivion struct {
 // forgetEvents has every process forget the events of sessions, and waits until
 // this one has: it hears of it behind all that was emitted before.
 func (b *Bus) forgetEvents(ctx context.Context, sessions []string) error {
-	o := oblivion{ID: rand.Text(), By: b.self, Sessions: sessions}
+	o := forgetRequest{ID: rand.Text(), By: b.self, Sessions: sessions}
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	heard := b.events.expectOblivion(o.ID)
-	defer b.events.forgetOblivion(o.ID)
+	heard := b.events.expectForget(o.ID)
+	defer b.events.dropForget(o.ID)
 	if err := b.forgetKept(ctx, sessions); err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (b *Bus) forgetKept(ctx context.Context, sessions []string) error {
 
 // forgetHeard is told by some process of the fleet, or by this one.
 func (b *Bus) forgetHeard(text string) {
-	var o oblivion
+	var o forgetRequest
 	if json.Unmarshal([]byte(text), &o) != nil {
 		return // not from a bus
 	}
@@ -223,27 +223,27 @@ func (r *ring) forget(sessions []string) {
 	r.signal()
 }
 
-func (s *events) expectOblivion(id string) <-chan struct{} {
+func (s *events) expectForget(id string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	heard := make(chan struct{})
-	s.oblivions[id] = heard
+	s.forgetAcks[id] = heard
 	return heard
 }
 
-func (s *events) forgetOblivion(id string) {
+func (s *events) dropForget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.oblivions, id)
+	delete(s.forgetAcks, id)
 }
 
 // forget takes events of sessions from those who watch and have not fetched them.
 // What this process asks for it hears again where it had to ask twice; by then
 // there may be newer ones.
-func (s *events) forget(o oblivion, own bool) {
+func (s *events) forget(o forgetRequest, own bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	heard := s.oblivions[o.ID]
+	heard := s.forgetAcks[o.ID]
 	if own && heard == nil {
 		return
 	}
@@ -255,7 +255,7 @@ func (s *events) forget(o oblivion, own bool) {
 	}
 	if heard != nil {
 		close(heard)
-		delete(s.oblivions, o.ID)
+		delete(s.forgetAcks, o.ID)
 	}
 }
 

@@ -70,7 +70,7 @@ func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, rele
 		}
 		bell := b.holds.bell(name)
 		sent := time.Now()
-		r, err := b.courier.run(ctx, holdScript, []string{b.keys.clock(), b.keys.hold(name)}, b.leases.time.Milliseconds())
+		r, err := b.batcher.run(ctx, holdScript, []string{b.keys.clock(), b.keys.hold(name)}, b.leases.time.Milliseconds())
 		wait := time.Duration(r.at(1).number())*time.Millisecond + shortRetry
 		if err != nil {
 			wait = retry.next()
@@ -133,7 +133,7 @@ func (h *hold) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	b := h.bus
-	_, _ = b.courier.run(ctx, releaseScript, []string{b.keys.hold(h.name)}, h.fence, b.keys.released(), h.name)
+	_, _ = b.batcher.run(ctx, releaseScript, []string{b.keys.hold(h.name)}, h.fence, b.keys.released(), h.name)
 	b.holds.freed(h.name)
 }
 
@@ -147,7 +147,7 @@ func (b *Bus) keepHolds(ctx context.Context) error {
 			keys[i] = b.keys.hold(h.name)
 			args = append(args, h.fence)
 		}
-		r, err := b.courier.run(ctx, keepScript, keys, args...)
+		r, err := b.batcher.run(ctx, keepScript, keys, args...)
 		if err != nil {
 			return err
 		}
@@ -171,8 +171,8 @@ func (h *hold) prolonged(sent time.Time) {
 	}
 }
 
-// releaseAll frees what is held as the bus is closed.
-func (b *Bus) releaseAll() {
+// releaseAllHolds frees what is held as the bus is closed.
+func (b *Bus) releaseAllHolds() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	for _, h := range b.holds.list() {

@@ -10,55 +10,57 @@ import (
 	"parley/bus"
 )
 
-// A lease is what this process knows of one that it holds, or held.
+// A lease implements bus.Lease. It caches what this process knows of the mailbox.
 type lease struct {
 	bus      *Bus
 	keys     *topicKeys
 	claim    bus.Claim
-	until    time.Time     // it may not be held for longer
+	until    time.Time     // the end of MaxHold, beyond which it is not extended
 	lost     chan struct{} // closed once it is lost
-	settling chan struct{} // has a value while it is being settled
+	settling chan struct{} // has a value while Settle runs
 
 	mu    sync.Mutex // guards all below
 	term  term
-	over  error         // why it is over; nil while it is not known to be
-	news  chan struct{} // closed when there is news; nil if nobody waits
+	over  error         // why the lease is over; nil as far as we know it is not
+	news  chan struct{} // closed at the next change; nil if nobody waits for one
 	known mailbox
 }
 
 // mailbox is what is known of a leased mailbox.
 type mailbox struct {
-	page []bus.Message // the first ones, until somebody reads them
-	last int64         // the highest number
+	page []bus.Message // the letters that came with the claim, until Mail returns them
+	last int64         // the highest number in the mailbox
 	seen int64         // the highest number that Mail has returned
-	busy bool          // somebody settles it: to be told that it is lost may mean that it is settled
+	busy bool          // Settle runs: "lost" may mean that it has settled the lease
 }
 
-// A term is the time for which something was granted at least.
+// A term is a time for which the server granted a lease, counted from when it was
+// asked: it ends before the server's own count does.
 type term struct {
 	asked time.Time
 	time  time.Duration
 }
 
-// runs says whether it has not run out, with some margin. It asks both clocks:
-// one stands still while the machine sleeps, the other can be set.
+// runs tells whether a term has not run out, with a tenth as margin. It asks both
+// of Go's clocks: the monotonic one stands still while the machine sleeps, the
+// other can be set.
 func (t term) runs() bool {
 	now := time.Now()
 	elapsed := max(now.Sub(t.asked), now.Round(0).Sub(t.asked.Round(0)))
 	return elapsed < t.time-t.time/10
 }
 
-// newLease reads what the script claim says of a mailbox that it leased.
-func (b *Bus) newLease(d *desk, r reply, sent time.Time) *lease {
-	c := bus.Claim{Topic: d.keys.name, Key: r.at(0).text(), Fence: r.at(1).number(), Attempts: int(r.at(2).number())}
+// newLease reads one granted lease of the claim script's answer.
+func (b *Bus) newLease(q *waitQueue, r reply, sent time.Time) *lease {
+	c := bus.Claim{Topic: q.keys.name, Key: r.at(0).text(), Fence: r.at(1).number(), Attempts: int(r.at(2).number())}
 	first, count := r.at(3).number(), r.at(4).number()
 	l := &lease{
-		bus: b, keys: &d.keys, claim: c, until: sent.Add(b.leases.maxHold),
+		bus: b, keys: &q.keys, claim: c, until: sent.Add(b.leases.maxHold),
 		lost: make(chan struct{}), settling: make(chan struct{}, 1),
 		term:  term{sent, min(b.leases.time, b.leases.maxHold)},
 		known: mailbox{last: first + count - 1},
 	}
-	// What cannot be read now is read again, and told, when it is asked for.
+	// A page that cannot be read is dropped: Mail reads it again and returns the error.
 	l.known.page, _ = r.at(5).letters(c.Key, first)
 	return l
 }
@@ -69,7 +71,7 @@ func (l *lease) Claim() bus.Claim { return l.claim }
 // Lost implements bus.Lease.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// ring wakes those who wait for news. It is called with l.mu held, as is wait.
+// ring wakes callers of Held and Mail. l.mu is held, as for wait.
 func (l *lease) ring() {
 	if l.news != nil {
 		close(l.news)
@@ -97,7 +99,7 @@ func (l *lease) Held(ctx context.Context) error {
 		}
 		news := l.wait()
 		l.mu.Unlock()
-		l.bus.leases.hurry()
+		l.bus.leases.hurry() // unknown: extend now, and wait for the outcome
 		select {
 		case <-news:
 		case <-ctx.Done():
@@ -105,7 +107,7 @@ func (l *lease) Held(ctx context.Context) error {
 	}
 }
 
-// Mail implements bus.Lease. Of a long backlog it returns a part.
+// Mail implements bus.Lease. It returns a long backlog in parts.
 func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	var retry backoff
 	for {
@@ -121,7 +123,7 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 			if page, err = l.read(ctx, after); len(page) > 0 {
 				return page, nil
 			}
-			if errors.Is(err, errLetter) {
+			if errors.Is(err, errMalformed) {
 				return nil, err
 			}
 			again = time.After(retry.next())
@@ -134,8 +136,8 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	}
 }
 
-// look returns what is at hand beyond after, or what to wait for, and whether
-// there is reason to ask the server.
+// look returns the cached letters beyond after. Without any it returns what to wait
+// for, and whether the server has letters beyond after.
 func (l *lease) look(after int64) (page []bus.Message, news <-chan struct{}, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +152,7 @@ func (l *lease) look(after int64) (page []bus.Message, news <-chan struct{}, ask
 		return nil, l.wait(), false, nil
 	}
 	if runs {
-		page, k.page = k.page, nil // they are the caller's now
+		page, k.page = k.page, nil // the caller may change them
 	}
 	for len(page) > 0 && page[0].Seq <= after {
 		page = page[1:]
@@ -159,17 +161,18 @@ func (l *lease) look(after int64) (page []bus.Message, news <-chan struct{}, ask
 	return page, l.wait(), true, nil
 }
 
-// show takes note that letters are handed out.
+// show notes that Mail returns these letters.
 func (k *mailbox) show(page []bus.Message) {
 	if len(page) > 0 {
 		k.seen = max(k.seen, page[len(page)-1].Seq)
 	}
 }
 
-// read asks the server for letters beyond after. It ends the lease if that is lost.
+// read asks the server for letters beyond after. An empty answer means that the
+// lease is lost.
 func (l *lease) read(ctx context.Context, after int64) ([]bus.Message, error) {
 	c := l.claim
-	r, err := l.bus.courier.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
+	r, err := l.bus.batcher.run(ctx, readScript, []string{l.keys.state, l.keys.heads, l.keys.mail(c.Key)}, c.Key, c.Fence, after)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +194,7 @@ func (l *lease) read(ctx context.Context, after int64) ([]bus.Message, error) {
 	return page, nil
 }
 
-// extended is told that the lease goes on, and of the last letter.
+// extended notes a new term and the number of the last letter.
 func (l *lease) extended(t term, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +205,7 @@ func (l *lease) extended(t term, last int64) {
 	}
 }
 
-// noted is told of a new letter.
+// noted notes the number of a new letter.
 func (l *lease) noted(last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,7 +213,8 @@ func (l *lease) noted(last int64) {
 	l.ring()
 }
 
-// fenced is told that the server knows nothing of this lease.
+// fenced ends the lease, as the server does not know it any more, unless Settle
+// runs and will find that out itself.
 func (l *lease) fenced() {
 	l.mu.Lock()
 	busy := l.known.busy
@@ -218,4 +222,72 @@ func (l *lease) fenced() {
 	if !busy {
 		l.bus.leases.lose(l, bus.ErrFenced)
 	}
+}
+
+// Settle implements bus.Lease. It retries until it knows the outcome or ctx ends.
+// If an answer was lost and the next attempt is fenced, the lost attempt has
+// settled the lease: only settling takes a lease that we still extend. If ctx ends
+// first, the lease is no longer extended and runs out.
+func (l *lease) Settle(ctx context.Context, end bus.End) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case l.settling <- struct{}{}: // one Settle at a time
+		defer func() { <-l.settling }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	seen, err := l.beginSettle()
+	if err != nil {
+		return err
+	}
+	defer l.endSettle()
+	k := l.keys
+	keys := []string{
+		l.bus.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads, k.mail(l.claim.Key), k.dead, k.graves,
+	}
+	args := []any{
+		l.claim.Key, l.claim.Fence, end.Done, end.Dead, end.Reason, max(0, end.After.Microseconds()), flag(end.Uncounted), seen,
+	}
+	var retry backoff
+	for unsure := false; ; {
+		r, err := l.bus.batcher.run(ctx, settleScript, keys, args...)
+		if err == nil {
+			if r.text() == "fenced" && !unsure {
+				l.bus.leases.lose(l, bus.ErrFenced)
+				return bus.ErrFenced
+			}
+			l.bus.leases.end(l, bus.ErrFenced)
+			return nil
+		}
+		// From here on a fenced answer may be the trace of our own attempt.
+		unsure = unsure || mayHaveRun(err)
+		select {
+		case <-time.After(retry.next()):
+		case <-ctx.Done():
+			// The holder is done with the lease. If it were extended further, nobody
+			// could claim the mailbox; so it runs out.
+			l.bus.leases.end(l, bus.ErrFenced)
+			return fmt.Errorf("settle: %w", err)
+		case <-l.bus.closed:
+			return fmt.Errorf("settle: %w", bus.ErrClosed)
+		}
+	}
+}
+
+// beginSettle notes that the lease is being settled, so that a failed extension
+// does not report it as lost: it may be settled. It returns the highest number that
+// the holder has seen; urgent mail beyond it makes the mailbox due at once.
+func (l *lease) beginSettle() (seen int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known.busy = l.over == nil
+	return l.known.seen, l.over
+}
+
+func (l *lease) endSettle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known.busy = false
 }

@@ -75,7 +75,7 @@ func (b *Bus) hear(heard any) {
 		if x.Channel == b.keys.notes(b.self) {
 			b.leases.hurry() // notes that came meanwhile are lost: the next round brings what they said
 		}
-		b.events.stands(x.Channel)
+		b.events.confirm(x.Channel)
 	case *redis.Message:
 		switch x.Channel {
 		case b.keys.notes(b.self):
@@ -91,13 +91,13 @@ func (b *Bus) hear(heard any) {
 	}
 }
 
-// stands is told that the server has confirmed a subscription.
-func (s *events) stands(channel string) {
+// confirm is told that the server has confirmed a subscription.
+func (s *events) confirm(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.feeds[channel]; f != nil && !f.standing {
-		f.standing = true
-		close(f.stands)
+	if f := s.feeds[channel]; f != nil && !f.subscribed {
+		f.subscribed = true
+		close(f.confirmed)
 	}
 }
 
@@ -107,11 +107,11 @@ func (s *events) interrupted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.feeds {
-		if !f.standing {
+		if !f.subscribed {
 			continue
 		}
-		f.standing = false
-		f.stands = make(chan struct{})
+		f.subscribed = false
+		f.confirmed = make(chan struct{})
 		for w := range f.watchers {
 			s.missed.Add(w.push(bus.Event{}))
 		}
@@ -138,5 +138,133 @@ func (s *events) came(channel, payload string) {
 	}
 	for w := range f.watchers {
 		s.missed.Add(w.push(e))
+	}
+}
+
+// watch makes the one blocking call of this process, a BLPOP on the wake lists of
+// all topics with waiters. When mail becomes due, a script pushes one token, and
+// Redis gives it to one process of the fleet. The call goes on for a topic whose
+// last waiter has left, because ending it for each message would cost two round
+// trips; a token that comes then is pushed back for other processes.
+func (b *Bus) watch(ctx context.Context) {
+	var retry backoff
+	for ctx.Err() == nil {
+		lists, wait := b.plan()
+		if len(lists) == 0 {
+			select {
+			case <-b.claims.rouse:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		list, token, err := b.listenFor(ctx, lists, wait)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			b.batcher.health.saw(err)
+			select {
+			case <-time.After(retry.next()):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		retry = 0
+		b.heard(list, token)
+	}
+}
+
+// plan returns the lists to listen on and for how long, and starts a fetch for each
+// topic in which something is due by time.
+func (b *Bus) plan() (lists []string, wait time.Duration) {
+	c := b.claims
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, q := range c.listening {
+		q.watched = false
+	}
+	c.listening = c.listening[:0]
+	wait = c.poll
+	for _, q := range c.queues {
+		if q.waiters.Len() == 0 {
+			continue
+		}
+		if !q.fetching {
+			if !q.look.After(now) {
+				b.fetchSoon(q, "")
+			} else {
+				wait = min(wait, q.look.Sub(now))
+			}
+		}
+		q.watched = true
+		c.listening = append(c.listening, q)
+		lists = append(lists, q.keys.wake)
+	}
+	c.until, c.nudged = time.Time{}, false
+	if len(lists) > 0 {
+		c.until = now.Add(wait)
+		lists = append(lists, c.keys.nudge(b.self))
+	}
+	return lists, wait
+}
+
+// listenFor is the blocking call. list is empty if no token came in time.
+func (b *Bus) listenFor(ctx context.Context, lists []string, wait time.Duration) (list, token string, err error) {
+	args := make([]any, 0, len(lists)+2)
+	args = append(args, "blpop")
+	for _, list := range lists {
+		args = append(args, list)
+	}
+	// BLPOP takes 0 for ever.
+	args = append(args, strconv.FormatFloat(max(wait, time.Millisecond).Seconds(), 'f', 3, 64))
+	got, err := b.client.Do(ctx, args...).Result()
+	if err == redis.Nil { //nolint:errorlint // the client returns it bare
+		return "", "", nil
+	}
+	return reply{got}.at(0).text(), reply{got}.at(1).text(), err
+}
+
+// heard fetches for the topic whose token came. A token on our own nudge list only
+// ends the call, so that plan runs anew.
+func (b *Bus) heard(list, token string) {
+	c := b.claims
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if list == c.keys.nudge(b.self) {
+		return
+	}
+	for _, q := range c.listening {
+		if q.keys.wake != list {
+			continue
+		}
+		if q.waiters.Len() > 0 {
+			b.fetchSoon(q, token)
+			return
+		}
+		b.spawn(func() {
+			// If it fails, the other processes look by themselves within pollMost.
+			_, _ = b.batcher.run(context.Background(), rewakeScript, []string{list}, token)
+		})
+	}
+}
+
+// replan ends the blocking call early, so that plan runs with the present waiters.
+// It pushes a token on this process's own nudge list, on which the call listens
+// too. claims.mu is held.
+func (b *Bus) replan() {
+	c := b.claims
+	switch {
+	case len(c.listening) == 0:
+		select {
+		case c.rouse <- struct{}{}:
+		default: // watch is about to look already
+		}
+	case !c.nudged:
+		c.nudged = true
+		b.spawn(func() {
+			// If it fails, the call ends by itself within pollMost.
+			_, _ = b.batcher.run(context.Background(), nudgeScript, []string{c.keys.nudge(b.self)})
+		})
 	}
 }

@@ -3,7 +3,10 @@ package redisbus
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,17 +16,18 @@ import (
 
 const dayLength = int64(24 * time.Hour / time.Microsecond)
 
-// Publish implements bus.Bus. It does not try again by itself: its caller may
-// have to give way to a platform meanwhile.
+// Publish implements bus.Bus. It does not retry by itself: its caller may have to
+// answer a platform in time.
 func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error {
 	if err := check(topic, m); err != nil {
 		return err
 	}
 	t := b.keys.topic(topic)
-	body := bytes.Clone(m.Body) // the call may outlive this one
+	body := bytes.Clone(m.Body) // the script may be sent after Publish has returned
+	count, size := b.caps.Room(topic, m)
 	_, err := b.accept(ctx, func(day int64) *call {
 		return &call{script: publishScript, size: len(body), keys: b.acceptKeys(&t, m.Key, m.ID, day), args: []any{
-			string(topic), m.Key, m.ID, b.caps.Of(topic), flag(m.Urgent), toMicro(m.NotBefore), day, b.keys.notes(""), body,
+			string(topic), m.Key, m.ID, count, size, flag(m.Urgent), toMicro(m.NotBefore), day, b.keys.notes(""), body,
 		}}
 	})
 	if err != nil {
@@ -67,20 +71,22 @@ func (b *Bus) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 	}
 }
 
-// What the scripts publish and replay answer, beside that it is done.
+// What the scripts publish and replay return if they have not stored the message.
 const (
 	answerKnown = "known"
 	answerFull  = "full"
+	answerMuch  = "much"
 	answerDay   = "day"
 	answerGone  = "gone"
 )
 
-// accept runs a call that stores a message, and returns the script's answer.
-// Which sets of ids it has to look at depends on the day, which is the server's;
-// where ours differs it says so.
+// accept runs a script that stores a message, and returns the script's answer. The
+// keys of the sets of known ids name the server's day, which must be declared
+// before the script can ask for it. If we guessed another day, the script stores
+// nothing and returns its own, and accept runs it again.
 func (b *Bus) accept(ctx context.Context, ask func(day int64) *call) (string, error) {
 	for {
-		r, err := b.courier.send(ctx, ask(b.day.Load()))
+		r, err := b.batcher.send(ctx, ask(b.day.Load()))
 		if err != nil {
 			return "", b.over(err)
 		}
@@ -89,10 +95,152 @@ func (b *Bus) accept(ctx context.Context, ask func(day int64) *call) (string, er
 			b.day.Store(r.at(1).number())
 		case answerFull:
 			return answer, bus.ErrFull
+		case answerMuch:
+			return answer, bus.ErrTooMuch
 		case answerGone:
 			return answer, bus.ErrNotFound
 		default:
 			return answer, nil
 		}
 	}
+}
+
+// errMalformed says that a value in Redis is not one that this package writes.
+var errMalformed = errors.New("not as it was written")
+
+// fields reads n numbers from the front of text, each followed by a space.
+func fields(text string, n int) (numbers []int64, rest string, err error) {
+	for range n {
+		field, after, ok := strings.Cut(text, " ")
+		if !ok {
+			return nil, "", errMalformed
+		}
+		v, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return nil, "", errMalformed
+		}
+		numbers, text = append(numbers, v), after
+	}
+	return numbers, text, nil
+}
+
+// part splits text after n bytes.
+func part(text string, n int64) (part, rest string, err error) {
+	if n < 0 || n > int64(len(text)) {
+		return "", "", errMalformed
+	}
+	return text[:n], text[n:], nil
+}
+
+// readLetter reads a message as shared/letter.lua writes it, and how often it was
+// replayed.
+func readLetter(text, key string, seq int64) (m bus.Message, replays int64, err error) {
+	n, rest, err := fields(text, 5)
+	if err != nil {
+		return m, 0, err
+	}
+	id, body, err := part(rest, n[4])
+	if err != nil {
+		return m, 0, err
+	}
+	m = bus.Message{ID: id, Key: key, Seq: seq, NotBefore: fromMicro(n[0]), Urgent: n[2] == 1, Body: []byte(body)}
+	return m, n[3], nil
+}
+
+// readDead reads a dead letter as settle.lua writes it.
+func readDead(text string, topic bus.Topic) (d bus.DeadLetter, replays int64, err error) {
+	n, rest, err := fields(text, 5)
+	if err != nil {
+		return d, 0, err
+	}
+	key, rest, err := part(rest, n[3])
+	if err != nil {
+		return d, 0, err
+	}
+	reason, rest, err := part(rest, n[4])
+	if err != nil {
+		return d, 0, err
+	}
+	m, replays, err := readLetter(rest, key, n[2])
+	d = bus.DeadLetter{Topic: topic, Message: m, Reason: reason, Attempts: int(n[0]), BuriedAt: fromMicro(n[1])}
+	return d, replays, err
+}
+
+// The state of a mailbox, as scripts/shared/box.lua packs it.
+const (
+	boxBytes = 52
+	boxOwner = 12 // bytes, the first
+	boxCount = 32 // where the number of letters is
+	boxSince = 44 // where the time of the first is
+	boxFree  = "------------"
+)
+
+// readBox tells whether a mailbox is leased, how many letters it holds, and when the
+// first of them was published.
+func readBox(packed string) (leased bool, count int, since int64, err error) {
+	if len(packed) != boxBytes {
+		return false, 0, 0, errMalformed
+	}
+	b := []byte(packed)
+	count = int(binary.BigEndian.Uint32(b[boxCount:]))
+	return packed[:boxOwner] != boxFree, count, int64(binary.BigEndian.Uint64(b[boxSince:])), nil
+}
+
+func toMicro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(1, t.UnixMicro())
+}
+
+func fromMicro(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us)
+}
+
+// A reply is what a script returned. Reading never panics: a value of another type
+// counts as empty, as somebody else may have written to Redis.
+type reply struct{ v any }
+
+func (r reply) list() []any {
+	list, _ := r.v.([]any)
+	return list
+}
+
+func (r reply) at(i int) reply {
+	if list := r.list(); i < len(list) {
+		return reply{list[i]}
+	}
+	return reply{}
+}
+
+func (r reply) text() string {
+	s, _ := r.v.(string)
+	return s
+}
+
+func (r reply) number() int64 {
+	switch v := r.v.(type) {
+	case int64:
+		return v
+	case string:
+		n, _ := strconv.ParseInt(v, 10, 64) // a missing number is 0
+		return n
+	}
+	return 0
+}
+
+// letters reads messages with consecutive numbers.
+func (r reply) letters(key string, first int64) ([]bus.Message, error) {
+	var page []bus.Message
+	for i, v := range r.list() {
+		m, _, err := readLetter(reply{v}.text(), key, first+int64(i))
+		if err != nil {
+			return nil, fmt.Errorf("letter %d of mailbox: %w", first+int64(i), err)
+		}
+		page = append(page, m)
+	}
+	return page, nil
 }

@@ -1,13 +1,29 @@
 // Package redisbus is the bus of a fleet: any number of processes share the mail that one Redis keeps.
 //
-// Every transition is one script, so the server sees it whole or not at all.
-// Who works on what is written down with a time by which it runs out, by the
-// server's clock; each process prolongs its own leases in the background. What
-// a process keeps in memory is only what it holds and what it waits for.
+// Every transition is one Lua script, so the server does all of it or nothing. A
+// lease is stored with the time at which it runs out, by the server's clock; each
+// process extends its own leases in the background. A process keeps in memory only
+// its leases and its waiting callers.
 //
-// Calls to Redis are gathered into pipelines, so that many who call at once
-// cost few round trips. Where the outcome of a call is unknown its caller is
-// told, or asks again where that is safe.
+// Scripts of many callers are sent together in pipelines, which cost few round
+// trips. If the outcome of a script is unknown, the caller gets an error, or the
+// script runs again where that is safe.
+//
+// The files, in reading order:
+//
+//   - redisbus.go, server.go: Open and Close; what a server must be like
+//   - keys.go, publish.go: the keys in Redis; storing a message, and how messages
+//     and mailboxes are written
+//   - batcher.go: the scripts, and running them in pipelines
+//   - claim.go, listen.go: who waits for mail; the two connections that listen
+//   - lease.go, keep.go: working on a mailbox and settling it; extending leases,
+//     and repairing mailboxes
+//   - hold.go: names that one process holds
+//   - events.go, emit.go: subscribing to events, and sending them
+//   - inspect.go, forget.go, copy.go: depth and dead letters; erasing; taking in
+//     another bus
+//   - scripts: each script says what it takes and returns; shared/box.lua
+//     describes the data
 package redisbus
 
 import (
@@ -62,7 +78,7 @@ type Bus struct {
 	keys    keys
 	self    string // names this process among the fleet
 	client  *redis.Client
-	courier *courier
+	batcher *scriptBatcher
 	claims  *claims
 	leases  *leases
 	holds   *holds
@@ -71,17 +87,18 @@ type Bus struct {
 	life
 }
 
-// life is what ends with the bus.
+// life is the state of Open and Close.
 type life struct {
-	day    atomic.Int64 // of the server, as far as we know
+	day    atomic.Int64 // the server's day, as far as we know (see accept)
 	stop   context.CancelFunc
-	hangUp func() // ends what is on its way to the server
+	hangUp func() // closes the connections, which ends every call
 	closed chan struct{}
 	mu     sync.Mutex // guards the closing of closed, and the start of work
 	work   sync.WaitGroup
 }
 
-// spawn starts what Close is to wait for, unless it has begun to.
+// spawn runs f in a goroutine that Close waits for. It returns false, and does not
+// run f, if Close has begun.
 func (l *life) spawn(f func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +109,7 @@ func (l *life) spawn(f func()) bool {
 	return true
 }
 
-// end reports whether this is what ended it.
+// end notes that the bus is closed. It reports false if it was already.
 func (l *life) end() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +133,7 @@ var _ interface {
 	bus.Bus
 	bus.Events
 	bus.Inspector
-	bus.Morgue
+	bus.DeadLetters
 	bus.Pauser
 	bus.Holder
 	bus.Forgetter
@@ -150,7 +167,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	redis.SetLogger(silence{}) // what matters of it comes back as an error, and is logged once
+	redis.SetLogger(discardLogger{}) // its errors are returned too, and health logs them once
 	client := redis.NewClient(options)
 	s, err := inspect(ctx, client)
 	if err == nil {
@@ -179,7 +196,7 @@ func newBus(c Config, client *redis.Client, scripts library) *Bus {
 	self := rand.Text()[:12]
 	b := &Bus{
 		caps: c.Caps, log: c.Log, keys: k, self: self, client: client,
-		courier: newCourier(client, scripts, &health{log: c.Log}),
+		batcher: newBatcher(client, scripts, &health{log: c.Log}),
 		claims:  newClaims(k, c.Lease),
 		leases:  newLeases(c.Lease, c.MaxHold),
 		holds:   newHolds(),
@@ -187,23 +204,23 @@ func newBus(c Config, client *redis.Client, scripts library) *Bus {
 	}
 	b.hangUp = sync.OnceFunc(func() {
 		close(c.hungUp)
-		_ = client.Close() // a broken connection is as good as a closed one
+		_ = client.Close() // an error would mean that the connection is gone anyway
 	})
 	b.day.Store(time.Now().UnixMicro() / dayLength)
 	b.events = newEvents(client.Subscribe(context.Background(), k.notes(self), k.released(), k.forgotten()))
 	return b
 }
 
-// start starts what runs until Close.
+// start starts the goroutines that run until Close.
 func (b *Bus) start(ctx context.Context) {
 	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
-	b.courier.start()
+	b.batcher.start()
 	for _, run := range []func(context.Context){b.watch, b.keep, b.listen, b.send, b.repair} {
 		b.spawn(func() { run(ctx) })
 	}
 }
 
-// closeMost is for how long Close waits for the server, all in all.
+// closeMost bounds how long Close waits for the server in all.
 const closeMost = 3 * time.Second
 
 // Close ends every claim, lease, hold and subscription, and gives back what is
@@ -218,17 +235,17 @@ func (b *Bus) Close() error {
 	b.claims.fetches.Wait()
 	b.sendRest()
 	b.stop()
-	b.releaseAll()
-	b.returnAll()
+	b.releaseAllHolds()
+	b.returnAllLeases()
 	b.events.close()
-	b.courier.stop()
+	b.batcher.stop()
 	b.hangUp() // ends the blocking call too
 	b.work.Wait()
 	return nil
 }
 
-// over is what to tell a caller who saw err: a bus that was closed under a call
-// makes any error of it.
+// over is the error for the caller of a method that failed with err. Closing the bus
+// breaks calls in many ways, all of which are reported as ErrClosed.
 func (b *Bus) over(err error) error {
 	if b.isClosed() {
 		return bus.ErrClosed
@@ -236,8 +253,8 @@ func (b *Bus) over(err error) error {
 	return err
 }
 
-// silence is a logger for the client library, which would write to standard error.
-type silence struct{}
+// discardLogger keeps go-redis from writing to standard error.
+type discardLogger struct{}
 
 // Printf drops what it is given.
-func (silence) Printf(context.Context, string, ...any) {}
+func (discardLogger) Printf(context.Context, string, ...any) {}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // ErrUnfit says that a Redis server must not be trusted with mail as it is set up.
 var ErrUnfit = errors.New("redis is not fit to keep mail")
 
-// A Server is what Inspect finds out.
+// A Server describes a Redis server.
 type Server struct {
 	Version string // of Redis, or what another server claims to be
 	Policy  string // maxmemory-policy
@@ -24,7 +25,7 @@ type Server struct {
 	Skew time.Duration
 }
 
-// Fit is nil, or says with ErrUnfit what has to be changed.
+// Fit returns nil, or an ErrUnfit that says which setting must be changed.
 func (s Server) Fit() error {
 	var major, minor int
 	if _, err := fmt.Sscanf(s.Version, "%d.%d", &major, &minor); err != nil {
@@ -39,7 +40,7 @@ func (s Server) Fit() error {
 	return nil
 }
 
-// Inspect asks a server what Open asks it, for those who want to know before.
+// Inspect asks a server what Open asks, for a check before the start.
 func Inspect(ctx context.Context, address string) (Server, error) {
 	options, err := parse(Config{URL: address})
 	if err != nil {
@@ -50,7 +51,7 @@ func Inspect(ctx context.Context, address string) (Server, error) {
 	return s, errors.Join(err, client.Close())
 }
 
-// inspect waits while the server reads its data from disk.
+// inspect asks a server about itself. It waits while the server loads its data.
 func inspect(ctx context.Context, client *redis.Client) (s Server, err error) {
 	for loading := true; loading; {
 		info, err := client.Info(ctx).Result()
@@ -92,19 +93,19 @@ func readInfo(info string) (s Server, loading bool) {
 	return s, loading
 }
 
-// Timeouts of one call. A bus retries by itself, and knows better than the
-// client what may be sent twice.
+// Timeouts of one call. The client must not retry: only the bus knows which script
+// may run twice.
 const (
 	dialTimeout = 2 * time.Second
 	callTimeout = 3 * time.Second
 	dialRetry   = 100 * time.Millisecond
-	// After as many failures to connect as the pool is large the client tries
-	// once a second only. That is not soon enough for leases, so it is large;
-	// there are few connections all the same.
+	// After as many failed dials as the pool has places, go-redis dials only once a
+	// second. Leases cannot wait for that, so the pool is large. Few of its places
+	// are ever used.
 	poolSize = 4096
 )
 
-// parse reads the address; its errors do not repeat what may hold a password.
+// parse reads the address. Its errors do not repeat it, as it may hold a password.
 func parse(c Config) (*redis.Options, error) {
 	o, err := redis.ParseURL(c.URL)
 	if err != nil {
@@ -126,13 +127,14 @@ func parse(c Config) (*redis.Options, error) {
 	if c.dial == nil {
 		c.dial = redis.NewDialer(o)
 	}
-	o.Dialer = c.dialPatiently
+	o.Dialer = c.dialRetrying
 	return o, nil
 }
 
-// dialPatiently tries until it succeeds or time is up, so that a server that is
-// restarted is found as soon as it is there. Not every caller brings a deadline.
-func (c Config) dialPatiently(ctx context.Context, network, address string) (net.Conn, error) {
+// dialRetrying dials until it succeeds or dialTimeout is over, so that a restarted
+// server is found as soon as it listens. It sets the deadline itself, as the
+// client's background dials have none.
+func (c Config) dialRetrying(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	var retry backoff
@@ -147,6 +149,58 @@ func (c Config) dialPatiently(ctx context.Context, network, address string) (net
 			return nil, err
 		case <-c.hungUp:
 			return nil, err
+		}
+	}
+}
+
+// Health is what Probe finds out beside what Inspect does.
+type Health struct {
+	Server
+	// Fsync is appendfsync: always, everysec or no; "" where the server tells nobody.
+	Fsync    string
+	AOFFails bool  // it could not write its append-only file when it last tried
+	Replica  bool  // it follows another server
+	Memory   int64 // bytes in use
+	Most     int64 // maxmemory; 0 is all there is
+}
+
+// Probe asks a server about itself, and changes nothing.
+func Probe(ctx context.Context, address string) (h Health, err error) {
+	options, err := parse(Config{URL: address})
+	if err != nil {
+		return h, err
+	}
+	client := redis.NewClient(options)
+	defer func() { err = errors.Join(err, client.Close()) }()
+	if h.Server, err = inspect(ctx, client); err != nil {
+		return h, err
+	}
+	info, err := client.Info(ctx).Result()
+	if err != nil {
+		return h, fmt.Errorf("ask redis about itself: %w", err)
+	}
+	h.read(info)
+	// Who rents a server may not be allowed to ask.
+	answer, err := client.ConfigGet(ctx, "appendfsync").Result()
+	if err != nil && !refused(err) {
+		return h, fmt.Errorf("ask redis how it writes: %w", err)
+	}
+	h.Fsync = answer["appendfsync"]
+	return h, nil
+}
+
+func (h *Health) read(info string) {
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch name {
+		case "role":
+			h.Replica = value != "master"
+		case "aof_last_write_status":
+			h.AOFFails = value != "ok"
+		case "used_memory":
+			h.Memory, _ = strconv.ParseInt(value, 10, 64) // 0 says nothing
+		case "maxmemory":
+			h.Most, _ = strconv.ParseInt(value, 10, 64)
 		}
 	}
 }

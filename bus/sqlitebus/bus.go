@@ -4,6 +4,12 @@
 // held in memory and rebuilt from the rows when the bus is opened. One process
 // may have the file open at a time, so a lease needs no heartbeat: it ends when
 // it is settled, when it was held for too long, or with the process.
+//
+// The files, in reading order: bus.go, lock.go and schema.go open the file; publish.go
+// stores a message; scheduler.go and mailbox.go hold who may work on what; claim.go and
+// lease.go hand mailboxes out and take them back; hold.go, events.go, inspect.go and
+// forget.go are the bus's other interfaces; numbers.go gives numbers that only grow;
+// guard.go and copy.go serve backups and migrations.
 package sqlitebus
 
 import (
@@ -57,7 +63,7 @@ var _ interface {
 	bus.Bus
 	bus.Events
 	bus.Inspector
-	bus.Morgue
+	bus.DeadLetters
 	bus.Pauser
 	bus.Holder
 	bus.Forgetter

@@ -146,6 +146,18 @@ func drop(tx *sqldb.Tx, query string, rows []int64) (n int, err error) {
 	return n, nil
 }
 
+// sizeOfRows is how long the bodies of waiting messages are.
+func sizeOfRows(tx *sqldb.Tx, rows []int64) (n int, err error) {
+	for _, row := range rows {
+		var size int
+		if err := tx.Get(`SELECT coalesce(sum(length(body)), 0) FROM message WHERE seq = ?`, []any{row}, &size); err != nil {
+			return 0, err
+		}
+		n += size
+	}
+	return n, nil
+}
+
 // forgetMail drops messages of one mailbox, which it holds meanwhile.
 func (b *Bus) forgetMail(ctx context.Context, p picked) (n int, taken bool, err error) {
 	h := b.sched.seize(p.topic, p.key)
@@ -156,6 +168,9 @@ func (b *Bus) forgetMail(ctx context.Context, p picked) (n int, taken bool, err 
 	// was published since.
 	h.rows = slices.DeleteFunc(p.rows, func(seq int64) bool { return seq > h.last })
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		if h.bytes, err = sizeOfRows(tx, h.rows); err != nil {
+			return err
+		}
 		if n, err = drop(tx, `DELETE FROM message WHERE seq = ?`, h.rows); err != nil || n == 0 {
 			return err
 		}
@@ -178,6 +193,7 @@ type seizure struct {
 	due   time.Time
 	last  int64   // its highest number when it was seized
 	rows  []int64 // what is taken out
+	bytes int     // of their bodies
 	left  leftover
 }
 
@@ -264,6 +280,9 @@ func (s *scheduler) hold(x *box, h *seizure) {
 func (s *scheduler) takeOut(h *seizure, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if n > 0 {
+		h.box.bytes -= h.bytes
+	}
 	return n == 0 || h.box.mail.without(h, n, &s.budget)
 }
 

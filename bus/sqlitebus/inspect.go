@@ -126,7 +126,7 @@ func (b *Bus) Writable(ctx context.Context) error {
 const selectDead = `SELECT id, key, seq, urgent, not_before, attempts, reason, buried, body FROM dead
 	WHERE topic = ?1 AND n > coalesce((SELECT n FROM dead WHERE topic = ?1 AND id = ?2), 0) ORDER BY n LIMIT ?3`
 
-// DeadLetters implements bus.Morgue. Where the letter named by after has gone,
+// DeadLetters implements bus.DeadLetters. Where the letter named by after has gone,
 // the list begins anew.
 func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, limit int) ([]bus.DeadLetter, error) {
 	rows, err := b.db.Read.QueryContext(ctx, selectDead, topic, after, limit)
@@ -161,7 +161,7 @@ func (b *Bus) translateRead(err error) error {
 
 const deleteDead = `DELETE FROM dead WHERE topic = ? AND id = ?`
 
-// Drop implements bus.Morgue.
+// Drop implements bus.DeadLetters.
 func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
 	var n int64
 	err := b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
@@ -177,7 +177,7 @@ func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
 	return nil
 }
 
-// Replay implements bus.Morgue. A letter that was replayed and buried again
+// Replay implements bus.DeadLetters. A letter that was replayed and buried again
 // goes on counting: x, x~1, x~2.
 func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
 	a := &arrival{topic: topic, letter: letter{published: time.Now().UnixMicro()}}
@@ -194,8 +194,7 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 			return err
 		}
 		a.NotBefore = fromMicro(notBefore)
-		if b.sched.isFull(a, b.caps.Of(topic)) {
-			a.refused = bus.ErrFull
+		if a.refused = b.full(a); a.refused != nil {
 			return nil
 		}
 		if err := renew(tx, a, id); err != nil {

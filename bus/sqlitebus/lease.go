@@ -171,7 +171,9 @@ type settlement struct {
 	upto, seen int64 // what is forgotten or buried; what the holder knew of
 	now, due   time.Time
 
-	removed  int // found out by write
+	bytes    int  // of the bodies that are forgotten or buried
+	measured bool // whether they are known, or write has to find out
+	removed  int  // found out by write
 	attempts int
 }
 
@@ -179,6 +181,7 @@ const (
 	bury = `INSERT OR REPLACE INTO dead (topic, id, key, seq, replays, urgent, not_before, published, attempts, reason, buried, body)
 		SELECT topic, id, key, seq, replays, urgent, not_before, published, ?, ?, ?, body
 		FROM message WHERE topic = ? AND key = ? AND seq > ? AND seq <= ? ORDER BY seq`
+	bytesUpto  = `SELECT coalesce(sum(length(body)), 0) FROM message WHERE topic = ? AND key = ? AND seq <= ?`
 	deleteUpto = `DELETE FROM message WHERE topic = ? AND key = ? AND seq <= ?`
 )
 
@@ -191,6 +194,11 @@ func (st *settlement) write(tx *sqldb.Tx) error {
 		}
 	}
 	st.removed = 0
+	if st.upto > 0 && !st.measured {
+		if err := tx.Get(bytesUpto, []any{c.Topic, c.Key, st.upto}, &st.bytes); err != nil {
+			return err
+		}
+	}
 	if st.upto > 0 {
 		n, err := tx.Exec(deleteUpto, c.Topic, c.Key, st.upto)
 		if err != nil {
@@ -223,6 +231,7 @@ func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
 	s.stopAlarm(l.box)
 	st := &settlement{claim: l.claim, end: end, seen: l.seen, now: time.Now()}
 	st.upto = min(max(end.Done, end.Dead), l.box.mail.last)
+	st.bytes, st.measured = l.box.mail.bytesUpto(st.upto)
 	if end.After > 0 {
 		st.due = st.now.Add(end.After)
 	}
@@ -242,6 +251,7 @@ func (s *scheduler) resume(l *lease) error {
 func (s *scheduler) applySettle(l *lease, st *settlement) (firstKnown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	l.box.bytes -= st.bytes
 	return l.box.mail.drop(st.upto, st.removed, &s.budget)
 }
 

@@ -35,6 +35,7 @@ type box struct {
 	wary     bool // its next claim has to be durable before anybody works on it
 	attempts int
 	mail     mail
+	bytes    int        // of the bodies in it and of those on their way
 	coming   []*arrival // on their way to disk, in the order of their numbers
 	lease    *lease
 	at       time.Time // of its alarm
@@ -74,6 +75,18 @@ func (m *mail) add(l letter, budget *int) {
 	if l.Urgent {
 		m.urgent = l.Seq
 	}
+}
+
+// bytesUpto is how long the bodies up to a number are; false if not all of them
+// are kept.
+func (m *mail) bytesUpto(seq int64) (n int, known bool) {
+	for i := range m.head {
+		if m.head[i].Seq > seq {
+			return n, true
+		}
+		n += len(m.head[i].Body)
+	}
+	return n, len(m.head) == m.n
 }
 
 // drop forgets the first ones, up to a number. It reports whether the first of

@@ -95,13 +95,13 @@ func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) erro
 // and one that was taken before is told so, full or not.
 func (b *Bus) admit(tx *sqldb.Tx, a *arrival) error {
 	day := today(a.published)
-	if b.sched.isFull(a, b.caps.Of(a.topic)) {
+	if full := b.full(a); full != nil {
 		var seen bool
 		if err := tx.Get(isSeen, []any{day, a.topic, a.ID}, &seen); err != nil {
 			return err
 		}
 		if !seen {
-			a.refused = bus.ErrFull
+			a.refused = full
 		}
 		return nil
 	}
@@ -132,15 +132,22 @@ func body(p []byte) []byte {
 	return p
 }
 
-// isFull counts what is in the mailbox and what has a number and is on its way.
-func (s *scheduler) isFull(a *arrival, limit int) bool {
-	if limit == 0 || a.Urgent {
-		return false
-	}
+// full counts what is in the mailbox and what has a number and is on its way. It
+// returns bus.ErrFull or bus.ErrTooMuch where a has no room.
+func (b *Bus) full(a *arrival) error {
+	count, size := b.caps.Room(a.topic, a.Message)
+	s := b.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.topic(a.topic).boxes[a.Key]
-	return x != nil && x.mail.n+len(x.coming) >= limit
+	switch {
+	case x == nil:
+	case count > 0 && x.mail.n+len(x.coming) >= count:
+		return bus.ErrFull
+	case size > 0 && x.bytes > 0 && x.bytes+len(a.Body) > size:
+		return bus.ErrTooMuch
+	}
+	return nil
 }
 
 // place and withdraw run on the database's writer, so arrivals stand in their
@@ -156,6 +163,7 @@ func (s *scheduler) place(a *arrival) {
 		t.used = true
 	}
 	a.box = x
+	x.bytes += len(a.Body)
 	x.coming = append(x.coming, a)
 }
 
@@ -170,6 +178,7 @@ func (s *scheduler) withdraw(a *arrival) {
 	for i, other := range x.coming {
 		if other == a {
 			x.coming = append(x.coming[:i], x.coming[i+1:]...)
+			x.bytes -= len(a.Body)
 			break
 		}
 	}
@@ -197,6 +206,8 @@ func (s *scheduler) settleComing(x *box) {
 		x.coming = x.coming[1:]
 		if a.stored {
 			s.arrive(x, a.letter)
+		} else {
+			x.bytes -= len(a.Body)
 		}
 	}
 	if len(x.coming) == 0 {

@@ -129,8 +129,9 @@ func (b *Bus) loadTopics(ctx context.Context) error {
 // on disk until somebody asks.
 func (b *Bus) loadMailboxes(ctx context.Context) error {
 	rows, err := b.db.Read.QueryContext(ctx, `
-		SELECT m.topic, m.key, m.published, m.not_before, m.attempts, m.due, g.n, g.last, g.urgent
-		FROM (SELECT min(seq) AS first, max(seq) AS last, count(*) AS n, max(CASE WHEN urgent THEN seq ELSE 0 END) AS urgent
+		SELECT m.topic, m.key, m.published, m.not_before, m.attempts, m.due, g.n, g.last, g.urgent, g.bytes
+		FROM (SELECT min(seq) AS first, max(seq) AS last, count(*) AS n, max(CASE WHEN urgent THEN seq ELSE 0 END) AS urgent,
+				sum(length(body)) AS bytes
 			FROM message GROUP BY topic, key) AS g
 		JOIN message AS m ON m.seq = g.first
 		ORDER BY m.seq`)
@@ -142,7 +143,8 @@ func (b *Bus) loadMailboxes(ctx context.Context) error {
 		var topic bus.Topic
 		var notBefore, due int64
 		x := &box{wary: true, slot: -1}
-		err := rows.Scan(&topic, &x.key, &x.mail.published, &notBefore, &x.attempts, &due, &x.mail.n, &x.mail.last, &x.mail.urgent)
+		err := rows.Scan(&topic, &x.key, &x.mail.published, &notBefore, &x.attempts, &due, &x.mail.n, &x.mail.last, &x.mail.urgent,
+			&x.bytes)
 		if err != nil {
 			return err
 		}

@@ -54,6 +54,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"offers", testOffers},
 		{"revoke", testRevoke},
 		{"chats", testChats},
+		{"names", testNames},
 		{"posts", testPosts},
 		{"keys of posts live for a day", testPostKeysLiveADay},
 		{"posts expire at any time", testPostsExpireAtAnyTime},

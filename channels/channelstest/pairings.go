@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/bus"
 	"parley/channels"
 )
 
@@ -189,5 +190,51 @@ func testRevoke(t *testing.T, s suite) {
 	}
 	if _, err := b.Admit(t.Context(), channels.Admission{Code: open.Code}); !errors.Is(err, channels.ErrNoCode) {
 		t.Errorf("a revoked request was approved: %v", err)
+	}
+}
+
+func testNames(t *testing.T, s suite) {
+	b := s.open(t)
+	names := func() string {
+		t.Helper()
+		var got []string
+		pairings, err := b.Pairings(t.Context())
+		must(t, err)
+		for _, p := range pairings {
+			got = append(got, p.Person+" "+p.Name)
+		}
+		chats, err := b.Chats(t.Context())
+		must(t, err)
+		for _, c := range chats {
+			got = append(got, c.Address.String()+" "+c.Person+" "+c.Name)
+		}
+		return strings.Join(got, "|")
+	}
+	must(t, b.SetName(t.Context(), "c:7", "nobody asked"))
+	asked, err := b.Ask(t.Context(), "c:7", "c:70")
+	must(t, err)
+	at := bus.Address{Channel: "c", Chat: "70"}
+	must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c:70"}))
+	if got := names(); got != "c:7 |c:70  " {
+		t.Errorf("before a name is known: %q", got)
+	}
+	for _, name := range []string{"Ada", "Ada\x00 \xff\n(home)", "Ada L."} {
+		must(t, b.SetName(t.Context(), "c:7", name))
+		must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "another", Person: "c:7", Name: name}))
+		if got, want := names(), "c:7 "+name+"|c:70 c:7 "+name; got != want {
+			t.Errorf("names are %q, want %q", got, want)
+		}
+	}
+	must(t, b.Meet(t.Context(), channels.Chat{Address: at, Session: "main:c:70"})) // the platform does not tell this time
+	if _, err := b.Admit(t.Context(), channels.Admission{Code: asked.Code}); err != nil {
+		t.Fatal(err)
+	}
+	b = s.reopen(t, b)
+	if got := names(); got != "c:7 Ada L.|c:70 c:7 Ada L." {
+		t.Errorf("once admitted: %q", got)
+	}
+	must(t, b.SetName(t.Context(), "c:7", strings.Repeat("ü", 1000)))
+	if p, _, err := b.Paired(t.Context(), "c:7"); err != nil || p.Name != strings.Repeat("ü", 64) {
+		t.Errorf("a long name is %q, %v", p.Name, err)
 	}
 }

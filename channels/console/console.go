@@ -7,6 +7,11 @@
 //
 // What answers a message, whoever it comes from, has an id that begins with the
 // message's and "#": that is how an answer is told from what else is said here.
+//
+// The files, in reading order: console.go is the channel; talk.go talks at a
+// terminal, once.go asks a single question; screen.go shows turns, window.go and
+// prompt.go are the lower end of the terminal with the line that is typed; clean.go
+// removes characters that a terminal would act on.
 package console
 
 import (

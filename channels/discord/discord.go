@@ -5,6 +5,9 @@
 // notes how far each came: what certainly was not sent may be sent again,
 // anything else is unknown. Each message carries a nonce made of its part's key,
 // by which Discord drops a repetition within minutes.
+//
+// The files, in reading order: discord.go is the channel and its settings, send.go sends
+// and finds sent parts, wire.go is the transport and its errors.
 package discord
 
 import (
@@ -54,17 +57,18 @@ type Config struct {
 type Channel struct {
 	name    string
 	session *discordgo.Session
-	contact channels.Contact
+	contact channels.Reachability
 	paced   bool
 	log     *slog.Logger
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
-	_ channels.Reconciler = (*Channel)(nil)
-	_ channels.Connector  = (*Channel)(nil)
+	_ channels.Channel       = (*Channel)(nil)
+	_ channels.Editor        = (*Channel)(nil)
+	_ channels.FileSender    = (*Channel)(nil)
+	_ channels.Reconciler    = (*Channel)(nil)
+	_ channels.Connector     = (*Channel)(nil)
+	_ channels.RefusalReader = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.

@@ -14,24 +14,24 @@ import (
 type backoff struct {
 	last time.Duration
 	most time.Duration // 0 is mostWait
-	firm bool          // most holds for Slack's refusals too
+	firm bool          // most also bounds the wait after an error of Slack's
 }
 
 const (
 	firstWait = 200 * time.Millisecond
-	mostWait  = 30 * time.Second // for Slack
-	ownWait   = 2 * time.Second  // for servers of our own: people wait for these
-	asideWait = 10 * time.Second // for what Slack tells of one person
+	mostWait  = 30 * time.Second // after an error of Slack's
+	ownWait   = 2 * time.Second  // after an error of our own bus or book, for which people wait
+	asideWait = 10 * time.Second // between questions about one person
 )
 
-// pause waits for the next attempt, at least for as long as the error asks; it
-// is false if ctx ended first.
+// pause waits before the next attempt, at least for as long as Slack's error asks.
+// It is false if ctx ended first.
 func (b *backoff) pause(ctx context.Context, err error) bool {
 	most, atLeast := cmp.Or(b.most, mostWait), time.Duration(0)
 	if refusal, ok := errors.AsType[*channels.SendError](err); ok {
 		atLeast = refusal.RetryAfter
 		if !b.firm {
-			most = mostWait // it is Slack that is to be spared, whoever asked
+			most = mostWait // the error is Slack's, and so Slack is to be spared
 		}
 	}
 	b.last = min(max(2*b.last, firstWait), most)

@@ -21,21 +21,21 @@ func (c *Channel) Narrow(room int) { c.room = room }
 // HeardAfter tells whether something counts as missed when a sign of life comes
 // so long after the one before.
 func (c *Channel) HeardAfter(silence time.Duration) bool {
-	g := newGaps(&receiver{channel: c})
-	g.open, g.alive = 1, wallClock().Add(-silence)
-	g.heard()
-	return g.current() != nil
+	o := newOutages(c, nil)
+	o.open, o.alive = 1, wallClock().Add(-silence)
+	o.heard()
+	return o.current() != nil
 }
 
-// Hand has a message that names nobody published, as a socket's is.
-func (c *Channel) Hand(ctx context.Context, text string, publish func(context.Context, bus.Inbound) error) bool {
-	r := &receiver{channel: c, publish: publish, lanes: map[string]*lane{}, handed: newCache[struct{}](time.Hour), lately: newCache[struct{}](time.Hour)}
-	return r.hand(ctx, &message{Type: "message", Channel: "C1", ChannelType: "channel", User: "U1", Text: text, TS: "1700000000.000100"}, nothing)
+// Deliver publishes a message that names nobody, as one that a socket brought.
+func (c *Channel) Deliver(ctx context.Context, text string, publish func(context.Context, bus.Inbound) error) bool {
+	p := newPublisher(c, Account{}, newLanes(c.room, nil), publish)
+	return p.deliver(ctx, &message{Type: "message", Channel: "C1", ChannelType: "channel", User: "U1", Text: text, TS: "1700000000.000100"}, noAck)
 }
 
-// Rooms are what a sweep waits for before it reads a chat, and what lets a chat be
-// read in which something is said.
+// Rooms returns what a sweep waits for before it reads a chat, and what lets a chat
+// be read in which something is said.
 func (c *Channel) Rooms() (sweep func(context.Context) bool, live func() bool) {
-	g := newGaps(&receiver{channel: c})
-	return g.room, g.limiter.Allow
+	u := newCatchUp(newPublisher(c, Account{}, nil, nil), newOutages(c, nil))
+	return u.room, u.limiter.Allow
 }

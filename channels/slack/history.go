@@ -1,12 +1,12 @@
 package slack
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	slackgo "github.com/slack-go/slack"
 
@@ -15,43 +15,29 @@ import (
 )
 
 const (
-	// What is longer than so many pages is not read to its end.
+	// A history of more pages is not read to its end.
 	pageSize = 200
 	maxPages = 20
 )
 
-// stamp is a moment as Slack writes it.
-func stamp(at time.Time) string {
-	return fmt.Sprintf("%d.%06d", at.Unix(), at.Nanosecond()/1000)
-}
-
-// moment reads a ts; the zero time if it is none.
-func moment(ts string) time.Time {
-	var seconds, micros int64
-	if n, err := fmt.Sscanf(ts, "%d.%06d", &seconds, &micros); err != nil || n != 2 {
-		return time.Time{}
-	}
-	return time.Unix(seconds, micros*1000).UTC()
-}
-
 // errTooMuch says that a history is too long to be read to its end.
 var errTooMuch = errors.New("history is too long")
 
-// attempts makes a call, as often as it sees fit.
+// attempts makes a call, and may repeat it while it fails.
 type attempts func(ctx context.Context, call func(context.Context) error) error
 
-// once is the attempts of those who try the whole again.
+// once makes a call once, for callers who repeat the whole reading.
 func once(ctx context.Context, call func(context.Context) error) error { return call(ctx) }
 
-// A page is one of a history.
+// A page is one page of a history.
 type page struct {
 	messages []slackgo.Message
 	next     string // cursor; "" if it is the last
 }
 
-// pages calls for page after page until one is the last, or see has seen enough.
-// Each is tried by itself: whoever had to begin anew after a limit would meet it
-// again at the same place.
+// pages gets page after page, until the last or until see returns false. Each page
+// is retried by itself: a reading that began anew after a rate limit would meet
+// the limit again at the same page.
 func pages(ctx context.Context, try attempts, get func(ctx context.Context, cursor string) (page, error), see func(slackgo.Message) bool) error {
 	cursor := ""
 	for range maxPages {
@@ -76,8 +62,8 @@ func pages(ctx context.Context, try attempts, get func(ctx context.Context, curs
 	return &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errTooMuch}
 }
 
-// readChat reads a chat's messages since then, newest first, threads' replies not
-// among them.
+// readChat reads a chat's messages since oldest, newest first, without the replies
+// in threads.
 func (c *Channel) readChat(ctx context.Context, try attempts, chat, oldest string, see func(slackgo.Message) bool) error {
 	return pages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
 		ctx, t, done := begin(ctx)
@@ -92,7 +78,7 @@ func (c *Channel) readChat(ctx context.Context, try attempts, chat, oldest strin
 	}, see)
 }
 
-// readThread reads a thread since then, its root always among it.
+// readThread reads the replies of a thread since oldest, and always its root.
 func (c *Channel) readThread(ctx context.Context, try attempts, chat, root, oldest string, see func(slackgo.Message) bool) error {
 	return pages(ctx, try, func(ctx context.Context, cursor string) (page, error) {
 		ctx, t, done := begin(ctx)
@@ -107,65 +93,83 @@ func (c *Channel) readThread(ctx context.Context, try attempts, chat, root, olde
 	}, see)
 }
 
-// collect reads the messages of a chat since then, replies among them, in order.
-// What was found is returned with an error too. Of errors that last it goes on
-// to what can be read all the same.
-func (g *gaps) collect(ctx context.Context, chat string, from time.Time) ([]*message, error) {
-	since, begun := stamp(from), stamp(from.Add(-rootsBack))
-	found := map[string]*message{}
-	note := func(m slackgo.Message) bool {
-		if m.Timestamp > since {
-			one := past(chat, m)
-			found[m.Timestamp] = &one
-		}
-		return true
+// lookBack is how far back a sent part is looked for. No send is tried for so long.
+const lookBack = 7 * 24 * time.Hour
+
+// FindSent looks for a part by its key, in the history of the chat it was to go to.
+func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
+	chat, err := c.chat(ctx, to)
+	if err != nil {
+		return "", false, err
 	}
-	var roots []string
-	first := g.r.channel.readChat(ctx, g.try, chat, begun, func(m slackgo.Message) bool {
-		if m.LatestReply > since {
-			roots = append(roots, m.Timestamp)
-		}
-		return note(m)
-	})
-	if first == nil || lasts(first) {
-		older, err := g.older(ctx, chat, begun)
-		roots = append(roots, older...)
-		first = cmp.Or(first, err)
+	me, err := c.identity(ctx)
+	if err != nil {
+		return "", false, err
 	}
-	for _, root := range roots {
-		if first != nil && !lasts(first) {
-			break
-		}
-		if err := g.r.channel.readThread(ctx, g.try, chat, root, since, note); err != nil && !isThreadGone(err) {
-			first = err
+	f := &finding{part: part, me: me.User}
+	oldest := stamp(time.Now().Add(-lookBack))
+	if root := thread(to, part); root != "" {
+		err := c.readThread(ctx, once, chat, root, oldest, f.look)
+		if err != nil && !isThreadGone(err) {
+			return "", false, err
 		}
 	}
-	all := make([]*message, 0, len(found))
-	for _, m := range found {
-		all = append(all, m)
+	// Send posts a part beside the message it belongs to if that has no thread.
+	if f.id == "" && to.Thread == "" {
+		if err := c.readChat(ctx, once, chat, oldest, f.look); err != nil {
+			return "", false, err
+		}
 	}
-	slices.SortFunc(all, func(a, b *message) int { return cmp.Compare(a.TS, b.TS) })
-	return all, first
+	if f.id == "" && f.doubtful {
+		return "", false, &channels.SendError{Fault: channels.Unknown, Code: "no_key", Err: errors.New("a file was sent with the same text")}
+	}
+	return f.id, f.id != "", nil
 }
 
-// older are the newest threads that the bot has joined and that began before then.
-func (g *gaps) older(ctx context.Context, chat, before string) ([]string, error) {
-	var joined []bus.Address
-	err := g.try(ctx, func(ctx context.Context) (err error) {
-		if joined, err = g.r.channel.joins.Threads(ctx, bus.Address{Channel: g.r.channel.name, Chat: chat}); err != nil {
-			return &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+// A finding is a search for one part.
+type finding struct {
+	part channels.Part
+	me   string
+
+	id string
+	// A file carries no key. If one of ours has the same text, it may be the part.
+	doubtful bool
+}
+
+// look compares one message with the part; false ends the search.
+func (f *finding) look(m slackgo.Message) bool {
+	if key, ok := m.Metadata.EventPayload["key"].(string); ok && m.Metadata.EventType == partEvent && key == f.part.Key {
+		f.id = m.Timestamp
+		return false
 	}
-	var roots []string
-	for _, at := range joined {
-		if at.Thread != "" && at.Thread < before {
-			roots = append(roots, at.Thread)
-		}
+	if len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == f.me {
+		said := letters(m.Text)
+		f.doubtful = f.doubtful || said == letters(f.part.Text) || said == letters(f.part.Plain)
 	}
-	slices.Sort(roots)
-	return roots[max(0, len(roots)-olderThreads):], nil
+	return true
+}
+
+// letters reduces a text to the letters and digits that Slack keeps as they are.
+// Slack rewrites emoji as names between colons, and formatting and links in its own
+// way, so that only these can be compared.
+func letters(text string) string {
+	var b strings.Builder
+	for text != "" {
+		r, n := utf8.DecodeRuneInString(text)
+		if r == ':' {
+			if end := strings.IndexFunc(text[1:], noShortcode); end > 0 && text[1+end] == ':' {
+				text = text[end+2:]
+				continue
+			}
+		}
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			b.WriteRune(r)
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+func noShortcode(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_+-'", r)
 }

@@ -730,7 +730,7 @@ func TestWhatWaitedForOurOwnServersGoesOnSoon(t *testing.T) {
 		began, back := time.Now(), 10*time.Minute
 		r.book.setFails(true)
 		time.AfterFunc(back, func() { r.book.setFails(false) })
-		if !r.Channel.Hand(t.Context(), "hello", nil) {
+		if !r.Channel.Deliver(t.Context(), "hello", nil) {
 			t.Error("it was not handed on")
 		}
 		if late := time.Since(began) - back; late < 0 || late > 2*time.Second {

@@ -12,7 +12,7 @@ import (
 	"parley/channels"
 )
 
-// partEvent names the metadata of what we send.
+// partEvent is the event type of the metadata of every message we send.
 const partEvent = "parley_part"
 
 // Send delivers one part and returns its ts.
@@ -36,7 +36,7 @@ func (c *Channel) post(ctx context.Context, chat, thread string, part channels.P
 	if err != nil {
 		e := sendError(err, t)
 		if e.Code == "missing_scope" {
-			e.Fault = channels.Stop // no message can be sent
+			e.Fault = channels.Stop // no message at all can be sent without it
 			e.Remedy = e.Err.Error() + ": add it under OAuth & Permissions and install the app again"
 		}
 		c.contact.Note(e)
@@ -66,15 +66,15 @@ func (c *Channel) Whisper(ctx context.Context, to bus.Address, user string, part
 	return nil
 }
 
-// Alone is a person's chat with the bot.
+// Alone returns a person's own chat with the bot.
 func (c *Channel) Alone(ctx context.Context, person string) (bus.Address, error) {
 	_, user, _ := strings.Cut(person, ":")
 	chat, err := c.chat(ctx, bus.Address{Channel: c.name, Chat: user})
 	return bus.Address{Channel: c.name, Chat: chat}, err
 }
 
-// text is what a message says. It calls nobody and shows nothing of what is
-// behind its links.
+// text makes the options of a message. Slack adds no mentions to it by itself and
+// unfolds no links.
 func text(part channels.Part) []slackgo.MsgOption {
 	options := []slackgo.MsgOption{
 		slackgo.MsgOptionText(part.Text, false), // it is escaped already
@@ -91,8 +91,8 @@ func text(part channels.Part) []slackgo.MsgOption {
 	return options
 }
 
-// thread is where a part goes: the address's own thread, or the one below what
-// it belongs to.
+// thread is the ts of the thread a part goes to: the address's own, or that of the
+// message it belongs to.
 func thread(to bus.Address, part channels.Part) string {
 	if to.Thread != "" || !isTS(part.Under) {
 		return to.Thread
@@ -105,14 +105,14 @@ func isTS(id string) bool {
 	return id != "" && strings.Trim(id, "0123456789.") == ""
 }
 
-// isThreadGone tells that the message below which one was to go is not there.
+// isThreadGone tells whether a call failed because its thread does not exist.
 func isThreadGone(err error) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)
 	return ok && (refusal.Code == "thread_not_found" || refusal.Code == "invalid_thread_ts")
 }
 
-// Edit replaces the text of a message. The same may be written twice, so that
-// an edit of unknown outcome is one to be repeated.
+// Edit replaces the text of a message. Writing the same text twice does no harm,
+// so an edit of unknown outcome may be repeated.
 func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
 	if !isTS(id) {
 		return &channels.SendError{Fault: channels.Rejected, Code: "bad_id", Err: errors.New("this is not a message")}
@@ -129,8 +129,8 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	return nil
 }
 
-// chat is the channel of an address. A user is one to post to, but for all else
-// it is the chat with them that counts.
+// chat is the Slack channel of an address. Posting takes a user's id in its place,
+// but every other call needs the id of the chat with them.
 func (c *Channel) chat(ctx context.Context, to bus.Address) (string, error) {
 	if !strings.HasPrefix(to.Chat, "U") && !strings.HasPrefix(to.Chat, "W") {
 		return to.Chat, nil
@@ -151,9 +151,9 @@ func (c *Channel) chat(ctx context.Context, to bus.Address) (string, error) {
 	return open.ID, nil
 }
 
-// SendFile uploads a file and shows it with the part's text beside it. Nobody
-// sees anything of it before the last call, so only that one's outcome can be
-// unknown. Slack gives a file's id, and none of a message.
+// SendFile uploads a file and shows it with the part's text beside it. Nobody sees
+// the file before the last of its three calls, so only that call's outcome can be
+// unknown. It returns the file's id, as Slack tells no message's id.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	if len(file.Data) == 0 || file.Name == "" {
 		return "", &channels.SendError{Fault: channels.Rejected, Code: "empty_file", Err: errors.New("a file needs a name and a content")}
@@ -211,4 +211,35 @@ func (c *Channel) react(ctx context.Context, at bus.Address, message, name strin
 		return nil
 	}
 	return e
+}
+
+// Refusal implements channels.RefusalReader, for Slack's error codes.
+func (c *Channel) Refusal(code string) channels.Refusal {
+	switch code {
+	case "channel_not_found":
+		return channels.NoSuchChat
+	case "not_in_channel":
+		return channels.NotInChat
+	case "is_archived":
+		return channels.ChatArchived
+	case "thread_not_found", "invalid_thread_ts", "restricted_action",
+		"user_not_found", "user_disabled", "cannot_dm_bot", "ekm_access_denied":
+		return channels.PlaceRefused
+	}
+	return ""
+}
+
+// ReplyAddress implements channels.Replier: in a channel a reply stands in the
+// message's thread, and what was sent to a person is replied to in the chat with
+// them.
+func (c *Channel) ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error) {
+	chat, err := c.chat(ctx, to)
+	if err != nil {
+		return bus.Address{}, err
+	}
+	to.Chat = chat
+	if to.Thread == "" && isTS(id) && (&message{Channel: chat}).isGroup() {
+		to.Thread = id
+	}
+	return to, nil
 }

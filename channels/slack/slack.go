@@ -1,12 +1,27 @@
 // Package slack is the channel to one Slack app in one workspace.
 //
-// Sending goes through slack-go. Each message carries its part's key as
-// metadata, by which a part whose sending was cut off is found again in history.
-// Receiving is Socket Mode over connections of our own: an event is acknowledged
-// on the socket that brought it, after it is published, so that Slack repeats
-// what a crash interrupts; what was said while nobody was connected is read from
-// history. Messages of one chat are handed on one after another, by their ids
-// each once, however often and on whichever socket they come.
+// Sending goes through slack-go. Each message carries its part's key as metadata.
+// By that key FindSent finds a part in history whose sending was cut off.
+//
+// Receiving is Socket Mode over two connections of our own. An event is
+// acknowledged on the socket that brought it, and only after it is published, so
+// Slack repeats what a crash interrupts. What was said while no socket was open is
+// read from history. The messages of one chat are published one after another and
+// each once, by their ids, whichever socket brings them and however often.
+//
+// The files, in reading order:
+//
+//   - slack.go: the Channel, its settings, scopes and account
+//   - wire.go, backoff.go: HTTP calls, what their errors mean, waits between them
+//   - people.go: the users of the workspace, remembered for a while
+//   - send.go: sending, editing, reacting, and where a reply goes
+//   - message.go, translate.go: a Slack message, and what it says to the agent
+//   - history.go: reading messages back, and finding a part that was sent
+//   - receive.go: a run of Receive, which is made of the files below
+//   - socket.go: the connections to Slack
+//   - lanes.go, publish.go: the order of each chat; publishing, and trying again
+//   - outages.go: until when Slack was heard, and so what was missed
+//   - collect.go, catchup.go: reading what was missed, and publishing it
 package slack
 
 import (
@@ -18,12 +33,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
 )
@@ -44,9 +61,6 @@ const (
 	// entities such as &amp; included; chat.postMessage takes more.
 	editBytes = 4000
 )
-
-// callTimeout bounds every call but uploads.
-const callTimeout = 30 * time.Second
 
 // Config says which app to use and how to reach it.
 type Config struct {
@@ -75,7 +89,7 @@ type Channel struct {
 	cursors Cursors
 	people  *people
 	direct  *cache[string] // a user's chat with the bot
-	contact channels.Contact
+	contact channels.Reachability
 	account atomic.Pointer[Account]
 	pulse   pulse
 	room    int // for messages that wait to be published
@@ -83,16 +97,39 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
-	_ channels.Reconciler = (*Channel)(nil)
-	_ channels.Memberer   = (*Channel)(nil)
-	_ channels.Connector  = (*Channel)(nil)
-	_ channels.Prefixer   = (*Channel)(nil)
-	_ channels.Reacter    = (*Channel)(nil)
-	_ channels.Whisperer  = (*Channel)(nil)
+	_ channels.Channel           = (*Channel)(nil)
+	_ channels.Editor            = (*Channel)(nil)
+	_ channels.FileSender        = (*Channel)(nil)
+	_ channels.Reconciler        = (*Channel)(nil)
+	_ channels.MembershipChecker = (*Channel)(nil)
+	_ channels.Connector         = (*Channel)(nil)
+	_ channels.RefusalReader     = (*Channel)(nil)
+	_ channels.Prefixer          = (*Channel)(nil)
+	_ channels.Reactor           = (*Channel)(nil)
+	_ channels.Whisperer         = (*Channel)(nil)
 )
+
+// appToken is the setting with the token for sockets.
+const appToken = "app_token"
+
+// A pulse says how often and for how long a Receive does what it repeats.
+type pulse struct {
+	ping    time.Duration // how often a socket is pinged
+	silence time.Duration // after how long without a ping of Slack's or an event a socket counts as dead
+	save    time.Duration // how often the cursor is saved
+	// A chat whose history cannot be read is tried for as long as patience, then
+	// put off and tried again after again.
+	patience time.Duration
+	again    time.Duration
+}
+
+func usualPulse() pulse {
+	return pulse{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second, patience: time.Minute, again: time.Minute}
+}
+
+// maxWaiting bounds the messages that wait to be published. An event beyond it is
+// not acknowledged: Slack brings it again, or it is read from history.
+const maxWaiting = 20000
 
 // New makes a channel. It talks to nobody yet.
 func New(c Config) (*Channel, error) {
@@ -130,7 +167,10 @@ func New(c Config) (*Channel, error) {
 		slackgo.OptionHTTPClient(client),
 		slackgo.OptionLog(log.New(io.Discard, "", 0)), // what matters is returned as well
 	)
-	ch.people = newPeople(ch)
+	ch.people = newPeople(ch.api, ch.log, func(ctx context.Context) (string, error) {
+		me, err := ch.identity(ctx)
+		return me.Team, err
+	})
 	return ch, nil
 }
 
@@ -221,7 +261,7 @@ func (c *Channel) Check(ctx context.Context) (Account, error) {
 		return Account{}, err
 	}
 	c.contact.Note(nil)
-	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: c.lacks(r.Header)}
+	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: missingScopes(r.Header, c.app)}
 	c.account.Store(&a)
 	return a, nil
 }
@@ -236,4 +276,66 @@ func (c *Channel) identity(ctx context.Context) (Account, error) {
 		return *a, nil
 	}
 	return c.Check(ctx)
+}
+
+// Member tells whether a person is a full member of the workspace.
+func (c *Channel) Member(ctx context.Context, who string) (bool, error) {
+	_, user, found := strings.Cut(who, ":")
+	if !found {
+		user = who
+	}
+	one, err := c.people.who(ctx, user)
+	return one.member, err
+}
+
+// Joins tells where the bot takes part.
+type Joins interface {
+	// Joined tells whether somebody admitted has spoken to the bot in that
+	// thread, and since when: from then on it needs no further mention there.
+	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
+	// Threads lists such threads of a chat, in any order.
+	Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error)
+}
+
+// Cursors remembers how far something was read.
+type Cursors interface {
+	// Cursor is what SetCursor was given last for that address; "" if nothing was.
+	Cursor(ctx context.Context, at bus.Address) (string, error)
+	SetCursor(ctx context.Context, at bus.Address, cursor string) error
+}
+
+// forgetful is a Joins and a Cursors that remember nothing.
+type forgetful struct{}
+
+func (forgetful) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+	return time.Time{}, false, nil
+}
+func (forgetful) Threads(context.Context, bus.Address) ([]bus.Address, error) { return nil, nil }
+func (forgetful) Cursor(context.Context, bus.Address) (string, error)         { return "", nil }
+func (forgetful) SetCursor(context.Context, bus.Address, string) error        { return nil }
+
+// SendScope is the scope of the bot's token that sending a text needs.
+const SendScope = "chat:write"
+
+// Scopes are those that receiving and answering need.
+func Scopes() []string {
+	return []string{
+		"app_mentions:read", "channels:history", "channels:read", SendScope, "files:write", "groups:history", "groups:read",
+		"im:history", "im:read", "im:write", "mpim:history", "mpim:read", "reactions:write", "users:read",
+	}
+}
+
+// missingScopes lists the scopes that the app needs and that Slack's answer does
+// not name. An answer that names none at all says nothing: a proxy may have
+// dropped the header.
+func missingScopes(answer http.Header, receives bool) []string {
+	granted := strings.FieldsFunc(answer.Get("X-OAuth-Scopes"), func(r rune) bool { return r == ',' || r == ' ' })
+	if len(granted) == 0 {
+		return nil
+	}
+	needed := Scopes()
+	if !receives {
+		needed = []string{SendScope}
+	}
+	return slices.DeleteFunc(needed, func(scope string) bool { return slices.Contains(granted, scope) })
 }

@@ -16,70 +16,62 @@ import (
 	"parley/channels"
 )
 
-// A pulse is what is done again and again.
-type pulse struct {
-	ping    time.Duration // how often the way to Slack is kept open
-	silence time.Duration // after how long without a ping of Slack's or an event a socket counts as dead
-	save    time.Duration // how often the cursor is saved
-	// What was missed and cannot be read is tried for so long, then put off, and
-	// tried again after a while.
-	patience time.Duration
-	again    time.Duration
-}
-
-func usualPulse() pulse {
-	return pulse{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second, patience: time.Minute, again: time.Minute}
-}
-
 const (
-	// farewell is how long a socket that Slack replaces may still bring something.
-	farewell     = time.Minute
+	// leavingTime is how long a socket that Slack replaces may still bring events.
+	leavingTime  = time.Minute
 	writeTimeout = 5 * time.Second
-	// settled is how long a socket must have lasted for the next to be opened
+	// goodLife is how long a socket must have lasted for the next to be opened
 	// without a wait.
-	settled = 10 * time.Second
-	// dialWait is the longest wait between attempts to open one, so that people
-	// are heard again soon after an outage, and aloneWait where the last one that
-	// was open has ended early.
+	goodLife = 10 * time.Second
+	// dialWait is the longest wait between attempts to open a socket, so that
+	// people are heard again soon after an outage. aloneWait is the longest where
+	// no other socket is open.
 	dialWait  = 5 * time.Second
 	aloneWait = time.Second
 	maxFrame  = 16 << 20
 )
 
-// A link is one WebSocket.
-type link struct {
+// sockets keeps the sockets of one Receive open and reads them.
+type sockets struct {
+	channel *Channel
+	outages *outages
+	heard   func(ctx context.Context, m *message, ack func())
+}
+
+// A socket is one WebSocket to Slack.
+type socket struct {
 	conn    *websocket.Conn
 	began   time.Time
 	leaving chan struct{} // closed when another is to be opened in its place
 	once    sync.Once
 
-	// What the reader alone knows: when Slack was heard on it, and, once it is to
-	// be replaced, until when it may bring something.
+	// Only the reader uses these: when Slack was heard on the socket, and, once it
+	// is to be replaced, until when it may bring events.
 	last, until time.Time
 
-	mu sync.Mutex // for writing
+	mu sync.Mutex // one writer at a time, as gorilla's connections demand
 }
 
-func (k *link) leave() { k.once.Do(func() { close(k.leaving) }) }
+func (k *socket) leave() { k.once.Do(func() { close(k.leaving) }) }
 
-// socket keeps one socket open until ctx is done. It returns the error of a
+// keepOpen keeps one socket open until ctx is done. It returns the error of a
 // token that is refused.
-func (r *receiver) socket(ctx context.Context) error {
+func (s *sockets) keepOpen(ctx context.Context) error {
 	wait := &backoff{most: dialWait, firm: true}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for ctx.Err() == nil {
-		k, err := r.dial(ctx)
-		r.channel.contact.Note(err)
+		k, err := s.dial(ctx)
+		s.channel.contact.Note(err)
 		if err != nil {
 			if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Stop {
 				return err
 			}
-			r.gaps.failed(ctx, err)
+			s.outages.failed(ctx, err)
 			wait.pause(ctx, err)
 			continue
 		}
-		reading.Go(func() { r.read(ctx, k) })
+		reading.Go(func() { s.read(ctx, k) })
 		select {
 		case <-k.leaving:
 		case <-ctx.Done():
@@ -87,10 +79,10 @@ func (r *receiver) socket(ctx context.Context) error {
 		}
 		wait.most = dialWait
 		switch {
-		case time.Since(k.began) >= settled:
+		case time.Since(k.began) >= goodLife:
 			wait.last = 0
 			continue
-		case r.gaps.isAlone():
+		case s.outages.isAlone():
 			wait.most = aloneWait
 		}
 		wait.pause(ctx, nil)
@@ -98,17 +90,15 @@ func (r *receiver) socket(ctx context.Context) error {
 	return nil
 }
 
-// CheckSocket asks Slack where a socket would be opened: whether the app token
-// is good. One that is refused gives a *channels.SendError of kind Stop.
+// CheckSocket asks Slack where a socket would be opened, to find out whether the
+// app token is good. A token that is refused gives a *channels.SendError of kind
+// Stop.
 func (c *Channel) CheckSocket(ctx context.Context) error {
 	_, err := c.socketAddress(ctx)
 	return err
 }
 
-// appToken is the setting with the token for sockets.
-const appToken = "app_token"
-
-// socketAddress is where the next socket is to be opened.
+// socketAddress asks Slack for the address of the next socket.
 func (c *Channel) socketAddress(ctx context.Context) (string, error) {
 	if !c.app {
 		return "", &channels.SendError{
@@ -129,14 +119,14 @@ func (c *Channel) socketAddress(ctx context.Context) (string, error) {
 		e.Fault = channels.Stop
 		e.Remedy = "it lacks the scope connections:write: generate another under Basic Information → App-Level Tokens"
 	case e.Fault == channels.Rejected:
-		e.Fault = channels.Retry // what is said of this one call need not last
+		e.Fault = channels.Retry // Slack rejects this call; the next may be accepted
 	}
 	return "", e
 }
 
-// dial opens a socket where Slack says.
-func (r *receiver) dial(ctx context.Context) (*link, error) {
-	address, err := r.channel.socketAddress(ctx)
+// dial opens a socket at the address that Slack gives.
+func (s *sockets) dial(ctx context.Context) (*socket, error) {
+	address, err := s.channel.socketAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +147,10 @@ func (r *receiver) dial(ctx context.Context) (*link, error) {
 		return nil, &channels.SendError{Fault: channels.Retry, Code: "no_socket", Err: why}
 	}
 	conn.SetReadLimit(maxFrame)
-	return &link{conn: conn, began: time.Now(), leaving: make(chan struct{})}, nil
+	return &socket{conn: conn, began: time.Now(), leaving: make(chan struct{})}, nil
 }
 
-// A frame is what comes through a socket.
+// A frame is one message of the Socket Mode protocol.
 type frame struct {
 	Type     string          `json:"type"`
 	Envelope string          `json:"envelope_id"`
@@ -168,72 +158,72 @@ type frame struct {
 	Payload  json.RawMessage `json:"payload"`
 }
 
-// read takes what a socket brings until it ends.
-func (r *receiver) read(ctx context.Context, k *link) {
+// read reads a socket's frames until the socket ends.
+func (s *sockets) read(ctx context.Context, k *socket) {
 	ended := make(chan struct{})
-	var minding sync.WaitGroup
-	minding.Go(func() { k.mind(ctx, r.channel.pulse.ping, ended) })
+	var pinging sync.WaitGroup
+	pinging.Go(func() { k.ping(ctx, s.channel.pulse.ping, ended) })
 	defer func() {
 		close(ended)
 		k.leave()
 		_ = k.conn.Close() // it has ended
-		minding.Wait()
+		pinging.Wait()
 	}()
 	k.conn.SetPingHandler(func(data string) error {
-		// Lost pongs are no reason to end: what ends a socket is silence.
+		// A pong that cannot be written does not end the socket: silence does.
 		_ = k.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout))
-		return r.alive(k)
+		return s.alive(k)
 	})
 	greeted := false
 	defer func() {
 		if greeted {
-			r.gaps.closed()
+			s.outages.closed()
 		}
 	}()
 	k.last = wallClock()
-	for k.wait(r.channel.pulse.silence) == nil {
+	for k.wait(s.channel.pulse.silence) == nil {
 		_, data, err := k.conn.ReadMessage()
 		if err != nil {
-			r.silent(ctx, k, greeted)
+			s.silent(ctx, k, greeted)
 			return
 		}
-		if r.alive(k) != nil {
+		if s.alive(k) != nil {
 			return
 		}
 		var f frame
 		if err := json.Unmarshal(data, &f); err != nil {
-			r.quarantine(ctx, k, data)
+			s.skipUnreadable(ctx, k, data)
 			continue
 		}
 		switch f.Type {
 		case "hello":
 			if !greeted {
 				greeted = true
-				r.gaps.opened(ctx)
+				s.outages.opened(ctx)
 			}
 		case "disconnect":
-			r.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", known(f.Reason)))
+			s.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", known(f.Reason)))
 			k.leave()
-			k.until = time.Now().Add(farewell) // it goes on bringing events until Slack closes it
+			k.until = time.Now().Add(leavingTime) // it may bring events until Slack closes it
 		case "events_api":
-			r.event(ctx, k, f, len(data))
-		default: // of no use, but Slack wants to know that it came
-			r.ack(ctx, k, f.Envelope)
+			s.event(ctx, k, f, len(data))
+		default: // not used here, but Slack repeats what is not acknowledged
+			s.ack(ctx, k, f.Envelope)
 		}
 	}
 }
 
-// alive notes a sign of life of Slack's: a ping or a frame of its own. That our
-// pings are answered is none, as somebody on the way may do that for a socket to
-// which Slack brings nothing any more.
-func (r *receiver) alive(k *link) error {
+// alive notes a sign of life: a ping or a frame of Slack's own. An answer to our
+// ping is none, as a proxy may answer for a socket that Slack does not use any
+// more.
+func (s *sockets) alive(k *socket) error {
 	k.last = wallClock()
-	r.gaps.heard()
-	return k.wait(r.channel.pulse.silence)
+	s.outages.heard()
+	return k.wait(s.channel.pulse.silence)
 }
 
-// wait sets until when the next sign of life is waited for.
-func (k *link) wait(silence time.Duration) error {
+// wait sets the read deadline: a socket without a sign of life until then is dead.
+func (k *socket) wait(silence time.Duration) error {
 	deadline := time.Now().Add(silence)
 	if !k.until.IsZero() && k.until.Before(deadline) {
 		deadline = k.until
@@ -244,19 +234,20 @@ func (k *link) wait(silence time.Duration) error {
 	return nil
 }
 
-// silent deals with a socket that has ended. Where that was because nothing came
-// through it, what Slack has given to it may be lost, though others were heard.
-func (r *receiver) silent(ctx context.Context, k *link, greeted bool) {
+// silent notes a gap if a socket has ended because nothing came through it: the
+// events that Slack has sent to it may be lost, even if the other socket lives.
+func (s *sockets) silent(ctx context.Context, k *socket, greeted bool) {
 	now := wallClock()
-	if ctx.Err() != nil || !greeted || !k.until.IsZero() || now.Sub(k.last) < r.channel.pulse.silence*9/10 {
+	if ctx.Err() != nil || !greeted || !k.until.IsZero() || now.Sub(k.last) < s.channel.pulse.silence*9/10 {
 		return
 	}
-	r.channel.log.LogAttrs(ctx, slog.LevelWarn, "a socket brings nothing any more and is replaced")
-	r.gaps.deaf(k.last, now)
+	s.channel.log.LogAttrs(ctx, slog.LevelWarn, "a socket brings nothing any more and is replaced")
+	s.outages.deaf(k.last, now)
 }
 
-// event takes an event out of its envelope.
-func (r *receiver) event(ctx context.Context, k *link, f frame, size int) {
+// event passes on the message of an event, together with the way to acknowledge
+// it.
+func (s *sockets) event(ctx context.Context, k *socket, f frame, size int) {
 	var payload struct {
 		Event json.RawMessage `json:"event"`
 	}
@@ -272,31 +263,32 @@ func (r *receiver) event(ctx context.Context, k *link, f frame, size int) {
 		err = json.Unmarshal(payload.Event, m)
 	}
 	if err != nil {
-		// Nothing that is tried again later would make it readable.
-		r.channel.log.LogAttrs(ctx, slog.LevelError, "an event cannot be read and is left out",
+		// It would be unreadable again, so it is acknowledged and left out.
+		s.channel.log.LogAttrs(ctx, slog.LevelError, "an event cannot be read and is left out",
 			slog.String("envelope", f.Envelope), slog.Int("bytes", size))
-		r.ack(ctx, k, f.Envelope)
+		s.ack(ctx, k, f.Envelope)
 		return
 	}
-	r.heard(ctx, m, func() { r.ack(ctx, k, f.Envelope) })
+	s.heard(ctx, m, func() { s.ack(ctx, k, f.Envelope) })
 }
 
-// quarantine deals with a frame that cannot be read: if it names an envelope,
-// that is acknowledged, or Slack would bring it again and again.
-func (r *receiver) quarantine(ctx context.Context, k *link, data []byte) {
+// skipUnreadable logs a frame that cannot be read. If it names an envelope, that
+// is acknowledged, or Slack would bring it again and again.
+func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	var loose map[string]json.RawMessage
 	id := ""
 	if json.Unmarshal(data, &loose) == nil {
 		_ = json.Unmarshal(loose["envelope_id"], &id) // "" then
 	}
-	r.channel.log.LogAttrs(ctx, slog.LevelError, "what a socket brought cannot be read and is left out",
+	s.channel.log.LogAttrs(ctx, slog.LevelError, "what a socket brought cannot be read and is left out",
 		slog.String("envelope", id), slog.Int("bytes", len(data)))
-	r.ack(ctx, k, id)
+	s.ack(ctx, k, id)
 }
 
-// ack tells Slack that an event has arrived, on the socket that brought it. If
-// that is gone, Slack brings the event again, and it is known by its id.
-func (r *receiver) ack(ctx context.Context, k *link, envelope string) {
+// ack tells Slack that an event has arrived. Slack takes that only on the socket
+// that brought the event. If the socket is gone, Slack brings the event again, and
+// the publisher knows it by its id.
+func (s *sockets) ack(ctx context.Context, k *socket, envelope string) {
 	if envelope == "" {
 		return
 	}
@@ -305,11 +297,11 @@ func (r *receiver) ack(ctx context.Context, k *link, envelope string) {
 		err = k.write(data)
 	}
 	if err != nil {
-		r.channel.log.LogAttrs(ctx, slog.LevelDebug, "an event could not be acknowledged", slog.String("envelope", envelope))
+		s.channel.log.LogAttrs(ctx, slog.LevelDebug, "an event could not be acknowledged", slog.String("envelope", envelope))
 	}
 }
 
-func (k *link) write(data []byte) error {
+func (k *socket) write(data []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
@@ -321,8 +313,9 @@ func (k *link) write(data []byte) error {
 	return nil
 }
 
-// mind keeps the way open, and closes the socket when ctx is done.
-func (k *link) mind(ctx context.Context, every time.Duration, ended <-chan struct{}) {
+// ping keeps a socket's connection open on the way to Slack, and closes it when
+// ctx is done.
+func (k *socket) ping(ctx context.Context, every time.Duration, ended <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -331,7 +324,7 @@ func (k *link) mind(ctx context.Context, every time.Duration, ended <-chan struc
 			// One that fails is met by the reader as silence.
 			_ = k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
 		case <-ctx.Done():
-			_ = k.conn.Close() // which ends the reader
+			_ = k.conn.Close() // ends the reader
 			return
 		case <-ended:
 			return

@@ -3,102 +3,18 @@ package slack
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"html"
 	"strings"
 	"unicode"
 
-	slackgo "github.com/slack-go/slack"
-
 	"parley/bus"
 )
 
-// maxNames bounds how many of those whom a text names are looked up.
+// maxNames bounds how many users that a text mentions are looked up.
 const maxNames = 10
 
-// slackbot is a user who is in every workspace and is no person.
-const slackbot = "USLACKBOT"
-
-// A message is what we read of one, as an event or in history.
-type message struct {
-	Type        string          `json:"type"`
-	Subtype     string          `json:"subtype"`
-	Channel     string          `json:"channel"`
-	ChannelType string          `json:"channel_type"`
-	User        string          `json:"user"`
-	BotID       string          `json:"bot_id"`
-	Text        string          `json:"text"`
-	TS          string          `json:"ts"`
-	ThreadTS    string          `json:"thread_ts"`
-	Hidden      bool            `json:"hidden"`
-	Edited      json.RawMessage `json:"edited"`
-	Files       []file          `json:"files"`
-	Attachments []attachment    `json:"attachments"`
-}
-
-// A file is one that was shared.
-type file struct {
-	Name  string `json:"name"`
-	Title string `json:"title"`
-}
-
-// past makes a message of one from history.
-func past(chat string, m slackgo.Message) message {
-	made := message{
-		Type: "message", Subtype: m.SubType, Channel: chat, User: m.User, BotID: m.BotID,
-		Text: m.Text, TS: m.Timestamp, ThreadTS: m.ThreadTimestamp, Hidden: m.Hidden,
-	}
-	for _, f := range m.Files {
-		made.Files = append(made.Files, file{Name: f.Name, Title: f.Title})
-	}
-	for _, a := range m.Attachments {
-		made.Attachments = append(made.Attachments, sharedIn(a))
-	}
-	return made
-}
-
-// isSpeech tells whether a person says something in it: no joins and topics, no
-// edits, nothing of the bot's own or of another's.
-func (m *message) isSpeech(me Account) bool {
-	switch m.Type {
-	case "message":
-	case "app_mention":
-		if len(m.Edited) > 0 && string(m.Edited) != "null" {
-			return false // the mention was added later
-		}
-	default:
-		return false
-	}
-	switch m.Subtype {
-	case "", "file_share", "thread_broadcast", "me_message":
-	default:
-		return false
-	}
-	return !m.Hidden && m.BotID == "" && m.User != "" && m.User != me.User && m.User != slackbot && m.TS != "" && m.Channel != ""
-}
-
-// isGroup tells whether others read along.
-func (m *message) isGroup() bool {
-	return m.ChannelType != "im" && !strings.HasPrefix(m.Channel, "D")
-}
-
-// isReply tells whether a message was said in a thread. History calls what began
-// a thread a part of it too; whoever said that was not in one.
-func (m *message) isReply() bool { return m.ThreadTS != "" && m.ThreadTS != m.TS }
-
-// mentions tells whether the text names a user.
-func (m *message) mentions(user string) bool {
-	return strings.Contains(m.Text, "<@"+user+">") || strings.Contains(m.Text, "<@"+user+"|")
-}
-
-// mayConcern tells whether a message can be meant for the bot, as far as that
-// can be said without asking anybody.
-func (m *message) mayConcern(me Account) bool {
-	return m.isSpeech(me) && (!m.isGroup() || m.isReply() || m.mentions(me.User))
-}
-
-// at is where the answer goes: in a channel into the message's thread, which it
-// begins where there is none.
+// at is where the answer to a message goes. In a channel that is the message's
+// thread; the answer begins one if there is none.
 func (c *Channel) at(m *message) bus.Address {
 	at := bus.Address{Channel: c.name, Chat: m.Channel}
 	switch {
@@ -110,13 +26,14 @@ func (c *Channel) at(m *message) bus.Address {
 	return at
 }
 
-// id is the message's for good: its events have others, one for each telling.
+// id names a message for good. Event ids do not: Slack sends several events for one
+// message.
 func (c *Channel) id(m *message, me Account) string {
 	return c.name + ":" + me.Team + ":" + m.Channel + ":" + m.TS
 }
 
-// inbound is what a message says to the agent; false if it is not meant for it.
-// Its error means that this cannot be told now.
+// inbound makes the bus's message of a Slack message; false if it is not meant for
+// the bot. Its error means that the book cannot tell now whether it is.
 func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbound, bool, error) {
 	in := bus.Inbound{
 		ID: c.id(m, me), Kind: bus.Said, At: c.at(m), Group: m.isGroup(), ReplyTo: m.TS, SentAt: moment(m.TS),
@@ -126,19 +43,19 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 	in.Mentioned = called || !in.Group
 	if !in.Mentioned {
 		since, joined, err := c.joins.Joined(ctx, in.At)
-		// What history tells of the time before was said among people.
+		// Replies from before the bot joined the thread were said among people.
 		if err != nil || !joined || in.SentAt.Before(since) {
 			return bus.Inbound{}, false, err
 		}
 		in.Mentioned = true
 	}
-	in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User) // in a thread the model must tell them apart
+	in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User) // the id, so that the model can tell two people apart
 	in.Text = c.words(ctx, m, me, called)
 	in.Quotes = c.quotes(ctx, m, me)
 	return in, true, nil
 }
 
-// words is a message's text as it would be typed.
+// words is a message's text as a person would have typed it.
 func (c *Channel) words(ctx context.Context, m *message, me Account, called bool) string {
 	text := uncalled(m.Text, me.User)
 	text = strings.TrimSpace(c.plain(ctx, text, me))
@@ -149,7 +66,7 @@ func (c *Channel) words(ctx context.Context, m *message, me Account, called bool
 	return strings.TrimSpace(named(m.Files) + " " + text)
 }
 
-// named are files by their names.
+// named lists the names of files.
 func named(files []file) string {
 	var all []string
 	for _, f := range files {
@@ -163,7 +80,7 @@ func named(files []file) string {
 	return strings.Join(all, " ")
 }
 
-// uncalled takes the bot's name off where a text begins with it.
+// uncalled removes the bot's name from the beginning of a text.
 func uncalled(text, me string) string {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
 	after, ok := strings.CutPrefix(rest, "<@"+me)
@@ -177,14 +94,14 @@ func uncalled(text, me string) string {
 	return strings.TrimLeft(after[end+1:], ",:; \t\n")
 }
 
-// CommandPrefix is what a command begins with here.
+// CommandPrefix implements channels.Prefixer.
 func (*Channel) CommandPrefix() string { return commandPrefix }
 
 const commandPrefix = "!"
 
-// command turns what Slack lets people type into what the Gateway reads: Slack
-// keeps what begins with a slash to itself. A command is "!stop", or "stop" and
-// nothing else behind the bot's name.
+// command turns "!stop", and "stop" alone behind the bot's name, into the "/stop"
+// that the Gateway reads. Slack takes messages that begin with a slash for its own
+// commands.
 func command(text string, called bool) string {
 	word, rest := text, ""
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
@@ -198,7 +115,7 @@ func command(text string, called bool) string {
 	switch word {
 	case "stop", "status", "new", "help":
 		return "/" + word + rest
-	case "start": // what an owner's code is said with
+	case "start": // comes before an owner's code
 		if marked {
 			return "/" + word + rest
 		}
@@ -206,7 +123,7 @@ func command(text string, called bool) string {
 	return text
 }
 
-// plain reads Slack's way of writing text.
+// plain resolves Slack's <…> references and HTML entities.
 func (c *Channel) plain(ctx context.Context, text string, me Account) string {
 	var b strings.Builder
 	for names := 0; ; {
@@ -222,7 +139,7 @@ func (c *Channel) plain(ctx context.Context, text string, me Account) string {
 		ref := text[i+1 : i+end]
 		if strings.HasPrefix(ref, "@") && !strings.Contains(ref, "|") {
 			if names++; names > maxNames {
-				ref += "|" + ref[1:] // called by its id
+				ref += "|" + ref[1:] // labelled with the id, so that it is not looked up
 			}
 		}
 		b.WriteString(c.reference(ctx, ref, me))
@@ -232,7 +149,7 @@ func (c *Channel) plain(ctx context.Context, text string, me Account) string {
 	return b.String()
 }
 
-// reference is what stands between < and >, as people read it.
+// reference turns what Slack wrote between < and > into what people see.
 func (c *Channel) reference(ctx context.Context, ref string, me Account) string {
 	what, label, _ := strings.Cut(ref, "|")
 	label = html.UnescapeString(label)
@@ -262,7 +179,7 @@ func (c *Channel) reference(ctx context.Context, ref string, me Account) string 
 		}
 		special, about, _ := strings.Cut(what[1:], "^")
 		if special == "subteam" && about != "" {
-			return "@" + about // a group by its id: Slack tells no more
+			return "@" + about // a user group's id: the message has no name for it
 		}
 		return "@" + special
 	}
@@ -272,4 +189,28 @@ func (c *Channel) reference(ctx context.Context, ref string, me Account) string 
 		return bare
 	}
 	return label + " (" + url + ")"
+}
+
+// maxQuotes bounds how many forwarded messages of one message are passed on.
+const maxQuotes = 10
+
+// quotes returns the messages that m forwards.
+func (c *Channel) quotes(ctx context.Context, m *message, me Account) []bus.Quote {
+	var all []bus.Quote
+	for _, a := range m.Attachments {
+		if !a.isMessage() || len(all) == maxQuotes {
+			continue
+		}
+		q := bus.Quote{
+			Kind: bus.Forwarded, Chat: oneLine(cmp.Or(a.ChannelName, a.ChannelID), maxName), At: moment(a.TS),
+			Text: strings.TrimSpace(named(a.Files) + " " + c.plain(ctx, cmp.Or(a.Text, a.Fallback), me)),
+		}
+		q.From.Name = oneLine(a.AuthorName, maxName)
+		if a.AuthorID != "" {
+			q.From.ID = c.name + ":" + a.AuthorID
+			q.From.Name = cmp.Or(q.From.Name, c.people.name(ctx, a.AuthorID))
+		}
+		all = append(all, q)
+	}
+	return all
 }

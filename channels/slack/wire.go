@@ -17,6 +17,9 @@ import (
 	"parley/channels"
 )
 
+// callTimeout bounds every call but uploads.
+const callTimeout = 30 * time.Second
+
 // newClient makes an HTTP client for one app.
 func newClient() *http.Client {
 	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -30,15 +33,16 @@ func newClient() *http.Client {
 		t.ForceAttemptHTTP2 = false
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP1(true)
-		c.Transport = channels.Prompt(t)
+		c.Transport = channels.LeaseCheckedTransport(t)
 	}
 	return c
 }
 
-// A trip is what is known of one call: whether some of it may have left.
+// A trip tells whether some bytes of a call may have left. If not, the call may be
+// repeated without fear of doing it twice.
 type trip struct{ written atomic.Bool }
 
-// begin bounds a call, and makes a context by which the transport reports on it.
+// begin bounds a call in time and follows it with a trip.
 func begin(ctx context.Context) (context.Context, *trip, context.CancelFunc) {
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	ctx, t := follow(ctx)
@@ -48,12 +52,13 @@ func begin(ctx context.Context) (context.Context, *trip, context.CancelFunc) {
 func follow(ctx context.Context) (context.Context, *trip) {
 	t := new(trip)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { t.written.Store(false) }, // another one is taken only where nothing had left
+		GetConn: func(string) { t.written.Store(false) }, // the transport changes connections only if nothing was written
 		GotConn: func(httptrace.GotConnInfo) { t.written.Store(true) },
 	}), t
 }
 
-// sendError says what a failed call means. The library's texts are left behind.
+// sendError tells what a failed call means. It drops the texts of slack-go, which
+// may quote a token or a message.
 func sendError(err error, t *trip) *channels.SendError {
 	if limited, ok := errors.AsType[*slackgo.RateLimitedError](err); ok {
 		return &channels.SendError{
@@ -69,7 +74,7 @@ func sendError(err error, t *trip) *channels.SendError {
 			Fault: channels.Unknown, Code: "http_" + strconv.Itoa(status.Code), Err: fmt.Errorf("HTTP status %d", status.Code),
 		}
 		if status.Code < 500 {
-			e.Fault = channels.Retry // somebody on the way, not Slack, turned it away
+			e.Fault = channels.Retry // Slack answers refusals with 200: a proxy refused this
 			e.Limited = status.Code == http.StatusTooManyRequests
 		}
 		return e
@@ -96,7 +101,7 @@ func refused(r slackgo.SlackErrorResponse) *channels.SendError {
 			e.Err = errors.New("the app lacks the scope " + known(r.Needed))
 		}
 	case "internal_error", "fatal_error", "service_unavailable":
-		e.Fault = channels.Unknown // it may have been done in part
+		e.Fault = channels.Unknown // Slack may have done it all the same
 	case "ratelimited", "rate_limited":
 		e.Fault, e.Limited = channels.Retry, true
 	case "message_limit_exceeded":
@@ -107,7 +112,8 @@ func refused(r slackgo.SlackErrorResponse) *channels.SendError {
 	return e
 }
 
-// known passes Slack's codes and scopes, and nothing that somebody may have written.
+// known lets Slack's codes and scopes into errors and logs, and no text that a
+// person may have written.
 func known(code string) string {
 	if code == "" || len(code) > 64 || strings.ContainsFunc(code, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_:.,-", r)
@@ -117,8 +123,8 @@ func known(code string) string {
 	return code
 }
 
-// repeatable is the error of a call that may be made again without harm: what
-// nobody knows of it does not matter.
+// repeatable is the error of a call that may be made twice without harm, so that an
+// unknown outcome is as good as a failure.
 func repeatable(e *channels.SendError) *channels.SendError {
 	if e.Fault == channels.Unknown {
 		e.Fault = channels.Retry

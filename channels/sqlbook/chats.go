@@ -7,19 +7,26 @@ import (
 	"fmt"
 
 	"parley/channels"
+	"parley/sessions/sqldb"
 )
 
 // Meet implements channels.Chats.
 func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
 	at := chat.Address
+	person, name := sqldb.Text(chat.Person), nameText(chat.Name)
 	known := 0
-	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
-		texts(at.Channel, at.Chat, at.Thread)...).Scan(&known)
+	query, args := `SELECT count(*) FROM chats WHERE channel = ? AND chat = ? AND thread = ?`, texts(at.Channel, at.Chat, at.Thread)
+	if name != "" {
+		query, args = query+` AND person = ? AND name = ?`, append(args, person, name)
+	}
+	err := b.db.Read.QueryRowContext(ctx, query, args...).Scan(&known)
 	if err == nil && known > 0 {
 		return nil
 	}
-	_, err = b.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		append(texts(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen))...)
+	_, err = b.db.Exec(ctx, `INSERT INTO chats (channel, chat, thread, session, shared, seen, person, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (channel, chat, thread) DO UPDATE SET person = excluded.person, name = excluded.name
+		WHERE excluded.name <> ''`,
+		append(texts(at.Channel, at.Chat, at.Thread, chat.Session), bit(chat.Group), stamp(chat.Seen), person, name)...)
 	if err != nil {
 		return fmt.Errorf("note a chat: %w", err)
 	}
@@ -28,14 +35,14 @@ func (b *Book) Meet(ctx context.Context, chat channels.Chat) error {
 
 // Chats implements channels.Chats.
 func (b *Book) Chats(ctx context.Context) ([]channels.Chat, error) {
-	return list(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen FROM chats ORDER BY channel, chat, thread`)
+	return list(ctx, b.db.Read, scanChat, `SELECT channel, chat, thread, session, shared, seen, person, name FROM chats ORDER BY channel, chat, thread`)
 }
 
 func scanChat(scan func(...any) error) (c channels.Chat, err error) {
 	var group int
 	var seen int64
-	err = scan(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session, &group, &seen)
-	untext(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session)
+	err = scan(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session, &group, &seen, &c.Person, &c.Name)
+	untext(&c.Address.Channel, &c.Address.Chat, &c.Address.Thread, &c.Session, &c.Person, &c.Name)
 	c.Group, c.Seen = group != 0, moment(seen)
 	return c, err
 }

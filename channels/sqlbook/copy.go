@@ -6,11 +6,11 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Filled gives a *sqldb.FilledError if something is kept in to.
+// Filled returns a *sqldb.FilledError if to already keeps something.
 func Filled(ctx context.Context, from, to *Book) error { return sqldb.Filled(ctx, from.db, to.db) }
 
-// Copy takes all that from, a book in SQLite, keeps to one in PostgreSQL, all of
-// it or nothing; see [sqldb.Transfer].
+// Copy copies everything from a book in SQLite to one in PostgreSQL, all of it or
+// nothing; see [sqldb.Transfer].
 func Copy(ctx context.Context, from, to *Book, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
 	return sqldb.Transfer(ctx, from.db, to.db, within)
 }

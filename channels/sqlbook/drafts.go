@@ -9,7 +9,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaDrafts finds the drafts among all parts: there are few at any time.
+// schemaDrafts adds an index of the few parts that are drafts.
 const schemaDrafts = `CREATE INDEX parts_drafts ON parts (send) WHERE state = '` + channels.Drafted + `'`
 
 // Drafts implements channels.Drafts.

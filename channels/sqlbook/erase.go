@@ -11,24 +11,28 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// An Erasure says what the book is to forget. Who is paired stays: that is no
-// word that anybody said.
+// An Erasure says what to erase from the book. Pairings stay: they are not something
+// that a person said.
 type Erasure struct {
-	// Sends are messages by id, whatever has become of them: they are on no bus
-	// any more.
+	// Sends are the ids of sends to erase in whatever state, as their messages have
+	// been taken off the bus.
 	Sends []string
-	// Waiting are the messages that were on a bus at Asked, by id: what was begun
-	// before and is not among them nobody will go on with, so it goes. The zero
-	// Asked is that nobody has looked.
+	// Waiting are the ids of the messages that were on the bus at the time Asked. An
+	// unfinished send from before Asked that is not among them will never be finished,
+	// so it is erased. Nothing is, if Asked is zero: nobody has looked at the bus.
 	Waiting []string
 	Asked   time.Time
-	// At are addresses: what was sent there and is through goes.
+	// At are addresses: finished sends to them are erased.
 	At []bus.Address
-	// Sessions are keys: that the bot was spoken to in their chats goes.
+	// Sessions are keys: the record that people spoke to the bot in their chats is
+	// erased.
 	Sessions []string
-	// Origin is a token or a webhook: what it handed in goes. "" is none.
+	// Person is CHANNEL:USER: the name by which the platform calls them is erased. "" is
+	// nobody.
+	Person string
+	// Origin is a token or a webhook: its posts are erased. "" is none.
 	Origin string
-	// Before is a time: what was begun earlier and is through goes.
+	// Before is a time: finished sends from before it are erased.
 	Before time.Time
 }
 
@@ -39,18 +43,17 @@ type Erased struct {
 	Chats int64 `json:"chats"`
 }
 
-// What was sent and is through: nothing of it is still to be done.
-const through = ` AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending'))`
+// finished is the condition that no part of a send is still to be sent.
+const finished = ` AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending'))`
 
-// Erase forgets, and leaves nothing of it in the book's own files, nor of any
-// text that was sent before.
+// Erase erases, and removes the traces of deleted texts from the database's files.
 func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error) {
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		done = Erased{}
 		return what.erase(tx, &done)
 	})
 	if err == nil {
-		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats")
+		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings")
 	}
 	if err != nil {
 		return done, fmt.Errorf("erase from the book: %w", err)
@@ -70,13 +73,18 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		}
 	}
 	for _, at := range what.At {
-		err := sends(tx, done, `channel = ? AND chat = ? AND thread = ?`+through, texts(at.Channel, at.Chat, at.Thread)...)
+		err := sends(tx, done, `channel = ? AND chat = ? AND thread = ?`+finished, texts(at.Channel, at.Chat, at.Thread)...)
 		if err != nil {
 			return err
 		}
 	}
 	for _, key := range what.Sessions {
 		if err := count(tx, &done.Chats, `DELETE FROM chats WHERE session = ?`, texts(key)...); err != nil {
+			return err
+		}
+	}
+	if what.Person != "" {
+		if err := eraseName(tx, what.Person); err != nil {
 			return err
 		}
 	}
@@ -88,13 +96,13 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 	if what.Before.IsZero() {
 		return nil
 	}
-	if err := sends(tx, done, `begun < ?`+through, stamp(what.Before)); err != nil {
+	if err := sends(tx, done, `begun < ?`+finished, stamp(what.Before)); err != nil {
 		return err
 	}
 	return posts(tx, done, `made < ?`, `used < ?`, stamp(what.Before))
 }
 
-// stray erases what was begun and is on no bus any more.
+// stray erases unfinished sends whose message is on no bus any more.
 func (what Erasure) stray(tx *sqldb.Tx, done *Erased) error {
 	const unfinished = `SELECT DISTINCT send FROM parts JOIN sends ON sends.id = send WHERE state IN ('queued', 'sending') AND begun < ?`
 	ids, err := idsOf(tx, unfinished, stamp(what.Asked))
@@ -132,7 +140,7 @@ func idsOf(tx *sqldb.Tx, query string, args ...any) (ids []string, err error) {
 	return ids, found.Err()
 }
 
-// remove deletes messages, as the table has their ids, with their parts.
+// remove deletes sends with their parts, by their ids as the table has them.
 func remove(tx *sqldb.Tx, done *Erased, ids []string) error {
 	for _, id := range ids {
 		if _, err := tx.Exec(`DELETE FROM parts WHERE send = ?`, id); err != nil {
@@ -145,7 +153,7 @@ func remove(tx *sqldb.Tx, done *Erased, ids []string) error {
 	return nil
 }
 
-// posts erases what was handed in, by which keys, and about what.
+// posts erases posts, their keys and their subjects.
 func posts(tx *sqldb.Tx, done *Erased, made, used string, args ...any) error {
 	if _, err := tx.Exec(`DELETE FROM post_keys WHERE `+made, args...); err != nil {
 		return err

@@ -59,6 +59,7 @@ func testErase(t *testing.T, place string) {
 			t.Fatal(err)
 		}
 	}
+	testEraseName(t, b)
 	for i, origin := range []string{"ci", "ci", "nagios"} {
 		if _, _, err := b.Accept(t.Context(), channels.Post{ID: fmt.Sprint("m_", i), Origin: origin, Key: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
@@ -95,6 +96,36 @@ func testErase(t *testing.T, place string) {
 	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(time.Hour)}, sqlbook.Erased{Sends: 2, Posts: 1})
 	if _, err := b.Lookup(t.Context(), "private open"); err != nil {
 		t.Errorf("what is still to be sent: %v", err)
+	}
+}
+
+// What a person is called goes, and that they are paired stays.
+func testEraseName(t *testing.T, b *sqlbook.Book) {
+	t.Helper()
+	for _, person := range []string{"telegram:42", "telegram:43"} {
+		if _, err := b.Ask(t.Context(), person, person); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.SetName(t.Context(), person, "Ada"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Meet(t.Context(), channels.Chat{Address: private, Person: "telegram:42", Name: "Ada"}); err != nil {
+		t.Fatal(err)
+	}
+	erase(t, b, sqlbook.Erasure{Person: "telegram:42"}, sqlbook.Erased{})
+	pairings, err := b.Pairings(t.Context())
+	if err != nil || len(pairings) != 2 || pairings[0].Name != "" || pairings[1].Name != "Ada" {
+		t.Errorf("pairings are %+v, %v", pairings, err)
+	}
+	all, err := b.Chats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		if c.Person != "" || c.Name != "" {
+			t.Errorf("the chat is %+v still", c)
+		}
 	}
 }
 

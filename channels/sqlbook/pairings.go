@@ -23,13 +23,13 @@ const (
 	codeLength = 8
 )
 
-const pairingFields = `person, chat, code, approved, owner, changed, expires`
+const pairingFields = `person, chat, code, approved, owner, changed, expires, name`
 
 func scanPairing(scan func(...any) error) (p channels.Pairing, err error) {
 	var approved, owner int
 	var changed, expires int64
-	err = scan(&p.Person, &p.Chat, &p.Code, &approved, &owner, &changed, &expires)
-	untext(&p.Person, &p.Chat)
+	err = scan(&p.Person, &p.Chat, &p.Code, &approved, &owner, &changed, &expires, &p.Name)
+	untext(&p.Person, &p.Chat, &p.Name)
 	p.Approved, p.Owner, p.At, p.Expires = approved != 0, owner != 0, moment(changed), moment(expires)
 	return p, err
 }
@@ -46,10 +46,10 @@ func getPairing(tx *sqldb.Tx, person string) (channels.Pairing, bool, error) {
 }
 
 func putPairing(tx *sqldb.Tx, p channels.Pairing) error {
-	_, err := tx.Exec(`INSERT INTO pairings (`+pairingFields+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+	_, err := tx.Exec(`INSERT INTO pairings (`+pairingFields+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (person) DO UPDATE SET chat = excluded.chat, code = excluded.code, approved = excluded.approved,
-		owner = excluded.owner, changed = excluded.changed, expires = excluded.expires`,
-		sqldb.Text(p.Person), sqldb.Text(p.Chat), p.Code, bit(p.Approved), bit(p.Owner), stamp(p.At), stamp(p.Expires))
+		owner = excluded.owner, changed = excluded.changed, expires = excluded.expires, name = excluded.name`,
+		sqldb.Text(p.Person), sqldb.Text(p.Chat), p.Code, bit(p.Approved), bit(p.Owner), stamp(p.At), stamp(p.Expires), nameText(p.Name))
 	return err
 }
 
@@ -79,8 +79,8 @@ func (b *Book) Ask(ctx context.Context, person, chat string) (asked channels.Pai
 	return asked, nil
 }
 
-// makeRoom removes requests that have expired, and of the others as many of the
-// oldest as one more takes.
+// makeRoom deletes expired requests, and so many of the oldest others that there is
+// room for one more.
 func makeRoom(tx *sqldb.Tx, now time.Time) error {
 	if _, err := tx.Exec(`DELETE FROM pairings WHERE approved = 0 AND expires <= ?`, stamp(now)); err != nil {
 		return err
@@ -94,7 +94,7 @@ func makeRoom(tx *sqldb.Tx, now time.Time) error {
 	return err
 }
 
-// newCode is 39 bits: too many to guess within the hour that it lives.
+// newCode makes a code of 39 random bits: too many to guess within its hour.
 func newCode() string {
 	code := make([]byte, 0, codeLength)
 	var random [2 * codeLength]byte
@@ -102,7 +102,7 @@ func newCode() string {
 		_, _ = rand.Read(random[:]) // never fails
 		for _, r := range random {
 			if int(r) >= 256/len(alphabet)*len(alphabet) {
-				continue
+				continue // beyond the last whole multiple: it would favour some letters
 			}
 			if code = append(code, alphabet[int(r)%len(alphabet)]); len(code) == codeLength {
 				return string(code)
@@ -111,13 +111,14 @@ func newCode() string {
 	}
 }
 
-// normal is a code as it is kept, however somebody wrote it.
+// normal writes a code as it is stored, whatever case, spaces and dashes a person
+// used.
 func normal(code string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
 }
 
-// Admit implements channels.Pairings. A code said in a chat is an owner's or
-// nothing: nobody approves their own request.
+// Admit implements channels.Pairings. A code that a person says in a chat can only be
+// an owner's code: nobody approves their own request.
 func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairing, error) {
 	by.Code = normal(by.Code)
 	if by.Code == "" {
@@ -139,7 +140,8 @@ func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairi
 	return channels.Pairing{}, channels.ErrNoCode
 }
 
-// admit uses a code. Good and an error together say that it may have been used.
+// admit uses up a code. If it returns good together with an error, the commit's
+// outcome is unknown and the code may be used up.
 func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, good bool, err error) {
 	use := approve
 	if by.Person != "" {
@@ -158,7 +160,8 @@ func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted chann
 	return admitted, good, err
 }
 
-// arrived tells whether an admission stands whose answer was lost.
+// arrived looks for an admission whose commit's answer was lost. The person must
+// still be paired as that admission wrote it.
 func (b *Book) arrived(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
 	was, ok := b.unsure.Load(by)
 	if !ok {
@@ -173,7 +176,8 @@ func (b *Book) arrived(ctx context.Context, by channels.Admission) (channels.Pai
 	return is, true
 }
 
-// offered spares guesses a write.
+// offered tells whether a code is an owner's. It only reads, so that guessing codes
+// causes no writes.
 func (b *Book) offered(ctx context.Context, by channels.Admission) (bool, error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	var n int
@@ -252,7 +256,7 @@ func (b *Book) Pairings(ctx context.Context) ([]channels.Pairing, error) {
 func (b *Book) Paired(ctx context.Context, person string) (channels.Pairing, bool, error) {
 	const query = `SELECT ` + pairingFields + ` FROM pairings WHERE person = ? AND approved = 1`
 	p, err := scanPairing(func(dest ...any) error {
-		if b.db.Postgres() { // in one round trip with what else the channel asks and writes now
+		if b.db.Postgres() { // shares a round trip with other statements of the channel
 			_, err := b.db.Group(ctx, query, texts(person), dest...)
 			return err
 		}

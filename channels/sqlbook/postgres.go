@@ -9,14 +9,14 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// This file holds what PostgreSQL is told otherwise than SQLite.
+// This file holds the statements that differ on PostgreSQL.
 
-// asPostgres lets a schema's texts be sorted as SQLite does.
+// asPostgres has PostgreSQL sort a schema's texts by their bytes, as SQLite does.
 func asPostgres(schema string) string { return strings.ReplaceAll(schema, "TEXT", `TEXT COLLATE "C"`) }
 
-// lockPairings lets one write at a time decide on pairings, so that what it has
-// read of them holds until its end; SQLite has one writer only. Who looks up a
-// pairing does not wait.
+// lockPairings admits one transaction at a time to the pairings, so that what it reads
+// of them stays true until it commits. Reads outside of transactions do not wait.
+// SQLite has one writer anyway.
 func (b *Book) lockPairings(tx *sqldb.Tx) error {
 	if !b.db.Postgres() {
 		return nil
@@ -25,7 +25,7 @@ func (b *Book) lockPairings(tx *sqldb.Tx) error {
 	return err
 }
 
-// beginAtOnce is begin in one round trip.
+// beginAtOnce does in one round trip what begin does in several.
 const beginAtOnce = `
 WITH made AS (
 	INSERT INTO sends (id, channel, chat, thread, begun) VALUES ($1, $2, $3, $4, $5)

@@ -19,9 +19,10 @@ const (
 	keepSubjects = 30 * 24 * time.Hour
 )
 
-// schemaPosts is what notifications need: what programs handed in, by which keys
-// and about what, and parts that edit, belong to others or carry a file. A
-// request's key is in a table of its own: it may be used again after a day.
+// schemaPosts adds the tables of notifications: what programs have posted, under
+// which idempotency keys and about which subjects; and the columns of parts that
+// edit another, belong to another, or carry a file. Keys have a table of their own,
+// as a key may be used again after a day.
 const schemaPosts = `
 CREATE TABLE posts (
 	id           TEXT PRIMARY KEY,
@@ -56,8 +57,8 @@ ALTER TABLE parts ADD COLUMN edits TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN under TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN file INTEGER NOT NULL DEFAULT 0`
 
-// Accept implements channels.Posts in one write. Whoever is second with a key
-// waits for the first, so one of them records and the other finds.
+// Accept implements channels.Posts in one transaction. Of two requests with one key
+// the second waits for the first and then finds its post.
 func (b *Book) Accept(ctx context.Context, p channels.Post) (known channels.Post, fresh bool, err error) {
 	if p.At.IsZero() {
 		p.At = time.Now()
@@ -95,8 +96,8 @@ func (b *Book) Accept(ctx context.Context, p channels.Post) (known channels.Post
 	return known, fresh, nil
 }
 
-// claimKey returns the post that p's key stands for: p itself, unless another
-// used the key within a day.
+// claimKey returns the id of the post that has p's key: p's own, unless another post
+// has used the key within a day.
 func claimKey(tx *sqldb.Tx, p channels.Post) (id string, err error) {
 	if p.Key == "" {
 		return p.ID, nil
@@ -163,14 +164,14 @@ func (b *Book) Bound(ctx context.Context, origin, subject string, at bus.Address
 	return platformID, nil
 }
 
-// tidy forgets what is old, every now and then, and lets nobody wait for it.
+// tidy deletes old rows in the background, every pruneEvery calls.
 func (b *Book) tidy() {
 	if b.posts.Add(1)%pruneEvery == 0 {
-		b.db.Start(func(tx *sqldb.Tx) error { return prunePosts(tx, time.Now()) }) // what it leaves the next one takes
+		b.db.Start(func(tx *sqldb.Tx) error { return prunePosts(tx, time.Now()) }) // the next call deletes what this one leaves
 	}
 }
 
-// prunePosts forgets old posts, keys and subjects, in bounded portions.
+// prunePosts deletes old posts, keys and subjects, at most pruneMost of each.
 func prunePosts(tx *sqldb.Tx, now time.Time) error {
 	for _, old := range []struct {
 		query  string

@@ -20,7 +20,8 @@ const (
 	mostDoubts = 100_000
 )
 
-// Begin implements channels.Sends in one write.
+// Begin implements channels.Sends in one transaction. If the answer of an earlier
+// Begin was lost, the send that it may have recorded is still this caller's.
 func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Send, fresh bool, err error) {
 	now := b.doubts.since(send.ID, time.Now())
 	known = begun(send, now)
@@ -36,19 +37,19 @@ func (b *Book) Begin(ctx context.Context, send channels.Send) (known channels.Se
 		known, err = b.read(ctx, send.ID)
 	}
 	doubted := b.doubts.ended(send.ID, now, err)
-	// What stands may be what an earlier call has written whose answer was lost:
-	// then its caller knows of no send, and nobody else has touched it.
+	// If an earlier Begin committed but its answer was lost, this send is still ours:
+	// that caller sent nothing, and nobody has changed the send since.
 	fresh = fresh || err == nil && doubted && untouched(known, now)
 	if err != nil {
 		return channels.Send{}, false, fmt.Errorf("begin send %s: %w", send.ID, err)
 	}
 	if b.begins.Add(1)%pruneEvery == 0 {
-		b.db.Start(func(tx *sqldb.Tx) error { return prune(tx, now) }) // what it leaves the next one takes
+		b.db.Start(func(tx *sqldb.Tx) error { return prune(tx, now) }) // the next pruning deletes what this one leaves
 	}
 	return known, fresh, nil
 }
 
-// untouched tells whether a message is as Begin wrote it at that time.
+// untouched tells whether a send is still as Begin recorded it at that time.
 func untouched(send channels.Send, at time.Time) bool {
 	for i, p := range send.Parts {
 		first := p.State == channels.Sending || p.State == channels.Drafted && p.PlatformID == ""
@@ -59,13 +60,15 @@ func untouched(send channels.Send, at time.Time) bool {
 	return stamp(send.At) == stamp(at)
 }
 
-// doubts are the messages that this process has begun without learning whether.
+// doubts holds the sends whose Begin failed in this process: it may have committed
+// all the same. Each is kept with the time of its first Begin.
 type doubts struct {
 	mu sync.Mutex
 	at map[string]time.Time
 }
 
-// since is when a message was begun first, as far as that is in doubt, or else now.
+// since is the time of a send's first Begin if that is in doubt, or else now. The
+// repetition uses the same time, by which it knows its own record.
 func (d *doubts) since(id string, now time.Time) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,8 +78,7 @@ func (d *doubts) since(id string, now time.Time) time.Time {
 	return now
 }
 
-// ended notes how a try to begin a message went, and returns whether one before
-// it had left that in doubt.
+// ended notes the outcome of a Begin, and tells whether an earlier one was in doubt.
 func (d *doubts) ended(id string, at time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +95,7 @@ func (d *doubts) ended(id string, at time.Time, err error) bool {
 	return doubted
 }
 
-// begin records a message unless it is known.
+// begin records a send unless its id is known.
 func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err error) {
 	n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, begun) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		append(texts(send.ID, send.To.Channel, send.To.Chat, send.To.Thread), stamp(now))...)
@@ -111,7 +113,7 @@ func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err err
 	return true, nil
 }
 
-// begun is a message as it is recorded first.
+// begun is a send as Begin records it.
 func begun(send channels.Send, now time.Time) channels.Send {
 	parts := make([]channels.SentPart, len(send.Parts))
 	for i, p := range send.Parts {
@@ -131,9 +133,9 @@ func begun(send channels.Send, now time.Time) channels.Send {
 	return send
 }
 
-// Mark implements channels.Sends in one write. A part that may still be sent
-// keeps its texts whatever now says; one that is through loses them. Whoever was
-// paused while another dealt with the part does not know of its interruptions.
+// Mark implements channels.Sends in one statement. A finished part loses its texts
+// and is never moved back to sending: the caller may have been paused while another
+// process finished the part. For the same reason interruptions only grow.
 func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
 	const set = `UPDATE parts SET state = ?, platform_id = ?, interrupted = CASE WHEN interrupted < ? THEN ? ELSE interrupted END, code = ?, edits = ?, under = ?, changed = ?`
 	const open = ` AND state NOT IN ('sent', 'failed', 'unknown')`
@@ -155,7 +157,7 @@ func (b *Book) Mark(ctx context.Context, id string, part int, now channels.SentP
 	return nil
 }
 
-// isPart is ErrNoSend if there is no such part.
+// isPart returns ErrNoSend if there is no such part.
 func (b *Book) isPart(ctx context.Context, id string, part int) error {
 	var one int
 	err := b.db.Read.QueryRowContext(ctx, `SELECT 1 FROM parts WHERE send = ? AND part = ?`, sqldb.Text(id), part).Scan(&one)
@@ -174,7 +176,7 @@ func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
 	return send, nil
 }
 
-// read reads a message and its parts by one query, so that they belong together.
+// read reads a send and its parts in one query, so that both are of one moment.
 func (b *Book) read(ctx context.Context, id string) (send channels.Send, err error) {
 	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.begun, p.state, p.body, p.plain, p.platform_id,
 		p.interrupted, p.code, p.edits, p.under, p.file, p.changed
@@ -209,7 +211,7 @@ func (b *Book) read(ctx context.Context, id string) (send channels.Send, err err
 	return send, nil
 }
 
-// A sendRow is a message with one of its parts, or with none.
+// A sendRow is a send with one of its parts, or with none.
 type sendRow struct {
 	to                                           bus.Address
 	begun                                        int64
@@ -232,8 +234,8 @@ func (r *sendRow) part() channels.SentPart {
 	}
 }
 
-// prune forgets finished messages that are old, in bounded portions that keep
-// up with what comes in.
+// prune deletes old finished sends, at most pruneMost at a time. It runs every
+// pruneEvery sends, so it keeps up with them.
 func prune(tx *sqldb.Tx, now time.Time) error {
 	const old = `SELECT id FROM sends WHERE begun < ? AND NOT EXISTS (
 		SELECT 1 FROM parts WHERE parts.send = sends.id AND state IN ('queued', 'sending')) ORDER BY begun, id LIMIT ?`
@@ -241,7 +243,7 @@ func prune(tx *sqldb.Tx, now time.Time) error {
 	if _, err := tx.Exec(`DELETE FROM parts WHERE send IN (`+old+`)`, before, pruneMost); err != nil {
 		return err
 	}
-	// What is old and has no parts is what was chosen just now.
+	// Old sends without parts are those whose parts were just deleted.
 	_, err := tx.Exec(`DELETE FROM sends WHERE begun < ? AND NOT EXISTS (SELECT 1 FROM parts WHERE parts.send = sends.id)`, before)
 	return err
 }

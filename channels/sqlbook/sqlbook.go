@@ -1,7 +1,14 @@
 // Package sqlbook keeps the book of the channels in a SQL database.
 //
-// Several processes may have the same database open: what one writes the others
-// read at once, so that a command may approve a pairing while the bot serves.
+// Several processes may have the same database open: what one writes the others read
+// at once, so that a command may approve a pairing while the bot serves.
+//
+// The files, in reading order: sqlbook.go opens the book and has its first tables;
+// sends.go and drafts.go record what is sent, part by part; posts.go what programs
+// have posted; pairings.go who may talk to the bot; chats.go and threads.go where
+// people did, and how far chats were read; names.go what people are called; status.go counts for metrics; erase.go
+// erases; postgres.go has the statements that differ on PostgreSQL; copy.go copies
+// the book to another database.
 package sqlbook
 
 import (
@@ -19,18 +26,18 @@ import (
 // A Book is a channels.Book in one database.
 type Book struct {
 	db     *sqldb.DB
-	begins atomic.Uint64 // counts to the next pruning
+	begins atomic.Uint64 // calls of Begin; every pruneEvery of them prunes sends
 	doubts doubts
-	posts  atomic.Uint64 // counts to the next one of posts and subjects
+	posts  atomic.Uint64 // calls of tidy; every pruneEvery of them prunes posts
 	unsure sync.Map      // of channels.Admission: the channels.Pairing that it may have made
 }
 
-// Schema is what the book keeps in a database, for who looks after one.
+// Schema returns the book's tables, for backup and doctor.
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name:     "book",
-		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts},
-		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts},
+		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames},
+		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames)},
 	}
 }
 
@@ -50,7 +57,7 @@ func Open(ctx context.Context, place string) (*Book, error) {
 	return b, nil
 }
 
-// Close carries out what was begun and closes the book.
+// Close finishes the writes under way and closes the book.
 func (b *Book) Close() error { return b.db.Close() }
 
 // Times are microseconds since 1970, truths 0 or 1.
@@ -102,7 +109,7 @@ CREATE TABLE IF NOT EXISTS chats (
 	PRIMARY KEY (channel, chat, thread)
 )`
 
-// texts are as any database can hold them.
+// texts converts texts to a form that every database can hold.
 func texts(list ...string) []any {
 	held := make([]any, len(list))
 	for i, s := range list {
@@ -111,15 +118,15 @@ func texts(list ...string) []any {
 	return held
 }
 
-// untext makes of texts that were read what they were.
+// untext converts texts that were read back, in place.
 func untext(list ...*string) {
 	for _, s := range list {
 		*s = sqldb.Untext(*s)
 	}
 }
 
-// stamp is a time as it is kept. 0 stands for none, so the moment at which the
-// count begins is kept as the next one: what has expired then has expired.
+// stamp is a time as the tables keep it. 0 is no time, so the first microsecond of
+// 1970 is kept as the second.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -11,15 +11,15 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schemaCursors is how far each place was read.
+// schemaCursors adds the table of how far each chat was read.
 const schemaCursors = `
 CREATE TABLE cursors (
 	place  TEXT PRIMARY KEY,
 	cursor TEXT NOT NULL
 )`
 
-// Joined tells since when somebody admitted has spoken to the bot in that thread;
-// false if nobody has.
+// Joined tells whether an admitted person has spoken to the bot in a thread, and since
+// when.
 func (b *Book) Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error) {
 	var seen int64
 	err = b.db.Read.QueryRowContext(ctx, `SELECT seen FROM chats WHERE channel = ? AND chat = ? AND thread = ?`,
@@ -33,7 +33,8 @@ func (b *Book) Joined(ctx context.Context, at bus.Address) (since time.Time, joi
 	return moment(seen), true, nil
 }
 
-// Threads lists the threads of a chat in which somebody admitted has spoken.
+// Threads lists the threads of a chat in which an admitted person has spoken to the
+// bot.
 func (b *Book) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, error) {
 	return list(ctx, b.db.Read, func(scan func(...any) error) (bus.Address, error) {
 		at := bus.Address{Channel: chat.Channel, Chat: chat.Chat}
@@ -43,7 +44,7 @@ func (b *Book) Threads(ctx context.Context, chat bus.Address) ([]bus.Address, er
 	}, `SELECT thread FROM chats WHERE channel = ? AND chat = ? AND thread <> '' ORDER BY seen`, texts(chat.Channel, chat.Chat)...)
 }
 
-// Cursor is what SetCursor was given last for that place; "" if nothing was.
+// Cursor returns what SetCursor stored last for an address; "" if nothing was.
 func (b *Book) Cursor(ctx context.Context, at bus.Address) (string, error) {
 	var cursor string
 	err := b.db.Read.QueryRowContext(ctx, `SELECT cursor FROM cursors WHERE place = ?`, sqldb.Text(at.String())).Scan(&cursor)
@@ -53,7 +54,7 @@ func (b *Book) Cursor(ctx context.Context, at bus.Address) (string, error) {
 	return sqldb.Untext(cursor), nil
 }
 
-// SetCursor remembers how far a place was read.
+// SetCursor stores how far a chat was read.
 func (b *Book) SetCursor(ctx context.Context, at bus.Address, cursor string) error {
 	_, err := b.db.Exec(ctx, `INSERT INTO cursors (place, cursor) VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET cursor = excluded.cursor`,
 		sqldb.Text(at.String()), sqldb.Text(cursor))

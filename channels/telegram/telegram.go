@@ -6,6 +6,10 @@
 // HTTP client underneath that knows whether a request had begun to leave when
 // it failed: what certainly was not sent may be sent again, anything else is
 // unknown.
+//
+// The files, in reading order: telegram.go is the channel and its settings; poll.go
+// receives; translate.go, content.go and quotes.go turn an update into a message for the
+// agent; send.go sends and edits; wire.go is the HTTP client, its errors and its waits.
 package telegram
 
 import (
@@ -66,9 +70,9 @@ type Channel struct {
 	paced   bool
 	log     *slog.Logger
 
-	polling atomic.Bool      // it receives: then it is the polls that tell
-	polls   channels.Contact // by getUpdates
-	calls   channels.Contact // by everything else
+	polling atomic.Bool           // it receives: then it is the polls that tell
+	polls   channels.Reachability // by getUpdates
+	calls   channels.Reachability // by everything else
 
 	known   chan struct{} // closed once account is set
 	once    sync.Once
@@ -76,13 +80,14 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Typer      = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
-	_ channels.Captioner  = (*Channel)(nil)
-	_ channels.Inviter    = (*Channel)(nil)
-	_ channels.Connector  = (*Channel)(nil)
+	_ channels.Channel       = (*Channel)(nil)
+	_ channels.Typer         = (*Channel)(nil)
+	_ channels.Editor        = (*Channel)(nil)
+	_ channels.FileSender    = (*Channel)(nil)
+	_ channels.Captioner     = (*Channel)(nil)
+	_ channels.Inviter       = (*Channel)(nil)
+	_ channels.Connector     = (*Channel)(nil)
+	_ channels.RefusalReader = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.
@@ -120,7 +125,7 @@ func New(c Config) (*Channel, error) {
 	ch.library, err = bot.New(c.Token,
 		bot.WithSkipGetMe(),
 		bot.WithServerURL(server),
-		bot.WithHTTPClient(0, courier{ch.http}),
+		bot.WithHTTPClient(0, bufferingClient{ch.http}),
 		bot.WithErrorsHandler(func(error) {}), // what matters is returned as well
 	)
 	if err != nil {

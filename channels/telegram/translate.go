@@ -161,3 +161,10 @@ func (c *Channel) pointedAt(m *models.Message) bool {
 	}
 	return false
 }
+
+// IsUserID tells the ids of Telegram's users from names, and from groups' ids,
+// which are negative.
+func IsUserID(id string) bool {
+	n, err := strconv.ParseInt(id, 10, 64)
+	return err == nil && n > 0
+}

@@ -29,7 +29,7 @@ func newClient() *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Client{
-		Transport: channels.Prompt(&http.Transport{
+		Transport: channels.LeaseCheckedTransport(&http.Transport{
 			Proxy:                 tunnels,
 			Protocols:             protocols,
 			MaxIdleConns:          256,
@@ -149,7 +149,7 @@ type trip struct {
 
 type tripKey struct{}
 
-// follow makes a context by which the courier and the transport report on a request.
+// follow makes a context by which the bufferingClient and the transport report on a request.
 func follow(ctx context.Context) (context.Context, *trip) {
 	t := new(trip)
 	ctx = context.WithValue(ctx, tripKey{}, t)
@@ -162,12 +162,12 @@ func follow(ctx context.Context) (context.Context, *trip) {
 	}), t
 }
 
-// A courier carries the library's requests.
-type courier struct{ http *http.Client }
+// A bufferingClient sends the library's requests.
+type bufferingClient struct{ http *http.Client }
 
 // Do sends one request. The library streams bodies through a pipe; held whole,
 // a request of which nothing has left can go out on another connection.
-func (c courier) Do(req *http.Request) (*http.Response, error) {
+func (c bufferingClient) Do(req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return nil, fmt.Errorf("build the request: %w", err)

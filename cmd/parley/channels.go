@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"parley/channels"
-	"parley/channels/discord"
-	"parley/channels/slack"
-	"parley/channels/telegram"
+	"parley/channels/gateway"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 )
@@ -28,41 +26,19 @@ func openEndpoints(cfg *config.Config, b home.Book, log *slog.Logger) ([]*endpoi
 		trouble := &atomic.Pointer[string]{}
 		ch, err := openChannel(c, b, withTroubles(log, trouble))
 		if err != nil {
-			key, wrong := "channels."+c.Name+".bot_token", err.Error()
-			if setting, ok := errors.AsType[*slack.SettingError](err); ok {
-				key, wrong = "channels."+c.Name+"."+setting.Key, setting.Wrong
-			}
+			key, wrong := settingAtFault(err)
+			key = "channels." + c.Name + "." + key
 			return nil, &home.SettingError{Where: home.Origin(cfg, key), Key: key, Remedy: wrong}
 		}
-		gate := &channels.Gate{}
+		gate := &gateway.Gate{}
 		gate.Set(accessOf(c))
-		if err := channels.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
+		if err := gateway.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
 			key := "channels." + c.Name + ".access"
 			return nil, &home.SettingError{Where: home.Origin(cfg, key), Key: key, Remedy: err.Error()}
 		}
 		lines = append(lines, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
 	}
 	return lines, nil
-}
-
-// openChannel makes the adapter of a channel's platform. Without a book it is
-// good for asking who the bot is.
-func openChannel(c config.Channel, b home.Book, log *slog.Logger) (channels.Channel, error) {
-	switch c.Platform {
-	case "telegram":
-		return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
-	case "slack":
-		sc := slack.Config{
-			Name: c.Name, BotToken: string(c.BotToken), AppToken: string(c.AppToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log,
-		}
-		if b != nil {
-			sc.Joins, sc.Cursors = b, b
-		}
-		return slack.New(sc)
-	case "discord":
-		return discord.New(discord.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
-	}
-	return nil, fmt.Errorf("there is no platform %q", c.Platform)
 }
 
 const (
@@ -113,7 +89,7 @@ const probeEvery = 30 * time.Second
 func (s *server) probe(ctx context.Context, l *endpoint) {
 	for told := false; ; {
 		if !told || !channels.Connected(l.channel) {
-			_, err := account(ctx, l.channel)
+			_, err := account(ctx, l.config.Platform, l.channel)
 			refused, ok := errors.AsType[*channels.SendError](err)
 			if ok && refused.Fault == channels.Stop && !told {
 				s.log.Error("the platform refuses this account; the other channels go on", slog.String("channel", l.name),
@@ -157,24 +133,6 @@ func (s *server) commandPrefix(channel string) string {
 		}
 	}
 	return "/"
-}
-
-// account asks a channel's platform who the bot is; "" where it cannot be asked.
-func account(ctx context.Context, ch channels.Channel) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	switch ch := ch.(type) {
-	case *telegram.Channel:
-		a, err := ch.Check(ctx)
-		return "@" + a.Username, err
-	case *slack.Channel:
-		a, err := ch.Check(ctx)
-		return "@" + a.Username + " in " + a.TeamName, err
-	case *discord.Channel:
-		a, err := ch.Check(ctx)
-		return a.Username, err
-	}
-	return "", nil
 }
 
 const checkTimeout = 20 * time.Second

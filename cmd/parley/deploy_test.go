@@ -295,7 +295,7 @@ func TestDeployedConfiguration(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(deployed(t, "parley.toml"), "/run/secrets/", dir+"/")), 0o644); err != nil { // as in a checkout
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(config.Options{File: file, Home: dir})
+	cfg, err := loadConfig(config.Options{File: file, Home: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,7 +379,7 @@ func TestDeployedScrape(t *testing.T) {
 	t.Parallel()
 	text := deployed(t, "prometheus.yaml")
 	values := flatten(t, text)
-	cfg, err := config.Load(config.Options{Home: t.TempDir(), Env: func(string) (string, bool) { return "", false }})
+	cfg, err := loadConfig(config.Options{Home: t.TempDir(), Env: func(string) (string, bool) { return "", false }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +400,7 @@ func TestDeployedScrape(t *testing.T) {
 	secret, file := filepath.Join(dir, "prometheus"), filepath.Join(dir, "parley.toml")
 	must(t, os.WriteFile(secret, []byte("a-token-that-is-long-enough-for-it\n"), 0o600))
 	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(strings.Join(section, "\n"), "/run/secrets/prometheus", secret)), 0o600))
-	cfg, err = config.Load(config.Options{File: file, Home: dir})
+	cfg, err = loadConfig(config.Options{File: file, Home: dir})
 	if err != nil || len(cfg.Tokens) != 1 {
 		t.Errorf("its token is not taken: %v, %v", cfg, err)
 	}

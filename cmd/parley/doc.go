@@ -45,8 +45,8 @@ that needs none.
 # How people are reached
 
 A channels.Channel is one account on one platform; adapters translate and do
-nothing else. The Gateway (channels/gateway.go) lets in who may talk, before
-anything is kept, and publishes. The Dispatcher (channels/dispatcher.go) takes
+nothing else. The Gateway (channels/gateway) lets in who may talk, before
+anything is kept, and publishes. The Dispatcher (channels/dispatch) takes
 what the bot says and sends it part by part; before each part it writes into the
 Book that it is about to, and after it what became of it. channels/markup
 renders one Markdown text for every platform and splits it to its limit.
@@ -57,8 +57,8 @@ Only this package knows who implements what. config/ reads the file and the
 environment; home/ checks and opens what is remembered, in files or in a Redis and a
 PostgreSQL that a fleet shares; server.go runs the channels, the worker and the
 dispatchers, and stops them in that order; channels.go makes channels of settings
-and agents.go agents. rooms_test.go holds every import against the plan of the
-house.
+and agents.go agents; platforms.go has a row for each platform. imports_test.go
+holds every import against the import rules.
 
 Programs and terminals come in through http.go: api/ is the HTTP server and the
 home's socket, outbox/ takes what is to be said and knows what became of it,

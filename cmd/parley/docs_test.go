@@ -87,7 +87,7 @@ func TestModelAddressesAreTaken(t *testing.T) {
 	for _, url := range urls {
 		file := filepath.Join(t.TempDir(), "parley.toml")
 		must(t, os.WriteFile(file, []byte("[model]\nname = \"m\"\nbase_url = \""+url[1]+"\"\n"), 0o600))
-		if _, err := config.Load(config.Options{File: file, Home: t.TempDir()}); err != nil {
+		if _, err := loadConfig(config.Options{File: file, Home: t.TempDir()}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,13 +10,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"parley/bus/sqlitebus"
 	"parley/channels"
-	"parley/channels/slack"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 )
@@ -40,7 +37,7 @@ const (
 // Run checks everything that can be checked and says what to change. It fails
 // if something is wrong.
 func (doctorCmd) Run(ctx context.Context, c *cli, tty terminal) error {
-	cfg, err := config.Load(config.Options{File: c.Config, Home: c.Home, LookLocal: true})
+	cfg, err := loadConfig(config.Options{File: c.Config, Home: c.Home, LookLocal: true})
 	if err != nil {
 		return err
 	}
@@ -147,14 +144,12 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) fin
 	}
 	ch, err := openChannel(c, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), "set channels."+c.Name+".bot_token"
-		if setting, ok := errors.AsType[*slack.SettingError](err); ok {
-			f.Remedy = "set channels." + c.Name + "." + setting.Key
-		}
+		key, _ := settingAtFault(err)
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "set channels."+c.Name+"."+key
 		return f
 	}
 	began := time.Now()
-	who, err := account(ctx, ch)
+	who, err := account(ctx, c.Platform, ch)
 	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
 		return f.refused(cfg, c.Name, refused)
 	}
@@ -163,35 +158,8 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) fin
 		return f
 	}
 	f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
-	if sl, ok := ch.(*slack.Channel); ok {
-		return checkSlack(ctx, cfg, c, sl, f)
-	}
-	return f
-}
-
-// checkSlack looks at what else Slack has to give: scopes, and a socket.
-func checkSlack(ctx context.Context, cfg *config.Config, c config.Channel, sl *slack.Channel, f finding) finding {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	a, err := sl.Check(ctx)
-	// Who only sends may have left out most of them.
-	if err == nil && len(a.Lacks) > 0 && (c.Mode == "chat" || slices.Contains(a.Lacks, slack.SendScope)) {
-		f.State, f.Detail = wrong, "the app lacks the scopes "+strings.Join(a.Lacks, ", ")
-		f.Remedy = "add them under OAuth & Permissions in the app's settings, and install the app again"
-		return f
-	}
-	if c.Mode != "chat" {
-		return f
-	}
-	err = sl.CheckSocket(ctx)
-	refused, ok := errors.AsType[*channels.SendError](err)
-	switch {
-	case err == nil:
-	case ok && refused.Fault == channels.Stop:
-		return f.refused(cfg, c.Name, refused)
-	default:
-		f.State, f.Detail = wrong, "no socket can be opened: "+err.Error()
-		f.Remedy = "switch Socket Mode on in the app's settings, or look at the network, a proxy, or api_url"
+	if p, ok := platformNamed(c.Platform); ok && p.examine != nil {
+		return p.examine(ctx, cfg, c, ch, f)
 	}
 	return f
 }

@@ -113,7 +113,7 @@ func TestDoctorOnTheWorkspace(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cfg, err := config.Load(config.Options{File: file, Home: homeDir})
+		cfg, err := loadConfig(config.Options{File: file, Home: homeDir})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 		name string
 		path string
 		mode os.FileMode
-		Home os.FileMode
+		home os.FileMode
 		want string // "" where it starts
 	}{
 		{"its group writes the home", "", 0, 0o770, "mode 0770"},
@@ -46,8 +46,8 @@ func TestAHomeThatOthersCanWriteDoesNotStart(t *testing.T) {
 			}
 			must(t, os.Chmod(path, c.mode.Perm()))
 		}
-		must(t, os.Chmod(dir, c.Home))
-		cfg, err := config.Load(config.Options{File: w.File, Home: dir})
+		must(t, os.Chmod(dir, c.home))
+		cfg, err := loadConfig(config.Options{File: w.File, Home: dir})
 		must(t, err)
 		err = home.CheckPermissions(cfg)
 		if c.want == "" {

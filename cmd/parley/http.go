@@ -16,6 +16,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
+	"parley/channels/gateway"
 	"parley/channels/web"
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/backup"
@@ -183,7 +184,7 @@ func (s *server) connected() map[string]bool {
 func (s *server) streamOnlyEndpoints() []*endpoint {
 	var lines []*endpoint
 	for _, name := range []string{console.Name, web.Name} {
-		l := &endpoint{name: name, channel: streamOnly{name: name, agent: mainAgent, events: s.home.Bus}, gate: &channels.Gate{}, trouble: &atomic.Pointer[string]{}}
+		l := &endpoint{name: name, channel: streamOnly{name: name, agent: mainAgent, events: s.home.Bus}, gate: &gateway.Gate{}, trouble: &atomic.Pointer[string]{}}
 		l.config.Name, l.config.Agent = name, mainAgent
 		lines = append(lines, l)
 	}

@@ -19,7 +19,7 @@ func TestOnesOwnDirectoryIsForOnesOwnConversation(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(config.Options{File: file, Home: homeDir})
+	cfg, err := loadConfig(config.Options{File: file, Home: homeDir})
 	if err != nil {
 		t.Fatal(err)
 	}

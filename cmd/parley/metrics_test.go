@@ -198,7 +198,7 @@ func TestRefusedTokenStopsNoOtherChannel(t *testing.T) {
 // one is gone, so that sums over all are right.
 func TestOneProcessTellsWhatTheFleetShares(t *testing.T) {
 	dir := t.TempDir()
-	cfg, err := config.Load(config.Options{Home: dir, Env: func(string) (string, bool) { return "", false }})
+	cfg, err := loadConfig(config.Options{Home: dir, Env: func(string) (string, bool) { return "", false }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type migrateReport struct {
 
 // Run takes what is in the home to the bus and the store of another configuration.
 func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
-	to, err := config.Load(config.Options{File: m.To, Home: flags.Home, WithoutSecrets: true})
+	to, err := loadConfig(config.Options{File: m.To, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 
 // rootBefore is where the sessions' files have been so far.
 func rootBefore(flags *cli, to *config.Config) (string, error) {
-	from, err := config.Load(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true})
+	from, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return "", err
 	}

@@ -146,7 +146,7 @@ func TestFleetsHomeWithoutItsConfiguration(t *testing.T) {
 	if err := os.WriteFile(file, []byte("[bus]\nurl = \"redis://u:hunter2@127.0.0.1:1\"\n[store]\nurl = \"postgres://u:hunter2@127.0.0.1:1/d\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load(config.Options{File: file, Home: dir})
+	cfg, err := loadConfig(config.Options{File: file, Home: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

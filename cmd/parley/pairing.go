@@ -80,9 +80,9 @@ func (pairingList) Run(ctx context.Context, c *cli, tty terminal) error {
 			return err
 		}
 		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "PERSON\tSTATE\tCODE\tSINCE")
+		fmt.Fprintln(w, "PERSON\tNAME\tSTATE\tCODE\tSINCE")
 		for _, p := range pairings {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(p.Person), pairingState(p), p.Code, p.At.Local().Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cell(p.Person), cell(p.Name), pairingState(p), p.Code, p.At.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})
@@ -100,6 +100,7 @@ func pairingState(p channels.Pairing) string {
 
 type pairingJSON struct {
 	Person string    `json:"person"`
+	Name   string    `json:"name,omitempty"`
 	State  string    `json:"state"`
 	Code   string    `json:"code,omitempty"`
 	At     time.Time `json:"at"`
@@ -108,7 +109,7 @@ type pairingJSON struct {
 func pairingsJSON(pairings []channels.Pairing) []pairingJSON {
 	list := make([]pairingJSON, 0, len(pairings))
 	for _, p := range pairings {
-		list = append(list, pairingJSON{Person: p.Person, State: pairingState(p), Code: p.Code, At: p.At})
+		list = append(list, pairingJSON{Person: p.Person, Name: p.Name, State: pairingState(p), Code: p.Code, At: p.At})
 	}
 	return list
 }
@@ -235,9 +236,9 @@ func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal) error {
 			return err
 		}
 		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ADDRESS\tSESSION\tSINCE")
+		fmt.Fprintln(w, "ADDRESS\tNAME\tSESSION\tSINCE")
 		for _, ch := range chats {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", cell(ch.Address.String()), cell(ch.Session), ch.Seen.Local().Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(ch.Address.String()), cell(ch.Name), cell(ch.Session), ch.Seen.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})
@@ -246,6 +247,7 @@ func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal) error {
 type chatJSON struct {
 	Address string    `json:"address"`
 	Session string    `json:"session"`
+	Name    string    `json:"name,omitempty"`
 	Group   bool      `json:"group"`
 	Since   time.Time `json:"since"`
 }
@@ -253,7 +255,7 @@ type chatJSON struct {
 func chatsJSON(chats []channels.Chat) []chatJSON {
 	list := make([]chatJSON, 0, len(chats))
 	for _, ch := range chats {
-		list = append(list, chatJSON{Address: ch.Address.String(), Session: ch.Session, Group: ch.Group, Since: ch.Seen})
+		list = append(list, chatJSON{Address: ch.Address.String(), Session: ch.Session, Name: ch.Name, Group: ch.Group, Since: ch.Seen})
 	}
 	return list
 }

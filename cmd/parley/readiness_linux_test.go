@@ -26,7 +26,7 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	cfg, err := config.Load(config.Options{Home: filepath.Join(dir, "home"), Env: func(string) (string, bool) { return "", false }})
+	cfg, err := loadConfig(config.Options{Home: filepath.Join(dir, "home"), Env: func(string) (string, bool) { return "", false }})
 	if err != nil {
 		t.Fatal(err)
 	}

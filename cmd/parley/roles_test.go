@@ -40,7 +40,7 @@ func TestWhatEachRoleNeeds(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cfg, err := config.Load(config.Options{File: file, Home: t.TempDir()})
+		cfg, err := loadConfig(config.Options{File: file, Home: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestWorkspaceOfAnotherStore(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cfg, err := config.Load(config.Options{File: file, Home: t.TempDir()})
+		cfg, err := loadConfig(config.Options{File: file, Home: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		return err
 	}
 	load := func() (*config.Config, error) {
-		return config.Load(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true})
+		return loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true})
 	}
 	cfg, err := load()
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *server) offerAgain(ctx context.Context, l *endpoint, out io.Writer, las
 	if code == last {
 		return last
 	}
-	if _, err := account(ctx, l.channel); err != nil {
+	if _, err := account(ctx, l.config.Platform, l.channel); err != nil {
 		s.log.Debug("the bot's name is not known yet", slog.String("channel", l.name), slog.Any("error", err))
 	}
 	if link := channels.InviteLink(l.channel, code); link != "" {

@@ -22,7 +22,7 @@ func channelsByName(cfg *config.Config) []config.Channel {
 // it that is not obeyed.
 func (c *cli) load(tty terminal, o config.Options) (*config.Config, error) {
 	o.File, o.Home = c.Config, c.Home
-	cfg, err := config.Load(o)
+	cfg, err := loadConfig(o)
 	if err == nil && cfg.Sought.Unread != "" {
 		fmt.Fprintf(tty.err, "note: %s was not read: only serve, doctor and config check obey a file of the folder that they stand in; to use it, add --config parley.toml\n", cfg.Sought.Unread)
 	}
@@ -44,7 +44,7 @@ func (k configCheck) Run(c *cli, tty terminal) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := config.Load(config.Options{File: c.Config, Home: c.Home, LookLocal: true})
+	cfg, err := loadConfig(config.Options{File: c.Config, Home: c.Home, LookLocal: true})
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// patience is how long one statement may take, unless the URL says so with
-	// statement_timeout: a server that is stopped, or cut off without a word, must
-	// not hold anybody for ever.
+	// patience is how long one statement may take, unless the URL sets
+	// statement_timeout. A server that is stopped, or a network that drops packets,
+	// must not block callers for ever.
 	patience = 30 * time.Second
 	// connectWithin bounds reaching the server, unless the URL does.
 	connectWithin = 5 * time.Second
@@ -40,7 +40,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &conn{Conn: dc.(*stdlib.Conn), queries: c.queries, patience: c.patience}, nil
 }
 
-// queries are PostgreSQL's spellings of the queries seen so far.
+// queries caches each query with $1, $2, … in place of ?.
 type queries struct{ seen sync.Map }
 
 func (q *queries) rebound(query string) string {
@@ -67,9 +67,9 @@ func (c *conn) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, c.patience)
 }
 
-// certain is err, or errLost where it says for no good reason that nothing was
-// sent: of a statement without arguments the driver below says so even if its
-// answer was cut off. To believe it would be to carry out a write twice.
+// certain turns driver.ErrBadConn, which database/sql retries, into errLost. pgx
+// returns it for a statement without arguments even if only the answer was lost, and
+// a retry would run the write twice.
 func certain(err error) error {
 	if errors.Is(err, driver.ErrBadConn) {
 		return errLost
@@ -77,8 +77,8 @@ func certain(err error) error {
 	return err
 }
 
-// heed takes in what an error says about the connection. One whose server takes no
-// writes would be kept for ever, and the server that does may be another by now.
+// heed notes an error which says that the server takes no writes: after a failover
+// the pool must drop such connections, or it would never reach the new primary.
 func (c *conn) heed(err error) error {
 	const readOnly = "25006" // read_only_sql_transaction
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == readOnly {
@@ -115,8 +115,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return rows{found, cancel}, nil
 }
 
-// PrepareContext prepares nothing: the driver below does so by itself, once for
-// each connection and query.
+// PrepareContext prepares nothing: pgx does so by itself, once for each connection
+// and query.
 func (c *conn) PrepareContext(_ context.Context, query string) (driver.Stmt, error) {
 	return stmt{c, query}, nil
 }
@@ -140,8 +140,7 @@ type rows struct {
 	cancel context.CancelFunc
 }
 
-// Close ends the reading. What it returns may be the first word of a commit
-// that failed.
+// Close ends the reading. Its error may be the first news of a failed commit.
 func (r rows) Close() error {
 	defer r.cancel()
 	return r.Rows.Close()

@@ -13,37 +13,39 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// groupWaits is for how many milliseconds a group waits for a row that somebody
-// else is changing. Then it is undone and its statements go on each alone, so
-// that only who needs that row waits for it.
+// groupWaits is how many milliseconds a group waits for a row that another
+// transaction has locked. Then the group is rolled back and each of its statements
+// runs alone, so that only the one that needs the row waits for it.
 const groupWaits = "100"
 
 const lockTimeout = "SELECT set_config('lock_timeout', $1, true)"
 
-// turnWaits is for how many milliseconds a group waits for its turn: a process
-// that was stopped in the middle of sending one must not hold up the others.
+// turnWaits is how many milliseconds a group waits for its turn. A process that was
+// stopped while it held the turn must not hold up all others.
 const turnWaits = "1000"
 
-// takeTurn lets one group at a time of those that take turns go on, of all
+// takeTurn is a lock that one group at a time holds until its commit, among all
 // processes that share the tables.
 const takeTurn = "SELECT pg_advisory_xact_lock(hashtext('parley:turns:' || current_schema()))"
 
-// errUndone says that nothing came of a group, for no fault of most of it.
+// errUndone says that a group was rolled back, usually because of one of its
+// statements.
 var errUndone = errors.New("group undone")
 
-// A statement is carried out as a write of its own.
+// A statement is a write that consists of one SQL statement.
 type statement struct {
 	query string
 	args  []any
-	dest  []any // of the row that it returns; none if it is to return none
-	turns bool  // no other group of such statements may be under way
+	dest  []any // where its row is scanned to; empty if it returns none
+	turns bool  // it goes to the groups that take turns; see InTurn
 
 	changed int64
-	none    bool // there was no such row
+	none    bool // it returned no row
 	done    chan error
 }
 
-// on carries it out in a transaction. That there is no row must not undo it.
+// on runs the statement in a transaction. That it returns no row is noted and is no
+// error, which would roll the transaction back.
 func (st *statement) on(tx *Tx) (err error) {
 	st.none = false
 	if len(st.dest) == 0 {
@@ -65,9 +67,9 @@ func (st *statement) result(err error) (int64, error) {
 	return st.changed, err
 }
 
-// Groups take statements of many goroutines. Each of two lanes carries out what has
-// queued up for it as one transaction in one round trip, and what comes meanwhile
-// as the next: more lanes would make more groups, each of which costs a commit.
+// groups queues the statements of many goroutines for two lanes. A lane runs all that
+// has queued up as one transaction in one round trip; what comes meanwhile is its
+// next group. More lanes would make more and smaller groups, and each costs a commit.
 type groups struct {
 	queue chan *statement
 	turns chan *statement // those that take turns
@@ -82,7 +84,7 @@ func (s *server) startLanes() {
 
 func (s *server) lane(queue <-chan *statement) {
 	for st := range queue {
-		runtime.Gosched() // those whom the last group woke get to join this one
+		runtime.Gosched() // lets callers that the last group woke queue for this one
 		s.carry(gather(queue, []*statement{st}))
 	}
 }
@@ -108,14 +110,14 @@ func (s *server) group(ctx context.Context, st *statement) error {
 		s.groups.queue <- st
 	}
 	err := <-st.done
-	if errors.Is(err, errUndone) { // for another's sake, as a rule
+	if errors.Is(err, errUndone) { // usually because of another statement; nothing was written
 		err = s.single(context.WithoutCancel(ctx), st)
 	}
 	return err
 }
 
-// carry carries out statements and tells each of them what became of it. One that
-// is alone goes as a group too: it must not hold the lane up while it waits.
+// carry runs a group and gives each of its callers the outcome. A single statement
+// is run as a group too: groupWaits keeps it from blocking the lane.
 func (s *server) carry(batch []*statement) {
 	err := s.together(batch)
 	for _, st := range batch {
@@ -131,19 +133,19 @@ func (s *server) alone(ctx context.Context, st *statement) error {
 	return s.single(ctx, st)
 }
 
-// single carries out one statement: without BEGIN it is a transaction.
+// single runs one statement, which without BEGIN is a transaction.
 func (s *server) single(ctx context.Context, st *statement) error {
 	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return false, st.on(&Tx{conn: conn}) })
 }
 
-// together carries out statements in one transaction; errUndone if, instead, that
-// was certainly undone.
+// together runs a group in one transaction. Its error is errUndone if the group was
+// certainly rolled back; after any other error it may have been committed.
 func (s *server) together(batch []*statement) error {
 	held, err := s.connect(context.Background())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = held.Close() }() // it was used: whether it can be used again the next one asks
+	defer func() { _ = held.Close() }() // the next user of the connection checks it
 	var failed error
 	err = held.Raw(func(dc any) error {
 		c := dc.(*conn)
@@ -158,14 +160,14 @@ func (s *server) together(batch []*statement) error {
 		}
 		return nil
 	})
-	if err != nil { // nothing was sent
+	if err != nil { // the connection was closed before anything was sent
 		return errUndone
 	}
 	return failed
 }
 
-// send has the server carry out statements between one BEGIN and COMMIT that
-// nobody needs to say. If it returns nil, they are durable.
+// send runs statements in one pipeline, which PostgreSQL makes one transaction
+// without BEGIN and COMMIT. If it returns nil, they are durable.
 func (c *conn) send(ctx context.Context, batch []*statement) error {
 	var sent pgx.Batch
 	if batch[0].turns {

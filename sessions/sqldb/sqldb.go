@@ -8,8 +8,15 @@
 // SQLite allows one writer at a time, and a durable commit costs a disk flush;
 // so one goroutine writes, and what queues up while it flushes is committed
 // together by the next flush. PostgreSQL takes writes side by side and groups
-// their flushes itself; statements that are a write each can be sent to it in
-// groups all the same, for the sake of the round trips.
+// their flushes itself; single statements can be sent to it in groups all the same,
+// which saves round trips.
+//
+// The files, in reading order: sqldb.go is what users see; sqlite.go and writer.go
+// are SQLite and its group commit; postgres.go, driver.go and group.go PostgreSQL,
+// its connections and its groups; migrate.go the versions of a schema; text.go texts
+// that every database can hold. For those who look after a database: probe.go and
+// examine.go check one, snapshot.go copies a SQLite file, transfer.go moves tables
+// to PostgreSQL, purge.go removes the traces of deleted rows.
 package sqldb
 
 import (
@@ -136,10 +143,9 @@ func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any)
 	return st.result(db.backend.group(ctx, st))
 }
 
-// Start hands fn over as Write does but tells nobody what became of it. It keeps
-// its order with later writes: once one of those is durable, so is fn. On SQLite
-// it does not wait; on PostgreSQL, where only what has ended comes before what
-// follows, fn is carried out before Start returns.
+// Start runs fn as Write does but reports no outcome. Once a later write is durable,
+// so is fn. On SQLite Start does not wait. On PostgreSQL only a finished write surely
+// comes before the next one, so there fn has run when Start returns.
 func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn) }
 
 // Close carries out the writes handed over and closes the database.

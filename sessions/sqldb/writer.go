@@ -18,15 +18,16 @@ type write struct {
 	done chan error // buffered; nil where nobody waits
 }
 
-// A writer is SQLite's one: what queues up while it commits is its next group.
+// A writer is the one goroutine that writes to a SQLite database. It commits writes
+// in groups: what queues up during one commit shares the next, and so the disk flush.
 type writer struct {
 	tx      *Tx
 	writes  chan write
-	asides  chan func(*sql.Conn) // what is done between two groups, outside of transactions
+	asides  chan func(*sql.Conn) // run between two groups, outside of transactions
 	stop    chan struct{}
 	stopped chan struct{}
 	once    sync.Once
-	mu      sync.RWMutex // held for reading while a write is handed over
+	mu      sync.RWMutex // hand holds it for reading, so that close cannot come in between
 	closed  bool
 }
 
@@ -53,7 +54,7 @@ func (w *writer) write(ctx context.Context, fn func(*Tx) error) error {
 	return <-done
 }
 
-// alone joins the group like any write: there is no round trip to spare.
+// alone joins a group like every write: there is no round trip to save.
 func (w *writer) alone(ctx context.Context, st *statement) error { return w.write(ctx, st.on) }
 
 func (w *writer) group(ctx context.Context, st *statement) error { return w.write(ctx, st.on) }
@@ -78,7 +79,8 @@ func (w *writer) close() error {
 		close(w.stop)
 	})
 	<-w.stopped
-	// A connection with a statement left is not closed, and leaves its log behind.
+	// SQLite does not close a connection that has open statements, and would leave its
+	// WAL file behind.
 	var errs []error
 	for _, s := range w.tx.stmts {
 		errs = append(errs, s.Close())
@@ -93,8 +95,8 @@ func (w *writer) run() {
 	for {
 		select {
 		case wr := <-w.writes:
-			// Those whom the last commit woke get to queue first, so that they
-			// share this one.
+			// Callers that the last commit woke may write again at once. Yielding
+			// lets them queue, so that they share this commit.
 			runtime.Gosched()
 			group = gather(w.writes, append(group[:0], wr))
 		case do := <-w.asides:
@@ -111,7 +113,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds to a group what has queued up behind it.
+// gather adds to a group what waits in the queue, up to maxGroup in all.
 func gather[T any](queue <-chan T, group []T) []T {
 	for len(group) < maxGroup {
 		select {
@@ -124,8 +126,8 @@ func gather[T any](queue <-chan T, group []T) []T {
 	return group
 }
 
-// commit carries out a group in one transaction. A write that fails is told so
-// and left out, and the others are run again without it.
+// commit runs a group in one transaction. If a write fails, the transaction is rolled
+// back; that write gets its error, and the others run again without it.
 func (w *writer) commit(group []write) {
 	for len(group) > 0 {
 		failed, err := w.try(group)
@@ -146,8 +148,8 @@ func (wr write) tell(err error) {
 	}
 }
 
-// try returns the index of the write that failed, with its error; or -1 and
-// what became of the whole group.
+// try runs a group once. It returns the index and the error of the write that
+// failed, or -1 and the outcome of the whole group.
 func (w *writer) try(group []write) (int, error) {
 	ctx := context.Background()
 	if _, err := w.tx.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {

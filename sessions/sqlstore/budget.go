@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxCost bounds what one call can have cost, so that a provider that reports
-	// nonsense cannot make a day's sum overflow.
+	// maxCost bounds the cost of one call, so that a provider that reports nonsense
+	// cannot make a day's sum overflow.
 	maxCost = 1 << 40
 	// kept is how long spending and reservations are kept: a call that was cut
 	// off is resumed or given up long before.
@@ -58,7 +58,9 @@ func (s *Store) reserve(ctx context.Context, id, person, on string, r sessions.R
 	return over, err
 }
 
-// overspend adds a reservation to its day's sum, unless that would go over its cap.
+// overspend adds a reservation to its day's sum. It is true, and adds nothing, if
+// the sum would go over the cap. The condition is part of the write, so that two
+// reservations at once cannot both take the last tokens.
 func overspend(tx *sqldb.Tx, person, on string, r sessions.Reservation) (bool, error) {
 	if r.Tokens > r.Cap {
 		return true, nil
@@ -111,8 +113,9 @@ func (s *Store) Spent(ctx context.Context, person string, at time.Time) (int64, 
 	return tokens, nil
 }
 
-// sweep forgets old days, once a day and process; old for the clock and for who
-// reserves. Nobody waits for it: what it leaves behind the next one takes.
+// sweep deletes old days, once a day in each process. A day must be old both by the
+// clock and by the time of the reservation that calls it. Nobody waits for it; if it
+// fails, the next one deletes them.
 func (s *Store) sweep(now, at time.Time) {
 	if today := day(now); s.swept.Swap(today) == today {
 		return

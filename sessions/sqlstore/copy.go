@@ -7,19 +7,19 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Schema is what a store keeps in a database, for who looks after one.
+// Schema returns the store's tables, for backup and doctor.
 func Schema() sqldb.Schema { return schema() }
 
-// Filled gives a *sqldb.FilledError if something is kept in to.
+// Filled returns a *sqldb.FilledError if to already keeps something.
 func Filled(ctx context.Context, from, to *Store) error { return sqldb.Filled(ctx, from.db, to.db) }
 
-// Copy takes all that from, a store in SQLite, keeps to one in PostgreSQL, all of
-// it or nothing; see [sqldb.Transfer].
+// Copy copies everything from a store in SQLite to one in PostgreSQL, all of it or
+// nothing; see [sqldb.Transfer].
 func Copy(ctx context.Context, from, to *Store, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
 	return sqldb.Transfer(ctx, from.db, to.db, within)
 }
 
-// Fence is the highest under which any session was opened.
+// Fence returns the highest fence under which any session was opened.
 func (s *Store) Fence(ctx context.Context) (int64, error) {
 	var fence int64
 	err := s.db.Read.QueryRowContext(ctx, `SELECT coalesce(max(fence), 0) FROM

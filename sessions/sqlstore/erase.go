@@ -14,9 +14,8 @@ import (
 
 var _ sessions.Eraser = (*Store)(nil)
 
-// erasures are the tables that remember, without a word of what was said, what
-// must not happen again once a session was erased.
-const erasures = `
+// erasureTables keep, without any text, what must stay known of erased sessions.
+const erasureTables = `
 CREATE TABLE erased (
 	key   {bytes} NOT NULL,     -- of the session
 	cause TEXT NOT NULL,        -- the id of a message that was dealt with in it
@@ -39,7 +38,7 @@ func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, 
 	if err := sessions.CheckKey(key); err != nil {
 		return sessions.Erased{}, fmt.Errorf("erase session: %w", err)
 	}
-	done, err := s.erase(ctx, func(e *erasing) error { return e.one(ctx, key, (*plot).whole) })
+	done, err := s.erase(ctx, func(e *erasing) error { return e.one(ctx, key, (*sessionErasure).whole) })
 	if err == nil && len(done.Sessions) == 0 {
 		err = sessions.ErrNotFound
 	}
@@ -57,7 +56,7 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 	person = sqldb.Text(person)
 	done, err := s.erase(ctx, func(e *erasing) error {
 		const spokeIn = "EXISTS (SELECT 1 FROM entries WHERE session = s.id AND person = ?)"
-		err := e.each(ctx, func(p *plot) error { return p.person(person) }, spokeIn, person)
+		err := e.each(ctx, func(p *sessionErasure) error { return p.person(person) }, spokeIn, person)
 		if err != nil {
 			return err
 		}
@@ -69,13 +68,13 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 	return done, nil
 }
 
-// EraseBefore erases what is old; see [sessions.Eraser]. Who works on a session
-// of which a part is erased is not disturbed: what is old is not theirs.
+// EraseBefore erases what is old; see [sessions.Eraser]. A worker that holds a
+// session keeps its fence, as only turns that ended long ago are erased.
 func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Erased, error) {
 	at := stamp(before)
 	done, err := s.erase(ctx, func(e *erasing) error {
 		const old = "updated < ? OR EXISTS (SELECT 1 FROM entries WHERE session = s.id AND at < ?)"
-		return e.each(ctx, func(p *plot) error { return p.before(at) }, old, at, at)
+		return e.each(ctx, func(p *sessionErasure) error { return p.before(at) }, old, at, at)
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase what is before %s: %w", at, err)
@@ -83,15 +82,17 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 	return done, nil
 }
 
-// An erasing is one call of the Eraser's. Each session is a write of its own:
-// cut off, what is left is found by the next call.
+// An erasing is one call of a method of the Eraser. Each session is erased in a
+// transaction of its own; if the process dies between them, the next call finds the
+// sessions that are left.
 type erasing struct {
 	store *Store
 	done  sessions.Erased
 }
 
-// erase does it and then sees to it that nothing of it is left in the files,
-// also for an earlier call that did not come to that.
+// erase runs do, and then removes the traces of deleted rows from the database's
+// files, also those that an earlier call has left because it was cut off. One call
+// at a time does so.
 func (s *Store) erase(ctx context.Context, do func(*erasing) error) (sessions.Erased, error) {
 	s.erasing.Lock()
 	defer s.erasing.Unlock()
@@ -102,6 +103,8 @@ func (s *Store) erase(ctx context.Context, do func(*erasing) error) (sessions.Er
 	return e.done, s.purge(ctx)
 }
 
+// purge removes traces if the table purges says that some may be left. Each erasure
+// enters itself there in its own transaction, and is struck off only afterwards.
 func (s *Store) purge(ctx context.Context) error {
 	var due sql.NullInt64
 	if err := s.db.Read.QueryRowContext(ctx, "SELECT max(due) FROM purges").Scan(&due); err != nil {
@@ -117,12 +120,12 @@ func (s *Store) purge(ctx context.Context) error {
 	return err
 }
 
-// eachAtOnce bounds how many sessions are looked through by one query, which may
-// take only so long.
+// eachAtOnce bounds how many sessions one query looks through, as queries have a
+// timeout.
 const eachAtOnce = 200
 
-// each erases from the sessions s for which a condition holds.
-func (e *erasing) each(ctx context.Context, from func(*plot) error, condition string, args ...any) error {
+// each calls from for every session s for which the condition holds.
+func (e *erasing) each(ctx context.Context, from func(*sessionErasure) error, condition string, args ...any) error {
 	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, eachAtOnce)
 	for last := ""; ; {
 		page, err := e.page(ctx, query, append(slices.Clone(args), last)...)
@@ -141,7 +144,7 @@ func (e *erasing) each(ctx context.Context, from func(*plot) error, condition st
 	}
 }
 
-// A candidate is a session, and whether a condition holds for it.
+// A candidate is a session, and whether each's condition holds for it.
 type candidate struct {
 	key   string
 	holds bool
@@ -163,16 +166,16 @@ func (e *erasing) page(ctx context.Context, query string, args ...any) (page []c
 	return page, rows.Err()
 }
 
-// one erases from one session, in one write.
-func (e *erasing) one(ctx context.Context, key string, from func(*plot) error) error {
-	var p *plot
+// one erases from one session, in one transaction.
+func (e *erasing) one(ctx context.Context, key string, from func(*sessionErasure) error) error {
+	var p *sessionErasure
 	err := e.store.db.Write(ctx, func(tx *sqldb.Tx) error {
-		p = &plot{tx: tx, key: key}
-		// To change the row is to keep those out who append to the session.
+		p = &sessionErasure{tx: tx, key: key}
+		// The update changes nothing but locks the row: appends to the session wait.
 		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
 			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
 		if errors.Is(err, sql.ErrNoRows) {
-			return p.bury() // somebody may be about to begin it with what is to be erased
+			return p.leaveTombstone() // a worker may be about to open it with mail that is to be erased
 		}
 		if err != nil {
 			return err
@@ -196,8 +199,8 @@ func (e *erasing) one(ctx context.Context, key string, from func(*plot) error) e
 	return nil
 }
 
-// Spoke lists the sessions in which a person has spoken and nobody else, and
-// those in which others have too: what ErasePerson would erase from.
+// Spoke lists the sessions from which ErasePerson would erase: those in which nobody
+// but the person has spoken, and those in which others have too.
 func (s *Store) Spoke(ctx context.Context, person string) (alone, shared []string, err error) {
 	const query = `
 		SELECT s.key, EXISTS (SELECT 1 FROM entries e WHERE e.session = s.id AND ` + spokenByOthers + `)

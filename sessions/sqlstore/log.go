@@ -12,7 +12,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// A log is a session's log under one fence.
+// A log is a session's log, opened under one fence. It has one user at a time.
 type log struct {
 	store   *Store
 	session int64
@@ -21,7 +21,7 @@ type log struct {
 	state   state // as of this holder's last append
 }
 
-// Entries is what stood in the log and matters still; see [sessions.Log].
+// Entries returns what Open has read; see [sessions.Log].
 func (l *log) Entries() []sessions.Entry { return l.entries }
 
 // Next is the number of the next entry.
@@ -79,16 +79,16 @@ func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
 	return rows, nil
 }
 
-// appended is what came of an append.
+// appended is the outcome of an append.
 type appended struct {
-	refused error // a decision: nothing was written
+	refused error // why nothing was written; unlike a failure it will be the same again
 	state   state // the log's, afterwards
 	rows    []row // as they stand in the log
 }
 
-// append writes rows, or finds out why not. First it takes for granted that the
-// log is as this holder has left it, which the session's row then confirms or
-// not; only if not is that row read.
+// append writes rows, or finds out why it may not. It first assumes that the log is
+// as this holder left it; extend's UPDATE confirms that or changes nothing. Only
+// then is the session's row read, so that the usual append needs no read.
 func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
 	if rows[0].n == l.state.last+1 {
 		done, ok, err := l.extend(tx, l.state, rows)
@@ -108,6 +108,7 @@ func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
 	case fence != l.fence:
 		return appended{refused: sessions.ErrFenced}, nil
 	case rows[0].n >= 1 && rows[len(rows)-1].n <= st.last:
+		// Perhaps this append again, after its commit's answer was lost.
 		return l.compare(tx, st, rows)
 	case rows[0].n != st.last+1:
 		return appended{refused: sessions.ErrConflict}, nil
@@ -119,8 +120,8 @@ func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
 	return done, err
 }
 
-// extend writes rows at the end of a log, if that is as st says and their causes
-// are new. If it could not, that may be for st being out of date.
+// extend writes rows at the end of a log if its state is st and their causes are
+// new. It is false if it wrote nothing, as st is out of date or a cause is known.
 func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error) {
 	switch seen, err := l.seen(tx, rows); {
 	case err != nil:
@@ -132,6 +133,8 @@ func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error)
 	if err != nil {
 		return appended{refused: err}, true, nil // the data is not what its kind promises
 	}
+	// Fence and last in the condition make this the check and the lock in one: a
+	// holder with an old fence, or one whose log has grown, changes no row.
 	changed, err := tx.Exec(`
 		UPDATE sessions SET last = ?, summary = ?, covers = ?, unfinished = ?, updated = ?
 		WHERE id = ? AND fence = ? AND last = ?`,
@@ -143,7 +146,7 @@ func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error)
 	return appended{state: next, rows: rows}, true, l.store.insert(tx, l.session, rows)
 }
 
-// seen looks for a cause that the session knows, or that rows have twice.
+// seen looks for a cause that the session knows already, or that rows have twice.
 func (l *log) seen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 	for i, r := range rows {
 		if r.cause == "" {
@@ -153,7 +156,8 @@ func (l *log) seen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 		if j := slices.IndexFunc(rows[:i], func(o row) bool { return o.cause == r.cause }); j >= 0 {
 			by = rows[j].turn
 		} else {
-			// The last term lets the index serve, which leaves out empty causes.
+			// "cause <> ''" repeats the condition of the partial index, which is not
+			// used without it.
 			err := tx.Get(`SELECT turn FROM entries WHERE session = ? AND cause = ? AND cause <> ''
 				UNION ALL SELECT turn FROM erased WHERE key = (SELECT key FROM sessions WHERE id = ?) AND cause = ?`,
 				[]any{l.session, r.cause, l.session, r.cause}, &by)
@@ -169,7 +173,8 @@ func (l *log) seen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 	return nil, nil
 }
 
-// compare tells whether rows stand in the log already.
+// compare accepts rows that are in the log already, as a repeated append, and
+// refuses others with ErrConflict.
 func (l *log) compare(tx *sqldb.Tx, st state, rows []row) (appended, error) {
 	found, err := tx.Query("SELECT "+columns+" FROM entries WHERE session = ? AND n >= ? AND n <= ? ORDER BY n",
 		l.session, rows[0].n, rows[len(rows)-1].n)

@@ -8,11 +8,12 @@ import (
 	"parley/sessions"
 )
 
-// This file holds what PostgreSQL is told otherwise than SQLite. Where SQLite
-// carries out a few statements at no cost, PostgreSQL is sent one that does it
-// all: each statement more is a round trip, with a session's row locked meanwhile.
+// This file holds the statements that differ on PostgreSQL. SQLite runs several
+// statements of a transaction at little cost. On PostgreSQL each is a round trip
+// during which a session's row stays locked, so one statement does it all.
 
-// A document with an escaped NUL is JSON and yet cannot be taken apart.
+// usagePostgres leaves out documents with an escaped NUL: PostgreSQL stores them as
+// text but cannot read them as JSON.
 const usagePostgres = `
 CREATE VIEW usage AS
 SELECT s.key                         AS session,
@@ -40,15 +41,16 @@ func (s *Store) lockSession() string {
 	return ""
 }
 
-// rises looks for the grave of a session that has just begun once more: who waits
-// for one that is being erased begins it anew, and has looked before it was dug.
-// From then on whoever erases finds the session that has begun.
-func (s *Store) rises(ctx context.Context, l *log, key string) error {
+// checkTombstone looks again for the tombstone of a session that Open has just
+// created. Open's INSERT may have waited for an erasing of the same session, and then
+// has looked for the tombstone before there was one. Such a session is deleted again.
+// An erasing that begins later finds the session that Open has created.
+func (s *Store) checkTombstone(ctx context.Context, l *log, key string) error {
 	if !s.db.Postgres() || l.state.last > 0 {
 		return nil
 	}
 	var buried bool
-	err := s.queries.buried.QueryRowContext(ctx, key, l.fence).Scan(&buried)
+	err := s.queries.tombstone.QueryRowContext(ctx, key, l.fence).Scan(&buried)
 	if err != nil || !buried {
 		return err
 	}
@@ -58,9 +60,10 @@ func (s *Store) rises(ctx context.Context, l *log, key string) error {
 	return sessions.ErrFenced
 }
 
-// appendAtOnce moves a session's row on, if the log is as its holder has left it
-// and none of the causes is known, and then writes the entries. To wait for the
-// row's lock is to see it as its last holder has left it, so the row decides.
+// appendAtOnce updates a session's row, if the log is as its holder left it and none
+// of the causes is known, and inserts the entries. An UPDATE that waited for the
+// row's lock sees the row as the other transaction left it, so fence and last decide
+// correctly.
 const appendAtOnce = `
 WITH moved AS (
 	UPDATE sessions SET last = $1, summary = $2, covers = $3, unfinished = $4, updated = $5
@@ -73,8 +76,8 @@ INSERT INTO entries (session, n, turn, kind, at, cause, person, call, data)
 SELECT moved.id, new.* FROM moved, unnest($9::bigint[], $10::text[], $11::text[], $16::text[], $12::text[], $13::text[], $14::text[], $15::text[])
 	AS new (n, turn, kind, at, cause, person, call, data)`
 
-// extendAtOnce appends rows where nothing is unexpected. If it could not, what is
-// in the way is still to be found out.
+// extendAtOnce appends rows in one statement. If it is false, nothing was written,
+// and append finds out why.
 func (l *log) extendAtOnce(ctx context.Context, rows []row) (appended, bool, error) {
 	if rows[0].n != l.state.last+1 || repeats(rows) {
 		return appended{}, false, nil
@@ -107,9 +110,9 @@ func repeats(rows []row) bool {
 	return false
 }
 
-// reserveAtOnce returns whether the reservation is known and whether it was made.
-// Somebody who makes the same one meanwhile makes the statement fail, to be
-// carried out again.
+// reserveAtOnce returns whether the reservation is known and whether it was made. If
+// another makes the same reservation meanwhile, the statement fails on its key and
+// runs again.
 const reserveAtOnce = `
 WITH known AS (
 	SELECT 1 FROM reservations WHERE id = $1
@@ -136,9 +139,9 @@ func (s *Store) reserveAtOnce(ctx context.Context, id, person, on string, r sess
 	return !known && !made, err
 }
 
-// settleAtOnce changes a reservation that is not settled: of two who do, one waits
-// for the other and then finds it settled. What was reserved is read beside it,
-// since what is returned of the change itself is as it stands afterwards.
+// settleAtOnce settles a reservation that is not settled. Of two at once, the second
+// waits for the row and then finds it settled. The tokens that were reserved come
+// from a second reading of the row, as RETURNING gives the values after the change.
 const settleAtOnce = `
 WITH closed AS (
 	UPDATE reservations r SET settled = TRUE, tokens = $2::bigint FROM reservations before

@@ -13,8 +13,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// page is how many entries Read fetches at once. Between pages it holds no
-// connection, so that a slow consumer keeps none from others.
+// page is how many entries Read fetches at once. It holds no connection between
+// pages, so that a slow consumer does not keep one.
 const page = 100
 
 // List lists sessions; see [sessions.Reader].
@@ -27,7 +27,8 @@ func (s *Store) List(ctx context.Context, after string, limit int) (list []sessi
 	if limit <= 0 {
 		return nil, nil
 	}
-	// No key has such bytes, and what takes their place sorts as they do.
+	// Databases refuse these bytes. No key has them, and their replacements sort
+	// alike.
 	after = strings.ReplaceAll(strings.ToValidUTF8(after, "\uFFFD"), "\x00", "\x01")
 	found, err := s.queries.list.QueryContext(ctx, after, limit)
 	if err != nil {
@@ -114,7 +115,7 @@ func notFound(err error) error {
 
 // queries are the prepared reads.
 type queries struct {
-	span, turn, page, session, find, list, info, spent, buried *sql.Stmt
+	span, turn, page, session, find, list, info, spent, tombstone *sql.Stmt
 }
 
 func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
@@ -130,7 +131,7 @@ func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
 		{&q.list, "SELECT key, last, created, updated FROM sessions WHERE key > ? ORDER BY key LIMIT ?"},
 		{&q.info, "SELECT key, last, created, updated FROM sessions WHERE key = ?"},
 		{&q.spent, "SELECT tokens FROM spending WHERE person = ? AND day = ?"},
-		{&q.buried, "SELECT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)"},
+		{&q.tombstone, "SELECT EXISTS (SELECT 1 FROM graves WHERE key = ? AND fence >= ?)"},
 	} {
 		if *p.stmt, err = db.PrepareContext(ctx, p.text); err != nil {
 			return q, errors.Join(fmt.Errorf("prepare %q: %w", p.text, err), q.close())
@@ -141,7 +142,7 @@ func prepare(ctx context.Context, db *sql.DB) (q queries, err error) {
 
 func (q queries) close() error {
 	var errs []error
-	for _, stmt := range []*sql.Stmt{q.span, q.turn, q.page, q.session, q.find, q.list, q.info, q.spent, q.buried} {
+	for _, stmt := range []*sql.Stmt{q.span, q.turn, q.page, q.session, q.find, q.list, q.info, q.spent, q.tombstone} {
 		if stmt != nil {
 			errs = append(errs, stmt.Close())
 		}
@@ -149,7 +150,7 @@ func (q queries) close() error {
 	return errors.Join(errs...)
 }
 
-// read appends to entries what a query of columns finds.
+// read runs a query for columns, and appends the entries that it finds.
 func read(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, args ...any) ([]sessions.Entry, error) {
 	found, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
@@ -158,7 +159,7 @@ func read(ctx context.Context, stmt *sql.Stmt, entries []sessions.Entry, args ..
 	return scan(found, entries, func(r row) (sessions.Entry, error) { return r.entry() })
 }
 
-// scan appends to list what each row of a result becomes, and closes it.
+// scan converts each row of a result, appends it to list, and closes the result.
 func scan[T any](found *sql.Rows, list []T, of func(row) (T, error)) (_ []T, err error) {
 	defer func() { err = errors.Join(err, found.Close()) }()
 	for found.Next() {

@@ -16,7 +16,7 @@ type row struct {
 	turn, kind, at, cause, person, call, data string
 }
 
-// columns are a row's, in the order of its dest.
+// columns are the columns of a row, in the order of dest.
 const columns = "n, turn, kind, at, cause, person, call, data"
 
 func (r *row) dest() []any {
@@ -63,7 +63,7 @@ func (r *row) entry() (sessions.Entry, error) {
 	return e, nil
 }
 
-// same tells whether two rows are the same entry: all but when it was appended.
+// same tells whether two rows are the same entry; the time of the append may differ.
 func (r *row) same(o *row) bool {
 	a, b := *r, *o
 	a.at, b.at = "", ""
@@ -79,9 +79,8 @@ func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
 func day(t time.Time) string { return t.UTC().Format(dayLayout) }
 
-// document is JSON as any database can hold it. Each byte that is not UTF-8
-// becomes U+FFFD, as whoever decodes the document would have it; a NUL stands in
-// JSON only as its escape.
+// document is JSON that every database can hold. Each byte that is not UTF-8 becomes
+// U+FFFD, as JSON decoders would make it. NUL occurs in JSON only escaped.
 func document(data json.RawMessage) string {
 	if utf8.Valid(data) {
 		return string(data)

@@ -6,8 +6,8 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// schema is what the store keeps in a database. Both kinds have the same tables;
-// what SQLite says otherwise is here, what PostgreSQL does in postgres.go.
+// schema returns the store's tables for SQLite and for PostgreSQL: the same tables,
+// with other types.
 func schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name: "store",
@@ -18,24 +18,25 @@ func schema() sqldb.Schema {
 				"{session}", "BIGINT REFERENCES sessions(id)",
 				"{sessions}", "",
 			).Replace(tables) + usage,
-			strings.ReplaceAll(erasures, "{bytes}", "TEXT"),
+			strings.ReplaceAll(erasureTables, "{bytes}", "TEXT"),
 		},
 		Postgres: []string{
 			strings.NewReplacer(
 				"{id}", "BIGINT GENERATED ALWAYS AS IDENTITY",
 				"{bytes}", `TEXT COLLATE "C"`, // sorted as SQLite does
-				// An append locks its session's row, so that entries without one
-				// cannot come to be; to check each of them is paid for in vain.
+				// No foreign key: an append locks its session's row, so that entries
+				// without a session cannot come to be, and a check would cost time.
 				"{session}", "BIGINT",
-				// A row is updated with each append: room for that beside it.
+				// A session's row is updated with each append; free room on its page
+				// makes that cheap.
 				"{sessions}", " WITH (fillfactor = 50)",
 			).Replace(tables) + usagePostgres,
-			strings.ReplaceAll(erasures, "{bytes}", `TEXT COLLATE "C"`),
+			strings.ReplaceAll(erasureTables, "{bytes}", `TEXT COLLATE "C"`),
 		},
 	}
 }
 
-// tables are the first release's.
+// tables are those of the first release. Later ones are added as further steps.
 //
 // Times are text in UTC of one width, so that they sort, and a day is their
 // first ten characters. An absent cause, person or call is the empty text.

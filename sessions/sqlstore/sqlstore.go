@@ -1,14 +1,24 @@
 // Package sqlstore keeps the logs of sessions, and what people have spent, in a SQL database.
 //
-// An entry is a row. A session's row remembers what a reader of its log would
-// have to find out: how long it is, what its newest summary covers and which
-// turns are not finished; it is updated with each append, in the same
-// transaction. So opening a session costs one write, which raises its fence, and
-// one read of just the entries that matter still, however long its past is.
+// An entry is a row. A session's row says how long its log is, what the newest
+// summary covers, and which turns are not finished; each append updates it in the
+// same transaction. So opening a session costs one write, which raises its fence,
+// and one read of the entries that are still needed, however long its past is.
 //
-// What stands below a session's last number never changes. Reading up to the
-// number that the raising of the fence has returned is therefore consistent
-// with it, although it is done outside of that transaction.
+// Entries never change once they are written (but for erasing, which raises the
+// fence). So Open may read them outside of the transaction that raised the fence,
+// up to the last number that this returned.
+//
+// The files, in reading order:
+//
+//   - sqlstore.go, schema.go: opening a store and a session; the tables
+//   - log.go, state.go, row.go: appending, what a session's row says, an entry as a
+//     row
+//   - postgres.go: the statements in which PostgreSQL does as one what SQLite does
+//     in several
+//   - reader.go, budget.go: reading logs back; reserving and spending tokens
+//   - erase.go, session_erasure.go: erasing from all sessions, and from one
+//   - copy.go: taking all to another database
 package sqlstore
 
 import (
@@ -38,9 +48,9 @@ var (
 type Store struct {
 	db      *sqldb.DB
 	queries queries
-	inserts []string // by the number of rows
-	swept   atomic.Value
-	erasing sync.Mutex // held while something is erased
+	inserts []string     // by the number of rows
+	swept   atomic.Value // the day on which sweep last ran
+	erasing sync.Mutex   // one erasing at a time
 }
 
 // maxInsert is the most rows of one INSERT.
@@ -70,8 +80,8 @@ func (s *Store) Close() error {
 	return errors.Join(s.queries.close(), s.db.Close())
 }
 
-// Writable writes, and says whether that is durable. To read does not tell: a
-// standby and a full disk can be read.
+// Writable tells whether the store can be written to, by writing. Reading would not
+// tell: a standby and a full disk can be read.
 func (s *Store) Writable(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, `INSERT INTO spending (person, day, tokens) VALUES ('', '', 0)
 		ON CONFLICT (person, day) DO UPDATE SET tokens = 0`)
@@ -96,6 +106,8 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	}
 	l := &log{store: s, fence: fence}
 	now := stamp(time.Now())
+	// One statement creates the session or raises its fence. It returns no row where
+	// a higher fence has opened the session, or its tombstone forbids this fence.
 	_, err := s.db.Group(ctx, `
 		INSERT INTO sessions (key, fence, last, summary, covers, unfinished, created, updated)
 		SELECT CAST(? AS TEXT), CAST(? AS BIGINT), 0, 0, 0, '', CAST(? AS TEXT), CAST(? AS TEXT)
@@ -110,15 +122,16 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 	case err != nil:
 		return nil, err
 	}
-	if err := s.rises(ctx, l, key); err != nil {
+	if err := s.checkTombstone(ctx, l, key); err != nil {
 		return nil, err
 	}
-	l.entries, err = s.matters(ctx, l.session, l.state)
+	l.entries, err = s.relevant(ctx, l.session, l.state)
 	return l, err
 }
 
-// matters reads what a log's holder needs to know of its past.
-func (s *Store) matters(ctx context.Context, session int64, st state) ([]sessions.Entry, error) {
+// relevant reads the entries that a log's holder needs: all after what the newest
+// summary covers, and before that those of unfinished turns.
+func (s *Store) relevant(ctx context.Context, session int64, st state) ([]sessions.Entry, error) {
 	if st.last == 0 {
 		return nil, nil
 	}

@@ -8,8 +8,8 @@ import (
 	"parley/sessions"
 )
 
-// A state is what a session's row remembers of its log, so that opening it reads
-// nothing that no longer matters.
+// A state is what a session's row says of its log, by which Open knows what it has
+// to read.
 type state struct {
 	last       int64
 	summary    int64
@@ -55,8 +55,8 @@ func (s state) with(rows []row) (state, error) {
 	return s, nil
 }
 
-// summarise holds a summary to what stands before it: one that covered itself
-// would hide what comes after.
+// summarise notes what a summary covers, at most the entries before it: one that
+// covered itself would hide the entries after it.
 func (s *state) summarise(r row) error {
 	var data sessions.Summary
 	if err := json.Unmarshal([]byte(r.data), &data); err != nil {
@@ -67,9 +67,9 @@ func (s *state) summarise(r row) error {
 	return nil
 }
 
-// turned takes in the last of rows, which begins or ends a turn; the others are
-// those appended with it, among which the turn's first entry is looked for: no
-// turn has any before it starts.
+// turned notes that the last of rows begins or ends a turn, or says that a turn is
+// published. The other rows were appended with it; the turn's first entry is among
+// them, as no turn has entries from before it starts.
 func (s *state) turned(rows []row) error {
 	r := rows[len(rows)-1]
 	turns, err := s.turns()

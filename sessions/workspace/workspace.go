@@ -10,6 +10,10 @@
 // be used (it leads out, is no regular file, is too long), fs.ErrNotExist one
 // that leads to nothing, fs.ErrPermission one that the system refuses,
 // ErrQuota a write that does not fit any more, and ErrLate one that came too late.
+//
+// The files, in reading order: workspace.go names and opens the directories; dir.go
+// reads, write.go writes, remove.go deletes; refusal.go makes the errors; space.go
+// holds the open directories, usage.go counts against the quota.
 package workspace
 
 import (

@@ -3,6 +3,9 @@
 // They work through a Dir, so the same tools serve a directory on this machine,
 // one in a sandbox or one elsewhere. The Dir contains them: which paths lead
 // where is its business, and the tools only turn its errors into codes.
+//
+// The files: files.go lists the tools; read.go, write.go, glob.go and grep.go are the
+// tools themselves; pattern.go matches paths, scan.go walks a directory.
 package files
 
 import (

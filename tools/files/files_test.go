@@ -70,21 +70,21 @@ func TestReadFile(t *testing.T) {
 	put(t, dir, "late.txt", strings.Repeat("x", 10_000)+"\x00end")
 	put(t, dir, "wide.txt", strings.Repeat("w", 64<<10)+"\nnext\n")
 	for given, want := range map[string]string{
-		args("path", "a.txt"):                                   "one\ntwo\nthree\nfour",
-		args("path", "./sub/../a.txt", "offset", 0):             "one\ntwo\nthree\nfour",
-		args("path", dir+"/a.txt", "offset", 1, "limit", 1):     "one\n",
-		args("path", "a.txt", "offset", 2, "limit", 2):          "two\nthree\n",
-		args("path", "a.txt", "offset", 4):                      "four",
-		args("path", "a.txt", "offset", 4, "limit", 1<<62):      "four",
-		args("path", "a.txt", "offset", "3", "limit", "1"):      "three\n",
-		args("path", "ends.txt", "offset", 2):                   "two\n",
-		args("path", "empty"):                                   "",
-		args("path", "odd.txt"):                                 "caf\uFFFD <&>\r\n",
-		args("path", "late.txt"):                                strings.Repeat("x", 10_000) + "\uFFFDend",
-		args("path", "wide.txt", "offset", 2):                   "next\n",
-		args("path", "wide.txt", "limit", 1):                    strings.Repeat("w", 64<<10) + "\n",
-		args("path", "a.txt", "offset", nil, "limit", nil):      "one\ntwo\nthree\nfour",
-		"```json\n" + args("path", "a.txt", "limit", 1) + "```": "one\n",
+		args("path", "a.txt"):                                     "one\ntwo\nthree\nfour",
+		args("path", "./sub/../a.txt", "offset", 0):               "one\ntwo\nthree\nfour",
+		args("path", dir+"/a.txt", "offset", 1, "limit", 1):       "one\n",
+		args("path", "a.txt", "offset", 2, "limit", 2):            "two\nthree\n",
+		args("path", "a.txt", "offset", 4):                        "four",
+		args("path", "a.txt", "offset", 4, "limit", int64(1<<62)): "four",
+		args("path", "a.txt", "offset", "3", "limit", "1"):        "three\n",
+		args("path", "ends.txt", "offset", 2):                     "two\n",
+		args("path", "empty"):                                     "",
+		args("path", "odd.txt"):                                   "caf\uFFFD <&>\r\n",
+		args("path", "late.txt"):                                  strings.Repeat("x", 10_000) + "\uFFFDend",
+		args("path", "wide.txt", "offset", 2):                     "next\n",
+		args("path", "wide.txt", "limit", 1):                      strings.Repeat("w", 64<<10) + "\n",
+		args("path", "a.txt", "offset", nil, "limit", nil):        "one\ntwo\nthree\nfour",
+		"```json\n" + args("path", "a.txt", "limit", 1) + "```":   "one\n",
 	} {
 		raw := c.Want(t, "read_file", given, "")
 		var got struct{ Content string }

@@ -1,6 +1,6 @@
 --! clock
--- begin notes that what another bus keeps is taken in, and has numbers go on
--- above those that it gave.
+-- begin notes that another bus is taken in under an id, and moves the clock above
+-- the numbers that it gave.
 -- KEYS moved clock
 -- ARGV id highest
 -- Returns the id under which it was begun, this time or before.

@@ -1,6 +1,6 @@
 --! clock contact box line page
--- claim leases mailboxes that are due to one process, and returns their first
--- letters too; of those whose lists are declared, more.
+-- claim leases due mailboxes to one process. It returns the only letter of a
+-- mailbox with it, and several of a mailbox whose list is declared in KEYS.
 -- KEYS clock contact pause state due leased wake heads, then lists of mailboxes
 -- ARGV owner wanted lease hold, then the keys of the mailboxes whose lists are in KEYS
 -- Returns how long until there is something to do (-1: nothing to wait for), per
@@ -13,12 +13,15 @@ local LETTERS, BYTES, ALL_BYTES = 16, 65536, 1048576
 
 local now, spared = note_contact(contact, clock, lease)
 
+-- The pause is a key that expires by itself; nothing is claimed while it exists.
 local paused = call('PTTL', pause)
 if paused >= 0 then
   return {whole(math.max(paused, 1) * 1000), {}, {}}
 end
 
--- Whoever let a lease run out was cut off in mid-turn: its mailbox goes first.
+-- Reap leases that have run out. Their holders were cut off in mid-turn, so score 0
+-- puts their mailboxes at the front of the line. Few are reaped in one run, as
+-- nothing else runs in Redis meanwhile; the others follow at the next.
 if now >= spared then
   for _, key in ipairs(call('ZRANGEBYSCORE', leased, '-inf', whole(now), 'LIMIT', 0, REAPED_AT_ONCE)) do
     call('ZREM', leased, key)
@@ -36,6 +39,8 @@ for i = 5, #ARGV do
   lists[ARGV[i]] = KEYS[i + 4]
 end
 
+-- Twice as many as wanted are read: the rest is returned as who is next in line, so
+-- that the next run can declare their lists.
 local granted, next_in_line = {}, {}
 local keys = call('ZRANGEBYSCORE', due, '-inf', whole(now), 'LIMIT', 0, 2 * wanted)
 if #keys > 0 then
@@ -48,12 +53,14 @@ if #keys > 0 then
       taken[#taken + 1] = key
       local box = load_box(state, key)
       if box then
+        -- Each fence is one above the last; the clock moves along below.
         now = now + 1
         box.owner, box.fence, box.attempts = owner, now, box.attempts + 1
         states[#states + 1], states[#states + 2] = key, pack_box(box)
         leases[#leases + 1], leases[#leases + 2] = ends, key
         local page, size = {}, 0
-        -- Of several letters one would be too few: whoever works on them wants them all.
+        -- A mailbox with several letters whose list is not declared gives none: its
+        -- holder reads them all together.
         if total < ALL_BYTES and (box.count == 1 or lists[key]) then
           page, size = read_page(heads, lists[key], key, 0, math.min(LETTERS, box.count), BYTES)
           total = total + size
@@ -62,6 +69,7 @@ if #keys > 0 then
       end
     end
   end
+  -- A key without a readable box leaves the line too; repair puts it back.
   call('ZREM', due, unpack(taken))
   if #granted > 0 then
     call('HSET', state, unpack(states))
@@ -70,6 +78,7 @@ if #keys > 0 then
   end
 end
 
+-- If mail is still due, one more process is woken; it wakes the next in turn.
 local wait = -1
 local first = call('ZRANGE', due, 0, 0, 'WITHSCORES')
 if first[1] then

@@ -1,5 +1,5 @@
 --! clock contact box
--- extend prolongs leases of one topic.
+-- extend extends leases of one topic, each to a time of its own from now on.
 -- KEYS clock contact state leased
 -- ARGV lease, then per lease: key fence time
 -- Returns per lease the number of the last letter, or -1 if the lease is lost.
@@ -8,6 +8,8 @@ local answers = {}
 for i = 2, #ARGV, 3 do
   local box = load_box(KEYS[3], ARGV[i])
   if box and box.fence == tonumber(ARGV[i + 1]) then
+    -- A lease that has run out but was not reaped is extended too: nobody else has
+    -- had the mailbox.
     call('ZADD', KEYS[4], whole(now + tonumber(ARGV[i + 2])), ARGV[i])
     answers[#answers + 1] = whole(box.first + box.count - 1)
   else

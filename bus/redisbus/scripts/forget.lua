@@ -1,10 +1,11 @@
 --! clock box line
--- forget takes letters out of a mailbox, and takes it from its holder. What is
--- left is numbered anew, behind all that was numbered before.
+-- forget removes letters from a mailbox, and takes the mailbox from its holder, who
+-- may be working on one of them. The letters that are left get new numbers above
+-- all old ones, so that no number means two letters.
 -- KEYS clock state due leased wake heads mail
--- ARGV key, channel of notes, how long what was under way gets to end, 1 if it is
--- a moment ago that the mailbox was taken from its holder, letters
--- Returns how many were taken out, and 1 if somebody held the mailbox.
+-- ARGV key, channel of notes, how long the mailbox rests so that work under way can
+-- end, 1 if an earlier run took the mailbox from its holder, letters
+-- Returns how many letters were removed, and 1 if somebody held the mailbox.
 local clock, state, due, leased, wake, heads, mail = unpack(KEYS)
 local key, notes, wind_down, rests = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 
@@ -35,7 +36,7 @@ end
 local now, ahead = read_clock(clock)
 local held = box.owner ~= FREE
 if held then
-  call('PUBLISH', notes .. box.owner, whole(box.fence) .. ' -1')
+  call('PUBLISH', notes .. box.owner, whole(box.fence) .. ' -1') -- the holder loses its lease now
   call('ZREM', leased, key)
   box.owner, box.fence, box.attempts = FREE, 0, box.attempts - 1
 end
@@ -63,7 +64,7 @@ if box.urgent > 0 then
   end
 end
 if first_gone then
-  box.attempts = 0 -- they were the claims of the first
+  box.attempts = 0 -- they counted the claims of the removed first letter
 end
 local not_before, published = string.match(head, '^(%d+) (%d+) ')
 box.since = tonumber(published)

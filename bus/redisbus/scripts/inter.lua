@@ -7,7 +7,7 @@ local dead, graves, id = KEYS[3], KEYS[4], ARGV[3]
 if call('ZSCORE', graves, id) then
   return 0
 end
--- No two have one place in the order, however many were buried at once.
+-- No two dead letters share a score, however many were buried at once.
 local last = call('ZREVRANGE', graves, 0, 0, 'WITHSCORES')
 local place = math.max(tonumber(ARGV[6]), tonumber(last[2] or 0) + 1)
 local head = string.format('%d %s %s %d %d ', ARGV[5], ARGV[6], ARGV[10], #ARGV[2], #ARGV[4])

@@ -1,5 +1,6 @@
 --! 
--- nudge breaks off a process's blocking call. The token is of no use for long.
+-- nudge ends a process's blocking call. The token expires, as the process may be
+-- gone.
 -- KEYS nudge
 redis.call('LPUSH', KEYS[1], '1')
 redis.call('PEXPIRE', KEYS[1], 10000)

@@ -1,10 +1,10 @@
 --! clock box line letter accept
 -- publish stores a message, once.
 -- KEYS clock topics state due wake heads mail seen_today seen_yesterday
--- ARGV topic key id cap urgent not_before day notes body
--- Returns stored, known, full, or day with the server's.
+-- ARGV topic key id cap bytes urgent not_before day notes body
+-- Returns stored, known, full, much where too many bytes wait, or day with the server's.
 return accept(
   {clock = KEYS[1], topics = KEYS[2], state = KEYS[3], due = KEYS[4], wake = KEYS[5], heads = KEYS[6],
     mail = KEYS[7], seen_today = KEYS[8], seen_yesterday = KEYS[9]},
-  {topic = ARGV[1], key = ARGV[2], id = ARGV[3], cap = tonumber(ARGV[4]), urgent = ARGV[5] == '1',
-    not_before = ARGV[6], day = tonumber(ARGV[7]), notes = ARGV[8], replays = 0, body = ARGV[9]})
+  {topic = ARGV[1], key = ARGV[2], id = ARGV[3], cap = tonumber(ARGV[4]), bytes = tonumber(ARGV[5]), urgent = ARGV[6] == '1',
+    not_before = ARGV[7], day = tonumber(ARGV[8]), notes = ARGV[9], replays = 0, body = ARGV[10]})

@@ -1,7 +1,7 @@
 --! clock box line
--- repair looks after mailboxes that stand nowhere or are not as their state
--- says: what transitions in one script each cannot leave behind, but an
--- operator, a restore or a bug can. A lease that nobody extends then runs out.
+-- repair mends mailboxes that are neither due nor leased, or whose state does not
+-- fit their letters. The scripts never leave such a mailbox behind, but an operator,
+-- a restore or a bug can. A lease that repair makes up runs out by itself.
 -- KEYS clock state due leased wake heads, then lists of mailboxes
 -- ARGV lease, then the keys of the mailboxes
 -- Returns how many had to be repaired.
@@ -14,7 +14,8 @@ local function remove(key)
   call('ZREM', due, key)
 end
 
--- count_letters moves up the first of the list where the head is missing.
+-- count_letters counts a mailbox's letters. If its head is missing, the first of the
+-- list becomes the head.
 local function count_letters(key, list)
   local behind = call('LLEN', list)
   if call('HEXISTS', heads, key) == 0 and behind > 0 then
@@ -24,7 +25,9 @@ local function count_letters(key, list)
   return behind + call('HEXISTS', heads, key)
 end
 
-local function stands_right(key, box)
+-- in_line tells whether a mailbox is due or leased, as its state says, and puts it
+-- there if it is not.
+local function in_line(key, box)
   if box.owner == FREE then
     if call('ZSCORE', due, key) then
       return true
@@ -59,7 +62,7 @@ for i = 2, #ARGV do
         box.count = count
         save_box(state, key, box)
       end
-      right = stands_right(key, box) and right
+      right = in_line(key, box) and right
     end
     if not right then
       repaired = repaired + 1

@@ -1,9 +1,9 @@
 --! clock box line letter accept
 -- replay publishes a dead letter again under a new id and forgets it.
 -- KEYS as for publish, then dead graves
--- ARGV topic key id cap day notes replays and the letter's present id
+-- ARGV topic key id cap bytes day notes replays and the letter's present id
 -- Returns as publish does, or gone if there is no such letter in that mailbox.
-local dead, graves, buried = KEYS[10], KEYS[11], ARGV[8]
+local dead, graves, buried = KEYS[10], KEYS[11], ARGV[9]
 
 local grave = call('HGET', dead, buried)
 if not grave then
@@ -15,7 +15,7 @@ if string.sub(grave, start, start + of_key - 1) ~= ARGV[2] then
 end
 local letter = read_letter(string.sub(grave, start + of_key + of_reason))
 letter.topic, letter.key, letter.id, letter.cap = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-letter.day, letter.notes, letter.replays = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+letter.bytes, letter.day, letter.notes, letter.replays = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
 local answer = accept(
   {clock = KEYS[1], topics = KEYS[2], state = KEYS[3], due = KEYS[4], wake = KEYS[5], heads = KEYS[6],
     mail = KEYS[7], seen_today = KEYS[8], seen_yesterday = KEYS[9]}, letter)

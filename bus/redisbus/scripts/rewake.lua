@@ -1,5 +1,5 @@
 --! clock line
--- rewake puts back a token that was taken by somebody who has no use for it.
+-- rewake puts back a token that reached a process in which nobody waits any more.
 -- KEYS wake
 -- ARGV the token
 wake_one(KEYS[1], ARGV[1])

@@ -1,6 +1,6 @@
 --! clock box line letter page
--- settle ends a lease: it forgets letters up to one number, buries those behind
--- up to another, and gives back the rest.
+-- settle ends a lease: it removes the letters up to done, makes dead letters of
+-- those after it up to dead, and makes the rest claimable again.
 -- KEYS clock state due leased wake heads mail dead graves
 -- ARGV key fence done dead reason after uncounted seen
 -- Returns settled or fenced.
@@ -8,6 +8,7 @@ local clock, state, due, leased, wake, heads, mail, dead, graves = unpack(KEYS)
 local key, fence, reason = ARGV[1], tonumber(ARGV[2]), ARGV[5]
 local done, bury, after, seen = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8])
 
+-- The fence is the proof of the lease: it is in no other, and 0 if nobody holds one.
 local box = load_box(state, key)
 if not box or box.fence ~= fence then
   return 'fenced'
@@ -19,7 +20,7 @@ call('ZREM', leased, key)
 local function bury_letters(now)
   local from = math.max(done + 1, box.first)
   local newest = call('ZREVRANGE', graves, 0, 0, 'WITHSCORES')
-  local place = math.max(now, (newest[2] or 0) + 1) -- of which no two have one
+  local place = math.max(now, (newest[2] or 0) + 1) -- no two dead letters share a score, so that pages can go on after one
   for number = from, upto, 16 do
     local some = read_page(heads, mail, key, number - box.first, math.min(16, upto - number + 1), math.huge)
     for i, text in ipairs(some) do
@@ -42,7 +43,8 @@ if removed == box.count then
   if box.count > 1 then
     call('DEL', mail)
   end
-  -- Whoever writes here next counts on from the clock, which has given the fence.
+  -- An empty mailbox keeps no state. The next letter is numbered from the clock, so
+  -- the clock must not be behind the last number given here.
   if last > box.fence and last > read_clock(clock) then
     call('SET', clock, whole(last))
   end
@@ -55,6 +57,7 @@ if removed > 0 then
     call('LTRIM', mail, removed - 1, -1)
   end
   call('HSET', heads, key, call('LPOP', mail))
+  -- Attempts are claims of the first letter, and that is a new one.
   box.first, box.count, box.attempts = box.first + removed, box.count - removed, 0
 elseif ARGV[7] == '1' then
   box.attempts = box.attempts - 1
@@ -66,7 +69,7 @@ local head = read_letter(call('HGET', heads, key))
 box.since = head.published
 box.owner, box.fence = FREE, 0
 save_box(state, key, box)
--- Urgent mail that whoever settles did not know of ends any wait.
+-- Urgent mail that came after the holder last looked makes the mailbox due at once.
 local at = box.urgent > seen and now or math.max(now + after, head.not_before + ahead)
 put_due(due, wake, key, at, now)
 return 'settled'

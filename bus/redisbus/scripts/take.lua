@@ -1,6 +1,6 @@
 --! clock box line letter accept
--- take stores a message that another bus keeps, once for all: whether it was
--- taken before its number over there tells, not its id, which is forgotten in time.
+-- take stores a message of another bus, once. Whether it was taken before is told by
+-- its number on that bus: known ids are forgotten after two days.
 -- KEYS as for publish, then moved
 -- ARGV topic key id urgent not_before day notes replays attempts due number body
 -- Returns as publish does, or taken.
@@ -12,7 +12,7 @@ end
 local answer = accept(
   {clock = KEYS[1], topics = KEYS[2], state = state, due = due, wake = KEYS[5], heads = KEYS[6],
     mail = KEYS[7], seen_today = KEYS[8], seen_yesterday = KEYS[9]},
-  {topic = ARGV[1], key = key, id = ARGV[3], cap = 0, urgent = urgent, not_before = ARGV[5],
+  {topic = ARGV[1], key = key, id = ARGV[3], cap = 0, bytes = 0, urgent = urgent, not_before = ARGV[5],
     day = tonumber(ARGV[6]), notes = ARGV[7], replays = tonumber(ARGV[8]), body = ARGV[12]})
 if answer[1] ~= 'stored' then
   return answer

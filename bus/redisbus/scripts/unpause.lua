@@ -1,5 +1,5 @@
 --! clock line
--- unpause ends a pause and lets one of those who wait look.
+-- unpause ends a pause and wakes one of the processes that wait.
 -- KEYS pause due wake
 call('DEL', KEYS[1])
 local first = call('ZRANGE', KEYS[2], 0, 0)

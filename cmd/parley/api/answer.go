@@ -103,7 +103,7 @@ const (
 	retryLost = 5 * time.Second
 )
 
-// refusalOf reads an error of the rooms behind the API.
+// refusalOf reads an error of the packages behind the API.
 func refusalOf(err error) *refusal {
 	if e, ok := errors.AsType[*refusal](err); ok {
 		return e
@@ -115,11 +115,11 @@ func refusalOf(err error) *refusal {
 		return unprocessable(e.Code, "%s", e.Message)
 	}
 	if e, ok := errors.AsType[*outbox.FullError](err); ok {
-		return full(e.Error() + "; where there was room it is accepted: try again with the same Idempotency-Key")
+		return full(err, e.Error()+"; where there was room it is accepted: try again with the same Idempotency-Key")
 	}
 	switch {
 	case errors.Is(err, bus.ErrFull):
-		return full("too many messages wait there already: try again later")
+		return full(err, "too much waits there already: try again later")
 	case errors.Is(err, channels.ErrOtherBody):
 		return &refusal{status: http.StatusConflict, code: "other_body", message: "this Idempotency-Key was used before with another body: use a new key for a new message"}
 	case errors.Is(err, bus.ErrInvalid):
@@ -135,8 +135,13 @@ func refusalOf(err error) *refusal {
 	}
 }
 
-func full(message string) *refusal {
-	return &refusal{status: http.StatusTooManyRequests, code: "mailbox_full", message: message, retry: retryFull}
+// full refuses for a mailbox with too many messages, or with too many bytes.
+func full(err error, message string) *refusal {
+	code := "mailbox_full"
+	if errors.Is(err, bus.ErrTooMuch) {
+		code = "too_much_waiting"
+	}
+	return &refusal{status: http.StatusTooManyRequests, code: code, message: message, retry: retryFull}
 }
 
 // refuse answers with an error, if nothing was answered yet.

@@ -46,7 +46,7 @@ type Config struct {
 // Mail is what waits and what was given up.
 type Mail interface {
 	bus.Inspector
-	bus.Morgue
+	bus.DeadLetters
 }
 
 // People is who is admitted, and where they talk to the bot.

@@ -88,7 +88,7 @@ func (a *API) postMessage(w *answer, r *http.Request) error {
 	}
 	said := outbox.Request{
 		Origin: w.caller.name, To: m.to, Text: m.text, File: m.file, Subject: m.key,
-		Expires: m.expires, Urgent: m.urgent, Key: key, Digest: digest,
+		Expires: m.expires, Urgent: m.urgent, NoBound: w.caller.admin(), Key: key, Digest: digest,
 	}
 	if slices.Contains(m.to, toAgent) {
 		return a.tell(w, r, m, said)

@@ -246,6 +246,42 @@ func TestFullMailbox(t *testing.T) {
 	}
 }
 
+// Urgent messages pass a full mailbox, those of a token without the scope admin by
+// a hundred; and what waits is bounded in bytes too.
+func TestFullMailboxOfAnAddress(t *testing.T) {
+	x := newRigOf(t, bus.Caps{Outbound: 1, Bytes: 64 << 10})
+	say := func(token, extra string) reply {
+		return x.post(token, `{"to": "slack:C0BUILDS", "text": "x"`+extra+`}`)
+	}
+	if r := say(opsToken, ""); r.StatusCode != 202 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	for range bus.UrgentBeyond {
+		if r := say(opsToken, `, "urgent": true`); r.StatusCode != 202 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+	}
+	if r := say(opsToken, `, "urgent": true`); r.StatusCode != 429 || r.code() != "mailbox_full" || r.Header.Get("Retry-After") == "" {
+		t.Errorf("one more: %d %s", r.StatusCode, r.body)
+	}
+	for _, token := range []string{adminToken, ownerToken} {
+		if r := say(token, `, "urgent": true`); r.StatusCode != 202 {
+			t.Errorf("the owner's: %d %s", r.StatusCode, r.body)
+		}
+	}
+	file := `{"to": "telegram:-10033", "text": "x", "file": {"name": "a", "data": "` + strings.Repeat("AAAA", 10<<10) + `"}}`
+	if r := x.post(opsToken, file); r.StatusCode != 202 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	if r := x.post(adminToken, strings.Replace(file, `"text"`, `"urgent": true, "text"`, 1)); r.StatusCode != 202 {
+		t.Errorf("the owner's: %d %s", r.StatusCode, r.body)
+	}
+	r := x.post(opsToken, strings.Replace(file, `"text"`, `"urgent": true, "text"`, 1))
+	if r.StatusCode != 429 || r.code() != "too_much_waiting" || r.Header.Get("Retry-After") == "" || !strings.Contains(string(r.body), "too much waits for telegram:-10033") {
+		t.Errorf("too many bytes: %d %s", r.StatusCode, r.body)
+	}
+}
+
 func TestWhatCannotBeMadeDurable(t *testing.T) {
 	x := newRig(t)
 	if err := x.bus.Close(); err != nil {

@@ -13,6 +13,7 @@ import (
 type chat struct {
 	Address string    `json:"address"`
 	Session string    `json:"session"`
+	Name    string    `json:"name,omitempty"`
 	Group   bool      `json:"group"`
 	Since   time.Time `json:"since"`
 }
@@ -25,7 +26,7 @@ func (a *API) listChats(w *answer, r *http.Request) error {
 	}
 	list := make([]chat, len(found))
 	for i, c := range found {
-		list[i] = chat{c.Address.String(), c.Session, c.Group, c.Seen}
+		list[i] = chat{c.Address.String(), c.Session, c.Name, c.Group, c.Seen}
 	}
 	return w.json(http.StatusOK, struct {
 		Chats []chat `json:"chats"`
@@ -34,6 +35,7 @@ func (a *API) listChats(w *answer, r *http.Request) error {
 
 type pairing struct {
 	Person string    `json:"person"`
+	Name   string    `json:"name,omitempty"`
 	State  string    `json:"state"` // owner, admitted or asks
 	Code   string    `json:"code,omitempty"`
 	At     time.Time `json:"at"`
@@ -47,7 +49,7 @@ func pairingOf(p channels.Pairing) pairing {
 	case p.Approved:
 		state = "admitted"
 	}
-	return pairing{p.Person, state, p.Code, p.At}
+	return pairing{p.Person, p.Name, state, p.Code, p.At}
 }
 
 // listPairings lists who is admitted and who asks to be.

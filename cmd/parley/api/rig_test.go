@@ -70,11 +70,16 @@ type rig struct {
 // newRig starts one; change may alter the configuration before.
 func newRig(t testing.TB, change ...func(*rig)) *rig {
 	t.Helper()
+	return newRigOf(t, bus.Caps{Inbound: 3, Outbound: 1000}, change...)
+}
+
+func newRigOf(t testing.TB, caps bus.Caps, change ...func(*rig)) *rig {
+	t.Helper()
 	dir := t.TempDir()
 	x := &rig{t: t, log: &safeBuffer{}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	t.Cleanup(x.client.CloseIdleConnections)
 	var err error
-	if x.bus, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: bus.Caps{Inbound: 3, Outbound: 1000}}); err != nil {
+	if x.bus, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: caps}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { x.bus.Close() })

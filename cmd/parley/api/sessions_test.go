@@ -346,7 +346,20 @@ func TestPeople(t *testing.T) {
 	if r := x.get("/v1/chats", adminToken); r.StatusCode != 200 || !strings.Contains(string(r.body), `"telegram:-10033"`) {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
+	alone := channels.Chat{Address: bus.Address{Channel: "telegram", Chat: "7"}, Session: "main:telegram:7", Person: "telegram:7", Name: "Ada"}
+	if err := x.book.Meet(t.Context(), alone); err != nil {
+		t.Fatal(err)
+	}
+	if r := x.get("/v1/chats", adminToken); !strings.Contains(string(r.body), `"name":"Ada"`) || strings.Count(string(r.body), `"name"`) != 1 {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
 	asked := ask(t, x.book, "telegram:7")
+	if err := x.book.SetName(t.Context(), "telegram:7", "Ada"); err != nil {
+		t.Fatal(err)
+	}
+	if r := x.get("/v1/pairings", adminToken); !strings.Contains(string(r.body), `"person":"telegram:7","name":"Ada"`) {
+		t.Errorf("%d %s", r.StatusCode, r.body)
+	}
 	if r := x.get("/v1/pairings", adminToken); r.StatusCode != 200 || !strings.Contains(string(r.body), `"state":"asks","code":"`+asked.Code) {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}

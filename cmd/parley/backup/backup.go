@@ -9,6 +9,11 @@
 //
 // The file is a compressed tar. Its last entry lists all others with their
 // sums, so that one which is cut short or altered is known before it is used.
+//
+// The files, in reading order: backup.go writes a backup, walk.go reads the workspaces
+// into it; check.go verifies one; restore.go unpacks it, in a directory that scratch.go
+// makes, and place.go puts the parts in their places, which may be repeated after a
+// crash.
 package backup
 
 import (

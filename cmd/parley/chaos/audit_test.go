@@ -287,7 +287,8 @@ func (a *audit) readPlatform() {
 				unanswered = append(unanswered, m.mark())
 			}
 		}
-		if len(unanswered) != a.givenUpIn[p.address()] {
+		// The model sees what was said in a turn that was given up, and may come to it in a later one.
+		if len(unanswered) > a.givenUpIn[p.address()] {
 			a.wrong("messages %v have no answer, and the turns that were given up had %d", unanswered, a.givenUpIn[p.address()])
 		}
 	}

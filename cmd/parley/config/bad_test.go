@@ -220,7 +220,7 @@ func TestBadPlacesOfFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Env = c.env.look
-			_, err := config.Load(c.o)
+			_, err := load(c.o)
 			if err == nil {
 				t.Fatal("it loads")
 			}
@@ -266,7 +266,7 @@ func TestSecretsThatOthersCanRead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := config.Load(config.Options{File: "parley.toml", Home: "h", Env: c.env.look})
+			_, err := load(config.Options{File: "parley.toml", Home: "h", Env: c.env.look})
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -294,7 +294,7 @@ func TestCredentialsOfAService(t *testing.T) {
 	}
 	dir := t.TempDir()
 	put(t, dir, "parley.toml", "[channels.telegram]\nbot_token = \"${file:"+service+"/telegram}\"\n")
-	if _, err := config.Load(config.Options{File: filepath.Join(dir, "parley.toml"), Home: dir, Env: vars{}.look}); err != nil {
+	if _, err := load(config.Options{File: filepath.Join(dir, "parley.toml"), Home: dir, Env: vars{}.look}); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ type kept struct {
 	notices    []string
 	serving    []Problem
 	answering  []Problem
+	sendOnly   []string // platforms whose adapters receive nothing yet
 }
 
 func (l *loader) build() (*Config, error) {
@@ -29,63 +31,37 @@ func (l *loader) build() (*Config, error) {
 	if l.file != "" {
 		k.file = filepath.Join(l.folder, filepath.Base(l.file))
 	}
+	for _, p := range l.opts.Platforms {
+		if p.SendsOnly {
+			k.sendOnly = append(k.sendOnly, p.Name)
+		}
+	}
 	k.notices = slices.Concat(l.warnings, l.withoutEffect(), l.exposed())
 	return k.config()
 }
 
-func (k *kept) str(path string) string {
-	if v, ok := k.values[path]; ok {
-		return v.v.(string)
-	}
-	return ""
-}
-
-func (k *kept) num(path string) int {
-	if v, ok := k.values[path]; ok {
-		return int(v.v.(int64))
-	}
-	return 0
-}
-
-func (k *kept) list(path string) []string {
-	if v, ok := k.values[path]; ok {
-		return v.v.([]string)
-	}
-	return nil
-}
-
 // config makes the typed form of the values.
 func (k *kept) config() (*Config, error) {
-	c := &Config{
-		File: k.file, Home: k.home, Sought: k.sought, kept: k,
-		Serve: Serve{MaxInFlight: k.num("serve.max_in_flight"), Drain: k.values["serve.drain"].v.(time.Duration)},
-		Log:   Log{Format: k.str("log.format")},
-		Limits: Limits{
-			UserTurns: k.num("limits.user_turns"), UserTurnsHour: k.num("limits.user_turns_hour"),
-			UserTokensDay: k.values["limits.user_tokens_day"].v.(int64),
-			Waiting:       k.num("limits.waiting"), Outbound: k.num("limits.outbound"),
-		},
-		Model:  k.model(),
-		Agents: map[string]Agent{}, Channels: map[string]Channel{}, Targets: map[string][]bus.Address{},
-		Front: k.front(),
-		Keeping: Keeping{
-			Workspace: Workspace{Root: k.str("workspace.root"), MaxMB: k.num("workspace.max_mb")},
-			Bus:       Bus{URL: Secret(k.str("bus.url")), Prefix: k.str("bus.prefix")},
-			Store:     Store{URL: Secret(k.str("store.url"))},
-			Retention: Retention{Days: k.num("retention.days")},
-		},
+	c := &Config{File: k.file, Home: k.home, Sought: k.sought, kept: k, Targets: map[string][]bus.Address{}}
+	for i := range k.sections {
+		if sec := &k.sections[i]; !sec.named {
+			k.fill(sec, sec.name, c)
+		}
 	}
-	if err := c.Log.Level.UnmarshalText([]byte(k.str("log.level"))); err != nil {
-		return nil, fmt.Errorf("log level: %w", err)
+	c.Agents = filled(k, "agents", func(name string) Agent { return Agent{Name: name} })
+	c.Channels = filled(k, "channels", func(name string) Channel { return Channel{Name: name} })
+	c.Webhooks = filled(k, "webhooks", func(name string) Webhook { return Webhook{Name: name} })
+	c.Tokens = filled(k, "tokens", func(name string) Token { return Token{Name: name} })
+	for name, channel := range c.Channels {
+		channel.sendsOnly = slices.Contains(k.sendOnly, channel.Platform)
+		c.Channels[name] = channel
 	}
-	for _, name := range k.names["agents"] {
-		c.Agents[name] = k.agent(name)
+	if c.Model.Name == demoName {
+		c.Model = Model{Demo: true}
 	}
-	for _, name := range k.names["channels"] {
-		c.Channels[name] = k.channel(name)
-	}
+	c.Model.Configured = c.Model.Demo || c.Model.BaseURL != "" || c.Model.APIKey != ""
 	for _, name := range k.names["targets"] {
-		for _, s := range k.list("targets." + name) {
+		for _, s := range k.values["targets."+name].v.([]string) {
 			to, err := bus.ParseAddress(s)
 			if err != nil {
 				return nil, fmt.Errorf("target %s: %w", name, err)
@@ -96,52 +72,56 @@ func (k *kept) config() (*Config, error) {
 	return c, nil
 }
 
-func (k *kept) model() Model {
-	m := Model{Name: k.str("model.name"), BaseURL: k.str("model.base_url"), APIKey: Secret(k.str("model.api_key"))}
-	if m.Name == demoName {
-		return Model{Demo: true, Configured: true}
+// filled makes the T of each table of a section.
+func filled[T any](k *kept, tables string, empty func(name string) T) map[string]T {
+	i := slices.IndexFunc(k.sections, func(s section) bool { return s.name == tables })
+	all := map[string]T{}
+	for _, name := range k.names[tables] {
+		one := empty(name)
+		k.fill(&k.sections[i], tables+"."+name, &one)
+		all[name] = one
 	}
-	m.Configured = m.BaseURL != "" || m.APIKey != ""
-	return m
+	return all
 }
 
-func (k *kept) agent(name string) Agent {
-	at := "agents." + name + "."
-	a := Agent{
-		Name:              name,
-		MayMessage:        k.list(at + "may_message"),
-		MaxToolIterations: k.num(at + "max_tool_iterations"),
-		ToolErrorLimit:    k.num(at + "tool_error_limit"),
-		MaxParallelTools:  k.num(at + "max_parallel_tools"),
-		ContextTokens:     k.num(at + "context_tokens"),
-		Queue:             k.str(at + "queue"),
-		Prompt:            k.str(at + "prompt"),
-		Model:             k.str(at + "model"),
+// fill puts the values of a table's settings into the fields of its owner.
+func (k *kept) fill(sec *section, table string, owner any) {
+	for i := range sec.settings {
+		set := &sec.settings[i]
+		if v, ok := k.values[table+"."+set.key]; ok && set.fills != nil {
+			put(set.fills(owner), v.v)
+		}
 	}
-	for _, c := range k.list(at + "capabilities") {
-		a.Capabilities = append(a.Capabilities, tools.Permission(c))
-	}
-	return a
 }
 
-func (k *kept) channel(name string) Channel {
-	at := "channels." + name + "."
-	return Channel{
-		Name:     name,
-		Platform: k.str(at + "platform"),
-		Mode:     k.str(at + "mode"),
-		BotToken: Secret(k.str(at + "bot_token")),
-		AppToken: Secret(k.str(at + "app_token")),
-		APIURL:   k.str(at + "api_url"),
-		Access: Access{
-			Policy:    k.str(at + "access"),
-			AllowFrom: k.list(at + "allow_from"),
-			Owners:    k.list(at + "owners"),
-			Approvers: k.list(at + "approvers"),
-		},
-		RateLimit: k.str(at + "rate_limit"),
-		OnUnknown: k.str(at + "on_unknown"),
-		Agent:     k.str(at + "agent"),
+// put stores a decoded value where a declaration points to.
+func put(field, v any) {
+	switch f := field.(type) {
+	case *string:
+		*f = v.(string)
+	case *Secret:
+		*f = Secret(v.(string))
+	case *int:
+		*f = int(v.(int64))
+	case *int64:
+		*f = v.(int64)
+	case *time.Duration:
+		*f = v.(time.Duration)
+	case *[]string:
+		*f = v.([]string)
+	case *[]tools.Permission:
+		*f = nil
+		for _, name := range v.([]string) {
+			*f = append(*f, tools.Permission(name))
+		}
+	case *[]Route:
+		*f = v.([]Route)
+	case *slog.Level:
+		if err := f.UnmarshalText([]byte(v.(string))); err != nil {
+			panic(fmt.Sprintf("a level is declared that the log does not have: %v", err))
+		}
+	default:
+		panic(fmt.Sprintf("a setting fills a field of type %T, which put does not know", field))
 	}
 }
 
@@ -158,9 +138,6 @@ func (c *Config) CheckGateway() error { return problems(c.kept.serving) }
 // Notices are what the operator should know, one line each: settings without
 // effect yet, keys that are going away, a key that is not used.
 func (c *Config) Notices() []string { return c.kept.notices }
-
-// noEffect is what is said of a setting that is not built yet.
-const noEffect = "no effect yet"
 
 // tables are the section's tables that can hold settings.
 func (l *loader) tables(sec *section) []string {
@@ -188,12 +165,12 @@ func (l *loader) withoutEffect() []string {
 		sec := &l.sections[i]
 		for _, table := range l.tables(sec) {
 			at, written := l.places[table]
-			channel := Channel{Platform: l.str(table + ".platform"), Mode: l.str(table + ".mode")}
+			platform := l.platform(l.str(table + ".platform"))
 			switch {
 			case written && sec.later():
-				tell(at, "["+table+"]", noEffect)
-			case sec.name == "channels" && !channel.Built():
-				tell(at, "["+table+"]", "platform "+channel.Platform+" has only mode = \"send\": "+noEffect)
+				tell(at, "["+table+"]", notYet)
+			case sec.name == "channels" && platform.SendsOnly && l.str(table+".mode") != "send":
+				tell(at, "["+table+"]", "platform "+platform.Name+" has only mode = \"send\": "+notYet)
 			default:
 				l.settingsWithout(sec, table, tell)
 			}
@@ -207,15 +184,15 @@ func (l *loader) settingsWithout(sec *section, table string, tell func(at origin
 		set := &sec.settings[i]
 		path := table + "." + set.key
 		at, written := l.places[path]
-		if written && set.later {
-			tell(at, path, noEffect)
+		if written && set.later() {
+			tell(at, path, notYet)
 		}
-		if !written || set.laterOf == nil {
+		if !written || !slices.ContainsFunc(set.oneOf, func(c choice) bool { return c.since == notYet }) {
 			continue
 		}
 		for j, s := range l.list(path) {
-			if slices.Contains(set.laterOf, s) {
-				tell(l.element(path, j), path, strconv.Quote(s)+": "+noEffect)
+			if set.laterWord(s) {
+				tell(l.element(path, j), path, strconv.Quote(s)+": "+notYet)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func (l *loader) check() {
 	for _, name := range append([]string{defaults}, l.names["agents"]...) {
 		l.checkPlaces("agents."+name+".may_message", true)
 	}
-	l.checkFront()
+	l.checkHTTP()
 	l.checkModel()
 }
 
@@ -58,118 +58,18 @@ func (l *loader) element(path string, i int) origin {
 	return at
 }
 
-func (l *loader) checkChannel(name string) {
-	path := "channels." + name
-	at := l.places[path]
-	platform := l.str(path + ".platform")
-	if platform == "" {
-		if !l.mentioned(path + ".platform") {
-			remedy := `write platform = "telegram", or "slack" or "discord"`
-			if near := nearest(name, platforms()); near != "" {
-				remedy = "did you mean [channels." + near + "]? Else " + remedy
-			}
-			l.report(at, path, "its name is no platform's, and it has no platform", remedy)
-		}
-		return
+// writeKey is the remedy for a key that has to be one of a few words.
+func (l *loader) writeKey(section, key string) string {
+	words := l.section(section).find(key).words()
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = strconv.Quote(word)
 	}
-	vars := tokenVars(platform)
-	for _, key := range []string{"bot_token", "app_token"} {
-		needed := key == "bot_token" || l.str(path+".mode") == "chat"
-		name, has := vars[key]
-		switch {
-		case has && needed && !l.mentioned(path+"."+key):
-			l.report(at, path+"."+key, "is missing", "write "+key+` = "${`+name+`}", or set `+name)
-		case !has && l.mentioned(path+"."+key):
-			l.report(l.places[path+"."+key], path+"."+key, "only Slack has one", "remove it")
-		}
+	remedy := "write " + key + " = " + quoted[0]
+	if len(quoted) > 1 {
+		remedy += ", or " + strings.Join(quoted[1:], " or ")
 	}
-	if platform == slack {
-		l.checkSlackTokens(path)
-	}
-	agents := l.names["agents"]
-	if agent := l.str(path + ".agent"); agent != "" && !slices.Contains(agents, agent) {
-		l.report(l.places[path+".agent"], path+".agent", fmt.Sprintf("no agent is called %q", agent), oneOf(agent, agents)+", or add [agents."+agent+"]")
-	}
-	l.checkAccess(path, platform)
-	for _, key := range []string{"allow_from", "owners", "approvers"} {
-		l.checkPeople(path+"."+key, platform)
-	}
-}
-
-// checkSlackTokens names a token that stands in the place of the other: Slack says
-// only that it is not valid.
-func (l *loader) checkSlackTokens(path string) {
-	for _, c := range []struct{ key, start, other string }{{"bot_token", "xoxb-", "app_token"}, {"app_token", "xapp-", "bot_token"}} {
-		token := path + "." + c.key
-		for _, wrong := range []string{"xoxb-", "xapp-", "xoxp-"} {
-			if wrong == c.start || !strings.HasPrefix(l.str(token), wrong) {
-				continue
-			}
-			remedy := "write the one that begins with " + c.start
-			if wrong != "xoxp-" {
-				remedy += "; this one belongs in " + c.other
-			}
-			l.report(l.places[token], token, "a token that begins with "+wrong+" is another kind of token", remedy)
-		}
-	}
-}
-
-func (l *loader) checkAccess(path, platform string) {
-	policy := l.str(path + ".access")
-	if policy == "" {
-		return // written wrong, and reported
-	}
-	if policy == "members" && platform != slack {
-		l.report(l.places[path+".access"], path+".access", `only Slack has "members"`,
-			`write "pairing" (an owner admits each person), or "list" with allow_from`)
-	}
-	if allow, ok := l.places[path+".allow_from"]; ok && policy != "list" {
-		l.report(allow, path+".allow_from", `has no effect without access = "list"`, `write access = "list", or remove allow_from`)
-	}
-	known := l.values[path+".allow_from"] != nil && l.values[path+".owners"] != nil // else written wrong, and reported
-	if policy == "list" && known && len(l.list(path+".allow_from"))+len(l.list(path+".owners")) == 0 {
-		l.report(l.places[path+".access"], path+".access", `"list" lets nobody in: allow_from and owners are empty`, `write allow_from = ["42"], or owners`)
-	}
-}
-
-// checkPeople looks at ids of users, which stand without their channel.
-func (l *loader) checkPeople(path, platform string) {
-	for i, id := range l.list(path) {
-		if _, user, ok := strings.Cut(id, ":"); ok {
-			l.report(l.element(path, i), path, fmt.Sprintf("%q names a channel", id), fmt.Sprintf("write just the user: %q", user))
-			continue
-		}
-		if n, err := strconv.ParseInt(id, 10, 64); platform == telegram && (err != nil || n <= 0) {
-			l.report(l.element(path, i), path, fmt.Sprintf("%q is not a Telegram user's id", id), "write the number: the bot tells it to whom it refuses")
-		}
-		if platform == slack && !isSlackUser(id) {
-			l.report(l.element(path, i), path, fmt.Sprintf("%q is not a Slack user's id", id),
-				"write the member ID, as \"U0123456789\": it is in the person's profile, under ⋮")
-		}
-	}
-}
-
-// isSlackUser tells the ids of Slack's users from names and addresses.
-func isSlackUser(id string) bool {
-	return len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
-}
-
-// checkTwin refuses two channels that would take each other's messages.
-func (l *loader) checkTwin(name string, seen map[string]string) {
-	path := "channels." + name
-	token := l.str(path + ".bot_token")
-	if token == "" || l.str(path+".mode") != "chat" {
-		return
-	}
-	if twin, ok := seen[token]; ok {
-		at := l.places[path+".bot_token"]
-		if at.file == "" {
-			at = l.places[path]
-		}
-		l.report(at, path+".bot_token", "the same as channels."+twin+"'s: they would take each other's messages", `give it a bot of its own, or write mode = "send"`)
-		return
-	}
-	seen[token] = name
+	return remedy
 }
 
 func (l *loader) checkStore() {

@@ -1,7 +1,7 @@
 // Package config is what the operator has set, from file and environment, checked.
 //
-// One table, in schema.go, names every setting with its type, its default and
-// its bounds. Load reads the file against it, lets the environment fill the
+// One table, in declarations.go, declares every setting once: its type, default,
+// bounds and example, since when it has an effect, and when a reload takes it. Load reads the file against it, lets the environment fill the
 // gaps, and reports everything that is wrong at once, each with its place and a
 // remedy. What it returns is resolved: nobody else looks at the file, the
 // environment or a default. Each value remembers where it came from.
@@ -25,6 +25,10 @@ type Options struct {
 	// WithoutSecrets is for commands that use no key and no token: one that
 	// cannot be read stops none of them. Its value is then of no use.
 	WithoutSecrets bool
+	// Platforms are those that a channel can be on.
+	Platforms []Platform
+	// CheckTemplate says what is wrong with a webhook's template; nil checks none.
+	CheckTemplate func(text string) error
 	// Env looks up an environment variable; nil is os.LookupEnv.
 	Env func(name string) (string, bool)
 }
@@ -41,7 +45,7 @@ type Config struct {
 	Agents   map[string]Agent // by name; "main" is always there
 	Channels map[string]Channel
 	Targets  map[string][]bus.Address
-	Front
+	HTTPAccess
 	Keeping
 
 	kept *kept
@@ -153,7 +157,7 @@ type Agent struct {
 // A Channel is one account on one platform.
 type Channel struct {
 	Name      string
-	Platform  string // "telegram", "slack" or "discord"
+	Platform  string // one of Options.Platforms
 	Mode      string // "chat", or "send": it receives nothing
 	BotToken  Secret
 	AppToken  Secret // Slack's
@@ -162,10 +166,12 @@ type Channel struct {
 	RateLimit string // "platform" or "none"
 	OnUnknown string // "resend" or "drop"
 	Agent     string // who answers
+
+	sendsOnly bool // the platform's adapter receives nothing yet
 }
 
 // Built says that this release has the channel's platform in its mode.
-func (c Channel) Built() bool { return c.Platform != discord || c.Mode == "send" }
+func (c Channel) Built() bool { return !c.sendsOnly || c.Mode == "send" }
 
 // Access is who may talk to the bot on a channel. Its people are the platform's
 // ids of users, without the channel's name.
@@ -180,5 +186,5 @@ type Access struct {
 // leaves out from the environment and from defaults, and checks the whole. Its
 // error is an *Error with every problem that was found.
 func Load(o Options) (*Config, error) {
-	return load(o, schema(), retired())
+	return load(o, declarations(o.Platforms), retired())
 }

@@ -39,7 +39,7 @@ func try(t *testing.T, text string, env vars) (*config.Config, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	put(t, ".", "parley.toml", text)
-	return config.Load(config.Options{File: "parley.toml", Home: "home", Env: env.look})
+	return load(config.Options{File: "parley.toml", Home: "home", Env: env.look})
 }
 
 // good is try for what has to work.
@@ -55,7 +55,7 @@ func good(t *testing.T, text string, env vars) *config.Config {
 // bare loads with no file at all.
 func bare(t *testing.T, env vars) *config.Config {
 	t.Helper()
-	c, err := config.Load(config.Options{Home: t.TempDir(), Env: env.look})
+	c, err := load(config.Options{Home: t.TempDir(), Env: env.look})
 	if err != nil {
 		t.Fatalf("Load:\n%v", err)
 	}
@@ -72,7 +72,7 @@ func same(t *testing.T, what string, got, want any) {
 
 func TestDefaults(t *testing.T) {
 	home := t.TempDir()
-	c, err := config.Load(config.Options{Home: home, Env: vars{}.look})
+	c, err := load(config.Options{Home: home, Env: vars{}.look})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestAcceptance(t *testing.T) {
 			if err := os.Chmod(file, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			c, err := config.Load(config.Options{File: file, Home: dir, Env: env.look})
+			c, err := load(config.Options{File: file, Home: dir, Env: env.look})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestWhichFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.Env = c.env.look
-			got, err := config.Load(c.o)
+			got, err := load(c.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -293,7 +293,7 @@ agent = "helper"
 	t.Chdir(t.TempDir())
 	put(t, ".", "token", "1:two-newlines\r\n")
 	put(t, ".", "parley.toml", text)
-	c, err := config.Load(config.Options{File: "parley.toml", Home: "home", Env: vars{"SUB": "a b"}.look})
+	c, err := load(config.Options{File: "parley.toml", Home: "home", Env: vars{"SUB": "a b"}.look})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,9 +49,9 @@ func (d *decoder) wants(want string, v any) *fault {
 // like is a remedy by example.
 func (d *decoder) like() string {
 	if d.set.key == "" {
-		return "write for example " + d.key + " = " + d.set.example
+		return "write for example " + d.key + " = " + d.set.like()
 	}
-	return "write for example " + d.set.key + " = " + d.set.example
+	return "write for example " + d.set.key[strings.LastIndexByte(d.set.key, '.')+1:] + " = " + d.set.like()
 }
 
 func (d *decoder) decode(v any) (any, *fault) {
@@ -102,10 +102,9 @@ func (d *decoder) text(v any) (string, *fault) {
 	return whole, nil
 }
 
-// secret refuses what cannot be a key or a token. An empty api_key is a way of
-// saying that none is to be sent.
+// secret refuses what cannot be a key or a token.
 func (d *decoder) secret(s string) *fault {
-	if s == "" && d.set.key != "api_key" {
+	if s == "" && !d.set.mayBeEmpty {
 		return &fault{wrong: "is empty", remedy: "give it a value, or remove the line"}
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar }) {
@@ -140,8 +139,8 @@ func (d *decoder) scalar(s, written string) (any, *fault) {
 	case asDuration:
 		return d.duration(s, written)
 	default:
-		if d.set.oneOf != nil && !slices.Contains(d.set.oneOf, s) {
-			return nil, &fault{wrong: fmt.Sprintf("unknown value %q", written), remedy: oneOf(s, d.set.oneOf)}
+		if d.set.oneOf != nil && !slices.Contains(d.set.words(), s) {
+			return nil, &fault{wrong: fmt.Sprintf("unknown value %q", written), remedy: oneOf(s, d.set.words())}
 		}
 		return s, nil
 	}
@@ -206,8 +205,8 @@ func (d *decoder) count(v any) (any, *fault) {
 	if n < d.set.least {
 		return nil, d.tooSmall(strconv.FormatInt(d.set.least, 10))
 	}
-	// What is not of tokens fits an int of 32 bits, which some machines have.
-	if n > math.MaxInt32 && d.set.key != "user_tokens_day" {
+	// What is not large fits an int of 32 bits, which some machines have.
+	if n > math.MaxInt32 && !d.set.large {
 		return nil, &fault{wrong: "too large: the largest is " + strconv.Itoa(math.MaxInt32), remedy: "write a smaller one"}
 	}
 	return n, nil
@@ -256,8 +255,8 @@ func (d *decoder) list(v any) (any, *fault) {
 			item = strconv.FormatInt(n, 10)
 		}
 		s, f := d.text(item)
-		if f == nil && d.set.oneOf != nil && !slices.Contains(d.set.oneOf, s) {
-			f = &fault{wrong: fmt.Sprintf("unknown value %q", item), remedy: oneOf(s, d.set.oneOf)}
+		if f == nil && d.set.oneOf != nil && !slices.Contains(d.set.words(), s) {
+			f = &fault{wrong: fmt.Sprintf("unknown value %q", item), remedy: oneOf(s, d.set.words())}
 		}
 		if f == nil && s == "" {
 			f = &fault{wrong: "an empty text in the list", remedy: "remove it"}

@@ -1,13 +1,9 @@
 package config
 
 import (
-	"maps"
 	"path/filepath"
 	"slices"
 )
-
-// platforms are those that a channel can be on.
-func platforms() []string { return []string{telegram, slack, discord} }
 
 // str is a setting's text, and "" where it has none.
 func (l *loader) str(path string) string {
@@ -75,40 +71,10 @@ func (l *loader) takeVar(set *setting, path, name string) {
 	switch {
 	case f == nil:
 		l.values[path] = &value{path: path, set: set, v: v, from: at}
-	case set.key == "base_url" || set.key == "api_key":
+	case set.inChat:
 		l.found = append(l.found, at.at(path, f))
 	default:
 		l.serving = append(l.serving, at.at(path, f))
-	}
-}
-
-// addChannels makes a channel of each platform that the environment has a token
-// for. It does so only where there is no file.
-func (l *loader) addChannels() {
-	for _, platform := range platforms() {
-		name := tokenVars(platform)["bot_token"]
-		if _, ok := l.env(name); ok {
-			l.names["channels"] = append(l.names["channels"], platform)
-			l.places["channels."+platform] = origin{env: name}
-		}
-	}
-	slices.Sort(l.names["channels"])
-}
-
-// fillTokens gives channels the tokens that they leave out.
-func (l *loader) fillTokens() {
-	channels := l.section("channels")
-	for _, name := range l.names["channels"] {
-		platform := l.str("channels." + name + ".platform")
-		if platform == "" {
-			platform = name
-		}
-		vars := tokenVars(platform)
-		for _, key := range slices.Sorted(maps.Keys(vars)) {
-			if path := "channels." + name + "." + key; !l.mentioned(path) {
-				l.takeVar(channels.find(key), path, vars[key])
-			}
-		}
 	}
 }
 
@@ -144,19 +110,20 @@ func (l *loader) complete() {
 			l.fillName(sec, name)
 		}
 	}
-	root := "workspace.root"
-	if !l.mentioned(root) && l.home != "" {
-		l.values[root] = &value{path: root, set: l.section("workspace").find("root"), v: filepath.Join(l.home, "workspaces")}
-	}
 }
 
 func (l *loader) fill(sec *section, prefix string) {
 	for i := range sec.settings {
 		set := &sec.settings[i]
 		path := prefix + "." + set.key
-		if !l.mentioned(path) && l.values[path] == nil && set.def != nil && !set.later {
-			l.values[path] = &value{path: path, set: set, v: set.def}
+		if l.mentioned(path) || l.values[path] != nil || set.def == nil || set.later() {
+			continue
 		}
+		def := set.def
+		if name, ok := def.(inHome); ok {
+			def = filepath.Join(l.home, string(name))
+		}
+		l.values[path] = &value{path: path, set: set, v: def}
 	}
 }
 
@@ -173,11 +140,11 @@ func (l *loader) inherit(sec *section, name string) {
 	}
 }
 
-// fillName gives a channel its platform and a webhook its kind by their names.
+// fillName takes a table's own name for the key that it fills: a channel's
+// platform, a webhook's kind.
 func (l *loader) fillName(sec *section, name string) {
-	key := map[string]string{"channels": "platform", "webhooks": "kind"}[sec.name]
-	path := sec.name + "." + name + "." + key
-	if set := sec.find(key); set != nil && !l.mentioned(path) && slices.Contains(set.oneOf, name) {
+	path := sec.name + "." + name + "." + sec.byName
+	if set := sec.find(sec.byName); set != nil && !l.mentioned(path) && slices.Contains(set.words(), name) {
 		l.values[path] = &value{path: path, set: set, v: name}
 	}
 }

@@ -47,10 +47,10 @@ type loader struct {
 
 // A document is the file that was read.
 type document struct {
-	file     string // as the operator calls it; "" when there is none
-	folder   string // where it stands, absolute
-	lines    *lines
-	literals []origin // where the file itself holds a secret
+	file      string // as the operator calls it; "" when there is none
+	folder    string // where it stands, absolute
+	positions *positions
+	literals  []origin // where the file itself holds a secret
 }
 
 func load(o Options, sections []section, retired []retiredKey) (*Config, error) {
@@ -60,7 +60,7 @@ func load(o Options, sections []section, retired []retiredKey) (*Config, error) 
 	l := &loader{
 		opts: o, sections: sections, retired: retired,
 		values: map[string]*value{}, places: map[string]origin{}, names: map[string][]string{},
-		document: document{lines: &lines{}},
+		document: document{positions: &positions{}},
 	}
 	l.findHome()
 	l.sought = l.seek()
@@ -89,7 +89,7 @@ func (l *loader) wrong(o origin, key, what, remedy string) {
 
 // lineOf is where a path of the file stands.
 func (l *loader) lineOf(path ...string) origin {
-	return origin{file: l.file, line: l.lines.of(path...)}
+	return origin{file: l.file, line: l.positions.of(path...)}
 }
 
 func (l *loader) findHome() {
@@ -132,6 +132,63 @@ func (l *loader) findFile() (file string, named bool, from origin) {
 	return filepath.Join(l.home, "parley.toml"), false, origin{}
 }
 
+// Sought is where the configuration file was looked for, for telling somebody who
+// expected another one.
+type Sought struct {
+	// Places are those that were looked at before none was found, in words; empty
+	// where a file was found.
+	Places []string
+	// Unread is a ./parley.toml that is there and was passed over on purpose; "" if
+	// there is none, or if a file was named.
+	Unread string
+}
+
+// seek finds out where a file is looked for.
+func (l *loader) seek() (s Sought) {
+	file, named, _ := l.findFile()
+	if named {
+		return s
+	}
+	const local = "parley.toml"
+	if !l.opts.LookLocal && !sameFile(file, local) {
+		if info, err := os.Stat(local); err == nil && info.Mode().IsRegular() {
+			s.Unread = local
+			if abs, err := filepath.Abs(local); err == nil {
+				s.Unread = abs
+			}
+		}
+	}
+	if _, err := os.Stat(file); file == "" || err == nil {
+		return s
+	}
+	s.Places = []string{"$PARLEY_CONFIG (not set)"}
+	if l.opts.LookLocal {
+		s.Places = append(s.Places, "./"+local)
+	}
+	if file != local {
+		s.Places = append(s.Places, file)
+	}
+	return s
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// String says that no file was found and where it was looked for; it is empty where
+// one was found.
+func (s Sought) String() string {
+	if len(s.Places) == 0 {
+		return ""
+	}
+	return "no configuration file was found; looked at --config (not given), " + strings.Join(s.Places, ", ")
+}
+
 // readFile parses the file; false means that there is nothing to take from it.
 func (l *loader) readFile() (map[string]any, bool) {
 	file, named, from := l.findFile()
@@ -171,7 +228,7 @@ func (l *loader) parse(doc []byte) (map[string]any, bool) {
 		l.wrong(at, "", "not valid TOML: "+what, `a line is [table], or key = value with texts in "quotes"`)
 		return nil, false
 	}
-	l.lines = findLines(doc)
+	l.positions = findPositions(doc)
 	return tree, true
 }
 

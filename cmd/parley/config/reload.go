@@ -50,33 +50,34 @@ type reload struct {
 func (r *reload) tables() {
 	for i := range r.old.sections {
 		sec := &r.old.sections[i]
-		if !sec.named || sec.leaf() {
+		if !sec.named {
+			continue
+		}
+		if r.opens(sec) {
+			r.names[sec.name] = r.next.names[sec.name]
+		}
+		if sec.leaf() {
 			continue
 		}
 		for _, name := range slices.Concat(r.old.names[sec.name], r.next.names[sec.name]) {
 			table := sec.name + "." + name
 			told := &r.changes.Restart
-			if r.opens(sec.name) {
+			if r.opens(sec) {
 				told = &r.changes.Live
 			}
 			if !r.both(sec.name, name) && !slices.Contains(*told, table) {
 				*told = append(*told, table)
 			}
 		}
-		if r.opens(sec.name) {
-			r.names[sec.name] = r.next.names[sec.name]
-		}
-	}
-	if r.steady {
-		r.names["targets"] = r.next.names["targets"]
 	}
 }
 
-// opens says that tables of the section can come and go while serving. A new
-// webhook may lead to a channel that does not run yet.
-func (r *reload) opens(name string) bool {
-	i := slices.IndexFunc(r.old.sections, func(s section) bool { return s.name == name })
-	return r.old.sections[i].live && (r.steady || name != "webhooks")
+// opens says that tables of the section can come and go while serving.
+func (r *reload) opens(sec *section) bool { return r.takes(sec.reload) }
+
+// takes says that a running server can take such a change.
+func (r *reload) takes(when reloading) bool {
+	return when == atOnce || when == withChannels && r.steady
 }
 
 func (r *reload) both(section, name string) bool {
@@ -90,23 +91,28 @@ func (r *reload) setting(path string, set *setting) {
 		r.values[path] = is // it may stand on another line now
 		return
 	}
-	if set.later {
+	if set.later() {
 		return
 	}
 	parts := strings.Split(path, ".")
-	if len(parts) > 2 && !r.both(parts[0], parts[1]) {
-		if r.opens(parts[0]) {
+	sec := r.section(parts[0])
+	if sec.named && !sec.leaf() && !r.both(parts[0], parts[1]) {
+		if r.opens(sec) {
 			r.take(path, is)
 		}
 		return // the table is told as a whole
 	}
-	places := set.kind == asPlaces || set.kind == asRoutes || set.key == "may_message"
-	if !set.live || places && !r.steady {
+	if !r.takes(set.reload) {
 		r.changes.Restart = append(r.changes.Restart, path)
 		return
 	}
 	r.changes.Live = append(r.changes.Live, path)
 	r.take(path, is)
+}
+
+func (r *reload) section(name string) *section {
+	i := slices.IndexFunc(r.old.sections, func(s section) bool { return s.name == name })
+	return &r.old.sections[i]
 }
 
 func (r *reload) take(path string, is *value) {

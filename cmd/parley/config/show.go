@@ -26,7 +26,7 @@ type Setting struct {
 func (c *Config) Settings() []Setting {
 	var all []Setting
 	c.kept.each(func(_ string, v *value) {
-		all = append(all, Setting{Key: v.path, Value: v.shown(), From: v.source(), NoEffect: v.set.later})
+		all = append(all, Setting{Key: v.path, Value: v.shown(), From: v.source(), NoEffect: v.set.later()})
 	})
 	return all
 }
@@ -155,10 +155,10 @@ func (c *Config) Print(w io.Writer) error {
 			fmt.Fprintf(&out, "\n[%s]\n", table)
 			last = table
 		}
-		key := v.path[strings.LastIndexByte(v.path, '.')+1:]
+		key := strings.TrimPrefix(v.path, table+".") // dotted in a table below this one
 		note := v.source()
-		if v.set.later {
-			note += "; " + noEffect
+		if v.set.later() {
+			note += "; " + notYet
 		}
 		fmt.Fprintf(&out, "%s = %s  # %s\n", key, written(v.shown()), comment(note))
 	})

@@ -59,16 +59,16 @@ func outputs(t *testing.T, c *config.Config) string {
 		t.Fatal(err)
 	}
 	out.Write(body)
-	typed, err := json.Marshal([]any{c.Channels, c.Front, c.Keeping})
+	typed, err := json.Marshal([]any{c.Channels, c.HTTPAccess, c.Keeping})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out.Write(typed)
 	log := slog.New(slog.NewJSONHandler(&out, nil))
-	log.Info("loaded", slog.Any("key", c.Model.APIKey), slog.Any("channels", c.Channels), slog.Any("front", c.Front), slog.Any("keeping", c.Keeping))
+	log.Info("loaded", slog.Any("key", c.Model.APIKey), slog.Any("channels", c.Channels), slog.Any("front", c.HTTPAccess), slog.Any("keeping", c.Keeping))
 	ch := c.Channels["telegram"]
 	fmt.Fprintf(&out, "%v %+v %#v %s %q\n", ch, ch, ch, ch.BotToken, ch.BotToken)
-	fmt.Fprintf(&out, "%v %+v %#v\n", c.Front, c.Front, c.Keeping)
+	fmt.Fprintf(&out, "%v %+v %#v\n", c.HTTPAccess, c.HTTPAccess, c.Keeping)
 	fmt.Fprintln(&out, c.Notices(), c.CheckServe(), c.Settings())
 	return out.String()
 }
@@ -77,7 +77,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, ".", "secret", sentinel)
 	put(t, ".", "parley.toml", everySecret)
-	c, err := config.Load(config.Options{File: "parley.toml", Home: "h", Env: secretVars.look})
+	c, err := load(config.Options{File: "parley.toml", Home: "h", Env: secretVars.look})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestNoErrorTellsASecret(t *testing.T) {
 			changed := slices.Clone(lines)
 			changed[i] = broken
 			put(t, ".", "parley.toml", strings.Join(changed, "\n"))
-			_, err := config.Load(config.Options{File: "parley.toml", Home: "h", Env: secretVars.look})
+			_, err := load(config.Options{File: "parley.toml", Home: "h", Env: secretVars.look})
 			if err == nil {
 				continue
 			}
@@ -270,7 +270,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		dir := t.TempDir()
 		file := put(t, dir, "parley.toml", text)
-		c, err := config.Load(config.Options{File: file, Home: dir, Env: vars{"TELEGRAM_BOT_TOKEN": "1:x", "SLACK_BOT_TOKEN": "s"}.look})
+		c, err := load(config.Options{File: file, Home: dir, Env: vars{"TELEGRAM_BOT_TOKEN": "1:x", "SLACK_BOT_TOKEN": "s"}.look})
 		if err != nil {
 			_ = err.Error()
 			return
@@ -286,7 +286,7 @@ func BenchmarkLoad(b *testing.B) {
 	file := filepath.Join("testdata", "team-slack.toml")
 	dir := b.TempDir()
 	for b.Loop() {
-		_, err := config.Load(config.Options{File: file, Home: dir, Env: vars{"SLACK_BOT_TOKEN": "b", "SLACK_APP_TOKEN": "a"}.look})
+		_, err := load(config.Options{File: file, Home: dir, Env: vars{"SLACK_BOT_TOKEN": "b", "SLACK_APP_TOKEN": "a"}.look})
 		if err != nil {
 			b.Fatal(err)
 		}

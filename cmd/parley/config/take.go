@@ -102,16 +102,20 @@ func badName(section, name string) *fault {
 	return &fault{wrong: "not a name", remedy: "use at most 64 of a-z, 0-9 and -"}
 }
 
-// takeKey reads one key of a table.
+// takeKey reads one key of a table, or a table below it.
 func (l *loader) takeKey(sec *section, full []string, v any) {
-	key := full[len(full)-1]
+	key := strings.Join(full[sec.depth():], ".")
 	if set := sec.find(key); set != nil {
 		l.takeValue(set, full, full, v)
 		return
 	}
+	if len(sec.keys(key)) > 0 {
+		l.takeTable(sec, full, v)
+		return
+	}
 	i := slices.IndexFunc(l.retired, func(r retiredKey) bool { return r.old == sec.name+"."+key })
 	if i < 0 {
-		l.unknown(full, sec.keys())
+		l.unknown(full, sec.keys(strings.Join(full[sec.depth():len(full)-1], ".")))
 		return
 	}
 	gone := Problem{Key: strings.Join(full, "."), Wrong: "this key is going away", Remedy: l.retired[i].tip}
@@ -119,9 +123,21 @@ func (l *loader) takeKey(sec *section, full []string, v any) {
 	gone.File, gone.Line = at.file, at.line
 	l.warnings = append(l.warnings, gone.String())
 	if set := sec.find(l.retired[i].now); set != nil {
-		now := slices.Clone(full)
-		now[len(now)-1] = set.key
+		now := append(slices.Clone(full[:sec.depth()]), strings.Split(set.key, ".")...)
 		l.takeValue(set, now, full, v)
+	}
+}
+
+// takeTable reads a table below that of the section: [agents.NAME.shell].
+func (l *loader) takeTable(sec *section, full []string, v any) {
+	path := strings.Join(full, ".")
+	table, ok := v.(map[string]any)
+	if !ok {
+		l.wrong(l.lineOf(full...), path, "wants a table, found "+found(v), "write ["+path+"] on a line of its own, and its settings below")
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		l.takeKey(sec, append(slices.Clone(full), key), table[key])
 	}
 }
 

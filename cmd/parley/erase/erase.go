@@ -6,6 +6,9 @@
 // was begun. The log shuts out whoever still had it open, so a turn that was
 // under way can write no more; what it had let out in that moment a second
 // round finds.
+//
+// The files: erase.go erases, receipt.go says what was erased, retention.go erases what
+// is old at intervals.
 package erase
 
 import (
@@ -31,7 +34,7 @@ const rounds = 3
 // waits; of others only dead letters can be dropped.
 type Bus interface {
 	bus.Inspector
-	bus.Morgue
+	bus.DeadLetters
 }
 
 // A Store is what the logs are erased from.
@@ -168,7 +171,7 @@ func (e *Eraser) rounds(ctx context.Context, r *Receipt, t *target, again func()
 
 // around erases what is kept beside the log.
 func (e *Eraser) around(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
-	what := sqlbook.Erasure{Sessions: t.alone, Origin: t.origin, At: slices.Clone(t.at)}
+	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: slices.Clone(t.at)}
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		what.Asked = time.Now()
 	}
@@ -292,7 +295,7 @@ func onBehalf(in bus.Inbound) string {
 func (e *Eraser) isOf(ctx context.Context, person string, out bus.Outbound) bool {
 	cause := out.Turn
 	if cause == "" { // a command's
-		cause = strings.TrimSuffix(out.ID, "#reply")
+		cause = bus.ReplyCause(out.ID)
 	}
 	entry, err := e.cfg.Store.Find(ctx, out.Session, cause)
 	if errors.Is(err, sessions.ErrNotFound) {

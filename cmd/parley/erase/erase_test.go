@@ -71,6 +71,9 @@ func lived(t *testing.T) *hometest.Home {
 	if _, err := h.Book.Admit(t.Context(), channels.Admission{Code: asked.Code}); err != nil {
 		t.Fatal(err)
 	}
+	if err := h.Book.SetName(t.Context(), anna, "Anna "+secret); err != nil {
+		t.Fatal(err)
+	}
 	working := h.Work(nil)
 	sending := h.Dispatch(channelstest.NewPlatform())
 	h.Say("a1", "42", "42", "write "+secret+" to notes.txt then read notes.txt")

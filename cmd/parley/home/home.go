@@ -48,7 +48,7 @@ type carrier interface {
 	bus.Bus
 	bus.Events
 	bus.Inspector
-	bus.Morgue
+	bus.DeadLetters
 	bus.Pauser
 	bus.Holder
 	Writable(ctx context.Context) error
@@ -184,8 +184,11 @@ func (h *Home) Workspace(session string) (*workspace.Dir, error) {
 	return dir, h.rootOwner.givePath(h.Root, dir.Path())
 }
 
+// waitingBytes bounds what waits in one mailbox, in bytes.
+const waitingBytes = 64 << 20
+
 func openBus(ctx context.Context, c *config.Config, log *slog.Logger) (carrier, error) {
-	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound}
+	caps := bus.Caps{Inbound: c.Limits.Waiting, Outbound: c.Limits.Outbound, Bytes: waitingBytes}
 	if c.Bus.URL == "" {
 		return orNil(sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(c.Home, BusFile), Caps: caps, Log: log}))
 	}

@@ -4,6 +4,9 @@
 // makes a Dispatcher's. What stands is looked up at each scrape. Labels hold
 // names from the configuration and from the program, never a text, a person or
 // a chat.
+//
+// The files: metrics.go counts turns, calls and sends; tools.go counts tools; status.go
+// looks up queues and channels at each scrape.
 package metrics
 
 import (
@@ -81,7 +84,7 @@ func New(c Config) *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
 		m.sends, m.sendSeconds, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens,
-		&standing{Config: c, descriptions: describe()},
+		&status{Config: c, descriptions: describe()},
 	)
 	m.tools.register(m.registry)
 	if c.Dropped != nil {

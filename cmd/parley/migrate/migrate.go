@@ -8,6 +8,10 @@
 //
 // The order is that of what is safe without what follows: the logs and the book
 // first, each in one transaction, and then the mail, which somebody might answer.
+//
+// The files: migrate.go runs a migration, note.go is the note in the home that names it,
+// moves.go is the table in which a database notes what was taken to it, mail.go takes the
+// mail.
 package migrate
 
 import (

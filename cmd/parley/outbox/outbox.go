@@ -37,7 +37,8 @@ type Request struct {
 	// Subject ties it to earlier messages of the same origin: see bus.Outbound.
 	Subject string
 	Expires time.Time // zero is never
-	Urgent  bool      // goes past the cap of a mailbox
+	Urgent  bool      // goes past the cap of a mailbox, by bus.UrgentBeyond messages
+	NoBound bool      // urgent, it goes past the cap without end
 	// Key is the Idempotency-Key, "" for none, and Digest stands for the whole
 	// request: the same key with another digest gives channels.ErrOtherBody.
 	Key    string
@@ -59,13 +60,15 @@ type Outbox struct {
 	Book Book
 	// Dead, if set, is asked for messages that were buried without a trace in
 	// the book.
-	Dead bus.Morgue
+	Dead bus.DeadLetters
 	// Channels lists the configured channels.
 	Channels func() []string
 	// Targets are the named lists of addresses; the one named FallbackTarget
 	// takes what cannot be delivered elsewhere.
 	Targets func() map[string][]bus.Address
 	Now     func() time.Time // nil is time.Now
+
+	large sync.Mutex // held while a large file is published
 }
 
 // A FullError says which destinations have no room. Those that it does not name
@@ -73,15 +76,26 @@ type Outbox struct {
 type FullError struct {
 	ID   string // the submission's
 	Full []bus.Address
+	// TooMuch says that it is bytes of which too many wait, in some of them at least.
+	TooMuch bool
 }
 
 // Error names the destinations.
 func (e *FullError) Error() string {
-	return fmt.Sprintf("too many messages wait for %s already", joined(e.Full))
+	what := "too many messages wait"
+	if e.TooMuch {
+		what = "too much waits"
+	}
+	return fmt.Sprintf("%s for %s already", what, joined(e.Full))
 }
 
-// Unwrap is bus.ErrFull.
-func (e *FullError) Unwrap() error { return bus.ErrFull }
+// Unwrap is bus.ErrFull or bus.ErrTooMuch.
+func (e *FullError) Unwrap() error {
+	if e.TooMuch {
+		return bus.ErrTooMuch
+	}
+	return bus.ErrFull
+}
 
 // Accept records a request and publishes it to each destination. When it returns
 // nil all of that is durable. Accepted again under the same key, it publishes
@@ -99,6 +113,9 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 		return Status{}, err
 	}
 	if err := check(r); err != nil {
+		return Status{}, err
+	}
+	if err := checkCopies(r.File, len(to)); err != nil {
 		return Status{}, err
 	}
 	p, err := o.Record(ctx, r, to)
@@ -129,13 +146,21 @@ func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (chann
 }
 
 // publish puts a submission on the bus, to all destinations at once: each publication
-// waits for the disk, and they wait together.
+// waits for the disk, and they wait together. Large files go one after the other,
+// so that few copies of them are in memory at a time.
 func (o *Outbox) publish(ctx context.Context, r Request, p channels.Post) error {
 	errs := make([]error, len(p.Destinations))
 	fallback := o.Targets()[FallbackTarget]
-	if len(p.Destinations) == 1 {
+	switch {
+	case r.File != nil && len(r.File.Data) > largeFile:
+		o.large.Lock()
+		defer o.large.Unlock()
+		for n := range p.Destinations {
+			errs[n] = o.publishTo(ctx, r, p, n, fallback)
+		}
+	case len(p.Destinations) == 1:
 		errs[0] = o.publishTo(ctx, r, p, 0, fallback)
-	} else {
+	default:
 		var wg sync.WaitGroup
 		slots := make(chan struct{}, 32)
 		for n := range p.Destinations {
@@ -147,12 +172,18 @@ func (o *Outbox) publish(ctx context.Context, r Request, p channels.Post) error 
 		}
 		wg.Wait()
 	}
+	return outcome(p, errs)
+}
+
+// outcome is what the publications to a post's destinations come to.
+func outcome(p channels.Post, errs []error) error {
 	full := &FullError{ID: p.ID}
 	var failed error
 	for n, err := range errs {
 		switch {
 		case errors.Is(err, bus.ErrFull):
 			full.Full = append(full.Full, p.Destinations[n])
+			full.TooMuch = full.TooMuch || errors.Is(err, bus.ErrTooMuch)
 		case err != nil && failed == nil:
 			failed = err
 		}
@@ -173,15 +204,10 @@ func (o *Outbox) publishTo(ctx context.Context, r Request, p channels.Post, n in
 		Subject: r.Subject, Origin: p.Origin, File: r.File,
 		Fallback: slices.DeleteFunc(slices.Clone(fallback), func(a bus.Address) bool { return a == to }),
 	}
-	body, err := out.Encode()
-	if err != nil {
-		return fmt.Errorf("encode message %s: %w", out.ID, err)
+	if r.Urgent {
+		return bus.PublishUrgentOutbound(ctx, o.Bus, out, !r.NoBound)
 	}
-	m := bus.Message{ID: out.ID, Key: to.String(), Urgent: r.Urgent, Body: body}
-	if err := o.Bus.Publish(ctx, bus.OutboundTopic(to.Channel), m); err != nil {
-		return fmt.Errorf("publish message %s: %w", out.ID, err)
-	}
-	return nil
+	return bus.PublishOutbound(ctx, o.Bus, out)
 }
 
 func outboundID(submission string, n int) string { return submission + "/" + strconv.Itoa(n) }

@@ -32,8 +32,13 @@ type bench struct {
 
 func newBench(t *testing.T, cap int) *bench {
 	t.Helper()
+	return newBenchOf(t, bus.Caps{Outbound: cap})
+}
+
+func newBenchOf(t *testing.T, caps bus.Caps) *bench {
+	t.Helper()
 	dir := t.TempDir()
-	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: bus.Caps{Outbound: cap}})
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: caps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,6 +224,40 @@ func TestFullMailboxes(t *testing.T) {
 	}
 }
 
+// Urgent messages pass the cap, those of a program to an end.
+func TestUrgentMessagesAreBounded(t *testing.T) {
+	x := newBench(t, 1)
+	urgent := outbox.Request{To: []string{"slack:C1"}, Text: "urgent", Urgent: true}
+	for range 1 + bus.UrgentBeyond {
+		x.accept(urgent)
+	}
+	if _, err := x.Accept(t.Context(), urgent); !errors.Is(err, bus.ErrFull) {
+		t.Errorf("%d urgent messages beyond the cap gave %v", bus.UrgentBeyond+1, err)
+	}
+	urgent.NoBound = true
+	x.accept(urgent)
+}
+
+// A file is copied for each destination: what all copies take is bounded, and so
+// is what waits for one address.
+func TestLargeFilesAreBounded(t *testing.T) {
+	x := newBenchOf(t, bus.Caps{Bytes: 16 << 20})
+	file := &bus.File{Name: "core", Data: make([]byte, 10<<20)}
+	_, err := x.Accept(t.Context(), outbox.Request{To: many(11), File: file})
+	if invalid, ok := errors.AsType[*outbox.InvalidError](err); !ok || invalid.Code != "too_many_copies" || !strings.Contains(invalid.Message, "10 destinations") {
+		t.Errorf("110 MB gave %v", err)
+	}
+	if len(x.mail("slack")) > 0 {
+		t.Error("what was refused left something behind")
+	}
+	x.accept(outbox.Request{To: many(2), File: file})
+	_, err = x.Accept(t.Context(), outbox.Request{To: many(2), File: file})
+	full, ok := errors.AsType[*outbox.FullError](err)
+	if !ok || !errors.Is(err, bus.ErrTooMuch) || len(full.Full) != 2 || !strings.HasPrefix(full.Error(), "too much waits for slack:C0") {
+		t.Errorf("twice 13 MB for one address gave %v", err)
+	}
+}
+
 func TestWhatIsRefused(t *testing.T) {
 	x := newBench(t, 10)
 	for _, c := range []struct {
@@ -368,7 +407,7 @@ func TestStateAtTheFallback(t *testing.T) {
 	if d := x.only(s.ID); d.Fallback != nil {
 		t.Errorf("a fallback that was not used: %+v", d.Fallback)
 	}
-	x.sent(outbox.FallbackID(s.ID+"/0", 0), tg, channels.SentPart{State: channels.Sent, PlatformID: "1"})
+	x.sent(bus.FallbackID(s.ID+"/0", 0), tg, channels.SentPart{State: channels.Sent, PlatformID: "1"})
 	if d := x.only(s.ID); d.State != "failed" || d.Fallback == nil || *d.Fallback != (outbox.Fallback{Address: "telegram:-100", State: "sent"}) {
 		t.Errorf("%+v %+v", d, d.Fallback)
 	}

@@ -45,6 +45,12 @@ const (
 
 	maxSubject  = 256 // bytes of what ties messages together
 	maxFileName = 255 // bytes
+
+	// maxCopies bounds what one request's file takes on the bus, where each
+	// destination has a copy.
+	maxCopies = 100 << 20
+	// largeFile is from how many bytes on files are published one after the other.
+	largeFile = 256 << 10
 )
 
 func check(r Request) error {
@@ -57,6 +63,16 @@ func check(r Request) error {
 		return &InvalidError{"bad_file_name", fmt.Sprintf("the file needs a plain name of at most %d bytes, without slashes, quotation marks and control characters", maxFileName)}
 	}
 	return nil
+}
+
+// checkCopies refuses a file that is too large for so many destinations.
+func checkCopies(f *bus.File, destinations int) error {
+	if f == nil || len(f.Data) == 0 || len(f.Data) <= maxCopies/destinations {
+		return nil
+	}
+	return &InvalidError{"too_many_copies", fmt.Sprintf(
+		"a file of %d bytes can go to %d destinations at once, and these are %d: name fewer in a request, or send a link",
+		len(f.Data), maxCopies/len(f.Data), destinations)}
 }
 
 // isFileName tells of a name that it names no place, and that it does no harm in

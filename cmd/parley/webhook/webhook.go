@@ -10,6 +10,10 @@
 // {{ raw .text }} prints Markdown. What is missing, or null, prints nothing, and
 // a template that prints nothing sends nothing. One that fails sends the fields as
 // they were posted.
+//
+// The files, in reading order: webhook.go is the Handler, receive.go reads a request;
+// alert.go and builtin.go are the formats that are built in; template.go, functions.go
+// and escape.go print a template; depth.go bounds how deep JSON may be.
 package webhook
 
 import (

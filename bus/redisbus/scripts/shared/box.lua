@@ -12,7 +12,7 @@
 local BOX = '>c12I8I4I8I4I8I8'
 local FREE = '------------'
 
--- What cannot be read counts as nothing, until repair has seen to it.
+-- A state that cannot be read counts as no mailbox, until repair mends it.
 local function parse_box(packed)
   if #packed ~= 52 then
     return nil

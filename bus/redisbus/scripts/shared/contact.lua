@@ -1,12 +1,12 @@
--- note_contact writes down that the fleet was in touch. It returns the time, and
--- until when leases that have run out are not to be taken away. After half a lease
--- time without contact that is for one lease time: it was the server that was away,
--- and those who hold leases have yet to come back.
--- Once the server's clock was set back, the time goes on from where it was, by as
--- much as passes from contact to contact: what waits and what runs out still does.
+-- note_contact stores that some process has just talked to the server. It returns
+-- the time, and until when claim must not reap leases. If no process was in touch
+-- for half a lease time, the server was away and not the holders; they get one lease
+-- time to come back and extend their leases.
+-- If the server's clock was set back, our time goes on from where it was, by as much
+-- as the server's passes between two contacts, so that delays and leases still end.
 local function note_contact(contact, clock, lease)
-  -- The first write is one that a server without memory does not refuse, so
-  -- that mail can be worked off; after the first no other is refused.
+  -- Redis judges a script's memory at its first write. PERSIST needs none, so a full
+  -- server takes it and all that follow: mail can be claimed and worked off.
   call('PERSIST', contact)
   local now, ahead = read_clock(clock)
   local servers = now - ahead

@@ -1,13 +1,14 @@
--- wake_one tells one of those who wait for mail that something may be claimed. The
--- token names the mailbox, so that whoever comes can ask for its mail at once.
+-- wake_one wakes one process that waits for mail, by a token in the list that it
+-- listens on. One token is enough: claim pushes the next if mail is left. It names
+-- the mailbox, so that the process can declare that mailbox's list.
 local function wake_one(wake, key)
   if call('LLEN', wake) == 0 then
     call('LPUSH', wake, key)
   end
 end
 
--- put_due lets a mailbox be claimed from some time on. Those who wait ask by
--- themselves once a second; for what is due earlier somebody has to be told.
+-- put_due makes a mailbox claimable at a time. Processes that wait look by
+-- themselves once a second; for a mailbox that is due earlier one of them is woken.
 local function put_due(due, wake, key, at, now)
   call('ZADD', due, whole(at), key)
   if at <= now + SECOND then

@@ -1,0 +1,321 @@
+package redisbus
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The shortest and longest wait between two attempts.
+const (
+	shortRetry = 20 * time.Millisecond
+	longRetry  = 250 * time.Millisecond
+)
+
+// jitter is between half of d and d, so that processes do not all retry at once.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// A backoff is the wait before the last attempt; it doubles from one to the next.
+type backoff time.Duration
+
+func (b *backoff) next() time.Duration {
+	*b = backoff(min(max(2*time.Duration(*b), shortRetry), longRetry))
+	return jitter(time.Duration(*b))
+}
+
+// Calls are gathered into pipelines: few connections with many calls on each cost
+// client and server less than many connections with few.
+const (
+	senders    = 3 // goroutines that each have one pipeline under way
+	batchCalls = 64
+	batchBytes = 512 << 10
+	queueCalls = 1024
+)
+
+// A scriptBatcher gathers runs of scripts into pipelines and returns each reply to
+// its caller.
+type scriptBatcher struct {
+	client  *redis.Client
+	library library
+	health  *health
+	queue   chan *call
+	stopped chan struct{}
+	work    sync.WaitGroup
+}
+
+// A call is one run of a script. Its caller must not change keys and args until
+// done is closed, even if it has stopped waiting.
+type call struct {
+	script script
+	keys   []string
+	args   []any
+	size   int // of the large args, about, in bytes
+
+	taken atomic.Bool // set by a sender, or by a caller who withdraws the call: the first decides
+	done  chan struct{}
+	reply any
+	err   error
+}
+
+func newBatcher(client *redis.Client, l library, h *health) *scriptBatcher {
+	return &scriptBatcher{client: client, library: l, health: h, queue: make(chan *call, queueCalls), stopped: make(chan struct{})}
+}
+
+func (c *scriptBatcher) start() {
+	for range senders {
+		c.work.Go(c.sendBatches)
+	}
+}
+
+// stop ends the senders after the pipelines that are under way.
+func (c *scriptBatcher) stop() {
+	close(c.stopped)
+	c.work.Wait()
+}
+
+var errStopped = errors.New("batcher is stopped")
+
+// grace is how long run still waits after ctx has ended if the call is under way:
+// an outcome that is known saves the caller a repetition.
+const grace = 100 * time.Millisecond
+
+// run runs a script. It returns soon after ctx has ended; the script may run all
+// the same, then or later, unless the error is a notSent.
+func (c *scriptBatcher) run(ctx context.Context, s script, keys []string, args ...any) (reply, error) {
+	return c.send(ctx, &call{script: s, keys: keys, args: args})
+}
+
+func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
+	if err := ctx.Err(); err != nil {
+		return reply{}, err
+	}
+	x.done = make(chan struct{})
+	select {
+	case c.queue <- x:
+	case <-ctx.Done():
+		return reply{}, notSent{ctx.Err()}
+	case <-c.stopped:
+		return reply{}, notSent{errStopped}
+	}
+	select {
+	case <-x.done:
+		return reply{x.reply}, x.err
+	case <-ctx.Done():
+	case <-c.stopped: // a call under way still ends; one in the queue does not
+	}
+	if x.taken.CompareAndSwap(false, true) {
+		return reply{}, notSent{cmp.Or(ctx.Err(), errStopped)}
+	}
+	select {
+	case <-x.done:
+		return reply{x.reply}, x.err
+	case <-time.After(grace):
+		return reply{}, cmp.Or(ctx.Err(), errStopped)
+	}
+}
+
+// sendBatches is one sender: it runs the calls that have gathered, until stop.
+func (c *scriptBatcher) sendBatches() {
+	for {
+		select {
+		case x := <-c.queue:
+			if batch := c.gather(x); len(batch) > 0 {
+				c.runBatch(batch)
+			}
+		case <-c.stopped:
+			return
+		}
+	}
+}
+
+func (c *scriptBatcher) gather(x *call) (batch []*call) {
+	for size := 0; ; {
+		if x.taken.CompareAndSwap(false, true) {
+			batch = append(batch, x)
+			size += x.size
+		}
+		if len(batch) == batchCalls || size > batchBytes {
+			return batch
+		}
+		select {
+		case x = <-c.queue:
+		default:
+			return batch
+		}
+	}
+}
+
+// runBatch runs the scripts of a batch in one pipeline. It takes no context: the
+// calls of a batch belong to many callers, and one who leaves must not cost the
+// others the outcome of theirs. The client's timeouts bound it.
+func (c *scriptBatcher) runBatch(batch []*call) {
+	ctx := context.Background()
+	commands := make([]*redis.Cmd, len(batch))
+	if len(batch) == 1 {
+		x := batch[0]
+		commands[0] = c.library[x.script].EvalSha(ctx, c.client, x.keys, x.args...)
+	} else {
+		pipe := c.client.Pipeline()
+		for i, x := range batch {
+			commands[i] = c.library[x.script].EvalSha(ctx, pipe, x.keys, x.args...)
+		}
+		_, _ = pipe.Exec(ctx) // each command has its own error
+	}
+	for i, x := range batch {
+		x.reply, x.err = commands[i].Result()
+		if redis.HasErrorPrefix(x.err, "NOSCRIPT") {
+			// The server was restarted and does not know the script, so it did not
+			// run. Eval sends its text.
+			x.reply, x.err = c.library[x.script].Eval(ctx, c.client, x.keys, x.args...).Result()
+		}
+		c.health.saw(x.err)
+		close(x.done)
+	}
+}
+
+// notSent is the error of a call that never left this process.
+type notSent struct{ error }
+
+// Unwrap is for package errors.
+func (e notSent) Unwrap() error { return e.error }
+
+// mayHaveRun tells whether the script of a call that failed may have run.
+func mayHaveRun(err error) bool {
+	if _, ok := errors.AsType[notSent](err); ok {
+		return false
+	}
+	if _, ok := errors.AsType[redis.Error](err); ok {
+		return false // the server answered with an error: scripts check before they write
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return !ok || op.Op != "dial"
+}
+
+// calm is how long no call may fail before Redis counts as well again. A server
+// without memory refuses writes but answers all other calls.
+const calm = 5 * time.Second
+
+// health logs once that Redis fails, and once that it answers again.
+type health struct {
+	log    *slog.Logger
+	ill    atomic.Bool
+	mu     sync.Mutex
+	fell   time.Time
+	failed time.Time // the last time
+}
+
+func (h *health) saw(err error) {
+	if err == nil && !h.ill.Load() {
+		return // nothing new
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	if err != nil {
+		h.failed = now
+	}
+	switch ill := h.ill.Load(); {
+	case ill && now.Sub(h.failed) >= calm:
+		h.ill.Store(false)
+		h.log.Info("redis answers again", slog.Duration("after", h.failed.Sub(h.fell)))
+	case !ill && err != nil:
+		h.ill.Store(true)
+		h.fell = now
+		if refused(err) {
+			h.log.Error("redis refuses; everything is tried again", slog.Any("error", err))
+		} else {
+			h.log.Error("redis does not answer; everything is tried again", slog.Any("error", err))
+		}
+	}
+}
+
+//go:embed scripts/*.lua scripts/shared/*.lua
+var sources embed.FS
+
+// A script is one of those in the folder scripts; each says there what it takes
+// and returns.
+type script int
+
+const (
+	publishScript script = iota
+	claimScript
+	readScript
+	extendScript
+	settleScript
+	givebackScript
+	rewakeScript
+	nudgeScript
+	replayScript
+	dropScript
+	unpauseScript
+	holdScript
+	keepScript
+	releaseScript
+	emitScript
+	repairScript
+	forgetScript
+	scriptCount
+)
+
+func (s script) String() string {
+	return [scriptCount]string{
+		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "nudge", "replay",
+		"drop", "unpause", "hold", "keep", "release", "emit", "repair", "forget",
+	}[s]
+}
+
+// A library is every script as the server gets it.
+type library [scriptCount]*redis.Script
+
+func readScripts() (l library, err error) {
+	for s := range scriptCount {
+		text, err := source(s.String())
+		if err != nil {
+			return l, err
+		}
+		l[s] = redis.NewScript(text)
+	}
+	return l, nil
+}
+
+// source is a script behind those of the shared texts that its first line names.
+// To run a script is to run them too, so it names no more than it needs.
+func source(name string) (string, error) {
+	text, err := sources.ReadFile("scripts/" + name + ".lua")
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	var all strings.Builder
+	for name := range strings.FieldsSeq(strings.TrimPrefix(first, "--!")) {
+		shared, err := sources.ReadFile("scripts/shared/" + name + ".lua")
+		if err != nil {
+			return "", err
+		}
+		all.Write(shared)
+	}
+	all.Write(text)
+	return all.String(), nil
+}
+
+// load hands the server every script, so that calls can name them.
+func (l *library) load(ctx context.Context, client *redis.Client) error {
+	for s, x := range l {
+		if err := x.Load(ctx, client).Err(); err != nil {
+			return fmt.Errorf("load script %s: %w", script(s), err)
+		}
+	}
+	return nil
+}

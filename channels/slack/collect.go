@@ -1,0 +1,148 @@
+package slack
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+const (
+	// rootsBack is how far before a gap a thread may have begun so that its replies
+	// are looked for, whoever takes part in it. Of older threads only the newest
+	// that the bot has joined are read, as Slack cannot list threads by their last
+	// reply.
+	rootsBack       = 24 * time.Hour
+	maxOlderThreads = 5
+	// fillAttempts is how often a call may fail before its chat is put off.
+	fillAttempts = 10
+)
+
+// A collector reads what was said in chats during a gap.
+type collector struct{ channel *Channel }
+
+// chats lists the chats that the bot is a member of.
+func (c collector) chats(ctx context.Context) ([]string, error) {
+	var all []string
+	cursor := ""
+	for {
+		var page []slackgo.Channel
+		next := ""
+		err := c.try(ctx, func(ctx context.Context) (err error) {
+			ctx, t, done := begin(ctx)
+			defer done()
+			page, next, err = c.channel.api.GetConversationsForUserContext(ctx, &slackgo.GetConversationsForUserParameters{
+				Cursor: cursor, Limit: pageSize, ExcludeArchived: true,
+				Types: []string{"public_channel", "private_channel", "mpim", "im"},
+			})
+			if err != nil {
+				return repeatable(sendError(err, t))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range page {
+			all = append(all, one.ID)
+		}
+		if next == "" {
+			return all, nil
+		}
+		cursor = next
+	}
+}
+
+// try repeats a call that fails in a way that may pass, up to fillAttempts times
+// or until the pulse's patience is over. Waiting because of Slack's rate limit
+// does not count as a failure.
+func (c collector) try(ctx context.Context, call func(context.Context) error) error {
+	wait := new(backoff)
+	began, failures := time.Now(), 0
+	for {
+		err := call(ctx)
+		if err == nil {
+			return nil
+		}
+		refusal, ok := errors.AsType[*channels.SendError](err)
+		if !ok || refusal.Fault != channels.Retry {
+			return err
+		}
+		if !refusal.Limited {
+			failures++
+		}
+		if failures == fillAttempts || failures > 0 && time.Since(began) > c.channel.pulse.patience || !wait.pause(ctx, err) {
+			return err
+		}
+	}
+}
+
+// collect reads the messages and replies of a chat since then, oldest first. With
+// an error it returns what was found so far. An error that would be the same
+// later does not end it: it goes on to the threads that can be read.
+func (c collector) collect(ctx context.Context, chat string, from time.Time) ([]*message, error) {
+	since, begun := stamp(from), stamp(from.Add(-rootsBack))
+	found := map[string]*message{}
+	note := func(m slackgo.Message) bool {
+		if m.Timestamp > since {
+			one := fromHistory(chat, m)
+			found[m.Timestamp] = &one
+		}
+		return true
+	}
+	var roots []string
+	first := c.channel.readChat(ctx, c.try, chat, begun, func(m slackgo.Message) bool {
+		if m.LatestReply > since {
+			roots = append(roots, m.Timestamp)
+		}
+		return note(m)
+	})
+	if first == nil || lasts(first) {
+		older, err := c.olderThreads(ctx, chat, begun)
+		roots = append(roots, older...)
+		first = cmp.Or(first, err)
+	}
+	for _, root := range roots {
+		if first != nil && !lasts(first) {
+			break
+		}
+		if err := c.channel.readThread(ctx, c.try, chat, root, since, note); err != nil && !isThreadGone(err) {
+			first = err
+		}
+	}
+	all := make([]*message, 0, len(found))
+	for _, m := range found {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b *message) int { return cmp.Compare(a.TS, b.TS) })
+	return all, first
+}
+
+// olderThreads lists the newest threads that the bot has joined and that began
+// before then.
+func (c collector) olderThreads(ctx context.Context, chat, before string) ([]string, error) {
+	var joined []bus.Address
+	err := c.try(ctx, func(ctx context.Context) (err error) {
+		if joined, err = c.channel.joins.Threads(ctx, bus.Address{Channel: c.channel.name, Chat: chat}); err != nil {
+			return &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var roots []string
+	for _, at := range joined {
+		if at.Thread != "" && at.Thread < before {
+			roots = append(roots, at.Thread)
+		}
+	}
+	slices.Sort(roots)
+	return roots[max(0, len(roots)-maxOlderThreads):], nil
+}

@@ -1,0 +1,142 @@
+package slack
+
+import (
+	slackgo "github.com/slack-go/slack"
+
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A message is a Slack message, as an event or history shows it.
+type message struct {
+	Type        string          `json:"type"`
+	Subtype     string          `json:"subtype"`
+	Channel     string          `json:"channel"`
+	ChannelType string          `json:"channel_type"`
+	User        string          `json:"user"`
+	BotID       string          `json:"bot_id"`
+	Text        string          `json:"text"`
+	TS          string          `json:"ts"`
+	ThreadTS    string          `json:"thread_ts"`
+	Hidden      bool            `json:"hidden"`
+	Edited      json.RawMessage `json:"edited"`
+	Files       []file          `json:"files"`
+	Attachments []attachment    `json:"attachments"`
+}
+
+// A file is one that was shared.
+type file struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+}
+
+// fromHistory makes a message of one from history.
+func fromHistory(chat string, m slackgo.Message) message {
+	made := message{
+		Type: "message", Subtype: m.SubType, Channel: chat, User: m.User, BotID: m.BotID,
+		Text: m.Text, TS: m.Timestamp, ThreadTS: m.ThreadTimestamp, Hidden: m.Hidden,
+	}
+	for _, f := range m.Files {
+		made.Files = append(made.Files, file{Name: f.Name, Title: f.Title})
+	}
+	for _, a := range m.Attachments {
+		made.Attachments = append(made.Attachments, sharedIn(a))
+	}
+	return made
+}
+
+// isSpeech tells whether a person says something in a message. Joins, topics and
+// edits are none, nor are messages of this bot or another.
+func (m *message) isSpeech(me Account) bool {
+	switch m.Type {
+	case "message":
+	case "app_mention":
+		if len(m.Edited) > 0 && string(m.Edited) != "null" {
+			return false // the mention was added later
+		}
+	default:
+		return false
+	}
+	switch m.Subtype {
+	case "", "file_share", "thread_broadcast", "me_message":
+	default:
+		return false
+	}
+	return !m.Hidden && m.BotID == "" && m.User != "" && m.User != me.User && m.User != slackbot && m.TS != "" && m.Channel != ""
+}
+
+// isGroup tells whether a message was said where others read it too.
+func (m *message) isGroup() bool {
+	return m.ChannelType != "im" && !strings.HasPrefix(m.Channel, "D")
+}
+
+// isReply tells whether a message was said in a thread. The message that began a
+// thread bears its ts in history too, but was not said in it.
+func (m *message) isReply() bool { return m.ThreadTS != "" && m.ThreadTS != m.TS }
+
+// mentions tells whether the text names a user.
+func (m *message) mentions(user string) bool {
+	return strings.Contains(m.Text, "<@"+user+">") || strings.Contains(m.Text, "<@"+user+"|")
+}
+
+// mayConcern tells whether a message can be meant for the bot. It asks neither
+// Slack nor the book; inbound judges the rest.
+func (m *message) mayConcern(me Account) bool {
+	return m.isSpeech(me) && (!m.isGroup() || m.isReply() || m.mentions(me.User))
+}
+
+// An attachment is what Slack shows below a message. Only forwarded messages are
+// used.
+type attachment struct {
+	IsShare     bool   `json:"is_share"`
+	IsMsgUnfurl bool   `json:"is_msg_unfurl"`
+	AuthorID    string `json:"author_id"`
+	AuthorName  string `json:"author_name"`
+	ChannelID   string `json:"channel_id"`
+	ChannelName string `json:"channel_name"`
+	Text        string `json:"text"`
+	Fallback    string `json:"fallback"`
+	TS          string `json:"ts"`
+	Files       []file `json:"files"`
+}
+
+// sharedIn makes an attachment of one from history, which does not name the chat.
+func sharedIn(a slackgo.Attachment) attachment {
+	made := attachment{
+		IsShare: a.IsShare, IsMsgUnfurl: a.IsMsgUnfurl, AuthorID: a.AuthorID, AuthorName: cmp.Or(a.AuthorName, a.AuthorSubname),
+		Text: a.Text, Fallback: a.Fallback, TS: a.Ts.String(),
+	}
+	for _, f := range a.Files {
+		made.Files = append(made.Files, file{Name: f.Name, Title: f.Title})
+	}
+	return made
+}
+
+func (a attachment) isMessage() bool { return a.IsShare || a.IsMsgUnfurl }
+
+// shares tells whether a message forwards others.
+func (m *message) shares() bool {
+	for _, a := range m.Attachments {
+		if a.isMessage() {
+			return true
+		}
+	}
+	return false
+}
+
+// stamp writes a time as Slack's ts.
+func stamp(at time.Time) string {
+	return fmt.Sprintf("%d.%06d", at.Unix(), at.Nanosecond()/1000)
+}
+
+// moment reads a ts; a string that is none gives the zero time.
+func moment(ts string) time.Time {
+	var seconds, micros int64
+	if n, err := fmt.Sscanf(ts, "%d.%06d", &seconds, &micros); err != nil || n != 2 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, micros*1000).UTC()
+}

@@ -1,0 +1,227 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Platform is what the settings of its channels are checked against.
+type Platform struct {
+	Name  string // as in platform = "telegram"
+	Title string // as people write it: "Telegram"
+	// SendsOnly says that its adapter receives nothing yet: mode = "chat" has no effect.
+	SendsOnly bool
+	// Members says that access = "members" works: the platform knows who belongs
+	// to the workspace and who is a guest.
+	Members bool
+	// Tokens are those that a channel of it needs.
+	Tokens []PlatformToken
+	// OtherTokens are how tokens begin that people take for one of these.
+	OtherTokens []string
+	// IsUserID tells an id of a user from names and addresses, and UserIDRemedy says
+	// where to find one; without the function every text is taken for an id.
+	IsUserID     func(id string) bool
+	UserIDRemedy string
+}
+
+// A PlatformToken is one of the tokens that a platform gives a bot.
+type PlatformToken struct {
+	Key      string // the setting, "bot_token" or "app_token"
+	Env      string // the variable that fills it, and switches the platform on where there is no file
+	Begins   string // how the platform's tokens of this kind begin; "" is not known
+	ChatOnly bool   // a channel that only sends needs none
+}
+
+// botToken is the setting that each platform's account has.
+const botToken = "bot_token"
+
+// token is the platform's token of that setting, or nil.
+func (p Platform) token(key string) *PlatformToken {
+	for i := range p.Tokens {
+		if p.Tokens[i].Key == key {
+			return &p.Tokens[i]
+		}
+	}
+	return nil
+}
+
+// names are the names of platforms.
+func names(platforms []Platform) []string {
+	var all []string
+	for _, p := range platforms {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+// platform is the platform of that name. One that is not known, and is reported,
+// has nothing to be checked.
+func (l *loader) platform(name string) Platform {
+	for _, p := range l.opts.Platforms {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Platform{Name: name}
+}
+
+// titles are the platforms that have something, as people write them.
+func (l *loader) titles(have func(Platform) bool) string {
+	var all []string
+	for _, p := range l.opts.Platforms {
+		if have(p) {
+			all = append(all, p.Title)
+		}
+	}
+	if len(all) > 1 {
+		return strings.Join(all, " and ") + " have"
+	}
+	return strings.Join(all, "") + " has"
+}
+
+// addChannels makes a channel of each platform that the environment has a bot's
+// token for. It does so only where there is no file.
+func (l *loader) addChannels() {
+	for _, p := range l.opts.Platforms {
+		token := p.token(botToken)
+		if token == nil {
+			continue
+		}
+		if _, ok := l.env(token.Env); ok {
+			l.names["channels"] = append(l.names["channels"], p.Name)
+			l.places["channels."+p.Name] = origin{env: token.Env}
+		}
+	}
+	slices.Sort(l.names["channels"])
+}
+
+// fillTokens gives channels the tokens that they leave out.
+func (l *loader) fillTokens() {
+	channels := l.section("channels")
+	for _, name := range l.names["channels"] {
+		platform := l.str("channels." + name + ".platform")
+		if platform == "" {
+			platform = name
+		}
+		for _, token := range l.platform(platform).Tokens {
+			if path := "channels." + name + "." + token.Key; !l.mentioned(path) {
+				l.takeVar(channels.find(token.Key), path, token.Env)
+			}
+		}
+	}
+}
+
+func (l *loader) checkChannel(name string) {
+	path := "channels." + name
+	at := l.places[path]
+	platform := l.platform(l.str(path + ".platform"))
+	if platform.Name == "" {
+		if !l.mentioned(path + ".platform") {
+			remedy := l.writeKey("channels", "platform")
+			if near := nearest(name, names(l.opts.Platforms)); near != "" {
+				remedy = "did you mean [channels." + near + "]? Else " + remedy
+			}
+			l.report(at, path, "its name is no platform's, and it has no platform", remedy)
+		}
+		return
+	}
+	l.checkTokens(path, platform)
+	agents := l.names["agents"]
+	if agent := l.str(path + ".agent"); agent != "" && !slices.Contains(agents, agent) {
+		l.report(l.places[path+".agent"], path+".agent", fmt.Sprintf("no agent is called %q", agent), oneOf(agent, agents)+", or add [agents."+agent+"]")
+	}
+	l.checkAccess(path, platform)
+	for _, key := range []string{"allow_from", "owners", "approvers"} {
+		l.checkPeople(path+"."+key, platform)
+	}
+}
+
+// checkTokens looks whether a channel has the tokens that its platform gives out,
+// and no other.
+func (l *loader) checkTokens(path string, platform Platform) {
+	for _, set := range l.section("channels").settings {
+		if !set.secret {
+			continue
+		}
+		key := path + "." + set.key
+		token := platform.token(set.key)
+		switch {
+		case token == nil && l.mentioned(key):
+			l.report(l.places[key], key, "only "+l.titles(func(p Platform) bool { return p.token(set.key) != nil })+" one", "remove it")
+		case token == nil:
+		case l.mentioned(key):
+			l.checkMistaken(key, platform, *token)
+		case !token.ChatOnly || l.str(path+".mode") == "chat":
+			l.report(l.places[path], key, "is missing", "write "+set.key+` = "${`+token.Env+`}", or set `+token.Env)
+		}
+	}
+}
+
+// checkMistaken names a token that stands in the place of another: the platform
+// says only that it is not valid.
+func (l *loader) checkMistaken(key string, platform Platform, token PlatformToken) {
+	remedy := "write the one that begins with " + token.Begins
+	report := func(begins, remedy string) {
+		if token.Begins != "" && begins != "" && strings.HasPrefix(l.str(key), begins) {
+			l.report(l.places[key], key, "a token that begins with "+begins+" is another kind of token", remedy)
+		}
+	}
+	for _, other := range platform.Tokens {
+		if other.Key != token.Key {
+			report(other.Begins, remedy+"; this one belongs in "+other.Key)
+		}
+	}
+	for _, begins := range platform.OtherTokens {
+		report(begins, remedy)
+	}
+}
+
+func (l *loader) checkAccess(path string, platform Platform) {
+	policy := l.str(path + ".access")
+	if policy == "" {
+		return // written wrong, and reported
+	}
+	if policy == "members" && !platform.Members {
+		l.report(l.places[path+".access"], path+".access", "only "+l.titles(func(p Platform) bool { return p.Members })+` "members"`,
+			`write "pairing" (an owner admits each person), or "list" with allow_from`)
+	}
+	if allow, ok := l.places[path+".allow_from"]; ok && policy != "list" {
+		l.report(allow, path+".allow_from", `has no effect without access = "list"`, `write access = "list", or remove allow_from`)
+	}
+	known := l.values[path+".allow_from"] != nil && l.values[path+".owners"] != nil // else written wrong, and reported
+	if policy == "list" && known && len(l.list(path+".allow_from"))+len(l.list(path+".owners")) == 0 {
+		l.report(l.places[path+".access"], path+".access", `"list" lets nobody in: allow_from and owners are empty`, `write allow_from = ["42"], or owners`)
+	}
+}
+
+// checkPeople looks at ids of users, which stand without their channel.
+func (l *loader) checkPeople(path string, platform Platform) {
+	for i, id := range l.list(path) {
+		if _, user, ok := strings.Cut(id, ":"); ok {
+			l.report(l.element(path, i), path, fmt.Sprintf("%q names a channel", id), fmt.Sprintf("write just the user: %q", user))
+			continue
+		}
+		if platform.IsUserID != nil && !platform.IsUserID(id) {
+			l.report(l.element(path, i), path, fmt.Sprintf("%q is not a %s user's id", id, platform.Title), platform.UserIDRemedy)
+		}
+	}
+}
+
+// checkTwin refuses two channels that would take each other's messages.
+func (l *loader) checkTwin(name string, seen map[string]string) {
+	path := "channels." + name
+	token := l.str(path + ".bot_token")
+	if token == "" || l.str(path+".mode") != "chat" {
+		return
+	}
+	if twin, ok := seen[token]; ok {
+		at := l.places[path+".bot_token"]
+		if at.file == "" {
+			at = l.places[path]
+		}
+		l.report(at, path+".bot_token", "the same as channels."+twin+"'s: they would take each other's messages", `give it a bot of its own, or write mode = "send"`)
+		return
+	}
+	seen[token] = name
+}

@@ -1,0 +1,343 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A kind is how a setting is written.
+type kind int
+
+const (
+	asText     kind = iota // a string
+	asPath                 // a string, from the file's folder on
+	asURL                  // a URL of one of the setting's schemes
+	asListen               // HOST:PORT, or "" for off
+	asDuration             // a string like "10s" or "2d"
+	asCount                // an integer
+	asMoney                // dollars: 2 or 2.0
+	asTexts                // a list of strings
+	asPeople               // a list of strings or integers
+	asPlaces               // targets or addresses: a string or a list of them
+	asRoutes               // a list of { match = {…}, to = … }
+	asOpaque               // a table that a later release reads
+)
+
+// Names that the program itself gives a meaning.
+const (
+	mainName = "main"     // the agent that is always there
+	defaults = "defaults" // [agents.defaults]: what all agents start from
+	demoName = "demo"     // the built-in model
+
+	alertmanager = "alertmanager"
+	github       = "github"
+)
+
+// Since when a setting, or one of its values, has an effect.
+const (
+	first  = "0.1"           // the first release
+	notYet = "no effect yet" // it is accepted, and the operator is told so
+)
+
+// A reloading says when a change that SIGHUP finds in the file takes effect.
+type reloading int
+
+const (
+	afterRestart reloading = iota
+	atOnce
+	// withChannels is at once where no channel came or went. Else what changed may
+	// lead to a channel that does not run yet, and waits for the restart with it.
+	withChannels
+)
+
+// A setting declares one key that the file may hold. Everything that is known of
+// a setting stands here: reading, checking, showing, filling in and reloading it
+// look it up.
+type setting struct {
+	// key is its name in its table. One in a table of its own below that has a dot:
+	// "shell.timeout" in [agents.NAME] is timeout in [agents.NAME.shell].
+	key        string
+	kind       kind
+	def        any      // the default, decoded; an inHome; nil is none
+	least      int64    // of a number; micro-dollars for money, nanoseconds for durations
+	large      bool     // a count that may pass 32 bits
+	oneOf      []choice // the only values
+	schemes    []string // of a URL
+	env        string   // the variable that fills it
+	inChat     bool     // what is wrong with that variable stops a chat too
+	example    string   // as it is written in a file; left out: the default
+	secret     bool
+	mayBeEmpty bool // of a secret: "" says that none is to be sent
+	since      string
+	reload     reloading
+	// fills gives the field that takes the value: of the Config, or of what the
+	// table describes (an *Agent, a *Channel …).
+	fills func(owner any) any
+}
+
+// into makes fills of a function that points to the field of a T.
+func into[T any](field func(*T) any) func(any) any {
+	return func(owner any) any { return field(owner.(*T)) }
+}
+
+// inHome is the default of a path: so called, in the home.
+type inHome string
+
+// A choice is a value that a setting can have.
+type choice struct{ name, since string }
+
+// built are values that have an effect, and unbuilt those that do not yet.
+func built(names ...string) []choice   { return choices(first, names) }
+func unbuilt(names ...string) []choice { return choices(notYet, names) }
+
+func choices(since string, names []string) []choice {
+	var all []choice
+	for _, name := range names {
+		all = append(all, choice{name, since})
+	}
+	return all
+}
+
+// later says that the setting has no effect yet.
+func (s setting) later() bool { return s.since == notYet }
+
+// words are the values that the setting can have; nil is any.
+func (s setting) words() []string {
+	var words []string
+	for _, c := range s.oneOf {
+		words = append(words, c.name)
+	}
+	return words
+}
+
+// laterWord says that a value has no effect yet.
+func (s setting) laterWord(word string) bool { return slices.Contains(s.oneOf, choice{word, notYet}) }
+
+// like is an example of the setting's value, in TOML.
+func (s setting) like() string {
+	if s.example == "" {
+		return written((&value{set: &s, v: s.def}).shown())
+	}
+	return s.example
+}
+
+// localHost says that an address may leave its host out: a PostgreSQL socket is
+// named by a parameter.
+func (s setting) localHost() bool { return slices.Contains(s.schemes, "postgres") }
+
+// A section is a table of the file.
+type section struct {
+	name   string
+	named  bool      // its tables are called by the operator: [channels.NAME]
+	byName string    // the key that a table's own name fills where it is left out
+	reload reloading // when a reload opens and closes its tables
+	// settings are in the order in which they are shown.
+	settings []setting
+}
+
+// leaf says that the section's keys themselves are the operator's: [targets].
+func (s section) leaf() bool { return s.named && len(s.settings) == 1 && s.settings[0].key == "" }
+
+// depth is how many names stand before a setting's key: section, and table.
+func (s section) depth() int {
+	if s.named {
+		return 2
+	}
+	return 1
+}
+
+// later says that nothing of the section is built.
+func (s section) later() bool {
+	return !slices.ContainsFunc(s.settings, func(set setting) bool { return !set.later() })
+}
+
+// find is the setting of that key, or nil.
+func (s section) find(key string) *setting {
+	for i := range s.settings {
+		if s.settings[i].key == key {
+			return &s.settings[i]
+		}
+	}
+	return nil
+}
+
+// keys are what stands directly in the section's table, or in one of those below
+// it: "" is the table itself, "shell" the one of "shell.timeout". There are none
+// in a table that does not exist.
+func (s section) keys(table string) []string {
+	var keys []string
+	for _, set := range s.settings {
+		rest := set.key
+		if table != "" {
+			var inside bool
+			if rest, inside = strings.CutPrefix(rest, table+"."); !inside {
+				continue
+			}
+		}
+		key, _, _ := strings.Cut(rest, ".")
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// declarations is every setting there is, in the order in which they are shown.
+// The platforms are those that a channel can be on. A new setting needs its line
+// here, the field that it fills, and its line in docs/configuration.md.
+func declarations(platforms []Platform) []section {
+	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), laterSections())
+}
+
+func processSections() []section {
+	return []section{
+		{name: "bus", settings: []setting{
+			{key: "url", kind: asURL, schemes: []string{"redis", "rediss"}, env: "REDIS_URL", example: `"redis://127.0.0.1:6379"`,
+				since: first, fills: into(func(c *Config) any { return &c.Bus.URL })},
+			{key: "prefix", kind: asText, example: `"parley"`, since: first, fills: into(func(c *Config) any { return &c.Bus.Prefix })},
+		}},
+		{name: "store", settings: []setting{
+			{key: "url", kind: asURL, schemes: []string{"postgres", "postgresql"}, env: "DATABASE_URL", example: `"postgres://127.0.0.1/parley"`,
+				since: first, fills: into(func(c *Config) any { return &c.Store.URL })},
+		}},
+		{name: "workspace", settings: []setting{
+			{key: "root", kind: asPath, def: inHome("workspaces"), example: `"workspaces"`,
+				since: first, fills: into(func(c *Config) any { return &c.Workspace.Root })},
+			{key: "max_mb", kind: asCount, def: int64(200), least: 1, since: first, fills: into(func(c *Config) any { return &c.Workspace.MaxMB })},
+		}},
+		{name: "serve", settings: []setting{
+			{key: "drain", kind: asDuration, def: 10 * time.Second, least: int64(time.Millisecond),
+				since: first, fills: into(func(c *Config) any { return &c.Serve.Drain })},
+			{key: "max_in_flight", kind: asCount, def: int64(4096), least: 1, since: first, fills: into(func(c *Config) any { return &c.Serve.MaxInFlight })},
+		}},
+		{name: "log", settings: []setting{
+			{key: "level", kind: asText, def: "info", oneOf: built("debug", "info", "warn", "error"),
+				since: first, fills: into(func(c *Config) any { return &c.Log.Level })},
+			{key: "format", kind: asText, oneOf: built("text", "json"), example: `"json"`, since: first, fills: into(func(c *Config) any { return &c.Log.Format })},
+		}},
+		{name: "limits", settings: limitSettings()},
+	}
+}
+
+func limitSettings() []setting {
+	return []setting{
+		{key: "user_turns", kind: asCount, def: int64(3), least: 1,
+			since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Limits.UserTurns })},
+		{key: "user_turns_hour", kind: asCount, def: int64(120), least: 1,
+			since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Limits.UserTurnsHour })},
+		{key: "user_tokens_day", kind: asCount, def: int64(5_000_000), least: 1, large: true,
+			since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Limits.UserTokensDay })},
+		{key: "waiting", kind: asCount, def: int64(20), least: 1, since: first, fills: into(func(c *Config) any { return &c.Limits.Waiting })},
+		{key: "outbound", kind: asCount, def: int64(100_000), least: 1, since: first, fills: into(func(c *Config) any { return &c.Limits.Outbound })},
+	}
+}
+
+func agentSections() []section {
+	return []section{
+		{name: "model", settings: []setting{
+			{key: "name", kind: asText, env: "OPENAI_MODEL", example: `"gpt-5-mini"`, since: first, fills: into(func(c *Config) any { return &c.Model.Name })},
+			{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, env: "OPENAI_BASE_URL", inChat: true, example: `"http://127.0.0.1:11434/v1"`,
+				since: first, fills: into(func(c *Config) any { return &c.Model.BaseURL })},
+			{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: "OPENAI_API_KEY", inChat: true, example: `"${OPENAI_API_KEY}"`,
+				since: first, fills: into(func(c *Config) any { return &c.Model.APIKey })},
+		}},
+		{name: "agents", named: true, settings: []setting{
+			{key: "capabilities", kind: asTexts, def: []string{"file_read", "file_write"},
+				oneOf: slices.Concat(built("file_read", "file_write"), unbuilt("shell", "network", "git", "session")),
+				since: first, fills: into(func(a *Agent) any { return &a.Capabilities })},
+			{key: "may_message", kind: asTexts, def: []string{}, example: `["oncall", "telegram:42"]`,
+				since: first, reload: withChannels, fills: into(func(a *Agent) any { return &a.MayMessage })},
+			{key: "max_tool_iterations", kind: asCount, def: int64(20), least: 1, since: first, fills: into(func(a *Agent) any { return &a.MaxToolIterations })},
+			{key: "tool_error_limit", kind: asCount, def: int64(3), least: 1, since: first, fills: into(func(a *Agent) any { return &a.ToolErrorLimit })},
+			{key: "max_parallel_tools", kind: asCount, def: int64(5), least: 1, since: first, fills: into(func(a *Agent) any { return &a.MaxParallelTools })},
+			{key: "context_tokens", kind: asCount, def: int64(64_000), least: 1000, since: first, fills: into(func(a *Agent) any { return &a.ContextTokens })},
+			{key: "queue", kind: asText, def: "steer", oneOf: built("steer", "followup"), since: first, fills: into(func(a *Agent) any { return &a.Queue })},
+			{key: "prompt", kind: asText, example: `"You are …"`, since: notYet, fills: into(func(a *Agent) any { return &a.Prompt })},
+			{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
+		}},
+	}
+}
+
+func channelSections(platforms []string) []section {
+	return []section{
+		{name: "channels", named: true, byName: "platform", settings: []setting{
+			{key: "platform", kind: asText, oneOf: built(platforms...), example: `"telegram"`, since: first, fills: into(func(c *Channel) any { return &c.Platform })},
+			{key: "mode", kind: asText, def: "chat", oneOf: built("chat", "send"), example: `"send"`, since: first, fills: into(func(c *Channel) any { return &c.Mode })},
+			{key: botToken, kind: asText, secret: true, example: `"${TELEGRAM_BOT_TOKEN}"`, since: first, fills: into(func(c *Channel) any { return &c.BotToken })},
+			{key: "app_token", kind: asText, secret: true, example: `"${SLACK_APP_TOKEN}"`, since: first, fills: into(func(c *Channel) any { return &c.AppToken })},
+			{key: "api_url", kind: asURL, schemes: []string{"http", "https"}, example: `"http://127.0.0.1:8081"`,
+				since: first, fills: into(func(c *Channel) any { return &c.APIURL })},
+			{key: "access", kind: asText, def: "pairing", oneOf: built("pairing", "list", "members", "open"),
+				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Policy })},
+			{key: "allow_from", kind: asPeople, def: []string{}, example: `["42"]`,
+				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.AllowFrom })},
+			{key: "owners", kind: asPeople, def: []string{}, example: `["42"]`,
+				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Owners })},
+			{key: "approvers", kind: asPeople, example: `["42"]`,
+				since: notYet, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Approvers })},
+			{key: "rate_limit", kind: asText, def: "platform", oneOf: built("platform", "none"), since: first, fills: into(func(c *Channel) any { return &c.RateLimit })},
+			{key: "on_unknown", kind: asText, def: "resend", oneOf: built("resend", "drop"), example: `"drop"`,
+				since: first, fills: into(func(c *Channel) any { return &c.OnUnknown })},
+			{key: "agent", kind: asText, def: mainName, since: first, fills: into(func(c *Channel) any { return &c.Agent })},
+		}},
+		{name: "targets", named: true, reload: withChannels, settings: []setting{
+			{kind: asPlaces, example: `["telegram:42"]`, since: first, reload: withChannels},
+		}},
+	}
+}
+
+func httpSections() []section {
+	return []section{
+		{name: "http", settings: []setting{
+			{key: "listen", kind: asListen, def: "127.0.0.1:7275", since: first, fills: into(func(c *Config) any { return &c.HTTP.Listen })},
+			{key: "hosts", kind: asTexts, def: []string{}, example: `["parley.internal"]`,
+				since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.HTTP.Hosts })},
+		}},
+		{name: "webhooks", named: true, byName: "kind", reload: withChannels, settings: []setting{
+			{key: "kind", kind: asText, oneOf: built(alertmanager, github, "json"), example: `"alertmanager"`,
+				since: first, reload: atOnce, fills: into(func(w *Webhook) any { return &w.Kind })},
+			{key: "token", kind: asText, secret: true, example: `"${file:/run/secrets/webhook}"`,
+				since: first, reload: atOnce, fills: into(func(w *Webhook) any { return &w.Token })},
+			{key: "secret", kind: asText, secret: true, example: `"${file:/run/secrets/webhook}"`,
+				since: first, reload: atOnce, fills: into(func(w *Webhook) any { return &w.Secret })},
+			{key: "to", kind: asPlaces, example: `"oncall"`, since: first, reload: withChannels, fills: into(func(w *Webhook) any { return &w.To })},
+			{key: "routes", kind: asRoutes, example: `[{ match = { severity = "critical" }, to = "oncall" }]`,
+				since: first, reload: withChannels, fills: into(func(w *Webhook) any { return &w.Routes })},
+			{key: "template", kind: asText, example: `"{{ .commonLabels.severity }}"`,
+				since: first, reload: atOnce, fills: into(func(w *Webhook) any { return &w.Template })},
+		}},
+		{name: "tokens", named: true, reload: atOnce, settings: []setting{
+			{key: "token", kind: asText, secret: true, example: `"${file:/run/secrets/ci}"`,
+				since: first, reload: atOnce, fills: into(func(t *Token) any { return &t.Token })},
+			{key: "may", kind: asTexts, example: `["send:oncall"]`, since: first, reload: atOnce, fills: into(func(t *Token) any { return &t.May })},
+		}},
+		{name: "retention", settings: []setting{
+			{key: "days", kind: asCount, least: 1, example: `30`, since: first, fills: into(func(c *Config) any { return &c.Retention.Days })},
+		}},
+	}
+}
+
+func laterSections() []section {
+	return []section{
+		{name: "tools", settings: []setting{
+			{key: "mcp_servers", kind: asOpaque, example: `{ … }`, since: notYet},
+		}},
+		{name: "budget", settings: []setting{
+			{key: "user_day", kind: asMoney, least: 1, example: `2.0`, since: notYet},
+			{key: "day", kind: asMoney, least: 1, example: `20.0`, since: notYet},
+			{key: "month", kind: asMoney, least: 1, example: `300.0`, since: notYet},
+		}},
+	}
+}
+
+// A retiredKey was given up: it still works as its successor says, and warns for
+// two releases.
+type retiredKey struct {
+	old string // section and key, as in "limits.turns"
+	now string // the key of the same section that took its place; "" is none
+	tip string // what to write instead
+}
+
+// retired lists the keys that were given up. There are none yet.
+func retired() []retiredKey { return nil }

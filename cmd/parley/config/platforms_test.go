@@ -1,0 +1,35 @@
+package config_test
+
+import (
+	"parley/channels/slack"
+	"parley/channels/telegram"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/webhook"
+)
+
+// platforms are three of the kinds that there are: one with one token, one with
+// two and members, one that only sends.
+func platforms() []config.Platform {
+	return []config.Platform{
+		{
+			Name: "telegram", Title: "Telegram", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
+			IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+		},
+		{
+			Name: "slack", Title: "Slack", Members: true,
+			Tokens: []config.PlatformToken{
+				{Key: "bot_token", Env: "SLACK_BOT_TOKEN", Begins: "xoxb-"},
+				{Key: "app_token", Env: "SLACK_APP_TOKEN", Begins: "xapp-", ChatOnly: true},
+			},
+			OtherTokens: []string{"xoxp-"},
+			IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, as "U0123456789": it is in the person's profile, under ⋮`,
+		},
+		{Name: "discord", Title: "Discord", SendsOnly: true, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}}},
+	}
+}
+
+// load is config.Load with what the program adds.
+func load(o config.Options) (*config.Config, error) {
+	o.Platforms, o.CheckTemplate = platforms(), webhook.Check
+	return config.Load(o)
+}

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// positions knows on which line of a document each key, table and list element stands.
+type positions struct {
+	at     map[string]int // by joined path; list elements by number
+	starts []int          // offsets of the document's lines
+	arrays map[string]int // how many [[tables]] of a path there were
+	parser unstable.Parser
+}
+
+func joined(path []string) string { return strings.Join(path, "\x00") }
+
+// findPositions reads a document that is known to be valid.
+func findPositions(doc []byte) *positions {
+	p := &positions{at: map[string]int{}, starts: []int{0}, arrays: map[string]int{}}
+	for i, c := range doc {
+		if c == '\n' {
+			p.starts = append(p.starts, i+1)
+		}
+	}
+	p.parser.Reset(doc)
+	var table []string
+	for p.parser.NextExpression() {
+		switch e := p.parser.Expression(); e.Kind {
+		case unstable.Table:
+			table = p.header(e, false)
+		case unstable.ArrayTable:
+			table = p.header(e, true)
+		case unstable.KeyValue:
+			p.keyValue(e, table)
+		default:
+			// Nothing else can stand at the top of a valid document.
+		}
+	}
+	return p
+}
+
+// of is the line of a path, or of the nearest table above it.
+func (p *positions) of(path ...string) int {
+	for n := len(path); n > 0; n-- {
+		if line, ok := p.at[joined(path[:n])]; ok {
+			return line
+		}
+	}
+	return 0
+}
+
+func (p *positions) mark(path []string, offset uint32) {
+	key := joined(path)
+	if _, ok := p.at[key]; ok {
+		return
+	}
+	i, found := slices.BinarySearchFunc(p.starts, int(offset), cmp.Compare[int])
+	if found {
+		i++
+	}
+	p.at[key] = i
+}
+
+func (p *positions) header(e *unstable.Node, array bool) []string {
+	var table []string
+	for it := e.Key(); it.Next(); {
+		table = append(table, string(it.Node().Data))
+		p.mark(table, it.Node().Raw.Offset)
+		n, several := p.arrays[joined(table)]
+		switch {
+		case it.IsLast() && array:
+			p.arrays[joined(table)] = n + 1
+			table = append(table, strconv.Itoa(n))
+			p.mark(table, it.Node().Raw.Offset)
+		case several:
+			table = append(table, strconv.Itoa(n-1))
+		}
+	}
+	return table
+}
+
+func (p *positions) keyValue(e *unstable.Node, table []string) {
+	full := slices.Clone(table)
+	for it := e.Key(); it.Next(); {
+		full = append(full, string(it.Node().Data))
+		p.mark(full, it.Node().Raw.Offset)
+	}
+	p.value(e.Value(), full)
+}
+
+func (p *positions) value(v *unstable.Node, full []string) {
+	switch v.Kind {
+	case unstable.InlineTable:
+		for it := v.Children(); it.Next(); {
+			p.keyValue(it.Node(), full)
+		}
+	case unstable.Array:
+		n := 0
+		for it := v.Children(); it.Next(); n++ {
+			element := append(slices.Clone(full), strconv.Itoa(n))
+			if it.Node().Raw.Length > 0 {
+				p.mark(element, it.Node().Raw.Offset)
+			}
+			p.value(it.Node(), element)
+		}
+	default:
+		// A single value stands where its key does.
+	}
+}

@@ -1,0 +1,405 @@
+// This file holds the import rules: which package may import which, who owns which
+// library, and what no package has. It reads the source; it runs none of it.
+
+package main_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const module = "parley"
+
+// A rule says what the code of one package, or with "/..." of those below it that
+// have no line of their own, may import from this module: only from layers below.
+// Everybody may import the standard library; tests may import any package.
+type rule struct {
+	path  string
+	layer int
+	may   []string
+}
+
+func rules() []rule {
+	return []rule{
+		{"bus", 1, nil},
+		{"sessions", 1, nil},
+		{"tools", 1, nil},
+		{"channels/markup", 1, nil},
+		{"sessions/sqldb", 1, nil}, // the ground under all that is kept in SQL
+
+		{"bus/...", 2, []string{"bus", "sessions/sqldb"}},
+		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
+		{"sessions/workspace", 2, nil},
+		{"tools/...", 2, []string{"tools"}},
+		{"channels", 2, []string{"bus", "channels/markup"}},
+		{"agent", 2, []string{"bus", "sessions", "tools"}},
+
+		{"channels/...", 3, []string{"channels", "channels/markup", "bus"}},
+		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
+		{"channels/pacing", 3, []string{"channels", "bus"}},
+		{"channels/reactions", 3, []string{"channels", "bus"}},
+		{"channels/channelstest", 3, []string{"channels", "bus"}},
+		{"channels/gateway", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
+		{"channels/dispatch", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
+		{"channels/stagetest", 4, []string{"channels/channelstest", "channels/sqlbook", "bus", "bus/..."}},
+		{"agent/...", 3, []string{"agent", "tools"}},
+
+		{"cmd/parley/...", 5, []string{"..."}},
+		{"cmd/parley", 6, []string{"..."}},
+	}
+}
+
+// libraries says for each library from elsewhere which packages may use it, so that
+// it can be exchanged there and nowhere else. Tests may use any of them.
+func libraries() map[string][]string {
+	anyAbove := []string{
+		"bus/...", "sessions/...", "tools/...", "channels", "channels/...", "agent", "agent/...", "cmd/parley", "cmd/parley/...",
+	}
+	return map[string][]string{
+		"charm.land/bubbles/v2":                    {"channels/console"},
+		"charm.land/bubbletea/v2":                  {"channels/console"},
+		"github.com/alecthomas/kong":               {"cmd/parley"},
+		"github.com/bwmarrin/discordgo":            {"channels/discord"},
+		"github.com/charmbracelet/x/ansi":          {"channels/console"},
+		"github.com/go-telegram/bot":               {"channels/telegram"},
+		"github.com/google/jsonschema-go":          {"tools"},
+		"github.com/gorilla/websocket":             {"channels/discord", "channels/slack", "channels/slack/slacktest", "channels/web"},
+		"github.com/jackc/pgx/v5":                  {"sessions/sqldb"},
+		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config"},
+		"github.com/prometheus/client_golang":      {"cmd/parley", "cmd/parley/..."},
+		"github.com/redis/go-redis/v9":             {"bus/redisbus"},
+		"github.com/rivo/uniseg":                   {"channels/markup", "channels/console"},
+		"github.com/santhosh-tekuri/jsonschema/v6": {"tools"},
+		"github.com/sashabaranov/go-openai":        {"agent/openai"},
+		"github.com/slack-go/slack":                {"channels/slack"},
+		"github.com/yuin/goldmark":                 {"channels/markup"},
+		"golang.org/x/sync":                        anyAbove,
+		"golang.org/x/sys":                         {"cmd/parley/home"},
+		"golang.org/x/term":                        {"channels/console", "cmd/parley"},
+		"golang.org/x/time":                        anyAbove,
+		"modernc.org/sqlite":                       {"sessions/sqldb"},
+	}
+}
+
+// covers tells whether pattern names the package dir, or with "/..." one above it.
+func covers(pattern, dir string) bool {
+	below, deep := strings.CutSuffix(pattern, "...")
+	return pattern == dir || deep && strings.HasPrefix(dir, below)
+}
+
+// ruleOf finds the line for the package dir: its own, or else the nearest above.
+func ruleOf(dir string) (rule, bool) {
+	var best rule
+	for _, r := range rules() {
+		if r.path == dir {
+			return r, true
+		}
+		if covers(r.path, dir) && len(r.path) > len(best.path) {
+			best = r
+		}
+	}
+	return best, best.path != ""
+}
+
+// An inspection collects what breaks the rules, and which packages it saw.
+type inspection struct {
+	problems []string
+	packages map[string]bool // by folder: has it a package comment?
+}
+
+func inspect(source fs.FS) (*inspection, error) {
+	in := &inspection{packages: map[string]bool{}}
+	err := fs.WalkDir(source, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		code, err := fs.ReadFile(source, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, code, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		in.file(name, file)
+		return nil
+	})
+	for dir, documented := range in.packages {
+		if !documented {
+			in.say(dir, "no comment introduces the package: \"Package NAME …\", for main \"Parley …\"")
+		}
+	}
+	slices.Sort(in.problems)
+	return in, err
+}
+
+func (in *inspection) say(where, format string, args ...any) {
+	in.problems = append(in.problems, where+": "+fmt.Sprintf(format, args...))
+}
+
+func (in *inspection) file(name string, file *ast.File) {
+	dir := path.Dir(name)
+	if _, ok := ruleOf(dir); !ok {
+		in.say(name, "%s has no import rule: Go code lives in cmd/parley, channels, bus, agent, tools and sessions", dir)
+		return
+	}
+	in.name(name, file.Name.Name)
+	test := strings.HasSuffix(name, "_test.go")
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			in.say(name, "import %s: %v", spec.Path.Value, err)
+			continue
+		}
+		if rule := broken(dir, imported, test); rule != "" {
+			in.say(name, "imports %q: %s", imported, rule)
+		}
+	}
+	if test {
+		return
+	}
+	in.packages[dir] = in.packages[dir] || documents(file)
+	for _, decl := range file.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			if decl.Recv == nil && decl.Name.Name == "init" {
+				in.say(name, "func init: say it in a constructor or in main")
+			}
+		case *ast.GenDecl:
+			if isSuite(dir) {
+				continue // it lists its checks, as a test lists its cases
+			}
+			in.variables(name, file.Name.Name, decl)
+		}
+	}
+}
+
+func (in *inspection) name(name, pkg string) {
+	dir := path.Base(path.Dir(name))
+	pkg = strings.TrimSuffix(pkg, "_test")
+	if pkg == "main" && !strings.HasPrefix(name, "cmd/") {
+		in.say(name, "programs live in cmd")
+	}
+	if pkg != "main" && pkg != dir {
+		in.say(name, "package %s lives in a folder named %s", pkg, dir)
+	}
+	for _, word := range []string{"util", "common", "helper", "manager"} {
+		if strings.Contains(dir, word) {
+			in.say(name, "the name %s says nothing: no %q", dir, word)
+		}
+	}
+	if dir == "base" {
+		in.say(name, "the name base says nothing")
+	}
+}
+
+// documents tells whether the file's comment introduces its package.
+func documents(file *ast.File) bool {
+	doc := file.Doc.Text()
+	if file.Name.Name == "main" {
+		return strings.HasPrefix(doc, "Parley ") || strings.HasPrefix(doc, "Command ")
+	}
+	return strings.HasPrefix(doc, "Package "+file.Name.Name+" ")
+}
+
+// broken names the rule that an import by the package dir breaks, or nothing.
+func broken(dir, imported string, test bool) string {
+	inner, ours := strings.CutPrefix(imported, module+"/")
+	switch first, _, _ := strings.Cut(imported, "/"); {
+	case ours:
+		return brokenWithin(dir, inner, test)
+	case imported == "C":
+		return "no cgo, so that one static binary is all there is"
+	case imported == "testing" && !test && !isSuite(dir):
+		return "only tests and suites (folders named …test) may"
+	case strings.Contains(first, "."):
+		return brokenByLibrary(dir, imported, test)
+	}
+	return ""
+}
+
+func brokenWithin(dir, inner string, test bool) string {
+	if strings.HasPrefix(inner, "cmd/") && !strings.HasPrefix(dir, "cmd/") {
+		return "nothing imports cmd: it imports everything"
+	}
+	if test {
+		return ""
+	}
+	if isSuite(inner) && !isSuite(dir) {
+		return "a suite is for tests alone"
+	}
+	r, _ := ruleOf(dir)
+	if slices.ContainsFunc(r.may, func(p string) bool { return covers(p, inner) }) {
+		return ""
+	}
+	if len(r.may) == 0 {
+		return dir + " imports no other package of this module; what it needs it declares as an interface, and cmd/parley hands it in"
+	}
+	return dir + " may import " + strings.Join(r.may, ", ") +
+		" only; what else it needs it declares as an interface, and cmd/parley hands it in"
+}
+
+func brokenByLibrary(dir, imported string, test bool) string {
+	for library, owners := range libraries() {
+		if imported != library && !strings.HasPrefix(imported, library+"/") {
+			continue
+		}
+		if test || slices.ContainsFunc(owners, func(p string) bool { return covers(p, dir) }) {
+			return ""
+		}
+		return library + " belongs to " + strings.Join(owners, ", ")
+	}
+	return "no package owns this library: give it an owner in libraries"
+}
+
+func isSuite(dir string) bool { return strings.HasSuffix(dir, "test") }
+
+var sentinel = regexp.MustCompile(`^[eE]rr[A-Z]`)
+
+// variables allows what never changes: sentinel errors, assertions, embedded
+// files, and what the linker stamps into main.
+func (in *inspection) variables(name, pkg string, decl *ast.GenDecl) {
+	if decl.Tok != token.VAR || strings.Contains(raw(decl.Doc), "//go:embed ") {
+		return
+	}
+	for _, spec := range decl.Specs {
+		spec, ok := spec.(*ast.ValueSpec)
+		if !ok || strings.Contains(raw(spec.Doc), "//go:embed ") {
+			continue
+		}
+		for i, id := range spec.Names {
+			stamped := pkg == "main" && (id.Name == "version" || id.Name == "revision")
+			if id.Name == "_" || stamped || sentinel.MatchString(id.Name) && i < len(spec.Values) && makesError(spec.Values[i]) {
+				continue
+			}
+			in.say(name, "var %s: a package has no variables but sentinel errors; hand it in, or make it a function", id.Name)
+		}
+	}
+}
+
+// raw is a comment as it stands, directives included.
+func raw(doc *ast.CommentGroup) (text string) {
+	if doc != nil {
+		for _, c := range doc.List {
+			text += c.Text + "\n"
+		}
+	}
+	return text
+}
+
+// makesError tells whether x is errors.New, fmt.Errorf or a value of an error type.
+func makesError(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.UnaryExpr:
+		return x.Op == token.AND && makesError(x.X)
+	case *ast.CompositeLit:
+		return true
+	case *ast.CallExpr:
+		f, ok := x.Fun.(*ast.SelectorExpr)
+		return ok && (f.Sel.Name == "New" || f.Sel.Name == "Errorf")
+	}
+	return false
+}
+
+func TestImports(t *testing.T) {
+	in, err := inspect(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range in.problems {
+		t.Error(problem)
+	}
+	for _, dir := range []string{"bus", "sessions", "tools", "channels", "agent"} {
+		if _, ok := in.packages[dir]; !ok {
+			t.Errorf("the inspection did not see %s", dir)
+		}
+	}
+}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, r := range rules() {
+		for _, may := range r.may {
+			if below, ok := ruleOf(may); may != "..." && (!ok || below.path != may || below.layer >= r.layer) {
+				t.Errorf("%s (layer %d) may import %s, which is no package of a layer below", r.path, r.layer, may)
+			}
+		}
+	}
+}
+
+// TestImportRulesSeeWhatIsWrong plants one fault after the other.
+func TestImportRulesSeeWhatIsWrong(t *testing.T) {
+	imports := func(pkg, imported string) string {
+		doc := "Package " + pkg
+		if pkg == "main" {
+			doc = "Parley"
+		}
+		return fmt.Sprintf("// %s is planted.\npackage %s\n\nimport _ %q\n", doc, pkg, imported)
+	}
+	for _, c := range []struct{ name, file, source, want string }{
+		{"std", "bus/x.go", imports("bus", "net/http"), ""},
+		{"contract", "bus/redisbus/x.go", imports("redisbus", "parley/bus"), ""},
+		{"ground", "bus/redisbus/x.go", imports("redisbus", "parley/sessions/sqldb"), ""},
+		{"own library", "bus/redisbus/x.go", imports("redisbus", "github.com/redis/go-redis/v9"), ""},
+		{"root takes all", "cmd/parley/x.go", imports("main", "parley/channels/slack"), ""},
+		{"tests take all", "bus/x_test.go", imports("bus_test", "parley/bus/sqlitebus"), ""},
+		{"sentinel", "bus/x.go", "// Package bus is planted.\npackage bus\nvar ErrX = errors.New(\"x\")\nvar _ Bus = nil\n", ""},
+		{"suite's list", "bus/bustest/x.go", "// Package bustest is planted.\npackage bustest\nvar checks []string\n", ""},
+		{"embed", "bus/x.go", "// Package bus is planted.\npackage bus\n//go:embed x.lua\nvar script string\n", ""},
+		{"stamp", "cmd/parley/x.go", "// Parley is planted.\npackage main\nvar version = \"devel\"\n", ""},
+
+		{"contracts meet", "bus/x.go", imports("bus", "parley/sessions"), `bus/x.go: imports "parley/sessions": bus imports no other`},
+		{"contract takes library", "bus/x.go", imports("bus", "golang.org/x/sync/errgroup"), "golang.org/x/sync belongs to"},
+		{"contract takes implementation", "bus/x.go", imports("bus", "parley/bus/sqlitebus"), "bus imports no other"},
+		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, sessions/sqldb only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, tools only"},
+		{"channels take agent", "channels/slack/x.go", imports("slack", "parley/agent"), "channels/slack may import"},
+		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
+		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},
+		{"another's library", "channels/slack/x.go", imports("slack", "github.com/go-telegram/bot/models"), "belongs to channels/telegram"},
+		{"nobody's library", "agent/x.go", imports("agent", "example.org/x"), "no package owns"},
+		{"code takes suite", "cmd/parley/x.go", imports("main", "parley/bus/bustest"), "for tests alone"},
+		{"code takes testing", "bus/x.go", imports("bus", "testing"), "only tests and suites"},
+		{"test takes cmd", "bus/x_test.go", imports("bus_test", "parley/cmd/parley/config"), "nothing imports cmd"},
+		{"cgo", "bus/x.go", imports("bus", "C"), "no cgo"},
+		{"no rule", "pkg/x/x.go", imports("x", "os"), "pkg/x has no import rule"},
+		{"at the top", "x.go", imports("parley", "os"), "has no import rule"},
+		{"empty name", "tools/fileutil/x.go", imports("fileutil", "os"), `no "util"`},
+		{"wrong name", "tools/files/x.go", imports("file", "os"), "package file lives in a folder named files"},
+		{"stray program", "tools/x/x.go", imports("main", "os"), "programs live in cmd"},
+		{"no comment", "bus/x.go", "package bus\n", "no comment introduces"},
+		{"variable", "bus/x.go", "// Package bus is planted.\npackage bus\nvar count int\n", "var count"},
+		{"false sentinel", "bus/x.go", "// Package bus is planted.\npackage bus\nvar errCount = 3\n", "var errCount"},
+		{"init", "bus/x.go", "// Package bus is planted.\npackage bus\nfunc init() {}\n", "func init"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in, err := inspect(fstest.MapFS{c.file: {Data: []byte(c.source)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := strings.Join(in.problems, "\n")
+			if (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
+				t.Errorf("found %q, want %q", found, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parley/bus"
+)
+
+// Fleet is what all processes share. One of them tells it, so that sums over the
+// fleet are right.
+type Fleet struct {
+	// Holder says that it is this process's turn to tell; nil is always.
+	Holder func() bool
+	Bus    bus.Inspector
+	Book   Book
+}
+
+// A Book tells how many sends may or may not have arrived.
+type Book interface {
+	// UnknownSends counts the messages of each channel of which nobody can tell
+	// whether they were sent. Channels without any may be missing.
+	UnknownSends(ctx context.Context) (map[string]int, error)
+}
+
+// lookUpTime bounds what a scrape may wait for.
+const lookUpTime = 5 * time.Second
+
+// status is a collector that looks up queue depths, pairings and the like whenever
+// the metrics are read.
+type status struct {
+	Config
+	descriptions
+}
+
+type descriptions struct {
+	waiting, oldest, leased, dead *prometheus.Desc
+	unknown, up                   *prometheus.Desc
+}
+
+func describe() descriptions {
+	of := func(name, help, label string) *prometheus.Desc {
+		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, []string{label}, nil)
+	}
+	return descriptions{
+		waiting: of("bus_waiting", "Messages that nobody works on, due or not.", "topic"),
+		oldest:  of("bus_oldest_seconds", "Age of the oldest message that waits or is worked on.", "topic"),
+		leased:  of("bus_leased", "Mailboxes that are worked on.", "topic"),
+		dead:    of("bus_dead", "Dead letters.", "topic"),
+		unknown: of("sends_unknown", "Messages of which nobody can tell whether they were sent.", "channel"),
+		up:      of("channel_up", "Whether the channel is connected.", "channel"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (s *status) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.up} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *status) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, label string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, label)
+	}
+	var channels []string
+	if s.Channels != nil {
+		for name, up := range s.Channels() {
+			channels = append(channels, name)
+			v := 0.0
+			if up {
+				v = 1
+			}
+			gauge(s.up, v, name)
+		}
+	}
+	if s.Fleet.Holder != nil && !s.Fleet.Holder() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
+	defer cancel()
+	if s.Fleet.Bus != nil {
+		s.bus(ctx, channels, gauge)
+	}
+	if s.Fleet.Book != nil {
+		s.book(ctx, channels, gauge)
+	}
+}
+
+type gauges func(d *prometheus.Desc, v float64, label string)
+
+// bus tells of every topic that there is, and of those that there will be: a
+// series that is missing alarms nobody.
+func (s *status) bus(ctx context.Context, channels []string, gauge gauges) {
+	topics, err := s.Fleet.Bus.Topics(ctx)
+	if err != nil {
+		s.Log.Warn("topics could not be listed for a scrape", slog.Any("error", err))
+		return
+	}
+	topics = append(topics, bus.InboundTopic)
+	for _, name := range channels {
+		topics = append(topics, bus.OutboundTopic(name))
+	}
+	slices.Sort(topics)
+	for _, topic := range slices.Compact(topics) {
+		d, err := s.Fleet.Bus.Depth(ctx, topic)
+		if err != nil {
+			s.Log.Warn("a topic could not be counted for a scrape", slog.String("topic", string(topic)), slog.Any("error", err))
+			continue
+		}
+		gauge(s.waiting, float64(d.Waiting), string(topic))
+		gauge(s.oldest, d.Oldest.Seconds(), string(topic))
+		gauge(s.leased, float64(d.Leased), string(topic))
+		gauge(s.dead, float64(d.Dead), string(topic))
+	}
+}
+
+func (s *status) book(ctx context.Context, channels []string, gauge gauges) {
+	unknown, err := s.Fleet.Book.UnknownSends(ctx)
+	if err != nil {
+		s.Log.Warn("unknown sends could not be counted for a scrape", slog.Any("error", err))
+		return
+	}
+	for name := range unknown {
+		channels = append(channels, name)
+	}
+	slices.Sort(channels)
+	for _, name := range slices.Compact(channels) {
+		gauge(s.unknown, float64(unknown[name]), name)
+	}
+}

@@ -1,0 +1,243 @@
+package sqlstore
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+// A sessionErasure erases from one session, within one transaction.
+type sessionErasure struct {
+	tx         *sqldb.Tx
+	key        string
+	id, fence  int64
+	updated    string
+	unfinished string
+
+	erased int64 // entries
+	gone   bool  // the whole session was erased
+}
+
+// whole erases the whole session.
+func (p *sessionErasure) whole() error {
+	if err := p.remove("session = ?", p.id); err != nil {
+		return err
+	}
+	if _, err := p.tx.Exec("DELETE FROM sessions WHERE id = ?", p.id); err != nil {
+		return err
+	}
+	p.gone = true
+	return p.leaveTombstone()
+}
+
+// leaveTombstone keeps the session from being opened under a fence that was given
+// before now: its holder may have read what is erased and would write it again.
+// Fences are taken from the clock, so every later one is higher.
+func (p *sessionErasure) leaveTombstone() error {
+	_, err := p.tx.Exec(`INSERT INTO graves (key, fence) VALUES (?, ?)
+		ON CONFLICT (key) DO UPDATE SET fence = excluded.fence WHERE graves.fence < excluded.fence`,
+		p.key, max(p.fence, time.Now().UnixMicro()))
+	return err
+}
+
+// spokenByOthers selects the entries in which somebody else than a person speaks.
+// Notices are written on somebody's behalf and do not count.
+const spokenByOthers = "person NOT IN ('', ?) AND kind <> 'notice'"
+
+// person erases the turns of a person, or the whole session if nobody else has
+// spoken in it. A worker that holds the session has read what is erased, so its
+// fence is made too low to write.
+func (p *sessionErasure) person(person string) error {
+	var others int64
+	err := p.tx.Get("SELECT count(*) FROM entries WHERE session = ? AND "+spokenByOthers, []any{p.id, person}, &others)
+	if err != nil {
+		return err
+	}
+	if others == 0 {
+		return p.whole()
+	}
+	turns, err := p.spans(`SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary'
+		AND turn IN (SELECT turn FROM entries WHERE session = ? AND person = ?) GROUP BY turn`, p.id, p.id, person)
+	if err != nil {
+		return err
+	}
+	if err := p.removeTurns(turns); err != nil {
+		return err
+	}
+	if err := p.remove("session = ? AND person = ?", p.id, person); err != nil {
+		return err
+	}
+	if len(turns) > 0 {
+		first := slices.MinFunc(turns, func(a, b span) int { return cmp.Compare(a.from, b.from) }).from
+		err = p.redactSummaries("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND n > ?", first,
+			func(s sessions.Summary) bool { return s.Covers >= first })
+		if err != nil {
+			return err
+		}
+	}
+	return p.fenceOff(turns)
+}
+
+// fenceOff raises the session's fence above its holder's, and removes erased turns
+// from the unfinished ones.
+func (p *sessionErasure) fenceOff(erased []span) error {
+	st := state{unfinished: p.unfinished}
+	open, err := st.turns()
+	if err != nil {
+		return err
+	}
+	open = slices.DeleteFunc(open, func(t turn) bool {
+		return slices.ContainsFunc(erased, func(s span) bool { return s.turn == t.ID })
+	})
+	if err := st.keep(open); err != nil {
+		return err
+	}
+	_, err = p.tx.Exec("UPDATE sessions SET fence = fence + 1, unfinished = ? WHERE id = ?", st.unfinished, p.id)
+	return err
+}
+
+// before erases the turns that ended before a time, or the whole session if nothing
+// was written since. A summary's own age decides about it, not that of the entries
+// which it covers.
+func (p *sessionErasure) before(at string) error {
+	if p.updated < at {
+		return p.whole()
+	}
+	turns, err := p.spans("SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn HAVING max(at) < ?", p.id, at)
+	if err != nil {
+		return err
+	}
+	open, err := state{unfinished: p.unfinished}.turns()
+	if err != nil {
+		return err
+	}
+	turns = slices.DeleteFunc(turns, func(s span) bool {
+		return slices.ContainsFunc(open, func(t turn) bool { return t.ID == s.turn })
+	})
+	if err := p.removeTurns(turns); err != nil {
+		return err
+	}
+	if err := p.remove("session = ? AND turn = '' AND kind <> 'summary' AND at < ?", p.id, at); err != nil {
+		return err
+	}
+	return p.redactSummaries("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND at < ?", at,
+		func(sessions.Summary) bool { return true })
+}
+
+// A span is a turn, and the numbers of its first and last entry.
+type span struct {
+	turn     string
+	from, to int64
+}
+
+func (p *sessionErasure) spans(query string, args ...any) (list []span, err error) {
+	found, err := p.tx.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var s span
+		if err := found.Scan(&s.turn, &s.from, &s.to); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, found.Err()
+}
+
+func (p *sessionErasure) removeTurns(turns []span) error {
+	for _, s := range turns {
+		if err := p.remove("session = ? AND n >= ? AND n <= ? AND turn = ? AND kind <> 'summary'", p.id, s.from, s.to, s.turn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove deletes entries. The ids of the messages that caused them stay known, so
+// that a redelivered message does not start its turn again.
+func (p *sessionErasure) remove(which string, args ...any) error {
+	_, err := p.tx.Exec(`INSERT INTO erased (key, cause, turn)
+		SELECT CAST(? AS TEXT), cause, turn FROM entries WHERE `+which+` AND cause <> '' ON CONFLICT DO NOTHING`,
+		append([]any{p.key}, args...)...)
+	if err != nil {
+		return err
+	}
+	n, err := p.tx.Exec("DELETE FROM entries WHERE "+which, args...)
+	p.erased += n
+	return err
+}
+
+// redactSummaries empties summaries but keeps them, so that the entries they cover
+// stay hidden from the model.
+func (p *sessionErasure) redactSummaries(query string, arg any, which func(sessions.Summary) bool) error {
+	found, err := p.tx.Query(query, p.id, arg)
+	if err != nil {
+		return err
+	}
+	redacted := map[int64]sessions.Summary{}
+	for found.Next() {
+		var n int64
+		var data string
+		var s sessions.Summary
+		err = found.Scan(&n, &data)
+		if err == nil {
+			err = json.Unmarshal([]byte(data), &s)
+		}
+		if err != nil {
+			return errors.Join(err, found.Close())
+		}
+		if s.Text != "" && which(s) {
+			redacted[n] = sessions.Summary{Covers: s.Covers}
+		}
+	}
+	if err := errors.Join(found.Err(), found.Close()); err != nil {
+		return err
+	}
+	for n, s := range redacted {
+		data, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		if _, err := p.tx.Exec("UPDATE entries SET data = ? WHERE session = ? AND n = ?", string(data), p.id, n); err != nil {
+			return err
+		}
+		p.erased++
+	}
+	return nil
+}
+
+// unname moves what a person has spent to the sums of nobody. It adds exactly the
+// rows that the DELETE returns, so that tokens spent meanwhile are not lost.
+func unname(tx *sqldb.Tx, person string) error {
+	found, err := tx.Query("DELETE FROM spending WHERE person = ? RETURNING day, tokens", person)
+	if err != nil {
+		return err
+	}
+	sums := map[string]int64{}
+	for found.Next() {
+		var day string
+		var tokens int64
+		if err := found.Scan(&day, &tokens); err != nil {
+			return errors.Join(err, found.Close())
+		}
+		sums[day] = tokens
+	}
+	if err := errors.Join(found.Err(), found.Close()); err != nil {
+		return err
+	}
+	for day, tokens := range sums {
+		if _, err := tx.Exec(`INSERT INTO spending (person, day, tokens) VALUES ('', ?, ?)
+			ON CONFLICT (person, day) DO UPDATE SET tokens = spending.tokens + excluded.tokens`, day, tokens); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec("UPDATE reservations SET person = '' WHERE person = ?", person)
+	return err
+}
