@@ -91,37 +91,3 @@ type Observer interface {
 	Batch(concurrency int, saved time.Duration)                // calls that ran side by side
 	Model(model, result string, use TokenUse, d time.Duration) // ok or the fault
 }
-
-const (
-	maxTurnTime   = 30 * time.Minute
-	maxResumes    = 3               // without a new block
-	resumeSpread  = 3 * time.Second // over which the second of them are spread; the third over more
-	maxAttempts   = 10              // claims of a session whose log cannot be opened
-	fairShare     = 30 * time.Second
-	outboundRetry = 5 * time.Second
-	foreignRetry  = 5 * time.Second // of a session that holds what only a newer release knows
-)
-
-// route is where a turn's reply goes, as the log keeps it.
-type route struct {
-	At      bus.Address `json:"at"`
-	ReplyTo string      `json:"reply_to,omitempty"`
-	Owner   bool        `json:"owner,omitempty"`
-	Group   bool        `json:"group,omitempty"`
-}
-
-func routeOf(in bus.Inbound) route {
-	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group}
-	if in.Group {
-		r.ReplyTo = in.ReplyTo
-	}
-	return r
-}
-
-func (r route) encode() json.RawMessage {
-	raw, err := json.Marshal(r)
-	if err != nil { // strings and booleans always marshal
-		panic(err)
-	}
-	return raw
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/sessions"
 )
 
 const (
@@ -18,48 +19,54 @@ const (
 	answerTokens  = 4096 // what an answer is taken to cost until it is there
 )
 
+// An asker asks the model for the answers of one turn.
+type asker struct {
+	*session
+	reservation reservation
+}
+
 // ask asks the model for the turn's next answer, within its person's budget, and
 // again where the model is merely busy. An answer that cannot be had ends the
 // turn, said aloud; a request that is too long is a *ModelError.
-func (v *visit) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
-	events := newStream(t.blocks, func(e bus.Event) { v.emit(t, e) })
+func (a *asker) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
+	events := newStream(t.blocks, func(e bus.Event) { a.emit(t, e) })
 	if t.resumed {
 		events.reset() // watchers may have seen part of an answer that was cut off
 	}
-	if err := v.pay(ctx, t, r); err != nil {
+	if err := a.reserve(ctx, t, r); err != nil {
 		return Answer{}, err
 	}
-	answer, err := v.insist(ctx, t, r, events)
+	answer, err := a.generate(ctx, t, r, events)
 	if err == nil && answer.Stop != StopWhole && answer.has(BlockToolUse) {
 		// Calls of an answer that was cut off may be cut off themselves.
-		answer, err = v.askForMore(ctx, t, r, answer, events)
+		answer, err = a.askWithMoreRoom(ctx, t, r, answer, events)
 	}
 	if err != nil {
 		return Answer{}, err
 	}
 	events.end()
-	v.purse.spent += answer.Usage.Input + answer.Usage.Output
+	a.reservation.spend(answer)
 	return answer, nil
 }
 
-// askForMore asks once more, with more room, where an answer's calls were cut off.
-func (v *visit) askForMore(ctx context.Context, t *turn, r Request, answer Answer, events *stream) (Answer, error) {
-	if err := v.discard(ctx, t, answer, events); err != nil {
+// askWithMoreRoom asks once more, with more room, where an answer's calls were cut off.
+func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r Request, answer Answer, events *stream) (Answer, error) {
+	if err := a.discard(ctx, t, answer, events); err != nil {
 		return Answer{}, err
 	}
 	r.MaxTokens = 4 * answerTokens
-	if err := v.pay(ctx, t, r); err != nil {
+	if err := a.reserve(ctx, t, r); err != nil {
 		return Answer{}, err
 	}
-	answer, err := v.insist(ctx, t, r, events)
+	answer, err := a.generate(ctx, t, r, events)
 	if isOverflow(err) { // for the length that was asked for
 		r.MaxTokens = 0
-		answer, err = v.insist(ctx, t, r, events)
+		answer, err = a.generate(ctx, t, r, events)
 	}
 	if err != nil || answer.Stop == StopWhole || !answer.has(BlockToolUse) {
 		return answer, err
 	}
-	if err := v.discard(ctx, t, answer, events); err != nil {
+	if err := a.discard(ctx, t, answer, events); err != nil {
 		return Answer{}, err
 	}
 	if answer.Stop == StopLength {
@@ -70,23 +77,24 @@ func (v *visit) askForMore(ctx context.Context, t *turn, r Request, answer Answe
 
 // discard drops an answer that has come and is not used. It was paid for all the
 // same, which is written without being a step of the turn.
-func (v *visit) discard(ctx context.Context, t *turn, answer Answer, events *stream) error {
+func (a *asker) discard(ctx context.Context, t *turn, answer Answer, events *stream) error {
 	events.reset()
-	v.purse.spent += answer.Usage.Input + answer.Usage.Output
-	return v.j.append(ctx, v.usage("", t.person, answer))
+	a.reservation.spend(answer)
+	return a.journal.append(ctx, a.usageEntry("", t.person, answer))
 }
 
-// pay takes what a request may cost out of the person's budget.
-func (v *visit) pay(ctx context.Context, t *turn, r Request) error {
-	return v.purse.pay(ctx, v, t, int64(estimate(r))+answerTokens)
+// reserve takes what a request may cost out of the person's budget.
+func (a *asker) reserve(ctx context.Context, t *turn, r Request) error {
+	return a.reservation.take(ctx, a.session, t, int64(estimate(r))+answerTokens)
 }
 
-// insist asks until the model answers, a few times.
-func (v *visit) insist(ctx context.Context, t *turn, r Request, events *stream) (Answer, error) {
+// generate asks until the model answers, a few times. Each try that was answered in
+// part is paid for and dropped before the next: its calls must not run.
+func (a *asker) generate(ctx context.Context, t *turn, r Request, events *stream) (Answer, error) {
 	for try := 1; ; try++ {
 		began := time.Now()
-		answer, err := v.agent.Model.Generate(ctx, r, events.delta)
-		v.observe(answer, err, time.Since(began))
+		answer, err := a.agent.Model.Generate(ctx, r, events.delta)
+		a.observe(answer, err, time.Since(began))
 		if r.NoCalls && answer.Stop == StopLost {
 			answer.Stop = StopWhole // it may not call
 		}
@@ -98,25 +106,25 @@ func (v *visit) insist(ctx context.Context, t *turn, r Request, events *stream) 
 			return Answer{}, err
 		case err != nil:
 			events.reset()
-		case !answer.again():
+		case !answer.retryable():
 			return answer, nil
 		case try >= modelTries && answer.has(BlockText):
 			return answer.withoutCalls(), nil // what there is of it, said to be that
 		default:
-			if err := v.discard(ctx, t, answer, events); err != nil {
+			if err := a.discard(ctx, t, answer, events); err != nil {
 				return Answer{}, err
 			}
-			if err := v.pay(ctx, t, r); err != nil {
+			if err := a.reserve(ctx, t, r); err != nil {
 				return Answer{}, err
 			}
 			err = &ModelError{Fault: ModelBusy, Code: answer.Reason, Err: errBroken}
 		}
-		wait, end := v.excuse(err, try, t)
+		wait, end := a.classifyModelError(err, try, t)
 		if end != nil {
-			v.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
+			a.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
 			return Answer{}, end
 		}
-		v.slog.Info("asking the model again", slog.String("turn", t.id), slog.Int("try", try+1), slog.Duration("wait", wait), slog.Any("error", err))
+		a.slog.Info("asking the model again", slog.String("turn", t.id), slog.Int("try", try+1), slog.Duration("wait", wait), slog.Any("error", err))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -133,7 +141,7 @@ func isOverflow(err error) bool {
 // errBroken says that an answer came in part.
 var errBroken = errors.New("the provider broke the answer off")
 
-func (v *visit) observe(answer Answer, err error, d time.Duration) {
+func (a *asker) observe(answer Answer, err error, d time.Duration) {
 	result := "ok"
 	if err != nil {
 		result = "failed"
@@ -141,32 +149,32 @@ func (v *visit) observe(answer Answer, err error, d time.Duration) {
 			result = string(fault.Fault)
 		}
 	}
-	v.w.cfg.Observer.Model(v.agent.Model.Info().Name, result, answer.Usage, d)
+	a.cfg.Observer.Model(a.agent.Model.Info().Name, result, answer.Usage, d)
 }
 
-// excuse judges a failed call: how long to wait before the next, or how the turn ends.
-func (v *visit) excuse(err error, try int, t *turn) (time.Duration, *ending) {
+// classifyModelError decides after a failed request: how long to wait before the next, or how the turn ends.
+func (a *asker) classifyModelError(err error, try int, t *turn) (time.Duration, *ending) {
 	fault, ok := errors.AsType[*ModelError](err)
 	if !ok {
 		fault = &ModelError{Fault: ModelBusy, Err: err}
 	}
-	prefix := v.prefix(t.route.At)
+	prefix := a.commandPrefix(t.route.At)
 	// What the provider says is for those who run the bot, and not before others.
-	told := t.route.Owner && !t.route.Group
+	tell := t.route.Owner && !t.route.Group
 	switch {
 	case fault.Fault == ModelOverflow:
 		return 0, failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
-	case fault.Fault == ModelRefused && told:
+	case fault.Fault == ModelRefused && tell:
 		return 0, failure("model_refused", "%s", fault.Told())
 	case fault.Fault == ModelRefused:
 		return 0, failure("model_refused", "The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
-	case fault.Fault == ModelRejected && told:
+	case fault.Fault == ModelRejected && tell:
 		return 0, failure("model_rejected", "%s %snew begins afresh.", fault.Told(), prefix)
 	case fault.Fault == ModelRejected:
 		return 0, failure("model_rejected", "The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
 	}
 	if try >= modelTries || fault.RetryAfter > maxRetryAfter {
-		if told {
+		if tell {
 			return 0, failure("model_busy", "%s I have given up after %d tries.", fault.Told(), try)
 		}
 		return 0, failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %d tries. Please ask again a little later.", try)
@@ -184,4 +192,14 @@ func statusOf(fault *ModelError) string {
 		return ""
 	}
 	return fmt.Sprintf(" (status %d)", fault.Status)
+}
+
+// usageEntry is what an answer has cost, as an entry.
+func (a *asker) usageEntry(turn, person string, answer Answer) sessions.Entry {
+	e := entry(turn, sessions.KindUsage, sessions.Usage{
+		Model: a.agent.Model.Info().Name, Agent: a.agent.Name,
+		Input: answer.Usage.Input, Cached: answer.Usage.Cached, Output: answer.Usage.Output, Estimated: answer.Usage.Estimated,
+	})
+	e.Person = person
+	return e
 }

@@ -18,12 +18,12 @@ const leaveAfter = 250 * time.Millisecond
 // attempt runs a tool once under its deadline. A pure call that does not come back
 // then is left to itself, and what it still brings is dropped: nothing depends on
 // it. Any other is waited for, since nobody else may know what it does.
-func (v *visit) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (tools.Result, *tools.Error) {
+func (r *caller) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (tools.Result, *tools.Error) {
 	limit := deadline(tool.Spec(), use.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if tools.EffectOf(tool, use) != tools.Pure {
-		return v.perform(ctx, tool, use, limit)
+		return r.perform(ctx, tool, use, limit)
 	}
 	var left atomic.Bool
 	if progress := use.Progress; progress != nil {
@@ -35,7 +35,7 @@ func (v *visit) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (t
 	}
 	came := make(chan outcome, 1)
 	go func() {
-		result, failed := v.perform(ctx, tool, use, limit)
+		result, failed := r.perform(ctx, tool, use, limit)
 		came <- outcome{result: result, failed: failed}
 	}()
 	select {
@@ -51,15 +51,15 @@ func (v *visit) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (t
 	case <-timer.C:
 	}
 	left.Store(true)
-	v.slog.Warn("a tool did not come back in time and is left to itself", slog.String("tool", use.Name), slog.String("call", use.ID))
+	r.slog.Warn("a tool did not come back in time and is left to itself", slog.String("tool", use.Name), slog.String("call", use.ID))
 	return tools.Result{}, tools.Errorf(tools.Timeout, "%s took longer than %s and was given up.", use.Name, limit)
 }
 
 // perform runs a tool and says what came of it.
-func (v *visit) perform(ctx context.Context, tool tools.Tool, use tools.Call, limit time.Duration) (result tools.Result, failed *tools.Error) {
+func (r *caller) perform(ctx context.Context, tool tools.Tool, use tools.Call, limit time.Duration) (result tools.Result, failed *tools.Error) {
 	defer func() {
 		if p := recover(); p != nil {
-			v.slog.Error("panic in a tool", slog.String("tool", use.Name), slog.String("stack", string(debug.Stack())))
+			r.slog.Error("panic in a tool", slog.String("tool", use.Name), slog.String("stack", string(debug.Stack())))
 			failed = tools.Errorf(tools.ExecutionFailed, "%s crashed. It may work with other arguments.", use.Name)
 		}
 	}()

@@ -20,32 +20,32 @@ const shorterPrompt = `Summarise the conversation so far for yourself in at most
 // summarised; the turn that asks stays whole. A summary that cannot be had is
 // no reason to end the turn: the model may still take what there is. False says
 // that there is no use in trying again.
-func (v *visit) compact(ctx context.Context, t *turn) (bool, error) {
-	records := v.j.all()
-	limit := v.agent.ContextTokens
-	if limit <= 0 || t.start == 0 || estimateMessages(render(records, limit)) <= limit {
+func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
+	records := a.journal.entries()
+	limit := a.room
+	if limit <= 0 || t.firstEntry == 0 || estimateMessages(render(records, limit)) <= limit {
 		return true, nil
 	}
-	past := before(records, t.start)
+	past := before(records, t.firstEntry)
 	if len(past) == 0 {
 		return false, nil
 	}
-	text, err := v.summarise(ctx, t, past)
+	text, err := a.summarise(ctx, t, past)
 	if err != nil || text == "" {
 		return false, err
 	}
 	covers := past[len(past)-1].N
-	if err := v.j.append(ctx, entry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text})); err != nil {
+	if err := a.journal.append(ctx, entry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text})); err != nil {
 		return false, err
 	}
-	v.j.forget(covers)
+	a.journal.forget(covers)
 	return true, nil
 }
 
 // summarise has the model sum up the past, piece by piece where it is longer
 // than fits. It gives "" where there is no summary that could replace the past.
-func (v *visit) summarise(ctx context.Context, t *turn, past []record) (string, error) {
-	told := recount(render(past, v.agent.ContextTokens))
+func (a *asker) summarise(ctx context.Context, t *turn, past []record) (string, error) {
+	told := recount(render(past, a.room))
 	earlier := ""
 	if s, ok := newestSummary(past); ok && s.Text != "" {
 		earlier, told = s.Text, told[1:] // which it begins with
@@ -53,9 +53,9 @@ func (v *visit) summarise(ctx context.Context, t *turn, past []record) (string, 
 	if len(told) == 0 {
 		return "", nil
 	}
-	room := max(v.agent.ContextTokens*bytesPerToken/2, leastPiece)
+	room := max(a.room*bytesPerToken/2, leastPiece)
 	for size := room; size >= room/8; size /= 2 {
-		text, err := v.summarisePieces(ctx, t, earlier, pieces(told, size))
+		text, err := a.summarisePieces(ctx, t, earlier, pieces(told, size))
 		if fault, ok := errors.AsType[*ModelError](err); ok && fault.Fault == ModelOverflow {
 			continue // smaller pieces then
 		}
@@ -63,23 +63,23 @@ func (v *visit) summarise(ctx context.Context, t *turn, past []record) (string, 
 			text = "" // it would save nothing
 		}
 		if failed, ok := errors.AsType[*ModelError](err); ok {
-			v.slog.Warn("summarising failed; going on without", slog.Any("error", failed))
+			a.slog.Warn("summarising failed; going on without", slog.Any("error", failed))
 			return "", nil
 		}
 		return text, err
 	}
-	v.slog.Warn("summarising failed, because the window is too small; going on without")
+	a.slog.Warn("summarising failed, because the window is too small; going on without")
 	return "", nil
 }
 
 // summarisePieces sums up one piece after another, each with the summary of
 // what came before it.
-func (v *visit) summarisePieces(ctx context.Context, t *turn, summary string, pieces [][]Block) (string, error) {
+func (a *asker) summarisePieces(ctx context.Context, t *turn, summary string, pieces [][]Block) (string, error) {
 	for _, piece := range pieces {
 		if summary != "" {
 			piece = append([]Block{{Kind: BlockText, Text: frameSummary(summary)}}, piece...)
 		}
-		text, err := v.summariseOne(ctx, t, piece)
+		text, err := a.summariseOne(ctx, t, piece)
 		if err != nil || text == "" {
 			return "", err
 		}
@@ -90,14 +90,14 @@ func (v *visit) summarisePieces(ctx context.Context, t *turn, summary string, pi
 
 // summariseOne asks for one summary, and for a shorter one where that did not
 // come to its end. What is cut off does not stand for what it was cut from.
-func (v *visit) summariseOne(ctx context.Context, t *turn, piece []Block) (string, error) {
+func (a *asker) summariseOne(ctx context.Context, t *turn, piece []Block) (string, error) {
 	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
 		blocks := append(slices.Clip(piece), Block{Kind: BlockText, Text: prompt})
 		r := Request{Messages: []Message{{Role: RoleUser, Blocks: blocks}}}
-		if err := v.pay(ctx, t, r); err != nil {
+		if err := a.reserve(ctx, t, r); err != nil {
 			return "", err
 		}
-		answer, err := v.agent.Model.Generate(ctx, r, func(Delta) {})
+		answer, err := a.agent.Model.Generate(ctx, r, func(Delta) {})
 		if err != nil {
 			if ctx.Err() != nil {
 				return "", context.Cause(ctx)
@@ -108,21 +108,21 @@ func (v *visit) summariseOne(ctx context.Context, t *turn, piece []Block) (strin
 			return "", err
 		}
 		// The cost belongs to the person but is no step of the turn.
-		v.purse.spent += answer.Usage.Input + answer.Usage.Output
-		if err := v.j.append(ctx, v.usage("", t.person, answer)); err != nil {
+		a.reservation.spend(answer)
+		if err := a.journal.append(ctx, a.usageEntry("", t.person, answer)); err != nil {
 			return "", err
 		}
 		if text := textOf(answer); answer.Stop == StopWhole && text != "" {
 			return text, nil
 		}
-		v.slog.Warn("a summary did not come to its end", slog.String("turn", t.id), slog.String("stop", string(answer.Stop)))
+		a.slog.Warn("a summary did not come to its end", slog.String("turn", t.id), slog.String("stop", string(answer.Stop)))
 	}
 	return "", nil
 }
 
-func textOf(a Answer) string {
+func textOf(answer Answer) string {
 	var text strings.Builder
-	for _, b := range a.Blocks {
+	for _, b := range answer.Blocks {
 		if b.Kind == BlockText {
 			text.WriteString(b.Text)
 		}

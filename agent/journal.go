@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,8 +44,10 @@ func openJournal(log sessions.Log, logger *slog.Logger) (*journal, error) {
 	return j, nil
 }
 
-// append writes entries and keeps them. While the store cannot tell it tries
-// the same again: the log takes the same entries at the same place twice.
+// append writes entries and keeps them. While the store gives no clear answer it
+// tries the same again, until ctx ends: the store accepts the same entries at the
+// same place twice, so an append that did arrive is not written a second time. The
+// lock is held meanwhile, which makes other writers wait for their place.
 func (j *journal) append(ctx context.Context, entries ...sessions.Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -80,8 +83,8 @@ func (j *journal) append(ctx context.Context, entries ...sessions.Entry) error {
 	return nil
 }
 
-// all is what the journal holds now.
-func (j *journal) all() []record {
+// entries are what the journal holds now. The caller must not change them.
+func (j *journal) entries() []record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clip(j.records)
@@ -94,7 +97,7 @@ func (j *journal) newest() int64 {
 	return j.next - 1
 }
 
-// forget drops records that a summary covers.
+// forget drops records that a summary covers, from memory only: the log keeps them.
 func (j *journal) forget(covers int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -107,9 +110,9 @@ func (j *journal) forget(covers int64) {
 	j.records = kept
 }
 
-// knows tells whether a message has an entry among the records.
-func (j *journal) knows(cause string) (record, bool) {
-	for _, r := range j.all() {
+// find gives the entry that a message has caused, if there is one.
+func (j *journal) find(cause string) (record, bool) {
+	for _, r := range j.entries() {
 		if r.Cause == cause {
 			return r, true
 		}
@@ -147,9 +150,24 @@ func decode(e sessions.Entry) (record, error) {
 		v, err = sessions.Decode[sessions.Command](e)
 	case sessions.KindResumed, sessions.KindSuspended, sessions.KindPublished: // no data
 	default:
-		return record{}, &foreignError{what: "entry", id: strconv.FormatInt(e.N, 10), kind: string(e.Kind)}
+		return record{}, &unknownKindError{what: "entry", id: strconv.FormatInt(e.N, 10), kind: string(e.Kind)}
 	}
 	return record{Entry: e, data: v}, err
+}
+
+// An unknownKindError says that a session holds something of a kind that this
+// release does not know: a newer one does, so the session is left to it.
+type unknownKindError struct{ what, id, kind string }
+
+// Error names it and its kind.
+func (e *unknownKindError) Error() string {
+	return fmt.Sprintf("%s %s is of the unknown kind %q", e.what, e.id, e.shortKind())
+}
+
+// shortKind is the kind as a log shows it.
+func (e *unknownKindError) shortKind() string {
+	const most = 64 // bytes
+	return strings.ToValidUTF8(e.kind[:min(len(e.kind), most)], "")
 }
 
 // entry is NewEntry for the shapes of package sessions, which always encode.

@@ -12,51 +12,51 @@ import (
 // says that it is too long.
 const maxShrinks = 6
 
-// askWithin asks with as much of the log as the model can read. Where the
+// answer asks with as much of the log as the model can read. Where the
 // provider says that this is still too much, the past is summarised and results
 // are cut until it fits: only the provider knows how large the window is, and
 // how it counts.
-func (v *visit) askWithin(ctx context.Context, t *turn, r Request) (Answer, error) {
-	v.agent.ContextTokens = v.room(r)
+func (a *asker) answer(ctx context.Context, t *turn, r Request) (Answer, error) {
+	a.room = a.roomFor(r)
 	summarise := true
 	for shrunk := 0; ; shrunk++ {
 		if summarise {
 			var err error
-			if summarise, err = v.compact(ctx, t); err != nil {
+			if summarise, err = a.compact(ctx, t); err != nil {
 				return Answer{}, err
 			}
 		}
-		r.Messages = render(v.j.all(), v.agent.ContextTokens)
-		fit(r.Messages, v.agent.ContextTokens)
-		answer, err := v.ask(ctx, t, r)
+		r.Messages = render(a.journal.entries(), a.room)
+		fit(r.Messages, a.room)
+		answer, err := a.ask(ctx, t, r)
 		fault, ok := errors.AsType[*ModelError](err)
 		if !ok || fault.Fault != ModelOverflow {
 			return answer, err
 		}
 		sent := estimateMessages(r.Messages)
-		if shrunk == maxShrinks || !v.shrink(r, fault) {
-			return Answer{}, v.tooLong(t, fault)
+		if shrunk == maxShrinks || !a.shrink(r, fault) {
+			return Answer{}, a.tooLong(t, fault)
 		}
-		v.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
-			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("room", v.agent.ContextTokens))
+		a.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
+			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("room", a.room))
 	}
 }
 
-// room is how many tokens of messages there is room for: what is configured, or
+// roomFor is how many tokens of messages there is room for: what is configured, or
 // less where the model's window is known and the rest of the request needs some.
-func (v *visit) room(r Request) int {
-	has := v.agent.Model.Info().ContextTokens
+func (a *asker) roomFor(r Request) int {
+	has := a.agent.Model.Info().ContextTokens
 	if has <= 0 {
-		return v.agent.ContextTokens
+		return a.room
 	}
 	r.Messages = nil
 	left := max(has-estimate(r)-min(answerTokens, has/4), has/8)
-	return min(v.agent.ContextTokens, left)
+	return min(a.room, left)
 }
 
 // shrink lowers the room for messages after a request that was too long, and
 // tells whether there is any left.
-func (v *visit) shrink(r Request, fault *ModelError) bool {
+func (a *asker) shrink(r Request, fault *ModelError) bool {
 	sent := estimateMessages(r.Messages)
 	next := sent / 2
 	if fault.Window > 0 {
@@ -70,8 +70,8 @@ func (v *visit) shrink(r Request, fault *ModelError) bool {
 	if next < leastRoom {
 		return false
 	}
-	if v.agent.ContextTokens <= 0 || next < v.agent.ContextTokens {
-		v.agent.ContextTokens = next
+	if a.room <= 0 || next < a.room {
+		a.room = next
 	}
 	return true
 }
@@ -80,8 +80,8 @@ func (v *visit) shrink(r Request, fault *ModelError) bool {
 const leastRoom = 64
 
 // tooLong ends a turn whose own messages are longer than the model can read.
-func (v *visit) tooLong(t *turn, fault *ModelError) *ending {
-	_, end := v.excuse(fault, 1, t)
+func (a *asker) tooLong(t *turn, fault *ModelError) *ending {
+	_, end := a.classifyModelError(fault, 1, t)
 	return end
 }
 

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// again tells whether an answer that is not whole may be whole if the model is
+// retryable tells whether an answer that is not whole may be whole if the model is
 // asked once more.
-func (a Answer) again() bool { return a.Stop == StopBroken || a.Stop == StopLost }
+func (a Answer) retryable() bool { return a.Stop == StopBroken || a.Stop == StopLost }
 
 func (a Answer) has(kind BlockKind) bool {
 	return slices.ContainsFunc(a.Blocks, func(b Block) bool { return b.Kind == kind && b.Text+b.Name != "" })
