@@ -100,11 +100,11 @@ func (r *caller) run(ctx context.Context, t *turn, p *preparedCall) error {
 	r.emit(t, bus.Event{Type: bus.ToolStart, Tool: p.input.Name, Call: p.id, Delta: progressLine(p.input.Args)})
 
 	if execute {
-		out.note = p.note
 		if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
 			return err
 		}
-		out.result, out.failed = r.attempt(ctx, p.tool, p.input)
+		out = attempt(ctx, r.slog, p.tool, p.input)
+		out.note = p.note
 		p.input.Held = time.Time{}
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // no result: whoever goes on judges it by its effect
@@ -118,13 +118,6 @@ func (r *caller) run(ctx context.Context, t *turn, p *preparedCall) error {
 	r.point("c5")
 	r.report(t, p, out.failed, time.Since(began)) // audit, metrics, event
 	return nil
-}
-
-// outcome is what came of a call.
-type outcome struct {
-	result tools.Result
-	note   string // what was repaired in its arguments
-	failed *tools.Error
 }
 
 func unknownOutcome(name, more string) *tools.Error {

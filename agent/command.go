@@ -14,14 +14,6 @@ import (
 	"parley/sessions"
 )
 
-// The commands that an agent carries out. The gateway recognises them.
-const (
-	cmdNew    = "new"
-	cmdStop   = "stop"
-	cmdStatus = "status"
-	cmdHelp   = "help"
-)
-
 // helpText has the channel's prefix where it has percent signs.
 const helpText = `Just write to me; I answer, and I can use my tools to work in this conversation's own folder.
 

@@ -11,6 +11,14 @@ import (
 	"parley/tools"
 )
 
+// The commands that an agent carries out. The gateway recognises them.
+const (
+	cmdNew    = "new"
+	cmdStop   = "stop"
+	cmdStatus = "status"
+	cmdHelp   = "help"
+)
+
 // Codes of notices, by which the log remembers why they were given.
 const (
 	noticeDelivery   = "delivery" // of what the session had said
