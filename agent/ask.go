@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"parley/bus"
@@ -37,7 +38,7 @@ func (a *asker) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
 		return Answer{}, err
 	}
 	answer, err := a.generate(ctx, t, r, events)
-	if err == nil && answer.Stop != StopWhole && answer.has(BlockToolUse) {
+	if err == nil && answer.Stop != StopWhole && has(answer, BlockToolUse) {
 		// Calls of an answer that was cut off may be cut off themselves.
 		answer, err = a.askWithMoreRoom(ctx, t, r, answer, events)
 	}
@@ -63,7 +64,7 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r Request, answer 
 		r.MaxTokens = 0
 		answer, err = a.generate(ctx, t, r, events)
 	}
-	if err != nil || answer.Stop == StopWhole || !answer.has(BlockToolUse) {
+	if err != nil || answer.Stop == StopWhole || !has(answer, BlockToolUse) {
 		return answer, err
 	}
 	if err := a.discard(ctx, t, answer, events); err != nil {
@@ -72,7 +73,7 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r Request, answer 
 	if answer.Stop == StopLength {
 		return Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
 	}
-	return Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", answer.withoutCalls().shortfall(false))
+	return Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall(withoutCalls(answer), false))
 }
 
 // discard drops an answer that has come and is not used. It was paid for all the
@@ -106,10 +107,10 @@ func (a *asker) generate(ctx context.Context, t *turn, r Request, events *stream
 			return Answer{}, err
 		case err != nil:
 			events.reset()
-		case !answer.retryable():
+		case !retryable(answer):
 			return answer, nil
-		case try >= modelTries && answer.has(BlockText):
-			return answer.withoutCalls(), nil // what there is of it, said to be that
+		case try >= modelTries && has(answer, BlockText):
+			return withoutCalls(answer), nil // what there is of it, said to be that
 		default:
 			if err := a.discard(ctx, t, answer, events); err != nil {
 				return Answer{}, err
@@ -202,4 +203,52 @@ func (a *asker) usageEntry(turn, person string, answer Answer) sessions.Entry {
 	})
 	e.Person = person
 	return e
+}
+
+// retryable tells whether an answer that is not whole may be whole if the model is
+// asked once more.
+func retryable(a Answer) bool { return a.Stop == StopBroken || a.Stop == StopLost }
+
+func has(a Answer, kind BlockKind) bool {
+	return slices.ContainsFunc(a.Blocks, func(b Block) bool { return b.Kind == kind && b.Text+b.Name != "" })
+}
+
+// withoutCalls is an answer whose calls are not to be trusted.
+func withoutCalls(a Answer) Answer {
+	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b Block) bool { return b.Kind == BlockToolUse })
+	return a
+}
+
+// shortfall says in words what an answer lacks, "" of one that lacks nothing.
+// Some of it may stand before these words.
+func shortfall(a Answer, some bool) string {
+	reason := ""
+	if a.Reason != "" {
+		reason = fmt.Sprintf(" (“%s”)", a.Reason)
+	}
+	switch {
+	case a.Stop == StopLength && some:
+		return "_(The answer was cut off at the model's length limit. Say “go on” for more.)_"
+	case a.Stop == StopLength && has(a, BlockThinking):
+		return "_(The model reached its length limit while it was still thinking, and has not come to an answer. Ask for less at once, or say “go on”.)_"
+	case a.Stop == StopLength:
+		return "_(The model's length limit left no room for an answer. Ask for less at once.)_"
+	case a.Stop == StopWindow && some:
+		return "_(The answer was cut off because the model's window is full. Say “go on” for more.)_"
+	case a.Stop == StopFiltered && some:
+		return "_(The provider's content filter" + reason + " has cut the answer off here.)_"
+	case a.Stop == StopFiltered:
+		return "_(The provider's content filter" + reason + " has kept the answer back. Ask in other words.)_"
+	case a.Stop == StopBroken:
+		return "_(The provider broke the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
+	case a.Stop == StopLost && some:
+		return "_(The model announced a tool call that never came, each time it was asked, so this may not be all.)_"
+	case a.Stop == StopLost:
+		return "_(The model announced a tool call that never came, each time it was asked. Ask again, perhaps in other words.)_"
+	case a.Stop == StopUnknown && some:
+		return "_(The model ended for a reason that I do not know" + reason + ", so this may not be all.)_"
+	case !some:
+		return "_(The model gave an empty answer. Ask again, perhaps in other words.)_"
+	}
+	return ""
 }

@@ -222,7 +222,7 @@ func (r *turnRun) finalReply(t *turn, answer Answer) string {
 			texts = append(texts, b.Text)
 		}
 	}
-	if note := answer.shortfall(len(texts) > 0); note != "" {
+	if note := shortfall(answer, len(texts) > 0); note != "" {
 		texts = append(texts, note)
 	}
 	if t.lastStep {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"strings"
 
+	"parley/sessions"
 	"parley/tools"
 )
 
@@ -99,4 +102,134 @@ func fit(messages []Message, limit int) {
 			}
 		}
 	}
+}
+
+const summaryPrompt = `Summarise the conversation so far for yourself: you will go on with nothing but this summary. Keep what people asked for and decided, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
+
+// shorterPrompt is for a model that did not come to an end with the other.
+const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, names, numbers, paths and open tasks.`
+
+// compact replaces the past by a summary where it does not fit into the window
+// any more, even with old results cleared. Only turns that have ended are
+// summarised; the turn that asks stays whole. A summary that cannot be had is
+// no reason to end the turn: the model may still take what there is. False says
+// that there is no use in trying again.
+func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
+	records := a.journal.entries()
+	limit := a.room
+	if limit <= 0 || t.firstEntry == 0 || estimateMessages(render(records, limit)) <= limit {
+		return true, nil
+	}
+	past := before(records, t.firstEntry)
+	if len(past) == 0 {
+		return false, nil
+	}
+	text, err := a.summarise(ctx, t, past)
+	if err != nil || text == "" {
+		return false, err
+	}
+	covers := past[len(past)-1].N
+	if err := a.journal.append(ctx, entry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text})); err != nil {
+		return false, err
+	}
+	a.journal.forget(covers)
+	return true, nil
+}
+
+// summarise has the model sum up the past, piece by piece where it is longer
+// than fits. It gives "" where there is no summary that could replace the past.
+func (a *asker) summarise(ctx context.Context, t *turn, past []record) (string, error) {
+	told := recount(render(past, a.room))
+	earlier := ""
+	if s, ok := newestSummary(past); ok && s.Text != "" {
+		earlier, told = s.Text, told[1:] // which it begins with
+	}
+	if len(told) == 0 {
+		return "", nil
+	}
+	room := max(a.room*bytesPerToken/2, leastPiece)
+	for size := room; size >= room/8; size /= 2 {
+		text, err := a.summarisePieces(ctx, t, earlier, pieces(told, size))
+		if fault, ok := errors.AsType[*ModelError](err); ok && fault.Fault == ModelOverflow {
+			continue // smaller pieces then
+		}
+		if err == nil && len(text) > (len(earlier)+length(told))*4/5 {
+			text = "" // it would save nothing
+		}
+		if failed, ok := errors.AsType[*ModelError](err); ok {
+			a.slog.Warn("summarising failed; going on without", slog.Any("error", failed))
+			return "", nil
+		}
+		return text, err
+	}
+	a.slog.Warn("summarising failed, because the window is too small; going on without")
+	return "", nil
+}
+
+// summarisePieces sums up one piece after another, each with the summary of
+// what came before it.
+func (a *asker) summarisePieces(ctx context.Context, t *turn, summary string, pieces [][]Block) (string, error) {
+	for _, piece := range pieces {
+		if summary != "" {
+			piece = append([]Block{{Kind: BlockText, Text: frameSummary(summary)}}, piece...)
+		}
+		text, err := a.summariseOne(ctx, t, piece)
+		if err != nil || text == "" {
+			return "", err
+		}
+		summary = text
+	}
+	return summary, nil
+}
+
+// summariseOne asks for one summary, and for a shorter one where that did not
+// come to its end. What is cut off does not stand for what it was cut from.
+func (a *asker) summariseOne(ctx context.Context, t *turn, piece []Block) (string, error) {
+	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
+		blocks := append(slices.Clip(piece), Block{Kind: BlockText, Text: prompt})
+		r := Request{Messages: []Message{{Role: RoleUser, Blocks: blocks}}}
+		if err := a.reserve(ctx, t, r); err != nil {
+			return "", err
+		}
+		answer, err := a.agent.Model.Generate(ctx, r, func(Delta) {})
+		if err != nil {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
+			if _, ok := errors.AsType[*ModelError](err); !ok {
+				err = &ModelError{Fault: ModelBusy, Err: err}
+			}
+			return "", err
+		}
+		// The cost belongs to the person but is no step of the turn.
+		a.reservation.spend(answer)
+		if err := a.journal.append(ctx, a.usageEntry("", t.person, answer)); err != nil {
+			return "", err
+		}
+		if text := textOf(answer); answer.Stop == StopWhole && text != "" {
+			return text, nil
+		}
+		a.slog.Warn("a summary did not come to its end", slog.String("turn", t.id), slog.String("stop", string(answer.Stop)))
+	}
+	return "", nil
+}
+
+func textOf(answer Answer) string {
+	var text strings.Builder
+	for _, b := range answer.Blocks {
+		if b.Kind == BlockText {
+			text.WriteString(b.Text)
+		}
+	}
+	return strings.TrimSpace(text.String())
+}
+
+// before returns the records that precede a number.
+func before(records []record, n int64) []record {
+	for i, r := range records {
+		if r.N >= n {
+			return records[:i]
+		}
+	}
+	return records
 }
