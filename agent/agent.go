@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"time"
 
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -59,7 +60,7 @@ type Limits struct {
 // An Agent is one configured agent.
 type Agent struct {
 	Name  string
-	Model Model
+	Model llm.Model
 	// Tools are those granted to it; Known are all that there are, so that a
 	// call of another one is told what is missing. Known may be nil.
 	Tools *tools.Set
@@ -87,7 +88,7 @@ type Agent struct {
 type Observer interface {
 	Turn(result string, d time.Duration) // done, failed, cancelled
 	Step()
-	Tool(tool, result string, d time.Duration)                 // ok or the error's code
-	Batch(concurrency int, saved time.Duration)                // calls that ran side by side
-	Model(model, result string, use TokenUse, d time.Duration) // ok or the fault
+	Tool(tool, result string, d time.Duration)                  // ok or the error's code
+	Batch(concurrency int, saved time.Duration)                 // calls that ran side by side
+	Model(model, result string, use llm.Usage, d time.Duration) // ok or the fault
 }

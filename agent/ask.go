@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -28,22 +29,22 @@ type asker struct {
 
 // ask asks the model for the turn's next answer, within its person's budget, and
 // again where the model is merely busy. An answer that cannot be had ends the
-// turn, said aloud; a request that is too long is a *ModelError.
-func (a *asker) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
+// turn, said aloud; a request that is too long is an *llm.Error.
+func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
 	events := newStream(t.blocks, func(e bus.Event) { a.emit(t, e) })
 	if t.resumed {
 		events.reset() // watchers may have seen part of an answer that was cut off
 	}
 	if err := a.reserve(ctx, t, r); err != nil {
-		return Answer{}, err
+		return llm.Answer{}, err
 	}
 	answer, err := a.generate(ctx, t, r, events)
-	if err == nil && answer.Stop != StopWhole && has(answer, BlockToolUse) {
+	if err == nil && answer.Stop != llm.StopWhole && has(answer, llm.BlockToolUse) {
 		// Calls of an answer that was cut off may be cut off themselves.
 		answer, err = a.askWithMoreRoom(ctx, t, r, answer, events)
 	}
 	if err != nil {
-		return Answer{}, err
+		return llm.Answer{}, err
 	}
 	events.end()
 	a.reservation.spend(answer)
@@ -51,102 +52,102 @@ func (a *asker) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
 }
 
 // askWithMoreRoom asks once more, with more room, where an answer's calls were cut off.
-func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r Request, answer Answer, events *stream) (Answer, error) {
+func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, answer llm.Answer, events *stream) (llm.Answer, error) {
 	if err := a.discard(ctx, t, answer, events); err != nil {
-		return Answer{}, err
+		return llm.Answer{}, err
 	}
 	r.MaxTokens = 4 * answerTokens
 	if err := a.reserve(ctx, t, r); err != nil {
-		return Answer{}, err
+		return llm.Answer{}, err
 	}
 	answer, err := a.generate(ctx, t, r, events)
 	if isOverflow(err) { // for the length that was asked for
 		r.MaxTokens = 0
 		answer, err = a.generate(ctx, t, r, events)
 	}
-	if err != nil || answer.Stop == StopWhole || !has(answer, BlockToolUse) {
+	if err != nil || answer.Stop == llm.StopWhole || !has(answer, llm.BlockToolUse) {
 		return answer, err
 	}
 	if err := a.discard(ctx, t, answer, events); err != nil {
-		return Answer{}, err
+		return llm.Answer{}, err
 	}
-	if answer.Stop == StopLength {
-		return Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
+	if answer.Stop == llm.StopLength {
+		return llm.Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
 	}
-	return Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall(withoutCalls(answer), false))
+	return llm.Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall(withoutCalls(answer), false))
 }
 
 // discard drops an answer that has come and is not used. It was paid for all the
 // same, which is written without being a step of the turn.
-func (a *asker) discard(ctx context.Context, t *turn, answer Answer, events *stream) error {
+func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events *stream) error {
 	events.reset()
 	a.reservation.spend(answer)
 	return a.journal.append(ctx, a.usageEntry("", t.person, answer))
 }
 
 // reserve takes what a request may cost out of the person's budget.
-func (a *asker) reserve(ctx context.Context, t *turn, r Request) error {
+func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 	return a.reservation.take(ctx, a.session, t, int64(estimate(r))+answerTokens)
 }
 
 // generate asks until the model answers, a few times. Each try that was answered in
 // part is paid for and dropped before the next: its calls must not run.
-func (a *asker) generate(ctx context.Context, t *turn, r Request, events *stream) (Answer, error) {
+func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *stream) (llm.Answer, error) {
 	for try := 1; ; try++ {
 		began := time.Now()
 		answer, err := a.agent.Model.Generate(ctx, r, events.delta)
 		a.observe(answer, err, time.Since(began))
-		if r.NoCalls && answer.Stop == StopLost {
-			answer.Stop = StopWhole // it may not call
+		if r.NoCalls && answer.Stop == llm.StopLost {
+			answer.Stop = llm.StopWhole // it may not call
 		}
 		switch {
 		case ctx.Err() != nil && err != nil:
-			return Answer{}, context.Cause(ctx)
+			return llm.Answer{}, context.Cause(ctx)
 		case isOverflow(err):
 			events.reset()
-			return Answer{}, err
+			return llm.Answer{}, err
 		case err != nil:
 			events.reset()
 		case !retryable(answer):
 			return answer, nil
-		case try >= modelTries && has(answer, BlockText):
+		case try >= modelTries && has(answer, llm.BlockText):
 			return withoutCalls(answer), nil // what there is of it, said to be that
 		default:
 			if err := a.discard(ctx, t, answer, events); err != nil {
-				return Answer{}, err
+				return llm.Answer{}, err
 			}
 			if err := a.reserve(ctx, t, r); err != nil {
-				return Answer{}, err
+				return llm.Answer{}, err
 			}
-			err = &ModelError{Fault: ModelBusy, Code: answer.Reason, Err: errBroken}
+			err = &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
 		}
 		wait, end := a.classifyModelError(err, try, t)
 		if end != nil {
 			a.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
-			return Answer{}, end
+			return llm.Answer{}, end
 		}
 		a.slog.Info("asking the model again", slog.String("turn", t.id), slog.Int("try", try+1), slog.Duration("wait", wait), slog.Any("error", err))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return Answer{}, context.Cause(ctx)
+			return llm.Answer{}, context.Cause(ctx)
 		}
 	}
 }
 
 func isOverflow(err error) bool {
-	fault, ok := errors.AsType[*ModelError](err)
-	return ok && fault.Fault == ModelOverflow
+	fault, ok := errors.AsType[*llm.Error](err)
+	return ok && fault.Fault == llm.Overflow
 }
 
 // errBroken says that an answer came in part.
 var errBroken = errors.New("the provider broke the answer off")
 
-func (a *asker) observe(answer Answer, err error, d time.Duration) {
+func (a *asker) observe(answer llm.Answer, err error, d time.Duration) {
 	result := "ok"
 	if err != nil {
 		result = "failed"
-		if fault, ok := errors.AsType[*ModelError](err); ok {
+		if fault, ok := errors.AsType[*llm.Error](err); ok {
 			result = string(fault.Fault)
 		}
 	}
@@ -155,28 +156,28 @@ func (a *asker) observe(answer Answer, err error, d time.Duration) {
 
 // classifyModelError decides after a failed request: how long to wait before the next, or how the turn ends.
 func (a *asker) classifyModelError(err error, try int, t *turn) (time.Duration, *ending) {
-	fault, ok := errors.AsType[*ModelError](err)
+	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		fault = &ModelError{Fault: ModelBusy, Err: err}
+		fault = &llm.Error{Fault: llm.Busy, Err: err}
 	}
 	prefix := a.commandPrefix(t.route.At)
 	// What the provider says is for those who run the bot, and not before others.
 	tell := t.route.Owner && !t.route.Group
 	switch {
-	case fault.Fault == ModelOverflow:
+	case fault.Fault == llm.Overflow:
 		return 0, failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
-	case fault.Fault == ModelRefused && tell:
-		return 0, failure("model_refused", "%s", fault.Told())
-	case fault.Fault == ModelRefused:
+	case fault.Fault == llm.Refused && tell:
+		return 0, failure("model_refused", "%s", fault.Explain())
+	case fault.Fault == llm.Refused:
 		return 0, failure("model_refused", "The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
-	case fault.Fault == ModelRejected && tell:
-		return 0, failure("model_rejected", "%s %snew begins afresh.", fault.Told(), prefix)
-	case fault.Fault == ModelRejected:
+	case fault.Fault == llm.Rejected && tell:
+		return 0, failure("model_rejected", "%s %snew begins afresh.", fault.Explain(), prefix)
+	case fault.Fault == llm.Rejected:
 		return 0, failure("model_rejected", "The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
 	}
 	if try >= modelTries || fault.RetryAfter > maxRetryAfter {
 		if tell {
-			return 0, failure("model_busy", "%s I have given up after %d tries.", fault.Told(), try)
+			return 0, failure("model_busy", "%s I have given up after %d tries.", fault.Explain(), try)
 		}
 		return 0, failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %d tries. Please ask again a little later.", try)
 	}
@@ -188,7 +189,7 @@ func (a *asker) classifyModelError(err error, try int, t *turn) (time.Duration, 
 }
 
 // statusOf is a fault's status in brackets, where it had one.
-func statusOf(fault *ModelError) string {
+func statusOf(fault *llm.Error) string {
 	if fault.Status == 0 {
 		return ""
 	}
@@ -196,7 +197,7 @@ func statusOf(fault *ModelError) string {
 }
 
 // usageEntry is what an answer has cost, as an entry.
-func (a *asker) usageEntry(turn, person string, answer Answer) sessions.Entry {
+func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
 	e := entry(turn, sessions.KindUsage, sessions.Usage{
 		Model: a.agent.Model.Info().Name, Agent: a.agent.Name,
 		Input: answer.Usage.Input, Cached: answer.Usage.Cached, Output: answer.Usage.Output, Estimated: answer.Usage.Estimated,
@@ -207,45 +208,45 @@ func (a *asker) usageEntry(turn, person string, answer Answer) sessions.Entry {
 
 // retryable tells whether an answer that is not whole may be whole if the model is
 // asked once more.
-func retryable(a Answer) bool { return a.Stop == StopBroken || a.Stop == StopLost }
+func retryable(a llm.Answer) bool { return a.Stop == llm.StopBroken || a.Stop == llm.StopLost }
 
-func has(a Answer, kind BlockKind) bool {
-	return slices.ContainsFunc(a.Blocks, func(b Block) bool { return b.Kind == kind && b.Text+b.Name != "" })
+func has(a llm.Answer, kind llm.BlockKind) bool {
+	return slices.ContainsFunc(a.Blocks, func(b llm.Block) bool { return b.Kind == kind && b.Text+b.Name != "" })
 }
 
 // withoutCalls is an answer whose calls are not to be trusted.
-func withoutCalls(a Answer) Answer {
-	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b Block) bool { return b.Kind == BlockToolUse })
+func withoutCalls(a llm.Answer) llm.Answer {
+	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b llm.Block) bool { return b.Kind == llm.BlockToolUse })
 	return a
 }
 
 // shortfall says in words what an answer lacks, "" of one that lacks nothing.
 // Some of it may stand before these words.
-func shortfall(a Answer, some bool) string {
+func shortfall(a llm.Answer, some bool) string {
 	reason := ""
 	if a.Reason != "" {
 		reason = fmt.Sprintf(" (“%s”)", a.Reason)
 	}
 	switch {
-	case a.Stop == StopLength && some:
+	case a.Stop == llm.StopLength && some:
 		return "_(The answer was cut off at the model's length limit. Say “go on” for more.)_"
-	case a.Stop == StopLength && has(a, BlockThinking):
+	case a.Stop == llm.StopLength && has(a, llm.BlockThinking):
 		return "_(The model reached its length limit while it was still thinking, and has not come to an answer. Ask for less at once, or say “go on”.)_"
-	case a.Stop == StopLength:
+	case a.Stop == llm.StopLength:
 		return "_(The model's length limit left no room for an answer. Ask for less at once.)_"
-	case a.Stop == StopWindow && some:
+	case a.Stop == llm.StopWindow && some:
 		return "_(The answer was cut off because the model's window is full. Say “go on” for more.)_"
-	case a.Stop == StopFiltered && some:
+	case a.Stop == llm.StopFiltered && some:
 		return "_(The provider's content filter" + reason + " has cut the answer off here.)_"
-	case a.Stop == StopFiltered:
+	case a.Stop == llm.StopFiltered:
 		return "_(The provider's content filter" + reason + " has kept the answer back. Ask in other words.)_"
-	case a.Stop == StopBroken:
+	case a.Stop == llm.StopBroken:
 		return "_(The provider broke the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
-	case a.Stop == StopLost && some:
+	case a.Stop == llm.StopLost && some:
 		return "_(The model announced a tool call that never came, each time it was asked, so this may not be all.)_"
-	case a.Stop == StopLost:
+	case a.Stop == llm.StopLost:
 		return "_(The model announced a tool call that never came, each time it was asked. Ask again, perhaps in other words.)_"
-	case a.Stop == StopUnknown && some:
+	case a.Stop == llm.StopUnknown && some:
 		return "_(The model ended for a reason that I do not know" + reason + ", so this may not be all.)_"
 	case !some:
 		return "_(The model gave an empty answer. Ask again, perhaps in other words.)_"

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -145,7 +146,7 @@ func (r *reservation) take(ctx context.Context, s *session, t *turn, tokens int6
 }
 
 // spend counts what an answer has cost.
-func (r *reservation) spend(answer Answer) {
+func (r *reservation) spend(answer llm.Answer) {
 	r.spent += answer.Usage.Input + answer.Usage.Output
 }
 

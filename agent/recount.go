@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"parley/agent/llm"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,19 +15,19 @@ const (
 
 // recount tells of messages in words alone, each text a block: many providers
 // take no calls and results in a request without the tools that they are of.
-func recount(messages []Message) []Block {
-	var told []Block
-	tell := func(text string) { told = append(told, Block{Kind: BlockText, Text: text}) }
+func recount(messages []llm.Message) []llm.Block {
+	var told []llm.Block
+	tell := func(text string) { told = append(told, llm.Block{Kind: llm.BlockText, Text: text}) }
 	for _, m := range messages {
 		for _, b := range m.Blocks {
 			switch {
-			case b.Kind == BlockText && m.Role == RoleUser:
+			case b.Kind == llm.BlockText && m.Role == llm.RoleUser:
 				tell(b.Text) // in its frame already
-			case b.Kind == BlockText:
+			case b.Kind == llm.BlockText:
 				tell(framePast("your answer", b.Text))
-			case b.Kind == BlockToolUse:
+			case b.Kind == llm.BlockToolUse:
 				tell(framePast("your call of "+b.Name, short(string(b.Args), maxArgs)))
-			case b.Kind == BlockToolResult:
+			case b.Kind == llm.BlockToolResult:
 				tell(framePast("what came of it", short(string(b.Content), maxOutcome)))
 			}
 		}
@@ -56,8 +57,8 @@ func short(text string, most int) string {
 
 // pieces are blocks in runs of about so many bytes. A block that is longer than
 // that is told in part. Where there are too many pieces, the oldest are left out.
-func pieces(blocks []Block, size int) [][]Block {
-	var all [][]Block
+func pieces(blocks []llm.Block, size int) [][]llm.Block {
+	var all [][]llm.Block
 	room := 0
 	for _, b := range blocks {
 		b.Text = short(b.Text, size)
@@ -71,12 +72,12 @@ func pieces(blocks []Block, size int) [][]Block {
 	if extra := len(all) - maxPieces; extra > 0 {
 		all = all[extra:]
 		note := framePast("the beginning", "[what was said first is left out: there was no room for it]")
-		all[0] = append([]Block{{Kind: BlockText, Text: note}}, all[0]...)
+		all[0] = append([]llm.Block{{Kind: llm.BlockText, Text: note}}, all[0]...)
 	}
 	return all
 }
 
-func length(blocks []Block) int {
+func length(blocks []llm.Block) int {
 	n := 0
 	for _, b := range blocks {
 		n += len(b.Text)

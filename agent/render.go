@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 
+	"parley/agent/llm"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -16,7 +17,7 @@ const clearedResult = `"[an old result, cleared to save room; call the tool agai
 // render makes the model's messages of the log. The same log gives the same
 // bytes, so that providers can reuse what they have read. Every call is
 // followed by its result, whatever the log lacks.
-func render(records []record, contextTokens int) []Message {
+func render(records []record, contextTokens int) []llm.Message {
 	r := &rendering{}
 	covered := int64(0)
 	if s, ok := newestSummary(records); ok {
@@ -43,32 +44,32 @@ func newestSummary(records []record) (sessions.Summary, bool) {
 }
 
 type rendering struct {
-	messages []Message
-	calls    []Block // of the last answer, in the order in which the model made them
-	results  map[string]Block
+	messages []llm.Message
+	calls    []llm.Block // of the last answer, in the order in which the model made them
+	results  map[string]llm.Block
 }
 
 func (r *rendering) take(rec record) {
 	switch d := rec.data.(type) {
 	case sessions.User:
 		r.settle()
-		r.add(RoleUser, Block{Kind: BlockText, Text: frameMessage(rec.Person, d)})
+		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d)})
 	case sessions.Notice:
 		r.settle()
-		r.add(RoleUser, Block{Kind: BlockText, Text: frameNotice(d)})
+		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameNotice(d)})
 	case sessions.Thinking:
-		r.answer(Block{Kind: BlockThinking, Text: d.Text, Provider: d.Provider})
+		r.answer(llm.Block{Kind: llm.BlockThinking, Text: d.Text, Provider: d.Provider})
 	case sessions.Text:
-		r.answer(Block{Kind: BlockText, Text: d.Text})
+		r.answer(llm.Block{Kind: llm.BlockText, Text: d.Text})
 	case sessions.ToolUse:
-		b := Block{Kind: BlockToolUse, Call: rec.Call, Name: d.Name, Args: d.Args, ProviderID: d.ProviderID, Provider: d.Provider}
+		b := llm.Block{Kind: llm.BlockToolUse, Call: rec.Call, Name: d.Name, Args: d.Args, ProviderID: d.ProviderID, Provider: d.Provider}
 		r.answer(b)
 		r.calls = append(r.calls, b)
 	case sessions.ToolResult:
 		if r.results == nil {
-			r.results = map[string]Block{}
+			r.results = map[string]llm.Block{}
 		}
-		r.results[rec.Call] = Block{Kind: BlockToolResult, Call: rec.Call, Content: d.Content, Failed: d.Code != ""}
+		r.results[rec.Call] = llm.Block{Kind: llm.BlockToolResult, Call: rec.Call, Content: d.Content, Failed: d.Code != ""}
 	}
 }
 
@@ -77,23 +78,23 @@ func (r *rendering) summary(s sessions.Summary) {
 	if s.Text == "" {
 		return
 	}
-	r.add(RoleUser, Block{Kind: BlockText, Text: frameSummary(s.Text)})
+	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameSummary(s.Text)})
 }
 
-func (r *rendering) add(role Role, blocks ...Block) {
+func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
 	if n := len(r.messages); n > 0 && r.messages[n-1].Role == role {
 		r.messages[n-1].Blocks = append(r.messages[n-1].Blocks, blocks...)
 		return
 	}
-	r.messages = append(r.messages, Message{Role: role, Blocks: blocks})
+	r.messages = append(r.messages, llm.Message{Role: role, Blocks: blocks})
 }
 
 // answer adds a block of the model's. One that follows results is a new answer.
-func (r *rendering) answer(b Block) {
+func (r *rendering) answer(b llm.Block) {
 	if len(r.results) > 0 {
 		r.settle()
 	}
-	r.add(RoleAssistant, b)
+	r.add(llm.RoleAssistant, b)
 }
 
 // settle adds the results of the last answer's calls, in the order of the calls.
@@ -102,17 +103,17 @@ func (r *rendering) settle() {
 		b, ok := r.results[c.Call]
 		if !ok {
 			lost := tools.Errorf(tools.OutcomeUnknown, "There is no record of what came of this call.")
-			b = Block{Kind: BlockToolResult, Call: c.Call, Content: lost.Result().Content, Failed: true}
+			b = llm.Block{Kind: llm.BlockToolResult, Call: c.Call, Content: lost.Result().Content, Failed: true}
 		}
 		b.Name, b.ProviderID = c.Name, c.ProviderID
-		r.add(RoleUser, b)
+		r.add(llm.RoleUser, b)
 	}
 	r.calls, r.results = nil, nil
 }
 
 // clearOld empties old tool results, the oldest first, until the messages fit
 // into the window. The newer half of the window keeps all of its own.
-func clearOld(messages []Message, contextTokens int) {
+func clearOld(messages []llm.Message, contextTokens int) {
 	excess := estimateMessages(messages) - contextTokens
 	if excess <= 0 {
 		return
@@ -124,7 +125,7 @@ func clearOld(messages []Message, contextTokens int) {
 	}
 	for i := 0; i < newest && excess > 0; i++ {
 		for j, b := range messages[i].Blocks {
-			if b.Kind == BlockToolResult && len(b.Content) > 2*len(clearedResult) && excess > 0 {
+			if b.Kind == llm.BlockToolResult && len(b.Content) > 2*len(clearedResult) && excess > 0 {
 				excess -= (len(b.Content) - len(clearedResult)) / bytesPerToken
 				messages[i].Blocks[j].Content = json.RawMessage(clearedResult)
 			}
@@ -133,7 +134,7 @@ func clearOld(messages []Message, contextTokens int) {
 }
 
 // estimate is about how many tokens a request has.
-func estimate(r Request) int {
+func estimate(r llm.Request) int {
 	n := len(r.System)
 	for _, t := range r.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
@@ -141,7 +142,7 @@ func estimate(r Request) int {
 	return n/bytesPerToken + estimateMessages(r.Messages)
 }
 
-func estimateMessages(messages []Message) int {
+func estimateMessages(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {
 		for _, b := range m.Blocks {

@@ -8,13 +8,14 @@ import (
 	"unicode"
 
 	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
 )
 
 // listener is a model that keeps what it was last told, as one text.
 func listener(told *string) model {
-	return func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	return func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		var all strings.Builder
 		for _, m := range r.Messages {
 			for _, b := range m.Blocks {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/llm"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -106,7 +107,7 @@ func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
 	if err := r.recordNews(ctx, t); err != nil {
 		return err
 	}
-	answer, err := r.model.answer(ctx, t, Request{System: prompt, Tools: r.agent.Tools.Specs(), NoCalls: t.lastStep})
+	answer, err := r.model.answer(ctx, t, llm.Request{System: prompt, Tools: r.agent.Tools.Specs(), NoCalls: t.lastStep})
 	if err != nil {
 		return err
 	}
@@ -177,14 +178,14 @@ func (r *turnRun) limit(t *turn) string {
 }
 
 // answerEntries is an answer as entries, and the number of its calls.
-func (r *turnRun) answerEntries(t *turn, answer Answer) (entries []sessions.Entry, calls int) {
+func (r *turnRun) answerEntries(t *turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
 	for _, b := range answer.Blocks {
 		switch b.Kind {
-		case BlockThinking:
+		case llm.BlockThinking:
 			entries = append(entries, entry(t.id, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
-		case BlockText:
+		case llm.BlockText:
 			entries = append(entries, entry(t.id, sessions.KindText, sessions.Text{Text: b.Text}))
-		case BlockToolUse:
+		case llm.BlockToolUse:
 			if t.lastStep {
 				continue
 			}
@@ -215,10 +216,10 @@ func safeArgs(args json.RawMessage) json.RawMessage {
 
 // finalReply is the reply of a turn: the text of its last answer. A limit that was
 // reached is said aloud, and so is an answer that says nothing.
-func (r *turnRun) finalReply(t *turn, answer Answer) string {
+func (r *turnRun) finalReply(t *turn, answer llm.Answer) string {
 	var texts []string
 	for _, b := range answer.Blocks {
-		if b.Kind == BlockText && strings.TrimSpace(b.Text) != "" {
+		if b.Kind == llm.BlockText && strings.TrimSpace(b.Text) != "" {
 			texts = append(texts, b.Text)
 		}
 	}

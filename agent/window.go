@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/agent/llm"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -19,26 +20,26 @@ const maxShrinks = 6
 // provider says that this is still too much, the past is summarised and results
 // are cut until it fits: only the provider knows how large the window is, and
 // how it counts.
-func (a *asker) answer(ctx context.Context, t *turn, r Request) (Answer, error) {
+func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
 	a.room = a.roomFor(r)
 	summarise := true
 	for shrunk := 0; ; shrunk++ {
 		if summarise {
 			var err error
 			if summarise, err = a.compact(ctx, t); err != nil {
-				return Answer{}, err
+				return llm.Answer{}, err
 			}
 		}
 		r.Messages = render(a.journal.entries(), a.room)
 		fit(r.Messages, a.room)
 		answer, err := a.ask(ctx, t, r)
-		fault, ok := errors.AsType[*ModelError](err)
-		if !ok || fault.Fault != ModelOverflow {
+		fault, ok := errors.AsType[*llm.Error](err)
+		if !ok || fault.Fault != llm.Overflow {
 			return answer, err
 		}
 		sent := estimateMessages(r.Messages)
 		if shrunk == maxShrinks || !a.shrink(r, fault) {
-			return Answer{}, a.tooLong(t, fault)
+			return llm.Answer{}, a.tooLong(t, fault)
 		}
 		a.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
 			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("room", a.room))
@@ -47,7 +48,7 @@ func (a *asker) answer(ctx context.Context, t *turn, r Request) (Answer, error) 
 
 // roomFor is how many tokens of messages there is room for: what is configured, or
 // less where the model's window is known and the rest of the request needs some.
-func (a *asker) roomFor(r Request) int {
+func (a *asker) roomFor(r llm.Request) int {
 	has := a.agent.Model.Info().ContextTokens
 	if has <= 0 {
 		return a.room
@@ -59,7 +60,7 @@ func (a *asker) roomFor(r Request) int {
 
 // shrink lowers the room for messages after a request that was too long, and
 // tells whether there is any left.
-func (a *asker) shrink(r Request, fault *ModelError) bool {
+func (a *asker) shrink(r llm.Request, fault *llm.Error) bool {
 	sent := estimateMessages(r.Messages)
 	next := sent / 2
 	if fault.Window > 0 {
@@ -83,21 +84,21 @@ func (a *asker) shrink(r Request, fault *ModelError) bool {
 const leastRoom = 64
 
 // tooLong ends a turn whose own messages are longer than the model can read.
-func (a *asker) tooLong(t *turn, fault *ModelError) *ending {
+func (a *asker) tooLong(t *turn, fault *llm.Error) *ending {
 	_, end := a.classifyModelError(fault, 1, t)
 	return end
 }
 
 // fit cuts results that are longer than a quarter of the room, where all does not
 // fit. The same log and the same room give the same bytes.
-func fit(messages []Message, limit int) {
+func fit(messages []llm.Message, limit int) {
 	if limit <= 0 || estimateMessages(messages) <= limit {
 		return
 	}
 	most := limit * bytesPerToken / 4
 	for _, m := range messages {
 		for i, b := range m.Blocks {
-			if b.Kind == BlockToolResult && len(b.Content) > most {
+			if b.Kind == llm.BlockToolResult && len(b.Content) > most {
 				m.Blocks[i].Content, _ = tools.Truncate(b.Content, most, "")
 			}
 		}
@@ -150,13 +151,13 @@ func (a *asker) summarise(ctx context.Context, t *turn, past []record) (string, 
 	room := max(a.room*bytesPerToken/2, leastPiece)
 	for size := room; size >= room/8; size /= 2 {
 		text, err := a.summarisePieces(ctx, t, earlier, pieces(told, size))
-		if fault, ok := errors.AsType[*ModelError](err); ok && fault.Fault == ModelOverflow {
+		if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Fault == llm.Overflow {
 			continue // smaller pieces then
 		}
 		if err == nil && len(text) > (len(earlier)+length(told))*4/5 {
 			text = "" // it would save nothing
 		}
-		if failed, ok := errors.AsType[*ModelError](err); ok {
+		if failed, ok := errors.AsType[*llm.Error](err); ok {
 			a.slog.Warn("summarising failed; going on without", slog.Any("error", failed))
 			return "", nil
 		}
@@ -168,10 +169,10 @@ func (a *asker) summarise(ctx context.Context, t *turn, past []record) (string, 
 
 // summarisePieces sums up one piece after another, each with the summary of
 // what came before it.
-func (a *asker) summarisePieces(ctx context.Context, t *turn, summary string, pieces [][]Block) (string, error) {
+func (a *asker) summarisePieces(ctx context.Context, t *turn, summary string, pieces [][]llm.Block) (string, error) {
 	for _, piece := range pieces {
 		if summary != "" {
-			piece = append([]Block{{Kind: BlockText, Text: frameSummary(summary)}}, piece...)
+			piece = append([]llm.Block{{Kind: llm.BlockText, Text: frameSummary(summary)}}, piece...)
 		}
 		text, err := a.summariseOne(ctx, t, piece)
 		if err != nil || text == "" {
@@ -184,20 +185,20 @@ func (a *asker) summarisePieces(ctx context.Context, t *turn, summary string, pi
 
 // summariseOne asks for one summary, and for a shorter one where that did not
 // come to its end. What is cut off does not stand for what it was cut from.
-func (a *asker) summariseOne(ctx context.Context, t *turn, piece []Block) (string, error) {
+func (a *asker) summariseOne(ctx context.Context, t *turn, piece []llm.Block) (string, error) {
 	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
-		blocks := append(slices.Clip(piece), Block{Kind: BlockText, Text: prompt})
-		r := Request{Messages: []Message{{Role: RoleUser, Blocks: blocks}}}
+		blocks := append(slices.Clip(piece), llm.Block{Kind: llm.BlockText, Text: prompt})
+		r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: blocks}}}
 		if err := a.reserve(ctx, t, r); err != nil {
 			return "", err
 		}
-		answer, err := a.agent.Model.Generate(ctx, r, func(Delta) {})
+		answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
 		if err != nil {
 			if ctx.Err() != nil {
 				return "", context.Cause(ctx)
 			}
-			if _, ok := errors.AsType[*ModelError](err); !ok {
-				err = &ModelError{Fault: ModelBusy, Err: err}
+			if _, ok := errors.AsType[*llm.Error](err); !ok {
+				err = &llm.Error{Fault: llm.Busy, Err: err}
 			}
 			return "", err
 		}
@@ -206,7 +207,7 @@ func (a *asker) summariseOne(ctx context.Context, t *turn, piece []Block) (strin
 		if err := a.journal.append(ctx, a.usageEntry("", t.person, answer)); err != nil {
 			return "", err
 		}
-		if text := textOf(answer); answer.Stop == StopWhole && text != "" {
+		if text := textOf(answer); answer.Stop == llm.StopWhole && text != "" {
 			return text, nil
 		}
 		a.slog.Warn("a summary did not come to its end", slog.String("turn", t.id), slog.String("stop", string(answer.Stop)))
@@ -214,10 +215,10 @@ func (a *asker) summariseOne(ctx context.Context, t *turn, piece []Block) (strin
 	return "", nil
 }
 
-func textOf(answer Answer) string {
+func textOf(answer llm.Answer) string {
 	var text strings.Builder
 	for _, b := range answer.Blocks {
-		if b.Kind == BlockText {
+		if b.Kind == llm.BlockText {
 			text.WriteString(b.Text)
 		}
 	}

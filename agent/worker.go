@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -197,8 +198,8 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 
 type unobserved struct{}
 
-func (unobserved) Turn(string, time.Duration)                    {}
-func (unobserved) Step()                                         {}
-func (unobserved) Tool(string, string, time.Duration)            {}
-func (unobserved) Batch(int, time.Duration)                      {}
-func (unobserved) Model(string, string, TokenUse, time.Duration) {}
+func (unobserved) Turn(string, time.Duration)                     {}
+func (unobserved) Step()                                          {}
+func (unobserved) Tool(string, string, time.Duration)             {}
+func (unobserved) Batch(int, time.Duration)                       {}
+func (unobserved) Model(string, string, llm.Usage, time.Duration) {}

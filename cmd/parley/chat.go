@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/term"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
@@ -76,7 +76,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 const leavingDrain = 500 * time.Millisecond
 
 // answering is the model that answers; "" where that is another process's to know.
-func answering(server *client, model agent.Model) string {
+func answering(server *client, model llm.Model) string {
 	if !server.hosted {
 		return ""
 	}

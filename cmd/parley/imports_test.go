@@ -43,11 +43,12 @@ func rules() []rule {
 		{"sessions/workspace", 2, nil},
 		{"tools/...", 2, []string{"tools"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
-		{"agent", 2, []string{"bus", "sessions", "tools"}},
+		{"agent/llm", 2, []string{"tools"}},
 
 		{"channels/...", 3, []string{"channels", "channels/markup", "bus"}},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
-		{"agent/...", 3, []string{"agent", "tools"}},
+		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
+		{"agent", 4, []string{"bus", "sessions", "tools", "agent/llm"}},
 
 		{"cmd/parley/...", 4, []string{"..."}},
 		{"cmd/parley", 5, []string{"..."}},

@@ -14,16 +14,16 @@ import (
 	"sync"
 	"time"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/config"
 )
 
 // A need is what a command wants of the process that has the home.
 type need struct {
-	model agent.Model // who answers, if this process is to answer
-	send  bool        // what is said is to be sent now, not at the next serve
-	own   lent        // a directory to work in: then nobody else's server will do
+	model llm.Model // who answers, if this process is to answer
+	send  bool      // what is said is to be sent now, not at the next serve
+	own   lent      // a directory to work in: then nobody else's server will do
 }
 
 // What a command's own server is for, in place of the role that a serve has. It

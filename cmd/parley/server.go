@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/config"
@@ -30,7 +31,7 @@ type server struct {
 	home     *home
 	log      *slog.Logger
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
-	model    agent.Model                   // nil: nobody answers
+	model    llm.Model                     // nil: nobody answers
 	tools    *tools.Set
 	channels []*line
 	metrics  *metrics.Metrics
@@ -58,7 +59,7 @@ type line struct {
 
 // newServer wires a server over an open home, with the channels of lines and
 // those that have no platform.
-func newServer(h *home, c *config.Config, model agent.Model, lines []*line, log *slog.Logger) *server {
+func newServer(h *home, c *config.Config, model llm.Model, lines []*line, log *slog.Logger) *server {
 	s := &server{
 		home: h, log: log, model: model, started: time.Now(), point: killPoint(),
 		roles: map[string]bool{roleGateway: true, roleWorker: true},
