@@ -14,6 +14,7 @@ import (
 
 	"parley/agent"
 	"parley/agent/llm"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/sessions"
@@ -80,7 +81,7 @@ func heard(r llm.Request) string {
 			continue
 		}
 		for _, b := range m.Blocks {
-			words := agent.Words(b.Text)
+			words := transcript.Words(b.Text)
 			if b.Kind == llm.BlockText && !strings.HasPrefix(b.Text, "<") {
 				words = []string{b.Text}
 			}

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -82,12 +84,12 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, ans
 func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events *stream) error {
 	events.reset()
 	a.reservation.spend(answer)
-	return a.journal.append(ctx, a.usageEntry("", t.person, answer))
+	return a.journal.Append(ctx, a.usageEntry("", t.person, answer))
 }
 
 // reserve takes what a request may cost out of the person's budget.
 func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
-	return a.reservation.take(ctx, a.session, t, int64(estimate(r))+answerTokens)
+	return a.reservation.take(ctx, a.session, t, int64(transcript.Estimate(r))+answerTokens)
 }
 
 // generate asks until the model answers, a few times. Each try that was answered in
@@ -198,7 +200,7 @@ func statusOf(fault *llm.Error) string {
 
 // usageEntry is what an answer has cost, as an entry.
 func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
-	e := entry(turn, sessions.KindUsage, sessions.Usage{
+	e := journal.NewEntry(turn, sessions.KindUsage, sessions.Usage{
 		Model: a.agent.Model.Info().Name, Agent: a.agent.Name,
 		Input: answer.Usage.Input, Cached: answer.Usage.Cached, Output: answer.Usage.Output, Estimated: answer.Usage.Estimated,
 	})

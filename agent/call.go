@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/journal"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -112,7 +114,7 @@ func (r *caller) run(ctx context.Context, t *turn, p *preparedCall) error {
 		r.point("c5:before")
 	}
 	content := r.shapeResult(ctx, p, out) // redact, truncate
-	if err := r.journal.append(ctx, resultEntry(t, p.call, content, out.failed)); err != nil {
+	if err := r.journal.Append(ctx, resultEntry(t, p.call, content, out.failed)); err != nil {
 		return err
 	}
 	r.point("c5")
@@ -186,9 +188,9 @@ func (r *caller) refusal(ctx context.Context, t *turn, p *preparedCall) *tools.E
 // returns when it asked.
 func (r *caller) recordStart(ctx context.Context, t *turn, p *preparedCall) (held time.Time, err error) {
 	r.point("c4:before")
-	e := entry(t.id, sessions.KindToolStarted, sessions.ToolStarted{Attempt: p.input.Attempt})
+	e := journal.NewEntry(t.id, sessions.KindToolStarted, sessions.ToolStarted{Attempt: p.input.Attempt})
 	e.Call = p.id
-	if err := r.journal.append(ctx, e); err != nil {
+	if err := r.journal.Append(ctx, e); err != nil {
 		return held, err
 	}
 	r.point("c4")
@@ -209,7 +211,7 @@ func (r *caller) shapeResult(ctx context.Context, p *preparedCall, o *outcome) j
 	if r.redact != nil {
 		content = r.redact(content)
 	}
-	limit := min(maxResult, r.room*bytesPerToken/4)
+	limit := min(maxResult, r.room*transcript.BytesPerToken/4)
 	if len(content) > limit {
 		where := ""
 		if r.keep != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -43,7 +44,7 @@ func runsAtOnce(name string) bool {
 // is answered in any case.
 func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	// A /new that the log knows was carried out before; it is only answered again.
-	if _, known := c.journal.find(in.ID); in.Text != cmdNew || known || !c.busy() {
+	if _, known := c.journal.Find(in.ID); in.Text != cmdNew || known || !c.busy() {
 		return
 	}
 	to := routeOf(in)
@@ -62,7 +63,7 @@ func (c *commander) run(ctx context.Context, it item) error {
 	if it.in.Text == cmdStop {
 		c.inbox.cancelBefore(it.seq)
 	}
-	done, known := c.journal.find(it.in.ID)
+	done, known := c.journal.Find(it.in.ID)
 	if !known {
 		cmd := sessions.Command{Name: it.in.Text, Route: routeOf(it.in).encode(), Reply: sessions.Reply{ID: replyID(it.in.ID)}}
 		text, err := c.replyTo(ctx, it)
@@ -79,9 +80,9 @@ func (c *commander) run(ctx context.Context, it item) error {
 		if it.in.Text == cmdStop {
 			c.stop.stop() // after the log has it, so that who resumes the turn stops it too
 		}
-		done, _ = c.journal.find(it.in.ID)
+		done, _ = c.journal.Find(it.in.ID)
 	}
-	cmd, ok := done.data.(sessions.Command)
+	cmd, ok := done.Data.(sessions.Command)
 	if !ok { // it was forgotten with what /new covers
 		return nil
 	}
@@ -90,16 +91,16 @@ func (c *commander) run(ctx context.Context, it item) error {
 
 // record writes a command's entry; that of /new also ends what the model sees.
 func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Command) error {
-	e := entry(in.ID, sessions.KindCommand, cmd)
+	e := journal.NewEntry(in.ID, sessions.KindCommand, cmd)
 	e.Cause, e.Person = in.ID, in.From.ID
 	if cmd.Name != cmdNew {
-		return c.journal.append(ctx, e)
+		return c.journal.Append(ctx, e)
 	}
-	covers := c.journal.newest()
-	if err := c.journal.append(ctx, e, entry("", sessions.KindSummary, sessions.Summary{Covers: covers})); err != nil {
+	covers := c.journal.Newest()
+	if err := c.journal.Append(ctx, e, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers})); err != nil {
 		return err
 	}
-	c.journal.forget(covers)
+	c.journal.Forget(covers)
 	return nil
 }
 
@@ -137,8 +138,8 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 
 // runningTurn is the turn that has begun and not ended; nil if there is none.
 func (c *commander) runningTurn() (*turn, error) {
-	for _, id := range unfinished(c.journal.entries()) {
-		t, err := fold(id, c.journal.entries())
+	for _, id := range unfinished(c.journal.Records()) {
+		t, err := fold(id, c.journal.Records())
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +156,7 @@ func (c *commander) busy() bool {
 		return true
 	}
 	return slices.ContainsFunc(c.inbox.unhandled(), func(it item) bool {
-		_, known := c.journal.find(it.in.ID)
+		_, known := c.journal.Find(it.in.ID)
 		return it.isKind(bus.Said) && !known
 	})
 }

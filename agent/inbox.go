@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/journal"
 	"parley/bus"
 )
 
@@ -20,8 +21,8 @@ const (
 type item struct {
 	seq     int64
 	in      bus.Inbound
-	err     error             // it cannot be read
-	unknown *unknownKindError // it can, and only a newer release knows what it is
+	err     error                     // it cannot be read
+	unknown *journal.UnknownKindError // it can, and only a newer release knows what it is
 	handled bool
 }
 
@@ -34,7 +35,7 @@ func readItem(m bus.Message) item {
 	case it.in.Kind == "": // no release has ever written that
 		it.err = errors.New("the message has no kind")
 	case !bus.KnownKind(it.in.Kind):
-		it.unknown = &unknownKindError{what: "message", id: m.ID, kind: it.in.Kind}
+		it.unknown = &journal.UnknownKindError{What: "message", ID: m.ID, Kind: it.in.Kind}
 	}
 	return it
 }

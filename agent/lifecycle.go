@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/journal"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -22,13 +24,13 @@ func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (b
 	s.point("c1:before")
 	id := b.items[0].in.ID
 	for len(b.items) > 0 {
-		started := entry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: routeOf(b.last().in).encode(), Agent: s.agent.Name})
+		started := journal.NewEntry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: routeOf(b.last().in).encode(), Agent: s.agent.Name})
 		started.Person = b.items[0].in.From.ID
 		entries := []sessions.Entry{started}
 		for _, it := range b.items {
 			entries = append(entries, userEntry(id, it.in))
 		}
-		err := s.journal.append(ctx, append(entries, more...)...)
+		err := s.journal.Append(ctx, append(entries, more...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
 			at := max(0, slices.Index(b.causes(), seen.Cause))
 			b = batch{items: b.items[:at], ended: true}
@@ -44,7 +46,7 @@ func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (b
 
 // userEntry is the user block of a message.
 func userEntry(turn string, in bus.Inbound) sessions.Entry {
-	e := entry(turn, sessions.KindUser, sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in)})
+	e := journal.NewEntry(turn, sessions.KindUser, sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in)})
 	e.Cause, e.Person = in.ID, in.From.ID
 	return e
 }
@@ -54,9 +56,9 @@ func noticeEntry(in bus.Inbound) sessions.Entry {
 	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
 	told := len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
 	if told {
-		n.Code = noticeTold
+		n.Code = transcript.NoticeTold
 	}
-	e := entry(in.ID, sessions.KindNotice, n)
+	e := journal.NewEntry(in.ID, sessions.KindNotice, n)
 	e.Cause = in.ID
 	if told {
 		e.Person = in.Quotes[0].From.ID // whose words they are, so that they are forgotten with them
@@ -76,7 +78,7 @@ func quotes(in bus.Inbound) []sessions.Quote {
 // finish is C6 for a turn that is ended from outside: every call gets a result,
 // the person is told, and then it is published.
 func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
-	t, err := fold(t.id, s.journal.entries()) // what has happened since
+	t, err := fold(t.id, s.journal.Records()) // what has happened since
 	if err != nil {
 		return err
 	}
@@ -90,12 +92,12 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	}
 	done := sessions.TurnDone{State: end.state}
 	if end.text != "" {
-		entries = append(entries, entry(t.id, sessions.KindNotice, sessions.Notice{Code: end.code, Text: end.text}))
+		entries = append(entries, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: end.code, Text: end.text}))
 		done.Outbound = []sessions.Reply{{ID: replyID(t.id), Text: end.text}}
 	}
-	entries = append(entries, entry(t.id, sessions.KindTurnDone, done))
+	entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
 	s.point("c6:before")
-	if err := s.journal.append(ctx, entries...); err != nil {
+	if err := s.journal.Append(ctx, entries...); err != nil {
 		return err
 	}
 	s.point("c6")
@@ -111,7 +113,7 @@ func resultEntry(t *turn, c *call, content []byte, failed *tools.Error) sessions
 	if failed != nil {
 		r.Code = string(failed.Code)
 	}
-	e := entry(t.id, sessions.KindToolResult, r)
+	e := journal.NewEntry(t.id, sessions.KindToolResult, r)
 	e.Call = c.id
 	return e
 }
@@ -119,7 +121,7 @@ func resultEntry(t *turn, c *call, content []byte, failed *tools.Error) sessions
 // conclude tells watchers and metrics of a turn whose end has just been written,
 // and publishes what it says.
 func (s *session) conclude(ctx context.Context, id string) error {
-	t, err := fold(id, s.journal.entries())
+	t, err := fold(id, s.journal.Records())
 	if err != nil {
 		return err
 	}
@@ -151,7 +153,7 @@ func (s *session) publishTurn(ctx context.Context, t *turn) error {
 		return err
 	}
 	s.point("c7:published")
-	if err := s.journal.append(ctx, entry(t.id, sessions.KindPublished, nil)); err != nil {
+	if err := s.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindPublished, nil)); err != nil {
 		return err
 	}
 	s.point("c7")
@@ -183,8 +185,8 @@ func (s *session) giveUpReplies(ctx context.Context, t *turn, cause error) error
 	if err := s.reportUnsendable(ctx, t); err != nil {
 		return err
 	}
-	err := s.journal.append(ctx, entry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeUnsendable, Text: "Your answer could not be sent."}),
-		entry(t.id, sessions.KindPublished, nil))
+	err := s.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeUnsendable, Text: "Your answer could not be sent."}),
+		journal.NewEntry(t.id, sessions.KindPublished, nil))
 	if err != nil {
 		return err
 	}

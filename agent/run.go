@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -82,7 +83,7 @@ func (r *sessionRun) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	if r.journal, err = openJournal(log, r.slog); err != nil {
+	if r.journal, err = journal.Open(log, r.slog); err != nil {
 		return err
 	}
 	name := agentOf(claim.Key)
@@ -157,8 +158,8 @@ func (r *sessionRun) work(ctx context.Context) error {
 
 // resume ends what earlier holders have begun.
 func (r *sessionRun) resume(ctx context.Context) error {
-	for _, id := range unfinished(r.journal.entries()) {
-		t, err := fold(id, r.journal.entries())
+	for _, id := range unfinished(r.journal.Records()) {
+		t, err := fold(id, r.journal.Records())
 		if err != nil {
 			return err
 		}
@@ -184,7 +185,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 		return err
 	}
 	r.slog.Info("resuming a turn", slog.String("turn", t.id), slog.Int("resumes", t.resumes+1))
-	if err := r.journal.append(ctx, entry(t.id, sessions.KindResumed, nil)); err != nil {
+	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindResumed, nil)); err != nil {
 		return err
 	}
 	release := r.quota.resume(t.person)
@@ -234,11 +235,11 @@ func (r *sessionRun) dispatch(ctx context.Context, it item) error {
 	if it.in.Kind == bus.Command {
 		return r.commands.run(ctx, it)
 	}
-	if known, ok := r.journal.find(it.in.ID); ok {
+	if known, ok := r.journal.Find(it.in.ID); ok {
 		return r.republish(ctx, known.Turn, it)
 	}
 	if it.in.Kind == bus.Notice {
-		err := r.journal.append(ctx, noticeEntry(it.in))
+		err := r.journal.Append(ctx, noticeEntry(it.in))
 		if _, seen := errors.AsType[*sessions.SeenError](err); seen {
 			return nil
 		}
@@ -252,7 +253,7 @@ func (r *sessionRun) dispatch(ctx context.Context, it item) error {
 // are the same, so what has arrived arrives once. The messages of a turn that was
 // given up are buried.
 func (r *sessionRun) republish(ctx context.Context, id string, it item) error {
-	t, err := fold(id, r.journal.entries())
+	t, err := fold(id, r.journal.Records())
 	if err != nil {
 		return err
 	}
@@ -274,12 +275,12 @@ func (r *sessionRun) republish(ctx context.Context, id string, it item) error {
 // answer runs a new turn for what waits: the first message, and with it all that
 // the same person has said in a row behind it.
 func (r *sessionRun) answer(ctx context.Context) error {
-	b, err := r.inbox.gather(ctx, r.closing, func(id string) bool { _, known := r.journal.find(id); return known })
+	b, err := r.inbox.gather(ctx, r.closing, func(id string) bool { _, known := r.journal.Find(id); return known })
 	if err != nil {
 		return err
 	}
 	if r.inbox.cancelled(b.last().seq) {
-		b, err = r.begin(ctx, b, entry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
+		b, err = r.begin(ctx, b, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
 		if err == nil {
 			r.inbox.markHandled(b.items...)
 		}
@@ -302,7 +303,7 @@ func (r *sessionRun) answer(ctx context.Context) error {
 
 // runBegun takes a turn that has just begun to its end.
 func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) error {
-	t, err := fold(b.items[0].in.ID, r.journal.entries())
+	t, err := fold(b.items[0].in.ID, r.journal.Records())
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -19,7 +20,7 @@ type session struct {
 	cfg     *Config
 	lease   bus.Lease
 	slog    *slog.Logger
-	journal *journal
+	journal *journal.Journal
 	agent   Agent
 	// room is how many tokens of messages the model is shown: what is configured,
 	// or less once the model's own window has proved to be smaller.

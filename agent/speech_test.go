@@ -7,8 +7,8 @@ import (
 	"time"
 	"unicode"
 
-	"parley/agent"
 	"parley/agent/llm"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -85,7 +85,7 @@ func TestTextThatOnlyHasAnglesStaysAsItIs(t *testing.T) {
 	if !strings.Contains(told, strings.ToValidUTF8(said, "\uFFFD")) {
 		t.Errorf("the model was told %q", told)
 	}
-	if got := agent.Words(told); len(got) != 1 || got[0] != strings.ToValidUTF8(said, "\uFFFD") {
+	if got := transcript.Words(told); len(got) != 1 || got[0] != strings.ToValidUTF8(said, "\uFFFD") {
 		t.Errorf("read back it is %q", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/sessions"
 	"parley/tools"
@@ -66,7 +67,7 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 func (r *turnRun) suspend(ctx context.Context, t *turn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	if err := r.journal.append(ctx, entry(t.id, sessions.KindSuspended, nil)); err != nil {
+	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindSuspended, nil)); err != nil {
 		r.slog.Warn("noting the suspension failed", slog.Any("error", err))
 	}
 }
@@ -79,7 +80,7 @@ func (r *turnRun) steps(ctx context.Context, id string) error {
 		return fmt.Errorf("make the prompt: %w", err)
 	}
 	for {
-		t, err := fold(id, r.journal.entries())
+		t, err := fold(id, r.journal.Records())
 		if err != nil {
 			return err
 		}
@@ -115,11 +116,11 @@ func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
 	entries, calls := r.answerEntries(t, answer)
 	if calls == 0 {
 		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{{ID: replyID(t.id), Text: r.finalReply(t, answer)}}}
-		entries = append(entries, entry(t.id, sessions.KindTurnDone, done))
+		entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
 		r.point("c6:before")
 	}
 	r.point("c3:before")
-	if err := r.journal.append(ctx, entries...); err != nil {
+	if err := r.journal.Append(ctx, entries...); err != nil {
 		return err
 	}
 	r.point("c3")
@@ -139,18 +140,18 @@ func (r *turnRun) recordNews(ctx context.Context, t *turn) error {
 		taken = r.inbox.steering(t)
 	}
 	for _, it := range taken {
-		if _, known := r.journal.find(it.in.ID); !known {
+		if _, known := r.journal.Find(it.in.ID); !known {
 			entries = append(entries, userEntry(t.id, it.in))
 		}
 	}
 	if why := r.limit(t); why != "" && !t.lastStep {
 		t.lastStep = true
 		text := "This turn has reached a limit (" + why + "), so this is your last answer and tools are off: say what is done and what remains."
-		entries = append(entries, entry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeLastStep, Text: text}))
+		entries = append(entries, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeLastStep, Text: text}))
 	}
 	if len(entries) > 0 {
 		r.point("c2:before")
-		if err := r.journal.append(ctx, entries...); err != nil {
+		if err := r.journal.Append(ctx, entries...); err != nil {
 			return err
 		}
 		r.point("c2")
@@ -182,15 +183,15 @@ func (r *turnRun) answerEntries(t *turn, answer llm.Answer) (entries []sessions.
 	for _, b := range answer.Blocks {
 		switch b.Kind {
 		case llm.BlockThinking:
-			entries = append(entries, entry(t.id, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
+			entries = append(entries, journal.NewEntry(t.id, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
 		case llm.BlockText:
-			entries = append(entries, entry(t.id, sessions.KindText, sessions.Text{Text: b.Text}))
+			entries = append(entries, journal.NewEntry(t.id, sessions.KindText, sessions.Text{Text: b.Text}))
 		case llm.BlockToolUse:
 			if t.lastStep {
 				continue
 			}
 			calls++
-			e := entry(t.id, sessions.KindToolUse, sessions.ToolUse{
+			e := journal.NewEntry(t.id, sessions.KindToolUse, sessions.ToolUse{
 				Name: b.Name, Args: safeArgs(b.Args), ProviderID: b.ProviderID, Provider: b.Provider,
 			})
 			e.Call = newCallID()
@@ -299,19 +300,19 @@ func (r *turnRun) skip(ctx context.Context, t *turn, calls []*preparedCall) erro
 		e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
 		entries = append(entries, resultEntry(t, p.call, e.Result().Content, e))
 	}
-	return r.journal.append(ctx, entries...)
+	return r.journal.Append(ctx, entries...)
 }
 
 // warnOfRepeats tells the model of calls that lead nowhere.
 func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn, calls []*preparedCall) error {
-	t, err := fold(t.id, r.journal.entries())
+	t, err := fold(t.id, r.journal.Records())
 	if err != nil {
 		return err
 	}
 	for _, p := range calls {
 		if t.repeats(p.call) == repeatWarn {
 			text := fmt.Sprintf("You have called %s %d times with the same arguments and the same result. Try something else.", p.use.Name, repeatWarn)
-			return r.journal.append(ctx, entry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeRepeated, Text: text}))
+			return r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeRepeated, Text: text}))
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -22,7 +23,6 @@ const (
 // Codes of notices, by which the log remembers why they were given.
 const (
 	noticeDelivery   = "delivery" // of what the session had said
-	noticeTold       = "told"     // said here by the agent, on behalf of somebody elsewhere
 	noticeLastStep   = "last_step"
 	noticeUnsendable = "unsendable" // the turn's answer is one that no bus takes
 	noticeRepeated   = "repeated_call"
@@ -98,11 +98,11 @@ type call struct {
 func (c *call) key(turn string) string { return turn + "#" + c.id }
 
 // fold makes a turn of the entries that belong to it.
-func fold(id string, records []record) (*turn, error) {
+func fold(id string, records []journal.Record) (*turn, error) {
 	t := &turn{id: id}
 	calls := map[string]*call{}
 	for _, r := range records {
-		if c, ok := r.data.(sessions.Command); ok {
+		if c, ok := r.Data.(sessions.Command); ok {
 			t.stopped = t.stopped || c.Name == cmdStop && t.firstEntry > 0
 			continue
 		}
@@ -117,8 +117,8 @@ func fold(id string, records []record) (*turn, error) {
 }
 
 // apply takes in one more entry of the turn.
-func (t *turn) apply(r record, calls map[string]*call) error {
-	switch d := r.data.(type) {
+func (t *turn) apply(r journal.Record, calls map[string]*call) error {
+	switch d := r.Data.(type) {
 	case sessions.TurnStarted:
 		t.person, t.started, t.firstEntry = r.Person, r.At, r.N
 		if err := json.Unmarshal(d.Route, &t.route); err != nil {
@@ -178,11 +178,11 @@ func (t *turn) apply(r record, calls map[string]*call) error {
 
 // unfinished lists the turns that have not ended, or have not published what
 // they are to publish, in the order of their beginning.
-func unfinished(records []record) []string {
+func unfinished(records []journal.Record) []string {
 	var ids []string
 	open := map[string]bool{}
 	for _, r := range records {
-		switch d := r.data.(type) {
+		switch d := r.Data.(type) {
 		case sessions.TurnStarted:
 			ids = append(ids, r.Turn)
 			open[r.Turn] = true

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/agent/transcript"
 	"parley/sessions"
-	"parley/tools"
 )
 
 // maxShrinks is how often a turn makes its request shorter because the provider
@@ -30,14 +31,14 @@ func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer,
 				return llm.Answer{}, err
 			}
 		}
-		r.Messages = render(a.journal.entries(), a.room)
-		fit(r.Messages, a.room)
+		r.Messages = transcript.Render(a.journal.Records(), a.room)
+		transcript.TruncateResults(r.Messages, a.room)
 		answer, err := a.ask(ctx, t, r)
 		fault, ok := errors.AsType[*llm.Error](err)
 		if !ok || fault.Fault != llm.Overflow {
 			return answer, err
 		}
-		sent := estimateMessages(r.Messages)
+		sent := transcript.EstimateMessages(r.Messages)
 		if shrunk == maxShrinks || !a.shrink(r, fault) {
 			return llm.Answer{}, a.tooLong(t, fault)
 		}
@@ -54,17 +55,17 @@ func (a *asker) roomFor(r llm.Request) int {
 		return a.room
 	}
 	r.Messages = nil
-	left := max(has-estimate(r)-min(answerTokens, has/4), has/8)
+	left := max(has-transcript.Estimate(r)-min(answerTokens, has/4), has/8)
 	return min(a.room, left)
 }
 
 // shrink lowers the room for messages after a request that was too long, and
 // tells whether there is any left.
 func (a *asker) shrink(r llm.Request, fault *llm.Error) bool {
-	sent := estimateMessages(r.Messages)
+	sent := transcript.EstimateMessages(r.Messages)
 	next := sent / 2
 	if fault.Window > 0 {
-		rest := estimate(r) - sent
+		rest := transcript.Estimate(r) - sent
 		room := fault.Window - rest - min(answerTokens, fault.Window/4)
 		// Where that is no less than was sent, the provider counts differently.
 		if room > 0 && room < sent*3/4 {
@@ -89,22 +90,6 @@ func (a *asker) tooLong(t *turn, fault *llm.Error) *ending {
 	return end
 }
 
-// fit cuts results that are longer than a quarter of the room, where all does not
-// fit. The same log and the same room give the same bytes.
-func fit(messages []llm.Message, limit int) {
-	if limit <= 0 || estimateMessages(messages) <= limit {
-		return
-	}
-	most := limit * bytesPerToken / 4
-	for _, m := range messages {
-		for i, b := range m.Blocks {
-			if b.Kind == llm.BlockToolResult && len(b.Content) > most {
-				m.Blocks[i].Content, _ = tools.Truncate(b.Content, most, "")
-			}
-		}
-	}
-}
-
 const summaryPrompt = `Summarise the conversation so far for yourself: you will go on with nothing but this summary. Keep what people asked for and decided, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
 
 // shorterPrompt is for a model that did not come to an end with the other.
@@ -116,9 +101,9 @@ const shorterPrompt = `Summarise the conversation so far for yourself in at most
 // no reason to end the turn: the model may still take what there is. False says
 // that there is no use in trying again.
 func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
-	records := a.journal.entries()
+	records := a.journal.Records()
 	limit := a.room
-	if limit <= 0 || t.firstEntry == 0 || estimateMessages(render(records, limit)) <= limit {
+	if limit <= 0 || t.firstEntry == 0 || transcript.EstimateMessages(transcript.Render(records, limit)) <= limit {
 		return true, nil
 	}
 	past := before(records, t.firstEntry)
@@ -130,31 +115,31 @@ func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
 		return false, err
 	}
 	covers := past[len(past)-1].N
-	if err := a.journal.append(ctx, entry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text})); err != nil {
+	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text})); err != nil {
 		return false, err
 	}
-	a.journal.forget(covers)
+	a.journal.Forget(covers)
 	return true, nil
 }
 
 // summarise has the model sum up the past, piece by piece where it is longer
 // than fits. It gives "" where there is no summary that could replace the past.
-func (a *asker) summarise(ctx context.Context, t *turn, past []record) (string, error) {
-	told := recount(render(past, a.room))
+func (a *asker) summarise(ctx context.Context, t *turn, past []journal.Record) (string, error) {
+	told := transcript.TextOnly(transcript.Render(past, a.room))
 	earlier := ""
-	if s, ok := newestSummary(past); ok && s.Text != "" {
+	if s, ok := transcript.NewestSummary(past); ok && s.Text != "" {
 		earlier, told = s.Text, told[1:] // which it begins with
 	}
 	if len(told) == 0 {
 		return "", nil
 	}
-	room := max(a.room*bytesPerToken/2, leastPiece)
+	room := max(a.room*transcript.BytesPerToken/2, transcript.MinPiece)
 	for size := room; size >= room/8; size /= 2 {
-		text, err := a.summarisePieces(ctx, t, earlier, pieces(told, size))
+		text, err := a.summarisePieces(ctx, t, earlier, transcript.Split(told, size))
 		if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Fault == llm.Overflow {
 			continue // smaller pieces then
 		}
-		if err == nil && len(text) > (len(earlier)+length(told))*4/5 {
+		if err == nil && len(text) > (len(earlier)+transcript.TextLength(told))*4/5 {
 			text = "" // it would save nothing
 		}
 		if failed, ok := errors.AsType[*llm.Error](err); ok {
@@ -172,7 +157,7 @@ func (a *asker) summarise(ctx context.Context, t *turn, past []record) (string, 
 func (a *asker) summarisePieces(ctx context.Context, t *turn, summary string, pieces [][]llm.Block) (string, error) {
 	for _, piece := range pieces {
 		if summary != "" {
-			piece = append([]llm.Block{{Kind: llm.BlockText, Text: frameSummary(summary)}}, piece...)
+			piece = append([]llm.Block{{Kind: llm.BlockText, Text: transcript.FrameSummary(summary)}}, piece...)
 		}
 		text, err := a.summariseOne(ctx, t, piece)
 		if err != nil || text == "" {
@@ -204,7 +189,7 @@ func (a *asker) summariseOne(ctx context.Context, t *turn, piece []llm.Block) (s
 		}
 		// The cost belongs to the person but is no step of the turn.
 		a.reservation.spend(answer)
-		if err := a.journal.append(ctx, a.usageEntry("", t.person, answer)); err != nil {
+		if err := a.journal.Append(ctx, a.usageEntry("", t.person, answer)); err != nil {
 			return "", err
 		}
 		if text := textOf(answer); answer.Stop == llm.StopWhole && text != "" {
@@ -226,7 +211,7 @@ func textOf(answer llm.Answer) string {
 }
 
 // before returns the records that precede a number.
-func before(records []record, n int64) []record {
+func before(records []journal.Record, n int64) []journal.Record {
 	for i, r := range records {
 		if r.N >= n {
 			return records[:i]

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
@@ -106,11 +107,11 @@ func retrySettle(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus
 func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, err error) bus.End {
 	claim := lease.Claim()
 	var bury *buryError
-	var unknown *unknownKindError
+	var unknown *journal.UnknownKindError
 	switch {
 	case errors.As(err, &unknown):
 		end.Uncounted, end.After = true, newerReleaseRetry
-		log.Warn("session is left to a newer release", slog.String("what", unknown.what), slog.String("id", unknown.id), slog.String("kind", unknown.shortKind()))
+		log.Warn("session is left to a newer release", slog.String("what", unknown.What), slog.String("id", unknown.ID), slog.String("kind", unknown.ShortKind()))
 	case errors.As(err, &bury):
 		end.Dead, end.Reason = bury.seq, bury.reason
 		log.Warn("message given up", slog.Int64("seq", bury.seq), slog.String("reason", bury.reason))

@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/agent"
 	"parley/agent/llm"
+	"parley/agent/transcript"
 	"parley/tools"
 )
 
@@ -135,7 +135,7 @@ func wordsOf(m llm.Message, b llm.Block) []string {
 	case m.Role != llm.RoleUser || b.Kind != llm.BlockText:
 		return nil
 	case strings.HasPrefix(b.Text, "<message "):
-		return agent.Words(b.Text)
+		return transcript.Words(b.Text)
 	case strings.HasPrefix(b.Text, "<notice>"), strings.HasPrefix(b.Text, "<summary "), strings.HasPrefix(b.Text, "<past "):
 		return nil
 	}

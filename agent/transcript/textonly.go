@@ -1,21 +1,23 @@
-package agent
+package transcript
 
 import (
-	"parley/agent/llm"
 	"strings"
 	"unicode/utf8"
+
+	"parley/agent/llm"
 )
 
+// Bounds of what is retold.
 const (
-	leastPiece = 2048 // bytes of the past that are summed up at once, at least
+	MinPiece   = 2048 // bytes of the past that are summed up at once, at least
 	maxPieces  = 16
 	maxArgs    = 500  // bytes of a call's arguments that are told
 	maxOutcome = 2000 // and of its result
 )
 
-// recount tells of messages in words alone, each text a block: many providers
-// take no calls and results in a request without the tools that they are of.
-func recount(messages []llm.Message) []llm.Block {
+// TextOnly retells messages in words alone, each text a block: many providers
+// refuse calls and results in a request that does not name their tools.
+func TextOnly(messages []llm.Message) []llm.Block {
 	var told []llm.Block
 	tell := func(text string) { told = append(told, llm.Block{Kind: llm.BlockText, Text: text}) }
 	for _, m := range messages {
@@ -26,9 +28,9 @@ func recount(messages []llm.Message) []llm.Block {
 			case b.Kind == llm.BlockText:
 				tell(framePast("your answer", b.Text))
 			case b.Kind == llm.BlockToolUse:
-				tell(framePast("your call of "+b.Name, short(string(b.Args), maxArgs)))
+				tell(framePast("your call of "+b.Name, shorten(string(b.Args), maxArgs)))
 			case b.Kind == llm.BlockToolResult:
-				tell(framePast("what came of it", short(string(b.Content), maxOutcome)))
+				tell(framePast("what came of it", shorten(string(b.Content), maxOutcome)))
 			}
 		}
 	}
@@ -39,13 +41,13 @@ func recount(messages []llm.Message) []llm.Block {
 func framePast(what, text string) string {
 	var b strings.Builder
 	b.WriteString("<" + tagPast)
-	attribute(&b, "of", what)
-	b.WriteString(">\n" + unframed(text) + "\n</" + tagPast + ">")
+	writeAttribute(&b, "of", what)
+	b.WriteString(">\n" + escapeTags(text) + "\n</" + tagPast + ">")
 	return b.String()
 }
 
-// short is the beginning of a text, on a whole character.
-func short(text string, most int) string {
+// shorten is the beginning of a text, on a whole character.
+func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -55,13 +57,14 @@ func short(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// pieces are blocks in runs of about so many bytes. A block that is longer than
-// that is told in part. Where there are too many pieces, the oldest are left out.
-func pieces(blocks []llm.Block, size int) [][]llm.Block {
+// Split puts blocks into groups of about so many bytes. Of a block that is longer
+// than that only the beginning is kept. Where there are too many groups, the oldest
+// are left out, and a note says so.
+func Split(blocks []llm.Block, size int) [][]llm.Block {
 	var all [][]llm.Block
 	room := 0
 	for _, b := range blocks {
-		b.Text = short(b.Text, size)
+		b.Text = shorten(b.Text, size)
 		if len(all) == 0 || room < len(b.Text) {
 			all = append(all, nil)
 			room = size
@@ -77,7 +80,8 @@ func pieces(blocks []llm.Block, size int) [][]llm.Block {
 	return all
 }
 
-func length(blocks []llm.Block) int {
+// TextLength is the length of all texts together, in bytes.
+func TextLength(blocks []llm.Block) int {
 	n := 0
 	for _, b := range blocks {
 		n += len(b.Text)

@@ -1,42 +1,50 @@
-package agent
+// Package transcript is a session's log as a model is shown it.
+//
+// transcript.go makes messages of the log's entries and keeps them within a size;
+// frames.go marks in the text who said what, so that nobody can speak for anybody
+// else; textonly.go retells messages without calls, for a summary. The same log
+// always gives the same bytes: providers then reuse what they have read.
+package transcript
 
 import (
 	"encoding/json"
 
+	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/sessions"
 	"parley/tools"
 )
 
-// bytesPerToken is a cautious guess where no provider has counted.
-const bytesPerToken = 4
+// BytesPerToken is a cautious guess where no provider has counted.
+const BytesPerToken = 4
 
 // clearedResult stands for an old result that makes room for what is new.
 const clearedResult = `"[an old result, cleared to save room; call the tool again if it matters]"`
 
-// render makes the model's messages of the log. The same log gives the same
+// Render makes the model's messages of the log. The same log gives the same
 // bytes, so that providers can reuse what they have read. Every call is
 // followed by its result, whatever the log lacks.
-func render(records []record, contextTokens int) []llm.Message {
+func Render(records []journal.Record, contextTokens int) []llm.Message {
 	r := &rendering{}
 	covered := int64(0)
-	if s, ok := newestSummary(records); ok {
+	if s, ok := NewestSummary(records); ok {
 		covered = s.Covers
 		r.summary(s)
 	}
 	for _, rec := range records {
 		if rec.N > covered {
-			r.take(rec)
+			r.entry(rec)
 		}
 	}
-	r.settle()
-	clearOld(r.messages, contextTokens)
+	r.addResults()
+	clearOldResults(r.messages, contextTokens)
 	return r.messages
 }
 
-func newestSummary(records []record) (sessions.Summary, bool) {
+// NewestSummary is the summary that stands for the past, if there is one.
+func NewestSummary(records []journal.Record) (sessions.Summary, bool) {
 	for i := len(records) - 1; i >= 0; i-- {
-		if s, ok := records[i].data.(sessions.Summary); ok {
+		if s, ok := records[i].Data.(sessions.Summary); ok {
 			return s, true
 		}
 	}
@@ -49,21 +57,21 @@ type rendering struct {
 	results  map[string]llm.Block
 }
 
-func (r *rendering) take(rec record) {
-	switch d := rec.data.(type) {
+func (r *rendering) entry(rec journal.Record) {
+	switch d := rec.Data.(type) {
 	case sessions.User:
-		r.settle()
+		r.addResults()
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d)})
 	case sessions.Notice:
-		r.settle()
+		r.addResults()
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameNotice(d)})
 	case sessions.Thinking:
-		r.answer(llm.Block{Kind: llm.BlockThinking, Text: d.Text, Provider: d.Provider})
+		r.answerBlock(llm.Block{Kind: llm.BlockThinking, Text: d.Text, Provider: d.Provider})
 	case sessions.Text:
-		r.answer(llm.Block{Kind: llm.BlockText, Text: d.Text})
+		r.answerBlock(llm.Block{Kind: llm.BlockText, Text: d.Text})
 	case sessions.ToolUse:
 		b := llm.Block{Kind: llm.BlockToolUse, Call: rec.Call, Name: d.Name, Args: d.Args, ProviderID: d.ProviderID, Provider: d.Provider}
-		r.answer(b)
+		r.answerBlock(b)
 		r.calls = append(r.calls, b)
 	case sessions.ToolResult:
 		if r.results == nil {
@@ -78,7 +86,7 @@ func (r *rendering) summary(s sessions.Summary) {
 	if s.Text == "" {
 		return
 	}
-	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameSummary(s.Text)})
+	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: FrameSummary(s.Text)})
 }
 
 func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
@@ -89,16 +97,16 @@ func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
 	r.messages = append(r.messages, llm.Message{Role: role, Blocks: blocks})
 }
 
-// answer adds a block of the model's. One that follows results is a new answer.
-func (r *rendering) answer(b llm.Block) {
+// answerBlock adds a block of the model's. One that follows results is a new answer.
+func (r *rendering) answerBlock(b llm.Block) {
 	if len(r.results) > 0 {
-		r.settle()
+		r.addResults()
 	}
 	r.add(llm.RoleAssistant, b)
 }
 
-// settle adds the results of the last answer's calls, in the order of the calls.
-func (r *rendering) settle() {
+// addResults adds the results of the last answer's calls, in the order of the calls.
+func (r *rendering) addResults() {
 	for _, c := range r.calls {
 		b, ok := r.results[c.Call]
 		if !ok {
@@ -111,43 +119,60 @@ func (r *rendering) settle() {
 	r.calls, r.results = nil, nil
 }
 
-// clearOld empties old tool results, the oldest first, until the messages fit
+// clearOldResults empties old tool results, the oldest first, until the messages fit
 // into the window. The newer half of the window keeps all of its own.
-func clearOld(messages []llm.Message, contextTokens int) {
-	excess := estimateMessages(messages) - contextTokens
+func clearOldResults(messages []llm.Message, contextTokens int) {
+	excess := EstimateMessages(messages) - contextTokens
 	if excess <= 0 {
 		return
 	}
 	kept, newest := 0, len(messages)
 	for newest > 0 && kept < contextTokens/2 {
 		newest--
-		kept += estimateMessages(messages[newest : newest+1])
+		kept += EstimateMessages(messages[newest : newest+1])
 	}
 	for i := 0; i < newest && excess > 0; i++ {
 		for j, b := range messages[i].Blocks {
 			if b.Kind == llm.BlockToolResult && len(b.Content) > 2*len(clearedResult) && excess > 0 {
-				excess -= (len(b.Content) - len(clearedResult)) / bytesPerToken
+				excess -= (len(b.Content) - len(clearedResult)) / BytesPerToken
 				messages[i].Blocks[j].Content = json.RawMessage(clearedResult)
 			}
 		}
 	}
 }
 
-// estimate is about how many tokens a request has.
-func estimate(r llm.Request) int {
+// Estimate is about how many tokens a request has.
+func Estimate(r llm.Request) int {
 	n := len(r.System)
 	for _, t := range r.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
-	return n/bytesPerToken + estimateMessages(r.Messages)
+	return n/BytesPerToken + EstimateMessages(r.Messages)
 }
 
-func estimateMessages(messages []llm.Message) int {
+// EstimateMessages is about how many tokens messages have.
+func EstimateMessages(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {
 		for _, b := range m.Blocks {
 			n += len(b.Text) + len(b.Args) + len(b.Content) + len(b.Provider) + 16
 		}
 	}
-	return n / bytesPerToken
+	return n / BytesPerToken
+}
+
+// TruncateResults cuts results that are longer than a quarter of the room, where all does not
+// fit. The same log and the same room give the same bytes.
+func TruncateResults(messages []llm.Message, limit int) {
+	if limit <= 0 || EstimateMessages(messages) <= limit {
+		return
+	}
+	most := limit * BytesPerToken / 4
+	for _, m := range messages {
+		for i, b := range m.Blocks {
+			if b.Kind == llm.BlockToolResult && len(b.Content) > most {
+				m.Blocks[i].Content, _ = tools.Truncate(b.Content, most, "")
+			}
+		}
+	}
 }
