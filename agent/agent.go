@@ -4,8 +4,28 @@
 // from there: with the turn that was cut off, or with the next message. A turn is
 // a fold over its entries, written before and after each step (C1 to C7 in
 // docs/architecture.md), so a process that dies anywhere leaves a log from which
-// the next goes on. Start reading at worker.go, then visit.go, begin.go, turn.go,
-// loop.go and call.go; speech.go is how what people say reaches the model.
+// the next goes on.
+//
+// The files, in the order in which a message meets them; no arrow runs up:
+//
+//	worker.go     claims sessions, and settles their leases, also after an error
+//	run.go        sessionRun: one session under one lease; which turn goes on
+//	command.go    commander: /new, /stop, /status, /help
+//	steps.go      turnRun: the steps of one turn, from the log to the turn's end
+//	call.go       callRunner: what a tool call passes, in order
+//	attempt.go    a tool run once, under its deadline
+//	window.go     asker: what of the log the model is asked with; summaries
+//	ask.go        asker: one answer, with retries and the budget
+//	stream.go     an answer as it comes, as events
+//	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
+//	limits.go     what one person may ask for: turns at once, tokens in a day
+//	session.go    what all of these share, and why a run or a turn ends early
+//	inbox.go      the mail that a run holds, and what of it one turn answers
+//	turn.go       a turn as its entries tell it
+//	agent.go      how a Worker and an Agent are configured
+//
+// Below are journal (a session's log while it is worked on), transcript (the log
+// as a model is shown it) and llm (the contract with a model).
 package agent
 
 import (

@@ -24,9 +24,9 @@ const (
 // maxResult is the most of a result that a model is shown, in bytes.
 const maxResult = 65536
 
-// A caller runs the tool calls of a session's turns. What decides about a call,
+// A callRunner runs the tool calls of a session's turns. What decides about a call,
 // and what is done with its result, are its fields; the tools know none of them.
-type caller struct {
+type callRunner struct {
 	*session
 	// guard decides about each call before it runs; nil allows all.
 	guard func(ctx context.Context, use tools.Call) *tools.Error
@@ -38,8 +38,8 @@ type caller struct {
 	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
 }
 
-func newCaller(s *session) *caller {
-	return &caller{session: s, guard: s.agent.Guard, held: s.lease.Held, redact: s.agent.Redact, keep: s.agent.Keep}
+func newCallRunner(s *session) *callRunner {
+	return &callRunner{session: s, guard: s.agent.Guard, held: s.lease.Held, redact: s.agent.Redact, keep: s.agent.Keep}
 }
 
 // A preparedCall is a call of a turn with what is known of it before it runs.
@@ -56,7 +56,7 @@ type preparedCall struct {
 // prepare resolves the tool of a call, and repairs and validates its arguments.
 // A tool that the agent does not have is found as well: the call may have been
 // begun while the agent had it.
-func (r *caller) prepare(t *turn, c *call) *preparedCall {
+func (r *callRunner) prepare(t *turn, c *call) *preparedCall {
 	p := &preparedCall{call: c, effect: tools.Pure, input: tools.Call{
 		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
 		Turn: t.id, Session: r.key(), Agent: r.agent.Name,
@@ -85,7 +85,7 @@ func (r *caller) prepare(t *turn, c *call) *preparedCall {
 // run is what every tool call passes, in this order; each step is here and
 // nowhere else. Only errors that end the run or the turn are returned: a call
 // that fails is a result.
-func (r *caller) run(ctx context.Context, t *turn, p *preparedCall) error {
+func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 	began := time.Now()
 	out, maybeDone, err := r.reconcile(ctx, p) // what an earlier holder left, whatever is allowed now
 	if err != nil {
@@ -131,7 +131,7 @@ func unknownOutcome(name, more string) *tools.Error {
 // what the agent may do now, and which tools it has, says nothing about what has
 // happened. A nil outcome means that the call is to run, for the first time or
 // again; maybeDone says that it may have had its effect already.
-func (r *caller) reconcile(ctx context.Context, p *preparedCall) (out *outcome, maybeDone bool, err error) {
+func (r *callRunner) reconcile(ctx context.Context, p *preparedCall) (out *outcome, maybeDone bool, err error) {
 	if p.attempts == 0 {
 		return nil, false, nil
 	}
@@ -167,7 +167,7 @@ func (r *caller) reconcile(ctx context.Context, p *preparedCall) (out *outcome, 
 }
 
 // refusal says why a call is not to run; nil lets it run.
-func (r *caller) refusal(ctx context.Context, t *turn, p *preparedCall) *tools.Error {
+func (r *callRunner) refusal(ctx context.Context, t *turn, p *preparedCall) *tools.Error {
 	switch {
 	case p.tool != nil && !p.granted:
 		return tools.Errorf(tools.PermissionDenied, "%s needs the capability %q, which this agent does not have: the operator grants it in [agents.%s] capabilities.",
@@ -186,7 +186,7 @@ func (r *caller) refusal(ctx context.Context, t *turn, p *preparedCall) *tools.E
 // tool runs only after both: what the log does not know of must not have happened,
 // and after the lease is lost the next holder may be running the same call. It
 // returns when it asked.
-func (r *caller) recordStart(ctx context.Context, t *turn, p *preparedCall) (held time.Time, err error) {
+func (r *callRunner) recordStart(ctx context.Context, t *turn, p *preparedCall) (held time.Time, err error) {
 	r.point("c4:before")
 	e := journal.NewEntry(t.id, sessions.KindToolStarted, sessions.ToolStarted{Attempt: p.input.Attempt})
 	e.Call = p.id
@@ -203,7 +203,7 @@ func (r *caller) recordStart(ctx context.Context, t *turn, p *preparedCall) (hel
 }
 
 // shapeResult makes of a result what the model sees. What is cut is kept whole.
-func (r *caller) shapeResult(ctx context.Context, p *preparedCall, o *outcome) json.RawMessage {
+func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcome) json.RawMessage {
 	content := o.result.Content
 	if o.failed != nil {
 		content = o.failed.Result().Content
@@ -228,7 +228,7 @@ func (r *caller) shapeResult(ctx context.Context, p *preparedCall, o *outcome) j
 
 // report tells the log, metrics and watchers of a call that has its result. A
 // name that is no tool's is not repeated to metrics: a model can make up any.
-func (r *caller) report(t *turn, p *preparedCall, failed *tools.Error, d time.Duration) {
+func (r *callRunner) report(t *turn, p *preparedCall, failed *tools.Error, d time.Duration) {
 	result := "ok"
 	e := bus.Event{Type: bus.ToolEnd, Tool: p.use.Name, Call: p.id}
 	if failed != nil {

@@ -24,12 +24,12 @@ type turnRun struct {
 	*session
 	inbox *inbox
 	stop  *turnStop
-	calls *caller
+	calls *callRunner
 	model *asker
 }
 
 func newTurnRun(s *session, in *inbox, stop *turnStop) *turnRun {
-	return &turnRun{session: s, inbox: in, stop: stop, calls: newCaller(s), model: &asker{session: s}}
+	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s), model: &asker{session: s}}
 }
 
 // run goes through a turn's steps to its end, and publishes what it says.

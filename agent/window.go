@@ -125,21 +125,21 @@ func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
 // summarise has the model sum up the past, piece by piece where it is longer
 // than fits. It gives "" where there is no summary that could replace the past.
 func (a *asker) summarise(ctx context.Context, t *turn, past []journal.Record) (string, error) {
-	told := transcript.TextOnly(transcript.Render(past, a.room))
+	retold := transcript.TextOnly(transcript.Render(past, a.room))
 	earlier := ""
 	if s, ok := transcript.NewestSummary(past); ok && s.Text != "" {
-		earlier, told = s.Text, told[1:] // which it begins with
+		earlier, retold = s.Text, retold[1:] // which it begins with
 	}
-	if len(told) == 0 {
+	if len(retold) == 0 {
 		return "", nil
 	}
 	room := max(a.room*transcript.BytesPerToken/2, transcript.MinPiece)
 	for size := room; size >= room/8; size /= 2 {
-		text, err := a.summarisePieces(ctx, t, earlier, transcript.Split(told, size))
+		text, err := a.summarisePieces(ctx, t, earlier, transcript.Split(retold, size))
 		if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Fault == llm.Overflow {
 			continue // smaller pieces then
 		}
-		if err == nil && len(text) > (len(earlier)+transcript.TextLength(told))*4/5 {
+		if err == nil && len(text) > (len(earlier)+transcript.TextLength(retold))*4/5 {
 			text = "" // it would save nothing
 		}
 		if failed, ok := errors.AsType[*llm.Error](err); ok {
