@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"parley/agent/journal"
@@ -38,37 +37,16 @@ func New(cfg Config) *Worker {
 func (w *Worker) Run(ctx context.Context) error {
 	work, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
-	free := make(chan struct{}, w.cfg.MaxInFlight)
-	var runs sync.WaitGroup
-	err := w.claim(ctx, free, func(lease bus.Lease) {
-		runs.Go(func() {
-			defer func() { <-free }()
-			w.serve(work, ctx.Done(), lease)
-		})
+	wait, err := bus.ClaimEach(ctx, w.cfg.Bus, bus.InboundTopic, w.cfg.MaxInFlight, func(lease bus.Lease) {
+		w.serve(work, ctx.Done(), lease)
 	})
 	drained := time.AfterFunc(w.cfg.Drain, func() { cut(errShutdown) })
 	defer drained.Stop()
-	runs.Wait()
-	return err
-}
-
-func (w *Worker) claim(ctx context.Context, free chan struct{}, serve func(bus.Lease)) error {
-	for {
-		select {
-		case free <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
-		lease, err := w.cfg.Bus.Claim(ctx, bus.InboundTopic)
-		if err != nil {
-			<-free
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("claim a session: %w", err)
-		}
-		serve(lease)
+	wait()
+	if err != nil {
+		return fmt.Errorf("claim a session: %w", err)
 	}
+	return nil
 }
 
 // serve works on one leased session and settles it. Once closing is closed it
@@ -81,26 +59,10 @@ func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.L
 		end = w.endAfter(ctx, lease, log, end, err)
 	}
 	// The work is over, so the settling must not be cut off with it.
-	retrySettle(context.WithoutCancel(ctx), lease, log, end)
-	w.cfg.Point("settled")
-}
-
-// retrySettle ends a lease, however often that takes while it is ours: the bus goes
-// on extending a lease that nobody settles, and so nobody else would get the session.
-func retrySettle(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End) {
-	const most = 5 * time.Second
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, most) {
-		err := lease.Settle(ctx, end)
-		if err == nil || errors.Is(err, bus.ErrFenced) || errors.Is(err, bus.ErrClosed) {
-			return
-		}
+	bus.RetrySettle(context.WithoutCancel(ctx), lease, end, settleTry, func(err error) {
 		log.Warn("a session cannot be settled; trying again", slog.Any("error", err))
-		select {
-		case <-time.After(wait):
-		case <-lease.Lost():
-			return
-		}
-	}
+	})
+	w.cfg.Point("settled")
 }
 
 // endAfter decides how a session is settled whose run ended early with an error.
@@ -150,6 +112,7 @@ const (
 	newerReleaseRetry = 5 * time.Second
 	outage            = 2 * time.Second // how long a session waits while the bus or its store is away
 	healthTimeout     = 5 * time.Second
+	settleTry         = 30 * time.Second // bounds one try to settle a session
 )
 
 // storeAway tells whether what sessions need is not there at the moment.
