@@ -6,7 +6,8 @@
 // docs/architecture.md), so a process that dies anywhere leaves a log from which
 // the next goes on.
 //
-// The files, in the order in which a message meets them; no arrow runs up:
+// The files, in the order in which a message meets them. Each uses only files that
+// stand below it:
 //
 //	worker.go     claims sessions, and settles their leases, also after an error
 //	run.go        sessionRun: one session under one lease; which turn goes on
@@ -19,8 +20,8 @@
 //	stream.go     an answer as it comes, as events
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
 //	limits.go     what one person may ask for: turns at once, tokens in a day
-//	session.go    what all of these share, and why a run or a turn ends early
 //	inbox.go      the mail that a run holds, and what of it one turn answers
+//	session.go    what all of these share, and why a run or a turn ends early
 //	turn.go       a turn as its entries tell it
 //	agent.go      how a Worker and an Agent are configured
 //

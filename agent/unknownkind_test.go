@@ -107,7 +107,7 @@ func TestMailOfAnUnknownKindIsLeftToANewerRelease(t *testing.T) {
 	}
 }
 
-func TestMailOfAnUnknownKindInMidTurnEndsTheVisit(t *testing.T) {
+func TestMailOfAnUnknownKindInMidTurnEndsTheRun(t *testing.T) {
 	started, goOn := make(chan struct{}), make(chan struct{})
 	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		close(started)
