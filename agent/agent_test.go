@@ -179,7 +179,8 @@ func (b *bench) publish(in bus.Inbound) {
 // reply waits for the next message to the outside and takes it.
 func (b *bench) reply() bus.Outbound {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 10*time.Second)
+	// Two waits between three requests to a model may take 10.5 s.
+	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
 	defer cancel()
 	lease, err := b.bus.Claim(ctx, bus.OutboundTopic("test"))
 	if err != nil {
