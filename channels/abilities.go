@@ -2,23 +2,58 @@ package channels
 
 import (
 	"context"
+	"time"
 
 	"parley/bus"
 )
 
-// Every optional interface of a Channel is asserted here and nowhere else.
+// What only some channels can do. Every optional interface of a Channel is asserted
+// here and nowhere else.
 
-// A Memberer knows who belongs to the place that the account lives in: full
+// A Typer shows that the bot is at work in a chat. What it shows fades within
+// the period that it returns, so it is called again until the answer is there.
+type Typer interface {
+	Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error)
+}
+
+// A Reconciler finds out whether a part whose sending was cut off has arrived.
+type Reconciler interface {
+	// FindSent returns the platform's id of the part, and false if it is certain
+	// that it was not sent. An error means that nobody can tell.
+	FindSent(ctx context.Context, to bus.Address, part Part) (id string, sent bool, err error)
+}
+
+// An Editor replaces the text of a part that was sent.
+type Editor interface {
+	// Edit is Send for the part with that id of the platform's. Rejected means
+	// that this one cannot be edited (any more).
+	Edit(ctx context.Context, to bus.Address, id string, part Part) error
+}
+
+// A FileSender sends a file, with a part's text beside it.
+type FileSender interface {
+	SendFile(ctx context.Context, to bus.Address, file bus.File, part Part) (id string, err error)
+}
+
+// An Inviter makes a link by which a person's first message carries a code.
+type Inviter interface {
+	// Invite returns the link, or "" while the account's name is not known.
+	Invite(code string) string
+}
+
+// A MembershipChecker knows who belongs to the place that the account lives in: full
 // members of a workspace, no guests, no strangers from connected workspaces, no bots.
-type Memberer interface {
+type MembershipChecker interface {
 	// Member tells whether the person is one. An error means that it is not
 	// known now; the message is then handed again.
 	Member(ctx context.Context, person string) (bool, error)
 }
 
-func memberer(ch Channel) (Memberer, bool) { return ability[Memberer](ch) }
+// AsMembershipChecker is the channel as a MembershipChecker; false if it is none.
+func AsMembershipChecker(ch Channel) (MembershipChecker, bool) { return ability[MembershipChecker](ch) }
 
-func typer(ch Channel) (Typer, bool) { return ability[Typer](ch) }
+// AsTyper is the channel as a Typer; false if it is none.
+func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 
 // A Captioner takes less text beside a file than in a message without one.
 type Captioner interface {
@@ -26,22 +61,25 @@ type Captioner interface {
 	CaptionLength() int
 }
 
-// captionLength is how long a text beside a file may be.
-func captionLength(ch Channel, length int) int {
+// CaptionLength is how long a text beside a file may be.
+func CaptionLength(ch Channel, length int) int {
 	if c, ok := ability[Captioner](ch); ok {
 		return c.CaptionLength()
 	}
 	return length
 }
 
-func editor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
+// AsEditor is the channel as an Editor; false if it is none.
+func AsEditor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
 
-func fileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
+// AsFileSender is the channel as a FileSender; false if it is none.
+func AsFileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
 
-func reconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
+// AsReconciler is the channel as a Reconciler; false if it is none.
+func AsReconciler(ch Channel) (Reconciler, bool) { return ability[Reconciler](ch) }
 
-// A Reacter shows at a person's message what becomes of it.
-type Reacter interface {
+// A Reactor shows at a person's message what becomes of it.
+type Reactor interface {
 	// Seen shows that a message is in good hands, Answered that its answer was
 	// sent, and Failed that there is none: the turn failed, or the message was not
 	// taken. The message is named by the ID that Receive gave it.
@@ -57,9 +95,11 @@ type Replier interface {
 	ReplyAddress(ctx context.Context, to bus.Address, id string) (bus.Address, error)
 }
 
-func replier(ch Channel) (Replier, bool) { return ability[Replier](ch) }
+// AsReplier is the channel as a Replier; false if it is none.
+func AsReplier(ch Channel) (Replier, bool) { return ability[Replier](ch) }
 
-func reacter(ch Channel) (Reacter, bool) { return ability[Reacter](ch) }
+// AsReactor is the channel as a Reactor; false if it is none.
+func AsReactor(ch Channel) (Reactor, bool) { return ability[Reactor](ch) }
 
 // A Whisperer says something in a chat that one person alone sees.
 type Whisperer interface {
@@ -69,7 +109,38 @@ type Whisperer interface {
 	Alone(ctx context.Context, person string) (bus.Address, error)
 }
 
-func whisperer(ch Channel) (Whisperer, bool) { return ability[Whisperer](ch) }
+// AsWhisperer is the channel as a Whisperer; false if it is none.
+func AsWhisperer(ch Channel) (Whisperer, bool) { return ability[Whisperer](ch) }
+
+// A Refusal is what is wrong with the place to which a message could not be sent.
+type Refusal string
+
+// The refusals. "" says that nothing is wrong with the place: another message may
+// be sent there.
+const (
+	NoSuchChat    Refusal = "no_such_chat" // or the bot is not in it
+	NotInChat     Refusal = "not_in_chat"
+	ChatArchived  Refusal = "chat_archived"
+	PersonRefuses Refusal = "person_refuses" // takes no messages of the bot
+	NoRights      Refusal = "no_rights"
+	PlaceRefused  Refusal = "place_refused" // something else
+)
+
+// A RefusalReader knows what its platform's codes say about a place.
+type RefusalReader interface {
+	// Refusal reads the Code of a SendError whose Fault is Rejected. The book keeps
+	// these codes, so it reads those of earlier releases too.
+	Refusal(code string) Refusal
+}
+
+// RefusalOf is what a channel's code says about a place; "" where the channel does
+// not tell.
+func RefusalOf(ch Channel, code string) Refusal {
+	if r, ok := ability[RefusalReader](ch); ok {
+		return r.Refusal(code)
+	}
+	return ""
+}
 
 // A Connector knows whether it is in touch with its platform.
 type Connector interface {

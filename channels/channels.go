@@ -1,10 +1,13 @@
-// Package channels is how people are reached: the contract of a channel, the gate before it and the dispatch behind it.
+// Package channels is how people are reached: what a channel is, and what its side of the bot must remember.
 //
-// A Channel is one account on one chat platform. The Gateway lets in what those
-// say who may talk to the bot, and publishes it; the Dispatcher takes what the
-// bot says from the bus and sends it, part by part, recording each in the Book,
-// so that a crash neither loses nor repeats it. Adapters know nothing of
-// retries, deduplication, splitting or permissions; they translate.
+// A Channel (channels.go) is one account on one chat platform; abilities.go is what
+// only some can do. Adapters know nothing of retries, deduplication, splitting or
+// permissions; they translate. For them there are commands.go (what people mean by
+// /stop), reachability.go, and lease_check.go, the transport under which they call
+// their platform. book.go is the Book: what was sent, and who was admitted.
+//
+// channels/gateway publishes what people say; channels/dispatch sends what the bot
+// says. Both keep to channels/pacing and show channels/reactions.
 package channels
 
 import (
@@ -126,36 +129,3 @@ func (e *SendError) Error() string {
 
 // Unwrap is the cause.
 func (e *SendError) Unwrap() error { return e.Err }
-
-// What only some channels can do. Each is asserted in one place: abilities.go.
-
-// A Typer shows that the bot is at work in a chat. What it shows fades within
-// the period that it returns, so it is called again until the answer is there.
-type Typer interface {
-	Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error)
-}
-
-// A Reconciler finds out whether a part whose sending was cut off has arrived.
-type Reconciler interface {
-	// FindSent returns the platform's id of the part, and false if it is certain
-	// that it was not sent. An error means that nobody can tell.
-	FindSent(ctx context.Context, to bus.Address, part Part) (id string, sent bool, err error)
-}
-
-// An Editor replaces the text of a part that was sent.
-type Editor interface {
-	// Edit is Send for the part with that id of the platform's. Rejected means
-	// that this one cannot be edited (any more).
-	Edit(ctx context.Context, to bus.Address, id string, part Part) error
-}
-
-// A FileSender sends a file, with a part's text beside it.
-type FileSender interface {
-	SendFile(ctx context.Context, to bus.Address, file bus.File, part Part) (id string, err error)
-}
-
-// An Inviter makes a link by which a person's first message carries a code.
-type Inviter interface {
-	// Invite returns the link, or "" while the account's name is not known.
-	Invite(code string) string
-}

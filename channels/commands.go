@@ -41,24 +41,3 @@ func cutWord(text string) (first, rest string) {
 	}
 	return text, ""
 }
-
-// Offers to own the bot are long; what is shorter or written otherwise is not
-// looked up at all.
-const minOffer = 20
-
-// offered is the owner's code in "/start CODE" or "CODE"; "" if the text cannot be one.
-func offered(text string) string {
-	first, rest := cutWord(text)
-	if strings.EqualFold(first, "/start") {
-		first, rest = cutWord(rest)
-	}
-	if rest != "" || len(first) < minOffer || len(first) > 2*minOffer {
-		return ""
-	}
-	for _, r := range first {
-		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' {
-			return ""
-		}
-	}
-	return first
-}

@@ -259,3 +259,14 @@ func (p *EditingPlatform) Shown(chat string) []string {
 	}
 	return shown
 }
+
+// Refusal implements channels.RefusalReader.
+func (p *Platform) Refusal(code string) channels.Refusal {
+	switch code {
+	case "chat_not_found":
+		return channels.NoSuchChat
+	case "kicked":
+		return channels.NotInChat
+	}
+	return ""
+}

@@ -57,17 +57,18 @@ type Config struct {
 type Channel struct {
 	name    string
 	session *discordgo.Session
-	contact channels.Contact
+	contact channels.Reachability
 	paced   bool
 	log     *slog.Logger
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
-	_ channels.Reconciler = (*Channel)(nil)
-	_ channels.Connector  = (*Channel)(nil)
+	_ channels.Channel       = (*Channel)(nil)
+	_ channels.Editor        = (*Channel)(nil)
+	_ channels.FileSender    = (*Channel)(nil)
+	_ channels.Reconciler    = (*Channel)(nil)
+	_ channels.Connector     = (*Channel)(nil)
+	_ channels.RefusalReader = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.

@@ -198,3 +198,24 @@ func sendError(err error, t *trip) *channels.SendError {
 	}
 	return e
 }
+
+// Refusal implements channels.RefusalReader, for Discord's JSON error codes and, where
+// there was none, the HTTP status.
+func (c *Channel) Refusal(code string) channels.Refusal {
+	switch code {
+	case "10003": // unknown channel
+		return channels.NoSuchChat
+	case "50001": // missing access
+		return channels.NotInChat
+	case "50007": // cannot send messages to this user
+		return channels.PersonRefuses
+	case "50013": // missing permissions
+		return channels.NoRights
+	case "10008", // unknown message, to be answered
+		"50083", // the thread is archived
+		"50278", // no server in common with this user
+		"403", "404":
+		return channels.PlaceRefused
+	}
+	return ""
+}

@@ -44,7 +44,7 @@ func newClient(given *http.Client, apiURL string) (*http.Client, error) {
 		out.next = t
 	}
 	return &http.Client{
-		Transport: channels.Prompt(out),
+		Transport: channels.LeaseCheckedTransport(out),
 		// Discord's API does not redirect, and whoever does may not learn the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil

@@ -213,6 +213,22 @@ func (c *Channel) react(ctx context.Context, at bus.Address, message, name strin
 	return e
 }
 
+// Refusal implements channels.RefusalReader, for Slack's error codes.
+func (c *Channel) Refusal(code string) channels.Refusal {
+	switch code {
+	case "channel_not_found":
+		return channels.NoSuchChat
+	case "not_in_channel":
+		return channels.NotInChat
+	case "is_archived":
+		return channels.ChatArchived
+	case "thread_not_found", "invalid_thread_ts", "restricted_action",
+		"user_not_found", "user_disabled", "cannot_dm_bot", "ekm_access_denied":
+		return channels.PlaceRefused
+	}
+	return ""
+}
+
 // ReplyAddress implements channels.Replier: in a channel a reply stands in the
 // message's thread, and what was sent to a person is replied to in the chat with
 // them.

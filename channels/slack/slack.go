@@ -89,7 +89,7 @@ type Channel struct {
 	cursors Cursors
 	people  *people
 	direct  *cache[string] // a user's chat with the bot
-	contact channels.Contact
+	contact channels.Reachability
 	account atomic.Pointer[Account]
 	pulse   pulse
 	room    int // for messages that wait to be published
@@ -97,15 +97,16 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
-	_ channels.Reconciler = (*Channel)(nil)
-	_ channels.Memberer   = (*Channel)(nil)
-	_ channels.Connector  = (*Channel)(nil)
-	_ channels.Prefixer   = (*Channel)(nil)
-	_ channels.Reacter    = (*Channel)(nil)
-	_ channels.Whisperer  = (*Channel)(nil)
+	_ channels.Channel           = (*Channel)(nil)
+	_ channels.Editor            = (*Channel)(nil)
+	_ channels.FileSender        = (*Channel)(nil)
+	_ channels.Reconciler        = (*Channel)(nil)
+	_ channels.MembershipChecker = (*Channel)(nil)
+	_ channels.Connector         = (*Channel)(nil)
+	_ channels.RefusalReader     = (*Channel)(nil)
+	_ channels.Prefixer          = (*Channel)(nil)
+	_ channels.Reactor           = (*Channel)(nil)
+	_ channels.Whisperer         = (*Channel)(nil)
 )
 
 // appToken is the setting with the token for sockets.

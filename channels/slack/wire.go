@@ -33,7 +33,7 @@ func newClient() *http.Client {
 		t.ForceAttemptHTTP2 = false
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP1(true)
-		c.Transport = channels.Prompt(t)
+		c.Transport = channels.LeaseCheckedTransport(t)
 	}
 	return c
 }

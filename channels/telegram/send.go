@@ -271,3 +271,20 @@ func reason(err error, status string) string {
 	}
 	return status
 }
+
+// Refusal implements channels.RefusalReader, for the codes that reason gives.
+func (c *Channel) Refusal(code string) channels.Refusal {
+	switch code {
+	case "chat_not_found":
+		return channels.NoSuchChat
+	case "not_a_member", "kicked":
+		return channels.NotInChat
+	case "blocked", "deactivated", "not_started":
+		return channels.PersonRefuses
+	case "no_rights":
+		return channels.NoRights
+	case "thread_not_found", "topic_closed", "403":
+		return channels.PlaceRefused
+	}
+	return ""
+}

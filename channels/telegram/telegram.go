@@ -70,9 +70,9 @@ type Channel struct {
 	paced   bool
 	log     *slog.Logger
 
-	polling atomic.Bool      // it receives: then it is the polls that tell
-	polls   channels.Contact // by getUpdates
-	calls   channels.Contact // by everything else
+	polling atomic.Bool           // it receives: then it is the polls that tell
+	polls   channels.Reachability // by getUpdates
+	calls   channels.Reachability // by everything else
 
 	known   chan struct{} // closed once account is set
 	once    sync.Once
@@ -80,13 +80,14 @@ type Channel struct {
 }
 
 var (
-	_ channels.Channel    = (*Channel)(nil)
-	_ channels.Typer      = (*Channel)(nil)
-	_ channels.Editor     = (*Channel)(nil)
-	_ channels.FileSender = (*Channel)(nil)
-	_ channels.Captioner  = (*Channel)(nil)
-	_ channels.Inviter    = (*Channel)(nil)
-	_ channels.Connector  = (*Channel)(nil)
+	_ channels.Channel       = (*Channel)(nil)
+	_ channels.Typer         = (*Channel)(nil)
+	_ channels.Editor        = (*Channel)(nil)
+	_ channels.FileSender    = (*Channel)(nil)
+	_ channels.Captioner     = (*Channel)(nil)
+	_ channels.Inviter       = (*Channel)(nil)
+	_ channels.Connector     = (*Channel)(nil)
+	_ channels.RefusalReader = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.

@@ -29,7 +29,7 @@ func newClient() *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Client{
-		Transport: channels.Prompt(&http.Transport{
+		Transport: channels.LeaseCheckedTransport(&http.Transport{
 			Proxy:                 tunnels,
 			Protocols:             protocols,
 			MaxIdleConns:          256,

@@ -12,6 +12,7 @@ import (
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/channels"
+	"parley/channels/dispatch"
 	"parley/channels/sqlbook"
 	"parley/channels/web"
 )
@@ -83,7 +84,7 @@ func TestRepliesAreAcknowledged(t *testing.T) {
 	}
 	defer book.Close()
 	done := make(chan struct{})
-	d := &channels.Dispatcher{
+	d := &dispatch.Dispatcher{
 		Name: web.Name, Channel: c, Bus: b, Book: book, Log: slog.New(slog.DiscardHandler),
 		Observe: func(result string, _ time.Duration) {
 			if result != "sent" {

@@ -47,8 +47,8 @@ that needs none.
 # How people are reached
 
 A channels.Channel is one account on one platform; adapters translate and do
-nothing else. The Gateway (channels/gateway.go) lets in who may talk, before
-anything is kept, and publishes. The Dispatcher (channels/dispatcher.go) takes
+nothing else. The Gateway (channels/gateway) lets in who may talk, before
+anything is kept, and publishes. The Dispatcher (channels/dispatch) takes
 what the bot says and sends it part by part; before each part it writes into the
 Book that it is about to, and after it what became of it. channels/markup
 renders one Markdown text for every platform and splits it to its limit.

@@ -16,6 +16,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
+	"parley/channels/gateway"
 	"parley/channels/web"
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/backup"
@@ -182,7 +183,7 @@ func (s *server) connected() map[string]bool {
 func (s *server) watchedLines() []*line {
 	var lines []*line
 	for _, name := range []string{console.Name, web.Name} {
-		l := &line{name: name, channel: watched{name: name, agent: mainAgent, events: s.home.bus}, gate: &channels.Gate{}, trouble: &atomic.Pointer[string]{}}
+		l := &line{name: name, channel: watched{name: name, agent: mainAgent, events: s.home.bus}, gate: &gateway.Gate{}, trouble: &atomic.Pointer[string]{}}
 		l.config.Name, l.config.Agent = name, mainAgent
 		lines = append(lines, l)
 	}

@@ -49,6 +49,13 @@ func rules() []rule {
 
 		{"channels/...", 3, []string{"channels", "channels/markup", "bus"}},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
+		{"channels/pacing", 3, []string{"channels", "bus"}},
+		{"channels/reactions", 3, []string{"channels", "bus"}},
+		{"channels/channelstest", 3, []string{"channels", "bus"}},
+		{"channels/gateway", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
+		{"channels/dispatch", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
+		{"channels/stagetest", 4, []string{"channels/channelstest", "channels/sqlbook", "bus", "bus/..."}},
+
 		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/llm", "agent/journal"}},
 		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/gateway"
 	"parley/cmd/parley/config"
 )
 
@@ -28,9 +29,9 @@ func openLines(cfg *config.Config, b book, log *slog.Logger) ([]*line, error) {
 			key = "channels." + c.Name + "." + key
 			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: wrong}
 		}
-		gate := &channels.Gate{}
+		gate := &gateway.Gate{}
 		gate.Set(accessOf(c))
-		if err := channels.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
+		if err := gateway.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
 			key := "channels." + c.Name + ".access"
 			return nil, &settingError{where: originOf(cfg, key), key: key, remedy: err.Error()}
 		}

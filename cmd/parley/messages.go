@@ -52,13 +52,7 @@ func (s *server) deliver(ctx context.Context, l message.Letter) error {
 
 // hand puts a message on the bus.
 func (s *server) hand(ctx context.Context, out bus.Outbound) error {
-	body, err := out.Encode()
-	if err != nil {
-		return fmt.Errorf("encode message: %w", err)
-	}
-	err = insist(ctx, func() error {
-		return s.home.bus.Publish(ctx, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
-	})
+	err := insist(ctx, func() error { return bus.PublishOutbound(ctx, s.home.bus, out) })
 	if refusal(err) {
 		return fmt.Errorf("%s cannot be messaged now: %w", out.To, err)
 	}

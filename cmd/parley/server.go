@@ -14,6 +14,8 @@ import (
 	"parley/agent/llm"
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/dispatch"
+	"parley/channels/gateway"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/metrics"
 	"parley/sessions"
@@ -50,7 +52,7 @@ type server struct {
 type line struct {
 	name    string
 	channel channels.Channel
-	gate    *channels.Gate
+	gate    *gateway.Gate
 	receive bool // else it only sends
 	config  config.Channel
 	down    atomic.Bool             // its platform refuses the account
@@ -134,7 +136,7 @@ func (s *server) receive(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		}
-		gw := &channels.Gateway{
+		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: s.home.bus, Events: s.home.bus, Gate: l.gate, Route: s.route(l),
 			Chats: s.home.book, Pairings: s.home.book, Log: s.log,
 		}
@@ -143,7 +145,7 @@ func (s *server) receive(ctx context.Context) error {
 }
 
 // connect runs a gateway while its name is held.
-func (s *server) connect(ctx context.Context, gw *channels.Gateway) error {
+func (s *server) connect(ctx context.Context, gw *gateway.Gateway) error {
 	for {
 		held, release, err := s.home.bus.Hold(ctx, "receive/"+gw.Name)
 		if err != nil {
@@ -161,10 +163,10 @@ func (s *server) connect(ctx context.Context, gw *channels.Gateway) error {
 // dispatch runs the dispatchers of all channels.
 func (s *server) dispatch(ctx context.Context) error {
 	return side(ctx, s.channels, func(ctx context.Context, l *line) error {
-		d := &channels.Dispatcher{
+		d := &dispatch.Dispatcher{
 			Name: l.name, Channel: l.channel, Bus: s.home.bus, Book: s.home.book, Subjects: s.home.book, Drafts: s.home.book,
-			Delivery: channels.Delivery{OnUnknown: l.config.OnUnknown, Drain: s.settings.Load().Serve.Drain},
-			Notify:   channels.TellSession(s.home.bus), Hears: s.hears, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
+			Policy: dispatch.Policy{OnUnknown: l.config.OnUnknown, Drain: s.settings.Load().Serve.Drain},
+			Notify: dispatch.TellSession(s.home.bus), SessionAt: s.hears, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
 		}
 		return s.persist(ctx, l, d.Run)
 	})
@@ -254,8 +256,8 @@ func (s *server) reload(load func() (*config.Config, error), reloaded func()) {
 	}
 }
 
-func accessOf(c config.Channel) channels.Access {
-	return channels.Access{Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners}
+func accessOf(c config.Channel) gateway.Access {
+	return gateway.Access{Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners}
 }
 
 // hasOwner tells whether somebody owns the bot on a channel.

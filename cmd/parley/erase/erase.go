@@ -295,7 +295,7 @@ func onBehalf(in bus.Inbound) string {
 func (e *Eraser) isOf(ctx context.Context, person string, out bus.Outbound) bool {
 	cause := out.Turn
 	if cause == "" { // a command's
-		cause = strings.TrimSuffix(out.ID, "#reply")
+		cause = bus.ReplyCause(out.ID)
 	}
 	entry, err := e.cfg.Store.Find(ctx, out.Session, cause)
 	if errors.Is(err, sessions.ErrNotFound) {

@@ -17,6 +17,7 @@ import (
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/channels"
+	"parley/channels/dispatch"
 	"parley/channels/sqlbook"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
@@ -132,9 +133,9 @@ func (h *Home) Work(point func(string)) (stop func()) {
 
 // Dispatch sends through a channel what is said there, until stop is called.
 func (h *Home) Dispatch(ch channels.Channel) (stop func()) {
-	return h.run((&channels.Dispatcher{
-		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Notify: channels.TellSession(h.Bus),
-		Delivery: channels.Delivery{Drain: time.Second}, Log: slog.New(slog.DiscardHandler),
+	return h.run((&dispatch.Dispatcher{
+		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Notify: dispatch.TellSession(h.Bus),
+		Policy: dispatch.Policy{Drain: time.Second}, Log: slog.New(slog.DiscardHandler),
 	}).Run)
 }
 

@@ -204,15 +204,10 @@ func (o *Office) publishTo(ctx context.Context, r Request, p channels.Post, n in
 		Subject: r.Subject, Origin: p.Origin, File: r.File,
 		Fallback: slices.DeleteFunc(slices.Clone(fallback), func(a bus.Address) bool { return a == to }),
 	}
-	body, err := out.Encode()
-	if err != nil {
-		return fmt.Errorf("encode message %s: %w", out.ID, err)
+	if r.Urgent {
+		return bus.PublishUrgentOutbound(ctx, o.Bus, out, !r.NoBound)
 	}
-	m := bus.Message{ID: out.ID, Key: to.String(), Urgent: r.Urgent, Bounded: !r.NoBound, Body: body}
-	if err := o.Bus.Publish(ctx, bus.OutboundTopic(to.Channel), m); err != nil {
-		return fmt.Errorf("publish message %s: %w", out.ID, err)
-	}
-	return nil
+	return bus.PublishOutbound(ctx, o.Bus, out)
 }
 
 func outboundID(post string, n int) string { return post + "/" + strconv.Itoa(n) }

@@ -407,7 +407,7 @@ func TestStateAtTheFallback(t *testing.T) {
 	if d := x.only(s.ID); d.Fallback != nil {
 		t.Errorf("a fallback that was not used: %+v", d.Fallback)
 	}
-	x.sent(post.FallbackID(s.ID+"/0", 0), tg, channels.SentPart{State: channels.Sent, PlatformID: "1"})
+	x.sent(bus.FallbackID(s.ID+"/0", 0), tg, channels.SentPart{State: channels.Sent, PlatformID: "1"})
 	if d := x.only(s.ID); d.State != "failed" || d.Fallback == nil || *d.Fallback != (post.Fallback{Address: "telegram:-100", State: "sent"}) {
 		t.Errorf("%+v %+v", d, d.Fallback)
 	}

@@ -150,7 +150,7 @@ func (o *Office) instead(ctx context.Context, id string, d *Destination) error {
 	better := map[string]int{channels.Failed: 1, channels.Queued: 2, channels.Unsure: 3, channels.Sent: 4}
 	best, places := 0, len(o.Targets()[FallbackTarget])
 	for n := 0; n < places || best > 0; n++ {
-		send, err := o.newest(ctx, FallbackID(id, n))
+		send, err := o.newest(ctx, bus.FallbackID(id, n))
 		if errors.Is(err, channels.ErrNoSend) {
 			if n >= places {
 				return nil
@@ -167,9 +167,6 @@ func (o *Office) instead(ctx context.Context, id string, d *Destination) error {
 	}
 	return nil
 }
-
-// FallbackID is the id of a message's n-th publication elsewhere.
-func FallbackID(id string, n int) string { return id + "~fallback/" + strconv.Itoa(n) }
 
 // failure says why a message was not sent, or that nobody can tell.
 func failure(s channels.Send) *bus.Failure {

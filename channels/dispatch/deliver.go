@@ -1,0 +1,347 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+)
+
+// Codes of the dispatcher's own, beside the platforms'.
+const (
+	undecodable = "undecodable"
+	panicked    = "panicked"
+	expired     = "expired"
+	empty       = "empty"
+	badAddress  = "bad_address"
+	gaveUp      = "given_up"
+	uncertain   = "unknown"
+)
+
+const storageWait = 5 * time.Second // wait after a failure of the book's or the bus's
+
+// A delivery is one message on its way to the platform.
+type delivery struct {
+	*run
+	lease    bus.Lease
+	out      bus.Outbound
+	to       bus.Address   // out.To, or where that moved
+	record   channels.Send // as the book has it; its ID is the message's on the bus
+	attempts int
+	paced    bool // the pace was waited for and not yet used
+}
+
+// deliver sends one message, from the first part that is not known to be sent. Its
+// error is nil once the message is through, and else a *deliveryError.
+func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) error {
+	out, err := bus.DecodeOutbound(m.Body)
+	if err != nil || out.To.Chat == "" {
+		r.Log.Error("message cannot be read and is buried", slog.String("channel", r.Name), slog.String("id", m.ID), slog.Int("bytes", len(m.Body)))
+		return &deliveryError{bury: undecodable}
+	}
+	if !bus.IsClean(out.To.String()) {
+		r.Log.Error("message is for no address and is buried", slog.String("channel", r.Name), slog.String("id", m.ID))
+		return &deliveryError{bury: badAddress}
+	}
+	if need, ok := unknownNeed(out.Needs); ok {
+		r.Log.Warn("message needs what this release does not know and is left to another", slog.String("channel", r.Name),
+			slog.String("id", m.ID), slog.String("need", markup.Verbatim(need)))
+		return later(unknownNeedWait)
+	}
+	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts}
+	d.to.Chat = r.moved.current(out.To.Chat)
+	err = d.recovering(func() error { return d.send(ctx, work) })
+	if how, failed := errors.AsType[*deliveryError](err); failed && how.bury == panicked {
+		err = d.recovering(func() error { return d.giveUp(work, panicked) })
+	}
+	how, failed := errors.AsType[*deliveryError](err)
+	if !failed || how.discarded || how.bury != "" {
+		r.drafts.endFor(work, out)
+	}
+	if failed && how.discarded {
+		return nil
+	}
+	if !failed && d.record.State() == channels.Sent {
+		r.reactions.Answered(out)
+	}
+	return err
+}
+
+// recovering works on what may panic: that is tried again like anything else that
+// goes wrong, and then given up.
+func (d *delivery) recovering(work func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			channels.LogPanic(d.Log, "send", d.Name, d.record.ID, r)
+			err = &deliveryError{after: backoff(d.attempts, longestBackoff)}
+			if d.attempts >= leastAttempts {
+				err = &deliveryError{bury: panicked}
+			}
+		}
+	}()
+	return work()
+}
+
+// send takes each part as far as it goes.
+func (d *delivery) send(ctx, work context.Context) error {
+	fresh, err := d.begin(ctx, work)
+	if err != nil {
+		return err
+	}
+	if parts := d.record.Parts; len(parts) > 0 && parts[0].Edits != "" {
+		// From here on the draft is this message, whoever goes on: were it still
+		// one after the edit, the turn's next message would replace it again.
+		d.drafts.endFor(work, d.out)
+	}
+	for i := range d.record.Parts {
+		if i > 0 && ctx.Err() != nil {
+			return later(0)
+		}
+		// A part that the platform refuses in one way may be tried in another.
+		for !d.settled(i) {
+			if err := d.sendPart(ctx, work, i, fresh); err != nil {
+				return err
+			}
+			fresh = false
+		}
+		if i > 0 {
+			continue
+		}
+		if err := d.bindSubject(work); err != nil {
+			return err
+		}
+	}
+	if err := d.noteInSession(work); err != nil {
+		return err
+	}
+	return nil
+}
+
+// begin records the message and its parts, unless the book knows it. Fresh means
+// that the first part was noted as sending just now, by us.
+func (d *delivery) begin(ctx, work context.Context) (fresh bool, err error) {
+	// The book notes the first part as sending, so the pace is waited for before.
+	if !d.expired() {
+		if err := d.waitForPace(ctx); err != nil {
+			return false, err
+		}
+	}
+	parts, err := d.planParts(work)
+	if err != nil {
+		return false, d.bookFailed(err)
+	}
+	if d.expired() {
+		for i := range parts {
+			parts[i] = channels.SentPart{State: channels.Failed, Code: expired, File: parts[i].File}
+		}
+	}
+	d.record.Parts = parts
+	known, fresh, err := d.Book.Begin(work, d.record)
+	if err != nil {
+		return false, d.bookFailed(err)
+	}
+	d.record = known
+	d.point("send:begun")
+	return fresh, nil
+}
+
+func (d *delivery) settled(i int) bool {
+	state := d.record.Parts[i].State
+	return state == channels.Sent || state == channels.Unsure
+}
+
+// expired says that the message is too old to be worth sending.
+func (d *delivery) expired() bool {
+	return !d.out.Expires.IsZero() && !time.Now().Before(d.out.Expires)
+}
+
+// partExpired says so of a part: a message of which something has arrived is sent
+// whole, however late.
+func (d *delivery) partExpired(i int) bool {
+	if !d.expired() {
+		return false
+	}
+	for _, p := range d.record.Parts[:i] {
+		if p.State == channels.Sent {
+			return false
+		}
+	}
+	return true
+}
+
+// sendPart does the next thing for one part. InHand says that it was noted as sending just now, by us.
+func (d *delivery) sendPart(ctx, work context.Context, i int, inHand bool) error {
+	switch p := d.record.Parts[i]; p.State {
+	case channels.Failed: // cut off in the middle of giving up
+		return d.giveUp(work, p.Code)
+	case channels.Sending:
+		if inHand {
+			return d.transmit(work, i)
+		}
+		if settled, err := d.resolveCutOff(ctx, work, i); settled || err != nil {
+			return err
+		}
+		if d.partExpired(i) {
+			return d.giveUp(work, expired)
+		}
+	default:
+		if d.partExpired(i) {
+			return d.giveUp(work, expired)
+		}
+		if err := d.waitAndCheckLease(ctx, work); err != nil { // or the book's news might be another's
+			return err
+		}
+		p.State = channels.Sending
+		if err := d.mark(work, i, p); err != nil {
+			return err
+		}
+	}
+	return d.transmit(work, i)
+}
+
+// waitAndCheckLease waits for the pace and asks for the lease.
+func (d *delivery) waitAndCheckLease(ctx, work context.Context) error {
+	if err := d.waitForPace(ctx); err != nil {
+		return err
+	}
+	return d.checkLease(work)
+}
+
+// resolveCutOff deals with a part that was found as sending. Settled means that
+// there is nothing more to be done for it.
+func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (settled bool, err error) {
+	p := d.record.Parts[i]
+	if p.Edits != "" && d.partExpired(i) {
+		return false, nil
+	}
+	if err := d.waitAndCheckLease(ctx, work); err != nil {
+		return false, err
+	}
+	if p.Edits != "" {
+		return false, nil // an edit may be repeated
+	}
+	over := d.policy.OnUnknown == drop || d.triedLongEnough() || d.partExpired(i)
+	if r, can := channels.AsReconciler(d.Channel); can {
+		asked, cancel := context.WithTimeout(work, d.policy.Timeout)
+		id, sent, err := r.FindSent(asked, d.to, d.platformPart(i))
+		cancel()
+		switch fault := channels.FaultOf(err); {
+		case err == nil && sent:
+			p.State, p.PlatformID = channels.Sent, id
+			return true, d.mark(work, i, p)
+		case err == nil: // certainly not sent: it goes out as if for the first time
+			return false, nil
+		case fault.Fault == channels.Retry:
+			d.noteFailure(fault)
+			if !d.shouldGiveUp() {
+				return false, d.retryLater(work, fault)
+			}
+			over = true
+		}
+	}
+	if over {
+		return true, d.leaveUnknown(work, i)
+	}
+	p.Interrupted++
+	return false, d.mark(work, i, p)
+}
+
+// leaveUnknown leaves it at not knowing whether a part has arrived.
+func (d *delivery) leaveUnknown(work context.Context, i int) error {
+	d.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
+	// Once it is noted as unknown nobody comes back to it.
+	if err := d.sendToFallback(work, uncertain); err != nil {
+		return err
+	}
+	p := d.record.Parts[i]
+	p.State = channels.Unsure
+	p.Interrupted++
+	return d.mark(work, i, p)
+}
+
+// checkLease asks the bus before an outward effect.
+func (d *delivery) checkLease(work context.Context) error {
+	err := d.lease.Held(work)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bus.ErrFenced):
+		d.Log.Warn("lease was lost before a send", slog.String("channel", d.Name), slog.String("id", d.record.ID))
+		return &deliveryError{leaseLost: true}
+	}
+	return later(0)
+}
+
+// mark notes what became of a part.
+func (d *delivery) mark(work context.Context, i int, now channels.SentPart) error {
+	err := d.insist(work, d.lease.Lost(), func(ctx context.Context) error { return d.Book.Mark(ctx, d.record.ID, i, now) })
+	if err != nil {
+		return d.bookFailed(err)
+	}
+	d.record.Parts[i] = now
+	return nil
+}
+
+// insist writes into the book, however often that takes: what the platform has
+// taken and the book does not know would be sent a second time. It ends without
+// success when the lease is lost, or a while after ctx.
+func (r *run) insist(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
+	defer cancel()
+	defer context.AfterFunc(work, func() { time.AfterFunc(r.policy.Drain, cancel) })()
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := write(ctx)
+		if err == nil || errors.Is(err, channels.ErrNoSend) {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-lost:
+			return err
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (d *delivery) bookFailed(err error) error {
+	d.Log.Error("book could not be used", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+	return later(storageWait)
+}
+
+// waitForPace waits until the pace allows a send. What would have to wait for long is
+// given back instead.
+func (d *delivery) waitForPace(ctx context.Context) error {
+	if d.paced {
+		return nil
+	}
+	after, err := d.pace.Wait(ctx, d.lease.Lost(), d.to.Chat)
+	switch {
+	case errors.Is(err, bus.ErrFenced):
+		return &deliveryError{leaseLost: true}
+	case err != nil:
+		return later(0)
+	case after > 0:
+		return later(after)
+	}
+	d.paced = true
+	return nil
+}
+
+const unknownNeedWait = 30 * time.Second // wait where another release has to send
+
+// unknownNeed is the first need that this release does not know.
+func unknownNeed(needs []string) (string, bool) {
+	known := []string{} // none has been given out yet
+	for _, need := range needs {
+		if !slices.Contains(known, need) {
+			return need, true
+		}
+	}
+	return "", false
+}

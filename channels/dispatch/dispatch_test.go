@@ -1,0 +1,576 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/dispatch"
+	"parley/channels/stagetest"
+)
+
+// A stage is a bus and a book with a platform before them, and a dispatcher.
+type stage struct {
+	*stagetest.Stage
+	end func() error // of the dispatcher, where one runs
+}
+
+func setStage(t *testing.T, dir string, caps bus.Caps) *stage {
+	t.Helper()
+	return &stage{Stage: stagetest.Open(t, dir, sqlitebus.Config{Caps: caps})}
+}
+
+// setStageHeld is one whose leases cannot be held for longer than that.
+func setStageHeld(t *testing.T, dir string, longest time.Duration) *stage {
+	t.Helper()
+	return &stage{Stage: stagetest.Open(t, dir, sqlitebus.Config{MaxHold: longest})}
+}
+
+// inDispatch runs a dispatcher in a bubble while the test does its work. Setup
+// may change it before.
+func inDispatch(t *testing.T, setup func(*stage, *dispatch.Dispatcher), run func(*testing.T, *stage, *running)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := setStage(t, dir, bus.Caps{})
+		defer s.Close()
+		d := &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Subjects: s.Book, Drafts: s.Book, Notify: dispatch.TellSession(s.Bus), Log: s.Logger()}
+		if setup != nil {
+			setup(s, d)
+		}
+		r := start(t, d)
+		s.end = r.end
+		run(t, s, r)
+		if err := r.end(); err != nil && !isStop(err) {
+			t.Errorf("dispatcher ended with %v", err)
+		}
+	})
+}
+
+func isStop(err error) bool {
+	fault, ok := errors.AsType[*channels.SendError](err)
+	return ok && fault.Fault == channels.Stop
+}
+
+type running struct {
+	stop  context.CancelFunc
+	ended chan error
+	err   error
+	once  sync.Once
+}
+
+func start(t *testing.T, d *dispatch.Dispatcher) *running {
+	ctx, stop := context.WithCancel(t.Context())
+	r := &running{stop: stop, ended: make(chan error, 1)}
+	go func() { r.ended <- d.Run(ctx) }()
+	return r
+}
+
+func (r *running) end() error {
+	r.once.Do(func() {
+		r.stop()
+		r.err = <-r.ended
+	})
+	return r.err
+}
+
+func outbound(id, chat, text string) bus.Outbound {
+	return bus.Outbound{ID: id, To: bus.Address{Channel: "c", Chat: chat}, Text: text, Session: "main:c:" + chat, Turn: "t", At: time.Now()}
+}
+
+func (s *stage) post(t *testing.T, outs ...bus.Outbound) {
+	t.Helper()
+	for _, out := range outs {
+		body, err := out.Encode()
+		if err == nil {
+			err = s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s *stage) state(t *testing.T, id string) channels.Send {
+	t.Helper()
+	send, err := s.Book.Lookup(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return send
+}
+
+// failing makes the first sends to a chat fail, each with the next error.
+func failing(chat string, arrives bool, errs ...error) func(context.Context, bus.Address, channels.Part) (bool, error) {
+	var mu sync.Mutex
+	return func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if to.Chat != chat || len(errs) == 0 {
+			return true, nil
+		}
+		err := errs[0]
+		errs = errs[1:]
+		return arrives, err
+	}
+}
+
+func wantTexts(t *testing.T, s *stage, chat string, want ...string) {
+	t.Helper()
+	if got := s.Platform.Texts(chat); strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("chat %s got %q, want %q", chat, got, want)
+	}
+}
+
+func TestEachAddressGetsItsMessagesOnceInOrder(t *testing.T) {
+	inDispatch(t, func(s *stage, _ *dispatch.Dispatcher) { s.Platform.Offers.Length = 100 }, func(t *testing.T, s *stage, _ *running) {
+		long := strings.Repeat("Nine words make a sentence that is quite short. ", 4)
+		for i := range 10 {
+			for chat := range 20 {
+				s.post(t, outbound(fmt.Sprintf("%d-%d", chat, i), fmt.Sprint(chat), fmt.Sprintf("%d %s", i, long)))
+				s.post(t, outbound(fmt.Sprintf("%d-%d", chat, i), fmt.Sprint(chat), "the same id again"))
+			}
+		}
+		synctest.Wait()
+		for chat := range 20 {
+			got := strings.Join(s.Platform.Texts(fmt.Sprint(chat)), " ")
+			var want strings.Builder
+			for i := range 10 {
+				fmt.Fprintf(&want, "%d %s", i, long)
+			}
+			if got != strings.TrimSpace(want.String()) {
+				t.Errorf("chat %d got %q", chat, got)
+			}
+		}
+		if send := s.state(t, "3-4"); send.State() != channels.Sent || len(send.Parts) < 2 || send.Parts[1].PlatformID == "" || send.Parts[1].Text != "" {
+			t.Errorf("book: %+v", send)
+		}
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting+d.Leased+d.Dead != 0 {
+			t.Errorf("left over: %+v", d)
+		}
+	})
+}
+
+func TestRetryHonoursThePlatformAndDelaysNobodyElse(t *testing.T) {
+	fault := &channels.SendError{Fault: channels.Retry, RetryAfter: 40 * time.Second, Code: "503"}
+	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failing("1", false, fault) }
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", "one"), outbound("b", "1", "two"), outbound("c", "2", "other"))
+		synctest.Wait()
+		wantTexts(t, s, "1")
+		wantTexts(t, s, "2", "other")
+		if send := s.state(t, "a"); send.Parts[0].State != channels.Queued || send.Parts[0].Interrupted != 0 {
+			t.Errorf("what was certainly not sent is noted as %+v", send.Parts[0])
+		}
+		time.Sleep(39 * time.Second)
+		synctest.Wait()
+		wantTexts(t, s, "1")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		wantTexts(t, s, "1", "one", "two")
+	})
+}
+
+func TestAnAccountsRateLimitPausesTheTopic(t *testing.T) {
+	fault := &channels.SendError{Fault: channels.Retry, RetryAfter: time.Minute, Limited: true, Account: true, Code: "429"}
+	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = failing("1", false, fault) }
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", "one"))
+		synctest.Wait()
+		s.post(t, outbound("b", "2", "two"))
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		wantTexts(t, s, "2")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		wantTexts(t, s, "1", "one")
+		wantTexts(t, s, "2", "two")
+	})
+}
+
+func TestWhatIsRejectedIsBuriedAndTold(t *testing.T) {
+	setup := func(s *stage, _ *dispatch.Dispatcher) {
+		s.Platform.Offers.Length = 64
+		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"})
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", strings.Repeat("secret ", 20)), outbound("b", "1", "next"))
+		synctest.Wait()
+		wantTexts(t, s, "1", "next")
+		letters, err := s.Bus.DeadLetters(t.Context(), bus.OutboundTopic("c"), "", 10)
+		if err != nil || len(letters) != 1 || letters[0].Message.ID != "a" || letters[0].Reason != "chat_not_found" {
+			t.Errorf("dead letters %+v, %v", letters, err)
+		}
+		send := s.state(t, "a")
+		for _, p := range send.Parts {
+			if p.State != channels.Failed || p.Text != "" || p.Code != "chat_not_found" {
+				t.Errorf("part %+v", p)
+			}
+		}
+		mail := s.Mail(t)
+		if len(mail) != 1 || mail[0].Kind != bus.Notice || mail[0].ID != "a#undelivered" || !strings.Contains(mail[0].Text, "chat_not_found") {
+			t.Errorf("notices %+v", mail)
+		}
+		if strings.Contains(s.Log.String(), "secret") {
+			t.Errorf("log: %s", s.Log)
+		}
+	})
+}
+
+func TestUnknownOutcomes(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy      string
+		tracing     bool
+		arrives     bool
+		arrivals    int
+		interrupted int
+		state       string
+	}{
+		"sent again, though it had arrived": {"resend", false, true, 2, 1, channels.Sent},
+		"sent again, as it had not arrived": {"", false, false, 1, 1, channels.Sent},
+		"dropped":                           {"drop", false, true, 1, 1, channels.Unsure},
+		"found":                             {"resend", true, true, 1, 0, channels.Sent},
+		"found not to have arrived":         {"drop", true, false, 1, 0, channels.Sent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			setup := func(s *stage, d *dispatch.Dispatcher) {
+				d.Policy.OnUnknown = c.policy
+				if c.tracing {
+					d.Channel = channelstest.TracingPlatform{Platform: s.Platform}
+				}
+				s.Platform.OnSend = failing("1", c.arrives, errors.New("connection reset"))
+			}
+			inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+				s.post(t, outbound("a", "1", "x"), outbound("b", "1", "after"))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				var want []string
+				for range c.arrivals {
+					want = append(want, "x")
+				}
+				wantTexts(t, s, "1", append(want, "after")...)
+				if p := s.state(t, "a").Parts[0]; p.State != c.state || p.Interrupted != c.interrupted {
+					t.Errorf("book: %+v", p)
+				}
+			})
+		})
+	}
+}
+
+func TestARefusedAccountStopsWithoutLoss(t *testing.T) {
+	setup := func(s *stage, _ *dispatch.Dispatcher) {
+		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Stop, Code: "401"})
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, r *running) {
+		s.post(t, outbound("a", "1", "one"))
+		r.err = <-r.ended
+		r.once.Do(r.stop)
+		if !isStop(r.err) {
+			t.Errorf("ended with %v", r.err)
+		}
+		if p := s.state(t, "a").Parts[0]; p.State != channels.Queued {
+			t.Errorf("book: %+v", p)
+		}
+		again := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		wantTexts(t, s, "1", "one")
+		if err := again.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestGivingUp(t *testing.T) {
+	var tries atomic.Int64
+	setup := func(s *stage, _ *dispatch.Dispatcher) {
+		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
+			if to.Chat != "1" {
+				return true, nil
+			}
+			tries.Add(1)
+			return false, &channels.SendError{Fault: channels.Retry, Code: "503"}
+		}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", "one"))
+		time.Sleep(23 * time.Hour)
+		synctest.Wait()
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 1 || tries.Load() < 100 || tries.Load() > 1500 {
+			t.Errorf("after 23 hours and %d tries: %+v", tries.Load(), d)
+		}
+		time.Sleep(90 * time.Minute)
+		synctest.Wait()
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {
+			t.Errorf("after a day: %+v", d)
+		}
+		if mail := s.Mail(t); len(mail) != 1 || mail[0].Kind != bus.Notice {
+			t.Errorf("notices %+v", mail)
+		}
+	})
+}
+
+func TestAChatThatMovedIsFollowed(t *testing.T) {
+	var moves atomic.Int64
+	setup := func(s *stage, _ *dispatch.Dispatcher) {
+		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
+			if to.Chat != "-1" {
+				return true, nil
+			}
+			moves.Add(1)
+			return false, &channels.SendError{Fault: channels.Rejected, MovedTo: "-1001"}
+		}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "-1", "one"), outbound("b", "-1", "two"))
+		synctest.Wait()
+		wantTexts(t, s, "-1001", "one", "two")
+		if moves.Load() != 1 {
+			t.Errorf("the platform said %d times that the chat moved", moves.Load())
+		}
+	})
+}
+
+func TestWhatCannotBeReadIsBuried(t *testing.T) {
+	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
+		if err := s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: "bad", Key: "c:1", Body: []byte("{")}); err != nil {
+			t.Fatal(err)
+		}
+		s.post(t, news("blank", "1", "", " \n"), outbound("a", "1", "one"))
+		synctest.Wait()
+		wantTexts(t, s, "1", "one")
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 1 || d.Waiting != 0 {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+func TestPace(t *testing.T) {
+	setup := func(s *stage, _ *dispatch.Dispatcher) {
+		s.Platform.Offers = channels.Limits{
+			Chat: channels.Pace{Every: time.Second, Burst: 1}, Group: channels.Pace{Every: 3 * time.Second, Burst: 20},
+			Account: channels.Pace{Every: time.Second / 30, Burst: 30}, IsGroup: func(chat string) bool { return chat[0] == '-' },
+		}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		began := time.Now()
+		for i := range 25 {
+			s.post(t, outbound(fmt.Sprint("g", i), "-1", "x"), outbound(fmt.Sprint("p", i), "1", "x"))
+		}
+		for i := range 200 {
+			s.post(t, outbound(fmt.Sprint("o", i), fmt.Sprint("other", i), "x"))
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		var group, private []time.Time
+		perSecond := map[time.Duration]int{}
+		for _, a := range s.Platform.Sent() {
+			perSecond[a.At.Sub(began)/time.Second]++
+			switch a.To.Chat {
+			case "-1":
+				group = append(group, a.At)
+			case "1":
+				private = append(private, a.At)
+			}
+		}
+		if len(s.Platform.Sent()) != 250 {
+			t.Fatalf("%d of 250 were sent", len(s.Platform.Sent()))
+		}
+		for second, n := range perSecond {
+			if n > 60 || second > 0 && n > 31 {
+				t.Errorf("%d sends in second %d", n, second)
+			}
+		}
+		if d := private[24].Sub(private[0]); d < 24*time.Second || d > 40*time.Second {
+			t.Errorf("25 messages to one chat took %v", d)
+		}
+		if d := group[24].Sub(group[0]); d < 15*time.Second || d > 40*time.Second {
+			t.Errorf("25 messages to a group took %v", d)
+		}
+	})
+}
+
+// A deafBook takes no news of sends for a while.
+type deafBook struct {
+	channels.Sends
+	until time.Time
+}
+
+func (b deafBook) Mark(ctx context.Context, id string, part int, now channels.SentPart) error {
+	if time.Now().Before(b.until) {
+		return errors.New("away")
+	}
+	return b.Sends.Mark(ctx, id, part, now)
+}
+
+// As long as the process and its lease last, it knows what it has sent, however
+// long the book is away.
+func TestABookThatIsAwayMakesNoSendUnknown(t *testing.T) {
+	setup := func(s *stage, d *dispatch.Dispatcher) { d.Book = deafBook{s.Book, time.Now().Add(time.Minute)} }
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", "one"), outbound("b", "1", "two"))
+		lasts(2 * time.Minute)
+		wantTexts(t, s, "1", "one", "two")
+		if part := s.state(t, "a").Parts[0]; part.State != channels.Sent || part.Interrupted != 0 {
+			t.Errorf("book: %+v", part)
+		}
+	})
+}
+
+func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
+	var cut atomic.Bool
+	setup := func(s *stage, d *dispatch.Dispatcher) {
+		d.Policy.Drain = 3 * time.Second
+		s.Platform.OnSend = func(ctx context.Context, to bus.Address, _ channels.Part) (bool, error) {
+			wait := time.Second
+			if to.Chat == "stuck" {
+				wait = time.Hour
+			}
+			select {
+			case <-time.After(wait):
+				return true, nil
+			case <-ctx.Done():
+				cut.Store(true)
+				return false, ctx.Err()
+			}
+		}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, r *running) {
+		s.post(t, outbound("a", "1", "one"), outbound("b", "1", "two"), outbound("c", "stuck", "three"))
+		synctest.Wait()
+		began := time.Now()
+		if err := r.end(); err != nil {
+			t.Errorf("ended with %v", err)
+		}
+		if took := time.Since(began); took < time.Second || took > 4*time.Second {
+			t.Errorf("it took %v to end", took)
+		}
+		wantTexts(t, s, "1", "one")
+		if s.state(t, "a").State() != channels.Sent || !cut.Load() || s.state(t, "c").Parts[0].State != channels.Sending {
+			t.Errorf("book: %+v, %+v; cut off: %v", s.state(t, "a"), s.state(t, "c"), cut.Load())
+		}
+		if _, err := s.Book.Lookup(t.Context(), "b"); !errors.Is(err, channels.ErrNoSend) {
+			t.Errorf("what was not begun is in the book: %v", err)
+		}
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 2 || d.Leased != 0 {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+func TestTyping(t *testing.T) {
+	var p *channelstest.TypingPlatform
+	setup := func(s *stage, d *dispatch.Dispatcher) {
+		p = &channelstest.TypingPlatform{Platform: s.Platform}
+		d.Channel = p
+	}
+	event := func(typ, turn, chat string) bus.Event {
+		return bus.Event{Type: typ, Session: "main:c:" + chat, Turn: turn, Route: bus.Address{Channel: "c", Chat: chat}}
+	}
+	shown := func(chat string) (n int) {
+		for _, a := range p.Shown() {
+			if a.To.Chat == chat {
+				n++
+			}
+		}
+		return n
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		synctest.Wait()
+		s.Bus.Emit(event(bus.TurnStart, "quick", "1"))
+		s.Bus.Emit(event(bus.TurnStart, "t", "2"))
+		s.Bus.Emit(event(bus.TurnStart, "long", "3"))
+		time.Sleep(100 * time.Millisecond)
+		s.Bus.Emit(event(bus.TurnComplete, "quick", "1"))
+		time.Sleep(10 * time.Second)
+		s.post(t, outbound("a", "2", "the answer"))
+		synctest.Wait()
+		if shown("1") != 0 || shown("2") < 2 || shown("3") < 2 {
+			t.Errorf("shown %d, %d and %d times", shown("1"), shown("2"), shown("3"))
+		}
+		before := shown("2")
+		time.Sleep(10 * time.Second)
+		if shown("2") != before {
+			t.Error("shown at work after the answer was sent")
+		}
+		time.Sleep(time.Hour)
+		if n := shown("3"); n < 300 || n > 600 {
+			t.Errorf("a turn without end is shown %d times", n)
+		}
+		last := p.Shown()[len(p.Shown())-1]
+		if time.Since(last.At) < 29*time.Minute {
+			t.Error("shown for longer than half an hour")
+		}
+	})
+}
+
+func TestTheNextTakesOverTheDispatch(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := setStage(t, dir, bus.Caps{})
+		defer s.Close()
+		first := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		synctest.Wait()
+		second := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		s.post(t, outbound("a", "1", "one"))
+		synctest.Wait()
+		if err := first.end(); err != nil {
+			t.Error(err)
+		}
+		s.post(t, outbound("b", "1", "two"))
+		synctest.Wait()
+		wantTexts(t, s, "1", "one", "two")
+		if err := second.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWhoLostTheLeaseDoesNothingMore(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := setStageHeld(t, dir, 10*time.Second)
+		defer s.Close()
+		s.Platform.Offers.Length = 64
+		first := make(chan struct{}, 1)
+		first <- struct{}{}
+		s.Platform.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
+			select {
+			case <-first:
+				time.Sleep(20 * time.Second) // longer than any lease
+			default:
+			}
+			return true, nil
+		}
+		r := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		s.post(t, outbound("a", "1", strings.Repeat("word ", 30)))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		keys := map[string]int{}
+		for _, a := range s.Platform.Sent() {
+			keys[a.Part.Key]++
+		}
+		send := s.state(t, "a")
+		if send.State() != channels.Sent || send.Parts[0].Interrupted != 1 {
+			t.Errorf("book: %+v", send)
+		}
+		for i := range send.Parts {
+			if want := 1 + send.Parts[i].Interrupted; keys[fmt.Sprint("a/", i)] != want {
+				t.Errorf("part %d arrived %d times, want %d", i, keys[fmt.Sprint("a/", i)], want)
+			}
+		}
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}

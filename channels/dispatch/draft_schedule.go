@@ -1,0 +1,244 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// draftSuffix makes a turn's id the id of its draft in the book.
+const draftSuffix = "#draft"
+
+// loadLeft are the drafts of earlier processes, however long the book takes: a
+// message that is to replace one must not pass it by.
+func (d *drafts) loadLeft(ctx context.Context) []*draft {
+	for wait := firstBackoff; ; wait = min(2*wait, longestHold) {
+		known, err := d.Drafts.Drafts(ctx, d.Name)
+		if err == nil {
+			return d.adopt(ctx, known)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		d.Log.Error("drafts cannot be read from the book", slog.String("channel", d.Name), slog.Any("error", err))
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (d *drafts) adopt(ctx context.Context, known []channels.Send) []*draft {
+	var left []*draft
+	for _, send := range known {
+		x := newDraft(strings.TrimSuffix(send.ID, draftSuffix), send.To)
+		x.platformID = send.Parts[0].PlatformID
+		if time.Since(send.At) > draftKept {
+			d.mark(ctx, x, channels.SentPart{State: channels.Sent, PlatformID: x.platformID})
+			continue
+		}
+		x.lastHeard, x.nextCall = time.Now(), time.Now()
+		if x.platformID == "" {
+			x.state = draftUnknown
+		}
+		left = append(left, x)
+	}
+	return left
+}
+
+// A draftCall is one call for a draft.
+type draftCall struct {
+	*draft
+	id, text string
+	length   int  // of what was said, in characters
+	unknown  bool // whether it is posted is to be found out first
+	last     bool // the edit that closes the draft of a turn without an answer
+}
+
+// schedule calls the platform whenever a draft is due.
+func (d *drafts) schedule(ctx, work context.Context, wg *sync.WaitGroup) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		now, wait := d.due(time.Now())
+		for _, one := range now {
+			wg.Go(func() { d.makeCall(ctx, work, one) })
+		}
+		if wait > 0 {
+			timer.Reset(wait)
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// due takes up what is to be done now, and says for how long there is nothing
+// more to do, 0 being until somebody stirs.
+func (d *drafts) due(now time.Time) (ready []draftCall, wait time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forgetIdle(now)
+	var all []*draft
+	for _, x := range d.turns {
+		if _, due := d.dueAt(x); due {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b *draft) int { return cmp.Or(a.nextCall.Compare(b.nextCall), cmp.Compare(a.turn, b.turn)) })
+	d.wakesAt = time.Time{}
+	for _, x := range all {
+		at, due := d.dueAt(x)
+		switch {
+		case !due: // an earlier one has the address now
+			continue
+		case at.After(now):
+		case len(d.calls) >= draftsAtOnce:
+			d.keptBack[x.key] = true
+			at = now.Add(draftPause)
+		case d.startsCall(x, now):
+			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), unknown: x.state == draftUnknown, last: x.phase == turnSilent})
+			continue
+		default:
+			if at, due = d.dueAt(x); !due {
+				continue
+			}
+		}
+		if d.wakesAt.IsZero() || at.Before(d.wakesAt) {
+			d.wakesAt = at
+		}
+	}
+	if d.wakesAt.IsZero() {
+		return ready, 0
+	}
+	return ready, max(d.wakesAt.Sub(now), draftPause)
+}
+
+// startsCall begins a call for a draft, unless there is nothing to show or no room
+// for it in the pace.
+func (d *drafts) startsCall(x *draft, now time.Time) bool {
+	if x.state != draftUnknown {
+		if x.markdown() == "" {
+			x.dirty = false
+			return false
+		}
+		// With all hands on mail there may be some for this address too.
+		if len(d.working) >= d.policy.AtOnce || !d.pace.Spare(d.moved.current(x.to.Chat), now) {
+			x.nextCall = now.Add(d.limits.DraftEvery)
+			return false
+		}
+		x.nextCall = now.Add(d.limits.DraftEvery)
+		d.quietUntil[x.to.Chat] = x.nextCall
+	}
+	x.dirty = false
+	d.calls[x.key] = make(chan struct{})
+	return true
+}
+
+// forgetIdle lets go of what is long past.
+func (d *drafts) forgetIdle(now time.Time) {
+	for turn, x := range d.turns {
+		idle := now.Sub(x.lastHeard)
+		if d.calls[x.key] == nil && (idle > draftKept || idle > draftIdle && x.platformID == "" && x.state != draftUnknown) {
+			delete(d.turns, turn)
+		}
+	}
+	for chat, until := range d.quietUntil {
+		if !until.After(now) {
+			delete(d.quietUntil, chat)
+		}
+	}
+}
+
+// closeDraft ends a draft that is not to be replaced any more.
+func (d *drafts) closeDraft(work context.Context, x *draft, id string) {
+	d.mark(work, x, channels.SentPart{State: channels.Sent, PlatformID: id})
+	d.point("draft:closed")
+	d.update(x, func(x *draft) { x.platformID, x.state = "", draftClosed })
+}
+
+func (d *drafts) update(x *draft, how func(*draft)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	how(x)
+}
+
+// mark writes into the book what became of a draft. What cannot be written is
+// found as it was by the next process.
+func (d *drafts) mark(work context.Context, x *draft, now channels.SentPart) {
+	err := d.insist(work, nil, func(ctx context.Context) error {
+		err := d.Book.Mark(ctx, x.turn+draftSuffix, 0, now)
+		if errors.Is(err, channels.ErrNoSend) { // it was erased
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		d.Log.Error("draft was not noted", slog.String("channel", d.Name), slog.String("turn", x.turn), slog.Any("error", err))
+	}
+}
+
+// takeFor is the platform's id of the draft that a message replaces: that of its turn
+// where it goes. "" is none. Its address's mail is being worked on.
+func (d *drafts) takeFor(work context.Context, out bus.Outbound) string {
+	x := d.draftFor(out)
+	if x == nil {
+		return ""
+	}
+	d.mu.Lock()
+	unknown := x.state == draftUnknown
+	if out.IsReply() && !unknown {
+		x.state = draftClosed
+	}
+	d.mu.Unlock()
+	if unknown {
+		d.resolveUnknown(work, x)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return x.platformID
+}
+
+// draftFor is the draft of a message's turn, if it is where the message goes.
+func (d *drafts) draftFor(out bus.Outbound) *draft {
+	if d == nil || out.Turn == "" {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if x := d.turns[out.Turn]; x != nil && x.to == out.To {
+		return x
+	}
+	return nil
+}
+
+// endFor says that a message of its turn has taken a draft's place, or is about
+// to, or is through without one.
+func (d *drafts) endFor(work context.Context, out bus.Outbound) {
+	x := d.draftFor(out)
+	if x == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if id := x.platformID; id != "" {
+		d.mu.Unlock()
+		d.closeDraft(work, x, id)
+		d.mu.Lock()
+	}
+	d.forgetIfDone(x)
+}

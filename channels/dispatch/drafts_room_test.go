@@ -1,0 +1,233 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+)
+
+func TestADraftMakesRoom(t *testing.T) {
+	t.Run("for mail that waits", func(t *testing.T) {
+		setup := func(p *channelstest.EditingPlatform) {
+			p.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, RetryAfter: 30 * time.Second, Code: "503"})
+		}
+		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+			s.post(t, outbound("earlier", "1", "said before"))
+			a := s.speaker("t", "1")
+			a.start()
+			a.says("Words")
+			lasts(20 * time.Second)
+			wantShown(t, p, "1")
+			lasts(20 * time.Second)
+			wantShown(t, p, "1", "said before", "Words\n\n…")
+		})
+	})
+	t.Run("for the answer, which waits for the call under way", func(t *testing.T) {
+		setup := func(p *channelstest.EditingPlatform) {
+			p.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
+				if strings.HasPrefix(part.Key, "t#draft") {
+					time.Sleep(2 * time.Second) // the bubble's clock
+				}
+				return true, nil
+			}
+		}
+		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+			a := s.speaker("t", "1")
+			a.start()
+			a.says("Words")
+			lasts(2 * time.Second) // the draft is being posted
+			a.answers(t, "The answer")
+			lasts(time.Minute)
+			wantShown(t, p, "1", "The answer")
+			if sent := p.Sent(); len(sent) != 2 {
+				t.Errorf("arrived: %+v", sent)
+			}
+		})
+	})
+	t.Run("in the pace", func(t *testing.T) {
+		setup := func(p *channelstest.EditingPlatform) {
+			p.Offers.Chat, p.Offers.Account = channels.Pace{Every: 2 * time.Second, Burst: 3}, channels.Pace{Every: time.Second / 2, Burst: 8}
+		}
+		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+			var all []*speaker
+			for i := range 10 {
+				a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
+				a.start()
+				a.says("Words")
+				all = append(all, a)
+			}
+			for range 100 {
+				for _, a := range all {
+					a.goesOn(" and words")
+				}
+				lasts(200 * time.Millisecond)
+			}
+			if n := len(p.Sent()); n < 30 || n > 48 {
+				t.Errorf("%d calls in twenty seconds", n)
+			}
+			began := time.Now()
+			all[0].answers(t, "The answer")
+			if shown := p.Shown("0"); shown[len(shown)-1] != "The answer" || time.Since(began) > 0 {
+				t.Errorf("the answer was kept waiting: shown %q", shown)
+			}
+		})
+	})
+}
+
+func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
+	limited := &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second, Code: "429"}
+	setup := func(p *channelstest.EditingPlatform) {
+		first := true
+		p.OnEdit = func(id string) error {
+			if id != "id1" || !first {
+				return nil
+			}
+			first = false
+			return limited
+		}
+	}
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		one, other, third := s.speaker("t", "1"), s.speaker("u", "2"), s.speaker("v", "1")
+		third.at.Thread = "7"
+		for _, a := range []*speaker{one, other} {
+			a.start()
+			a.says("Words")
+			lasts(100 * time.Millisecond)
+		}
+		grow := func(n int) {
+			for range n {
+				one.goesOn(" more")
+				other.goesOn(" more")
+				lasts(time.Second)
+			}
+		}
+		grow(15)
+		if len(p.Texts("1")) != 1 || len(p.Texts("2")) < 5 {
+			t.Errorf("shown %q and %q", p.Texts("1"), p.Texts("2"))
+		}
+		third.start()
+		third.says("In a thread of the same chat")
+		grow(5)
+		if len(p.Texts("1")) != 1 {
+			t.Errorf("shown %q", p.Texts("1"))
+		}
+		one.answers(t, "The answer")
+		other.answers(t, "Another answer")
+		if len(p.Texts("1")) != 1 || p.Shown("2")[0] != "Another answer" {
+			t.Errorf("shown %q and %q: the pause is one chat's, and everything's in it", p.Texts("1"), p.Texts("2"))
+		}
+		grow(10)
+		wantShown(t, p, "1", "The answer", "In a thread of the same chat\n\n…")
+	})
+}
+
+// Where all chats share what a platform allows of edits, drafts leave enough of it
+// for the answers, each of which is the last edit of its draft.
+func TestDraftsLeaveEditsForTheAnswers(t *testing.T) {
+	const turns, allowed = 30, 50
+	setup := func(p *channelstest.EditingPlatform) {
+		p.Offers.Drafts = channels.Pace{Every: 1300 * time.Millisecond, Burst: 4}
+	}
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		var all []*speaker
+		for i := range turns {
+			a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
+			a.start()
+			a.says("Words")
+			all = append(all, a)
+		}
+		for range 55 {
+			lasts(time.Second)
+			for _, a := range all {
+				a.goesOn(" and more")
+			}
+		}
+		for i, a := range all {
+			a.answers(t, fmt.Sprint("answer ", i))
+		}
+		lasts(time.Second)
+		edits := 0
+		for i := range turns {
+			shown := p.Shown(fmt.Sprint(i))
+			if len(shown) != 1 || shown[0] != fmt.Sprint("answer ", i) {
+				t.Fatalf("chat %d shows %q", i, shown)
+			}
+		}
+		for _, arrived := range p.Sent() {
+			if arrived.Edit {
+				edits++
+			}
+		}
+		if edits > allowed || edits < turns/2 {
+			t.Errorf("%d edits in a minute, want no more than %d", edits, allowed)
+		}
+	})
+}
+
+func TestManyTurnsAtOnce(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		const turns = 100
+		for round := range 2 {
+			var all []*speaker
+			for i := range turns {
+				a := s.speaker(fmt.Sprintf("t%d-%d", round, i), fmt.Sprint(i))
+				a.start()
+				a.says("Words")
+				all = append(all, a)
+			}
+			lasts(3 * time.Second)
+			for i, a := range slices.Backward(all) {
+				a.post(t, a.reply(fmt.Sprint("answer ", i)))
+				a.emit(bus.Event{Type: bus.TurnComplete})
+			}
+			synctest.Wait()
+			for i := range turns {
+				if shown := p.Shown(fmt.Sprint(i)); len(shown) != round+1 || shown[round] != fmt.Sprint("answer ", i) {
+					t.Fatalf("chat %d shows %q", i, shown)
+				}
+			}
+		}
+		if n := len(p.Sent()); n != 2*2*turns {
+			t.Errorf("%d arrivals, want a draft and an answer for each turn", n)
+		}
+	})
+}
+
+func TestTheThreadsOfAChatTakeTurns(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		var all []*speaker
+		for i := range 3 {
+			a := s.speaker(fmt.Sprint("t", i), "1")
+			a.at.Thread = fmt.Sprint(i)
+			a.start()
+			a.says("Words")
+			all = append(all, a)
+		}
+		for range 200 {
+			for _, a := range all {
+				a.goesOn(" more")
+			}
+			lasts(100 * time.Millisecond)
+		}
+		threads := map[string]int{}
+		for i, a := range p.Sent() {
+			threads[a.To.Thread]++
+			if i > 0 && a.At.Sub(p.Sent()[i-1].At) < draftEvery {
+				t.Errorf("call %d is %v after the one before", i, a.At.Sub(p.Sent()[i-1].At))
+			}
+		}
+		for i := range all {
+			if n := threads[fmt.Sprint(i)]; n < 3 || n > 5 {
+				t.Errorf("thread %d was shown %d times in twenty seconds", i, n)
+			}
+		}
+	})
+}

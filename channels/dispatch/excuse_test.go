@@ -1,0 +1,138 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/dispatch"
+)
+
+func TestAnAnswerThatThePlatformRefusesIsNoSilence(t *testing.T) {
+	setup := func(s *stage, _ *dispatch.Dispatcher) {
+		s.Platform.Offers.Length = 64
+		s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
+			if strings.Contains(part.Text, "bad") {
+				return false, &channels.SendError{Fault: channels.Rejected, Code: "ENTITIES_TOO_LONG"}
+			}
+			return true, nil
+		}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		told := telling("d", "3", "bad")
+		s.post(t, outbound("a", "1", "bad"), outbound("b", "1", "next"), outbound("c", "2", strings.Repeat("good ", 12)+"more of it and bad"), told, news("e", "4", "", "bad"))
+		synctest.Wait()
+		wantTexts(t, s, "3")
+		wantTexts(t, s, "4")
+		for chat, want := range map[string]string{
+			"1": "next|I had an answer here, but it cannot be shown: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
+			"2": strings.Repeat("good ", 12) + "more|There is more to this answer, but it cannot be shown: the platform refused it (ENTITIES_TOO_LONG). Please ask again, perhaps for something shorter or plainer.",
+		} {
+			texts := s.Platform.Texts(chat)
+			got := texts[0] + "|" + strings.Join(texts[1:], " ")
+			if strings.ReplaceAll(got, "`", "") != want {
+				t.Errorf("chat %s got %q, want %q", chat, got, want)
+			}
+		}
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 4 || d.Waiting != 0 {
+			t.Errorf("left: %+v", d)
+		}
+	})
+}
+
+func TestAnExcuseThatIsRefusedToo(t *testing.T) {
+	refused := 0
+	setup := func(s *stage, _ *dispatch.Dispatcher) {
+		s.Platform.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
+			refused++
+			return false, &channels.SendError{Fault: channels.Rejected, Code: "odd"}
+		}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", "x"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Waiting != 0 || refused != 2 {
+			t.Errorf("%d refusals, left: %+v", refused, d)
+		}
+	})
+}
+
+func TestKillPointsOfExcuses(t *testing.T) {
+	for _, at := range []string{"send:failed 1", "send:excused 1", "send:settled 1", "send:sent 1", "send:marked 1"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := setStage(t, dir, bus.Caps{})
+			s.post(t, outbound("a", "picky", "x"))
+			s.Close()
+			killChild(t, killDir+"="+dir, killAt+"="+at, killNews+"=1")
+			s = setStage(t, dir, bus.Caps{})
+			defer s.Close()
+			platform := newsFile{filePlatform{filepath.Join(dir, "sent")}}
+			drain(t, s, platform, nil)
+			got := platform.arrived(t)["picky"]
+			var want []string
+			for n, p := range s.state(t, "a#excuse").Parts {
+				for range 1 + p.Interrupted {
+					want = append(want, fmt.Sprint("a#excuse/", n))
+				}
+			}
+			if !slices.Equal(slices.Compact(slices.Clone(got)), slices.Compact(slices.Clone(want))) || len(got) > len(want) {
+				t.Errorf("arrived %q, want %q at most", got, want)
+			}
+			if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 1 {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+}
+
+func TestWhatHasNothingToSeeFails(t *testing.T) {
+	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", "\u200b\u2060"), withFallback(news("b", "2", "disk", " \n\u3164")), outbound("c", "2", "next"))
+		synctest.Wait()
+		wantTexts(t, s, "2", "next")
+		if got := s.Platform.Texts("1"); len(got) != 1 || !strings.Contains(got[0], "nothing to see") {
+			t.Errorf("who asked got %q", got)
+		}
+		for _, id := range []string{"a", "b"} {
+			if send := s.state(t, id); send.State() != channels.Failed || send.Parts[0].Code != "empty" {
+				t.Errorf("%s: %+v", id, send)
+			}
+		}
+		if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 0 {
+			t.Errorf("left: %+v", d)
+		}
+	})
+}
+
+func TestControlCharactersGoNowhere(t *testing.T) {
+	var p *channelstest.EditingPlatform
+	setup := func(s *stage, d *dispatch.Dispatcher) {
+		p = &channelstest.EditingPlatform{Platform: s.Platform, Caption: 50}
+		d.Channel = p
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		file := news("b", "2", "", "look")
+		file.File = &bus.File{Name: "a/b\"\r\nX-Evil: 1\u202etxt", Data: []byte("x")}
+		s.post(t, news("a", "1\r\n2", "", "x"), file)
+		synctest.Wait()
+		sent := s.Platform.Sent()
+		if len(sent) != 1 || sent[0].File == nil || sent[0].File.Name != "a_b___X-Evil: 1_txt" {
+			t.Errorf("sent %+v", sent)
+		}
+		letters, err := s.Bus.DeadLetters(t.Context(), bus.OutboundTopic("c"), "", 10)
+		if err != nil || len(letters) != 1 || letters[0].Message.ID != "a" || letters[0].Reason != "bad_address" {
+			t.Errorf("dead letters %+v, %v", letters, err)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package dispatch_test
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/dispatch"
+)
+
+func wantReactions(t *testing.T, p *channelstest.ReactingPlatform, want ...string) {
+	t.Helper()
+	if got := p.Reactions(); !slices.Equal(got, want) {
+		t.Errorf("reactions %q, want %q", got, want)
+	}
+}
+
+func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
+	reacts := &channelstest.ReactingPlatform{}
+	var asked atomic.Int64
+	setup := func(s *stage, d *dispatch.Dispatcher) {
+		reacts.Platform = s.Platform
+		reacts.OnReact = func(_, message string) error {
+			asked.Add(1)
+			if strings.HasPrefix(message, "limited") {
+				return &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: time.Minute}
+			}
+			return nil
+		}
+		s.Platform.OnSend = failing("gone", false, &channels.SendError{Fault: channels.Rejected, Code: "kicked"})
+		d.Channel = reacts
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		synctest.Wait()
+		a := s.speaker("m1", "1")
+		aside := a.reply("what a tool says")
+		aside.ID = "m1#call"
+		s.post(t, aside, outbound("notice", "1", "what nobody asked for"))
+		synctest.Wait()
+		wantReactions(t, reacts)
+		a.emit(bus.Event{Type: bus.TurnComplete, Causes: []string{"m1", "m2"}})
+		synctest.Wait()
+		s.post(t, a.reply("The answer"))
+		synctest.Wait()
+		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1")
+		s.post(t, s.speaker("m3", "gone").reply("never sent"), s.speaker("m4", "2").reply("Another"))
+		synctest.Wait()
+		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2")
+		failed := s.speaker("m0", "2").reply("I could not answer")
+		failed.Failed = true
+		s.post(t, failed)
+		synctest.Wait()
+		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2", "failed m0 at c:2")
+		s.post(t, s.speaker("limited", "3").reply("x"))
+		synctest.Wait()
+		s.post(t, s.speaker("m5", "3").reply("later"), s.speaker("m6", "2").reply("now"))
+		synctest.Wait()
+		if got := s.Platform.Texts("3"); len(got) != 1 {
+			t.Errorf("the chat has %q within the minute in which it is to have nothing", got)
+		}
+		wantReactions(t, reacts, "answered m1 at c:1", "answered m2 at c:1", "answered m4 at c:2", "failed m0 at c:2", "answered m6 at c:2")
+		lasts(time.Minute + 2*time.Second)
+		if got := reacts.Reactions(); asked.Load() != 7 || got[len(got)-1] != "answered m5 at c:3" {
+			t.Errorf("%d calls, reactions %q", asked.Load(), got)
+		}
+		joined := s.speaker("m7", "2").reply("to three at once, of which no news came")
+		joined.Causes = []string{"m7", "m8", "m9"}
+		s.post(t, joined)
+		synctest.Wait()
+		if got := reacts.Reactions(); !slices.Equal(got[len(got)-3:], []string{"answered m7 at c:2", "answered m8 at c:2", "answered m9 at c:2"}) {
+			t.Errorf("reactions %q", got)
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// filePatience is how many times longer than a text a file may take.
+const filePatience = 5
+
+// transmit hands a part that is noted as sending to the platform.
+func (d *delivery) transmit(work context.Context, i int) error {
+	d.paced = false
+	moved := false
+	for {
+		asked := time.Now()
+		if err := d.checkLease(work); err != nil {
+			return err
+		}
+		d.point("send:held")
+		if time.Since(asked) > channels.LeasePatience {
+			continue // we stood still: it may be another's by now
+		}
+		d.typing.suppress(d.to, d.out.Turn)
+		began := time.Now()
+		id, err := d.callPlatform(channels.WithLeaseCheck(work, channels.LeaseCheck{Asked: asked, Ask: d.lease.Held}), i)
+		took := time.Since(began)
+		d.point("send:sent")
+		if err == nil {
+			d.observe("sent", took)
+			d.streaks.end(d.out.To)
+			d.retries.platformWell()
+			err := d.markArrived(work, i, id)
+			d.point("send:marked")
+			return err
+		}
+		fault := channels.FaultOf(err)
+		if fault.MovedTo != "" && !moved {
+			d.Log.Info("chat has moved", slog.String("channel", d.Name), slog.String("from", d.to.Chat), slog.String("to", fault.MovedTo))
+			d.moved.set(d.out.To.Chat, fault.MovedTo)
+			d.to.Chat, moved = fault.MovedTo, true
+			continue
+		}
+		return d.handleFault(work, i, fault, took)
+	}
+}
+
+// callPlatform calls the platform: to edit, to send a file, or to send a text.
+func (d *delivery) callPlatform(work context.Context, i int) (id string, err error) {
+	p, part := d.record.Parts[i], d.platformPart(i)
+	timeout := d.policy.Timeout
+	if p.File {
+		timeout *= filePatience
+	}
+	ctx, cancel := context.WithTimeout(work, timeout)
+	defer cancel()
+	switch {
+	case p.Edits != "":
+		// What was planned before a restart may not be possible after it.
+		e, can := channels.AsEditor(d.Channel)
+		if !can {
+			return "", &channels.SendError{Fault: channels.Rejected, Code: "cannot_edit"}
+		}
+		return p.Edits, e.Edit(ctx, d.to, p.Edits, part)
+	case p.File:
+		s, can := channels.AsFileSender(d.Channel)
+		if !can || d.out.File == nil {
+			return "", &channels.SendError{Fault: channels.Rejected, Code: "cannot_send_files"}
+		}
+		file := bus.File{Name: fileName(d.out.File.Name), Data: d.out.File.Data}
+		return s.SendFile(ctx, d.to, file, part)
+	}
+	return d.Channel.Send(ctx, d.to, part)
+}
+
+func (d *delivery) platformPart(i int) channels.Part {
+	p := d.record.Parts[i]
+	part := channels.Part{Key: d.record.ID + "/" + strconv.Itoa(i), Text: p.Text, Plain: p.Plain, Under: p.Under}
+	if i == 0 {
+		part.ReplyTo = d.out.ReplyTo
+	}
+	return part
+}
+
+// markArrived notes that the platform has taken a part. If the lease was lost while
+// it did, another may have dealt with the part meanwhile, and that stands.
+func (d *delivery) markArrived(work context.Context, i int, id string) error {
+	p := d.record.Parts[i]
+	select {
+	case <-d.lease.Lost():
+		known, err := d.Book.Lookup(context.WithoutCancel(work), d.record.ID)
+		if err != nil || known.Parts[i].State != channels.Sending || known.Parts[i].Interrupted != p.Interrupted {
+			return &deliveryError{leaseLost: true}
+		}
+	default:
+	}
+	p.State, p.PlatformID = channels.Sent, id
+	return d.mark(work, i, p)
+}
+
+// handleFault decides about a part that the platform did not take. Its error is nil
+// if the part is settled, or is to be tried in another way at once.
+func (d *delivery) handleFault(work context.Context, i int, fault *channels.SendError, took time.Duration) error {
+	d.Log.Warn("send failed", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i),
+		slog.String("fault", string(fault.Fault)), slog.String("code", fault.Code), slog.Int("attempts", d.attempts))
+	edit := d.record.Parts[i].Edits != ""
+	switch {
+	case fault.Fault == channels.Rejected:
+		d.streaks.end(d.out.To)
+		d.retries.platformWell()
+		if can, err := d.prepareNextBest(work, i); can {
+			return err
+		}
+		d.observe("failed", took)
+		return d.giveUp(work, fault.Code)
+	case fault.Fault == channels.Stop:
+		how := later(firstBackoff)
+		if failed, ok := errors.AsType[*deliveryError](d.markUnsent(work, i)); ok {
+			how = failed
+		}
+		how.refused = fault
+		return how
+	case fault.Fault == channels.Retry, edit && work.Err() == nil: // whatever became of an edit, it may be repeated
+		d.noteFailure(fault)
+		if !fault.Limited && d.shouldGiveUp() {
+			d.observe("failed", took)
+			return d.giveUp(work, gaveUp)
+		}
+		if err := d.markUnsent(work, i); err != nil {
+			return err
+		}
+		return d.retryLater(work, fault)
+	}
+	// Nobody can tell: it stays noted as sending, and is dealt with as what was
+	// cut off when it is claimed again.
+	d.observe("unknown", took)
+	if work.Err() != nil {
+		return later(0)
+	}
+	if d.noteFailure(fault); d.shouldGiveUp() {
+		if err := d.checkLease(work); err != nil {
+			return err
+		}
+		return d.leaveUnknown(work, i)
+	}
+	return &deliveryError{after: d.retries.add(d.lease.Claim().Key, backoff(d.attempts, unknownBackoff), false, !channels.Connected(d.Channel))}
+}
+
+// prepareNextBest prepares a part that the platform has refused for the next best way
+// of saying it: a message that cannot be edited is answered, and where it cannot
+// even be answered, the part stands alone; a draft is not answered. Can is false
+// if there is none.
+func (d *delivery) prepareNextBest(work context.Context, i int) (can bool, err error) {
+	p := d.record.Parts[i]
+	switch {
+	case p.Edits != "":
+		if d.out.Subject != "" {
+			p.Under = p.Edits
+		} else if err := d.withdrawDraft(work, i, p.Edits); err != nil {
+			return true, err
+		}
+		p.Edits = ""
+	case p.Under != "":
+		p.Under = ""
+	default:
+		return false, nil
+	}
+	if err := d.checkLease(work); err != nil {
+		return true, err
+	}
+	p.State = channels.Queued
+	return true, d.mark(work, i, p)
+}
+
+// withdrawn takes the place of a draft whose answer could not.
+const withdrawn = "_(The answer is below.)_"
+
+// withdrawDraft ends a draft that the answer cannot replace, so that it does not stand
+// beside it as a second one that breaks off. One that cannot be changed at all
+// is left; while that is not known, the answer waits, for as long as any message does.
+func (d *delivery) withdrawDraft(work context.Context, i int, draft string) error {
+	e, can := channels.AsEditor(d.Channel)
+	if !can {
+		return nil
+	}
+	if err := d.checkLease(work); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(channels.WithLeaseCheck(work, channels.LeaseCheck{Asked: time.Now(), Ask: d.lease.Held}), d.policy.Timeout)
+	defer cancel()
+	instead := d.render(withdrawn)[0]
+	err := e.Edit(ctx, d.to, draft, channels.Part{Key: d.record.ID + "/" + strconv.Itoa(i), Text: instead.Text, Plain: instead.Plain})
+	if err == nil || channels.FaultOf(err).Fault == channels.Rejected || d.triedLongEnough() {
+		return nil
+	}
+	if err := d.markUnsent(work, i); err != nil {
+		return err
+	}
+	return d.retryLater(work, channels.FaultOf(err))
+}
+
+// retryLater gives the message back until the platform may take it.
+func (d *delivery) retryLater(work context.Context, fault *channels.SendError) error {
+	if !fault.Limited {
+		after := max(fault.RetryAfter, backoff(d.attempts, longestBackoff))
+		if fault.RetryAfter == 0 {
+			after = d.retries.add(d.lease.Claim().Key, after, true, !channels.Connected(d.Channel))
+		}
+		return &deliveryError{after: after}
+	}
+	asked := d.pace.Limited(d.to.Chat, fault)
+	if fault.Account {
+		// The pace here already waits; the pause also tells whoever takes over.
+		if err := d.Bus.Pause(work, bus.OutboundTopic(d.Name), asked); err != nil {
+			d.Log.Warn("topic could not be paused", slog.String("channel", d.Name), slog.Any("error", err))
+		}
+	}
+	return later(asked + backoff(1, longestBackoff))
+}
+
+// markUnsent notes that a part was certainly not sent; if the lease is lost by now,
+// the part may be in another's hands and is left alone.
+func (d *delivery) markUnsent(work context.Context, i int) error {
+	if err := d.checkLease(work); err != nil {
+		return err
+	}
+	p := d.record.Parts[i]
+	p.State = channels.Queued
+	return d.mark(work, i, p)
+}

@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+)
+
+const (
+	welcomeEvery  = 5 * time.Second
+	welcomeWithin = 24 * time.Hour // of the admission
+	longestName   = 64             // of a stranger, in characters
+)
+
+// rememberOwner notes where an owner talks to the bot alone, for owners of whom the
+// configuration names the id and nobody the chat.
+func (d *intake) rememberOwner(in bus.Inbound) {
+	if in.From.Owner && !in.Group {
+		d.ownerChats.Store(in.From.ID, bus.Address{Channel: in.At.Channel, Chat: in.At.Chat})
+	}
+}
+
+// noteName notes what the platform calls a person, for those who read who is paired.
+// Nothing depends on it.
+func (d *intake) noteName(ctx context.Context, who bus.Person) {
+	if who.Name == "" {
+		return
+	}
+	if err := d.Pairings.SetName(ctx, who.ID, who.Name); err != nil {
+		d.Log.Warn("name was not noted", slog.String("channel", d.Name), slog.String("person", who.ID), slog.Any("error", err))
+	}
+}
+
+// announceRequest tells the owners of the channel, each in the chat with them alone,
+// that somebody asks to be admitted: once a day for each person, and no more than
+// a few in an hour. Of the stranger's words nothing is passed on.
+func (d *intake) announceRequest(ctx context.Context, in bus.Inbound, asked channels.Pairing) {
+	select {
+	case d.requested <- struct{}{}:
+	default:
+	}
+	person, now := in.From.ID, d.Now()
+	day := now.UTC().Format(time.DateOnly)
+	if !d.announcedRequests.add(person+" "+day, now) || !d.announcementPace.AllowN(now, 1) {
+		return
+	}
+	owners, err := d.findOwnerChats(ctx)
+	if err != nil {
+		d.Log.Warn("the owners could not be told of a request", slog.String("channel", d.Name), slog.Any("error", err))
+		return
+	}
+	name := []rune(in.From.Name)
+	text := fmt.Sprintf("%s (%s) asks to talk to me. This admits them, within the hour:\n\n```\nparley pairing approve %s\n```",
+		markup.Verbatim(string(name[:min(len(name), longestName)])), markup.Verbatim(person), asked.Code)
+	for _, at := range owners {
+		id := bus.DerivedID(at.String()+" "+person, "#asks/"+day)
+		d.publishOwn(ctx, bus.Outbound{ID: id, To: at, Text: text, At: now, Expires: asked.Expires})
+	}
+}
+
+// findOwnerChats are where the owners of the channel talk to the bot alone, as far as
+// that is known.
+func (d *intake) findOwnerChats(ctx context.Context) ([]bus.Address, error) {
+	pairings, err := d.Pairings.Pairings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for owners: %w", err)
+	}
+	named := d.Gate.settings().Owners
+	var chats []bus.Address
+	for _, p := range pairings {
+		channel, user, _ := strings.Cut(p.Person, ":")
+		at, err := bus.ParseAddress(p.Chat)
+		if err == nil && channel == d.Name && p.Approved && (p.Owner || slices.Contains(named, user)) {
+			chats = append(chats, at)
+		}
+	}
+	for _, user := range named {
+		if at, ok := d.ownerChats.Load(d.Name + ":" + user); ok && !slices.Contains(chats, at.(bus.Address)) {
+			chats = append(chats, at.(bus.Address))
+		}
+	}
+	return chats, nil
+}
+
+// welcome tells those who have asked that they are admitted now, which happens in
+// another process. It looks while somebody waits for that, and once in the
+// beginning: a message's id is of the admission, so it is sent once.
+func (d *intake) welcome(ctx context.Context) {
+	for {
+		if waiting := d.welcomeAll(ctx); !waiting {
+			select {
+			case <-d.requested:
+			case <-ctx.Done():
+				return
+			}
+		}
+		select {
+		case <-time.After(welcomeEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// welcomeAll tells whether there is somebody still to be told.
+func (d *intake) welcomeAll(ctx context.Context) (waiting bool) {
+	pairings, err := d.Pairings.Pairings(ctx)
+	if err != nil {
+		return true
+	}
+	for _, p := range pairings {
+		at, err := bus.ParseAddress(p.Chat)
+		switch {
+		case err != nil || at.Channel != d.Name || p.Owner:
+		case !p.Approved:
+			waiting = true
+		case d.Now().Sub(p.At) < welcomeWithin && d.Gate.settings().policy() == byPairing:
+			admitted := fmt.Sprintf("#admitted/%d", p.At.UnixMicro())
+			if !d.welcomed.add(p.Person+admitted, d.Now()) {
+				continue
+			}
+			text := "You are admitted now: just write to me. What you wrote before was not kept, so please say it again."
+			if !d.publishOwn(ctx, bus.Outbound{ID: bus.DerivedID(p.Person, admitted), To: at, Text: text, At: d.Now()}) {
+				d.welcomed.forget(p.Person + admitted)
+				waiting = true
+			}
+		}
+	}
+	return waiting
+}
+
+// publishOwn publishes something of the gateway's own, and tells whether it could.
+func (d *intake) publishOwn(ctx context.Context, out bus.Outbound) bool {
+	err := bus.PublishOutbound(ctx, d.Bus, out)
+	if err != nil {
+		d.Log.Warn("somebody could not be told", slog.String("channel", d.Name), slog.String("id", out.ID), slog.Any("error", err))
+	}
+	return err == nil || errors.Is(err, bus.ErrInvalid)
+}
+
+// Offers to own the bot are long; what is shorter or written otherwise is not
+// looked up at all.
+const minOwnerCode = 20
+
+// ownerCode is the owner's code in "/start CODE" or "CODE"; "" if the text cannot be one.
+func ownerCode(text string) string {
+	words := strings.Fields(text)
+	if len(words) > 0 && strings.EqualFold(words[0], "/start") {
+		words = words[1:]
+	}
+	if len(words) != 1 || len(words[0]) < minOwnerCode || len(words[0]) > 2*minOwnerCode {
+		return ""
+	}
+	for _, r := range words[0] {
+		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' {
+			return ""
+		}
+	}
+	return words[0]
+}

@@ -1,0 +1,286 @@
+// Package gateway lets in what those say who may talk to the bot, and publishes it.
+//
+// Read gateway.go first: the way of a message from the channel to the bus. gate.go
+// judges who may talk to the bot. admission.go tells owners of those who ask to be
+// admitted, and these that they were; auto_reply.go tells people why a message was
+// not taken, past the bus and the book. recent.go remembers, within bounds, what was
+// done lately, so that it is not repeated.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/pacing"
+	"parley/channels/reactions"
+)
+
+// Bus is what a Gateway needs of the bus.
+type Bus interface {
+	bus.Bus
+	bus.Inspector
+}
+
+// A Gateway lets in what those say who may talk to the bot, and publishes it.
+// Nothing of what others say is kept or logged, and what is not meant for the
+// bot is passed over.
+type Gateway struct {
+	Name    string // the channel's, in the configuration
+	Channel channels.Channel
+	Bus     Bus
+	// Events, if set, tells and is told of the pauses that the platform asks for.
+	Events   bus.Events
+	Gate     *Gate
+	Route    func(bus.Inbound) (session string, err error)
+	Chats    channels.Chats
+	Pairings channels.Pairings
+	Log      *slog.Logger
+	Now      func() time.Time // nil is time.Now
+}
+
+// Run receives until ctx is done, then returns nil. Its errors are the
+// channel's: the platform refuses this account.
+func (g *Gateway) Run(ctx context.Context) error {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := newIntake(g)
+	var wg sync.WaitGroup
+	wg.Go(func() { d.strangers.run(inner) })
+	wg.Go(func() { d.guests.run(inner) })
+	wg.Go(func() { d.welcome(inner) })
+	if d.reactions != nil {
+		wg.Go(func() { d.reactions.Run(inner) })
+	}
+	if g.Events != nil {
+		wg.Go(func() { bus.Follow(inner, g.Events, g.Name, d.pace) })
+	}
+	err := g.Channel.Receive(inner, d.accept)
+	cancel()
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err == nil {
+		err = errors.New("it ended by itself")
+	}
+	return fmt.Errorf("receive from %s: %w", g.Name, err)
+}
+
+const (
+	refuseEvery   = 5 * time.Minute // a stranger, in a chat of their own
+	whisperEvery  = time.Hour       // a stranger, where others read along
+	explainEvery  = time.Minute     // an address
+	guessEvery    = 2 * time.Second
+	noteChatEvery = time.Hour // an address; the note may have been erased
+	maxPanics     = 3
+)
+
+// An intake is a Gateway at work.
+type intake struct {
+	*Gateway
+	strangers  *autoReplier
+	guests     *autoReplier
+	guesses    *rate.Limiter // of owner's codes, all people together
+	guessed    *recent
+	notedChats *recent
+	panics     *recent // by message and count
+	reactions  *reactions.Reactions
+	pace       *pacing.Pacer // for the pauses that the platform asks for
+
+	announcedRequests *recent       // their requests, to the owners
+	announcementPace  *rate.Limiter // of such announcements
+	welcomed          *recent       // those who were admitted
+	requested         chan struct{} // somebody waits to be admitted
+	ownerChats        sync.Map      // where they talk to the bot alone, by their ids
+}
+
+func newIntake(g *Gateway) *intake {
+	if g.Now == nil {
+		clocked := *g
+		clocked.Now = time.Now
+		g = &clocked
+	}
+	pace := pacing.New(g.Name, g.Channel.Limits(), g.Events)
+	return &intake{
+		Gateway: g, pace: pace,
+		// A flood of strangers costs one message a second; until it comes to
+		// that, each is answered at once.
+		strangers:  newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(1, 30)),
+		guests:     newAutoReplier(g.Channel, g.Now, pace, rate.NewLimiter(10, 30)),
+		guesses:    rate.NewLimiter(10, 30),
+		guessed:    newRecent(guessEvery),
+		notedChats: newRecent(noteChatEvery),
+		panics:     newRecent(0),
+		reactions:  reactions.New(g.Channel, g.Name, g.Log, pace),
+
+		announcedRequests: newRecent(0),
+		announcementPace:  rate.NewLimiter(rate.Every(10*time.Minute), 5),
+		welcomed:          newRecent(0),
+		requested:         make(chan struct{}, 1),
+	}
+}
+
+// accept is what the channel publishes through. A panic on behalf of one
+// message is returned as an error, so that the platform hands it again; one
+// that panics three times would block its chat for ever, so it is then taken as
+// received and the chat is told.
+func (d *intake) accept(ctx context.Context, in bus.Inbound) (err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		d.Log.Error("message could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID),
+			slog.String("panic", fmt.Sprintf("%T", p)), slog.String("stack", string(debug.Stack())))
+		for n := range maxPanics - 1 {
+			if d.panics.add(fmt.Sprintf("%d %s", n, in.ID), d.Now()) {
+				err = fmt.Errorf("panic while taking message %s", in.ID)
+				return
+			}
+		}
+		d.explain(in, "I cannot read this message; something in it is too much for me.")
+		err = nil
+	}()
+	return d.take(ctx, in)
+}
+
+func (d *intake) take(ctx context.Context, in bus.Inbound) error {
+	if in.Group && !in.Mentioned {
+		return d.overhear(ctx, in)
+	}
+	if owned, err := d.takeOwnerCode(ctx, in); owned || err != nil {
+		return err
+	}
+	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		d.refuse(in)
+		return nil
+	}
+	in.From.Owner = owner
+	d.rememberOwner(in)
+	return d.publish(ctx, in)
+}
+
+// overhear takes of what is said in a group, and not to the bot, one thing: that
+// somebody who may talk to it says /stop while it works there.
+func (d *intake) overhear(ctx context.Context, in bus.Inbound) error {
+	if said, _ := channels.AsCommand(in); said.Kind != bus.Command || said.Text != "stop" || said.Args != "" {
+		return nil
+	}
+	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	if err != nil || !ok {
+		return err
+	}
+	key, err := d.Route(in)
+	if err != nil {
+		return nil //nolint:nilerr // the bot works in no session that there is not
+	}
+	working, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
+	if err != nil {
+		return fmt.Errorf("look whether a session is at work: %w", err)
+	}
+	if !working {
+		return nil
+	}
+	in.From.Owner = owner
+	return d.publish(ctx, in)
+}
+
+// takeOwnerCode makes an owner of the person who says an owner's code to the bot alone.
+// Guesses are bounded, for each person and for all, and a wrong one is treated
+// like anything else that the person might say.
+func (d *intake) takeOwnerCode(ctx context.Context, in bus.Inbound) (bool, error) {
+	code := ownerCode(in.Text)
+	if in.Group || code == "" || len(d.Gate.settings().Owners) > 0 {
+		return false, nil
+	}
+	if !d.guessed.add(in.From.ID, d.Now()) || !d.guesses.AllowN(d.Now(), 1) {
+		return false, nil
+	}
+	chat := bus.Address{Channel: in.At.Channel, Chat: in.At.Chat}
+	_, err := d.Pairings.Admit(ctx, channels.Admission{Code: code, Person: in.From.ID, Chat: chat.String()})
+	if errors.Is(err, channels.ErrNoCode) {
+		return false, nil
+	}
+	if err != nil {
+		d.guessed.forget(in.From.ID) // it will be handed again
+		return false, fmt.Errorf("admit an owner: %w", err)
+	}
+	d.noteName(ctx, in.From)
+	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
+	d.guests.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what it understands.")})
+	return true, nil
+}
+
+func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
+	key, err := d.Route(in)
+	if err != nil {
+		d.Log.Error("message has no session", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+		d.explain(in, "This message could not be taken: no session could be found for this chat.")
+		return nil
+	}
+	said, urgent := channels.AsCommand(in)
+	body, err := said.Encode()
+	if err != nil {
+		return fmt.Errorf("encode message %s: %w", in.ID, err)
+	}
+	err = d.Bus.Publish(ctx, bus.InboundTopic, bus.Message{ID: in.ID, Key: key, Urgent: urgent, Body: body})
+	switch {
+	case errors.Is(err, bus.ErrFull):
+		d.explain(in, "Too many messages are waiting here already, so this one was not taken. Please say it again once I have answered, or say "+channels.CommandPrefix(d.Channel)+"stop.")
+		return nil
+	case errors.Is(err, bus.ErrInvalid):
+		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Int("bytes", len(body)))
+		d.explain(in, "This message could not be taken: it is too long.")
+		return nil
+	case err != nil:
+		return fmt.Errorf("publish message %s: %w", in.ID, err)
+	}
+	if err := d.noteChat(ctx, in, key); err != nil {
+		return err
+	}
+	d.reactions.Seen(said)
+	return nil
+}
+
+// noteChat notes where the bot was spoken to, once for each address in a while. The
+// message is durable already, so a failure only postpones the note to the next
+// message; but of a group's thread, which needs no further mention from now on,
+// the next would not come this far, so there the message is handed again.
+func (d *intake) noteChat(ctx context.Context, in bus.Inbound, session string) error {
+	at := in.At.String()
+	if !d.notedChats.add(at, d.Now()) {
+		return nil
+	}
+	seen := in.SentAt
+	if seen.IsZero() {
+		seen = d.Now()
+	}
+	chat := channels.Chat{Address: in.At, Session: session, Group: in.Group, Seen: seen}
+	if !in.Group {
+		chat.Person, chat.Name = in.From.ID, in.From.Name
+		d.noteName(ctx, in.From)
+	}
+	err := d.Chats.Meet(ctx, chat)
+	if err == nil {
+		return nil
+	}
+	d.notedChats.forget(at)
+	d.Log.Warn("chat was not noted", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+	if in.Group && in.At.Thread != "" {
+		return fmt.Errorf("note the thread of message %s: %w", in.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,396 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/gateway"
+	"parley/channels/sqlbook"
+	"parley/channels/stagetest"
+)
+
+// A stage is a bus and a book with a platform before them, and a gate.
+type stage struct {
+	*stagetest.Stage
+	gate *gateway.Gate
+}
+
+func setStage(t *testing.T, dir string, caps bus.Caps) *stage {
+	t.Helper()
+	return &stage{stagetest.Open(t, dir, sqlitebus.Config{Caps: caps}), &gateway.Gate{}}
+}
+
+// gateway runs a gateway for as long as the test does its work, in a bubble.
+func inGateway(t *testing.T, caps bus.Caps, access gateway.Access, run func(*testing.T, *stage)) {
+	t.Helper()
+	inGatewayOn(t, caps, access, nil, run)
+}
+
+// gatewayOn is gateway with a say in how it is made.
+func inGatewayOn(t *testing.T, caps bus.Caps, access gateway.Access, setup func(*stage, *gateway.Gateway), run func(*testing.T, *stage)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := setStage(t, dir, caps)
+		defer s.Close()
+		s.gate.Set(access)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		g := &gateway.Gateway{
+			Name: "c", Channel: s.Platform, Bus: s.Bus, Gate: s.gate, Chats: s.Book, Pairings: s.Book, Log: s.Logger(),
+			Route: func(in bus.Inbound) (string, error) {
+				if in.At.Chat == "nowhere" {
+					return "", errors.New("no agent")
+				}
+				return "main:" + in.At.String(), nil
+			},
+		}
+		if setup != nil {
+			setup(s, g)
+		}
+		go func() { ended <- g.Run(ctx) }()
+		run(t, s)
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("gateway ended with %v", err)
+		}
+	})
+}
+
+func (s *stage) say(t *testing.T, in bus.Inbound) {
+	t.Helper()
+	if err := s.Platform.Say(t.Context(), in); err != nil {
+		t.Errorf("message %s was not acknowledged: %v", in.ID, err)
+	}
+	synctest.Wait()
+}
+
+func TestStrangersLeaveNoTrace(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+		for i := range 4 { // the fourth is treated as well as the first
+			user := fmt.Sprint(100 + i)
+			s.say(t, stagetest.Said("a"+user, user, "my secret plan"))
+			told := s.Platform.Texts(user)
+			if len(told) != 1 || !strings.Contains(told[0], "c:"+user) || !strings.Contains(told[0], "parley pairing approve ") {
+				t.Errorf("stranger %s was told %q", user, told)
+			}
+		}
+		s.say(t, stagetest.Said("again", "100", "hello?"))
+		if n := len(s.Platform.Texts("100")); n != 1 {
+			t.Errorf("a stranger was told %d times within an hour", n)
+		}
+		group := stagetest.Said("g", "100", "my secret plan")
+		group.Group, group.At.Chat = true, "group"
+		s.say(t, group)
+		if told := s.Platform.Texts("group"); told != nil {
+			t.Errorf("a group was told %q", told)
+		}
+		if mail := s.Mail(t); len(mail) != 0 {
+			t.Errorf("published: %+v", mail)
+		}
+		if chats, err := s.Book.Chats(t.Context()); err != nil || len(chats) != 0 {
+			t.Errorf("chats %+v, %v", chats, err)
+		}
+		if strings.Contains(s.Log.String(), "secret") || strings.Contains(s.Log.String(), "Mallory") {
+			t.Errorf("log: %s", s.Log)
+		}
+		time.Sleep(time.Hour)
+		s.say(t, stagetest.Said("later", "100", "hello?"))
+		if n := len(s.Platform.Texts("100")); n != 2 {
+			t.Errorf("told %d times after an hour", n)
+		}
+	})
+}
+
+func TestAFloodOfStrangersCostsNothing(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+		for i := range 5000 {
+			if err := s.Platform.Say(t.Context(), stagetest.Said(fmt.Sprint(i), fmt.Sprint(i), "x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if n := len(s.Platform.Sent()); n == 0 || n > 100 {
+			t.Errorf("%d refusals", n)
+		}
+		asked, err := s.Book.Pairings(t.Context())
+		if err != nil || len(asked) > 100 {
+			t.Errorf("%d requests, %v", len(asked), err)
+		}
+		time.Sleep(time.Minute)
+		s.say(t, stagetest.Said("new", "new", "hello"))
+		if len(s.Platform.Texts("new")) != 1 {
+			t.Error("after the flood a stranger is not told any more")
+		}
+	})
+}
+
+func TestPairingAdmits(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+		s.say(t, stagetest.Said("1", "7", "hello"))
+		asked, err := s.Book.Pairings(t.Context())
+		if err != nil || len(asked) != 1 {
+			t.Fatalf("%+v, %v", asked, err)
+		}
+		if _, err := s.Book.Admit(t.Context(), channels.Admission{Code: asked[0].Code}); err != nil {
+			t.Fatal(err)
+		}
+		s.say(t, stagetest.Said("2", "7", "hello again"))
+		s.say(t, stagetest.Said("2", "7", "hello again")) // delivered twice
+		mail := s.Mail(t)
+		if len(mail) != 1 || mail[0].Text != "hello again" || mail[0].Kind != bus.Said || mail[0].From.Owner {
+			t.Errorf("mail %+v", mail)
+		}
+		chats, err := s.Book.Chats(t.Context())
+		if err != nil || len(chats) != 1 || chats[0].Address.Chat != "7" || chats[0].Session != "main:c:7" {
+			t.Errorf("chats %+v, %v", chats, err)
+		}
+		if err := s.Book.Revoke(t.Context(), "c:7"); err != nil {
+			t.Fatal(err)
+		}
+		s.say(t, stagetest.Said("3", "7", "still here?"))
+		if mail := s.Mail(t); len(mail) != 0 {
+			t.Errorf("after the revocation: %+v", mail)
+		}
+	})
+}
+
+func TestWhoSaysTheOwnersCodeOwns(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+		code, err := s.Book.OfferOwner(t.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		group := stagetest.Said("g", "7", code)
+		group.Group = true
+		s.say(t, group)
+		s.say(t, stagetest.Said("wrong", "8", "/start "+strings.Repeat("A", len(code))))
+		if told := s.Platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], "pairing approve") {
+			t.Errorf("whoever guessed was told %q", told)
+		}
+		s.say(t, stagetest.Said("1", "7", "/start "+code))
+		if told := s.Platform.Texts("7"); len(told) != 1 || !strings.Contains(told[0], "You own this bot now") {
+			t.Errorf("the owner was told %q", told)
+		}
+		s.say(t, stagetest.Said("2", "7", "hello"))
+		if mail := s.Mail(t); len(mail) != 1 || !mail[0].From.Owner {
+			t.Errorf("mail %+v", mail)
+		}
+		time.Sleep(time.Minute)
+		s.say(t, stagetest.Said("3", "9", code))
+		if p, ok, err := s.Book.Paired(t.Context(), "c:9"); ok || err != nil {
+			t.Errorf("a code made two owners: %+v, %v", p, err)
+		}
+	})
+}
+
+func TestGuessesAreBounded(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
+		code, err := s.Book.OfferOwner(t.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.say(t, stagetest.Said("wrong", "7", strings.Repeat("A", len(code))))
+		s.say(t, stagetest.Said("right", "7", code)) // in the same moment
+		if _, ok, _ := s.Book.Paired(t.Context(), "c:7"); ok {
+			t.Error("a guess right behind another was looked at")
+		}
+		time.Sleep(10 * time.Second)
+		s.say(t, stagetest.Said("later", "7", code))
+		if _, ok, _ := s.Book.Paired(t.Context(), "c:7"); !ok {
+			t.Error("a good code is not taken later")
+		}
+	})
+}
+
+func TestCommands(t *testing.T) {
+	inGateway(t, bus.Caps{Inbound: 1}, gateway.Access{Policy: "open", Owners: []string{"1"}}, func(t *testing.T, s *stage) {
+		for i, c := range []struct{ text, kind, name, args string }{
+			{"/new", bus.Command, "new", ""},
+			{" /Help me  please ", bus.Command, "help", "me  please"},
+			{"/start", bus.Command, "help", ""},
+			{"/start\ncode", bus.Command, "help", "code"},
+			{"/news", bus.Said, "/news", ""},
+			{"say /stop", bus.Said, "say /stop", ""},
+			{"/", bus.Said, "/", ""},
+			{"", bus.Said, "", ""},
+		} {
+			user := fmt.Sprint(i)
+			s.say(t, stagetest.Said("m"+user, user, c.text))
+			mail := s.Mail(t)
+			if len(mail) != 1 || mail[0].Kind != c.kind || mail[0].Text != c.name || mail[0].Args != c.args || mail[0].From.Owner != (user == "1") {
+				t.Errorf("%q became %+v", c.text, mail)
+			}
+		}
+		// Urgent commands get into a mailbox that is full.
+		s.say(t, stagetest.Said("a", "9", "one"))
+		s.say(t, stagetest.Said("b", "9", "/stop"))
+		s.say(t, stagetest.Said("c", "9", "/status"))
+		if mail := s.Mail(t); len(mail) != 3 {
+			t.Errorf("mail %+v", mail)
+		}
+	})
+}
+
+func TestWhatCannotBeTakenIsSaid(t *testing.T) {
+	inGateway(t, bus.Caps{Inbound: 1}, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage) {
+		for i := range 5 {
+			s.say(t, stagetest.Said(fmt.Sprint("m", i), "7", "hello"))
+		}
+		if told := s.Platform.Texts("7"); len(told) != 1 || !strings.Contains(told[0], "Too many messages") {
+			t.Errorf("told %q", told)
+		}
+		time.Sleep(time.Minute)
+		s.say(t, stagetest.Said("m9", "7", "hello"))
+		if n := len(s.Platform.Texts("7")); n != 2 {
+			t.Errorf("told %d times after a minute", n)
+		}
+		s.say(t, stagetest.Said("big", "8", strings.Repeat("x", bus.MaxBody)))
+		if told := s.Platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], "too long") {
+			t.Errorf("told %q", told)
+		}
+		s.say(t, stagetest.Said("lost", "nowhere", "hello"))
+		if told := s.Platform.Texts("nowhere"); len(told) != 1 {
+			t.Errorf("told %q", told)
+		}
+		quiet := stagetest.Said("quiet", "7", "to others")
+		quiet.Group, quiet.Mentioned = true, false
+		s.say(t, quiet)
+		if mail := s.Mail(t); len(mail) != 1 {
+			t.Errorf("mail %+v", mail)
+		}
+	})
+}
+
+func TestWhatIsNotDurableIsNotAcknowledged(t *testing.T) {
+	inGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage) {
+		if err := s.Bus.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Platform.Say(t.Context(), stagetest.Said("1", "7", "hello")); err == nil {
+			t.Error("acknowledged, and the bus is closed")
+		}
+	})
+}
+
+// A forgetful is a book whose notes about chats fail for a while.
+type forgetful struct {
+	*sqlbook.Book
+	away  bool
+	notes int
+}
+
+func (f *forgetful) Meet(ctx context.Context, c channels.Chat) error {
+	if f.away {
+		return errors.New("the book is away")
+	}
+	f.notes++
+	return f.Book.Meet(ctx, c)
+}
+
+// In a group's thread nothing further has to be addressed to the bot, so that it
+// takes part there must not be lost.
+func TestAThreadThatCannotBeNotedIsHandedAgain(t *testing.T) {
+	book := &forgetful{away: true}
+	setup := func(s *stage, g *gateway.Gateway) { book.Book, g.Chats = s.Book, book }
+	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
+		thread := stagetest.Said("1", "7", "hello")
+		thread.SentAt = time.Now().Add(-time.Hour)
+		thread.Group, thread.At = true, bus.Address{Channel: "c", Chat: "room", Thread: "17"}
+		if err := s.Platform.Say(t.Context(), thread); err == nil {
+			t.Error("acknowledged, and nobody will know of the thread")
+		}
+		s.say(t, stagetest.Said("2", "8", "elsewhere")) // a chat of one's own needs no note to go on
+		book.away = false
+		s.say(t, thread)
+		if since, joined, err := s.Book.Joined(t.Context(), thread.At); err != nil || !joined || !since.Equal(thread.SentAt) {
+			t.Errorf("the thread is noted: since %v, %t, %v", since, joined, err)
+		}
+		if got := s.Mail(t); len(got) != 2 {
+			t.Errorf("mail %+v", got)
+		}
+		// What has been noted is noted again after a while: it may have been erased.
+		again := thread
+		for i, wait := range []time.Duration{0, 2 * time.Hour} {
+			time.Sleep(wait)
+			again.ID = fmt.Sprint("again-", i)
+			s.say(t, again)
+			if book.notes != 1+i {
+				t.Errorf("after %v it was noted %d times", wait, book.notes)
+			}
+		}
+	})
+}
+
+func TestListAdmitsWhomItNames(t *testing.T) {
+	access := gateway.Access{Policy: "list", AllowFrom: []string{"7"}}
+	inGateway(t, bus.Caps{}, access, func(t *testing.T, s *stage) {
+		s.say(t, stagetest.Said("1", "7", "hello"))
+		s.say(t, stagetest.Said("2", "8", "hello"))
+		if mail := s.Mail(t); len(mail) != 1 || mail[0].ID != "1" {
+			t.Errorf("mail %+v", mail)
+		}
+		if told := s.Platform.Texts("8"); len(told) != 1 || !strings.Contains(told[0], `allow_from = ["8"]`) {
+			t.Errorf("told %q", told)
+		}
+		access.AllowFrom = append(access.AllowFrom, "8")
+		s.gate.Set(access) // as SIGHUP does
+		s.say(t, stagetest.Said("3", "8", "hello"))
+		if mail := s.Mail(t); len(mail) != 1 {
+			t.Errorf("mail %+v", mail)
+		}
+	})
+}
+
+func TestAMessageThatPanicsDoesNotBlockItsChat(t *testing.T) {
+	dir := t.TempDir()
+	s := setStage(t, dir, bus.Caps{})
+	defer s.Close()
+	s.gate.Set(gateway.Access{Policy: "open"})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	g := &gateway.Gateway{
+		Name: "c", Channel: s.Platform, Bus: s.Bus, Gate: s.gate, Chats: s.Book, Pairings: s.Book,
+		Log:   slog.New(slog.DiscardHandler),
+		Route: func(bus.Inbound) (string, error) { panic("broken") },
+	}
+	go func() { ended <- g.Run(ctx) }()
+	for i := range 3 {
+		err := s.Platform.Say(t.Context(), stagetest.Said("1", "7", "hello"))
+		if last := i == 2; (err == nil) != last {
+			t.Errorf("time %d: %v", i, err)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheckAccess(t *testing.T) {
+	p := channelstest.NewPlatform()
+	for _, good := range []gateway.Access{
+		{}, {Policy: "pairing"}, {Policy: "open"}, {Policy: "list", AllowFrom: []string{"1"}}, {Policy: "list", Owners: []string{"1"}},
+	} {
+		if err := gateway.CheckAccess(p, good); err != nil {
+			t.Errorf("%+v: %v", good, err)
+		}
+	}
+	for _, bad := range []gateway.Access{
+		{Policy: "nobody"}, {Policy: "list"}, {Policy: "members"}, {AllowFrom: []string{"1"}}, {Policy: "open", AllowFrom: []string{"1"}},
+	} {
+		if err := gateway.CheckAccess(p, bad); err == nil {
+			t.Errorf("%+v passes", bad)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package gateway_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels/channelstest"
+	"parley/channels/gateway"
+	"parley/channels/stagetest"
+)
+
+func wantReactions(t *testing.T, p *channelstest.ReactingPlatform, want ...string) {
+	t.Helper()
+	if got := p.Reactions(); !slices.Equal(got, want) {
+		t.Errorf("reactions %q, want %q", got, want)
+	}
+}
+
+func TestWhatIsPublishedIsShownAsSeen(t *testing.T) {
+	reacts := &channelstest.ReactingPlatform{}
+	setup := func(s *stage, g *gateway.Gateway) {
+		reacts.Platform = s.Platform
+		g.Channel = reacts
+	}
+	inGatewayOn(t, bus.Caps{Inbound: 2}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, setup, func(t *testing.T, s *stage) {
+		s.say(t, stagetest.Said("stranger", "2", "hello"))
+		s.say(t, stagetest.Said("command", "1", "/status"))
+		s.say(t, stagetest.Said("first", "1", "hello"))
+		s.say(t, stagetest.Said("full", "1", "hello"))
+		wantReactions(t, reacts, "seen first at c:1", "failed full at c:1")
+	})
+}
+
+func TestAHangingReactionHoldsNothingUp(t *testing.T) {
+	reacts := &channelstest.ReactingPlatform{}
+	setup := func(s *stage, g *gateway.Gateway) {
+		reacts.Platform = s.Platform
+		reacts.OnReact = func(string, string) error {
+			time.Sleep(time.Hour) // the bubble's clock
+			return errors.New("no")
+		}
+		g.Channel = reacts
+	}
+	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
+		began := time.Now()
+		for i := range 300 {
+			s.say(t, stagetest.Said(fmt.Sprint("m", i), "1", "hello"))
+		}
+		if time.Since(began) > 0 {
+			t.Errorf("messages waited for %v", time.Since(began))
+		}
+	})
+}
