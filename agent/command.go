@@ -65,7 +65,7 @@ func (c *commander) run(ctx context.Context, it item) error {
 	}
 	done, known := c.journal.Find(it.in.ID)
 	if !known {
-		cmd := sessions.Command{Name: it.in.Text, Route: routeOf(it.in).encode(), Reply: sessions.Reply{ID: replyID(it.in.ID)}}
+		cmd := sessions.Command{Name: it.in.Text, Route: routeOf(it.in).encode(), Reply: sessions.Reply{ID: bus.ReplyID(it.in.ID)}}
 		text, err := c.replyTo(ctx, it)
 		if err != nil {
 			return err

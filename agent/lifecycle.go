@@ -93,7 +93,7 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	done := sessions.TurnDone{State: end.state}
 	if end.text != "" {
 		entries = append(entries, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: end.code, Text: end.text}))
-		done.Outbound = []sessions.Reply{{ID: replyID(t.id), Text: end.text}}
+		done.Outbound = []sessions.Reply{{ID: bus.ReplyID(t.id), Text: end.text}}
 	}
 	entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
 	s.point("c6:before")
@@ -196,7 +196,7 @@ func (s *session) giveUpReplies(ctx context.Context, t *turn, cause error) error
 // reportUnsendable tells the sender that the answer cannot be sent. The id is a
 // sum of the reply's, because the reply's own may be what is too long.
 func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
-	sum := sha256.Sum256([]byte(replyID(t.id)))
+	sum := sha256.Sum256([]byte(bus.ReplyID(t.id)))
 	err := s.publish(ctx, bus.Outbound{
 		ID: "unsent:" + hex.EncodeToString(sum[:16]), To: t.route.At, Failed: true,
 		Text: "I have an answer for you that cannot be sent: it, or the id of your message, is too long. Ask for less at once, or ask anew.",

@@ -59,18 +59,11 @@ func (s *session) publish(ctx context.Context, out bus.Outbound) error {
 // publish puts an outbound message on the bus. An error that the bus itself does
 // not name means that it cannot be reached.
 func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
-	body, err := out.Encode()
-	if err != nil {
-		return fmt.Errorf("encode outbound message: %w", err)
+	err := bus.PublishOutbound(ctx, b, out)
+	if err == nil || errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrInvalid) || errors.Is(err, bus.ErrClosed) {
+		return err
 	}
-	err = b.Publish(ctx, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, bus.ErrFull), errors.Is(err, bus.ErrInvalid), errors.Is(err, bus.ErrClosed):
-		return fmt.Errorf("publish outbound message %s: %w", out.ID, err)
-	}
-	return fmt.Errorf("publish outbound message %s: %w: %w", out.ID, errBusAway, err)
+	return fmt.Errorf("%w: %w", errBusAway, err)
 }
 
 // agentOf is the agent's name in a session's key.

@@ -13,6 +13,7 @@ import (
 
 	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -115,7 +116,7 @@ func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
 	r.cfg.Observer.Step()
 	entries, calls := r.answerEntries(t, answer)
 	if calls == 0 {
-		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{{ID: replyID(t.id), Text: r.finalReply(t, answer)}}}
+		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{{ID: bus.ReplyID(t.id), Text: r.finalReply(t, answer)}}}
 		entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
 		r.point("c6:before")
 	}

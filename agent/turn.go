@@ -262,9 +262,6 @@ func (t *turn) repeats(like *call) int {
 	return n
 }
 
-// replyID names a turn's reply, or a command's.
-func replyID(cause string) string { return cause + "#reply" }
-
 // replyText is all that the turn says.
 func (t *turn) replyText() string {
 	var texts []string
