@@ -4,8 +4,29 @@
 // from there: with the turn that was cut off, or with the next message. A turn is
 // a fold over its entries, written before and after each step (C1 to C7 in
 // docs/architecture.md), so a process that dies anywhere leaves a log from which
-// the next goes on. Start reading at worker.go, then visit.go, begin.go, turn.go,
-// loop.go and call.go; speech.go is how what people say reaches the model.
+// the next goes on.
+//
+// The files, in the order in which a message meets them. Each uses only files that
+// stand below it:
+//
+//	worker.go     claims sessions, and settles their leases, also after an error
+//	run.go        sessionRun: one session under one lease; which turn goes on
+//	command.go    commander: /new, /stop, /status, /help
+//	steps.go      turnRun: the steps of one turn, from the log to the turn's end
+//	call.go       callRunner: what a tool call passes, in order
+//	attempt.go    a tool run once, under its deadline
+//	window.go     asker: what of the log the model is asked with; summaries
+//	ask.go        asker: one answer, with retries and the budget
+//	stream.go     an answer as it comes, as events
+//	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
+//	limits.go     what one person may ask for: turns at once, tokens in a day
+//	inbox.go      the mail that a run holds, and what of it one turn answers
+//	session.go    what all of these share, and why a run or a turn ends early
+//	turn.go       a turn as its entries tell it
+//	agent.go      how a Worker and an Agent are configured
+//
+// Below are journal (a session's log while it is worked on), transcript (the log
+// as a model is shown it) and llm (the contract with a model).
 package agent
 
 import (
@@ -14,6 +35,7 @@ import (
 	"log/slog"
 	"time"
 
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -59,7 +81,7 @@ type Limits struct {
 // An Agent is one configured agent.
 type Agent struct {
 	Name  string
-	Model Model
+	Model llm.Model
 	// Tools are those granted to it; Known are all that there are, so that a
 	// call of another one is told what is missing. Known may be nil.
 	Tools *tools.Set
@@ -87,41 +109,7 @@ type Agent struct {
 type Observer interface {
 	Turn(result string, d time.Duration) // done, failed, cancelled
 	Step()
-	Tool(tool, result string, d time.Duration)                 // ok or the error's code
-	Batch(concurrency int, saved time.Duration)                // calls that ran side by side
-	Model(model, result string, use TokenUse, d time.Duration) // ok or the fault
-}
-
-const (
-	maxTurnTime   = 30 * time.Minute
-	maxResumes    = 3               // without a new block
-	resumeSpread  = 3 * time.Second // over which the second of them are spread; the third over more
-	maxAttempts   = 10              // claims of a session whose log cannot be opened
-	fairShare     = 30 * time.Second
-	outboundRetry = 5 * time.Second
-	foreignRetry  = 5 * time.Second // of a session that holds what only a newer release knows
-)
-
-// route is where a turn's reply goes, as the log keeps it.
-type route struct {
-	At      bus.Address `json:"at"`
-	ReplyTo string      `json:"reply_to,omitempty"`
-	Owner   bool        `json:"owner,omitempty"`
-	Group   bool        `json:"group,omitempty"`
-}
-
-func routeOf(in bus.Inbound) route {
-	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group}
-	if in.Group {
-		r.ReplyTo = in.ReplyTo
-	}
-	return r
-}
-
-func (r route) encode() json.RawMessage {
-	raw, err := json.Marshal(r)
-	if err != nil { // strings and booleans always marshal
-		panic(err)
-	}
-	return raw
+	Tool(tool, result string, d time.Duration)                  // ok or the error's code
+	Batch(concurrency int, saved time.Duration)                 // calls that ran side by side
+	Model(model, result string, use llm.Usage, d time.Duration) // ok or the fault
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/llm"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/sessions"
@@ -41,46 +43,46 @@ type bench struct {
 }
 
 // model answers with what the function makes of the request.
-type model func(context.Context, agent.Request) (agent.Answer, error)
+type model func(context.Context, llm.Request) (llm.Answer, error)
 
-func (m model) Generate(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Answer, error) {
+func (m model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	a, err := m(ctx, r)
 	if err != nil {
 		return a, err
 	}
 	for i, b := range a.Blocks {
-		emit(agent.Delta{Block: i, Kind: b.Kind, Text: b.Text, Name: b.Name})
+		emit(llm.Delta{Block: i, Kind: b.Kind, Text: b.Text, Name: b.Name})
 	}
 	return a, nil
 }
 
-func (m model) Info() agent.ModelInfo { return agent.ModelInfo{Name: "scripted"} }
+func (m model) Info() llm.Info { return llm.Info{Name: "scripted"} }
 
-func text(s string) agent.Answer {
-	return agent.Answer{Blocks: []agent.Block{{Kind: agent.BlockText, Text: s}}, Usage: agent.TokenUse{Input: 10, Output: 5}}
+func text(s string) llm.Answer {
+	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: s}}, Usage: llm.Usage{Input: 10, Output: 5}}
 }
 
-func calls(uses ...string) agent.Answer {
-	a := agent.Answer{Usage: agent.TokenUse{Input: 10, Output: 5}}
+func calls(uses ...string) llm.Answer {
+	a := llm.Answer{Usage: llm.Usage{Input: 10, Output: 5}}
 	for _, u := range uses {
 		name, args, _ := strings.Cut(u, " ")
-		a.Blocks = append(a.Blocks, agent.Block{Kind: agent.BlockToolUse, Name: name, Args: json.RawMessage(args)})
+		a.Blocks = append(a.Blocks, llm.Block{Kind: llm.BlockToolUse, Name: name, Args: json.RawMessage(args)})
 	}
 	return a
 }
 
 // heard is what people said in the newest run of user blocks, and what the agent
 // itself asks there.
-func heard(r agent.Request) string {
+func heard(r llm.Request) string {
 	var said []string
 	for _, m := range r.Messages {
-		if m.Role == agent.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			said = nil
 			continue
 		}
 		for _, b := range m.Blocks {
-			words := agent.Words(b.Text)
-			if b.Kind == agent.BlockText && !strings.HasPrefix(b.Text, "<") {
+			words := transcript.Words(b.Text)
+			if b.Kind == llm.BlockText && !strings.HasPrefix(b.Text, "<") {
 				words = []string{b.Text}
 			}
 			said = append(said, words...)
@@ -90,11 +92,11 @@ func heard(r agent.Request) string {
 }
 
 // results are the contents of all tool results, in order.
-func results(r agent.Request) []string {
+func results(r llm.Request) []string {
 	var all []string
 	for _, m := range r.Messages {
 		for _, b := range m.Blocks {
-			if b.Kind == agent.BlockToolResult {
+			if b.Kind == llm.BlockToolResult {
 				all = append(all, string(b.Content))
 			}
 		}
@@ -177,7 +179,8 @@ func (b *bench) publish(in bus.Inbound) {
 // reply waits for the next message to the outside and takes it.
 func (b *bench) reply() bus.Outbound {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 10*time.Second)
+	// Two waits between three requests to a model may take 10.5 s.
+	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
 	defer cancel()
 	lease, err := b.bus.Claim(ctx, bus.OutboundTopic("test"))
 	if err != nil {
@@ -254,7 +257,7 @@ func echo(name string, effect tools.Effect, ran func(tools.Call, string) error) 
 }
 
 func TestAnswer(t *testing.T) {
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		return text("you said " + heard(r)), nil
 	})
 	b.run()
@@ -275,7 +278,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestToolRounds(t *testing.T) {
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if n := len(results(r)); n < 3 {
 			return calls(fmt.Sprintf(`echo {"say":"%d"}`, n)), nil
 		}
@@ -288,7 +291,7 @@ func TestToolRounds(t *testing.T) {
 func TestPureCallsRunSideBySideAndKeepTheirOrder(t *testing.T) {
 	arrived := make(chan struct{}, 3)
 	open := make(chan struct{})
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if len(results(r)) == 0 {
 			return calls(`look {"say":"a"}`, `look {"say":"b"}`, `look {"say":"c"}`), nil
 		}
@@ -308,7 +311,7 @@ func TestPureCallsRunSideBySideAndKeepTheirOrder(t *testing.T) {
 }
 
 func TestFailuresAreDataForTheModel(t *testing.T) {
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if len(results(r)) == 0 {
 			return calls(`nosuch {}`, `echo {"say":5,"x":1}`, `bad {"say":"x"}`, `boom {"say":"x"}`, `echo {"say":"ok"}`), nil
 		}
@@ -330,7 +333,7 @@ func TestFailuresAreDataForTheModel(t *testing.T) {
 func TestToolsThatAreNotGrantedAreRefused(t *testing.T) {
 	secret := tools.New(tools.Spec{Name: "sh", Description: "x", Permission: tools.Shell},
 		func(context.Context, tools.Call, struct{}) (any, error) { t.Error("it ran"); return "x", nil })
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if len(r.Tools) != 0 {
 			t.Error("a tool that is not granted was shown")
 		}
@@ -346,7 +349,7 @@ func TestToolsThatAreNotGrantedAreRefused(t *testing.T) {
 
 func TestMailOfTheSameSenderSteers(t *testing.T) {
 	started, goOn := make(chan struct{}), make(chan struct{})
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if len(results(r)) == 0 && heard(r) == "first" {
 			return calls(`slow {"say":"1"}`, `slow {"say":"2"}`), nil
 		}
@@ -388,7 +391,7 @@ func waitWaiting(t *testing.T, b *bench, n int) {
 
 func TestFollowupWaits(t *testing.T) {
 	started, goOn := make(chan struct{}), make(chan struct{})
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if heard(r) == "first" {
 			close(started)
 			<-goOn
@@ -407,11 +410,11 @@ func TestFollowupWaits(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	started := make(chan struct{})
-	b := newBench(t, func(ctx context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
 		if heard(r) == "long" {
 			close(started)
 			<-ctx.Done()
-			return agent.Answer{}, ctx.Err()
+			return llm.Answer{}, ctx.Err()
 		}
 		return text("answer to " + heard(r)), nil
 	})
@@ -429,7 +432,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestNewForgetsWhatWasSaid(t *testing.T) {
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		return text(fmt.Sprintf("%d messages, %s", len(r.Messages), heard(r))), nil
 	})
 	stop := b.run()
@@ -443,7 +446,7 @@ func TestNewForgetsWhatWasSaid(t *testing.T) {
 }
 
 func TestLimitsAreSaidAloud(t *testing.T) {
-	again := func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	again := func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if r.NoCalls {
 			return text("so far so good"), nil
 		}
@@ -470,7 +473,7 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 	})
 	t.Run("the same call", func(t *testing.T) {
 		runs := 0
-		b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+		b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 			if r.NoCalls {
 				return text("enough"), nil
 			}
@@ -483,7 +486,7 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 		}
 	})
 	t.Run("tokens of a day", func(t *testing.T) {
-		b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) { return text("fine"), nil })
+		b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
 		b.limit.TokensDay = 4200
 		b.run()
 		b.wantReply(b.say("1", "ann", "one"), "fine")
@@ -491,7 +494,7 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 		b.wantReply(b.say("1", "ann", "two"), "10 tokens")
 	})
 	t.Run("turns of an hour", func(t *testing.T) {
-		b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) { return text("fine"), nil })
+		b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
 		b.limit.TurnsHour = 1
 		b.run()
 		b.wantReply(b.say("1", "ann", "one"), "fine")
@@ -503,23 +506,23 @@ func TestLimitsAreSaidAloud(t *testing.T) {
 func TestModelFaults(t *testing.T) {
 	tries := 0
 	var fault error
-	b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) {
 		if tries++; fault != nil {
-			return agent.Answer{}, fault
+			return llm.Answer{}, fault
 		}
 		if tries == 1 {
-			return agent.Answer{}, &agent.ModelError{Fault: agent.ModelBusy, RetryAfter: time.Millisecond}
+			return llm.Answer{}, &llm.Error{Fault: llm.Busy, RetryAfter: time.Millisecond}
 		}
 		return text("at last"), nil
 	})
 	b.run()
 	b.wantReply(b.say("1", "ann", "one"), "at last")
-	fault = &agent.ModelError{Fault: agent.ModelRefused, Status: 401}
+	fault = &llm.Error{Fault: llm.Refused, Status: 401}
 	b.say("1", "ann", "two")
 	if out := b.reply(); !out.Failed || !strings.Contains(out.Text, "refuses this bot") {
 		t.Errorf("the reply of a turn that failed: %+v", out)
 	}
-	fault = &agent.ModelError{Fault: agent.ModelBusy, RetryAfter: time.Hour}
+	fault = &llm.Error{Fault: llm.Busy, RetryAfter: time.Hour}
 	b.wantReply(b.say("1", "ann", "three"), "too busy")
 	fault = nil
 	b.say("1", "ann", "four")
@@ -530,19 +533,19 @@ func TestModelFaults(t *testing.T) {
 
 func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
 	faults := map[string]struct {
-		fault agent.ModelError
+		fault llm.Error
 		want  string
 	}{
-		"key":     {agent.ModelError{Fault: agent.ModelRefused, Cause: agent.CauseKey, Status: 401, Said: "Incorrect API key"}, "does not accept the key (status 401: “Incorrect API key”). Look at model.api_key."},
-		"model":   {agent.ModelError{Fault: agent.ModelRefused, Cause: agent.CauseModel, Status: 404, Said: "model 'x' not found"}, "no model of that name (status 404: “model 'x' not found”). Look at model.name."},
-		"quota":   {agent.ModelError{Fault: agent.ModelRefused, Cause: agent.CauseQuota, Status: 402, Said: "Insufficient Balance"}, "no credit left (status 402: “Insufficient Balance”)"},
-		"network": {agent.ModelError{Fault: agent.ModelBusy, Cause: agent.CauseNetwork, RetryAfter: time.Hour, Err: errors.New("dial tcp: connection refused")}, "cannot be reached (dial tcp: connection refused). Look at model.base_url"},
-		"request": {agent.ModelError{Fault: agent.ModelRejected, Status: 400, Said: "Invalid schema"}, "does not accept this request (status 400: “Invalid schema”). /new begins afresh"},
+		"key":     {llm.Error{Fault: llm.Refused, Cause: llm.CauseKey, Status: 401, Said: "Incorrect API key"}, "does not accept the key (status 401: “Incorrect API key”). Look at model.api_key."},
+		"model":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseModel, Status: 404, Said: "model 'x' not found"}, "no model of that name (status 404: “model 'x' not found”). Look at model.name."},
+		"quota":   {llm.Error{Fault: llm.Refused, Cause: llm.CauseQuota, Status: 402, Said: "Insufficient Balance"}, "no credit left (status 402: “Insufficient Balance”)"},
+		"network": {llm.Error{Fault: llm.Busy, Cause: llm.CauseNetwork, RetryAfter: time.Hour, Err: errors.New("dial tcp: connection refused")}, "cannot be reached (dial tcp: connection refused). Look at model.base_url"},
+		"request": {llm.Error{Fault: llm.Rejected, Status: 400, Said: "Invalid schema"}, "does not accept this request (status 400: “Invalid schema”). /new begins afresh"},
 	}
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		said := strings.Split(heard(r), "|")
 		fault := faults[said[len(said)-1]].fault
-		return agent.Answer{}, &fault
+		return llm.Answer{}, &fault
 	})
 	b.run()
 	for name, tc := range faults {
@@ -565,7 +568,7 @@ func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
 }
 
 func TestLongResultsAreCutAndKept(t *testing.T) {
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if len(results(r)) == 0 {
 			return calls(`echo {"say":"` + strings.Repeat("x", 200_000) + `"}`), nil
 		}
@@ -590,7 +593,7 @@ func TestLongResultsAreCutAndKept(t *testing.T) {
 
 func TestOldResultsAreClearedAndThePastSummarised(t *testing.T) {
 	summaries := 0
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if strings.HasPrefix(heard(r), "Summarise") || strings.Contains(heard(r), "|Summarise") {
 			summaries++
 			return text("SUMMARY"), nil
@@ -622,7 +625,7 @@ func TestOldResultsAreClearedAndThePastSummarised(t *testing.T) {
 
 func TestManySessionsDoNotWaitForOneAnother(t *testing.T) {
 	slow := make(chan struct{})
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if heard(r) == "slow" {
 			<-slow
 		}
@@ -645,7 +648,7 @@ func TestManySessionsDoNotWaitForOneAnother(t *testing.T) {
 }
 
 func TestEventsTellOfTheTurn(t *testing.T) {
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if len(results(r)) == 0 {
 			return calls(`echo {"say":"x"}`), nil
 		}
@@ -695,7 +698,7 @@ func (g *gatedStore) Open(ctx context.Context, key string, fence int64) (session
 // A store that is away is nobody's fault: the message waits, however often its
 // session is claimed meanwhile.
 func TestAnOutageOfTheStoreBuriesNothing(t *testing.T) {
-	b := newBench(t, func(context.Context, agent.Request) (agent.Answer, error) { return text("at last"), nil })
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("at last"), nil })
 	away := make(chan struct{})
 	gate := &gatedStore{Store: b.store, open: away, tried: make(chan struct{}, 64)}
 	b.sessions = gate
@@ -761,7 +764,7 @@ func TestAnOutageOfTheBusBuriesNothing(t *testing.T) {
 	b.answersThough(b.worn)
 }
 
-func atLast(context.Context, agent.Request) (agent.Answer, error) { return text("at last"), nil }
+func atLast(context.Context, llm.Request) (llm.Answer, error) { return text("at last"), nil }
 
 // answersThough looks that a message is answered, and not buried, after
 // something was done to its mailbox.

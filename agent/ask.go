@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"parley/agent/journal"
+	"parley/agent/llm"
+	"parley/agent/transcript"
 	"parley/bus"
+	"parley/sessions"
 )
 
 const (
@@ -18,156 +23,163 @@ const (
 	answerTokens  = 4096 // what an answer is taken to cost until it is there
 )
 
+// An asker asks the model for the answers of one turn.
+type asker struct {
+	*session
+	reservation reservation
+}
+
 // ask asks the model for the turn's next answer, within its person's budget, and
 // again where the model is merely busy. An answer that cannot be had ends the
-// turn, said aloud; a request that is too long is a *ModelError.
-func (v *visit) ask(ctx context.Context, t *turn, r Request) (Answer, error) {
-	events := newStream(t.blocks, func(e bus.Event) { v.emit(t, e) })
+// turn, said aloud; a request that is too long is an *llm.Error.
+func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
+	events := newStream(t.blocks, func(e bus.Event) { a.emit(t, e) })
 	if t.resumed {
 		events.reset() // watchers may have seen part of an answer that was cut off
 	}
-	if err := v.pay(ctx, t, r); err != nil {
-		return Answer{}, err
+	if err := a.reserve(ctx, t, r); err != nil {
+		return llm.Answer{}, err
 	}
-	answer, err := v.insist(ctx, t, r, events)
-	if err == nil && answer.Stop != StopWhole && answer.has(BlockToolUse) {
+	answer, err := a.generate(ctx, t, r, events)
+	if err == nil && answer.Stop != llm.StopWhole && has(answer, llm.BlockToolUse) {
 		// Calls of an answer that was cut off may be cut off themselves.
-		answer, err = v.askForMore(ctx, t, r, answer, events)
+		answer, err = a.askWithMoreRoom(ctx, t, r, answer, events)
 	}
 	if err != nil {
-		return Answer{}, err
+		return llm.Answer{}, err
 	}
 	events.end()
-	v.purse.spent += answer.Usage.Input + answer.Usage.Output
+	a.reservation.spend(answer)
 	return answer, nil
 }
 
-// askForMore asks once more, with more room, where an answer's calls were cut off.
-func (v *visit) askForMore(ctx context.Context, t *turn, r Request, answer Answer, events *stream) (Answer, error) {
-	if err := v.discard(ctx, t, answer, events); err != nil {
-		return Answer{}, err
+// askWithMoreRoom asks once more, with more room, where an answer's calls were cut off.
+func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, answer llm.Answer, events *stream) (llm.Answer, error) {
+	if err := a.discard(ctx, t, answer, events); err != nil {
+		return llm.Answer{}, err
 	}
 	r.MaxTokens = 4 * answerTokens
-	if err := v.pay(ctx, t, r); err != nil {
-		return Answer{}, err
+	if err := a.reserve(ctx, t, r); err != nil {
+		return llm.Answer{}, err
 	}
-	answer, err := v.insist(ctx, t, r, events)
+	answer, err := a.generate(ctx, t, r, events)
 	if isOverflow(err) { // for the length that was asked for
 		r.MaxTokens = 0
-		answer, err = v.insist(ctx, t, r, events)
+		answer, err = a.generate(ctx, t, r, events)
 	}
-	if err != nil || answer.Stop == StopWhole || !answer.has(BlockToolUse) {
+	if err != nil || answer.Stop == llm.StopWhole || !has(answer, llm.BlockToolUse) {
 		return answer, err
 	}
-	if err := v.discard(ctx, t, answer, events); err != nil {
-		return Answer{}, err
+	if err := a.discard(ctx, t, answer, events); err != nil {
+		return llm.Answer{}, err
 	}
-	if answer.Stop == StopLength {
-		return Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
+	if answer.Stop == llm.StopLength {
+		return llm.Answer{}, failure("answer_too_long", "The model's answer was longer than it may be, twice. Ask for less at once.")
 	}
-	return Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", answer.withoutCalls().shortfall(false))
+	return llm.Answer{}, failure("answer_cut_off", "The model's answer was cut off twice while it asked for tools, so nothing of it was done. %s", shortfall(withoutCalls(answer), false))
 }
 
 // discard drops an answer that has come and is not used. It was paid for all the
 // same, which is written without being a step of the turn.
-func (v *visit) discard(ctx context.Context, t *turn, answer Answer, events *stream) error {
+func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events *stream) error {
 	events.reset()
-	v.purse.spent += answer.Usage.Input + answer.Usage.Output
-	return v.j.append(ctx, v.usage("", t.person, answer))
+	a.reservation.spend(answer)
+	return a.journal.Append(ctx, a.usageEntry("", t.person, answer))
 }
 
-// pay takes what a request may cost out of the person's budget.
-func (v *visit) pay(ctx context.Context, t *turn, r Request) error {
-	return v.purse.pay(ctx, v, t, int64(estimate(r))+answerTokens)
+// reserve takes what a request may cost out of the person's budget.
+func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
+	return a.reservation.take(ctx, a.session, t, int64(transcript.Estimate(r))+answerTokens)
 }
 
-// insist asks until the model answers, a few times.
-func (v *visit) insist(ctx context.Context, t *turn, r Request, events *stream) (Answer, error) {
+// generate asks until the model answers, a few times. Each try that was answered in
+// part is paid for and dropped before the next: its calls must not run.
+func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *stream) (llm.Answer, error) {
 	for try := 1; ; try++ {
 		began := time.Now()
-		answer, err := v.agent.Model.Generate(ctx, r, events.delta)
-		v.observe(answer, err, time.Since(began))
-		if r.NoCalls && answer.Stop == StopLost {
-			answer.Stop = StopWhole // it may not call
+		answer, err := a.agent.Model.Generate(ctx, r, events.delta)
+		a.observe(answer, err, time.Since(began))
+		if r.NoCalls && answer.Stop == llm.StopLost {
+			answer.Stop = llm.StopWhole // it may not call
 		}
 		switch {
 		case ctx.Err() != nil && err != nil:
-			return Answer{}, context.Cause(ctx)
+			return llm.Answer{}, context.Cause(ctx)
 		case isOverflow(err):
 			events.reset()
-			return Answer{}, err
+			return llm.Answer{}, err
 		case err != nil:
 			events.reset()
-		case !answer.again():
+		case !retryable(answer):
 			return answer, nil
-		case try >= modelTries && answer.has(BlockText):
-			return answer.withoutCalls(), nil // what there is of it, said to be that
+		case try >= modelTries && has(answer, llm.BlockText):
+			return withoutCalls(answer), nil // what there is of it, said to be that
 		default:
-			if err := v.discard(ctx, t, answer, events); err != nil {
-				return Answer{}, err
+			if err := a.discard(ctx, t, answer, events); err != nil {
+				return llm.Answer{}, err
 			}
-			if err := v.pay(ctx, t, r); err != nil {
-				return Answer{}, err
+			if err := a.reserve(ctx, t, r); err != nil {
+				return llm.Answer{}, err
 			}
-			err = &ModelError{Fault: ModelBusy, Code: answer.Reason, Err: errBroken}
+			err = &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
 		}
-		wait, end := v.excuse(err, try, t)
+		wait, end := a.classifyModelError(err, try, t)
 		if end != nil {
-			v.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
-			return Answer{}, end
+			a.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
+			return llm.Answer{}, end
 		}
-		v.slog.Info("asking the model again", slog.String("turn", t.id), slog.Int("try", try+1), slog.Duration("wait", wait), slog.Any("error", err))
+		a.slog.Info("asking the model again", slog.String("turn", t.id), slog.Int("try", try+1), slog.Duration("wait", wait), slog.Any("error", err))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return Answer{}, context.Cause(ctx)
+			return llm.Answer{}, context.Cause(ctx)
 		}
 	}
 }
 
 func isOverflow(err error) bool {
-	fault, ok := errors.AsType[*ModelError](err)
-	return ok && fault.Fault == ModelOverflow
+	fault, ok := errors.AsType[*llm.Error](err)
+	return ok && fault.Fault == llm.Overflow
 }
 
 // errBroken says that an answer came in part.
 var errBroken = errors.New("the provider broke the answer off")
 
-func (v *visit) observe(answer Answer, err error, d time.Duration) {
+func (a *asker) observe(answer llm.Answer, err error, d time.Duration) {
 	result := "ok"
 	if err != nil {
 		result = "failed"
-		if fault, ok := errors.AsType[*ModelError](err); ok {
+		if fault, ok := errors.AsType[*llm.Error](err); ok {
 			result = string(fault.Fault)
 		}
 	}
-	v.w.cfg.Observer.Model(v.agent.Model.Info().Name, result, answer.Usage, d)
+	a.cfg.Observer.Model(a.agent.Model.Info().Name, result, answer.Usage, d)
 }
 
-// excuse judges a failed call: how long to wait before the next, or how the turn ends.
-func (v *visit) excuse(err error, try int, t *turn) (time.Duration, *ending) {
-	fault, ok := errors.AsType[*ModelError](err)
+// classifyModelError decides after a failed request: how long to wait before the next, or how the turn ends.
+func (a *asker) classifyModelError(err error, try int, t *turn) (time.Duration, *ending) {
+	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		fault = &ModelError{Fault: ModelBusy, Err: err}
+		fault = &llm.Error{Fault: llm.Busy, Err: err}
 	}
-	prefix := v.prefix(t.route.At)
+	prefix := a.commandPrefix(t.route.At)
 	// What the provider says is for those who run the bot, and not before others.
-	told := t.route.Owner && !t.route.Group
+	tell := t.route.Owner && !t.route.Group
 	switch {
-	case fault.Fault == ModelOverflow:
+	case fault.Fault == llm.Overflow:
 		return 0, failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
-	case fault.Fault == ModelRefused && told:
-		return 0, failure("model_refused", "%s", fault.Told())
-	case fault.Fault == ModelRefused:
+	case fault.Fault == llm.Refused && tell:
+		return 0, failure("model_refused", "%s", fault.Explain())
+	case fault.Fault == llm.Refused:
 		return 0, failure("model_refused", "The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
-	case fault.Fault == ModelRejected && told:
-		return 0, failure("model_rejected", "%s %snew begins afresh.", fault.Told(), prefix)
-	case fault.Fault == ModelRejected:
+	case fault.Fault == llm.Rejected && tell:
+		return 0, failure("model_rejected", "%s %snew begins afresh.", fault.Explain(), prefix)
+	case fault.Fault == llm.Rejected:
 		return 0, failure("model_rejected", "The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
 	}
 	if try >= modelTries || fault.RetryAfter > maxRetryAfter {
-		if told {
-			return 0, failure("model_busy", "%s I have given up after %d tries.", fault.Told(), try)
+		if tell {
+			return 0, failure("model_busy", "%s I have given up after %d tries.", fault.Explain(), try)
 		}
 		return 0, failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %d tries. Please ask again a little later.", try)
 	}
@@ -179,9 +191,67 @@ func (v *visit) excuse(err error, try int, t *turn) (time.Duration, *ending) {
 }
 
 // statusOf is a fault's status in brackets, where it had one.
-func statusOf(fault *ModelError) string {
+func statusOf(fault *llm.Error) string {
 	if fault.Status == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (status %d)", fault.Status)
+}
+
+// usageEntry is what an answer has cost, as an entry.
+func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
+	e := journal.NewEntry(turn, sessions.KindUsage, sessions.Usage{
+		Model: a.agent.Model.Info().Name, Agent: a.agent.Name,
+		Input: answer.Usage.Input, Cached: answer.Usage.Cached, Output: answer.Usage.Output, Estimated: answer.Usage.Estimated,
+	})
+	e.Person = person
+	return e
+}
+
+// retryable tells whether an answer that is not whole may be whole if the model is
+// asked once more.
+func retryable(a llm.Answer) bool { return a.Stop == llm.StopBroken || a.Stop == llm.StopLost }
+
+func has(a llm.Answer, kind llm.BlockKind) bool {
+	return slices.ContainsFunc(a.Blocks, func(b llm.Block) bool { return b.Kind == kind && b.Text+b.Name != "" })
+}
+
+// withoutCalls is an answer whose calls are not to be trusted.
+func withoutCalls(a llm.Answer) llm.Answer {
+	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b llm.Block) bool { return b.Kind == llm.BlockToolUse })
+	return a
+}
+
+// shortfall says in words what an answer lacks, "" of one that lacks nothing.
+// Some of it may stand before these words.
+func shortfall(a llm.Answer, some bool) string {
+	reason := ""
+	if a.Reason != "" {
+		reason = fmt.Sprintf(" (“%s”)", a.Reason)
+	}
+	switch {
+	case a.Stop == llm.StopLength && some:
+		return "_(The answer was cut off at the model's length limit. Say “go on” for more.)_"
+	case a.Stop == llm.StopLength && has(a, llm.BlockThinking):
+		return "_(The model reached its length limit while it was still thinking, and has not come to an answer. Ask for less at once, or say “go on”.)_"
+	case a.Stop == llm.StopLength:
+		return "_(The model's length limit left no room for an answer. Ask for less at once.)_"
+	case a.Stop == llm.StopWindow && some:
+		return "_(The answer was cut off because the model's window is full. Say “go on” for more.)_"
+	case a.Stop == llm.StopFiltered && some:
+		return "_(The provider's content filter" + reason + " has cut the answer off here.)_"
+	case a.Stop == llm.StopFiltered:
+		return "_(The provider's content filter" + reason + " has kept the answer back. Ask in other words.)_"
+	case a.Stop == llm.StopBroken:
+		return "_(The provider broke the answer off here" + reason + ", each time it was asked. Ask again a little later for the rest.)_"
+	case a.Stop == llm.StopLost && some:
+		return "_(The model announced a tool call that never came, each time it was asked, so this may not be all.)_"
+	case a.Stop == llm.StopLost:
+		return "_(The model announced a tool call that never came, each time it was asked. Ask again, perhaps in other words.)_"
+	case a.Stop == llm.StopUnknown && some:
+		return "_(The model ended for a reason that I do not know" + reason + ", so this may not be all.)_"
+	case !some:
+		return "_(The model gave an empty answer. Ask again, perhaps in other words.)_"
+	}
+	return ""
 }

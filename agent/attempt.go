@@ -15,15 +15,26 @@ import (
 // leaveAfter is how long a pure call has to come back once its time is over.
 const leaveAfter = 250 * time.Millisecond
 
+// outcome is what came of a call.
+type outcome struct {
+	result tools.Result
+	note   string // what was repaired in its arguments
+	failed *tools.Error
+}
+
+func failedWith(code tools.Code, format string, args ...any) *outcome {
+	return &outcome{failed: tools.Errorf(code, format, args...)}
+}
+
 // attempt runs a tool once under its deadline. A pure call that does not come back
 // then is left to itself, and what it still brings is dropped: nothing depends on
 // it. Any other is waited for, since nobody else may know what it does.
-func (v *visit) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (tools.Result, *tools.Error) {
+func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) *outcome {
 	limit := deadline(tool.Spec(), use.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if tools.EffectOf(tool, use) != tools.Pure {
-		return v.perform(ctx, tool, use, limit)
+		return perform(ctx, log, tool, use, limit)
 	}
 	var left atomic.Bool
 	if progress := use.Progress; progress != nil {
@@ -33,50 +44,49 @@ func (v *visit) attempt(ctx context.Context, tool tools.Tool, use tools.Call) (t
 			}
 		}
 	}
-	came := make(chan outcome, 1)
+	came := make(chan *outcome, 1)
 	go func() {
-		result, failed := v.perform(ctx, tool, use, limit)
-		came <- outcome{result: result, failed: failed}
+		came <- perform(ctx, log, tool, use, limit)
 	}()
 	select {
-	case o := <-came:
-		return o.result, o.failed
+	case out := <-came:
+		return out
 	case <-ctx.Done():
 	}
 	timer := time.NewTimer(leaveAfter)
 	defer timer.Stop()
 	select {
-	case o := <-came:
-		return o.result, o.failed
+	case out := <-came:
+		return out
 	case <-timer.C:
 	}
 	left.Store(true)
-	v.slog.Warn("a tool did not come back in time and is left to itself", slog.String("tool", use.Name), slog.String("call", use.ID))
-	return tools.Result{}, tools.Errorf(tools.Timeout, "%s took longer than %s and was given up.", use.Name, limit)
+	log.Warn("a tool did not come back in time and is left to itself", slog.String("tool", use.Name), slog.String("call", use.ID))
+	return failedWith(tools.Timeout, "%s took longer than %s and was given up.", use.Name, limit)
 }
 
 // perform runs a tool and says what came of it.
-func (v *visit) perform(ctx context.Context, tool tools.Tool, use tools.Call, limit time.Duration) (result tools.Result, failed *tools.Error) {
+func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call, limit time.Duration) (out *outcome) {
 	defer func() {
 		if p := recover(); p != nil {
-			v.slog.Error("panic in a tool", slog.String("tool", use.Name), slog.String("stack", string(debug.Stack())))
-			failed = tools.Errorf(tools.ExecutionFailed, "%s crashed. It may work with other arguments.", use.Name)
+			log.Error("panic in a tool", slog.String("tool", use.Name), slog.String("stack", string(debug.Stack())))
+			out = failedWith(tools.ExecutionFailed, "%s crashed. It may work with other arguments.", use.Name)
 		}
 	}()
 	result, err := tool.Run(ctx, use)
 	if err == nil {
-		return result, nil
+		return &outcome{result: result}
 	}
 	if known, ok := errors.AsType[*tools.Error](err); ok {
-		return result, known
+		return &outcome{failed: known}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		if tools.EffectOf(tool, use) == tools.Once {
-			return result, tools.Errorf(tools.Timeout, "%s took longer than %s and was cut off. It may have had its effect: inspect before repeating it.", use.Name, limit)
+			return failedWith(tools.Timeout, "%s took longer than %s and was cut off. It may have had its effect: inspect before repeating it.", use.Name, limit)
 		}
-		return result, tools.Errorf(tools.Timeout, "%s took longer than %s.", use.Name, limit)
+		return failedWith(tools.Timeout, "%s took longer than %s.", use.Name, limit)
 	}
-	return result, tools.Errorf(tools.ExecutionFailed, "%v", err)
+	return failedWith(tools.ExecutionFailed, "%v", err)
 }
 
 // deadline is how long a call may take: what it asks for as its timeout, in

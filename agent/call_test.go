@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -27,7 +27,7 @@ func deaf(t *testing.T, timeout time.Duration, began func()) tools.Tool {
 }
 
 func callOnce(uses ...string) model {
-	return func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	return func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if heard(r) == "after" {
 			return text("still here"), nil
 		}

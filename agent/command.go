@@ -10,16 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
-)
-
-// The commands that an agent carries out. The gateway recognises them.
-const (
-	cmdNew    = "new"
-	cmdStop   = "stop"
-	cmdStatus = "status"
-	cmdHelp   = "help"
 )
 
 // helpText has the channel's prefix where it has percent signs.
@@ -30,16 +23,15 @@ const helpText = `Just write to me; I answer, and I can use my tools to work in 
 - %[1]sstatus says what I am doing and what it has cost
 - %[1]shelp says this`
 
-// prefix is what people begin a command with where they are.
-func (v *visit) prefix(at bus.Address) string {
-	if v.w.cfg.Prefix == nil {
-		return "/"
-	}
-	return v.w.cfg.Prefix(at.Channel)
+// A commander carries out the commands of a session's mail.
+type commander struct {
+	*session
+	inbox *inbox
+	stop  *turnStop
 }
 
-// bypasses tells whether a command is carried out at once, beside a turn that runs.
-func bypasses(name string) bool {
+// runsAtOnce tells whether a command is carried out beside a turn that runs.
+func runsAtOnce(name string) bool {
 	switch name {
 	case cmdStop, cmdStatus, cmdHelp:
 		return true
@@ -47,73 +39,72 @@ func bypasses(name string) bool {
 	return false
 }
 
-// promise says at once of a command that waits for its turn that it does. Where
-// that cannot be said it is not: the command itself is answered in any case.
-func (v *visit) promise(ctx context.Context, in bus.Inbound) {
-	if _, known := v.j.knows(in.ID); in.Text != cmdNew || known { // known ones are carried out
+// announceWait tells the sender of a command that it waits until what was asked
+// before is done. If that fails nothing else is done about it: the command itself
+// is answered in any case.
+func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
+	// A /new that the log knows was carried out before; it is only answered again.
+	if _, known := c.journal.Find(in.ID); in.Text != cmdNew || known || !c.busy() {
 		return
 	}
-	err := v.lease.Held(ctx)
-	if err == nil {
-		to := routeOf(in)
-		err = v.w.publish(ctx, bus.Outbound{
-			ID: "noted:" + in.ID, To: to.At, ReplyTo: to.ReplyTo, Session: v.lease.Claim().Key, At: time.Now(),
-			Text: fmt.Sprintf("I first finish what was asked before this, and then begin a new conversation. %sstop ends it at once.", v.prefix(in.At)),
-		})
-	}
+	to := routeOf(in)
+	err := c.publish(ctx, bus.Outbound{
+		ID: "noted:" + in.ID, To: to.At, ReplyTo: to.ReplyTo,
+		Text: fmt.Sprintf("I first finish what was asked before this, and then begin a new conversation. %sstop ends it at once.", c.commandPrefix(in.At)),
+	})
 	if err != nil && ctx.Err() == nil {
-		v.slog.Warn("nobody was told that a command waits", slog.String("command", in.Text), slog.Any("error", err))
+		c.slog.Warn("nobody was told that a command waits", slog.String("command", in.Text), slog.Any("error", err))
 	}
 }
 
-// command carries out a command, logs it by its cause and replies. One that is
+// run carries out a command, logs it by its cause and replies. One that is
 // logged already is only replied to again, under the same id.
-func (v *visit) command(ctx context.Context, it item) error {
+func (c *commander) run(ctx context.Context, it item) error {
 	if it.in.Text == cmdStop {
-		v.in.stop(it.seq)
+		c.inbox.cancelBefore(it.seq)
 	}
-	done, known := v.j.knows(it.in.ID)
+	done, known := c.journal.Find(it.in.ID)
 	if !known {
-		cmd := sessions.Command{Name: it.in.Text, Route: routeOf(it.in).encode(), Reply: sessions.Reply{ID: replyID(it.in.ID)}}
-		text, err := v.carryOut(ctx, it)
+		cmd := sessions.Command{Name: it.in.Text, Route: routeOf(it.in).encode(), Reply: sessions.Reply{ID: bus.ReplyID(it.in.ID)}}
+		text, err := c.replyTo(ctx, it)
 		if err != nil {
 			return err
 		}
 		cmd.Reply.Text = text
-		if err := v.log(ctx, it.in, cmd); err != nil {
+		if err := c.record(ctx, it.in, cmd); err != nil {
 			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
 				return nil
 			}
 			return err
 		}
 		if it.in.Text == cmdStop {
-			v.stopTurn()
+			c.stop.stop() // after the log has it, so that who resumes the turn stops it too
 		}
-		done, _ = v.j.knows(it.in.ID)
+		done, _ = c.journal.Find(it.in.ID)
 	}
-	cmd, ok := done.data.(sessions.Command)
+	cmd, ok := done.Data.(sessions.Command)
 	if !ok { // it was forgotten with what /new covers
 		return nil
 	}
-	return v.reply(ctx, cmd)
+	return c.reply(ctx, cmd)
 }
 
-// log writes a command's entry; that of /new also ends what the model sees.
-func (v *visit) log(ctx context.Context, in bus.Inbound, cmd sessions.Command) error {
-	e := entry(in.ID, sessions.KindCommand, cmd)
+// record writes a command's entry; that of /new also ends what the model sees.
+func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Command) error {
+	e := journal.NewEntry(in.ID, sessions.KindCommand, cmd)
 	e.Cause, e.Person = in.ID, in.From.ID
 	if cmd.Name != cmdNew {
-		return v.j.append(ctx, e)
+		return c.journal.Append(ctx, e)
 	}
-	covers := v.j.newest()
-	if err := v.j.append(ctx, e, entry("", sessions.KindSummary, sessions.Summary{Covers: covers})); err != nil {
+	covers := c.journal.Newest()
+	if err := c.journal.Append(ctx, e, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers})); err != nil {
 		return err
 	}
-	v.j.forget(covers)
+	c.journal.Forget(covers)
 	return nil
 }
 
-func (v *visit) reply(ctx context.Context, cmd sessions.Command) error {
+func (c *commander) reply(ctx context.Context, cmd sessions.Command) error {
 	if cmd.Reply.Text == "" {
 		return nil
 	}
@@ -121,23 +112,16 @@ func (v *visit) reply(ctx context.Context, cmd sessions.Command) error {
 	if err := json.Unmarshal(cmd.Route, &to); err != nil {
 		return fmt.Errorf("decode the route of a command: %w", err)
 	}
-	if err := v.lease.Held(ctx); err != nil {
-		return fmt.Errorf("before replying to a command: %w", err)
-	}
-	return v.w.publish(ctx, bus.Outbound{
-		ID: cmd.Reply.ID, To: to.At, ReplyTo: to.ReplyTo, Text: cmd.Reply.Text,
-		Session: v.lease.Claim().Key, At: time.Now(),
-	})
+	return c.publish(ctx, bus.Outbound{ID: cmd.Reply.ID, To: to.At, ReplyTo: to.ReplyTo, Text: cmd.Reply.Text})
 }
 
-// carryOut does what a command says, but for what the log does, and returns the
-// reply; "" says nothing.
-func (v *visit) carryOut(ctx context.Context, it item) (string, error) {
+// replyTo is what a command is answered; "" says nothing.
+func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 	switch it.in.Text {
 	case cmdNew:
 		return "A new conversation begins. Files and memory stay.", nil
 	case cmdStop:
-		if v.busy() {
+		if c.busy() {
 			return "Stopped.", nil
 		}
 		if it.in.Group && !it.in.Mentioned {
@@ -145,17 +129,17 @@ func (v *visit) carryOut(ctx context.Context, it item) (string, error) {
 		}
 		return "Nothing is running.", nil
 	case cmdStatus:
-		return v.status(ctx, it)
+		return c.status(ctx, it)
 	case cmdHelp:
-		return fmt.Sprintf(helpText, v.prefix(it.in.At)), nil
+		return fmt.Sprintf(helpText, c.commandPrefix(it.in.At)), nil
 	}
-	return fmt.Sprintf("I do not know the command %[1]s%[2]s. %[1]shelp lists those I know.", v.prefix(it.in.At), it.in.Text), nil
+	return fmt.Sprintf("I do not know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.commandPrefix(it.in.At), it.in.Text), nil
 }
 
-// current is the turn that has begun and not ended; nil if there is none.
-func (v *visit) current() (*turn, error) {
-	for _, id := range unfinished(v.j.all()) {
-		t, err := fold(id, v.j.all())
+// runningTurn is the turn that has begun and not ended; nil if there is none.
+func (c *commander) runningTurn() (*turn, error) {
+	for _, id := range unfinished(c.journal.Records()) {
+		t, err := fold(id, c.journal.Records())
 		if err != nil {
 			return nil, err
 		}
@@ -167,39 +151,33 @@ func (v *visit) current() (*turn, error) {
 }
 
 // busy tells whether a turn runs, or something waits that no turn has taken yet.
-func (v *visit) busy() bool {
-	if t, err := v.current(); t != nil || err != nil {
+func (c *commander) busy() bool {
+	if t, err := c.runningTurn(); t != nil || err != nil {
 		return true
 	}
-	return slices.ContainsFunc(v.in.unhandled(), func(it item) bool {
-		_, known := v.j.knows(it.in.ID)
-		return it.speaks(bus.Said) && !known
+	return slices.ContainsFunc(c.inbox.unhandled(), func(it item) bool {
+		_, known := c.journal.Find(it.in.ID)
+		return it.isKind(bus.Said) && !known
 	})
 }
 
-func (v *visit) status(ctx context.Context, it item) (string, error) {
+func (c *commander) status(ctx context.Context, it item) (string, error) {
 	var b strings.Builder
-	t, err := v.current()
+	t, err := c.runningTurn()
 	if err != nil {
 		return "", err
 	}
 	if t == nil {
 		b.WriteString("Nothing is running.")
 	} else {
-		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", time.Since(t.started).Round(time.Second), t.asked+1, v.agent.MaxIterations)
+		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", time.Since(t.started).Round(time.Second), t.modelCalls+1, c.agent.MaxIterations)
 	}
-	limits := v.w.cfg.Limits()
-	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", v.agent.Model.Info().Name, len(v.in.unhandled()), limits.MaxWaiting)
-	spent, err := v.w.cfg.Budget.Spent(ctx, it.in.From.ID, time.Now())
+	limits := c.cfg.Limits()
+	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", c.agent.Model.Info().Name, len(c.inbox.unhandled()), limits.MaxWaiting)
+	spent, err := c.cfg.Budget.Spent(ctx, it.in.From.ID, time.Now())
 	if err != nil {
 		return "", fmt.Errorf("read the budget: %w", err)
 	}
-	fmt.Fprintf(&b, "\n- your tokens today: %d of at most %d\n- session: `%s`", spent, limits.TokensDay, v.lease.Claim().Key)
+	fmt.Fprintf(&b, "\n- your tokens today: %d of at most %d\n- session: `%s`", spent, limits.TokensDay, c.key())
 	return b.String(), nil
-}
-
-// agentOf is the agent's name in a session's key.
-func agentOf(key string) string {
-	name, _, _ := strings.Cut(key, ":")
-	return name
 }

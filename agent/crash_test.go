@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/sessions"
@@ -132,7 +133,7 @@ func crashAgent(effects string) agent.Agent {
 		func(_ context.Context, call tools.Call, a echoArgs) (any, error) {
 			return map[string]string{"said": a.Say}, ran(call, a.Say)
 		}, tools.Reconcile(happened))
-	m := model(func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	m := model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		switch n := len(results(r)); n {
 		case 0:
 			return calls(`pure {"say":"1"}`, `pure {"say":"2"}`), nil
@@ -306,7 +307,7 @@ const poisoned = "poisoned"
 // poisonAgent answers after a while, unless it is told to drop dead.
 func poisonAgent() agent.Agent {
 	made := crashAgent("")
-	made.Model = model(func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	made.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		if heard(r) == "drop dead" {
 			<-time.After(100 * time.Millisecond) // by then the others are at work
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)

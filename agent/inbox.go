@@ -1,24 +1,33 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
+	"parley/agent/journal"
 	"parley/bus"
 )
 
-// An item is one message of the mailbox that a visit holds.
+// How long a turn waits for pieces that its message announces.
+const (
+	pieceQuiet = 500 * time.Millisecond // without a further one
+	pieceMost  = 2 * time.Second        // in all
+)
+
+// An item is one message of the mailbox that a run holds.
 type item struct {
 	seq     int64
 	in      bus.Inbound
-	err     error         // it cannot be read
-	foreign *foreignError // it can, and only a newer release knows what it is
+	err     error                     // it cannot be read
+	unknown *journal.UnknownKindError // it can, and only a newer release knows what it is
 	handled bool
 }
 
-// read makes an item of a message.
-func read(m bus.Message) item {
+// readItem makes an item of a message.
+func readItem(m bus.Message) item {
 	it := item{seq: m.Seq}
 	it.in, it.err = bus.DecodeInbound(m.Body)
 	switch {
@@ -26,29 +35,30 @@ func read(m bus.Message) item {
 	case it.in.Kind == "": // no release has ever written that
 		it.err = errors.New("the message has no kind")
 	case !bus.KnownKind(it.in.Kind):
-		it.foreign = &foreignError{what: "message", id: m.ID, kind: it.in.Kind}
+		it.unknown = &journal.UnknownKindError{What: "message", ID: m.ID, Kind: it.in.Kind}
 	}
 	return it
 }
 
-// speaks tells whether the message can be read and is of that kind.
-func (it item) speaks(kind string) bool { return it.err == nil && it.in.Kind == kind }
+// isKind tells whether the message can be read and is of that kind.
+func (it item) isKind(kind string) bool { return it.err == nil && it.in.Kind == kind }
 
-// An inbox is the mail of a visit: what came with the lease and what has come since.
+// An inbox is the mail of a run: what came with the lease and what has come
+// since. One goroutine adds to it while another works through it.
 type inbox struct {
 	mu    sync.Mutex
 	items []item
-	// stopped is the number of the newest /stop: what was said before it and
-	// has not begun is not to begin.
-	stopped int64
-	// changed is closed, and replaced, when mail comes or is stopped.
+	// cancelledBefore is the number of the newest /stop: what was said before it
+	// and has not begun is not to begin.
+	cancelledBefore int64
+	// changed is closed, and replaced, when mail comes or is cancelled.
 	changed chan struct{}
 }
 
 func newInbox() *inbox { return &inbox{changed: make(chan struct{})} }
 
-// stir wakes who waits for mail. b.mu is held.
-func (b *inbox) stir() {
+// wake lets go on whoever waits for mail. The caller holds b.mu.
+func (b *inbox) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
@@ -57,16 +67,17 @@ func (b *inbox) add(it item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.items = append(b.items, it)
-	b.stir()
+	b.wake()
 }
 
-// foreign is the first message that only a newer release knows; nil if there is none.
-func (b *inbox) foreign() error {
+// unknownKind is the error of the first message whose kind only a newer release
+// knows; nil if there is none.
+func (b *inbox) unknownKind() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, it := range b.items {
-		if it.foreign != nil {
-			return it.foreign
+		if it.unknown != nil {
+			return it.unknown
 		}
 	}
 	return nil
@@ -84,7 +95,7 @@ func (b *inbox) first() (item, bool) {
 	return item{}, false
 }
 
-func (b *inbox) handled(items ...item) {
+func (b *inbox) markHandled(items ...item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.items {
@@ -96,8 +107,8 @@ func (b *inbox) handled(items ...item) {
 	}
 }
 
-// done is the number up to which everything is handled; 0 if nothing is.
-func (b *inbox) done() int64 {
+// handledUpTo is the number up to which everything is handled; 0 if nothing is.
+func (b *inbox) handledUpTo() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var done int64
@@ -110,8 +121,8 @@ func (b *inbox) done() int64 {
 	return done
 }
 
-// last is the number of the newest message.
-func (b *inbox) last() int64 {
+// newest is the number of the newest message.
+func (b *inbox) newest() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.items) == 0 {
@@ -133,62 +144,93 @@ func (b *inbox) unhandled() []item {
 	return all
 }
 
-func (b *inbox) stop(seq int64) {
+// cancelBefore notes a /stop: no message before it is to begin a turn.
+func (b *inbox) cancelBefore(seq int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.stopped = max(b.stopped, seq)
-	b.stir()
+	b.cancelledBefore = max(b.cancelledBefore, seq)
+	b.wake()
 }
 
-func (b *inbox) stoppedBefore(seq int64) bool {
+// cancelled tells whether a /stop came after the message of that number.
+func (b *inbox) cancelled(seq int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return seq < b.stopped
+	return seq < b.cancelledBefore
 }
 
-// A run is what one person has said in a row, which one turn answers.
-type run struct {
+// A batch is what one person has said in a row, which one turn answers.
+type batch struct {
 	items []item
 	ended bool // something else follows, so nothing more can join it
 }
 
-// last is the newest message of the run.
-func (r run) last() item { return r.items[len(r.items)-1] }
+// last is the newest message of the batch.
+func (b batch) last() item { return b.items[len(b.items)-1] }
 
 // causes are the ids of its messages.
-func (r run) causes() []string {
+func (b batch) causes() []string {
 	var ids []string
-	for _, it := range r.items {
+	for _, it := range b.items {
 		ids = append(ids, it.in.ID)
 	}
 	return ids
 }
 
-// run is the run that begins with the first message that nobody has handled, and
-// what is closed when there is more mail. What known picks out is in the log
-// already and ends the run.
-func (b *inbox) run(known func(id string) bool) (r run, changed <-chan struct{}) {
+// nextBatch is the batch that begins with the first message that nobody has
+// handled, and a channel that is closed when there is more mail. A message that
+// inLog picks out has been answered already and ends the batch.
+func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, it := range b.items {
 		if it.handled { // a command that did not wait for its turn
 			continue
 		}
-		if len(r.items) > 0 && (!joins(r.items[0].in, it) || known(it.in.ID) ||
-			r.items[0].seq < b.stopped && it.seq > b.stopped) { // what was stopped takes nothing later with it
-			r.ended = true
+		if len(next.items) > 0 && (!mayJoin(next.items[0].in, it) || inLog(it.in.ID) ||
+			next.items[0].seq < b.cancelledBefore && it.seq > b.cancelledBefore) { // what was stopped takes nothing later with it
+			next.ended = true
 			break
 		}
-		r.items = append(r.items, it)
+		next.items = append(next.items, it)
 	}
-	return r, b.changed
+	return next, b.changed
 }
 
-// joins tells whether a message may be answered together with an earlier one: it
+// mayJoin tells whether a message may be answered together with an earlier one: it
 // is the same person's, said in the same place with the same rights.
-func joins(first bus.Inbound, it item) bool {
-	return it.speaks(bus.Said) && it.in.From.ID == first.From.ID && it.in.From.Owner == first.From.Owner &&
+func mayJoin(first bus.Inbound, it item) bool {
+	return it.isKind(bus.Said) && it.in.From.ID == first.From.ID && it.in.From.Owner == first.From.Owner &&
 		it.in.At == first.At && it.in.Group == first.Group
+}
+
+// gather waits for the pieces that are still to come, where the newest message
+// announces some, and returns what the next turn is to answer. All of it stays on
+// the bus meanwhile: if the process dies here nothing is lost, and the next holder
+// waits anew.
+func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(id string) bool) (batch, error) {
+	began := time.Now()
+	grown, size := began, 0
+	for {
+		next, changed := b.nextBatch(inLog)
+		if len(next.items) > size {
+			grown, size = time.Now(), len(next.items)
+		}
+		wait := min(time.Until(grown.Add(pieceQuiet)), time.Until(began.Add(pieceMost)))
+		if next.ended || !next.last().in.More || wait <= 0 || b.cancelled(next.last().seq) {
+			return next, b.unknownKind()
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-closing:
+			return next, errShutdown
+		case <-ctx.Done():
+			return next, context.Cause(ctx)
+		}
+		timer.Stop()
+	}
 }
 
 // steering returns what the sender of a turn has said since, up to the first
@@ -202,7 +244,7 @@ func (b *inbox) steering(t *turn) []item {
 		if it.handled || it.err == nil && slices.Contains(t.causes, it.in.ID) {
 			continue
 		}
-		if !it.speaks(bus.Said) || it.in.From.ID != t.person {
+		if !it.isKind(bus.Said) || it.in.From.ID != t.person {
 			break
 		}
 		said = append(said, it)

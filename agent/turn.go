@@ -3,35 +3,83 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
+	"parley/agent/journal"
+	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
 
-// A turn is what its entries say: nothing of it is remembered elsewhere.
+// The commands that an agent carries out. The gateway recognises them.
+const (
+	cmdNew    = "new"
+	cmdStop   = "stop"
+	cmdStatus = "status"
+	cmdHelp   = "help"
+)
+
+// Codes of notices, by which the log remembers why they were given.
+const (
+	noticeDelivery   = "delivery" // of what the session had said
+	noticeLastStep   = "last_step"
+	noticeUnsendable = "unsendable" // the turn's answer is one that no bus takes
+	noticeRepeated   = "repeated_call"
+	codeGaveUp       = "gave_up"
+	// codeRepeated marks the result of a call that was refused because it had
+	// been made too often.
+	codeRepeated = string(tools.PermissionDenied)
+)
+
+// route is where a turn's reply goes, as the log keeps it.
+type route struct {
+	At      bus.Address `json:"at"`
+	ReplyTo string      `json:"reply_to,omitempty"`
+	Owner   bool        `json:"owner,omitempty"`
+	Group   bool        `json:"group,omitempty"`
+}
+
+func routeOf(in bus.Inbound) route {
+	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group}
+	if in.Group {
+		r.ReplyTo = in.ReplyTo
+	}
+	return r
+}
+
+func (r route) encode() json.RawMessage {
+	raw, err := json.Marshal(r)
+	if err != nil { // strings and booleans always marshal
+		panic(err)
+	}
+	return raw
+}
+
+// A turn is what its entries say: nothing of it is remembered elsewhere, so whoever
+// goes on with it after a crash knows as much as whoever began it.
 type turn struct {
-	id      string
-	person  string
-	called  string // the person's name, as the platform has it
-	route   route
-	started time.Time
+	id         string
+	person     string
+	personName string // as the platform has it
+	route      route
+	started    time.Time
 
-	causes   []string // the messages that it answers
-	steps    []step
-	asked    int  // model calls whose answer is written
-	blocks   int  // thinking, text and tool_use blocks so far
-	resumes  int  // since the last answer or result
-	givenUp  bool // it was cut off too often
-	unsent   bool // what it says can never be sent
-	lastStep bool // the model was told that it is to conclude
-	stopped  bool // somebody said /stop
-	done     *sessions.TurnDone
-	sent     bool // what it publishes is published
+	causes     []string // the messages that it answers
+	steps      []step
+	modelCalls int  // model calls whose answer is written
+	blocks     int  // thinking, text and tool_use blocks so far
+	resumes    int  // since the last answer or result
+	givenUp    bool // it was cut off too often
+	unsendable bool // what it says can never be sent
+	lastStep   bool // the model was told that it is to conclude
+	stopped    bool // somebody said /stop
+	done       *sessions.TurnDone
+	published  bool // what it says is on the bus
 
-	start     int64 // the number of its first entry
-	resumed   bool  // since the last answer
-	suspended bool
+	firstEntry int64 // the number of its first entry
+	resumed    bool  // since the last answer
+	suspended  bool
 }
 
 // A step is one answer of the model and what came of the calls it asked for.
@@ -50,35 +98,36 @@ type call struct {
 func (c *call) key(turn string) string { return turn + "#" + c.id }
 
 // fold makes a turn of the entries that belong to it.
-func fold(id string, records []record) (*turn, error) {
+func fold(id string, records []journal.Record) (*turn, error) {
 	t := &turn{id: id}
 	calls := map[string]*call{}
 	for _, r := range records {
-		if c, ok := r.data.(sessions.Command); ok {
-			t.stopped = t.stopped || c.Name == cmdStop && t.start > 0
+		if c, ok := r.Data.(sessions.Command); ok {
+			t.stopped = t.stopped || c.Name == cmdStop && t.firstEntry > 0
 			continue
 		}
 		if r.Turn != id {
 			continue
 		}
-		if err := t.take(r, calls); err != nil {
+		if err := t.apply(r, calls); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-func (t *turn) take(r record, calls map[string]*call) error {
-	switch d := r.data.(type) {
+// apply takes in one more entry of the turn.
+func (t *turn) apply(r journal.Record, calls map[string]*call) error {
+	switch d := r.Data.(type) {
 	case sessions.TurnStarted:
-		t.person, t.started, t.start = r.Person, r.At, r.N
+		t.person, t.started, t.firstEntry = r.Person, r.At, r.N
 		if err := json.Unmarshal(d.Route, &t.route); err != nil {
 			return fmt.Errorf("decode the route of turn %s: %w", t.id, err)
 		}
 	case sessions.User:
 		t.causes = append(t.causes, r.Cause)
-		if t.called == "" {
-			t.called = d.Name
+		if t.personName == "" {
+			t.personName = d.Name
 		}
 	case sessions.Thinking, sessions.Text:
 		t.blocks++
@@ -86,16 +135,16 @@ func (t *turn) take(r record, calls map[string]*call) error {
 		t.blocks++
 		c := &call{id: r.Call, use: d}
 		calls[r.Call] = c
-		if len(t.steps) == t.asked {
+		if len(t.steps) == t.modelCalls {
 			t.steps = append(t.steps, step{})
 		}
 		last := &t.steps[len(t.steps)-1]
 		last.calls = append(last.calls, c)
 	case sessions.Usage:
-		if len(t.steps) == t.asked {
+		if len(t.steps) == t.modelCalls {
 			t.steps = append(t.steps, step{})
 		}
-		t.asked++
+		t.modelCalls++
 		t.resumes, t.resumed = 0, false
 	case sessions.ToolStarted:
 		if c := calls[r.Call]; c != nil {
@@ -109,7 +158,7 @@ func (t *turn) take(r record, calls map[string]*call) error {
 	case sessions.Notice:
 		t.lastStep = t.lastStep || d.Code == noticeLastStep
 		t.givenUp = t.givenUp || d.Code == codeGaveUp
-		t.unsent = t.unsent || d.Code == noticeUnsendable
+		t.unsendable = t.unsendable || d.Code == noticeUnsendable
 	case sessions.TurnDone:
 		t.done = &d
 	}
@@ -122,18 +171,18 @@ func (t *turn) take(r record, calls map[string]*call) error {
 		}
 		t.suspended, t.resumed = false, true
 	case sessions.KindPublished:
-		t.sent = true
+		t.published = true
 	}
 	return nil
 }
 
 // unfinished lists the turns that have not ended, or have not published what
 // they are to publish, in the order of their beginning.
-func unfinished(records []record) []string {
+func unfinished(records []journal.Record) []string {
 	var ids []string
 	open := map[string]bool{}
 	for _, r := range records {
-		switch d := r.data.(type) {
+		switch d := r.Data.(type) {
 		case sessions.TurnStarted:
 			ids = append(ids, r.Turn)
 			open[r.Turn] = true
@@ -153,8 +202,8 @@ func unfinished(records []record) []string {
 	return kept
 }
 
-// open lists the calls of the last step that have no result yet.
-func (t *turn) open() []*call {
+// openCalls lists the calls of the last step that have no result yet.
+func (t *turn) openCalls() []*call {
 	if len(t.steps) == 0 {
 		return nil
 	}
@@ -167,8 +216,8 @@ func (t *turn) open() []*call {
 	return open
 }
 
-// failures counts the last steps in a row in which every call failed.
-func (t *turn) failures() int {
+// failedSteps counts the last steps in a row in which every call failed.
+func (t *turn) failedSteps() int {
 	n := 0
 	for i := len(t.steps) - 1; i >= 0; i-- {
 		if !t.steps[i].failed() {
@@ -211,4 +260,13 @@ func (t *turn) repeats(like *call) int {
 		}
 	}
 	return n
+}
+
+// replyText is all that the turn says.
+func (t *turn) replyText() string {
+	var texts []string
+	for _, r := range t.done.Outbound {
+		texts = append(texts, r.Text)
+	}
+	return strings.Join(texts, "\n\n")
 }

@@ -4,63 +4,68 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"strings"
 
-	"parley/tools"
+	"parley/agent/journal"
+	"parley/agent/llm"
+	"parley/agent/transcript"
+	"parley/sessions"
 )
 
 // maxShrinks is how often a turn makes its request shorter because the provider
 // says that it is too long.
 const maxShrinks = 6
 
-// askWithin asks with as much of the log as the model can read. Where the
+// answer asks with as much of the log as the model can read. Where the
 // provider says that this is still too much, the past is summarised and results
 // are cut until it fits: only the provider knows how large the window is, and
 // how it counts.
-func (v *visit) askWithin(ctx context.Context, t *turn, r Request) (Answer, error) {
-	v.agent.ContextTokens = v.room(r)
+func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
+	a.room = a.roomFor(r)
 	summarise := true
 	for shrunk := 0; ; shrunk++ {
 		if summarise {
 			var err error
-			if summarise, err = v.compact(ctx, t); err != nil {
-				return Answer{}, err
+			if summarise, err = a.compact(ctx, t); err != nil {
+				return llm.Answer{}, err
 			}
 		}
-		r.Messages = render(v.j.all(), v.agent.ContextTokens)
-		fit(r.Messages, v.agent.ContextTokens)
-		answer, err := v.ask(ctx, t, r)
-		fault, ok := errors.AsType[*ModelError](err)
-		if !ok || fault.Fault != ModelOverflow {
+		r.Messages = transcript.Render(a.journal.Records(), a.room)
+		transcript.TruncateResults(r.Messages, a.room)
+		answer, err := a.ask(ctx, t, r)
+		fault, ok := errors.AsType[*llm.Error](err)
+		if !ok || fault.Fault != llm.Overflow {
 			return answer, err
 		}
-		sent := estimateMessages(r.Messages)
-		if shrunk == maxShrinks || !v.shrink(r, fault) {
-			return Answer{}, v.tooLong(t, fault)
+		sent := transcript.EstimateMessages(r.Messages)
+		if shrunk == maxShrinks || !a.shrink(r, fault) {
+			return llm.Answer{}, a.tooLong(t, fault)
 		}
-		v.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
-			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("room", v.agent.ContextTokens))
+		a.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
+			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("room", a.room))
 	}
 }
 
-// room is how many tokens of messages there is room for: what is configured, or
+// roomFor is how many tokens of messages there is room for: what is configured, or
 // less where the model's window is known and the rest of the request needs some.
-func (v *visit) room(r Request) int {
-	has := v.agent.Model.Info().ContextTokens
+func (a *asker) roomFor(r llm.Request) int {
+	has := a.agent.Model.Info().ContextTokens
 	if has <= 0 {
-		return v.agent.ContextTokens
+		return a.room
 	}
 	r.Messages = nil
-	left := max(has-estimate(r)-min(answerTokens, has/4), has/8)
-	return min(v.agent.ContextTokens, left)
+	left := max(has-transcript.Estimate(r)-min(answerTokens, has/4), has/8)
+	return min(a.room, left)
 }
 
 // shrink lowers the room for messages after a request that was too long, and
 // tells whether there is any left.
-func (v *visit) shrink(r Request, fault *ModelError) bool {
-	sent := estimateMessages(r.Messages)
+func (a *asker) shrink(r llm.Request, fault *llm.Error) bool {
+	sent := transcript.EstimateMessages(r.Messages)
 	next := sent / 2
 	if fault.Window > 0 {
-		rest := estimate(r) - sent
+		rest := transcript.Estimate(r) - sent
 		room := fault.Window - rest - min(answerTokens, fault.Window/4)
 		// Where that is no less than was sent, the provider counts differently.
 		if room > 0 && room < sent*3/4 {
@@ -70,8 +75,8 @@ func (v *visit) shrink(r Request, fault *ModelError) bool {
 	if next < leastRoom {
 		return false
 	}
-	if v.agent.ContextTokens <= 0 || next < v.agent.ContextTokens {
-		v.agent.ContextTokens = next
+	if a.room <= 0 || next < a.room {
+		a.room = next
 	}
 	return true
 }
@@ -80,23 +85,137 @@ func (v *visit) shrink(r Request, fault *ModelError) bool {
 const leastRoom = 64
 
 // tooLong ends a turn whose own messages are longer than the model can read.
-func (v *visit) tooLong(t *turn, fault *ModelError) *ending {
-	_, end := v.excuse(fault, 1, t)
+func (a *asker) tooLong(t *turn, fault *llm.Error) *ending {
+	_, end := a.classifyModelError(fault, 1, t)
 	return end
 }
 
-// fit cuts results that are longer than a quarter of the room, where all does not
-// fit. The same log and the same room give the same bytes.
-func fit(messages []Message, limit int) {
-	if limit <= 0 || estimateMessages(messages) <= limit {
-		return
+const summaryPrompt = `Summarise the conversation so far for yourself: you will go on with nothing but this summary. Keep what people asked for and decided, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
+
+// shorterPrompt is for a model that did not come to an end with the other.
+const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, names, numbers, paths and open tasks.`
+
+// compact replaces the past by a summary where it does not fit into the window
+// any more, even with old results cleared. Only turns that have ended are
+// summarised; the turn that asks stays whole. A summary that cannot be had is
+// no reason to end the turn: the model may still take what there is. False says
+// that there is no use in trying again.
+func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
+	records := a.journal.Records()
+	limit := a.room
+	if limit <= 0 || t.firstEntry == 0 || transcript.EstimateMessages(transcript.Render(records, limit)) <= limit {
+		return true, nil
 	}
-	most := limit * bytesPerToken / 4
-	for _, m := range messages {
-		for i, b := range m.Blocks {
-			if b.Kind == BlockToolResult && len(b.Content) > most {
-				m.Blocks[i].Content, _ = tools.Truncate(b.Content, most, "")
+	past := before(records, t.firstEntry)
+	if len(past) == 0 {
+		return false, nil
+	}
+	text, err := a.summarise(ctx, t, past)
+	if err != nil || text == "" {
+		return false, err
+	}
+	covers := past[len(past)-1].N
+	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text})); err != nil {
+		return false, err
+	}
+	a.journal.Forget(covers)
+	return true, nil
+}
+
+// summarise has the model sum up the past, piece by piece where it is longer
+// than fits. It gives "" where there is no summary that could replace the past.
+func (a *asker) summarise(ctx context.Context, t *turn, past []journal.Record) (string, error) {
+	retold := transcript.TextOnly(transcript.Render(past, a.room))
+	earlier := ""
+	if s, ok := transcript.NewestSummary(past); ok && s.Text != "" {
+		earlier, retold = s.Text, retold[1:] // which it begins with
+	}
+	if len(retold) == 0 {
+		return "", nil
+	}
+	room := max(a.room*transcript.BytesPerToken/2, transcript.MinPiece)
+	for size := room; size >= room/8; size /= 2 {
+		text, err := a.summarisePieces(ctx, t, earlier, transcript.Split(retold, size))
+		if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Fault == llm.Overflow {
+			continue // smaller pieces then
+		}
+		if err == nil && len(text) > (len(earlier)+transcript.TextLength(retold))*4/5 {
+			text = "" // it would save nothing
+		}
+		if failed, ok := errors.AsType[*llm.Error](err); ok {
+			a.slog.Warn("summarising failed; going on without", slog.Any("error", failed))
+			return "", nil
+		}
+		return text, err
+	}
+	a.slog.Warn("summarising failed, because the window is too small; going on without")
+	return "", nil
+}
+
+// summarisePieces sums up one piece after another, each with the summary of
+// what came before it.
+func (a *asker) summarisePieces(ctx context.Context, t *turn, summary string, pieces [][]llm.Block) (string, error) {
+	for _, piece := range pieces {
+		if summary != "" {
+			piece = append([]llm.Block{{Kind: llm.BlockText, Text: transcript.FrameSummary(summary)}}, piece...)
+		}
+		text, err := a.summariseOne(ctx, t, piece)
+		if err != nil || text == "" {
+			return "", err
+		}
+		summary = text
+	}
+	return summary, nil
+}
+
+// summariseOne asks for one summary, and for a shorter one where that did not
+// come to its end. What is cut off does not stand for what it was cut from.
+func (a *asker) summariseOne(ctx context.Context, t *turn, piece []llm.Block) (string, error) {
+	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
+		blocks := append(slices.Clip(piece), llm.Block{Kind: llm.BlockText, Text: prompt})
+		r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: blocks}}}
+		if err := a.reserve(ctx, t, r); err != nil {
+			return "", err
+		}
+		answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
+		if err != nil {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
 			}
+			if _, ok := errors.AsType[*llm.Error](err); !ok {
+				err = &llm.Error{Fault: llm.Busy, Err: err}
+			}
+			return "", err
+		}
+		// The cost belongs to the person but is no step of the turn.
+		a.reservation.spend(answer)
+		if err := a.journal.Append(ctx, a.usageEntry("", t.person, answer)); err != nil {
+			return "", err
+		}
+		if text := textOf(answer); answer.Stop == llm.StopWhole && text != "" {
+			return text, nil
+		}
+		a.slog.Warn("a summary did not come to its end", slog.String("turn", t.id), slog.String("stop", string(answer.Stop)))
+	}
+	return "", nil
+}
+
+func textOf(answer llm.Answer) string {
+	var text strings.Builder
+	for _, b := range answer.Blocks {
+		if b.Kind == llm.BlockText {
+			text.WriteString(b.Text)
 		}
 	}
+	return strings.TrimSpace(text.String())
+}
+
+// before returns the records that precede a number.
+func before(records []journal.Record, n int64) []journal.Record {
+	for i, r := range records {
+		if r.N >= n {
+			return records[:i]
+		}
+	}
+	return records
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
-	"sync"
 	"time"
 
+	"parley/agent/journal"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -37,37 +37,16 @@ func New(cfg Config) *Worker {
 func (w *Worker) Run(ctx context.Context) error {
 	work, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
-	free := make(chan struct{}, w.cfg.MaxInFlight)
-	var visits sync.WaitGroup
-	err := w.claim(ctx, free, func(lease bus.Lease) {
-		visits.Go(func() {
-			defer func() { <-free }()
-			w.serve(work, ctx.Done(), lease)
-		})
+	wait, err := bus.ClaimEach(ctx, w.cfg.Bus, bus.InboundTopic, w.cfg.MaxInFlight, func(lease bus.Lease) {
+		w.serve(work, ctx.Done(), lease)
 	})
 	drained := time.AfterFunc(w.cfg.Drain, func() { cut(errShutdown) })
 	defer drained.Stop()
-	visits.Wait()
-	return err
-}
-
-func (w *Worker) claim(ctx context.Context, free chan struct{}, serve func(bus.Lease)) error {
-	for {
-		select {
-		case free <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
-		lease, err := w.cfg.Bus.Claim(ctx, bus.InboundTopic)
-		if err != nil {
-			<-free
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("claim a session: %w", err)
-		}
-		serve(lease)
+	wait()
+	if err != nil {
+		return fmt.Errorf("claim a session: %w", err)
 	}
+	return nil
 }
 
 // serve works on one leased session and settles it. Once closing is closed it
@@ -75,42 +54,26 @@ func (w *Worker) claim(ctx context.Context, free chan struct{}, serve func(bus.L
 func (w *Worker) serve(ctx context.Context, closing <-chan struct{}, lease bus.Lease) {
 	claim := lease.Claim()
 	log := w.cfg.Log.With(slog.String("session", claim.Key), slog.Int64("fence", claim.Fence))
-	end, err := w.visit(ctx, closing, lease, log)
+	end, err := newSessionRun(&w.cfg, w.quota, closing, lease, log).run(ctx)
 	if err != nil {
-		end = w.judge(ctx, lease, log, end, err)
+		end = w.endAfter(ctx, lease, log, end, err)
 	}
 	// The work is over, so the settling must not be cut off with it.
-	settle(context.WithoutCancel(ctx), lease, log, end)
+	bus.RetrySettle(context.WithoutCancel(ctx), lease, end, settleTry, func(err error) {
+		log.Warn("a session cannot be settled; trying again", slog.Any("error", err))
+	})
 	w.cfg.Point("settled")
 }
 
-// settle ends a lease, however often that takes while it is ours: a bus that
-// cannot write now would otherwise keep the session for somebody who has left.
-func settle(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End) {
-	const most = 5 * time.Second
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, most) {
-		err := lease.Settle(ctx, end)
-		if err == nil || errors.Is(err, bus.ErrFenced) || errors.Is(err, bus.ErrClosed) {
-			return
-		}
-		log.Warn("a session cannot be settled; trying again", slog.Any("error", err))
-		select {
-		case <-time.After(wait):
-		case <-lease.Lost():
-			return
-		}
-	}
-}
-
-// judge decides what becomes of a session whose visit ended early.
-func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, err error) bus.End {
+// endAfter decides how a session is settled whose run ended early with an error.
+func (w *Worker) endAfter(ctx context.Context, lease bus.Lease, log *slog.Logger, end bus.End, err error) bus.End {
 	claim := lease.Claim()
 	var bury *buryError
-	var foreign *foreignError
+	var unknown *journal.UnknownKindError
 	switch {
-	case errors.As(err, &foreign):
-		end.Uncounted, end.After = true, foreignRetry
-		log.Warn("session is left to a newer release", slog.String("what", foreign.what), slog.String("id", foreign.id), slog.String("kind", foreign.brief()))
+	case errors.As(err, &unknown):
+		end.Uncounted, end.After = true, newerReleaseRetry
+		log.Warn("session is left to a newer release", slog.String("what", unknown.What), slog.String("id", unknown.ID), slog.String("kind", unknown.ShortKind()))
 	case errors.As(err, &bury):
 		end.Dead, end.Reason = bury.seq, bury.reason
 		log.Warn("message given up", slog.Int64("seq", bury.seq), slog.String("reason", bury.reason))
@@ -126,12 +89,12 @@ func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, e
 	case errors.Is(err, errBusAway):
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until the bus is back", slog.Any("error", err))
-	case w.unwell(ctx):
+	case w.storeAway(ctx):
 		end.Uncounted, end.After = true, outage
 		log.Warn("session waits until its store is back", slog.Any("error", err))
 	case errors.Is(err, sessions.ErrInvalidKey): // nor will it ever be valid
 		end = w.giveUp(ctx, lease, log, end, err)
-	case claim.Attempts >= maxAttempts && w.opensNow(ctx, lease, log, err):
+	case claim.Attempts >= maxAttempts && w.opensOnRetry(ctx, lease, log, err):
 		end.After = time.Second
 	case claim.Attempts >= maxAttempts:
 		end = w.giveUp(ctx, lease, log, end, err)
@@ -143,11 +106,17 @@ func (w *Worker) judge(ctx context.Context, lease bus.Lease, log *slog.Logger, e
 }
 
 const (
-	outage        = 2 * time.Second // how long a session waits while the bus or its store is away
-	healthTimeout = 5 * time.Second
+	maxAttempts   = 10              // claims of a session whose log cannot be opened
+	outboundRetry = 5 * time.Second // of a session whose reply finds its mailbox full
+	// newerReleaseRetry is for a session that holds what only a newer release knows.
+	newerReleaseRetry = 5 * time.Second
+	outage            = 2 * time.Second // how long a session waits while the bus or its store is away
+	healthTimeout     = 5 * time.Second
+	settleTry         = 30 * time.Second // bounds one try to settle a session
 )
 
-func (w *Worker) unwell(ctx context.Context) bool {
+// storeAway tells whether what sessions need is not there at the moment.
+func (w *Worker) storeAway(ctx context.Context) bool {
 	if w.cfg.Healthy == nil {
 		return false
 	}
@@ -156,14 +125,14 @@ func (w *Worker) unwell(ctx context.Context) bool {
 	return w.cfg.Healthy(ctx) != nil
 }
 
-// opensNow tells of a log that could not be opened that it can be now: most of
-// the claims before may have ended with their process, and not for the log's sake.
-func (w *Worker) opensNow(ctx context.Context, lease bus.Lease, log *slog.Logger, err error) bool {
+// opensOnRetry tries once more to open a log that could not be opened, before its
+// message is given up: the earlier claims may have ended with their process, and not
+// because of the log.
+func (w *Worker) opensOnRetry(ctx context.Context, lease bus.Lease, log *slog.Logger, err error) bool {
 	if _, failed := errors.AsType[*openError](err); !failed {
 		return false
 	}
-	v := &visit{w: w, lease: lease, slog: log}
-	return v.open(ctx) == nil
+	return newSessionRun(&w.cfg, w.quota, nil, lease, log).open(ctx) == nil
 }
 
 // giveUp buries the first message of a session that cannot be worked on, and
@@ -184,78 +153,17 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 		if errors.Is(cause, sessions.ErrInvalidKey) {
 			reply.Text = "I could not take your message: no conversation can be kept under this name."
 		}
-		if err := w.publish(ctx, reply); err != nil && !errors.Is(err, bus.ErrInvalid) {
+		if err := publish(ctx, w.cfg.Bus, reply); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			end.Dead, end.Reason, end.After = 0, "", outboundRetry
 		}
 	}
 	return end
 }
 
-// publish puts an outbound message on the bus.
-func (w *Worker) publish(ctx context.Context, out bus.Outbound) error {
-	body, err := out.Encode()
-	if err != nil {
-		return fmt.Errorf("encode outbound message: %w", err)
-	}
-	err = w.cfg.Bus.Publish(ctx, bus.OutboundTopic(out.To.Channel), bus.Message{ID: out.ID, Key: out.To.String(), Body: body})
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, bus.ErrFull), errors.Is(err, bus.ErrInvalid), errors.Is(err, bus.ErrClosed):
-		return fmt.Errorf("publish outbound message %s: %w", out.ID, err)
-	}
-	return fmt.Errorf("publish outbound message %s: %w: %w", out.ID, errBusAway, err)
-}
-
-// Why a visit ends before its mail is through.
-var (
-	errShutdown = errors.New("shutting down")
-	errLater    = errors.New("the person has enough turns at once")
-	errStopped  = errors.New("stopped by /stop")
-	errTooLong  = errors.New("the turn took too long")
-	errBusAway  = errors.New("the bus is away")
-	// errUnsendable says of a turn that it is over, and that what it says is
-	// nothing that a bus takes.
-	errUnsendable = errors.New("the answer can never be sent")
-)
-
-// openError says that a session's log cannot be opened or understood.
-type openError struct{ err error }
-
-// Error is the reason.
-func (e *openError) Error() string { return e.err.Error() }
-
-// Unwrap gives the reason.
-func (e *openError) Unwrap() error { return e.err }
-
-// foreignError says that a session holds something of a kind that this release
-// does not know: a newer one does, so the session is left to it.
-type foreignError struct{ what, id, kind string }
-
-// Error names it and its kind.
-func (e *foreignError) Error() string {
-	return fmt.Sprintf("%s %s is of the unknown kind %q", e.what, e.id, e.brief())
-}
-
-// brief is the kind as a log shows it.
-func (e *foreignError) brief() string {
-	const most = 64 // bytes
-	return strings.ToValidUTF8(e.kind[:min(len(e.kind), most)], "")
-}
-
-// buryError says that a message is to become a dead letter.
-type buryError struct {
-	seq    int64
-	reason string
-}
-
-// Error is the reason.
-func (e *buryError) Error() string { return e.reason }
-
 type unobserved struct{}
 
-func (unobserved) Turn(string, time.Duration)                    {}
-func (unobserved) Step()                                         {}
-func (unobserved) Tool(string, string, time.Duration)            {}
-func (unobserved) Batch(int, time.Duration)                      {}
-func (unobserved) Model(string, string, TokenUse, time.Duration) {}
+func (unobserved) Turn(string, time.Duration)                     {}
+func (unobserved) Step()                                          {}
+func (unobserved) Tool(string, string, time.Duration)             {}
+func (unobserved) Batch(int, time.Duration)                       {}
+func (unobserved) Model(string, string, llm.Usage, time.Duration) {}

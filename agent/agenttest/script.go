@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/agent"
+	"parley/agent/transcript"
 )
 
 // A Request is what the model is asked.
@@ -81,7 +81,7 @@ func messageOf(raw json.RawMessage) Message {
 func (r Request) Said() string {
 	raw, _ := r.newest()
 	text := messageOf(raw).Content
-	if said := agent.Words(text); len(said) > 0 {
+	if said := transcript.Words(text); len(said) > 0 {
 		return strings.Join(said, "\n\n")
 	}
 	return text

@@ -14,7 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/agent"
+	"parley/agent/llm"
+	"parley/agent/transcript"
 	"parley/tools"
 )
 
@@ -30,13 +31,13 @@ type Model struct {
 func New() *Model { return &Model{grammar: newGrammar()} }
 
 // Info says that it is called demo; nothing is too long for it.
-func (m *Model) Info() agent.ModelInfo { return agent.ModelInfo{Name: Name} }
+func (m *Model) Info() llm.Info { return llm.Info{Name: Name} }
 
 // Generate does the next request that was not done yet, or tells what came of
 // all of them. It costs nothing.
-func (m *Model) Generate(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Answer, error) {
+func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	if err := ctx.Err(); err != nil {
-		return agent.Answer{}, err
+		return llm.Answer{}, err
 	}
 	said, done := current(r.Messages)
 	if n := len(said); n > 0 && len(r.Tools) == 0 && isSummary(said[n-1]) {
@@ -70,19 +71,19 @@ func (m *Model) Generate(ctx context.Context, r agent.Request, emit func(agent.D
 
 // A step is a tool call of this turn and what came of it.
 type step struct {
-	use    agent.Block
-	result agent.Block
+	use    llm.Block
+	result llm.Block
 }
 
 // current is what was said since the last answer, and the calls made for it.
-func current(messages []agent.Message) (said []string, done []step) {
+func current(messages []llm.Message) (said []string, done []step) {
 	for _, m := range messages[start(messages):] {
 		for _, b := range m.Blocks {
 			words := wordsOf(m, b)
 			switch {
-			case b.Kind == agent.BlockToolUse:
+			case b.Kind == llm.BlockToolUse:
 				done = append(done, step{use: b})
-			case b.Kind == agent.BlockToolResult:
+			case b.Kind == llm.BlockToolResult:
 				settle(done, b)
 			case len(words) > 0:
 				if wasCancelled(done) { // that was the turn before
@@ -97,19 +98,19 @@ func current(messages []agent.Message) (said []string, done []step) {
 
 // start is where what is to be answered begins: after the last message of ours
 // that asked for no tool.
-func start(messages []agent.Message) int {
+func start(messages []llm.Message) int {
 	for i, m := range slices.Backward(messages) {
-		if m.Role == agent.RoleAssistant && !slices.ContainsFunc(m.Blocks, isUse) {
+		if m.Role == llm.RoleAssistant && !slices.ContainsFunc(m.Blocks, isUse) {
 			return i + 1
 		}
 	}
 	return 0
 }
 
-func isUse(b agent.Block) bool { return b.Kind == agent.BlockToolUse }
+func isUse(b llm.Block) bool { return b.Kind == llm.BlockToolUse }
 
 // settle gives a result to its call.
-func settle(done []step, result agent.Block) {
+func settle(done []step, result llm.Block) {
 	for i := range done {
 		if done[i].result.Kind == "" && done[i].use.Call == result.Call {
 			done[i].result = result
@@ -129,12 +130,12 @@ func wasCancelled(done []step) bool {
 
 // wordsOf is what people say in a block, message by message. What the system
 // says is left out.
-func wordsOf(m agent.Message, b agent.Block) []string {
+func wordsOf(m llm.Message, b llm.Block) []string {
 	switch {
-	case m.Role != agent.RoleUser || b.Kind != agent.BlockText:
+	case m.Role != llm.RoleUser || b.Kind != llm.BlockText:
 		return nil
 	case strings.HasPrefix(b.Text, "<message "):
-		return agent.Words(b.Text)
+		return transcript.Words(b.Text)
 	case strings.HasPrefix(b.Text, "<notice>"), strings.HasPrefix(b.Text, "<summary "), strings.HasPrefix(b.Text, "<past "):
 		return nil
 	}
@@ -147,7 +148,7 @@ func isSummary(text string) bool {
 }
 
 // digest is all the summary that it can make: what people said last.
-func digest(messages []agent.Message) string {
+func digest(messages []llm.Message) string {
 	const most, length = 20, 200
 	var said []string
 	for _, m := range messages {
@@ -179,17 +180,17 @@ func unique(texts []string) []string {
 }
 
 // call asks for a tool.
-func call(q request, emit func(agent.Delta)) (agent.Answer, error) {
+func call(q request, emit func(llm.Delta)) (llm.Answer, error) {
 	args, err := json.Marshal(q.args)
 	if err != nil {
-		return agent.Answer{}, fmt.Errorf("encode the arguments of %s: %w", q.tool, err)
+		return llm.Answer{}, fmt.Errorf("encode the arguments of %s: %w", q.tool, err)
 	}
-	emit(agent.Delta{Kind: agent.BlockToolUse, Name: q.tool})
-	return agent.Answer{Blocks: []agent.Block{{Kind: agent.BlockToolUse, Name: q.tool, Args: args}}}, nil
+	emit(llm.Delta{Kind: llm.BlockToolUse, Name: q.tool})
+	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockToolUse, Name: q.tool, Args: args}}}, nil
 }
 
 // say answers in words, a few pieces at a time.
-func say(text string, emit func(agent.Delta)) agent.Answer {
+func say(text string, emit func(llm.Delta)) llm.Answer {
 	const pieces = 4
 	rest := text
 	for size := len(text)/pieces + 1; rest != ""; {
@@ -199,8 +200,8 @@ func say(text string, emit func(agent.Delta)) agent.Answer {
 				cut = size + space + 1
 			}
 		}
-		emit(agent.Delta{Kind: agent.BlockText, Text: rest[:cut]})
+		emit(llm.Delta{Kind: llm.BlockText, Text: rest[:cut]})
 		rest = rest[cut:]
 	}
-	return agent.Answer{Blocks: []agent.Block{{Kind: agent.BlockText, Text: text}}}
+	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: text}}}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/agent"
 	"parley/agent/demo"
+	"parley/agent/llm"
 	"parley/tools"
 )
 
@@ -19,7 +19,7 @@ type chat struct {
 	model    *demo.Model
 	granted  []tools.Spec
 	results  map[string]string // tool → result
-	messages []agent.Message
+	messages []llm.Message
 	calls    []string // "tool {args}", in order
 	steer    string   // said once, after the first call
 }
@@ -37,9 +37,9 @@ func (c *chat) ask(text string) string {
 	c.t.Helper()
 	c.messages = append(c.messages, user("<message from=\"telegram:1\" name=\"Ann\">\n"+text+"\n</message>"))
 	for range 20 {
-		a := c.generate(agent.Request{Messages: c.messages, Tools: c.granted})
-		c.messages = append(c.messages, agent.Message{Role: agent.RoleAssistant, Blocks: a.Blocks})
-		if a.Blocks[0].Kind == agent.BlockText {
+		a := c.generate(llm.Request{Messages: c.messages, Tools: c.granted})
+		c.messages = append(c.messages, llm.Message{Role: llm.RoleAssistant, Blocks: a.Blocks})
+		if a.Blocks[0].Kind == llm.BlockText {
 			return a.Blocks[0].Text
 		}
 		c.messages = append(c.messages, c.run(a.Blocks))
@@ -48,13 +48,13 @@ func (c *chat) ask(text string) string {
 	return ""
 }
 
-func (c *chat) run(uses []agent.Block) agent.Message {
-	m := agent.Message{Role: agent.RoleUser}
+func (c *chat) run(uses []llm.Block) llm.Message {
+	m := llm.Message{Role: llm.RoleUser}
 	for i := range uses {
 		uses[i].Call = fmt.Sprintf("call%d", len(c.calls))
 		c.calls = append(c.calls, uses[i].Name+" "+string(uses[i].Args))
 		result := c.results[uses[i].Name]
-		m.Blocks = append(m.Blocks, agent.Block{Kind: agent.BlockToolResult, Call: uses[i].Call, Name: uses[i].Name,
+		m.Blocks = append(m.Blocks, llm.Block{Kind: llm.BlockToolResult, Call: uses[i].Call, Name: uses[i].Name,
 			Content: json.RawMessage(result), Failed: strings.HasPrefix(result, `{"error"`)})
 	}
 	if c.steer != "" {
@@ -65,10 +65,10 @@ func (c *chat) run(uses []agent.Block) agent.Message {
 }
 
 // generate asks the model once and checks that what it emitted is its answer.
-func (c *chat) generate(r agent.Request) agent.Answer {
+func (c *chat) generate(r llm.Request) llm.Answer {
 	c.t.Helper()
 	var streamed strings.Builder
-	a, err := c.model.Generate(c.t.Context(), r, func(d agent.Delta) { streamed.WriteString(d.Text) })
+	a, err := c.model.Generate(c.t.Context(), r, func(d llm.Delta) { streamed.WriteString(d.Text) })
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -78,16 +78,16 @@ func (c *chat) generate(r agent.Request) agent.Answer {
 	if streamed.String() != a.Blocks[0].Text {
 		c.t.Errorf("streamed %q, answered %q", streamed.String(), a.Blocks[0].Text)
 	}
-	if a.Usage != (agent.TokenUse{}) {
+	if a.Usage != (llm.Usage{}) {
 		c.t.Errorf("usage %+v, want none", a.Usage)
 	}
 	return a
 }
 
-func user(texts ...string) agent.Message {
-	m := agent.Message{Role: agent.RoleUser}
+func user(texts ...string) llm.Message {
+	m := llm.Message{Role: llm.RoleUser}
 	for _, t := range texts {
-		m.Blocks = append(m.Blocks, agent.Block{Kind: agent.BlockText, Text: t})
+		m.Blocks = append(m.Blocks, llm.Block{Kind: llm.BlockText, Text: t})
 	}
 	return m
 }
@@ -250,14 +250,14 @@ func TestSteeredMessagesAreAnswered(t *testing.T) {
 
 func TestSeveralWaitingMessages(t *testing.T) {
 	c := newChat(t, map[string]string{"list_directory": `{"entries":[]}`, "read_file": `{"content":"tea"}`})
-	c.messages = []agent.Message{user("[telegram · Ann]", "list the files"), user("[telegram · Ann]", "what is love?")}
+	c.messages = []llm.Message{user("[telegram · Ann]", "list the files"), user("[telegram · Ann]", "what is love?")}
 	wantAll(t, c.ask("read a.txt"), "workspace is empty", "did not understand", "tea")
 }
 
 func TestCancelledRequestsAreForgotten(t *testing.T) {
 	c := newChat(t, map[string]string{"list_directory": `{"error":{"code":"cancelled","message":"stopped"}}`, "read_file": `{"content":"tea"}`})
-	a := c.generate(agent.Request{Messages: []agent.Message{user("list the files")}, Tools: c.granted})
-	c.messages = []agent.Message{user("list the files"), {Role: agent.RoleAssistant, Blocks: a.Blocks}, c.run(a.Blocks)}
+	a := c.generate(llm.Request{Messages: []llm.Message{user("list the files")}, Tools: c.granted})
+	c.messages = []llm.Message{user("list the files"), {Role: llm.RoleAssistant, Blocks: a.Blocks}, c.run(a.Blocks)}
 	if answer := c.ask("read a.txt"); strings.Contains(answer, "workspace") || !strings.Contains(answer, "tea") {
 		t.Errorf("answer %q, want only what a.txt says", answer)
 	}
@@ -266,10 +266,10 @@ func TestCancelledRequestsAreForgotten(t *testing.T) {
 func TestSummary(t *testing.T) {
 	c := newChat(t, nil)
 	c.ask("hello")
-	a := c.generate(agent.Request{Messages: append(c.messages, user("Summarise the conversation so far for yourself: keep names."))})
+	a := c.generate(llm.Request{Messages: append(c.messages, user("Summarise the conversation so far for yourself: keep names."))})
 	wantAll(t, a.Blocks[0].Text, "hello")
 	c = newChat(t, map[string]string{"read_file": `{"content":"tea"}`})
-	c.messages = []agent.Message{user("<summary of=\"what was said before\">\n" + a.Blocks[0].Text + "\n</summary>")}
+	c.messages = []llm.Message{user("<summary of=\"what was said before\">\n" + a.Blocks[0].Text + "\n</summary>")}
 	if answer := c.ask("read a.txt"); strings.Contains(answer, "understand") {
 		t.Errorf("answered the summary: %s", answer)
 	}
@@ -286,14 +286,14 @@ func TestToolNotGranted(t *testing.T) {
 
 func TestNoCallsSaysWhatRemains(t *testing.T) {
 	c := newChat(t, nil)
-	a := c.generate(agent.Request{Messages: []agent.Message{user("read a.txt")}, Tools: c.granted, NoCalls: true})
+	a := c.generate(llm.Request{Messages: []llm.Message{user("read a.txt")}, Tools: c.granted, NoCalls: true})
 	wantAll(t, a.Blocks[0].Text, "before I could", "read `a.txt`")
 }
 
 func TestEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := demo.New().Generate(ctx, agent.Request{}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := demo.New().Generate(ctx, llm.Request{}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
 }
@@ -304,7 +304,7 @@ func FuzzGenerate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c := newChat(t, nil)
-		if a := c.generate(agent.Request{Messages: []agent.Message{user(text)}, Tools: c.granted}); a.Blocks[0].Kind == agent.BlockToolUse {
+		if a := c.generate(llm.Request{Messages: []llm.Message{user(text)}, Tools: c.granted}); a.Blocks[0].Kind == llm.BlockToolUse {
 			if !json.Valid(a.Blocks[0].Args) {
 				t.Errorf("arguments are not JSON: %s", a.Blocks[0].Args)
 			}

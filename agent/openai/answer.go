@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/agent"
+	"parley/agent/llm"
 )
 
 // What an answer may have at most, so that a server that does not end costs no
@@ -21,7 +21,7 @@ const (
 // An assembly puts an answer together from chunks.
 type assembly struct {
 	host     string
-	emit     func(agent.Delta)
+	emit     func(llm.Delta)
 	pieces   []*piece
 	text     *piece // that grows; nil once a call has followed it
 	thought  *piece
@@ -32,7 +32,7 @@ type assembly struct {
 	whole    message // what came as a message and not as a delta
 
 	usage     *usage
-	stop      agent.Stop
+	stop      llm.Stop
 	reason    string
 	announced bool // tool calls were
 	finished  bool // the model has said that it ended
@@ -52,7 +52,7 @@ type message struct {
 
 // A piece is a block that grows.
 type piece struct {
-	kind    agent.BlockKind
+	kind    llm.BlockKind
 	at      int  // its index in the answer
 	quiet   bool // it is not shown as it grows, because what follows it is already
 	text    strings.Builder
@@ -63,7 +63,7 @@ type piece struct {
 	details details
 }
 
-func newAssembly(host string, emit func(agent.Delta)) *assembly {
+func newAssembly(host string, emit func(llm.Delta)) *assembly {
 	return &assembly{host: host, emit: emit, byIndex: map[int]*piece{}}
 }
 
@@ -174,7 +174,7 @@ func beyond(text, before string) string {
 	return text
 }
 
-func (a *assembly) begin(kind agent.BlockKind) *piece {
+func (a *assembly) begin(kind llm.BlockKind) *piece {
 	p := &piece{kind: kind, at: len(a.pieces)}
 	a.pieces = append(a.pieces, p)
 	return p
@@ -187,7 +187,7 @@ func (a *assembly) say(text string) {
 		return
 	}
 	if a.text == nil {
-		a.text = a.begin(agent.BlockText)
+		a.text = a.begin(llm.BlockText)
 	}
 	a.grow(a.text, text)
 }
@@ -197,7 +197,7 @@ func (a *assembly) grow(p *piece, text string) {
 	a.kept += len(text)
 	p.text.WriteString(text)
 	if !p.quiet {
-		a.emit(agent.Delta{Block: p.at, Kind: p.kind, Text: text})
+		a.emit(llm.Delta{Block: p.at, Kind: p.kind, Text: text})
 	}
 }
 
@@ -236,35 +236,35 @@ func (a *assembly) ponder(text string) {
 // want it back whole.
 func (a *assembly) pondering() *piece {
 	if a.thought == nil {
-		a.thought = a.begin(agent.BlockThinking)
+		a.thought = a.begin(llm.BlockThinking)
 		a.thought.quiet = a.text != nil // which goes on
 	}
 	return a.thought
 }
 
 // answer is what has come together, of a request of so many bytes.
-func (a *assembly) answer(asked int) (agent.Answer, error) {
+func (a *assembly) answer(asked int) (llm.Answer, error) {
 	thought, said := a.split.rest()
 	a.ponder(thought)
 	a.say(said)
 	stop := a.stopped(a.calls)
-	if stop == agent.StopWindow && a.calls == 0 && a.text == nil {
-		return agent.Answer{}, &refusal{code: "context_length_exceeded", message: "the model's window is full"}
+	if stop == llm.StopWindow && a.calls == 0 && a.text == nil {
+		return llm.Answer{}, &refusal{code: "context_length_exceeded", message: "the model's window is full"}
 	}
-	out := agent.Answer{Stop: stop, Usage: a.used(asked)}
-	if stop != agent.StopWhole {
+	out := llm.Answer{Stop: stop, Usage: a.used(asked)}
+	if stop != llm.StopWhole {
 		out.Reason = a.reason
 	}
 	seen := map[string]bool{}
 	for _, p := range a.pieces {
-		b := agent.Block{Kind: p.kind, Text: p.text.String()}
+		b := llm.Block{Kind: p.kind, Text: p.text.String()}
 		switch p.kind {
-		case agent.BlockToolUse:
+		case llm.BlockToolUse:
 			if p.name == "" {
-				if stop != agent.StopWhole {
+				if stop != llm.StopWhole {
 					continue // it is not to be trusted anyway
 				}
-				return agent.Answer{}, fmt.Errorf("%w: a tool call without a name", errGarbled)
+				return llm.Answer{}, fmt.Errorf("%w: a tool call without a name", errGarbled)
 			}
 			b.Name, b.Text, b.Args = p.name, "", objectOf(p.text.String())
 			if !seen[p.id] { // an id that is not unique is none
@@ -273,7 +273,7 @@ func (a *assembly) answer(asked int) (agent.Answer, error) {
 			if p.call.ExtraContent != nil || p.call.ThoughtSignature != nil {
 				b.Provider = saved(savedCall{By: a.host, callExtra: p.call})
 			}
-		case agent.BlockThinking:
+		case llm.BlockThinking:
 			b.Provider = p.savedThought(a.host)
 		}
 		out.Blocks = append(out.Blocks, b)

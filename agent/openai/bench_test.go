@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 	"parley/tools"
 )
 
@@ -29,7 +29,7 @@ func BenchmarkGenerate(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					if _, err := m.Generate(b.Context(), r, func(agent.Delta) {}); err != nil {
+					if _, err := m.Generate(b.Context(), r, func(llm.Delta) {}); err != nil {
 						b.Error(err)
 						return
 					}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/agent"
+	"parley/agent/llm"
 )
 
 // call takes a part of a tool call. Beside says that another part stands before
@@ -32,7 +32,7 @@ func (a *assembly) call(raw json.RawMessage, beside bool) error {
 	}
 	if p.name == "" && d.Function.Name != "" { // some repeat it in each part
 		p.name = string(d.Function.Name)
-		a.emit(agent.Delta{Block: p.at, Kind: agent.BlockToolUse, Name: p.name})
+		a.emit(llm.Delta{Block: p.at, Kind: llm.BlockToolUse, Name: p.name})
 	}
 	p.text.WriteString(string(d.Function.Arguments))
 	a.size += len(d.Function.Arguments)
@@ -67,7 +67,7 @@ func (a *assembly) callOf(d callDelta, beside bool) *piece {
 		if id == "" && name == "" && d.Function.Arguments == "" {
 			return nil
 		}
-		p = a.begin(agent.BlockToolUse)
+		p = a.begin(llm.BlockToolUse)
 		a.calls++
 		a.text = nil
 	}
@@ -100,7 +100,7 @@ func (p *piece) endsBefore(d callDelta) bool {
 // byID is the newest call of that id.
 func (a *assembly) byID(id string) *piece {
 	for i := len(a.pieces) - 1; i >= 0; i-- {
-		if p := a.pieces[i]; p.kind == agent.BlockToolUse && p.id == id {
+		if p := a.pieces[i]; p.kind == llm.BlockToolUse && p.id == id {
 			return p
 		}
 	}

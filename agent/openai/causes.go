@@ -5,35 +5,35 @@ import (
 	"slices"
 	"strings"
 
-	"parley/agent"
+	"parley/agent/llm"
 )
 
 // cause says what an operator has to look at. Few servers have a code for it;
 // of the others there is the status and what they write.
-func (r *refusal) cause() agent.ModelCause {
+func (r *refusal) cause() llm.Cause {
 	switch {
 	case r.overflow():
 		return ""
 	case r.unpaid():
-		return agent.CauseQuota
+		return llm.CauseQuota
 	case r.knowsNoModel():
-		return agent.CauseModel
+		return llm.CauseModel
 	case r.knowsNoKey():
-		return agent.CauseKey
+		return llm.CauseKey
 	}
 	switch r.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return agent.CauseKey
+		return llm.CauseKey
 	case http.StatusNotFound:
 		if r.says("model") {
-			return agent.CauseModel
+			return llm.CauseModel
 		}
-		return agent.CauseAddress
+		return llm.CauseAddress
 	case http.StatusMethodNotAllowed, http.StatusGone:
-		return agent.CauseAddress
+		return llm.CauseAddress
 	}
 	if r.status > 0 && r.status < http.StatusBadRequest {
-		return agent.CauseAddress
+		return llm.CauseAddress
 	}
 	return ""
 }

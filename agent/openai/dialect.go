@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/agent"
+	"parley/agent/llm"
 )
 
 // A dialect is what a server was found to understand of the protocol.
@@ -52,7 +52,7 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 		next.bridges = true
 		return lesson{dialect: next, about: "user after tool"}, true
 	}
-	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity || r.fault() == agent.ModelOverflow {
+	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity || r.fault() == llm.Overflow {
 		return lesson{}, false
 	}
 	if l, ok := d.learnToEcho(r); ok {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/agent"
+	"parley/agent/llm"
 )
 
 // end takes an answer's finish_reason. Some servers repeat it; the first that
@@ -17,7 +17,7 @@ func (a *assembly) end(reason string) error {
 		return fmt.Errorf("%w: by its server", errCut)
 	}
 	a.finished = true
-	if a.stop != agent.StopWhole {
+	if a.stop != llm.StopWhole {
 		return nil
 	}
 	a.stop = stopOf(reason)
@@ -30,26 +30,26 @@ func (a *assembly) end(reason string) error {
 
 // stopOf says what a finish_reason means. Servers have many words for it; what
 // nobody knows is not taken for the end of a whole answer.
-func stopOf(reason string) agent.Stop {
+func stopOf(reason string) llm.Stop {
 	if announcesCalls(reason) {
-		return agent.StopWhole
+		return llm.StopWhole
 	}
 	switch reason {
 	case "stop", "end_turn", "stop_sequence", "stop_token", "eos", "eos_token", "end", "complete", "completed", "finished", "done",
 		"success", "normal", "null", "none", "unspecified", "finish_reason_unspecified", "finish_reason_stop", "load":
-		return agent.StopWhole
+		return llm.StopWhole
 	case "length", "max_tokens", "max_output_tokens", "max_new_tokens", "max_length", "token_limit":
-		return agent.StopLength
+		return llm.StopLength
 	case "model_context_window_exceeded", "model_length", "context_length", "context_length_exceeded", "context_window_exceeded":
-		return agent.StopWindow
+		return llm.StopWindow
 	case "content_filter", "content_filtered", "content-filter", "sensitive", "safety", "recitation", "blocklist", "prohibited_content",
 		"spii", "image_safety", "language", "refusal", "guardrail_intervened", "guardrails", "moderation", "filtered", "error_toxic":
-		return agent.StopFiltered
+		return llm.StopFiltered
 	case "insufficient_system_resource", "network_error", "abort", "aborted", "cancelled", "canceled", "user_cancel", "timeout",
 		"engine_error", "server_error", "internal_error", "overloaded", "malformed_function_call", "unexpected_tool_call", "malformed_tool_call":
-		return agent.StopBroken
+		return llm.StopBroken
 	}
-	return agent.StopUnknown
+	return llm.StopUnknown
 }
 
 func announcesCalls(reason string) bool {
@@ -61,9 +61,9 @@ func announcesCalls(reason string) bool {
 }
 
 // stopped is why the answer that came together ended.
-func (a *assembly) stopped(calls int) agent.Stop {
-	if a.stop == agent.StopWhole && a.announced && calls == 0 {
-		return agent.StopLost
+func (a *assembly) stopped(calls int) llm.Stop {
+	if a.stop == llm.StopWhole && a.announced && calls == 0 {
+		return llm.StopLost
 	}
 	return a.stop
 }

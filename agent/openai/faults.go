@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/agent"
+	"parley/agent/llm"
 )
 
 // A refusal is a server's own word that it does not answer: a status, or an
@@ -67,25 +67,25 @@ func (r *refusal) word() string {
 
 // fault says what a refusal means. What is too long is found first: servers
 // give it all kinds of statuses.
-func (r *refusal) fault() agent.ModelFault {
+func (r *refusal) fault() llm.Fault {
 	s := r.status
 	switch {
 	case r.overflow():
-		return agent.ModelOverflow
+		return llm.Overflow
 	case r.misspoken():
-		return agent.ModelBusy
+		return llm.Busy
 	case r.cause() != "":
-		return agent.ModelRefused
+		return llm.Refused
 	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests, s >= 500:
-		return agent.ModelBusy
+		return llm.Busy
 	case s == http.StatusBadRequest && r.says("does not support tools"):
-		return agent.ModelRefused
+		return llm.Refused
 	case s >= 400:
-		return agent.ModelRejected
+		return llm.Rejected
 	case r.is("invalid_request_error", "invalid_prompt", "invalid_argument"):
-		return agent.ModelRejected
+		return llm.Rejected
 	}
-	return agent.ModelBusy
+	return llm.Busy
 }
 
 func (r *refusal) is(words ...string) bool {

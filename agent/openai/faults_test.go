@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 	"parley/agent/openai"
 	"parley/tools"
 )
@@ -30,13 +30,13 @@ func modelOver(t testing.TB, h http.Handler, suffix ...string) *openai.Model {
 }
 
 // faultOf is the fault that an error must be, and shows no key.
-func faultOf(t testing.TB, err error) *agent.ModelError {
+func faultOf(t testing.TB, err error) *llm.Error {
 	t.Helper()
-	e, ok := errors.AsType[*agent.ModelError](err)
+	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		t.Fatalf("error %v is no *agent.ModelError", err)
+		t.Fatalf("error %v is no *llm.Error", err)
 	}
-	for _, said := range []string{err.Error(), e.Told(), e.Said} {
+	for _, said := range []string{err.Error(), e.Explain(), e.Said} {
 		if strings.Contains(said, key) || strings.Contains(said, key[:9]) || len(said) > 1000 || strings.ContainsFunc(said, unfit) {
 			t.Errorf("the error shows the key, is too long or steers a terminal: %q", said)
 		}
@@ -50,12 +50,12 @@ func faultOf(t testing.TB, err error) *agent.ModelError {
 func unfit(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 func TestRefusals(t *testing.T) {
-	const busy, overflow, refused, rejected = agent.ModelBusy, agent.ModelOverflow, agent.ModelRefused, agent.ModelRejected
+	const busy, overflow, refused, rejected = llm.Busy, llm.Overflow, llm.Refused, llm.Rejected
 	cases := []struct {
 		name   string
 		status int
 		body   string
-		fault  agent.ModelFault
+		fault  llm.Fault
 		text   string
 	}{
 		{"unauthorized", 401, `{"error":{"message":"Incorrect API key provided: ` + key + `. See the page.","code":"invalid_api_key"}}`, refused, "Incorrect API key"},
@@ -95,8 +95,8 @@ func TestRefusals(t *testing.T) {
 			if e.Fault != tc.fault || e.Status != tc.status {
 				t.Errorf("fault %s, status %d; want %s, %d", e.Fault, e.Status, tc.fault, tc.status)
 			}
-			if !strings.Contains(faultOf(t, err).Told(), tc.text) {
-				t.Errorf("told %q, which does not say %q", faultOf(t, err).Told(), tc.text)
+			if !strings.Contains(faultOf(t, err).Explain(), tc.text) {
+				t.Errorf("told %q, which does not say %q", faultOf(t, err).Explain(), tc.text)
 			}
 		})
 	}
@@ -132,11 +132,11 @@ func TestRetryAfter(t *testing.T) {
 const half = `{"choices":[{"index":0,"delta":{"content":"half"}}]}`
 
 func TestErrorsInTheStream(t *testing.T) {
-	const busy, overflow, refused, rejected = agent.ModelBusy, agent.ModelOverflow, agent.ModelRefused, agent.ModelRejected
+	const busy, overflow, refused, rejected = llm.Busy, llm.Overflow, llm.Refused, llm.Rejected
 	event := "data: " + half + "\n\n"
 	cases := []struct {
 		name, stream string
-		fault        agent.ModelFault
+		fault        llm.Fault
 		text         string
 	}{
 		{"object", event + "data: {\"error\":{\"message\":\"upstream\",\"code\":502}}\n\n", busy, "upstream"},
@@ -168,8 +168,8 @@ func TestErrorsInTheStream(t *testing.T) {
 			if e := faultOf(t, err); e.Fault != tc.fault {
 				t.Errorf("fault %s, want %s: %v", e.Fault, tc.fault, err)
 			}
-			if !strings.Contains(faultOf(t, err).Told(), tc.text) {
-				t.Errorf("told %q, which does not say %q", faultOf(t, err).Told(), tc.text)
+			if !strings.Contains(faultOf(t, err).Explain(), tc.text) {
+				t.Errorf("told %q, which does not say %q", faultOf(t, err).Explain(), tc.text)
 			}
 		})
 	}
@@ -202,7 +202,7 @@ func TestCutAnywhereIsAnError(t *testing.T) {
 		case cut < end && err == nil:
 			t.Fatalf("cut after %d of %d bytes, answered %+v", cut, whole.Len(), a)
 		case cut < end:
-			if e := faultOf(t, err); e.Fault != agent.ModelBusy {
+			if e := faultOf(t, err); e.Fault != llm.Busy {
 				t.Fatalf("cut after %d bytes: %v", cut, err)
 			}
 		case err != nil:
@@ -217,7 +217,7 @@ func TestEndlessAnswer(t *testing.T) {
 		r.Parts = append(r.Parts, r.Parts[0])
 	}
 	_, err := ask(t, model(t, agenttest.New(agenttest.Always(r.Stall()))), hello())
-	if e := faultOf(t, err); e.Fault != agent.ModelBusy || !strings.Contains(err.Error(), "does not end") {
+	if e := faultOf(t, err); e.Fault != llm.Busy || !strings.Contains(err.Error(), "does not end") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -231,34 +231,34 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = ask(t, m, hello())
-	if e := faultOf(t, err); e.Fault != agent.ModelBusy || e.Status != 0 || e.Cause != agent.CauseNetwork || !strings.Contains(e.Told(), "refused") {
-		t.Errorf("fault %+v, told %q", e, e.Told())
+	if e := faultOf(t, err); e.Fault != llm.Busy || e.Status != 0 || e.Cause != llm.CauseNetwork || !strings.Contains(e.Explain(), "refused") {
+		t.Errorf("fault %+v, told %q", e, e.Explain())
 	}
 }
 
 func TestCauses(t *testing.T) {
-	const apiKey, name, quota, address = agent.CauseKey, agent.CauseModel, agent.CauseQuota, agent.CauseAddress
+	const apiKey, name, quota, address = llm.CauseKey, llm.CauseModel, llm.CauseQuota, llm.CauseAddress
 	cases := []struct {
 		name   string
 		status int
 		body   string
-		cause  agent.ModelCause
-		fault  agent.ModelFault
+		cause  llm.Cause
+		fault  llm.Fault
 	}{
-		{"OpenAI, key", 401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}`, apiKey, agent.ModelRefused},
-		{"Gemini, key", 400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, apiKey, agent.ModelRefused},
-		{"OpenRouter, key", 401, `{"error":{"message":"No auth credentials found","code":401}}`, apiKey, agent.ModelRefused},
-		{"a page", 403, `<html></html>`, apiKey, agent.ModelRefused},
-		{"OpenAI, model", 404, `{"error":{"message":"The model 'x' does not exist or you do not have access to it.","code":"model_not_found"}}`, name, agent.ModelRefused},
-		{"OpenRouter, model", 400, `{"error":{"message":"x/y is not a valid model ID","code":400}}`, name, agent.ModelRefused},
-		{"Ollama, model", 404, `{"error":{"message":"model 'x' not found","type":"api_error"}}`, name, agent.ModelRefused},
-		{"DeepSeek, model", 400, `{"error":{"message":"Model Not Exist","type":"invalid_request_error"}}`, name, agent.ModelRefused},
-		{"OpenAI, quota", 429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, quota, agent.ModelRefused},
-		{"DeepSeek, quota", 402, `{"error":{"message":"Insufficient Balance","type":"unknown_error"}}`, quota, agent.ModelRefused},
-		{"Anthropic, quota", 400, `{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, quota, agent.ModelRefused},
-		{"Gemini, a limit in time", 429, `[{"error":{"code":429,"message":"You exceeded your current quota, please check your plan","status":"RESOURCE_EXHAUSTED"}}]`, "", agent.ModelBusy},
-		{"another server", 404, `<html>nginx</html>`, address, agent.ModelRefused},
-		{"bad request", 400, `{"error":{"message":"Invalid schema"}}`, "", agent.ModelRejected},
+		{"OpenAI, key", 401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}`, apiKey, llm.Refused},
+		{"Gemini, key", 400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, apiKey, llm.Refused},
+		{"OpenRouter, key", 401, `{"error":{"message":"No auth credentials found","code":401}}`, apiKey, llm.Refused},
+		{"a page", 403, `<html></html>`, apiKey, llm.Refused},
+		{"OpenAI, model", 404, `{"error":{"message":"The model 'x' does not exist or you do not have access to it.","code":"model_not_found"}}`, name, llm.Refused},
+		{"OpenRouter, model", 400, `{"error":{"message":"x/y is not a valid model ID","code":400}}`, name, llm.Refused},
+		{"Ollama, model", 404, `{"error":{"message":"model 'x' not found","type":"api_error"}}`, name, llm.Refused},
+		{"DeepSeek, model", 400, `{"error":{"message":"Model Not Exist","type":"invalid_request_error"}}`, name, llm.Refused},
+		{"OpenAI, quota", 429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, quota, llm.Refused},
+		{"DeepSeek, quota", 402, `{"error":{"message":"Insufficient Balance","type":"unknown_error"}}`, quota, llm.Refused},
+		{"Anthropic, quota", 400, `{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`, quota, llm.Refused},
+		{"Gemini, a limit in time", 429, `[{"error":{"code":429,"message":"You exceeded your current quota, please check your plan","status":"RESOURCE_EXHAUSTED"}}]`, "", llm.Busy},
+		{"another server", 404, `<html>nginx</html>`, address, llm.Refused},
+		{"bad request", 400, `{"error":{"message":"Invalid schema"}}`, "", llm.Rejected},
 	}
 	for _, tc := range cases {
 		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body)))), hello())
@@ -324,7 +324,7 @@ func TestLearnsToThinkLess(t *testing.T) {
 	}
 	r := hello()
 	r.Tools = []tools.Spec{{Name: "a"}}
-	r.Messages = append(r.Messages, said(agent.RoleAssistant, a.Blocks...), hello().Messages[0])
+	r.Messages = append(r.Messages, said(llm.RoleAssistant, a.Blocks...), hello().Messages[0])
 	if _, err := ask(t, m, r); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestGivesUpOnWhatItCannotLeaveOut(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest,
 		`{"error":{"message":"stream_options max_tokens max_completion_tokens tool_choice reasoning_effort reasoning_content"}}`)))
 	_, err := ask(t, model(t, s), hello())
-	if e := faultOf(t, err); e.Fault != agent.ModelRejected {
+	if e := faultOf(t, err); e.Fault != llm.Rejected {
 		t.Errorf("fault %v", err)
 	}
 	if s.Asked() > 10 {
@@ -357,8 +357,8 @@ func TestShortIDs(t *testing.T) {
 	r := hello()
 	for i := range 2 {
 		call := fmt.Sprintf("call-%d", i)
-		r.Messages = append(r.Messages, said(agent.RoleAssistant, agent.Block{Kind: agent.BlockToolUse, Call: call, Name: "a"}),
-			said(agent.RoleUser, agent.Block{Kind: agent.BlockToolResult, Call: call}))
+		r.Messages = append(r.Messages, said(llm.RoleAssistant, llm.Block{Kind: llm.BlockToolUse, Call: call, Name: "a"}),
+			said(llm.RoleUser, llm.Block{Kind: llm.BlockToolResult, Call: call}))
 	}
 	if _, err := ask(t, model(t, s), r); err != nil {
 		t.Fatal(err)

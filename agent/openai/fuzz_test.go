@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 	"parley/agent/openai"
 )
 
@@ -40,7 +40,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := m.Generate(t.Context(), hello(), func(agent.Delta) {})
+		a, err := m.Generate(t.Context(), hello(), func(llm.Delta) {})
 		if err != nil {
 			if e := faultOf(t, err); e.Fault == "" {
 				t.Errorf("error %v has no fault", err)
@@ -48,13 +48,13 @@ func FuzzAnswer(f *testing.F) {
 			return
 		}
 		for _, b := range a.Blocks {
-			if b.Kind == agent.BlockToolUse && (b.Name == "" || !json.Valid(b.Args)) {
+			if b.Kind == llm.BlockToolUse && (b.Name == "" || !json.Valid(b.Args)) {
 				t.Errorf("tool use %+v", b)
 			}
 		}
 		r := hello()
-		r.Messages = append(r.Messages, said(agent.RoleAssistant, a.Blocks...))
-		if _, err := m.Generate(t.Context(), r, func(agent.Delta) {}); err != nil {
+		r.Messages = append(r.Messages, said(llm.RoleAssistant, a.Blocks...))
+		if _, err := m.Generate(t.Context(), r, func(llm.Delta) {}); err != nil {
 			t.Errorf("the answer cannot be sent back: %v", err)
 		}
 	})

@@ -9,23 +9,23 @@ import (
 	"strings"
 	"testing"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 	"parley/agent/openai"
 )
 
 // used is a conversation in which a tool was called, thought included as a
 // server gave it, and then somebody speaks.
-func used(by, thought string) agent.Request {
+func used(by, thought string) llm.Request {
 	r := hello()
-	call := agent.Block{Kind: agent.BlockToolUse, Call: "c1", Name: "x", Args: json.RawMessage(`{}`)}
-	blocks := []agent.Block{call}
+	call := llm.Block{Kind: llm.BlockToolUse, Call: "c1", Name: "x", Args: json.RawMessage(`{}`)}
+	blocks := []llm.Block{call}
 	if thought != "" {
 		saved := fmt.Sprintf(`{"by":%q,"echo":true}`, by)
-		blocks = []agent.Block{{Kind: agent.BlockThinking, Text: thought, Provider: json.RawMessage(saved)}, call}
+		blocks = []llm.Block{{Kind: llm.BlockThinking, Text: thought, Provider: json.RawMessage(saved)}, call}
 	}
-	r.Messages = append(r.Messages, said(agent.RoleAssistant, blocks...),
-		said(agent.RoleUser, agent.Block{Kind: agent.BlockToolResult, Call: "c1", Content: json.RawMessage(`{}`)}, text("and now?")))
+	r.Messages = append(r.Messages, said(llm.RoleAssistant, blocks...),
+		said(llm.RoleUser, llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{}`)}, text("and now?")))
 	return r
 }
 
@@ -133,9 +133,9 @@ func TestARefusalAfterTextIsNotAskedAgainInSecret(t *testing.T) {
 		agenttest.Reply("whole")))
 	m, _, _ := hostOf(t, s)
 	var streamed string
-	take := func(d agent.Delta) { streamed += d.Text }
+	take := func(d llm.Delta) { streamed += d.Text }
 	_, err := m.Generate(t.Context(), hello(), take)
-	if e := faultOf(t, err); e.Fault != agent.ModelBusy || streamed != "half " {
+	if e := faultOf(t, err); e.Fault != llm.Busy || streamed != "half " {
 		t.Fatalf("error %v after %q", err, streamed)
 	}
 	streamed = ""
@@ -153,7 +153,7 @@ func TestWhatTheModelMisspokeMayGoBetter(t *testing.T) {
 		`{"error":{"message":"Parsing failed.","type":"invalid_request_error","code":"output_parse_failed"}}`,
 	} {
 		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest, body)))), hello())
-		if e := faultOf(t, err); e.Fault != agent.ModelBusy {
+		if e := faultOf(t, err); e.Fault != llm.Busy {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -163,14 +163,14 @@ func TestStatusesInTheStream(t *testing.T) {
 	cases := map[string]struct {
 		event  string
 		status int
-		fault  agent.ModelFault
+		fault  llm.Fault
 	}{
-		"beside the error":  {`{"error":{"message":"no"},"status_code":400}`, 400, agent.ModelRejected},
-		"within the error":  {`{"error":{"message":"no","status_code":401}}`, 401, agent.ModelRefused},
-		"as the code":       {`{"error":{"message":"no","code":"429"}}`, 429, agent.ModelBusy},
-		"as the status":     {`{"error":{"message":"no","status":503}}`, 503, agent.ModelBusy},
-		"the code of a bad": {`{"error":{"message":"no","code":"invalid_x","statusCode":422}}`, 422, agent.ModelRejected},
-		"code beside":       {`{"error":"no","code":402}`, 402, agent.ModelRefused},
+		"beside the error":  {`{"error":{"message":"no"},"status_code":400}`, 400, llm.Rejected},
+		"within the error":  {`{"error":{"message":"no","status_code":401}}`, 401, llm.Refused},
+		"as the code":       {`{"error":{"message":"no","code":"429"}}`, 429, llm.Busy},
+		"as the status":     {`{"error":{"message":"no","status":503}}`, 503, llm.Busy},
+		"the code of a bad": {`{"error":{"message":"no","code":"invalid_x","statusCode":422}}`, 422, llm.Rejected},
+		"code beside":       {`{"error":"no","code":402}`, 402, llm.Refused},
 	}
 	for name, tc := range cases {
 		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.event).Stall()))), hello())

@@ -28,7 +28,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/agent"
+	"parley/agent/llm"
 )
 
 const (
@@ -130,14 +130,14 @@ func newTransport() *http.Transport {
 
 // Info says what the configuration says, and of the window what the server has
 // said if that is less.
-func (m *Model) Info() agent.ModelInfo {
+func (m *Model) Info() llm.Info {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	window := m.cfg.Window
 	if m.window > 0 && (window <= 0 || m.window < window) {
 		window = m.window
 	}
-	return agent.ModelInfo{Name: m.cfg.Name, ContextTokens: window}
+	return llm.Info{Name: m.cfg.Name, ContextTokens: window}
 }
 
 // leastWindow is less than any model's that could be of use here: a server that
@@ -160,15 +160,15 @@ func (m *Model) measured(window int) {
 	}
 }
 
-// Generate asks once. See agent.Model.
-func (m *Model) Generate(ctx context.Context, r agent.Request, emit func(agent.Delta)) (agent.Answer, error) {
+// Generate asks once. See llm.Model.
+func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	spoken, said := m.spoken(), false
 	for attempt := 1; ; attempt++ {
 		body, err := encode(r, m.cfg.Name, m.host, spoken)
 		if err != nil {
-			return agent.Answer{}, &agent.ModelError{Fault: agent.ModelRejected, Err: err}
+			return llm.Answer{}, &llm.Error{Fault: llm.Rejected, Err: err}
 		}
-		answer, err := m.ask(ctx, body, func(d agent.Delta) {
+		answer, err := m.ask(ctx, body, func(d llm.Delta) {
 			said = true
 			emit(d)
 		})
@@ -176,15 +176,15 @@ func (m *Model) Generate(ctx context.Context, r agent.Request, emit func(agent.D
 			return answer, nil
 		}
 		if ctx.Err() != nil {
-			return agent.Answer{}, ctx.Err()
+			return llm.Answer{}, ctx.Err()
 		}
 		next, learned := m.adapt(spoken, err)
 		switch fault := m.fault(err); {
 		case learned && said: // which is void: whoever asks has to know
-			fault.Fault = agent.ModelBusy
-			return agent.Answer{}, fault
+			fault.Fault = llm.Busy
+			return llm.Answer{}, fault
 		case !learned || attempt == maxLessons:
-			return agent.Answer{}, fault
+			return llm.Answer{}, fault
 		}
 		spoken = next
 	}
@@ -222,21 +222,21 @@ func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 }
 
 // fault makes of what went wrong what the contract has words for.
-func (m *Model) fault(err error) *agent.ModelError {
+func (m *Model) fault(err error) *llm.Error {
 	if r, ok := errors.AsType[*refusal](err); ok {
-		e := &agent.ModelError{
+		e := &llm.Error{
 			Fault: r.fault(), Cause: r.cause(), Status: r.status, Code: r.word(), RetryAfter: r.retryAfter,
 			Said: conceal(r.said(), m.cfg.APIKey), Err: r,
 		}
-		if e.Fault == agent.ModelOverflow {
+		if e.Fault == llm.Overflow {
 			e.Window = r.window()
 			m.measured(e.Window)
 		}
 		return e
 	}
-	e := &agent.ModelError{Fault: agent.ModelBusy, Err: err}
+	e := &llm.Error{Fault: llm.Busy, Err: err}
 	if _, ok := errors.AsType[*unreachable](err); ok {
-		e.Cause = agent.CauseNetwork
+		e.Cause = llm.CauseNetwork
 	}
 	return e
 }
@@ -259,7 +259,7 @@ func FirstModel(ctx context.Context, cfg Config) (string, error) {
 		return "", m.fault(err)
 	}
 	if len(names) == 0 {
-		return "", &agent.ModelError{Fault: agent.ModelRefused, Err: fmt.Errorf("%s lists no models that chat: name one", host)}
+		return "", &llm.Error{Fault: llm.Refused, Err: fmt.Errorf("%s lists no models that chat: name one", host)}
 	}
 	return names[0], nil
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 	"parley/agent/openai"
 	"parley/tools"
 )
@@ -32,10 +32,10 @@ func model(t testing.TB, s *agenttest.Server, change ...func(*openai.Config)) *o
 }
 
 // ask asks once, and checks that what was emitted is what was answered.
-func ask(t testing.TB, m agent.Model, r agent.Request) (agent.Answer, error) {
+func ask(t testing.TB, m llm.Model, r llm.Request) (llm.Answer, error) {
 	t.Helper()
-	streamed := map[int]agent.Block{}
-	a, err := m.Generate(t.Context(), r, func(d agent.Delta) {
+	streamed := map[int]llm.Block{}
+	a, err := m.Generate(t.Context(), r, func(d llm.Delta) {
 		b := streamed[d.Block]
 		b.Kind = d.Kind
 		b.Text += d.Text
@@ -54,7 +54,7 @@ func ask(t testing.TB, m agent.Model, r agent.Request) (agent.Answer, error) {
 }
 
 // answer asks a server that always says the same.
-func answer(t testing.TB, r agenttest.Response) agent.Answer {
+func answer(t testing.TB, r agenttest.Response) llm.Answer {
 	t.Helper()
 	a, err := ask(t, model(t, agenttest.New(agenttest.Always(r))), hello())
 	if err != nil {
@@ -63,15 +63,15 @@ func answer(t testing.TB, r agenttest.Response) agent.Answer {
 	return a
 }
 
-func hello() agent.Request {
-	return agent.Request{Messages: []agent.Message{said(agent.RoleUser, text("hello"))}}
+func hello() llm.Request {
+	return llm.Request{Messages: []llm.Message{said(llm.RoleUser, text("hello"))}}
 }
 
-func said(role agent.Role, blocks ...agent.Block) agent.Message {
-	return agent.Message{Role: role, Blocks: blocks}
+func said(role llm.Role, blocks ...llm.Block) llm.Message {
+	return llm.Message{Role: role, Blocks: blocks}
 }
 
-func text(s string) agent.Block { return agent.Block{Kind: agent.BlockText, Text: s} }
+func text(s string) llm.Block { return llm.Block{Kind: llm.BlockText, Text: s} }
 
 // sent is the body of the only request, or of the n-th.
 func sent(t testing.TB, s *agenttest.Server, n int) map[string]any {
@@ -109,7 +109,7 @@ func TestAnswersWithText(t *testing.T) {
 	if len(a.Blocks) != 1 || a.Blocks[0].Text != "Hello to you, Ann <3" {
 		t.Errorf("blocks %+v", a.Blocks)
 	}
-	if want := (agent.TokenUse{Input: 100, Output: 10}); a.Usage != want {
+	if want := (llm.Usage{Input: 100, Output: 10}); a.Usage != want {
 		t.Errorf("usage %+v, want %+v", a.Usage, want)
 	}
 	if got := s.Requests()[0].Header.Get("Authorization"); got != "Bearer "+key {
@@ -133,19 +133,19 @@ func TestNoKeyNoHeader(t *testing.T) {
 func TestRequest(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Reply("x")))
 	m := model(t, s)
-	use := agent.Block{Kind: agent.BlockToolUse, Call: "c1", Name: "read_file", Args: json.RawMessage(`{"path": "a"}`), ProviderID: "call_9"}
-	ours := agent.Block{Kind: agent.BlockToolUse, Call: "turn 1/2", Name: "glob"}
-	_, err := ask(t, m, agent.Request{
+	use := llm.Block{Kind: llm.BlockToolUse, Call: "c1", Name: "read_file", Args: json.RawMessage(`{"path": "a"}`), ProviderID: "call_9"}
+	ours := llm.Block{Kind: llm.BlockToolUse, Call: "turn 1/2", Name: "glob"}
+	_, err := ask(t, m, llm.Request{
 		System: "You are <b>Parley</b>.",
 		Tools:  []tools.Spec{{Name: "glob"}, {Name: "read_file", Description: "Reads.", Schema: json.RawMessage(`{"type":"object","required":["path"]}`)}},
-		Messages: []agent.Message{
-			said(agent.RoleUser, text("[header]"), text("read a")),
-			said(agent.RoleUser, text("please")),
-			said(agent.RoleAssistant, agent.Block{Kind: agent.BlockThinking, Text: "hm"}, text("Reading."), use, ours),
-			said(agent.RoleUser, text("steered"),
-				agent.Block{Kind: agent.BlockToolResult, Call: "c1", Content: json.RawMessage(`{"content":"x"}`)},
-				agent.Block{Kind: agent.BlockToolResult, Call: "turn 1/2", Content: json.RawMessage(`[]`)}),
-			said(agent.RoleAssistant, agent.Block{Kind: agent.BlockThinking, Text: "only thought"}),
+		Messages: []llm.Message{
+			said(llm.RoleUser, text("[header]"), text("read a")),
+			said(llm.RoleUser, text("please")),
+			said(llm.RoleAssistant, llm.Block{Kind: llm.BlockThinking, Text: "hm"}, text("Reading."), use, ours),
+			said(llm.RoleUser, text("steered"),
+				llm.Block{Kind: llm.BlockToolResult, Call: "c1", Content: json.RawMessage(`{"content":"x"}`)},
+				llm.Block{Kind: llm.BlockToolResult, Call: "turn 1/2", Content: json.RawMessage(`[]`)}),
+			said(llm.RoleAssistant, llm.Block{Kind: llm.BlockThinking, Text: "only thought"}),
 		},
 		NoCalls:   true,
 		MaxTokens: 50,
@@ -255,7 +255,7 @@ func TestFirstModel(t *testing.T) {
 		t.Errorf("at the default URL %q, %v", name, err)
 	}
 	s.Models = nil
-	if _, err = openai.FirstModel(t.Context(), openai.Config{BaseURL: base}); faultOf(t, err).Fault != agent.ModelRefused {
+	if _, err = openai.FirstModel(t.Context(), openai.Config{BaseURL: base}); faultOf(t, err).Fault != llm.Refused {
 		t.Errorf("no models: %v", err)
 	}
 	nothing := httptest.NewServer(http.NotFoundHandler())

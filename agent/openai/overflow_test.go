@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"testing"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 )
 
 func TestWhatIsTooLongForTheWindow(t *testing.T) {
@@ -42,7 +42,7 @@ func TestWhatIsTooLongForTheWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := model(t, agenttest.New(agenttest.Always(agenttest.Fail(tc.status, tc.body))))
 			_, err := ask(t, m, hello())
-			if e := faultOf(t, err); e.Fault != agent.ModelOverflow || e.Window != tc.window {
+			if e := faultOf(t, err); e.Fault != llm.Overflow || e.Window != tc.window {
 				t.Errorf("fault %s, window %d; want an overflow of %d", e.Fault, e.Window, tc.window)
 			}
 			if got := m.Info().ContextTokens; got != tc.window {
@@ -50,7 +50,7 @@ func TestWhatIsTooLongForTheWindow(t *testing.T) {
 			}
 			stream := model(t, agenttest.New(agenttest.Always(agenttest.Stream(tc.body))))
 			_, err = ask(t, stream, hello())
-			if e := faultOf(t, err); e.Fault != agent.ModelOverflow {
+			if e := faultOf(t, err); e.Fault != llm.Overflow {
 				t.Errorf("in a stream: %v", err)
 			}
 		})
@@ -65,7 +65,7 @@ func TestWhatIsTooLongForTheWindow(t *testing.T) {
 		{http.StatusPaymentRequired, "This request's prompt is too long for your credits"},
 	} {
 		_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Fail(no.status, said(no.text))))), hello())
-		if e := faultOf(t, err); e.Fault == agent.ModelOverflow {
+		if e := faultOf(t, err); e.Fault == llm.Overflow {
 			t.Errorf("%d %s: %v", no.status, no.text, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 )
 
 // Events of streams as the servers of the world write them.
@@ -25,11 +25,11 @@ func finish(reason string) string {
 }
 
 // use is a wanted tool use, written as "name args id".
-func wantUses(t *testing.T, a agent.Answer, want ...string) {
+func wantUses(t *testing.T, a llm.Answer, want ...string) {
 	t.Helper()
 	var got []string
 	for _, b := range a.Blocks {
-		if b.Kind == agent.BlockToolUse {
+		if b.Kind == llm.BlockToolUse {
 			got = append(got, strings.TrimSpace(b.Name+" "+string(b.Args)+" "+b.ProviderID))
 		}
 	}
@@ -135,7 +135,7 @@ func TestTextsAndEnds(t *testing.T) {
 			for _, b := range a.Blocks {
 				got.WriteString(b.Text)
 			}
-			if got.String() != tc.want || a.Stop != agent.StopWhole || len(a.Blocks) > 1 {
+			if got.String() != tc.want || a.Stop != llm.StopWhole || len(a.Blocks) > 1 {
 				t.Errorf("answer %+v, want the text %q", a, tc.want)
 			}
 		})
@@ -145,7 +145,7 @@ func TestTextsAndEnds(t *testing.T) {
 func TestCutOff(t *testing.T) {
 	for _, reason := range []string{"length", "MAX_TOKENS"} {
 		a := answer(t, agenttest.Stream(textEvent("half a"), callEvent(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"pa"}}`), finish(reason), "[DONE]"))
-		if a.Stop != agent.StopLength || a.Blocks[0].Text != "half a" {
+		if a.Stop != llm.StopLength || a.Blocks[0].Text != "half a" {
 			t.Errorf("%s: answer %+v, want it cut off", reason, a)
 		}
 	}
@@ -155,19 +155,19 @@ func TestUsage(t *testing.T) {
 	const zero = `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}`
 	cases := map[string]struct {
 		events []string
-		want   agent.TokenUse
+		want   llm.Usage
 	}{
 		"last wins": {[]string{`{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}}`, `{"choices":[],"usage":null}`},
-			agent.TokenUse{Input: 9, Output: 2}},
+			llm.Usage{Input: 9, Output: 2}},
 		"cached": {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}`},
-			agent.TokenUse{Input: 9, Cached: 4, Output: 2}},
+			llm.Usage{Input: 9, Cached: 4, Output: 2}},
 		"DeepSeek": {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_cache_hit_tokens":5,"prompt_cache_miss_tokens":4}}`},
-			agent.TokenUse{Input: 9, Cached: 5, Output: 2}},
+			llm.Usage{Input: 9, Cached: 5, Output: 2}},
 		"Groq": {[]string{`{"choices":[{"delta":{},"finish_reason":"stop"}],"x_groq":{"id":"1","usage":{"prompt_tokens":7,"completion_tokens":3}}}`},
-			agent.TokenUse{Input: 7, Output: 3}},
-		"before the answer": {nil, agent.TokenUse{Input: 6, Output: 1}},
+			llm.Usage{Input: 7, Output: 3}},
+		"before the answer": {nil, llm.Usage{Input: 6, Output: 1}},
 		"nonsense": {[]string{`{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":-2,"prompt_tokens_details":{"cached_tokens":50}}}`},
-			agent.TokenUse{Input: 5, Cached: 5}},
+			llm.Usage{Input: 5, Cached: 5}},
 	}
 	for name, tc := range cases {
 		events := append([]string{`{"choices":[{"delta":{"content":"hi"}}],"usage":{"prompt_tokens":6,"completion_tokens":1}}`}, tc.events...)
@@ -183,7 +183,7 @@ func TestUsage(t *testing.T) {
 
 // again asks, and then asks on with what was answered; it gives the first
 // answer's message as it is sent back.
-func again(t *testing.T, first agenttest.Response) (agent.Answer, map[string]any) {
+func again(t *testing.T, first agenttest.Response) (llm.Answer, map[string]any) {
 	t.Helper()
 	s := agenttest.New(agenttest.Sequence(first, agenttest.Reply("fine")))
 	m := model(t, s)
@@ -192,15 +192,15 @@ func again(t *testing.T, first agenttest.Response) (agent.Answer, map[string]any
 		t.Fatal(err)
 	}
 	r := hello()
-	blocks := append([]agent.Block(nil), a.Blocks...)
-	results := said(agent.RoleUser)
+	blocks := append([]llm.Block(nil), a.Blocks...)
+	results := said(llm.RoleUser)
 	for i := range blocks {
-		if blocks[i].Kind == agent.BlockToolUse {
+		if blocks[i].Kind == llm.BlockToolUse {
 			blocks[i].Call = fmt.Sprintf("c%d", i)
-			results.Blocks = append(results.Blocks, agent.Block{Kind: agent.BlockToolResult, Call: blocks[i].Call, Content: json.RawMessage(`{}`)})
+			results.Blocks = append(results.Blocks, llm.Block{Kind: llm.BlockToolResult, Call: blocks[i].Call, Content: json.RawMessage(`{}`)})
 		}
 	}
-	r.Messages = append(r.Messages, said(agent.RoleAssistant, blocks...), results)
+	r.Messages = append(r.Messages, said(llm.RoleAssistant, blocks...), results)
 	if _, err := ask(t, m, r); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestThinkingIsGivenBack(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			a, back := again(t, agenttest.Stream(append(tc.events, callEvent(aCall), finish("tool_calls"), "[DONE]")...))
-			if b := a.Blocks[0]; b.Kind != agent.BlockThinking || b.Text != tc.thought {
+			if b := a.Blocks[0]; b.Kind != llm.BlockThinking || b.Text != tc.thought {
 				t.Errorf("first block %+v, want the thought %q", b, tc.thought)
 			}
 			for _, field := range []string{"reasoning_content", "reasoning_details", "extra_content"} {
@@ -295,7 +295,7 @@ func TestSplitAnywhereIsTheSame(t *testing.T) {
 		}
 		return agenttest.Raw(stream[:at], stream[at:])
 	}))
-	var want agent.Answer
+	var want llm.Answer
 	for at = range len(stream) + 1 {
 		a, err := ask(t, m, hello())
 		if err != nil {

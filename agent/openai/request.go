@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/tools"
 )
 
@@ -82,7 +82,7 @@ type savedThought struct {
 }
 
 // encode writes the request's body.
-func encode(r agent.Request, model, host string, d dialect) ([]byte, error) {
+func encode(r llm.Request, model, host string, d dialect) ([]byte, error) {
 	w := wireRequest{Model: model, Stream: true}
 	if !d.noUsage {
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
@@ -108,7 +108,7 @@ func encode(r agent.Request, model, host string, d dialect) ([]byte, error) {
 		t.add(wireMessage{Role: "system", Content: &r.System})
 	}
 	for _, m := range r.Messages {
-		if m.Role == agent.RoleAssistant {
+		if m.Role == llm.RoleAssistant {
 			t.assistant(m.Blocks)
 		} else {
 			t.user(m.Blocks)
@@ -146,17 +146,17 @@ func (t *transcript) add(m wireMessage) { t.messages = append(t.messages, m) }
 // user renders results, then what people said: nothing may come between a call
 // and its result. What is said in a row is one message, since many servers
 // insist on turns that alternate.
-func (t *transcript) user(blocks []agent.Block) {
+func (t *transcript) user(blocks []llm.Block) {
 	var said []string
 	for _, b := range blocks {
 		switch {
-		case b.Kind == agent.BlockToolResult:
+		case b.Kind == llm.BlockToolResult:
 			content := string(b.Content)
 			if content == "" {
 				content = "null"
 			}
 			t.add(wireMessage{Role: "tool", ToolCallID: t.id(b), Content: &content})
-		case b.Kind == agent.BlockText && b.Text != "":
+		case b.Kind == llm.BlockText && b.Text != "":
 			said = append(said, b.Text)
 		}
 	}
@@ -169,7 +169,7 @@ func (t *transcript) user(blocks []agent.Block) {
 		t.messages = t.messages[:n-1]
 	}
 	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "tool" && t.dialect.bridges {
-		t.assistant([]agent.Block{{Kind: agent.BlockText, Text: bridge}})
+		t.assistant([]llm.Block{{Kind: llm.BlockText, Text: bridge}})
 	}
 	t.add(wireMessage{Role: "user", Content: &text})
 }
@@ -183,16 +183,16 @@ const bridge = "(I have read the results.)"
 const noThought = " "
 
 // assistant renders a step of the model's own.
-func (t *transcript) assistant(blocks []agent.Block) {
+func (t *transcript) assistant(blocks []llm.Block) {
 	m := wireMessage{Role: "assistant"}
 	var said []string
 	for _, b := range blocks {
 		switch {
-		case b.Kind == agent.BlockThinking:
+		case b.Kind == llm.BlockThinking:
 			t.thought(&m, b)
-		case b.Kind == agent.BlockText && b.Text != "":
+		case b.Kind == llm.BlockText && b.Text != "":
 			said = append(said, b.Text)
-		case b.Kind == agent.BlockToolUse:
+		case b.Kind == llm.BlockToolUse:
 			m.ToolCalls = append(m.ToolCalls, t.call(b))
 		}
 	}
@@ -209,7 +209,7 @@ func (t *transcript) assistant(blocks []agent.Block) {
 }
 
 // thought gives back to a provider what it wants of its model's thinking.
-func (t *transcript) thought(m *wireMessage, b agent.Block) {
+func (t *transcript) thought(m *wireMessage, b llm.Block) {
 	var saved savedThought
 	if t.dialect.noEcho || len(b.Provider) == 0 || json.Unmarshal(b.Provider, &saved) != nil || saved.By != t.host {
 		return
@@ -225,7 +225,7 @@ func (t *transcript) thought(m *wireMessage, b agent.Block) {
 	}
 }
 
-func (t *transcript) call(b agent.Block) wireCall {
+func (t *transcript) call(b llm.Block) wireCall {
 	c := wireCall{ID: t.id(b), Type: "function", Function: wireFunction{Name: b.Name, Arguments: argumentsOf(b.Args)}}
 	var saved savedCall
 	if !t.dialect.noEcho && len(b.Provider) > 0 && json.Unmarshal(b.Provider, &saved) == nil && saved.By == t.host {
@@ -249,7 +249,7 @@ func argumentsOf(args json.RawMessage) string {
 
 // id is the id of a call, the same where it is made and where its result is:
 // the provider's, or else ours.
-func (t *transcript) id(b agent.Block) string {
+func (t *transcript) id(b llm.Block) string {
 	if known, ok := t.ids[b.Call]; ok && b.Call != "" {
 		return known
 	}

@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 )
 
 func TestStops(t *testing.T) {
-	cases := map[agent.Stop][]string{
-		agent.StopWhole:    {"stop", "STOP", "end_turn", "eos", "COMPLETE"},
-		agent.StopLength:   {"length", "MAX_TOKENS"},
-		agent.StopWindow:   {"model_context_window_exceeded", "model_length"},
-		agent.StopFiltered: {"content_filter", "sensitive", "SAFETY"},
-		agent.StopBroken:   {"insufficient_system_resource", "network_error", "abort"},
-		agent.StopLost:     {"tool_calls", "function_call", "tool_use"},
-		agent.StopUnknown:  {"paused_by_moon"},
+	cases := map[llm.Stop][]string{
+		llm.StopWhole:    {"stop", "STOP", "end_turn", "eos", "COMPLETE"},
+		llm.StopLength:   {"length", "MAX_TOKENS"},
+		llm.StopWindow:   {"model_context_window_exceeded", "model_length"},
+		llm.StopFiltered: {"content_filter", "sensitive", "SAFETY"},
+		llm.StopBroken:   {"insufficient_system_resource", "network_error", "abort"},
+		llm.StopLost:     {"tool_calls", "function_call", "tool_use"},
+		llm.StopUnknown:  {"paused_by_moon"},
 	}
 	for want, reasons := range cases {
 		for _, reason := range reasons {
@@ -30,7 +30,7 @@ func TestStops(t *testing.T) {
 		}
 	}
 	_, err := ask(t, model(t, agenttest.New(agenttest.Always(agenttest.Stream(finish("model_context_window_exceeded"), "[DONE]")))), hello())
-	if e := faultOf(t, err); e.Fault != agent.ModelOverflow {
+	if e := faultOf(t, err); e.Fault != llm.Overflow {
 		t.Errorf("a full window and no answer: %v", err)
 	}
 }
@@ -98,7 +98,7 @@ func TestThinkingInTheText(t *testing.T) {
 			a := answer(t, agenttest.Stream(append(events, finish("stop"), "[DONE]")...))
 			thought, text := "", ""
 			for _, b := range a.Blocks {
-				if b.Kind == agent.BlockThinking {
+				if b.Kind == llm.BlockThinking {
 					thought += b.Text
 				} else {
 					text += b.Text
@@ -110,7 +110,7 @@ func TestThinkingInTheText(t *testing.T) {
 		}
 	}
 	a := answer(t, agenttest.Raw(`{"choices":[{"message":{"content":"<think>Hm.</think>The sky."},"finish_reason":"stop"}]}`))
-	if len(a.Blocks) != 2 || a.Blocks[0].Kind != agent.BlockThinking || a.Blocks[1].Text != "The sky." {
+	if len(a.Blocks) != 2 || a.Blocks[0].Kind != llm.BlockThinking || a.Blocks[1].Text != "The sky." {
 		t.Errorf("in an answer that is no stream: %+v", a.Blocks)
 	}
 }
@@ -164,7 +164,7 @@ func TestNoBlockIsBegunTwice(t *testing.T) {
 	s := agenttest.New(agenttest.Always(agenttest.Stream(think, textEvent("one "), think, textEvent("two"), callEvent(aCall), textEvent("\n"), textEvent("three"),
 		callEvent(`{"index":1,"id":"b","function":{"name":"y","arguments":"{}"}}`), think, finish("tool_calls"), "[DONE]")))
 	last, left := -1, map[int]bool{}
-	a, err := model(t, s).Generate(t.Context(), hello(), func(d agent.Delta) {
+	a, err := model(t, s).Generate(t.Context(), hello(), func(d llm.Delta) {
 		if d.Block != last {
 			left[last] = true
 			if left[d.Block] {
@@ -219,7 +219,7 @@ func TestAHostileStreamIsBounded(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := ask(t, modelOver(t, endless(tc.event)), hello())
 			runtime.ReadMemStats(&after)
-			if e := faultOf(t, err); e.Fault != agent.ModelBusy || !strings.Contains(err.Error(), tc.want) {
+			if e := faultOf(t, err); e.Fault != llm.Busy || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 			if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 256<<20 {

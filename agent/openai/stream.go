@@ -14,7 +14,7 @@ import (
 
 	library "github.com/sashabaranov/go-openai"
 
-	"parley/agent"
+	"parley/agent/llm"
 )
 
 var (
@@ -32,14 +32,14 @@ const (
 )
 
 // ask sends one request and reads its answer.
-func (m *Model) ask(ctx context.Context, body []byte, emit func(agent.Delta)) (agent.Answer, error) {
+func (m *Model) ask(ctx context.Context, body []byte, emit func(llm.Delta)) (llm.Answer, error) {
 	w := watchOver(ctx, m.cfg.FirstToken)
 	defer w.end()
 	x := &exchange{http: m.cfg.HTTP, body: body, beat: w.beat}
 	// The exchange replaces the body, so the library is given none to judge.
 	stream, err := m.client(x).CreateChatCompletionStream(w.ctx, library.ChatCompletionRequest{})
 	if err != nil {
-		return agent.Answer{}, w.because(err)
+		return llm.Answer{}, w.because(err)
 	}
 	defer func() { _ = stream.Close() }() // all that it had to say was read, or does not matter
 	a := newAssembly(m.host, emit)
@@ -47,12 +47,12 @@ func (m *Model) ask(ctx context.Context, body []byte, emit func(agent.Delta)) (a
 		raw, err := stream.RecvRaw()
 		if err != nil {
 			if !a.finished && !x.events.done {
-				return agent.Answer{}, w.because(err)
+				return llm.Answer{}, w.because(err)
 			}
 			break
 		}
 		if err := a.add(raw); err != nil {
-			return agent.Answer{}, err
+			return llm.Answer{}, err
 		}
 		if a.finished {
 			w.progress(tailWait)

@@ -1,6 +1,6 @@
 package openai
 
-import "parley/agent"
+import "parley/agent/llm"
 
 type usage struct {
 	Prompt     float64 `json:"prompt_tokens"`
@@ -16,16 +16,16 @@ type usage struct {
 }
 
 // used is what the server counted, or else a guess: four bytes a token.
-func (a *assembly) used(asked int) agent.TokenUse {
+func (a *assembly) used(asked int) llm.Usage {
 	u := a.usage
 	if u == nil || u.Prompt <= 0 && u.Completion <= 0 {
-		return agent.TokenUse{Input: int64(asked+3) / 4, Output: int64(a.size+3) / 4, Estimated: true}
+		return llm.Usage{Input: int64(asked+3) / 4, Output: int64(a.size+3) / 4, Estimated: true}
 	}
 	cached := u.CacheHit
 	if u.Details != nil && u.Details.Cached > 0 {
 		cached = u.Details.Cached
 	}
-	return agent.TokenUse{
+	return llm.Usage{
 		Input:  int64(max(0, u.Prompt)),
 		Cached: int64(max(0, min(cached, u.Prompt))),
 		Output: int64(max(0, u.Completion) + u.apart()),

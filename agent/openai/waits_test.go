@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 	"parley/agent/openai"
 )
 
@@ -103,7 +103,7 @@ func TestWaits(t *testing.T) {
 					t.Errorf("took %v, want %v", took, tc.after)
 				}
 				switch {
-				case tc.text == "" && faultOf(t, err).Fault != agent.ModelBusy:
+				case tc.text == "" && faultOf(t, err).Fault != llm.Busy:
 					t.Errorf("error %v, want busy", err)
 				case tc.text != "" && (err != nil || a.Blocks[0].Text != tc.text):
 					t.Errorf("answer %+v, %v", a, err)
@@ -130,8 +130,8 @@ func TestEndsWithItsContext(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			_, err := wired(t, r).Generate(ctx, hello(), func(agent.Delta) {})
-			if _, fault := errors.AsType[*agent.ModelError](err); fault || !errors.Is(err, context.DeadlineExceeded) {
+			_, err := wired(t, r).Generate(ctx, hello(), func(llm.Delta) {})
+			if _, fault := errors.AsType[*llm.Error](err); fault || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: error %v, want the context's own", name, err)
 			}
 		})

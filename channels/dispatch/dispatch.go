@@ -220,39 +220,23 @@ func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup
 // claimAll works on mailboxes, at most AtOnce at a time, until ctx is done; it
 // cuts off what is still at work Drain later.
 func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work func(bus.Lease) error, cut func()) error {
-	var (
-		wg      sync.WaitGroup
-		slots   = make(chan struct{}, r.policy.AtOnce)
-		refused error
-		once    sync.Once
-	)
-	for {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
+	var refused error
+	var once sync.Once
+	refuse := func(err error) {
+		once.Do(func() { refused = err })
+		stop(err)
+	}
+	wait, err := bus.ClaimEach(ctx, r.Bus, bus.OutboundTopic(r.Name), r.policy.AtOnce, func(lease bus.Lease) {
+		if err := work(lease); err != nil {
+			refuse(err)
 		}
-		if ctx.Err() != nil {
-			break
-		}
-		lease, err := r.Bus.Claim(ctx, bus.OutboundTopic(r.Name))
-		if err != nil {
-			if ctx.Err() == nil {
-				once.Do(func() { refused = fmt.Errorf("claim mail: %w", err) })
-				stop(err)
-			}
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := work(lease); err != nil {
-				once.Do(func() { refused = err })
-				stop(err)
-			}
-		})
+	})
+	if err != nil {
+		refuse(fmt.Errorf("claim mail: %w", err))
 	}
 	late := time.AfterFunc(r.policy.Drain, cut)
 	defer late.Stop()
-	wg.Wait()
+	wait()
 	return refused
 }
 
@@ -266,7 +250,9 @@ func (r *run) workMailbox(ctx, work context.Context, lease bus.Lease) error {
 	if end.leaseLost {
 		return nil // whoever holds the mailbox now settles it
 	}
-	r.settle(work, lease, end.End)
+	bus.RetrySettle(work, lease, end.End, r.policy.Drain, func(err error) {
+		r.Log.Warn("mail could not be settled", slog.String("channel", r.Name), slog.String("address", key), slog.Any("error", err))
+	})
 	r.point("send:settled")
 	return end.refused
 }
@@ -310,25 +296,4 @@ func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end mailboxE
 	}
 	r.retries.remove(key)
 	return end
-}
-
-// settle insists: a lease that is never settled would be extended for long.
-func (r *run) settle(ctx context.Context, lease bus.Lease, end bus.End) {
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		try, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.policy.Drain)
-		err := lease.Settle(try, end)
-		cancel()
-		if err == nil || errors.Is(err, bus.ErrFenced) || errors.Is(err, bus.ErrClosed) {
-			return
-		}
-		r.Log.Warn("mail could not be settled", slog.String("channel", r.Name),
-			slog.String("address", lease.Claim().Key), slog.Any("error", err))
-		select {
-		case <-time.After(wait):
-		case <-lease.Lost():
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
 }

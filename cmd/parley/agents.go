@@ -14,6 +14,7 @@ import (
 
 	"parley/agent"
 	"parley/agent/demo"
+	"parley/agent/llm"
 	"parley/agent/openai"
 	"parley/agent/prompt"
 	"parley/cmd/parley/config"
@@ -26,7 +27,7 @@ import (
 )
 
 // newModel makes the configured model. With nothing configured it is the demo.
-func newModel(ctx context.Context, c *config.Config, log *slog.Logger) (agent.Model, error) {
+func newModel(ctx context.Context, c *config.Config, log *slog.Logger) (llm.Model, error) {
 	if c.Model.Demo || !c.Model.Configured {
 		return demo.New(), nil
 	}
@@ -35,11 +36,11 @@ func newModel(ctx context.Context, c *config.Config, log *slog.Logger) (agent.Mo
 		oc.Name = defaultModel
 		if oc.BaseURL != "" {
 			name, err := openai.FirstModel(ctx, oc)
-			if busy, ok := errors.AsType[*agent.ModelError](err); ok && busy.Fault == agent.ModelBusy {
+			if busy, ok := errors.AsType[*llm.Error](err); ok && busy.Fault == llm.Busy {
 				return nil, fmt.Errorf("model.name: not set, and the server cannot be asked for one now: %w: start it, or name one", err)
 			}
-			if refused, ok := errors.AsType[*agent.ModelError](err); ok {
-				return nil, &home.SettingError{Key: "model.name", Remedy: "not set, and the server does not list its models: name one. " + refused.Told()}
+			if refused, ok := errors.AsType[*llm.Error](err); ok {
+				return nil, &home.SettingError{Key: "model.name", Remedy: "not set, and the server does not list its models: name one. " + refused.Explain()}
 			}
 			if err != nil {
 				return nil, &home.SettingError{Key: "model.name", Remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}

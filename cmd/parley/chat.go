@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/term"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
@@ -78,7 +78,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 const leavingDrain = 500 * time.Millisecond
 
 // answering is the model that answers; "" where that is another process's to know.
-func answering(server *client.Client, model agent.Model) string {
+func answering(server *client.Client, model llm.Model) string {
 	if !server.Hosted {
 		return ""
 	}

@@ -34,12 +34,14 @@ below tools, and know nothing but the small operations that they are handed.
 
 # Who answers
 
-agent/worker.go claims a session. agent/visit.go opens its log, goes on with the
+agent/worker.go claims a session. agent/run.go opens its log, goes on with the
 turn that was cut off, and then answers the mail in its order. agent/turn.go
-makes a turn of its entries; agent/loop.go goes from step to step; agent/call.go
-holds the one function that every tool call passes. Each durable line, C1 to C7,
-is in docs/architecture.md, with what happens to who dies after it. A Model is
-one method: agent/openai speaks to providers, and agent/demo is the built-in one
+makes a turn of its entries; agent/steps.go goes from step to step; agent/call.go
+holds the one function that every tool call passes; agent/window.go and ask.go get
+an answer from the model. Each durable line, C1 to C7, is in docs/architecture.md,
+with what happens to who dies after it. agent/journal is the log while it is worked
+on, and agent/transcript makes of it what the model reads. agent/llm is the contract
+with a model: agent/openai speaks to providers, and agent/demo is the built-in one
 that needs none.
 
 # How people are reached

@@ -43,7 +43,9 @@ func rules() []rule {
 		{"sessions/workspace", 2, nil},
 		{"tools/...", 2, []string{"tools"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
-		{"agent", 2, []string{"bus", "sessions", "tools"}},
+		{"agent/llm", 2, []string{"tools"}},
+		{"agent/journal", 2, []string{"sessions"}},
+		{"agent/prompt", 2, nil},
 
 		{"channels/...", 3, []string{"channels", "channels/markup", "bus"}},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
@@ -53,7 +55,13 @@ func rules() []rule {
 		{"channels/gateway", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
 		{"channels/dispatch", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
 		{"channels/stagetest", 4, []string{"channels/channelstest", "channels/sqlbook", "bus", "bus/..."}},
-		{"agent/...", 3, []string{"agent", "tools"}},
+
+		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/llm", "agent/journal"}},
+		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
+
+		{"agent/demo", 4, []string{"agent/llm", "agent/transcript", "tools"}}, // reads what it was sent as a model does
+		{"agent/agenttest", 4, []string{"agent/transcript"}},
+		{"agent", 4, []string{"bus", "sessions", "tools", "agent/llm", "agent/journal", "agent/transcript"}},
 
 		{"cmd/parley/...", 5, []string{"..."}},
 		{"cmd/parley", 6, []string{"..."}},
@@ -371,7 +379,7 @@ func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 		{"contract takes library", "bus/x.go", imports("bus", "golang.org/x/sync/errgroup"), "golang.org/x/sync belongs to"},
 		{"contract takes implementation", "bus/x.go", imports("bus", "parley/bus/sqlitebus"), "bus imports no other"},
 		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, sessions/sqldb only"},
-		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, tools only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, tools, agent/llm, agent/journal, agent/transcript only"},
 		{"channels take agent", "channels/slack/x.go", imports("slack", "parley/agent"), "channels/slack may import"},
 		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
 		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
@@ -23,7 +23,7 @@ import (
 
 // A need is what a command wants of the process that has the home.
 type need struct {
-	model    agent.Model            // who answers, if this process is to answer
+	model    llm.Model              // who answers, if this process is to answer
 	send     bool                   // what is said is to be sent now, not at the next serve
 	override home.WorkspaceOverride // a directory to work in: then nobody else's server will do
 }

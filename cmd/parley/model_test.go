@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 	"parley/cmd/parley/config"
 )
 
@@ -28,8 +28,8 @@ func TestTheModelStreamsAndLogsWhatItLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := agent.Request{Messages: []agent.Message{{Role: agent.RoleUser, Blocks: []agent.Block{{Kind: agent.BlockText, Text: "hello"}}}}}
-	if _, err := m.Generate(t.Context(), r, func(agent.Delta) {}); err != nil {
+	r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	if _, err := m.Generate(t.Context(), r, func(llm.Delta) {}); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range s.Requests() {

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/term"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/channels"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
@@ -100,7 +100,7 @@ func checkRoles(cfg *config.Config, roles map[string]bool) error {
 
 // serveModel is the model of a server; nil where none is configured, because
 // then it only sends.
-func serveModel(ctx context.Context, cfg *config.Config, log *slog.Logger) (agent.Model, error) {
+func serveModel(ctx context.Context, cfg *config.Config, log *slog.Logger) (llm.Model, error) {
 	if !cfg.Model.Configured && !cfg.Model.Demo {
 		return nil, nil
 	}
@@ -162,7 +162,7 @@ func (s *server) reloads(ctx context.Context, load func() (*config.Config, error
 	}
 }
 
-func modelName(m agent.Model) string { return m.Info().Name }
+func modelName(m llm.Model) string { return m.Info().Name }
 
 // offerEvery is how often it is looked whether a channel needs an owner's code.
 const offerEvery = time.Minute

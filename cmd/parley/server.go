@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/dispatch"
@@ -33,7 +34,7 @@ type server struct {
 	home     *home.Home
 	log      *slog.Logger
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
-	model    agent.Model                   // nil: nobody answers
+	model    llm.Model                     // nil: nobody answers
 	tools    *tools.Set
 	channels []*endpoint
 	metrics  *metrics.Metrics
@@ -61,7 +62,7 @@ type endpoint struct {
 
 // newServer wires a server over an open home, with the channels of lines and
 // those that have no platform.
-func newServer(h *home.Home, c *config.Config, model agent.Model, lines []*endpoint, log *slog.Logger) *server {
+func newServer(h *home.Home, c *config.Config, model llm.Model, lines []*endpoint, log *slog.Logger) *server {
 	s := &server{
 		home: h, log: log, model: model, started: time.Now(), point: killPoint(),
 		roles: map[string]bool{roleGateway: true, roleWorker: true},

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/cmd/parley/api"
 	"parley/sessions"
@@ -188,41 +189,41 @@ type gated struct {
 	lost bool
 }
 
-func (m *gated) Info() agent.ModelInfo { return agent.ModelInfo{Name: "gated"} }
+func (m *gated) Info() llm.Info { return llm.Info{Name: "gated"} }
 
-func (m *gated) Generate(ctx context.Context, _ agent.Request, emit func(agent.Delta)) (agent.Answer, error) {
+func (m *gated) Generate(ctx context.Context, _ llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	texts := []string{"thinking", "text"}
-	a := agent.Answer{Usage: agent.TokenUse{Input: 1, Output: 1}}
+	a := llm.Answer{Usage: llm.Usage{Input: 1, Output: 1}}
 	for i, kind := range texts {
-		b := agent.Block{Kind: agent.BlockKind(kind)}
+		b := llm.Block{Kind: llm.BlockKind(kind)}
 		for piece := range 5 {
 			select {
 			case <-m.next:
 			case <-ctx.Done():
-				return agent.Answer{}, ctx.Err()
+				return llm.Answer{}, ctx.Err()
 			}
 			text := fmt.Sprintf("%s %d.%d\n", kind, m.step, piece)
 			b.Text += text
-			emit(agent.Delta{Block: i, Kind: b.Kind, Text: text})
+			emit(llm.Delta{Block: i, Kind: b.Kind, Text: text})
 			if m.step == 1 && i == 1 && piece == 2 && !m.lost {
 				m.lost = true
-				return agent.Answer{}, &agent.ModelError{Fault: agent.ModelBusy, RetryAfter: time.Millisecond}
+				return llm.Answer{}, &llm.Error{Fault: llm.Busy, RetryAfter: time.Millisecond}
 			}
 		}
 		a.Blocks = append(a.Blocks, b)
 	}
 	if m.step < 3 {
-		emit(agent.Delta{Block: 2, Kind: agent.BlockToolUse, Name: "look"})
-		a.Blocks = append(a.Blocks, agent.Block{Kind: agent.BlockToolUse, Name: "look", Args: json.RawMessage(fmt.Sprintf(`{"n": %d}`, m.step))})
+		emit(llm.Delta{Block: 2, Kind: llm.BlockToolUse, Name: "look"})
+		a.Blocks = append(a.Blocks, llm.Block{Kind: llm.BlockToolUse, Name: "look", Args: json.RawMessage(fmt.Sprintf(`{"n": %d}`, m.step))})
 	}
 	m.step++
 	return a, nil
 }
 
 // work runs a worker with that model until the test ends.
-func (x *rig) work(m agent.Model) {
+func (x *rig) work(m llm.Model) {
 	x.t.Helper()
 	look := tools.New(tools.Spec{Name: "look", Description: "Looks.", Effect: tools.Pure},
 		func(_ context.Context, c tools.Call, args struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parley/agent"
+	"parley/agent/llm"
 )
 
 const namespace = "parley"
@@ -140,7 +141,7 @@ func (m *Metrics) Turn(result string, d time.Duration) {
 func (m *Metrics) Step() { m.steps.Inc() }
 
 // Model counts a call of a model.
-func (m *Metrics) Model(model, result string, use agent.TokenUse, _ time.Duration) {
+func (m *Metrics) Model(model, result string, use llm.Usage, _ time.Duration) {
 	m.calls.WithLabelValues(model, result).Inc()
 	for kind, n := range map[string]int64{"input": use.Input - use.Cached, "cached": use.Cached, "output": use.Output} {
 		m.tokens.WithLabelValues(model, kind).Add(float64(max(0, n)))

@@ -17,7 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/metrics"
@@ -65,7 +65,7 @@ func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
 	m.Tool("unknown", "not_found", time.Millisecond)
 	m.Batch(3, 2*time.Second)
 	m.Batch(2, -time.Second)
-	m.Model("gpt-5-mini", "ok", agent.TokenUse{Input: 1000, Cached: 400, Output: 50}, time.Second)
+	m.Model("gpt-5-mini", "ok", llm.Usage{Input: 1000, Cached: 400, Output: 50}, time.Second)
 	return m
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/llm"
 	"parley/bus"
 )
 
@@ -22,7 +23,7 @@ type stream struct {
 	mu    sync.Mutex
 	open  bool
 	block int
-	kind  BlockKind
+	kind  llm.BlockKind
 	text  strings.Builder
 	flush *time.Timer
 	last  time.Time
@@ -31,7 +32,7 @@ type stream struct {
 func newStream(first int, emit func(bus.Event)) *stream { return &stream{emit: emit, first: first} }
 
 // delta takes in a piece of the answer.
-func (s *stream) delta(d Delta) {
+func (s *stream) delta(d llm.Delta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.open || d.Block != s.block {

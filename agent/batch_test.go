@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 )
 
@@ -21,7 +21,7 @@ func (b *bench) piece(id, said string, more bool) {
 
 // repeater answers what it has heard, and counts how often it was asked.
 func repeater(asked *int) model {
-	return func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	return func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		*asked++
 		return text("answer to " + heard(r)), nil
 	}
@@ -69,7 +69,7 @@ func TestPiecesAreOneTurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var first time.Duration
 				began := time.Now()
-				b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+				b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 					if first == 0 {
 						first = time.Since(began)
 					}
@@ -98,7 +98,7 @@ func TestPiecesAreOneTurn(t *testing.T) {
 // blocked is a model whose first answer waits until it is let go.
 func blocked(asked *int, started, goOn chan struct{}) model {
 	repeat := repeater(asked)
-	return func(ctx context.Context, r agent.Request) (agent.Answer, error) {
+	return func(ctx context.Context, r llm.Request) (llm.Answer, error) {
 		if heard(r) == "first" {
 			close(started)
 			<-goOn

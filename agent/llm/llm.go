@@ -1,4 +1,8 @@
-package agent
+// Package llm is the contract with a large language model: what it is asked, what it answers, and why it does not.
+//
+// llm.go holds Model, the request and the answer; error.go what a failed request
+// means and what is said of it. agent/openai and agent/demo implement Model.
+package llm
 
 import (
 	"context"
@@ -13,15 +17,15 @@ type Model interface {
 	// with what comes, in order, from the calling goroutine. An answer is whole
 	// when the model said that it had ended: a stream that merely stops is an
 	// error, and what was emitted of it is void. A tool use is never partial.
-	// Errors are *ModelError, or ctx's.
+	// Errors are *Error, or ctx's.
 	Generate(ctx context.Context, r Request, emit func(Delta)) (Answer, error)
 
 	// Info says what is known of the model.
-	Info() ModelInfo
+	Info() Info
 }
 
-// ModelInfo describes a model.
-type ModelInfo struct {
+// Info describes a model.
+type Info struct {
 	Name          string
 	ContextTokens int // the size of its window; 0 where that is not known
 }
@@ -85,7 +89,7 @@ type Block struct {
 // An Answer is what a model said.
 type Answer struct {
 	Blocks []Block // thinking, text, tool_use
-	Usage  TokenUse
+	Usage  Usage
 	// Stop says why the answer is not whole; its tool uses are then not to be
 	// trusted.
 	Stop Stop
@@ -107,8 +111,8 @@ const (
 	StopUnknown  Stop = "unknown"  // for a reason that nobody knows
 )
 
-// TokenUse is what an answer has cost.
-type TokenUse struct {
+// Usage is what an answer has cost.
+type Usage struct {
 	Input  int64 // of the prompt, cached ones included
 	Cached int64
 	Output int64

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/agent"
+	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -85,7 +85,7 @@ func (b *bench) silent() {
 }
 
 func neverAsked(t *testing.T) model {
-	return func(context.Context, agent.Request) (agent.Answer, error) {
+	return func(context.Context, llm.Request) (llm.Answer, error) {
 		t.Error("the model was asked")
 		return text("no"), nil
 	}
@@ -107,9 +107,9 @@ func TestMailOfAnUnknownKindIsLeftToANewerRelease(t *testing.T) {
 	}
 }
 
-func TestMailOfAnUnknownKindInMidTurnEndsTheVisit(t *testing.T) {
+func TestMailOfAnUnknownKindInMidTurnEndsTheRun(t *testing.T) {
 	started, goOn := make(chan struct{}), make(chan struct{})
-	b := newBench(t, func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		close(started)
 		<-goOn
 		return text("answer to " + heard(r)), nil

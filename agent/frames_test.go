@@ -7,14 +7,15 @@ import (
 	"time"
 	"unicode"
 
-	"parley/agent"
+	"parley/agent/llm"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 )
 
 // listener is a model that keeps what it was last told, as one text.
 func listener(told *string) model {
-	return func(_ context.Context, r agent.Request) (agent.Answer, error) {
+	return func(_ context.Context, r llm.Request) (llm.Answer, error) {
 		var all strings.Builder
 		for _, m := range r.Messages {
 			for _, b := range m.Blocks {
@@ -84,7 +85,7 @@ func TestTextThatOnlyHasAnglesStaysAsItIs(t *testing.T) {
 	if !strings.Contains(told, strings.ToValidUTF8(said, "\uFFFD")) {
 		t.Errorf("the model was told %q", told)
 	}
-	if got := agent.Words(told); len(got) != 1 || got[0] != strings.ToValidUTF8(said, "\uFFFD") {
+	if got := transcript.Words(told); len(got) != 1 || got[0] != strings.ToValidUTF8(said, "\uFFFD") {
 		t.Errorf("read back it is %q", got)
 	}
 }

@@ -1,4 +1,5 @@
-package agent
+// Package journal is a session's log while it is worked on: read once, decoded, and written to.
+package journal
 
 import (
 	"context"
@@ -7,32 +8,35 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"parley/sessions"
 )
 
-// A record is an entry with its data decoded: one of the shapes of package
+// A Record is an entry with its data decoded: one of the shapes of package
 // sessions, or nil for kinds without any.
-type record struct {
+type Record struct {
 	sessions.Entry
-	data any
+	Data any
 }
 
-// A journal is a session's log with what has been read from and written to it,
+// A Journal is a session's log with what has been read from and written to it,
 // decoded once. Calls that run side by side write to it at the same time.
-type journal struct {
+type Journal struct {
 	log  sessions.Log
 	slog *slog.Logger
 
 	mu      sync.Mutex
 	next    int64
-	records []record
+	records []Record
 }
 
-func openJournal(log sessions.Log, logger *slog.Logger) (*journal, error) {
-	j := &journal{log: log, slog: logger, next: log.Next()}
+// Open reads a log. Its error is an *UnknownKindError where a newer release has
+// written to it.
+func Open(log sessions.Log, logger *slog.Logger) (*Journal, error) {
+	j := &Journal{log: log, slog: logger, next: log.Next()}
 	for _, e := range log.Entries() {
 		r, err := decode(e)
 		if err != nil {
@@ -43,9 +47,11 @@ func openJournal(log sessions.Log, logger *slog.Logger) (*journal, error) {
 	return j, nil
 }
 
-// append writes entries and keeps them. While the store cannot tell it tries
-// the same again: the log takes the same entries at the same place twice.
-func (j *journal) append(ctx context.Context, entries ...sessions.Entry) error {
+// Append writes entries and keeps them. While the store gives no clear answer it
+// tries the same again, until ctx ends: the store accepts the same entries at the
+// same place twice, so an append that did arrive is not written a second time. The
+// lock is held meanwhile, which makes other writers wait for their place.
+func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	wait := 50 * time.Millisecond
@@ -80,25 +86,25 @@ func (j *journal) append(ctx context.Context, entries ...sessions.Entry) error {
 	return nil
 }
 
-// all is what the journal holds now.
-func (j *journal) all() []record {
+// Records are what the journal holds now. The caller must not change them.
+func (j *Journal) Records() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clip(j.records)
 }
 
-// newest is the number of the last entry.
-func (j *journal) newest() int64 {
+// Newest is the number of the last entry.
+func (j *Journal) Newest() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.next - 1
 }
 
-// forget drops records that a summary covers.
-func (j *journal) forget(covers int64) {
+// Forget drops records that a summary covers, from memory only: the log keeps them.
+func (j *Journal) Forget(covers int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	kept := make([]record, 0, len(j.records))
+	kept := make([]Record, 0, len(j.records))
 	for _, r := range j.records {
 		if r.N > covers {
 			kept = append(kept, r)
@@ -107,17 +113,17 @@ func (j *journal) forget(covers int64) {
 	j.records = kept
 }
 
-// knows tells whether a message has an entry among the records.
-func (j *journal) knows(cause string) (record, bool) {
-	for _, r := range j.all() {
+// Find gives the entry that a message has caused, if there is one.
+func (j *Journal) Find(cause string) (Record, bool) {
+	for _, r := range j.Records() {
 		if r.Cause == cause {
 			return r, true
 		}
 	}
-	return record{}, false
+	return Record{}, false
 }
 
-func decode(e sessions.Entry) (record, error) {
+func decode(e sessions.Entry) (Record, error) {
 	var v any
 	var err error
 	switch e.Kind {
@@ -147,13 +153,28 @@ func decode(e sessions.Entry) (record, error) {
 		v, err = sessions.Decode[sessions.Command](e)
 	case sessions.KindResumed, sessions.KindSuspended, sessions.KindPublished: // no data
 	default:
-		return record{}, &foreignError{what: "entry", id: strconv.FormatInt(e.N, 10), kind: string(e.Kind)}
+		return Record{}, &UnknownKindError{What: "entry", ID: strconv.FormatInt(e.N, 10), Kind: string(e.Kind)}
 	}
-	return record{Entry: e, data: v}, err
+	return Record{Entry: e, Data: v}, err
 }
 
-// entry is NewEntry for the shapes of package sessions, which always encode.
-func entry(turn string, kind sessions.Kind, data any) sessions.Entry {
+// An UnknownKindError says that a session holds something of a kind that this
+// release does not know: a newer one does, so the session is left to it.
+type UnknownKindError struct{ What, ID, Kind string }
+
+// Error names it and its kind.
+func (e *UnknownKindError) Error() string {
+	return fmt.Sprintf("%s %s is of the unknown kind %q", e.What, e.ID, e.ShortKind())
+}
+
+// ShortKind is the kind as a log shows it.
+func (e *UnknownKindError) ShortKind() string {
+	const most = 64 // bytes
+	return strings.ToValidUTF8(e.Kind[:min(len(e.Kind), most)], "")
+}
+
+// NewEntry is sessions.NewEntry for the shapes of package sessions, which always encode.
+func NewEntry(turn string, kind sessions.Kind, data any) sessions.Entry {
 	e, err := sessions.NewEntry(turn, kind, data)
 	if err != nil {
 		panic(fmt.Sprintf("agent: %v", err))

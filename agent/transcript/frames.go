@@ -1,4 +1,4 @@
-package agent
+package transcript
 
 import (
 	"cmp"
@@ -34,6 +34,10 @@ const (
 	tagPast    = "past" // what the model itself did, where it is told of it
 )
 
+// NoticeTold is the code of a notice of what the agent said here on behalf of
+// somebody elsewhere.
+const NoticeTold = "told"
+
 // How much of what was quoted the model is shown, in characters.
 const (
 	maxQuote  = 8_000  // of one quote
@@ -45,11 +49,11 @@ const (
 func frameMessage(person string, u sessions.User) string {
 	var b strings.Builder
 	b.WriteString("<" + tagMessage)
-	attribute(&b, "from", cmp.Or(person, "unknown"))
-	attribute(&b, "name", u.Name)
-	moment(&b, u.Sent)
+	writeAttribute(&b, "from", cmp.Or(person, "unknown"))
+	writeAttribute(&b, "name", u.Name)
+	writeTime(&b, u.Sent)
 	b.WriteString(">\n")
-	line(&b, unframed(u.Text))
+	writeLine(&b, escapeTags(u.Text))
 	frameQuotes(&b, u.Quotes)
 	b.WriteString("</" + tagMessage + ">")
 	return b.String()
@@ -58,23 +62,24 @@ func frameMessage(person string, u sessions.User) string {
 // frameNotice is what the system says.
 func frameNotice(n sessions.Notice) string {
 	if len(n.Quotes) == 0 {
-		return "<" + tagNotice + ">" + unframed(n.Text) + "</" + tagNotice + ">"
+		return "<" + tagNotice + ">" + escapeTags(n.Text) + "</" + tagNotice + ">"
 	}
 	var b strings.Builder
 	b.WriteString("<" + tagNotice + ">\n")
 	text := n.Text
-	if text == "" && n.Code == noticeTold {
+	if text == "" && n.Code == NoticeTold {
 		text = "You said this here, on behalf of somebody who asked you to in another conversation. An answer to it will come here."
 	}
-	line(&b, unframed(text))
+	writeLine(&b, escapeTags(text))
 	frameQuotes(&b, n.Quotes)
 	b.WriteString("</" + tagNotice + ">")
 	return b.String()
 }
 
-func frameSummary(text string) string {
+// FrameSummary is a summary of what was said before.
+func FrameSummary(text string) string {
 	return "<" + tagSummary + " of=\"what was said before; it may lack details, so look again where exact values matter\">\n" +
-		unframed(text) + "\n</" + tagSummary + ">"
+		escapeTags(text) + "\n</" + tagSummary + ">"
 }
 
 // frameQuotes adds what was quoted, as far as there is room, and says of each
@@ -82,19 +87,19 @@ func frameSummary(text string) string {
 func frameQuotes(b *strings.Builder, quotes []sessions.Quote) {
 	left := maxQuotes
 	for _, q := range quotes {
-		text, cut := cutAt(q.Text, min(maxQuote, left))
+		text, cut := firstCharacters(q.Text, min(maxQuote, left))
 		left -= utf8.RuneCountInString(text)
 		b.WriteString("<" + tagQuote)
-		attribute(b, "kind", quoteKind(q.Kind))
-		attribute(b, "from", q.Person)
-		attribute(b, "name", q.Name)
-		attribute(b, "chat", q.Chat)
-		moment(b, q.At)
+		writeAttribute(b, "kind", quoteKind(q.Kind))
+		writeAttribute(b, "from", q.Person)
+		writeAttribute(b, "name", q.Name)
+		writeAttribute(b, "chat", q.Chat)
+		writeTime(b, q.At)
 		if cut > 0 {
-			attribute(b, "cut", fmt.Sprintf("the last %d characters are not shown", cut))
+			writeAttribute(b, "cut", fmt.Sprintf("the last %d characters are not shown", cut))
 		}
 		b.WriteString(">\n")
-		line(b, unframed(text))
+		writeLine(b, escapeTags(text))
 		b.WriteString("</" + tagQuote + ">\n")
 	}
 }
@@ -109,8 +114,8 @@ func quoteKind(kind string) string {
 	return kind
 }
 
-// cutAt is the first n characters of a text, and how many it has beyond them.
-func cutAt(text string, n int) (string, int) {
+// firstCharacters is the first n characters of a text, and how many it has beyond them.
+func firstCharacters(text string, n int) (string, int) {
 	count := utf8.RuneCountInString(text)
 	if count <= n {
 		return text, 0
@@ -123,24 +128,24 @@ func cutAt(text string, n int) (string, int) {
 	return text[:at], count - n
 }
 
-func line(b *strings.Builder, text string) {
+func writeLine(b *strings.Builder, text string) {
 	if text != "" {
 		b.WriteString(text)
 		b.WriteByte('\n')
 	}
 }
 
-func moment(b *strings.Builder, at time.Time) {
+func writeTime(b *strings.Builder, at time.Time) {
 	if !at.IsZero() {
-		attribute(b, "at", at.UTC().Format("2006-01-02 15:04 UTC"))
+		writeAttribute(b, "at", at.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 }
 
 const maxAttribute = 100 // characters
 
-// attribute adds one, if there is something to it: a line of visible characters,
+// writeAttribute adds one, if there is something to it: a line of visible characters,
 // without those that could end it.
-func attribute(b *strings.Builder, name, value string) {
+func writeAttribute(b *strings.Builder, name, value string) {
 	value = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
 		case strings.ContainsRune(`"<>＂＜＞﹤﹥“”`, r):
@@ -153,19 +158,19 @@ func attribute(b *strings.Builder, name, value string) {
 	if value == "" {
 		return
 	}
-	value, _ = cutAt(value, maxAttribute)
+	value, _ = firstCharacters(value, maxAttribute)
 	fmt.Fprintf(b, ` %s="%s"`, name, value)
 }
 
-// unframed is a text in which nothing can be taken for one of our tags.
-func unframed(text string) string {
+// escapeTags is a text in which nothing can be taken for one of our tags.
+func escapeTags(text string) string {
 	if !strings.ContainsAny(text, "<＜﹤") {
 		return text
 	}
 	var b strings.Builder
 	for i, r := range text {
 		switch {
-		case (r == '<' || r == '＜' || r == '﹤') && passesForTag(text[i+utf8.RuneLen(r):]):
+		case (r == '<' || r == '＜' || r == '﹤') && looksLikeTag(text[i+utf8.RuneLen(r):]):
 			b.WriteString("&lt;")
 		case r == utf8.RuneError:
 			b.WriteString("\uFFFD")
@@ -176,9 +181,9 @@ func unframed(text string) string {
 	return b.String()
 }
 
-// passesForTag tells whether what follows a "<" could be read as one of our tags:
+// looksLikeTag tells whether what follows a "<" could be read as one of our tags:
 // in capitals, with invisible characters in it, or in letters that look alike.
-func passesForTag(text string) bool {
+func looksLikeTag(text string) bool {
 	const longest = 64 // characters looked at
 	var word strings.Builder
 	latin, foreign := false, false

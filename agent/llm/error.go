@@ -1,4 +1,4 @@
-package agent
+package llm
 
 import (
 	"fmt"
@@ -7,37 +7,37 @@ import (
 	"time"
 )
 
-// A ModelFault says what a failed call to a model means.
-type ModelFault string
+// A Fault says what a failed call to a model means.
+type Fault string
 
 // The faults.
 const (
-	// ModelBusy: overloaded, limited or out of reach; the same call may work later.
-	ModelBusy ModelFault = "busy"
-	// ModelOverflow: the request is larger than the model's window.
-	ModelOverflow ModelFault = "overflow"
-	// ModelRefused: the key, the account or the model's name is not accepted.
-	ModelRefused ModelFault = "refused"
-	// ModelRejected: this request will never be accepted.
-	ModelRejected ModelFault = "rejected"
+	// Busy: overloaded, limited or out of reach; the same call may work later.
+	Busy Fault = "busy"
+	// Overflow: the request is larger than the model's window.
+	Overflow Fault = "overflow"
+	// Refused: the key, the account or the model's name is not accepted.
+	Refused Fault = "refused"
+	// Rejected: this request will never be accepted.
+	Rejected Fault = "rejected"
 )
 
-// A ModelCause says what an operator has to look at, where that is known.
-type ModelCause string
+// A Cause says what an operator has to look at, where that is known.
+type Cause string
 
 // The causes.
 const (
-	CauseKey     ModelCause = "key"     // the key is missing, wrong, or not allowed this
-	CauseModel   ModelCause = "model"   // there is no model of that name
-	CauseQuota   ModelCause = "quota"   // the account has no credit left
-	CauseNetwork ModelCause = "network" // no connection to the server
-	CauseAddress ModelCause = "address" // something is there, but it answers no chats
+	CauseKey     Cause = "key"     // the key is missing, wrong, or not allowed this
+	CauseModel   Cause = "model"   // there is no model of that name
+	CauseQuota   Cause = "quota"   // the account has no credit left
+	CauseNetwork Cause = "network" // no connection to the server
+	CauseAddress Cause = "address" // something is there, but it answers no chats
 )
 
-// A ModelError is why a model did not answer.
-type ModelError struct {
-	Fault      ModelFault
-	Cause      ModelCause
+// An Error is why a model did not answer.
+type Error struct {
+	Fault      Fault
+	Cause      Cause
 	Status     int           // HTTP, where there was one
 	Code       string        // the provider's word for it, fit for a log; "" where it gave none
 	RetryAfter time.Duration // what the provider asks for
@@ -51,7 +51,7 @@ type ModelError struct {
 
 // Error is the fault with its status and code, and the cause where it is not
 // the provider's own word: that may repeat what was said.
-func (e *ModelError) Error() string {
+func (e *Error) Error() string {
 	text := "model: " + string(e.Fault)
 	var known []string
 	if e.Status > 0 {
@@ -72,14 +72,14 @@ func (e *ModelError) Error() string {
 }
 
 // Unwrap is the cause.
-func (e *ModelError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
 // LogValue is what a log may hold of it.
-func (e *ModelError) LogValue() slog.Value { return slog.StringValue(e.Error()) }
+func (e *Error) LogValue() slog.Value { return slog.StringValue(e.Error()) }
 
-// Told says to whoever runs the bot what failed, in the provider's own words or
+// Explain says to whoever runs the bot what failed, in the provider's own words or
 // those of the network, and what to look at.
-func (e *ModelError) Told() string {
+func (e *Error) Explain() string {
 	what, remedy := "The model's server did not answer as it should", ""
 	switch e.Cause {
 	case CauseKey:
@@ -94,13 +94,13 @@ func (e *ModelError) Told() string {
 		what, remedy = "There is no model server at that address", "Look at model.base_url: it usually ends in /v1."
 	default:
 		switch e.Fault {
-		case ModelRefused:
+		case Refused:
 			what, remedy = "The model's provider refuses this bot", "Look at model.name, model.api_key and model.base_url."
-		case ModelRejected:
+		case Rejected:
 			what = "The model's provider does not accept this request"
-		case ModelOverflow:
+		case Overflow:
 			what = "The request is longer than the model can read"
-		case ModelBusy:
+		case Busy:
 			if e.Status > 0 {
 				what = "The model's provider is too busy, or fails"
 			}
@@ -110,7 +110,7 @@ func (e *ModelError) Told() string {
 }
 
 // why is the status and the words, in brackets.
-func (e *ModelError) why() string {
+func (e *Error) why() string {
 	var parts []string
 	if e.Status > 0 {
 		parts = append(parts, fmt.Sprintf("status %d", e.Status))

@@ -1,0 +1,208 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"parley/agent/journal"
+	"parley/agent/transcript"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// begin is C1: it writes that a turn has begun and what was said to it, and with
+// more entries its end at once. It returns what the turn answers, which is nothing
+// if the first message was answered long ago: the store remembers causes for longer
+// than the journal shows them, and what it knows to be answered ends the batch.
+func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (batch, error) {
+	s.point("c1:before")
+	id := b.items[0].in.ID
+	for len(b.items) > 0 {
+		started := journal.NewEntry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: routeOf(b.last().in).encode(), Agent: s.agent.Name})
+		started.Person = b.items[0].in.From.ID
+		entries := []sessions.Entry{started}
+		for _, it := range b.items {
+			entries = append(entries, userEntry(id, it.in))
+		}
+		err := s.journal.Append(ctx, append(entries, more...)...)
+		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
+			at := max(0, slices.Index(b.causes(), seen.Cause))
+			b = batch{items: b.items[:at], ended: true}
+			continue
+		}
+		if err == nil {
+			s.point("c1")
+		}
+		return b, err
+	}
+	return b, nil
+}
+
+// userEntry is the user block of a message.
+func userEntry(turn string, in bus.Inbound) sessions.Entry {
+	e := journal.NewEntry(turn, sessions.KindUser, sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in)})
+	e.Cause, e.Person = in.ID, in.From.ID
+	return e
+}
+
+// noticeEntry is the entry of a notice, which belongs to no turn.
+func noticeEntry(in bus.Inbound) sessions.Entry {
+	n := sessions.Notice{Code: noticeDelivery, Text: in.Text, Quotes: quotes(in)}
+	told := len(in.Quotes) > 0 && in.Quotes[0].Kind == bus.Told
+	if told {
+		n.Code = transcript.NoticeTold
+	}
+	e := journal.NewEntry(in.ID, sessions.KindNotice, n)
+	e.Cause = in.ID
+	if told {
+		e.Person = in.Quotes[0].From.ID // whose words they are, so that they are forgotten with them
+	}
+	return e
+}
+
+// quotes is what a message carries of words that its sender did not write in it.
+func quotes(in bus.Inbound) []sessions.Quote {
+	var all []sessions.Quote
+	for _, q := range in.Quotes {
+		all = append(all, sessions.Quote{Kind: q.Kind, Person: q.From.ID, Name: q.From.Name, Chat: q.Chat, At: q.At, Text: q.Text})
+	}
+	return all
+}
+
+// finish is C6 for a turn that is ended from outside: every call gets a result,
+// the person is told, and then it is published.
+func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
+	t, err := fold(t.id, s.journal.Records()) // what has happened since
+	if err != nil {
+		return err
+	}
+	var entries []sessions.Entry
+	for _, c := range t.openCalls() {
+		failed := tools.Errorf(tools.Cancelled, "The turn ended before this call began.")
+		if c.attempts > 0 {
+			failed = tools.Errorf(tools.OutcomeUnknown, "The turn ended while this call ran. It may have had its effect: inspect before repeating it.")
+		}
+		entries = append(entries, resultEntry(t, c, failed.Result().Content, failed))
+	}
+	done := sessions.TurnDone{State: end.state}
+	if end.text != "" {
+		entries = append(entries, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: end.code, Text: end.text}))
+		done.Outbound = []sessions.Reply{{ID: bus.ReplyID(t.id), Text: end.text}}
+	}
+	entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
+	s.point("c6:before")
+	if err := s.journal.Append(ctx, entries...); err != nil {
+		return err
+	}
+	s.point("c6")
+	if end.code != "" {
+		s.slog.Warn("turn ended early", slog.String("turn", t.id), slog.String("state", end.state), slog.String("code", end.code))
+	}
+	return s.conclude(ctx, t.id)
+}
+
+// resultEntry is C5 of a call: what came of it, as an entry.
+func resultEntry(t *turn, c *call, content []byte, failed *tools.Error) sessions.Entry {
+	r := sessions.ToolResult{Content: content}
+	if failed != nil {
+		r.Code = string(failed.Code)
+	}
+	e := journal.NewEntry(t.id, sessions.KindToolResult, r)
+	e.Call = c.id
+	return e
+}
+
+// conclude tells watchers and metrics of a turn whose end has just been written,
+// and publishes what it says.
+func (s *session) conclude(ctx context.Context, id string) error {
+	t, err := fold(id, s.journal.Records())
+	if err != nil {
+		return err
+	}
+	s.cfg.Observer.Turn(t.done.State, time.Since(t.started))
+	s.emitEnd(t)
+	return s.publishTurn(ctx, t)
+}
+
+func (s *session) emitEnd(t *turn) {
+	e := bus.Event{Type: bus.TurnComplete, Causes: t.causes}
+	if t.done.State != sessions.TurnCompleted {
+		e.Type, e.Error = bus.TurnError, &bus.Failure{Code: t.done.State, Message: t.replyText()}
+	}
+	s.emit(t, e)
+}
+
+// publishTurn is C7: it puts what the turn says on the bus, and then notes it as
+// published. If the process dies between the two, the next holder publishes the
+// same ids once more and the bus drops them.
+func (s *session) publishTurn(ctx context.Context, t *turn) error {
+	if t.done == nil || t.published || len(t.done.Outbound) == 0 {
+		return nil
+	}
+	err := s.publishReplies(ctx, t)
+	if errors.Is(err, bus.ErrInvalid) {
+		return s.giveUpReplies(ctx, t, err)
+	}
+	if err != nil {
+		return err
+	}
+	s.point("c7:published")
+	if err := s.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindPublished, nil)); err != nil {
+		return err
+	}
+	s.point("c7")
+	return nil
+}
+
+// publishReplies puts a turn's outbound messages on the bus.
+func (s *session) publishReplies(ctx context.Context, t *turn) error {
+	for _, r := range t.done.Outbound {
+		out := bus.Outbound{
+			ID: r.ID, To: t.route.At, Text: r.Text, ReplyTo: t.route.ReplyTo,
+			Turn: t.id, Failed: t.done.State == sessions.TurnFailed,
+		}
+		if len(t.causes) > 1 {
+			out.Causes = t.causes
+		}
+		if err := s.publish(ctx, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveUpReplies ends a turn whose answer no bus will ever take, so that the
+// session goes on: it tells the log, and the sender if anything can be sent there
+// at all. The error that it returns makes dead letters of the turn's messages.
+func (s *session) giveUpReplies(ctx context.Context, t *turn, cause error) error {
+	s.slog.Error("an answer can never be sent", slog.String("turn", t.id), slog.Any("error", cause))
+	if err := s.reportUnsendable(ctx, t); err != nil {
+		return err
+	}
+	err := s.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeUnsendable, Text: "Your answer could not be sent."}),
+		journal.NewEntry(t.id, sessions.KindPublished, nil))
+	if err != nil {
+		return err
+	}
+	return errUnsendable
+}
+
+// reportUnsendable tells the sender that the answer cannot be sent. The id is a
+// sum of the reply's, because the reply's own may be what is too long.
+func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
+	sum := sha256.Sum256([]byte(bus.ReplyID(t.id)))
+	err := s.publish(ctx, bus.Outbound{
+		ID: "unsent:" + hex.EncodeToString(sum[:16]), To: t.route.At, Failed: true,
+		Text: "I have an answer for you that cannot be sent: it, or the id of your message, is too long. Ask for less at once, or ask anew.",
+	})
+	if errors.Is(err, bus.ErrInvalid) {
+		return nil // nothing can be sent there
+	}
+	return err
+}

@@ -1,0 +1,318 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"parley/agent/journal"
+	"parley/bus"
+	"parley/sessions"
+)
+
+const (
+	maxResumes  = 3               // without a new block
+	resumeDelay = 3 * time.Second // the most before the second resume; the third waits up to four times as long
+	fairShare   = 30 * time.Second
+)
+
+// A sessionRun is the work on one session under one lease.
+type sessionRun struct {
+	*session
+	quota    *quota
+	inbox    *inbox
+	stop     *turnStop
+	commands *commander
+	closing  <-chan struct{} // closed when the process is to end
+}
+
+func newSessionRun(cfg *Config, q *quota, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) *sessionRun {
+	s := &session{cfg: cfg, lease: lease, slog: log}
+	r := &sessionRun{session: s, quota: q, inbox: newInbox(), stop: &turnStop{}, closing: closing}
+	r.commands = &commander{session: s, inbox: r.inbox, stop: r.stop}
+	return r
+}
+
+// run answers what is in the session's mailbox, and says how far it has come
+// and what kept it from the end.
+func (r *sessionRun) run(ctx context.Context) (end bus.End, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.slog.Error("panic in a session", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("panic: %v", p)
+		}
+		end.Done = r.inbox.handledUpTo()
+	}()
+	ctx, cancel := context.WithCancelCause(ctx)
+	var receiving sync.WaitGroup
+	defer receiving.Wait()
+	defer cancel(nil)
+
+	mail, err := r.lease.Mail(ctx, 0)
+	if err != nil {
+		return end, fmt.Errorf("fetch mail: %w", err)
+	}
+	for _, m := range mail {
+		if unknown := readItem(m).unknown; unknown != nil {
+			return end, unknown
+		}
+	}
+	if err := r.open(ctx); err != nil {
+		return end, &openError{err}
+	}
+	r.receive(ctx, mail)
+	receiving.Go(func() { r.receiveAll(ctx, cancel) })
+	if err := r.work(ctx); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return end, err
+	}
+	return end, nil
+}
+
+// open reads the session's log and finds its agent.
+func (r *sessionRun) open(ctx context.Context) error {
+	claim := r.lease.Claim()
+	log, err := r.cfg.Store.Open(ctx, claim.Key, claim.Fence)
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	if r.journal, err = journal.Open(log, r.slog); err != nil {
+		return err
+	}
+	name := agentOf(claim.Key)
+	agent, ok := r.cfg.Agents(name)
+	if !ok {
+		return fmt.Errorf("no agent is named %q in the configuration", name)
+	}
+	r.agent, r.room = agent, agent.ContextTokens
+	return nil
+}
+
+// receiveAll takes in mail while the run lasts, and ends it when the lease is lost.
+func (r *sessionRun) receiveAll(ctx context.Context, cancel context.CancelCauseFunc) {
+	for {
+		mail, err := r.lease.Mail(ctx, r.inbox.newest())
+		if err != nil {
+			if ctx.Err() == nil {
+				cancel(err)
+			}
+			return
+		}
+		r.receive(ctx, mail)
+	}
+}
+
+// receive adds mail to the inbox. Commands that cannot wait are carried out
+// here, beside the turn.
+func (r *sessionRun) receive(ctx context.Context, mail []bus.Message) {
+	for _, m := range mail {
+		it := readItem(m)
+		switch {
+		case !it.isKind(bus.Command):
+		case !runsAtOnce(it.in.Text):
+			r.commands.announceWait(ctx, it.in)
+		default:
+			err := r.commands.run(ctx, it)
+			it.handled = err == nil
+			if err != nil && ctx.Err() == nil {
+				r.slog.Warn("a command has to wait for the turn", slog.String("command", it.in.Text), slog.Any("error", err))
+			}
+		}
+		r.inbox.add(it)
+	}
+}
+
+// work goes on with what was cut off and then answers the mail in its order. Once
+// there is mail that only a newer release knows, nothing more is begun.
+func (r *sessionRun) work(ctx context.Context) error {
+	began := time.Now()
+	if err := r.resume(ctx); err != nil {
+		return err
+	}
+	for {
+		it, ok := r.inbox.first()
+		if !ok || time.Since(began) > fairShare {
+			return nil // the bus gives the rest to the next run
+		}
+		if err := r.inbox.unknownKind(); err != nil {
+			return err
+		}
+		select {
+		case <-r.closing:
+			return errShutdown
+		default:
+		}
+		if err := r.handle(ctx, it); err != nil {
+			return err
+		}
+		r.inbox.markHandled(it)
+	}
+}
+
+// resume ends what earlier holders have begun.
+func (r *sessionRun) resume(ctx context.Context) error {
+	for _, id := range unfinished(r.journal.Records()) {
+		t, err := fold(id, r.journal.Records())
+		if err != nil {
+			return err
+		}
+		if t.done == nil {
+			err = r.resumeTurn(ctx, t)
+		} else {
+			r.emitEnd(t) // whoever was cut off may not have come to it
+			err = r.publishTurn(ctx, t)
+		}
+		if err != nil && !errors.Is(err, errUnsendable) { // its messages are buried when they are met
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
+	if t.resumes >= maxResumes {
+		// Its message is buried when those before it are done.
+		return r.finish(ctx, t, failure(codeGaveUp, "I was cut off %d times while I worked on this and have given it up. Nothing that was done is undone; ask again if it still matters.", t.resumes))
+	}
+	if err := r.delayResume(ctx, t.resumes); err != nil {
+		return err
+	}
+	r.slog.Info("resuming a turn", slog.String("turn", t.id), slog.Int("resumes", t.resumes+1))
+	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindResumed, nil)); err != nil {
+		return err
+	}
+	release := r.quota.resume(t.person)
+	defer release()
+	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes}) // who watches may have forgotten it
+	return r.runTurn(ctx, t)
+}
+
+func (r *sessionRun) runTurn(ctx context.Context, t *turn) error {
+	return newTurnRun(r.session, r.inbox, r.stop).run(ctx, t)
+}
+
+// delayResume waits before a turn is resumed that was cut off before. A turn may
+// crash every process that resumes it, and with it whatever else runs there. So
+// interrupted turns resume after a random delay that grows with each interruption,
+// which keeps them apart; dying during the delay is not counted.
+func (r *sessionRun) delayResume(ctx context.Context, resumes int) error {
+	if resumes == 0 {
+		return nil
+	}
+	timer := time.NewTimer(rand.N(time.Duration(resumes*resumes) * resumeDelay))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-r.closing:
+		return errShutdown
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// handle does what one message asks for. Nil means that the log knows of it. One
+// whose answer no bus will ever take is buried: to try again would be in vain.
+func (r *sessionRun) handle(ctx context.Context, it item) error {
+	err := r.dispatch(ctx, it)
+	if errors.Is(err, errUnsendable) || errors.Is(err, bus.ErrInvalid) {
+		return &buryError{seq: it.seq, reason: "its answer can never be sent"}
+	}
+	return err
+}
+
+func (r *sessionRun) dispatch(ctx context.Context, it item) error {
+	if it.err != nil {
+		return &buryError{seq: it.seq, reason: "it cannot be read"}
+	}
+	if it.in.Kind == bus.Command {
+		return r.commands.run(ctx, it)
+	}
+	if known, ok := r.journal.Find(it.in.ID); ok {
+		return r.republish(ctx, known.Turn, it)
+	}
+	if it.in.Kind == bus.Notice {
+		err := r.journal.Append(ctx, noticeEntry(it.in))
+		if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+			return nil
+		}
+		return err
+	}
+	return r.answer(ctx)
+}
+
+// republish publishes once more what a turn has said whose message came again: the
+// bus may have lost what it was given (a restored backup, another bus). The ids
+// are the same, so what has arrived arrives once. The messages of a turn that was
+// given up are buried.
+func (r *sessionRun) republish(ctx context.Context, id string, it item) error {
+	t, err := fold(id, r.journal.Records())
+	if err != nil {
+		return err
+	}
+	if t.done == nil {
+		return nil
+	}
+	if t.unsendable {
+		return errUnsendable
+	}
+	if err := r.publishReplies(ctx, t); err != nil {
+		return err
+	}
+	if t.givenUp {
+		return &buryError{seq: it.seq, reason: "the turn was cut off too often"}
+	}
+	return nil
+}
+
+// answer runs a new turn for what waits: the first message, and with it all that
+// the same person has said in a row behind it.
+func (r *sessionRun) answer(ctx context.Context) error {
+	b, err := r.inbox.gather(ctx, r.closing, func(id string) bool { _, known := r.journal.Find(id); return known })
+	if err != nil {
+		return err
+	}
+	if r.inbox.cancelled(b.last().seq) {
+		b, err = r.begin(ctx, b, journal.NewEntry(b.items[0].in.ID, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCancelled}))
+		if err == nil {
+			r.inbox.markHandled(b.items...)
+		}
+		return err
+	}
+	release, refusal, err := r.quota.begin(b.items[0].in.From, r.cfg.Limits())
+	if err != nil {
+		return err
+	}
+	defer release()
+	if b, err = r.begin(ctx, b); err != nil || len(b.items) == 0 {
+		return err
+	}
+	if err := r.runBegun(ctx, b, refusal); err != nil {
+		return err
+	}
+	r.inbox.markHandled(b.items...)
+	return nil
+}
+
+// runBegun takes a turn that has just begun to its end.
+func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) error {
+	t, err := fold(b.items[0].in.ID, r.journal.Records())
+	if err != nil {
+		return err
+	}
+	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes})
+	switch {
+	case r.inbox.cancelled(b.last().seq): // while it was being written
+		return r.finish(ctx, t, &ending{state: sessions.TurnCancelled})
+	case refusal != nil:
+		return r.finish(ctx, t, refusal)
+	}
+	return r.runTurn(ctx, t)
+}

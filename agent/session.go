@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/agent/journal"
+	"parley/bus"
+	"parley/sessions"
+)
+
+// A session is what the parts of a run share: the lease that they work under, the
+// log that they write to, the agent that answers, and the ways to the outside.
+type session struct {
+	cfg     *Config
+	lease   bus.Lease
+	slog    *slog.Logger
+	journal *journal.Journal
+	agent   Agent
+	// room is how many tokens of messages the model is shown: what is configured,
+	// or less once the model's own window has proved to be smaller.
+	room int
+}
+
+func (s *session) key() string { return s.lease.Claim().Key }
+
+// point names a line of the protocol at which a test may kill the process.
+func (s *session) point(name string) { s.cfg.Point(name) }
+
+// emit publishes news of a turn for those who watch.
+func (s *session) emit(t *turn, e bus.Event) {
+	e.Session, e.Turn, e.Route = s.key(), t.id, t.route.At
+	s.cfg.Events.Emit(e)
+}
+
+// commandPrefix is what people begin a command with where they are.
+func (s *session) commandPrefix(at bus.Address) string {
+	if s.cfg.Prefix == nil {
+		return "/"
+	}
+	return s.cfg.Prefix(at.Channel)
+}
+
+// publish puts a message of this session on the bus. It asks for the lease first:
+// whoever has lost it must not speak any more, since the next holder does.
+func (s *session) publish(ctx context.Context, out bus.Outbound) error {
+	if err := s.lease.Held(ctx); err != nil {
+		return fmt.Errorf("before publishing %s: %w", out.ID, err)
+	}
+	out.Session, out.At = s.key(), time.Now()
+	return publish(ctx, s.cfg.Bus, out)
+}
+
+// publish puts an outbound message on the bus. An error that the bus itself does
+// not name means that it cannot be reached.
+func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
+	err := bus.PublishOutbound(ctx, b, out)
+	if err == nil || errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrInvalid) || errors.Is(err, bus.ErrClosed) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errBusAway, err)
+}
+
+// agentOf is the agent's name in a session's key.
+func agentOf(key string) string {
+	name, _, _ := strings.Cut(key, ":")
+	return name
+}
+
+// Why a run ends before its mail is through.
+var (
+	errShutdown = errors.New("shutting down")
+	errLater    = errors.New("the person has enough turns at once")
+	errStopped  = errors.New("stopped by /stop")
+	errTooLong  = errors.New("the turn took too long")
+	errBusAway  = errors.New("the bus is away")
+	// errUnsendable says that a turn is over and that no bus takes its answer.
+	errUnsendable = errors.New("the answer can never be sent")
+)
+
+// openError says that a session's log cannot be opened or understood.
+type openError struct{ err error }
+
+// Error is the reason.
+func (e *openError) Error() string { return e.err.Error() }
+
+// Unwrap gives the reason.
+func (e *openError) Unwrap() error { return e.err }
+
+// buryError says that a message is to become a dead letter.
+type buryError struct {
+	seq    int64
+	reason string
+}
+
+// Error is the reason.
+func (e *buryError) Error() string { return e.reason }
+
+// An ending is why a turn ends without the model's own last word. As an error
+// it ends the turn's steps.
+type ending struct {
+	state string
+	code  string
+	text  string // for the person; "" says nothing
+}
+
+// Error is the code.
+func (e *ending) Error() string { return "turn " + e.state + ": " + e.code }
+
+// failure is an ending that tells the person why.
+func failure(code, format string, args ...any) *ending {
+	return &ending{state: sessions.TurnFailed, code: code, text: fmt.Sprintf(format, args...)}
+}
+
+// A turnStop lets a command end the turn that runs beside it.
+type turnStop struct {
+	mu     sync.Mutex
+	cancel context.CancelCauseFunc // nil while no turn runs
+}
+
+// set says how the turn that runs is ended; nil says that none runs any more.
+func (s *turnStop) set(cancel context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel = cancel
+}
+
+// stop ends the turn that runs, if one does.
+func (s *turnStop) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel != nil {
+		s.cancel(errStopped)
+	}
+}

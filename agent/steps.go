@@ -1,0 +1,320 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/agent/journal"
+	"parley/agent/llm"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+const maxTurnTime = 30 * time.Minute
+
+// A turnRun takes one turn from where the log says that it is to its end.
+type turnRun struct {
+	*session
+	inbox *inbox
+	stop  *turnStop
+	calls *callRunner
+	model *asker
+}
+
+func newTurnRun(s *session, in *inbox, stop *turnStop) *turnRun {
+	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s), model: &asker{session: s}}
+}
+
+// run goes through a turn's steps to its end, and publishes what it says.
+func (r *turnRun) run(ctx context.Context, t *turn) error {
+	tctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.stop.set(cancel)
+	defer r.stop.set(nil)
+	tctx, timeout := context.WithTimeoutCause(tctx, maxTurnTime, errTooLong)
+	defer timeout()
+	defer func() { r.model.reservation.settle(ctx, r.session) }()
+
+	err := r.steps(tctx, t.id)
+	if err == nil {
+		return r.conclude(ctx, t.id)
+	}
+	end, ends := errors.AsType[*ending](err)
+	switch cause := context.Cause(tctx); {
+	case errors.Is(cause, errStopped) || errors.Is(err, errStopped):
+		end, ends = &ending{state: sessions.TurnCancelled}, true
+	case errors.Is(cause, errTooLong):
+		end, ends = failure("timeout", "I have worked on this for %s, the most a turn may take, and stopped.", maxTurnTime), true
+	case errors.Is(cause, errShutdown):
+		r.suspend(ctx, t)
+		return errShutdown
+	}
+	if !ends {
+		return err
+	}
+	return r.finish(ctx, t, end)
+}
+
+// suspend notes that the process ends in good order, so that the turn's next
+// resume is not counted as one after a crash.
+func (r *turnRun) suspend(ctx context.Context, t *turn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindSuspended, nil)); err != nil {
+		r.slog.Warn("noting the suspension failed", slog.Any("error", err))
+	}
+}
+
+// steps goes through the steps of a turn until its end is written. Each round
+// begins with the turn as the log has it.
+func (r *turnRun) steps(ctx context.Context, id string) error {
+	prompt, err := r.agent.Prompt(ctx, r.key())
+	if err != nil {
+		return fmt.Errorf("make the prompt: %w", err)
+	}
+	for {
+		t, err := fold(id, r.journal.Records())
+		if err != nil {
+			return err
+		}
+		if t.stopped {
+			return errStopped
+		}
+		if t.done != nil {
+			return nil
+		}
+		if open := t.openCalls(); len(open) > 0 {
+			err = r.runCalls(ctx, t, open)
+		} else {
+			err = r.ask(ctx, t, prompt)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ask is a step that asks the model once: C2, the request, and C3. An answer
+// without calls is the turn's end and C6 as well, in the same append: an answer
+// never stands in the log without the end that it brings.
+func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
+	if err := r.recordNews(ctx, t); err != nil {
+		return err
+	}
+	answer, err := r.model.answer(ctx, t, llm.Request{System: prompt, Tools: r.agent.Tools.Specs(), NoCalls: t.lastStep})
+	if err != nil {
+		return err
+	}
+	r.cfg.Observer.Step()
+	entries, calls := r.answerEntries(t, answer)
+	if calls == 0 {
+		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{{ID: bus.ReplyID(t.id), Text: r.finalReply(t, answer)}}}
+		entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
+		r.point("c6:before")
+	}
+	r.point("c3:before")
+	if err := r.journal.Append(ctx, entries...); err != nil {
+		return err
+	}
+	r.point("c3")
+	if calls == 0 {
+		r.point("c6")
+	}
+	return nil
+}
+
+// recordNews is C2: mail of the same sender that has come since, and the word that
+// this is the last step where a limit is reached. The mail counts as handled once
+// the log has it.
+func (r *turnRun) recordNews(ctx context.Context, t *turn) error {
+	var entries []sessions.Entry
+	var taken []item
+	if r.agent.Steer && t.modelCalls > 0 {
+		taken = r.inbox.steering(t)
+	}
+	for _, it := range taken {
+		if _, known := r.journal.Find(it.in.ID); !known {
+			entries = append(entries, userEntry(t.id, it.in))
+		}
+	}
+	if why := r.limit(t); why != "" && !t.lastStep {
+		t.lastStep = true
+		text := "This turn has reached a limit (" + why + "), so this is your last answer and tools are off: say what is done and what remains."
+		entries = append(entries, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeLastStep, Text: text}))
+	}
+	if len(entries) > 0 {
+		r.point("c2:before")
+		if err := r.journal.Append(ctx, entries...); err != nil {
+			return err
+		}
+		r.point("c2")
+	}
+	r.inbox.markHandled(taken...)
+	return nil
+}
+
+// limit says which limit makes the next model call the turn's last; "" if none.
+func (r *turnRun) limit(t *turn) string {
+	if t.modelCalls >= r.agent.MaxIterations-1 {
+		return fmt.Sprintf("%d model calls", r.agent.MaxIterations)
+	}
+	if r.agent.ErrorLimit > 0 && t.failedSteps() >= r.agent.ErrorLimit {
+		return fmt.Sprintf("%d steps in a row in which every tool call failed", r.agent.ErrorLimit)
+	}
+	if len(t.steps) > 0 {
+		for _, c := range t.steps[len(t.steps)-1].calls {
+			if t.repeats(c) >= repeatRefuse {
+				return "the same call with the same result, again and again"
+			}
+		}
+	}
+	return ""
+}
+
+// answerEntries is an answer as entries, and the number of its calls.
+func (r *turnRun) answerEntries(t *turn, answer llm.Answer) (entries []sessions.Entry, calls int) {
+	for _, b := range answer.Blocks {
+		switch b.Kind {
+		case llm.BlockThinking:
+			entries = append(entries, journal.NewEntry(t.id, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
+		case llm.BlockText:
+			entries = append(entries, journal.NewEntry(t.id, sessions.KindText, sessions.Text{Text: b.Text}))
+		case llm.BlockToolUse:
+			if t.lastStep {
+				continue
+			}
+			calls++
+			e := journal.NewEntry(t.id, sessions.KindToolUse, sessions.ToolUse{
+				Name: b.Name, Args: safeArgs(b.Args), ProviderID: b.ProviderID, Provider: b.Provider,
+			})
+			e.Call = newCallID()
+			entries = append(entries, e)
+		}
+	}
+	return append(entries, r.model.usageEntry(t.id, t.person, answer)), calls
+}
+
+func newCallID() string { return "c" + strings.ToLower(rand.Text()[:15]) }
+
+// safeArgs keeps what the model wrote as JSON, whatever it is.
+func safeArgs(args json.RawMessage) json.RawMessage {
+	if json.Valid(args) {
+		return args
+	}
+	raw, err := json.Marshal(string(args))
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return raw
+}
+
+// finalReply is the reply of a turn: the text of its last answer. A limit that was
+// reached is said aloud, and so is an answer that says nothing.
+func (r *turnRun) finalReply(t *turn, answer llm.Answer) string {
+	var texts []string
+	for _, b := range answer.Blocks {
+		if b.Kind == llm.BlockText && strings.TrimSpace(b.Text) != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	if note := shortfall(answer, len(texts) > 0); note != "" {
+		texts = append(texts, note)
+	}
+	if t.lastStep {
+		why := r.limit(t)
+		if why == "" {
+			why = "a limit"
+		}
+		texts = append(texts, "_(Stopped at "+why+". Say “go on” to continue.)_")
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// runCalls runs the calls of a step that have no result: side by side where all
+// of them are pure, else in order, and then only as long as their sender says
+// nothing new.
+func (r *turnRun) runCalls(ctx context.Context, t *turn, calls []*call) error {
+	prepared := make([]*preparedCall, len(calls))
+	pure := true
+	for i, c := range calls {
+		prepared[i] = r.calls.prepare(t, c)
+		pure = pure && (prepared[i].effect == tools.Pure || !prepared[i].granted) // what is not granted only gets an error
+	}
+	if pure && len(calls) > 1 {
+		return r.runSideBySide(ctx, t, prepared)
+	}
+	return r.runInOrder(ctx, t, prepared)
+}
+
+func (r *turnRun) runSideBySide(ctx context.Context, t *turn, calls []*preparedCall) error {
+	began := time.Now()
+	free := make(chan struct{}, max(1, r.agent.MaxParallelTools))
+	errs := make([]error, len(calls))
+	took := make([]time.Duration, len(calls))
+	var running sync.WaitGroup
+	for i, p := range calls {
+		running.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			start := time.Now()
+			errs[i] = r.calls.run(ctx, t, p)
+			took[i] = time.Since(start)
+		})
+	}
+	running.Wait()
+	var sum time.Duration
+	for _, d := range took {
+		sum += d
+	}
+	r.cfg.Observer.Batch(min(len(calls), cap(free)), max(0, sum-time.Since(began)))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return r.warnOfRepeats(ctx, t, calls)
+}
+
+func (r *turnRun) runInOrder(ctx context.Context, t *turn, calls []*preparedCall) error {
+	for i, p := range calls {
+		if i > 0 && p.attempts == 0 && r.agent.Steer && len(r.inbox.steering(t)) > 0 {
+			return r.skip(ctx, t, calls[i:])
+		}
+		if err := r.calls.run(ctx, t, p); err != nil {
+			return err
+		}
+	}
+	return r.warnOfRepeats(ctx, t, calls)
+}
+
+// skip gives calls that have not begun a result, because there is news that the
+// model is to see first.
+func (r *turnRun) skip(ctx context.Context, t *turn, calls []*preparedCall) error {
+	var entries []sessions.Entry
+	for _, p := range calls {
+		e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
+		entries = append(entries, resultEntry(t, p.call, e.Result().Content, e))
+	}
+	return r.journal.Append(ctx, entries...)
+}
+
+// warnOfRepeats tells the model of calls that lead nowhere.
+func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn, calls []*preparedCall) error {
+	t, err := fold(t.id, r.journal.Records())
+	if err != nil {
+		return err
+	}
+	for _, p := range calls {
+		if t.repeats(p.call) == repeatWarn {
+			text := fmt.Sprintf("You have called %s %d times with the same arguments and the same result. Try something else.", p.use.Name, repeatWarn)
+			return r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeRepeated, Text: text}))
+		}
+	}
+	return nil
+}

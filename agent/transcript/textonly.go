@@ -1,0 +1,90 @@
+package transcript
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"parley/agent/llm"
+)
+
+// Bounds of what is retold.
+const (
+	MinPiece   = 2048 // bytes of the past that are summed up at once, at least
+	maxPieces  = 16
+	maxArgs    = 500  // bytes of a call's arguments that are told
+	maxOutcome = 2000 // and of its result
+)
+
+// TextOnly retells messages in words alone, each text a block: many providers
+// refuse calls and results in a request that does not name their tools.
+func TextOnly(messages []llm.Message) []llm.Block {
+	var told []llm.Block
+	tell := func(text string) { told = append(told, llm.Block{Kind: llm.BlockText, Text: text}) }
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			switch {
+			case b.Kind == llm.BlockText && m.Role == llm.RoleUser:
+				tell(b.Text) // in its frame already
+			case b.Kind == llm.BlockText:
+				tell(framePast("your answer", b.Text))
+			case b.Kind == llm.BlockToolUse:
+				tell(framePast("your call of "+b.Name, shorten(string(b.Args), maxArgs)))
+			case b.Kind == llm.BlockToolResult:
+				tell(framePast("what came of it", shorten(string(b.Content), maxOutcome)))
+			}
+		}
+	}
+	return told
+}
+
+// framePast is something that the model did.
+func framePast(what, text string) string {
+	var b strings.Builder
+	b.WriteString("<" + tagPast)
+	writeAttribute(&b, "of", what)
+	b.WriteString(">\n" + escapeTags(text) + "\n</" + tagPast + ">")
+	return b.String()
+}
+
+// shorten is the beginning of a text, on a whole character.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
+}
+
+// Split puts blocks into groups of about so many bytes. Of a block that is longer
+// than that only the beginning is kept. Where there are too many groups, the oldest
+// are left out, and a note says so.
+func Split(blocks []llm.Block, size int) [][]llm.Block {
+	var all [][]llm.Block
+	room := 0
+	for _, b := range blocks {
+		b.Text = shorten(b.Text, size)
+		if len(all) == 0 || room < len(b.Text) {
+			all = append(all, nil)
+			room = size
+		}
+		all[len(all)-1] = append(all[len(all)-1], b)
+		room -= len(b.Text)
+	}
+	if extra := len(all) - maxPieces; extra > 0 {
+		all = all[extra:]
+		note := framePast("the beginning", "[what was said first is left out: there was no room for it]")
+		all[0] = append([]llm.Block{{Kind: llm.BlockText, Text: note}}, all[0]...)
+	}
+	return all
+}
+
+// TextLength is the length of all texts together, in bytes.
+func TextLength(blocks []llm.Block) int {
+	n := 0
+	for _, b := range blocks {
+		n += len(b.Text)
+	}
+	return n
+}

@@ -1,0 +1,100 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/bus/sqlitebus"
+)
+
+// flaky is a real lease whose first settling fails as if the disk were full.
+type flaky struct {
+	bus.Lease
+	failures int
+}
+
+func (f *flaky) Settle(ctx context.Context, end bus.End) error {
+	if f.failures > 0 {
+		f.failures--
+		return errors.New("disk full")
+	}
+	return f.Lease.Settle(ctx, end)
+}
+
+func openBus(t *testing.T) *sqlitebus.Bus {
+	t.Helper()
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func TestClaimEachBoundsWhatRunsAtOnceAndWaitsForIt(t *testing.T) {
+	const mailboxes, atOnce = 6, 2
+	b := openBus(t)
+	for i := range mailboxes {
+		key := fmt.Sprintf("k%d", i)
+		if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: key, Key: key, Body: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var running, most, settled atomic.Int32
+	full := make(chan struct{})
+	wait, err := bus.ClaimEach(ctx, b, bus.InboundTopic, atOnce, func(lease bus.Lease) {
+		n := running.Add(1)
+		defer running.Add(-1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		if n == atOnce {
+			select {
+			case <-full:
+			default:
+				close(full)
+			}
+		}
+		<-full // the first waits until as many run as may
+		bus.RetrySettle(context.WithoutCancel(ctx), &flaky{Lease: lease, failures: 1}, bus.End{Done: 1 << 60}, time.Minute, func(error) {})
+		if settled.Add(1) == mailboxes {
+			stop()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait()
+	if most.Load() != atOnce || settled.Load() != mailboxes || running.Load() != 0 {
+		t.Errorf("at most %d ran at once, %d settled, %d still run", most.Load(), settled.Load(), running.Load())
+	}
+}
+
+func TestRetrySettleEndsWhenTheLeaseIsOver(t *testing.T) {
+	b := openBus(t)
+	if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "1", Key: "k", Body: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := b.Claim(t.Context(), bus.InboundTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	fails := func(error) { tries++ }
+	bus.RetrySettle(t.Context(), &flaky{Lease: lease, failures: 2}, bus.End{Done: 1 << 60}, time.Minute, fails)
+	if tries != 2 {
+		t.Errorf("failed %d times, want 2", tries)
+	}
+	// The lease is settled: the first answer of the bus ends it, whatever failed before.
+	bus.RetrySettle(t.Context(), &flaky{Lease: lease, failures: 1}, bus.End{}, time.Minute, fails)
+	if tries != 3 {
+		t.Errorf("failed %d times, want 3", tries)
+	}
+}
