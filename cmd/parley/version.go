@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -51,6 +53,8 @@ func (versionCmd) Run(c *cli, tty terminal) error {
 	if c.JSON {
 		return json.NewEncoder(tty.out).Encode(b)
 	}
-	_, err := fmt.Fprintf(tty.out, "parley %s %s %s\n", b.Version, b.Revision, b.Go)
+	parts := []string{"parley", b.Version, b.Revision, b.Go}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" }) // outside of a checkout there is no revision
+	_, err := fmt.Fprintln(tty.out, strings.Join(parts, " "))
 	return err
 }
