@@ -66,6 +66,7 @@ Programs and terminals come in through http.go: api/ is the HTTP server and the
 home's socket, outbox/ takes what is to be said and knows what became of it,
 webhook/ makes messages of alerts and builds. Each command has a file of its own;
 join.go joins the server that has the home, or becomes it for a moment, so that a
-command is written once; client/ is the terminal's end of that. erase/ and backup/ forget and keep.
+command is written once; client/ is the terminal's end of that. erase/ and backup/
+forget and keep.
 */
 package main
