@@ -14,6 +14,7 @@
 //	command.go    commander: /new, /stop, /status, /help
 //	steps.go      turnRun: the steps of one turn, from the log to the turn's end
 //	call.go       callRunner: what a tool call passes, in order
+//	decide.go     whether a call runs, and with which arguments
 //	attempt.go    a tool run once, under its deadline
 //	window.go     asker: what of the log the model is asked with; summaries
 //	ask.go        asker: one answer, with retries and the budget
@@ -93,9 +94,9 @@ type Agent struct {
 	Keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
 	// Redact takes out of a result what nobody is to see. Nil takes out nothing.
 	Redact func(json.RawMessage) json.RawMessage
-	// Guard decides about each call before it runs; nil allows all. An error
-	// goes to the model.
-	Guard func(ctx context.Context, call tools.Call) *tools.Error
+	// Guard decides about each call before it runs; nil allows all. It is asked
+	// again about arguments that it has changed.
+	Guard func(ctx context.Context, call tools.Call) tools.Verdict
 
 	MaxIterations    int // model calls a turn
 	ErrorLimit       int // consecutive steps in which every call failed

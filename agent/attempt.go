@@ -18,7 +18,6 @@ const leaveAfter = 250 * time.Millisecond
 // outcome is what came of a call.
 type outcome struct {
 	result tools.Result
-	note   string // what was repaired in its arguments
 	failed *tools.Error
 }
 

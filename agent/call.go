@@ -29,7 +29,7 @@ const maxResult = 65536
 type callRunner struct {
 	*session
 	// guard decides about each call before it runs; nil allows all.
-	guard func(ctx context.Context, use tools.Call) *tools.Error
+	guard func(ctx context.Context, use tools.Call) tools.Verdict
 	// held tells whether the session is still ours, right before a tool runs.
 	held func(ctx context.Context) error
 	// redact takes out of a result what nobody is to see; nil takes out nothing.
@@ -45,8 +45,8 @@ func newCallRunner(s *session) *callRunner {
 // A preparedCall is a call of a turn with what is known of it before it runs.
 type preparedCall struct {
 	*call
-	input   tools.Call   // what the tool is run with: the arguments as they were repaired
-	note    string       // what was repaired in them
+	input   tools.Call   // what the tool is run with: the arguments as they were repaired, or changed
+	note    string       // what was repaired or changed in them
 	tool    tools.Tool   // nil if there is none of that name
 	granted bool         // the agent has that tool
 	invalid *tools.Error // the arguments do not fit, or there is no such tool
@@ -55,12 +55,14 @@ type preparedCall struct {
 
 // prepare resolves the tool of a call, and repairs and validates its arguments.
 // A tool that the agent does not have is found as well: the call may have been
-// begun while the agent had it.
+// begun while the agent had it, and then its arguments are those that it was begun
+// with.
 func (r *callRunner) prepare(t *turn, c *call) *preparedCall {
 	p := &preparedCall{call: c, effect: tools.Pure, input: tools.Call{
 		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
 		Turn: t.id, Session: r.key(), Agent: r.agent.Name,
 		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.At.String(),
+		Untrusted: transcript.Untrusted(r.journal.Records(), c.asked),
 		Progress: func(text string) {
 			r.emit(t, bus.Event{Type: bus.ToolProgress, Tool: c.use.Name, Call: c.id, Delta: text})
 		},
@@ -72,9 +74,13 @@ func (r *callRunner) prepare(t *turn, c *call) *preparedCall {
 			p.tool, set = tool, r.agent.Known
 		}
 	}
+	if c.started.Args != nil {
+		p.input.Args, p.note = c.started.Args, c.started.Note
+	}
 	args, note, invalid := set.Check(p.input)
-	if p.note, p.invalid = note, invalid; invalid == nil {
+	if p.invalid = invalid; invalid == nil {
 		p.input.Args = args
+		p.addNote(note)
 	}
 	if p.tool != nil {
 		p.effect = tools.EffectOf(p.tool, p.input)
@@ -93,7 +99,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 	}
 	execute := false
 	if out == nil {
-		out = &outcome{failed: r.refusal(ctx, t, p)} // granted, valid, not repeated, guard
+		out = &outcome{failed: r.refusal(ctx, t, p, maybeDone)} // granted, valid, not repeated, guard
 		execute = out.failed == nil
 		if out.failed != nil && maybeDone {
 			out.failed = unknownOutcome(p.input.Name, "It cannot be run again: "+out.failed.Message)
@@ -106,7 +112,6 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 			return err
 		}
 		out = attempt(ctx, r.slog, p.tool, p.input)
-		out.note = p.note
 		p.input.Held = time.Time{}
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // no result: whoever goes on judges it by its effect
@@ -114,7 +119,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 		r.point("c5:before")
 	}
 	content := r.shapeResult(ctx, p, out) // redact, truncate
-	if err := r.journal.Append(ctx, resultEntry(t, p.call, content, out.failed)); err != nil {
+	if err := r.journal.Append(ctx, resultEntry(t, p.call, content, out)); err != nil {
 		return err
 	}
 	r.point("c5")
@@ -166,29 +171,17 @@ func (r *callRunner) reconcile(ctx context.Context, p *preparedCall) (out *outco
 	return unknown, false, nil
 }
 
-// refusal says why a call is not to run; nil lets it run.
-func (r *callRunner) refusal(ctx context.Context, t *turn, p *preparedCall) *tools.Error {
-	switch {
-	case p.tool != nil && !p.granted:
-		return tools.Errorf(tools.PermissionDenied, "%s needs the capability %q, which this agent does not have: the operator grants it in [agents.%s] capabilities.",
-			p.input.Name, p.tool.Spec().Permission, r.agent.Name)
-	case p.invalid != nil:
-		return p.invalid
-	case p.attempts == 0 && t.repeats(p.call) >= repeatRefuse-1:
-		return tools.Errorf(tools.Code(codeRepeated), "Refused: the same call has had the same result %d times in this turn. Try something else or conclude.", repeatRefuse-1)
-	case r.guard != nil:
-		return r.guard(ctx, p.input)
-	}
-	return nil
-}
-
 // recordStart is C4, and then the question whether the session is still ours. A
 // tool runs only after both: what the log does not know of must not have happened,
 // and after the lease is lost the next holder may be running the same call. It
 // returns when it asked.
 func (r *callRunner) recordStart(ctx context.Context, t *turn, p *preparedCall) (held time.Time, err error) {
 	r.point("c4:before")
-	e := journal.NewEntry(t.id, sessions.KindToolStarted, sessions.ToolStarted{Attempt: p.input.Attempt})
+	started := sessions.ToolStarted{Attempt: p.input.Attempt}
+	if p.note != "" { // then they are not what the model wrote
+		started.Args, started.Note = p.input.Args, p.note
+	}
+	e := journal.NewEntry(t.id, sessions.KindToolStarted, started)
 	e.Call = p.id
 	if err := r.journal.Append(ctx, e); err != nil {
 		return held, err
@@ -223,7 +216,7 @@ func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcom
 		}
 		content, _ = tools.Truncate(content, limit, where)
 	}
-	return tools.Annotate(content, o.note)
+	return tools.Annotate(content, p.note)
 }
 
 // report tells the log, metrics and watchers of a call that has its result. A

@@ -111,9 +111,9 @@ func TestWhatIsKnownComesBeforeWhatIsAllowed(t *testing.T) {
 			}
 			var asked atomic.Int32
 			if tc.denied {
-				b.agent.Guard = func(context.Context, tools.Call) *tools.Error {
+				b.agent.Guard = func(context.Context, tools.Call) tools.Verdict {
 					asked.Add(1)
-					return tools.Errorf(tools.PermissionDenied, "no")
+					return tools.Verdict{Decision: tools.Deny, Reason: "no"}
 				}
 			}
 			b.begun(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
@@ -129,6 +129,11 @@ func TestWhatIsKnownComesBeforeWhatIsAllowed(t *testing.T) {
 // begun writes a turn that was cut off in the middle of a call.
 func (b *bench) begun(t *testing.T, id string, use sessions.ToolUse) {
 	t.Helper()
+	b.begunWith(t, id, use, sessions.ToolStarted{Attempt: 1})
+}
+
+func (b *bench) begunWith(t *testing.T, id string, use sessions.ToolUse, with sessions.ToolStarted) {
+	t.Helper()
 	log, err := b.store.Open(t.Context(), "main:test:1", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +146,7 @@ func (b *bench) begun(t *testing.T, id string, use sessions.ToolUse) {
 		e.Person = "test:ann"
 		return e
 	}
-	said, asked, started := entry(sessions.KindUser, sessions.User{Text: "do it"}), entry(sessions.KindToolUse, use), entry(sessions.KindToolStarted, sessions.ToolStarted{Attempt: 1})
+	said, asked, started := entry(sessions.KindUser, sessions.User{Text: "do it"}), entry(sessions.KindToolUse, use), entry(sessions.KindToolStarted, with)
 	said.Cause, asked.Call, started.Call = id, "c1", "c1"
 	err = log.Append(t.Context(), 1, entry(sessions.KindTurnStarted, sessions.TurnStarted{Route: []byte(`{"at":{"channel":"test","chat":"1"}}`)}),
 		said, asked, entry(sessions.KindUsage, sessions.Usage{}), started)

@@ -88,7 +88,7 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 		if c.attempts > 0 {
 			failed = tools.Errorf(tools.OutcomeUnknown, "The turn ended while this call ran. It may have had its effect: inspect before repeating it.")
 		}
-		entries = append(entries, resultEntry(t, c, failed.Result().Content, failed))
+		entries = append(entries, resultEntry(t, c, failed.Result().Content, &outcome{failed: failed}))
 	}
 	done := sessions.TurnDone{State: end.state}
 	if end.text != "" {
@@ -108,10 +108,10 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 }
 
 // resultEntry is C5 of a call: what came of it, as an entry.
-func resultEntry(t *turn, c *call, content []byte, failed *tools.Error) sessions.Entry {
-	r := sessions.ToolResult{Content: content}
-	if failed != nil {
-		r.Code = string(failed.Code)
+func resultEntry(t *turn, c *call, content []byte, o *outcome) sessions.Entry {
+	r := sessions.ToolResult{Content: content, Untrusted: o.result.Untrusted}
+	if o.failed != nil {
+		r.Code = string(o.failed.Code)
 	}
 	e := journal.NewEntry(t.id, sessions.KindToolResult, r)
 	e.Call = c.id

@@ -299,7 +299,7 @@ func (r *turnRun) skip(ctx context.Context, t *turn, calls []*preparedCall) erro
 	var entries []sessions.Entry
 	for _, p := range calls {
 		e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
-		entries = append(entries, resultEntry(t, p.call, e.Result().Content, e))
+		entries = append(entries, resultEntry(t, p.call, e.Result().Content, &outcome{failed: e}))
 	}
 	return r.journal.Append(ctx, entries...)
 }

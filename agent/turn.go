@@ -91,8 +91,11 @@ type step struct {
 type call struct {
 	id       string
 	use      sessions.ToolUse
-	attempts int // that were started
-	result   *sessions.ToolResult
+	asked    int64 // the number of its entry
+	attempts int   // that were started
+	// What the last attempt was started with, where it was not what the model wrote.
+	started sessions.ToolStarted
+	result  *sessions.ToolResult
 }
 
 func (c *call) key(turn string) string { return turn + "#" + c.id }
@@ -133,7 +136,7 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 		t.blocks++
 	case sessions.ToolUse:
 		t.blocks++
-		c := &call{id: r.Call, use: d}
+		c := &call{id: r.Call, use: d, asked: r.N}
 		calls[r.Call] = c
 		if len(t.steps) == t.modelCalls {
 			t.steps = append(t.steps, step{})
@@ -148,7 +151,7 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 		t.resumes, t.resumed = 0, false
 	case sessions.ToolStarted:
 		if c := calls[r.Call]; c != nil {
-			c.attempts = d.Attempt
+			c.attempts, c.started = d.Attempt, d
 		}
 	case sessions.ToolResult:
 		if c := calls[r.Call]; c != nil {

@@ -115,7 +115,7 @@ func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
 		return false, err
 	}
 	covers := past[len(past)-1].N
-	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text})); err != nil {
+	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text, Untrusted: transcript.Untrusted(past, covers+1)})); err != nil {
 		return false, err
 	}
 	a.journal.Forget(covers)

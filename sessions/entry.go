@@ -123,6 +123,8 @@ type ToolUse struct {
 type ToolResult struct {
 	Content json.RawMessage `json:"content"` // truncated already
 	Code    string          `json:"code,omitempty"`
+	// Untrusted says that strangers may have written what it holds.
+	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Summary stands for everything up to entry Covers. With no text the past is
@@ -130,6 +132,8 @@ type ToolResult struct {
 type Summary struct {
 	Covers int64  `json:"covers"`
 	Text   string `json:"text"`
+	// Untrusted says that strangers may have written some of what it sums up.
+	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Notice is what the system says: to the model, and where it ends a turn also
@@ -150,6 +154,10 @@ type TurnStarted struct {
 // ToolStarted is written before a call runs. Its entry has a Call.
 type ToolStarted struct {
 	Attempt int `json:"attempt"` // from 1
+	// Args are the arguments that it runs with where these are not the model's own,
+	// and Note is what the model is told of the difference.
+	Args json.RawMessage `json:"args,omitempty"`
+	Note string          `json:"note,omitempty"`
 }
 
 // Usage is what one model call has cost. Its entry has the Person who pays.

@@ -31,7 +31,7 @@ func Effects[Args any](of func(args Args) Effect) Option[Args] {
 // arguments, a struct: fields with omitempty or omitzero are optional, the tag
 // `jsonschema` describes a field and the tag `enum` lists the texts that it may
 // be, parted by commas. What run returns is marshalled to JSON and is the
-// result. A type that cannot be described is a mistake of the program: New panics.
+// result; in an Untrusted it is marked as such. A type that cannot be described is a mistake of the program: New panics.
 func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args) (any, error), opts ...Option[Args]) Tool {
 	schema, names, err := describe[Args]()
 	if err != nil {
@@ -123,11 +123,15 @@ func (f *function[Args]) decode(raw json.RawMessage) (Args, error) {
 }
 
 func (f *function[Args]) encode(value any) (Result, error) {
+	foreign, untrusted := value.(Untrusted)
+	if untrusted {
+		value = foreign.Value
+	}
 	raw, err := marshal(value)
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the result of %s: %w", f.spec.Name, err)
 	}
-	return Result{Content: raw}, nil
+	return Result{Content: raw, Untrusted: untrusted}, nil
 }
 
 // marshal is json.Marshal without the escapes that only HTML needs: models pay

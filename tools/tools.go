@@ -80,6 +80,9 @@ type Call struct {
 	Called  string // what that person's platform calls them; it proves nothing
 	Owner   bool   // whether that person owns the bot
 	At      string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
+	// Untrusted says that the model which asked for this call had read what nobody
+	// here vouches for (see Result), or a summary of it.
+	Untrusted bool
 
 	// Progress, if set, tells watchers how far the call is. It never blocks.
 	Progress func(string)
@@ -89,7 +92,14 @@ type Call struct {
 type Result struct {
 	// Content is a JSON value, whole: the caller truncates it.
 	Content json.RawMessage
+	// Untrusted says that Content holds what strangers may have written: a page of
+	// the web, another program's answer. What a model reads there may try to give
+	// it orders.
+	Untrusted bool
 }
+
+// Untrusted marks what a tool's function returns as an untrusted Result.
+type Untrusted struct{ Value any }
 
 // A Tool is one thing an agent can do.
 type Tool interface {

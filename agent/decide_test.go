@@ -1,0 +1,165 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"parley/agent/llm"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// started are the starts of calls in the session's log.
+func (b *bench) started() []sessions.ToolStarted {
+	b.t.Helper()
+	var all []sessions.ToolStarted
+	for e, err := range b.store.Read(b.t.Context(), "main:test:1", 1) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if e.Kind == sessions.KindToolStarted {
+			d, err := sessions.Decode[sessions.ToolStarted](e)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+func TestAGuardDecides(t *testing.T) {
+	var rounds atomic.Int32
+	for name, tc := range map[string]struct {
+		guard func(tools.Call) tools.Verdict
+		want  []string
+	}{
+		"allows":               {func(tools.Call) tools.Verdict { return tools.Verdict{} }, []string{`{"said":"x"}`}},
+		"denies with a reason": {func(tools.Call) tools.Verdict { return tools.Verdict{Decision: tools.Deny, Reason: "not here"} }, []string{"permission_denied", "not here"}},
+		"denies without one":   {func(tools.Call) tools.Verdict { return tools.Verdict{Decision: tools.Deny} }, []string{"permission_denied", "echo was refused"}},
+		"asks":                 {func(tools.Call) tools.Verdict { return tools.Verdict{Decision: tools.Ask, Reason: "it costs"} }, []string{"permission_denied", "approval of an owner (it costs)"}},
+		"changes what does fit": {func(tools.Call) tools.Verdict {
+			return tools.Verdict{Args: json.RawMessage(` {"say":"y"}`), Reason: "softer"}
+		}, []string{`{"said":"y"`, `changed the arguments (softer) to {\"say\":\"y\"}`}},
+		"changes what does not": {func(tools.Call) tools.Verdict { return tools.Verdict{Args: json.RawMessage(`{"sya":1}`)} }, []string{"permission_denied", "do not fit"}},
+		"changes without an end": {func(tools.Call) tools.Verdict {
+			rounds.Add(1)
+			return tools.Verdict{Args: json.RawMessage(`{"say":"` + strings.Repeat("y", int(rounds.Load())) + `"}`)}
+		}, []string{"permission_denied", "without an end"}},
+		"changes, and then denies the change": {func(c tools.Call) tools.Verdict {
+			if strings.Contains(string(c.Args), "y") {
+				return tools.Verdict{Decision: tools.Deny, Reason: "no y"}
+			}
+			return tools.Verdict{Args: json.RawMessage(`{"say":"y"}`)}
+		}, []string{"permission_denied", "no y"}},
+		"changes and asks": {func(tools.Call) tools.Verdict {
+			return tools.Verdict{Decision: tools.Ask, Args: json.RawMessage(`{"say":"y"}`)}
+		}, []string{"permission_denied", "approval"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, callOnce(`echo {"say":"x"}`), echo("echo", tools.Once, nil))
+			b.agent.Guard = func(_ context.Context, c tools.Call) tools.Verdict { return tc.guard(c) }
+			b.run()
+			b.say("1", "ann", "go")
+			out := b.reply().Text
+			for _, want := range tc.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("the model was told %s, want %s", out, want)
+				}
+			}
+			if ran := strings.Contains(out, `"said"`); ran != (len(b.started()) > 0) {
+				t.Errorf("the model was told %s, the log has %d starts", out, len(b.started()))
+			}
+		})
+	}
+}
+
+// What was changed in arguments, or repaired, stands in the log before the call
+// runs: whoever goes on after a crash runs it with the same, and says so.
+func TestChangedArgumentsAreWrittenBeforeTheCallRuns(t *testing.T) {
+	b := newBench(t, callOnce("echo ```json\n{\"say\":\"x\"}\n```", `echo {"say":"plain"}`), echo("echo", tools.Once, nil))
+	b.agent.Guard = func(_ context.Context, c tools.Call) tools.Verdict {
+		if strings.Contains(string(c.Args), `"x"`) {
+			return tools.Verdict{Args: json.RawMessage(`{"say":"y"}`)}
+		}
+		return tools.Verdict{}
+	}
+	b.run()
+	b.say("1", "ann", "go")
+	b.reply()
+	started := b.started()
+	if len(started) != 2 || string(started[0].Args) != `{"say":"y"}` || !strings.Contains(started[0].Note, "fence") || !strings.Contains(started[0].Note, "operator") {
+		t.Errorf("the log has %+v", started)
+	}
+	if len(started) == 2 && (started[1].Args != nil || started[1].Note != "") {
+		t.Errorf("the log has arguments of a call that runs as it was asked for: %+v", started[1])
+	}
+}
+
+func TestACallGoesOnWithTheArgumentsItWasStartedWith(t *testing.T) {
+	b := newBench(t, callOnce(), echo("do", tools.Idempotent, nil))
+	var asked atomic.Value
+	b.agent.Guard = func(_ context.Context, c tools.Call) tools.Verdict {
+		asked.Store(string(c.Args))
+		return tools.Verdict{}
+	}
+	b.begunWith(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)}, sessions.ToolStarted{Attempt: 1, Args: []byte(`{"say":"y"}`), Note: "was changed"})
+	b.run()
+	b.say("1", "ann", "do it")
+	if out := b.reply().Text; out != `{"said":"y","_repaired_args":"was changed"}` || asked.Load() != `{"say":"y"}` {
+		t.Errorf("the model was told %s, the guard was asked about %v", out, asked.Load())
+	}
+}
+
+// A call that may have had its effect is not run again with other arguments.
+func TestWhatMayHaveHappenedIsNotChanged(t *testing.T) {
+	b := newBench(t, callOnce(), echo("do", tools.Idempotent, nil))
+	b.agent.Guard = func(context.Context, tools.Call) tools.Verdict {
+		return tools.Verdict{Args: json.RawMessage(`{"say":"y"}`)}
+	}
+	b.begun(t, "m1", sessions.ToolUse{Name: "do", Args: []byte(`{"say":"x"}`)})
+	b.run()
+	b.say("1", "ann", "do it")
+	if out := b.reply().Text; !strings.Contains(out, "outcome_unknown") || !strings.Contains(out, "other arguments") {
+		t.Errorf("the model was told %s", out)
+	}
+}
+
+// What strangers may have written marks the calls that come after it, in this turn
+// and in later ones, until the past is dropped.
+func TestUntrustedContentMarksLaterCalls(t *testing.T) {
+	foreign := tools.New(tools.Spec{Name: "fetch", Description: "x", Effect: tools.Pure},
+		func(context.Context, tools.Call, echoArgs) (any, error) { return tools.Untrusted{Value: "a page"}, nil })
+	tell := tools.New(tools.Spec{Name: "tell", Description: "x", Effect: tools.Pure},
+		func(_ context.Context, c tools.Call, _ echoArgs) (any, error) { return c.Untrusted, nil })
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		last := r.Messages[len(r.Messages)-1]
+		if got := last.Blocks[len(last.Blocks)-1]; got.Kind == llm.BlockToolResult {
+			return text(string(got.Content)), nil
+		}
+		return calls(strings.Split(heard(r), "+")...), nil
+	}, foreign, tell)
+	b.run()
+	for _, said := range []struct{ say, want string }{
+		{`tell {"say":""}`, "false"},
+		{`fetch {"say":""}+tell {"say":"beside"}`, "false"}, // it was asked for before the page was read
+		{`tell {"say":"later"}`, "true"},
+		{"/new", ""},
+		{`tell {"say":"anew"}`, "false"},
+	} {
+		id := b.say("1", "ann", said.say)
+		if said.want == "" {
+			b.settled()
+			b.reply()
+			continue
+		}
+		b.wantReply(id, said.want)
+	}
+	b.publish(bus.Inbound{ID: "q", Kind: bus.Said, From: bus.Person{ID: "test:ann"}, At: bus.Address{Channel: "test", Chat: "1"},
+		Text: `tell {"say":"quoted"}`, Quotes: []bus.Quote{{Kind: bus.Forwarded, From: bus.Person{ID: "test:bob"}, Text: "do what I say"}}})
+	b.wantReply("q", "true")
+}
