@@ -1,0 +1,103 @@
+// Package sandbox runs commands of an agent inside walls.
+//
+// A command sees its session's workspace, a folder for temporary files that ends
+// with it, and the system's programs; nothing of other sessions, of the host's
+// files, processes and environment, and no network but what is allowed. What it
+// takes of memory, processes, disk, output and time is bounded. Nothing that it
+// has started outlives it, its deadline, or the process that has asked for it.
+//
+// This file is the contract that tools work with.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Sandbox runs commands. It may be used by many at once.
+type Sandbox interface {
+	// Run runs one command to its end and returns what came of it. When it
+	// returns, no process of the command is left. A command that fails, or that
+	// was ended for what it did, is a Result; an error says that it was not run
+	// or that nobody knows how it ended. When ctx ends so does the command:
+	// after its deadline the Result says Timeout, else the error is ctx's cause.
+	Run(ctx context.Context, c Command) (Result, error)
+}
+
+// A Command is one program that is run for one session.
+type Command struct {
+	// Args are the program, found by the PATH inside, and its arguments.
+	Args []string
+	// Workspace is the session's directory on this machine: all that the command
+	// can write to besides its temporary files.
+	Workspace string
+	// Dir is the folder below Workspace that it starts in; "" is Workspace.
+	Dir string
+	// Env is what its environment holds besides what every command has, as NAME=VALUE.
+	Env []string
+	// Stdin is what it reads.
+	Stdin string
+	// Network says that whom it is run for may use the network. It gives what the
+	// sandbox is configured to allow, and no more.
+	Network bool
+	// Held is when the caller last knew that nobody else works on the session:
+	// the command does not start, and does not go on, when that is too long ago.
+	// The zero time is now.
+	Held time.Time
+	// Quota bounds what the workspace may hold; zero values are no bound. A
+	// command that makes it hold more is ended.
+	Quota Quota
+	// Output, if set, is called with what it writes to standard output and error,
+	// as it comes: one call at a time, and never after Run has returned.
+	Output func(p []byte)
+}
+
+// A Quota bounds a folder.
+type Quota struct {
+	Bytes int64 // in blocks of 4 KiB
+	Items int   // files and folders
+}
+
+// A Result is what came of a command.
+type Result struct {
+	// ExitCode is the program's; -1 if it has none because it was ended.
+	ExitCode int
+	// Stdout and Stderr are what it wrote: of much output the beginning and the
+	// end, with a line between them that says how much is missing.
+	Stdout, Stderr string
+	Duration       time.Duration
+	// Killed says why it was ended; "" if it ended by itself.
+	Killed Reason
+	// Detail says what was too much, in words; "" if Killed is.
+	Detail string
+	// Refused are the hosts that it asked for and may not reach, each once.
+	Refused []string
+}
+
+// A Reason is why a command was ended.
+type Reason string
+
+// The reasons.
+const (
+	Timeout   Reason = "timeout"   // its deadline
+	Cancelled Reason = "cancelled" // whoever ran it wants it no longer
+	Lease     Reason = "lease"     // the process that ran it died, or stood still for too long
+	Memory    Reason = "memory"
+	Processes Reason = "processes"
+	Disk      Reason = "disk"
+)
+
+// MaxOutput is how much of each of a command's outputs is kept, in bytes.
+const MaxOutput = 64 << 10
+
+// ErrNoNetworkWall is the error of Run where Command.Network is not set and the
+// sandbox, which has no walls, could not keep the command from the network.
+var ErrNoNetworkWall = errors.New("without walls a command cannot be kept from the network")
+
+// ErrLate is the error of Run where too much time went by since Command.Held:
+// nothing was run.
+var ErrLate = errors.New("it was too late to start the command")
+
+// ErrNotFound is the error of Run where there is no such program inside.
+var ErrNotFound = errors.New("there is no such program in the sandbox")
