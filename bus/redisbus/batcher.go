@@ -27,7 +27,8 @@ const (
 // jitter is between half of d and d, so that processes do not all retry at once.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// A backoff is the wait before the last attempt; it doubles from one to the next.
+// A backoff is the wait before the last attempt, without jitter. It doubles from one
+// attempt to the next; zero begins anew.
 type backoff time.Duration
 
 func (b *backoff) next() time.Duration {
@@ -48,7 +49,7 @@ const (
 // its caller.
 type scriptBatcher struct {
 	client  *redis.Client
-	library library
+	scripts scriptLibrary
 	health  *health
 	queue   chan *call
 	stopped chan struct{}
@@ -63,14 +64,16 @@ type call struct {
 	args   []any
 	size   int // of the large args, about, in bytes
 
-	taken atomic.Bool // set by a sender, or by a caller who withdraws the call: the first decides
-	done  chan struct{}
-	reply any
-	err   error
+	// decided is set by the sender that takes the call, or by the caller who withdraws
+	// it: whoever sets it first has decided whether the call is sent.
+	decided atomic.Bool
+	done    chan struct{}
+	reply   any
+	err     error
 }
 
-func newBatcher(client *redis.Client, l library, h *health) *scriptBatcher {
-	return &scriptBatcher{client: client, library: l, health: h, queue: make(chan *call, queueCalls), stopped: make(chan struct{})}
+func newBatcher(client *redis.Client, l scriptLibrary, h *health) *scriptBatcher {
+	return &scriptBatcher{client: client, scripts: l, health: h, queue: make(chan *call, queueCalls), stopped: make(chan struct{})}
 }
 
 func (c *scriptBatcher) start() {
@@ -87,8 +90,8 @@ func (c *scriptBatcher) stop() {
 
 var errStopped = errors.New("batcher is stopped")
 
-// grace is how long run still waits after ctx has ended if the call is under way:
-// an outcome that is known saves the caller a repetition.
+// grace is how long run still waits after ctx has ended if the call is under way. A
+// caller who learns the outcome need not repeat the call.
 const grace = 100 * time.Millisecond
 
 // run runs a script. It returns soon after ctx has ended; the script may run all
@@ -113,9 +116,9 @@ func (c *scriptBatcher) send(ctx context.Context, x *call) (reply, error) {
 	case <-x.done:
 		return reply{x.reply}, x.err
 	case <-ctx.Done():
-	case <-c.stopped: // a call under way still ends; one in the queue does not
+	case <-c.stopped: // no sender takes a call from the queue any more
 	}
-	if x.taken.CompareAndSwap(false, true) {
+	if x.decided.CompareAndSwap(false, true) {
 		return reply{}, notSent{cmp.Or(ctx.Err(), errStopped)}
 	}
 	select {
@@ -142,7 +145,7 @@ func (c *scriptBatcher) sendBatches() {
 
 func (c *scriptBatcher) gather(x *call) (batch []*call) {
 	for size := 0; ; {
-		if x.taken.CompareAndSwap(false, true) {
+		if x.decided.CompareAndSwap(false, true) {
 			batch = append(batch, x)
 			size += x.size
 		}
@@ -165,11 +168,11 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 	commands := make([]*redis.Cmd, len(batch))
 	if len(batch) == 1 {
 		x := batch[0]
-		commands[0] = c.library[x.script].EvalSha(ctx, c.client, x.keys, x.args...)
+		commands[0] = c.scripts[x.script].EvalSha(ctx, c.client, x.keys, x.args...)
 	} else {
 		pipe := c.client.Pipeline()
 		for i, x := range batch {
-			commands[i] = c.library[x.script].EvalSha(ctx, pipe, x.keys, x.args...)
+			commands[i] = c.scripts[x.script].EvalSha(ctx, pipe, x.keys, x.args...)
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
 	}
@@ -178,9 +181,9 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 		if redis.HasErrorPrefix(x.err, "NOSCRIPT") {
 			// The server was restarted and does not know the script, so it did not
 			// run. Eval sends its text.
-			x.reply, x.err = c.library[x.script].Eval(ctx, c.client, x.keys, x.args...).Result()
+			x.reply, x.err = c.scripts[x.script].Eval(ctx, c.client, x.keys, x.args...).Result()
 		}
-		c.health.saw(x.err)
+		c.health.note(x.err)
 		close(x.done)
 	}
 }
@@ -188,7 +191,7 @@ func (c *scriptBatcher) runBatch(batch []*call) {
 // notSent is the error of a call that never left this process.
 type notSent struct{ error }
 
-// Unwrap is for package errors.
+// Unwrap lets package errors see the cause.
 func (e notSent) Unwrap() error { return e.error }
 
 // mayHaveRun tells whether the script of a call that failed may have run.
@@ -200,39 +203,41 @@ func mayHaveRun(err error) bool {
 		return false // the server answered with an error: scripts check before they write
 	}
 	op, ok := errors.AsType[*net.OpError](err)
-	return !ok || op.Op != "dial"
+	return !ok || op.Op != "dial" // a failed dial has sent nothing
 }
 
-// calm is how long no call may fail before Redis counts as well again. A server
-// without memory refuses writes but answers all other calls.
-const calm = 5 * time.Second
+// wellAfter is how long no call may fail before Redis counts as well again. One call
+// that succeeds proves nothing: a server without memory refuses writes, and answers
+// all other calls.
+const wellAfter = 5 * time.Second
 
 // health logs once that Redis fails, and once that it answers again.
 type health struct {
-	log    *slog.Logger
-	ill    atomic.Bool
-	mu     sync.Mutex
-	fell   time.Time
-	failed time.Time // the last time
+	log         *slog.Logger
+	ill         atomic.Bool
+	mu          sync.Mutex
+	illSince    time.Time
+	lastFailure time.Time // the last time
 }
 
-func (h *health) saw(err error) {
+// note takes note of how a call ended.
+func (h *health) note(err error) {
 	if err == nil && !h.ill.Load() {
-		return // nothing new
+		return // Redis was well and is; the usual case takes no lock
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
 	if err != nil {
-		h.failed = now
+		h.lastFailure = now
 	}
 	switch ill := h.ill.Load(); {
-	case ill && now.Sub(h.failed) >= calm:
+	case ill && now.Sub(h.lastFailure) >= wellAfter:
 		h.ill.Store(false)
-		h.log.Info("redis answers again", slog.Duration("after", h.failed.Sub(h.fell)))
+		h.log.Info("redis answers again", slog.Duration("after", h.lastFailure.Sub(h.illSince)))
 	case !ill && err != nil:
 		h.ill.Store(true)
-		h.fell = now
+		h.illSince = now
 		if refused(err) {
 			h.log.Error("redis refuses; everything is tried again", slog.Any("error", err))
 		} else {
@@ -261,7 +266,7 @@ const (
 	dropScript
 	unpauseScript
 	holdScript
-	keepScript
+	extendHoldsScript
 	releaseScript
 	emitScript
 	repairScript
@@ -272,14 +277,14 @@ const (
 func (s script) String() string {
 	return [scriptCount]string{
 		"publish", "claim", "read", "extend", "settle", "giveback", "rewake", "nudge", "replay",
-		"drop", "unpause", "hold", "keep", "release", "emit", "repair", "forget",
+		"drop", "unpause", "hold", "extend_holds", "release", "emit", "repair", "forget",
 	}[s]
 }
 
-// A library is every script as the server gets it.
-type library [scriptCount]*redis.Script
+// A scriptLibrary holds every script as the server gets it.
+type scriptLibrary [scriptCount]*redis.Script
 
-func readScripts() (l library, err error) {
+func readScripts() (l scriptLibrary, err error) {
 	for s := range scriptCount {
 		text, err := source(s.String())
 		if err != nil {
@@ -290,8 +295,8 @@ func readScripts() (l library, err error) {
 	return l, nil
 }
 
-// source is a script behind those of the shared texts that its first line names.
-// To run a script is to run them too, so it names no more than it needs.
+// source is the text of a script, preceded by those shared texts that its first line
+// names. The server runs them with every call, so a script names only what it needs.
 func source(name string) (string, error) {
 	text, err := sources.ReadFile("scripts/" + name + ".lua")
 	if err != nil {
@@ -310,8 +315,8 @@ func source(name string) (string, error) {
 	return all.String(), nil
 }
 
-// load hands the server every script, so that calls can name them.
-func (l *library) load(ctx context.Context, client *redis.Client) error {
+// load sends the server every script, so that calls can name them by their hashes.
+func (l *scriptLibrary) load(ctx context.Context, client *redis.Client) error {
 	for s, x := range l {
 		if err := x.Load(ctx, client).Err(); err != nil {
 			return fmt.Errorf("load script %s: %w", script(s), err)

@@ -18,37 +18,39 @@ const (
 
 // claims queues this process's callers of Claim, one queue for each topic. A topic
 // with waiters either has a run of the claim script under way (see fetch), or the
-// blocking call listens for its mail (see watch).
+// blocking call listens for its mail (see listenForMail).
 type claims struct {
 	keys keys
 	poll time.Duration
 
-	mu     sync.Mutex
-	queues map[bus.Topic]*waitQueue
-	closed bool
-	rouse  chan struct{} // has a value when the first waiter comes and watch has to begin listening
-	// The queues that the blocking call listens for, when it ends by itself, and
-	// whether it was asked to end earlier.
-	listening []*waitQueue
-	until     time.Time
-	nudged    bool
+	mu         sync.Mutex
+	queues     map[bus.Topic]*waitQueue
+	closed     bool
+	waiterCame chan struct{} // has a value when the first waiter comes and listenForMail has to begin
+
+	listening    []*waitQueue // the queues that the blocking call listens for
+	listensUntil time.Time    // when that call ends by itself
+	nudged       bool         // whether it was asked to end earlier
 
 	fetches sync.WaitGroup
 }
 
 // A waitQueue holds the waiting callers of one topic. claims.mu guards all of it.
 type waitQueue struct {
-	keys     topicKeys
-	waiters  list.List // of chan *lease, each with room for one
-	fetching bool      // a goroutine runs fetch
-	again    bool      // fetch has to run the script once more: there may be mail
-	watched  bool      // the blocking call listens for it
-	look     time.Time // when to run the script even if no token came
-	hints    []string  // the mailboxes that are likely to be next
+	keys        topicKeys
+	waiters     list.List // of chan *lease, each with room for one
+	fetching    bool      // a goroutine runs fetch
+	mayHaveMail bool      // fetch has to run the script once more: there may be mail
+	watched     bool      // the blocking call listens for it
+	nextLook    time.Time // when to run the script even if no token came
+	// hints are the mailboxes that the script will probably grant next. Every key that a
+	// script reads must be declared before it runs, so it can return the letters of a
+	// long mailbox only if its caller guessed that mailbox.
+	hints []string
 }
 
 func newClaims(k keys, lease time.Duration) *claims {
-	return &claims{keys: k, poll: min(pollMost, lease/4), queues: map[bus.Topic]*waitQueue{}, rouse: make(chan struct{}, 1)}
+	return &claims{keys: k, poll: min(pollMost, lease/4), queues: map[bus.Topic]*waitQueue{}, waiterCame: make(chan struct{}, 1)}
 }
 
 // Claim implements bus.Bus. A claim whose answer is lost with the connection
@@ -72,6 +74,7 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 		}
 		b.decline(q, l)
 	case <-ctx.Done():
+		// A lease may have been granted before this caller left the queue.
 		b.claims.mu.Lock()
 		q.waiters.Remove(place)
 		b.claims.mu.Unlock()
@@ -110,7 +113,7 @@ func (b *Bus) join(topic bus.Topic, grant chan *lease) (*waitQueue, *list.Elemen
 	place := q.waiters.PushBack(grant)
 	// The blocking call gets a token when mail comes. But a mailbox that becomes due
 	// by time, before that call ends, brings no token, so the script must run.
-	if !q.watched || q.look.Before(c.until) {
+	if !q.watched || q.nextLook.Before(c.listensUntil) {
 		b.fetchSoon(q, "")
 	}
 	return q, place
@@ -119,7 +122,7 @@ func (b *Bus) join(topic bus.Topic, grant chan *lease) (*waitQueue, *list.Elemen
 // fetchSoon has the claim script run. hint names the mailbox that it will probably
 // grant, so that its letters can come with the answer. claims.mu is held.
 func (b *Bus) fetchSoon(q *waitQueue, hint string) {
-	q.again = true
+	q.mayHaveMail = true
 	if hint != "" {
 		q.hints = append([]string{hint}, q.hints...)
 	}
@@ -137,16 +140,16 @@ func (b *Bus) fetch(q *waitQueue) {
 		if n == 0 {
 			return
 		}
-		answer, err := b.ask(q, n, hints)
+		answer, err := b.runClaim(q, n, hints)
 		if err == nil {
 			retry = 0
-			b.hand(q, answer)
+			b.distribute(q, answer)
 			continue
 		}
 		select {
 		case <-time.After(retry.next()):
 			b.claims.mu.Lock()
-			q.again = true
+			q.mayHaveMail = true
 			b.claims.mu.Unlock()
 		case <-b.closed:
 		}
@@ -160,47 +163,47 @@ func (b *Bus) wanted(q *waitQueue) (n int, hints []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n = min(q.waiters.Len(), claimsAtOnce)
-	if n == 0 || !q.again || c.closed {
+	if n == 0 || !q.mayHaveMail || c.closed {
 		q.fetching = false
-		if n > 0 && (!q.watched || q.look.Before(c.until)) {
+		if n > 0 && (!q.watched || q.nextLook.Before(c.listensUntil)) {
 			b.replan()
 		}
 		return 0, nil
 	}
-	q.again = false
+	q.mayHaveMail = false
 	hints, q.hints = q.hints, nil
 	return n, hints[:min(len(hints), n+1)]
 }
 
-// An answer is what a run of the claim script returned.
-type answer struct {
-	leases []*lease
-	look   time.Time // when a mailbox becomes due or a lease ends; zero: none will
-	hints  []string  // the mailboxes that are next in line
+// A claimed is what a run of the claim script returned.
+type claimed struct {
+	leases   []*lease
+	nextLook time.Time // when a mailbox becomes due or a lease ends; zero if none will
+	hints    []string  // the mailboxes that are next in line
 }
 
-// ask runs the claim script, and enters the granted leases before anybody gets
-// them: a note about a lease may come before the answer does.
-func (b *Bus) ask(q *waitQueue, n int, hints []string) (answer, error) {
+// runClaim runs the claim script. It makes the granted leases known to b.leases before
+// anybody gets them, because a note about a lease may come before the script's answer.
+func (b *Bus) runClaim(q *waitQueue, n int, hints []string) (claimed, error) {
 	k := &q.keys
 	keys := append(make([]string, 0, 8+len(hints)), b.keys.clock(), b.keys.contact(), k.pause, k.state, k.due, k.leased, k.wake, k.heads)
-	args := append(make([]any, 0, 4+len(hints)), b.self, n, b.leases.time.Microseconds(), b.leases.maxHold.Microseconds())
+	args := append(make([]any, 0, 4+len(hints)), b.self, n, b.leases.length.Microseconds(), b.leases.maxHold.Microseconds())
 	for _, key := range hints {
 		keys, args = append(keys, k.mail(key)), append(args, key)
 	}
-	b.leases.expect()  // keep notes whose lease is not known yet
-	sent := time.Now() // leases are counted from here: the server grants them later
+	b.leases.beginClaim()
+	sent := time.Now() // the terms are counted from here: the server grants them later
 	r, err := b.batcher.run(context.Background(), claimScript, keys, args...)
-	a := answer{}
+	a := claimed{}
 	for _, v := range r.at(1).list() {
 		a.leases = append(a.leases, b.newLease(q, reply{v}, sent))
 	}
-	b.leases.enter(a.leases)
+	b.leases.endClaim(a.leases)
 	if err != nil {
 		return a, err
 	}
 	if us := r.at(0).number(); us >= 0 {
-		a.look = time.Now().Add(time.Duration(us) * time.Microsecond)
+		a.nextLook = time.Now().Add(time.Duration(us) * time.Microsecond)
 	}
 	for _, v := range r.at(2).list() {
 		a.hints = append(a.hints, reply{v}.text())
@@ -208,15 +211,15 @@ func (b *Bus) ask(q *waitQueue, n int, hints []string) (answer, error) {
 	return a, nil
 }
 
-// hand gives leases to the waiting callers, in the order in which they came, and
-// returns the rest to the server.
-func (b *Bus) hand(q *waitQueue, a answer) {
-	if rest := b.claims.hand(q, a); len(rest) > 0 {
+// distribute gives leases to the waiting callers, in the order in which they came, and
+// returns the leases that nobody waits for any more to the server.
+func (b *Bus) distribute(q *waitQueue, a claimed) {
+	if rest := b.claims.distribute(q, a); len(rest) > 0 {
 		b.giveBack(&q.keys, rest)
 	}
 }
 
-func (c *claims) hand(q *waitQueue, a answer) (rest []*lease) {
+func (c *claims) distribute(q *waitQueue, a claimed) (rest []*lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for q.waiters.Len() > 0 && len(a.leases) > 0 {
@@ -224,12 +227,12 @@ func (c *claims) hand(q *waitQueue, a answer) (rest []*lease) {
 		a.leases = a.leases[1:]
 	}
 	now := time.Now()
-	q.look = now.Add(c.poll)
-	if !a.look.IsZero() && a.look.Before(q.look) {
-		q.look = a.look
+	q.nextLook = now.Add(c.poll)
+	if !a.nextLook.IsZero() && a.nextLook.Before(q.nextLook) {
+		q.nextLook = a.nextLook
 	}
-	if !q.look.After(now) {
-		q.again = true
+	if !q.nextLook.After(now) {
+		q.mayHaveMail = true
 	}
 	if q.hints == nil {
 		q.hints = a.hints
@@ -245,7 +248,8 @@ func (b *Bus) giveBack(k *topicKeys, leases []*lease) {
 	b.returnLeases(context.Background(), k, false, leases)
 }
 
-// returnLeases returns leases to the server. If that fails they run out.
+// returnLeases returns leases to the server, and says whether the claims are to count.
+// If that fails, the leases run out.
 func (b *Bus) returnLeases(ctx context.Context, k *topicKeys, counted bool, leases []*lease) {
 	args := make([]any, 0, 1+2*len(leases))
 	args = append(args, flag(counted))
@@ -256,6 +260,7 @@ func (b *Bus) returnLeases(ctx context.Context, k *topicKeys, counted bool, leas
 	_, _ = b.batcher.run(ctx, givebackScript, []string{k.state, k.due, k.leased, k.wake}, args...)
 }
 
+// close ends the wait of all callers.
 func (c *claims) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,15 +20,15 @@ func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second
 	r := newRig(t, lease)
-	other := r.another(lease, newGate())
-	r.say("works", "a")
+	other := r.another(lease, newNetwork())
+	r.publish("works", "a")
 	works, err := other.Claim(t.Context(), inbound)
 	r.ok("claim", err)
-	r.say("dies", "b")
+	r.publish("dies", "b")
 	dies := r.claim("dies")
 	r.setBack()
-	r.held(works)
-	r.held(dies)
+	r.checkHeld(works)
+	r.checkHeld(dies)
 	other.Emit(bus.Event{Type: bus.TurnStart, Session: "works"})
 
 	claim := func(key string, most time.Duration) bus.Lease {
@@ -42,10 +42,10 @@ func TestClockSetBack(t *testing.T) {
 		}
 		return l
 	}
-	r.gate.close()
+	r.network.cut()
 	l := claim("dies", 5*lease) // nobody works on it any more
-	r.held(works)
-	r.gate.open()
+	r.checkHeld(works)
+	r.network.restore()
 
 	r.ok("settle", l.Settle(t.Context(), bus.End{After: 600 * time.Millisecond}))
 	start := time.Now()
@@ -61,7 +61,7 @@ func TestClockSetBack(t *testing.T) {
 		t.Errorf("what is due in 800ms is after %v", took)
 	}
 	r.ok("settle", l.Settle(t.Context(), bus.End{Done: 1 << 60}))
-	r.held(works)
+	r.checkHeld(works)
 	d, err := r.Depth(t.Context(), inbound)
 	r.ok("depth", err)
 	if d.Leased != 1 || d.Delayed != 0 || d.Oldest <= 0 {
@@ -77,11 +77,11 @@ func TestClockSetBackAndTheDead(t *testing.T) {
 	var want []string
 	keys := []string{"a", "b", "c"}
 	for _, key := range keys {
-		r.say(key, key+"1", key+"2", key+"3", key+"4")
+		r.publish(key, key+"1", key+"2", key+"3", key+"4")
 	}
 	for _, key := range keys {
 		l := r.claim(key)
-		r.ok("settle", l.Settle(t.Context(), bus.End{Dead: r.mail(l, 0)[2].Seq, Reason: "no"}))
+		r.ok("settle", l.Settle(t.Context(), bus.End{Dead: r.mailAfter(l, 0)[2].Seq, Reason: "no"}))
 		want = append(want, key+"1", key+"2", key+"3")
 	}
 	var got []string

@@ -32,8 +32,8 @@ func TestCloseInAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, outage := range map[string]func(r *rig) (end func()){
 		"refused": func(r *rig) func() {
-			r.gate.close()
-			return r.gate.open
+			r.network.cut()
+			return r.network.restore
 		},
 		"stopped": func(r *rig) func() {
 			r.server.signal(r, syscall.SIGSTOP)
@@ -44,7 +44,7 @@ func TestCloseInAnOutage(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, testLease)
 			for i := range 20 {
-				r.say(fmt.Sprint("k", i), fmt.Sprint(i))
+				r.publish(fmt.Sprint("k", i), fmt.Sprint(i))
 				_, err := r.Claim(t.Context(), inbound)
 				r.ok("claim", err)
 			}
@@ -81,7 +81,7 @@ func TestCloseInAnOutage(t *testing.T) {
 func TestSubscribeInAnOutage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
-	r.gate.close()
+	r.network.cut()
 	var watchers sync.WaitGroup
 	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -109,6 +109,32 @@ func TestSubscribeInAnOutage(t *testing.T) {
 		}
 		t.Error("a patient watcher sees nothing")
 	})
-	r.gate.open()
+	r.network.restore()
 	watchers.Wait()
+}
+
+// The ends of the last turns are emitted right before the bus is closed.
+func TestWhatIsEmittedLastIsSent(t *testing.T) {
+	t.Parallel()
+	const many = 300 // more than one call takes
+	r := newRig(t, testLease)
+	other := r.another(testLease, newNetwork())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	seen, err := r.Subscribe(ctx, bus.SessionFeed("s"), 0)
+	r.ok("subscribe", err)
+	for i := range many {
+		other.Emit(bus.Event{Type: bus.BlockDelta, Session: "s", Block: i})
+	}
+	r.ok("close", other.Close())
+	next := 0
+	for e, err := range seen {
+		if err != nil || e.Block != next {
+			t.Fatalf("event %d is %+v, %v", next, e, err)
+		}
+		if next++; next == many {
+			return
+		}
+	}
+	t.Errorf("%d of %d events came", next, many)
 }

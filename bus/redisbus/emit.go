@@ -12,76 +12,80 @@ import (
 
 // How events are kept and carried.
 const (
-	streamEvents = 4096      // of a session that can be read again, about
-	streamKept   = time.Hour // for which they can, after the last
-	ringEvents   = 8192      // that wait to be sent
-	ringBytes    = 16 << 20
+	streamEvents = 4096      // about how many events of a session can be read again
+	streamKept   = time.Hour // how long they can, after the last of them
+	bufferEvents = 8192      // how many events may wait to be sent
+	bufferBytes  = 16 << 20
 	emitAtOnce   = 128
 	emitBytes    = 256 << 10
-	// emitEvery is between two calls: what many turns emit meanwhile goes together.
+	// emitEvery is the wait between two calls. What many turns emit meanwhile is sent
+	// in one call.
 	emitEvery = 2 * time.Millisecond
 )
 
-// A ring holds events until they are sent. Where it overflows the oldest go; of
-// their feeds is remembered that something is missing.
-type ring struct {
-	sending sync.Mutex // held while some are on their way; taken before mu
+// An eventBuffer holds the events that this process has emitted until they are
+// sent. When it overflows it drops the oldest events, and remembers whose feeds now
+// have a gap, so that their watchers can be told.
+type eventBuffer struct {
+	sending sync.Mutex // held while a batch is being sent; taken before mu
 
 	mu     sync.Mutex
-	events []bus.Event // from first on
+	events []bus.Event // the oldest first
 	bytes  int
-	gaps   map[place]bool
+	gaps   map[testPrefix]bool
 	filled chan struct{} // has a value when there is something to send
-	count  uint64        // of events that were lost
+	lost   uint64        // of events that were lost
 }
 
-// A place is where an event goes: its session's feed, its channel's, or both.
-type place struct{ session, channel string }
+// A destination is where an event goes: its session's feed, its channel's, or both.
+type testPrefix struct{ session, channel string }
 
-func placeOf(e *bus.Event) place { return place{e.Session, e.Route.Channel} }
+func destinationOf(e *bus.Event) testPrefix { return testPrefix{e.Session, e.Route.Channel} }
 
-func newRing() *ring { return &ring{gaps: map[place]bool{}, filled: make(chan struct{}, 1)} }
+func newEventBuffer() *eventBuffer {
+	return &eventBuffer{gaps: map[testPrefix]bool{}, filled: make(chan struct{}, 1)}
+}
 
 // Emit implements bus.Events.
-func (b *Bus) Emit(e bus.Event) { b.events.ring.add(e) }
+func (b *Bus) Emit(e bus.Event) { b.events.unsent.add(e) }
 
-func (r *ring) add(e bus.Event) {
+func (r *eventBuffer) add(e bus.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
 	r.bytes += eventBytes(&e)
-	for len(r.events) > ringEvents || r.bytes > ringBytes && len(r.events) > 1 {
-		r.drop(&r.events[0])
-		r.shift(1)
+	for len(r.events) > bufferEvents || r.bytes > bufferBytes && len(r.events) > 1 {
+		r.countLost(&r.events[0])
+		r.removeFirst(1)
 	}
 	r.signal()
 }
 
-func (r *ring) signal() {
+func (r *eventBuffer) signal() {
 	select {
 	case r.filled <- struct{}{}:
-	default: // it is known
+	default: // the sender is signalled already
 	}
 }
 
-// drop is told of an event that will not be sent. It is called with r.mu held,
-// as are gap and shift.
-func (r *ring) drop(e *bus.Event) {
-	r.count++
-	r.gap(e)
+// countLost counts an event that will not be sent. Its caller holds r.mu, as do those
+// of markGap and removeFirst.
+func (r *eventBuffer) countLost(e *bus.Event) {
+	r.lost++
+	r.markGap(e)
 }
 
-// gap remembers that something is missing of the feeds of e.
-func (r *ring) gap(e *bus.Event) {
+// markGap remembers that the feeds of e lack an event.
+func (r *eventBuffer) markGap(e *bus.Event) {
 	if e.Session != "" {
-		r.gaps[place{session: e.Session}] = true
+		r.gaps[testPrefix{session: e.Session}] = true
 	}
 	if e.Route.Channel != "" {
-		r.gaps[place{channel: e.Route.Channel}] = true
+		r.gaps[testPrefix{channel: e.Route.Channel}] = true
 	}
 }
 
-func (r *ring) shift(n int) {
+func (r *eventBuffer) removeFirst(n int) {
 	for i := range r.events[:n] {
 		r.bytes -= eventBytes(&r.events[i])
 		r.events[i] = bus.Event{}
@@ -97,69 +101,72 @@ func eventBytes(e *bus.Event) int {
 	return n
 }
 
-// An emission is an event on its way, or, without one, the news that some are missing.
-type emission struct {
-	place
+// An outgoing is what is sent to a destination: an event or, if event is nil, a sign
+// that events are missing.
+type outgoing struct {
+	testPrefix
 	event *bus.Event
 }
 
-// take returns what is to be sent next. What is missing is told where it is
-// missing: before the next event of the same feed, or at the end.
-func (r *ring) take() (batch []emission) {
+// nextBatch removes the events to be sent next. The sign that a feed lacks events
+// comes before the feed's next event, or, if the buffer has none of that feed, last.
+func (r *eventBuffer) nextBatch() (batch []outgoing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := 0
 	for size := 0; n < len(r.events) && n < emitAtOnce && size < emitBytes; n++ {
 		e := r.events[n]
 		size += eventBytes(&e)
-		p := placeOf(&e)
-		for _, half := range []place{{session: p.session}, {channel: p.channel}} {
+		p := destinationOf(&e)
+		for _, half := range []testPrefix{{session: p.session}, {channel: p.channel}} {
 			if r.gaps[half] {
 				delete(r.gaps, half)
-				batch = append(batch, emission{half, nil})
+				batch = append(batch, outgoing{half, nil})
 			}
 		}
-		batch = append(batch, emission{p, &e})
+		batch = append(batch, outgoing{p, &e})
 	}
-	r.shift(n)
+	r.removeFirst(n)
 	if len(r.events) > 0 {
 		r.signal()
 		return batch
 	}
 	r.events = nil
 	for p := range r.gaps {
-		batch = append(batch, emission{p, nil})
+		batch = append(batch, outgoing{p, nil})
 	}
 	clear(r.gaps)
 	return batch
 }
 
-// lose takes back what could not be sent.
-func (r *ring) lose(batch []emission) {
+// loseBatch counts the events of a batch that could not be sent, and remembers the
+// gaps that they leave.
+func (r *eventBuffer) loseBatch(batch []outgoing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, x := range batch {
 		if x.event != nil {
-			r.drop(x.event)
+			r.countLost(x.event)
 		} else {
-			r.gaps[x.place] = true
+			r.gaps[x.testPrefix] = true
 		}
 	}
 	r.signal()
 }
 
-// Dropped counts the events of this process that were lost on their way: more
-// than could be sent, or more than a watcher could take.
+// Dropped counts the events that this process has lost: those that it could not
+// send, and those that a watcher was too slow to read.
 func (b *Bus) Dropped() uint64 {
-	b.events.ring.mu.Lock()
-	defer b.events.ring.mu.Unlock()
-	return b.events.ring.count + b.events.missed.Load()
+	b.events.unsent.mu.Lock()
+	defer b.events.unsent.mu.Unlock()
+	return b.events.unsent.lost + b.events.lost.Load()
 }
 
-// send sends what is emitted. A batch whose outcome is unknown is not sent
-// again: events twice would be worse than a gap that is told.
-func (b *Bus) send(ctx context.Context) {
-	r := b.events.ring
+// sendEvents sends what is emitted until ctx is done. A batch whose outcome is unknown
+// is not sent again: watchers can make up for a gap that they are told of, but not
+// for events that come twice.
+func (b *Bus) sendEvents(ctx context.Context) {
+	r := b.events.unsent
 	var retry backoff
 	for {
 		select {
@@ -168,7 +175,7 @@ func (b *Bus) send(ctx context.Context) {
 			return
 		}
 		wait := emitEvery
-		if b.sendSome(ctx) {
+		if b.sendBatch(ctx) {
 			retry = 0
 		} else {
 			wait = retry.next()
@@ -181,39 +188,39 @@ func (b *Bus) send(ctx context.Context) {
 	}
 }
 
-func (b *Bus) sendSome(ctx context.Context) (sent bool) {
-	r := b.events.ring
+func (b *Bus) sendBatch(ctx context.Context) (sent bool) {
+	r := b.events.unsent
 	r.sending.Lock()
 	defer r.sending.Unlock()
-	batch := r.take()
+	batch := r.nextBatch()
 	if len(batch) == 0 {
 		return true
 	}
 	keys, args := b.emitCall(batch)
 	if _, err := b.batcher.run(ctx, emitScript, keys, args...); err != nil {
-		r.lose(batch)
+		r.loseBatch(batch)
 		return false
 	}
 	return true
 }
 
-// sendRest sends what was emitted last, such as the ends of turns, as the bus is
-// closed.
-func (b *Bus) sendRest() {
+// sendLast sends, as the bus is closed, what was emitted last: the ends of turns, for
+// example.
+func (b *Bus) sendLast() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	for b.events.ring.waits() && b.sendSome(ctx) {
+	for b.events.unsent.hasEvents() && b.sendBatch(ctx) {
 		continue
 	}
 }
 
-func (r *ring) waits() bool {
+func (r *eventBuffer) hasEvents() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.events) > 0
 }
 
-func (b *Bus) emitCall(batch []emission) (keys []string, args []any) {
+func (b *Bus) emitCall(batch []outgoing) (keys []string, args []any) {
 	keys = []string{b.keys.clock()}
 	args = []any{streamKept.Milliseconds(), streamEvents}
 	streams := map[string]int{}
@@ -236,7 +243,8 @@ func (b *Bus) emitCall(batch []emission) (keys []string, args []any) {
 	return keys, args
 }
 
-// wireEvent is an event as it travels. What is empty says that some are missing.
+// wireEvent is an event as JSON. An empty text in its place is the sign that events
+// are missing.
 type wireEvent struct {
 	Type    string      `json:"type"`
 	Session string      `json:"session,omitempty"`

@@ -16,52 +16,57 @@ import (
 )
 
 const (
-	watcherEvents = 4096
-	// feedLingers is for how long a feed is listened to after its last watcher has left.
+	watcherEvents = 4096 // how many events may wait for one watcher
+	// feedLingers is how long a subscription is kept after its last watcher has left.
 	feedLingers = 5 * time.Second
 )
 
-// events carries events. All watchers of this process share one connection, and
-// those of a feed one subscription.
+// events sends and receives events. All watchers of this process share one
+// connection, and the watchers of one feed share one subscription.
 type events struct {
-	ring   *ring
-	missed atomic.Uint64 // events that some watcher was too slow for
-	purges atomic.Uint64 // how often events were forgotten
-	pubsub *redis.PubSub
+	unsent  *eventBuffer
+	lost    atomic.Uint64 // events that some watcher was too slow for
+	forgets atomic.Uint64 // how often this process was told to forget events
+	pubsub  *redis.PubSub
 
-	wire sync.Mutex // held while subscriptions are written, so that they are in order
-	mu   sync.Mutex // taken after wire
-	// By the name of the channel.
-	feeds      map[string]*feed
-	forgetAcks map[string]chan struct{} // that this process waits to hear of, by their ids
+	// subscribing is held while SUBSCRIBE or UNSUBSCRIBE is written, so that the server
+	// gets them in the order in which feeds were changed. It is taken before mu.
+	subscribing sync.Mutex
+
+	mu    sync.Mutex
+	feeds map[string]*feed // by the names of their Redis channels
+	// forgetAcks are closed when this process hears its own request to forget; the key
+	// is the request's id.
+	forgetAcks map[string]chan struct{}
 }
 
-// A feed is what this process listens to.
+// A feed is a subscription of this process, shared by the feed's watchers.
 type feed struct {
-	confirmed  chan struct{} // closed once the server has confirmed it
-	subscribed bool
+	confirmed  chan struct{} // closed once the server has confirmed the subscription
+	subscribed bool          // whether it has
 	watchers   map[*watcher]bool
-	left       time.Time // when the last watcher did
+	left       time.Time // when the last watcher left
 }
 
 func newEvents(pubsub *redis.PubSub) *events {
-	return &events{ring: newRing(), pubsub: pubsub, feeds: map[string]*feed{}, forgetAcks: map[string]chan struct{}{}}
+	return &events{unsent: newEventBuffer(), pubsub: pubsub, feeds: map[string]*feed{}, forgetAcks: map[string]chan struct{}{}}
 }
 
-// A watcher is a subscription. What it does not fetch in time it loses.
+// A watcher is one caller of Subscribe. If it reads too slowly, the oldest events in
+// its queue are dropped.
 type watcher struct {
-	mu    sync.Mutex
-	past  []bus.Event   // what comes before queue
-	queue []bus.Event   // from the oldest on; one without an id says that some are missing
-	news  chan struct{} // has a value when there is something in it
+	mu     sync.Mutex
+	past   []bus.Event   // events that Subscribe read from the stream; they come before queue
+	queue  []bus.Event   // the oldest first; an event without an id is the sign that some are missing
+	filled chan struct{} // has a value when something was added
 }
 
-// push adds events; it returns how many are lost to it.
+// push adds an event to the queue, and returns how many others it dropped for that.
 func (w *watcher) push(e bus.Event) (lost uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.queue) == watcherEvents {
-		// The second one's place is taken by the news that some are missing.
+		// The first event goes, and the second is replaced by the sign that some are missing.
 		if w.queue[0].ID != 0 {
 			lost++
 		}
@@ -73,8 +78,8 @@ func (w *watcher) push(e bus.Event) (lost uint64) {
 	}
 	w.queue = append(w.queue, e)
 	select {
-	case w.news <- struct{}{}:
-	default: // it is known
+	case w.filled <- struct{}{}:
+	default: // the reader is signalled already
 	}
 	return lost
 }
@@ -96,8 +101,8 @@ func (w *watcher) pop() (bus.Event, bool) {
 	return e, true
 }
 
-// Subscribe implements bus.Events. Of sessions the last few thousand events can
-// be read again, for an hour after the last; of channels none.
+// Subscribe implements bus.Events. The last few thousand events of a session can be
+// read again until an hour after the last of them; those of a channel cannot.
 func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.Seq2[bus.Event, error], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -105,16 +110,16 @@ func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.
 	if b.isClosed() {
 		return nil, bus.ErrClosed
 	}
-	w := &watcher{news: make(chan struct{}, 1)}
+	w := &watcher{filled: make(chan struct{}, 1)}
 	channel := b.keys.channel(name)
-	f, fresh := b.events.enter(channel, w)
+	f, fresh := b.events.addWatcher(channel, w)
 	if fresh {
 		b.spawn(func() { b.events.subscribe(channel) }) // which may have to wait for a connection
 	}
-	leave := context.AfterFunc(ctx, func() { b.events.leave(f, w) })
+	leave := context.AfterFunc(ctx, func() { b.events.removeWatcher(f, w) })
 	abandon := func(err error) (iter.Seq2[bus.Event, error], error) {
 		if leave() {
-			b.events.leave(f, w)
+			b.events.removeWatcher(f, w)
 		}
 		return nil, err
 	}
@@ -126,9 +131,9 @@ func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.
 		return abandon(bus.ErrClosed)
 	}
 	if after != 0 {
-		purges := b.events.purges.Load()
+		purges := b.events.forgets.Load()
 		past, err := b.past(ctx, name, after)
-		if err == nil && !b.events.remember(w, past, purges) {
+		if err == nil && !b.events.setPast(w, past, purges) {
 			err = bus.ErrGone
 		}
 		if err != nil {
@@ -138,7 +143,8 @@ func (b *Bus) Subscribe(ctx context.Context, name bus.Feed, after uint64) (iter.
 	return b.follow(ctx, w, after), nil
 }
 
-// past reads the events after an id. All are still held if that one is.
+// past reads the events after an id from the session's stream. The stream is cut at
+// its beginning, so it still has all of them if it has the event with that id.
 func (b *Bus) past(ctx context.Context, name bus.Feed, after uint64) ([]bus.Event, error) {
 	var list []redis.XMessage
 	var err error
@@ -175,7 +181,8 @@ func (b *Bus) past(ctx context.Context, name bus.Feed, after uint64) ([]bus.Even
 	return past[1:], nil
 }
 
-// follow yields what is past, then what comes. What is in both is yielded once.
+// follow yields the events of the past, then those that come. An event that was read
+// as past and also came by the subscription is yielded once.
 func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
 		for ctx.Err() == nil {
@@ -183,7 +190,7 @@ func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus
 			switch {
 			case !ok:
 				select {
-				case <-w.news:
+				case <-w.filled:
 				case <-ctx.Done():
 				case <-b.closed:
 					yield(bus.Event{}, bus.ErrClosed)
@@ -203,8 +210,9 @@ func (b *Bus) follow(ctx context.Context, w *watcher, last uint64) iter.Seq2[bus
 	}
 }
 
-// enter adds a watcher to a feed; one that is fresh has to be subscribed to.
-func (s *events) enter(channel string, w *watcher) (f *feed, fresh bool) {
+// addWatcher adds a watcher to a feed. If the feed is fresh, the caller has to
+// subscribe to it.
+func (s *events) addWatcher(channel string, w *watcher) (f *feed, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f = s.feeds[channel]
@@ -216,15 +224,16 @@ func (s *events) enter(channel string, w *watcher) (f *feed, fresh bool) {
 	return f, fresh
 }
 
-// subscribe comes after an earlier subscription to the same channel was ended.
+// subscribe asks the server for a channel. It waits until dropIdleFeeds has written
+// its UNSUBSCRIBE, which may be of the same channel.
 func (s *events) subscribe(channel string) {
-	s.wire.Lock()
-	defer s.wire.Unlock()
-	// If it fails, the next connection begins with it.
+	s.subscribing.Lock()
+	defer s.subscribing.Unlock()
+	// If it fails, the client subscribes again when it has a new connection.
 	_ = s.pubsub.Subscribe(context.Background(), channel)
 }
 
-func (s *events) leave(f *feed, w *watcher) {
+func (s *events) removeWatcher(f *feed, w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(f.watchers, w)
@@ -237,11 +246,12 @@ func (s *events) confirmed(f *feed) <-chan struct{} {
 	return f.confirmed
 }
 
-// tidy ends subscriptions that nobody has used for a while. Only one that stands
-// is ended, so that a later confirmation is never that of an earlier request.
-func (s *events) tidy() {
-	s.wire.Lock()
-	defer s.wire.Unlock()
+// dropIdleFeeds ends subscriptions that nobody has watched for a while. It ends only
+// those that are confirmed: if the confirmation of an ended one were still to come, it
+// would be taken for that of the channel's next subscription.
+func (s *events) dropIdleFeeds() {
+	s.subscribing.Lock()
+	defer s.subscribing.Unlock()
 	var idle []string
 	s.mu.Lock()
 	for channel, f := range s.feeds {
@@ -252,8 +262,8 @@ func (s *events) tidy() {
 	}
 	s.mu.Unlock()
 	if len(idle) > 0 {
-		_ = s.pubsub.Unsubscribe(context.Background(), idle...) // as above
+		_ = s.pubsub.Unsubscribe(context.Background(), idle...) // a new connection begins without them
 	}
 }
 
-func (s *events) close() { _ = s.pubsub.Close() } // there is nothing to be lost any more
+func (s *events) close() { _ = s.pubsub.Close() } // nobody watches any more

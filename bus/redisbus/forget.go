@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// windDown is how long a mailbox rests that was taken from its holder: what
-	// was under way, a part on its way to a platform perhaps, then ends and is noted.
+	// windDown is how long a mailbox rests after it was taken from its holder. The
+	// holder may be in the middle of a request to a platform; meanwhile that ends and
+	// its outcome is written down.
 	windDown     = 2 * time.Second
-	forgetAtOnce = 64
-	// deadAtOnce is how many dead letters are read at once.
-	deadAtOnce = 16
+	forgetAtOnce = 64 // letters removed by one script
+	deadAtOnce   = 16 // dead letters read by one call
 )
 
 // Forget implements bus.Forgetter.
 func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) bool, sessions ...string) (done bus.Forgotten, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("forget: %w", b.over(err))
+			err = fmt.Errorf("forget: %w", b.closedOr(err))
 		}
 	}()
 	if len(sessions) > 0 {
@@ -53,7 +53,9 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 			}
 		}
 	}
-	for _, topic := range topics { // what was buried meanwhile is among them
+	// The dead letters come last: a holder may have buried a letter while the mailboxes
+	// were searched.
+	for _, topic := range topics {
 		if err := b.forgetDead(ctx, topic, which, &done); err != nil {
 			return done, err
 		}
@@ -61,8 +63,9 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 	return done, nil
 }
 
-// forgetMail asks about the letters of a mailbox that were published by then.
-// A letter is taken out by its text: its number may be another meanwhile.
+// forgetMail asks which about the letters of a mailbox that were published up to the
+// time upto, and removes those that it picks. The script finds a letter by its text,
+// because an earlier run of the script may have given it another number.
 func (b *Bus) forgetMail(
 	ctx context.Context, k *topicKeys, key string, upto int64, which func(bus.Topic, bus.Message) bool, done *bus.Forgotten,
 ) error {
@@ -146,8 +149,9 @@ type forgetRequest struct {
 	Sessions []string `json:"sessions"`
 }
 
-// forgetEvents has every process forget the events of sessions, and waits until
-// this one has: it hears of it behind all that was emitted before.
+// forgetEvents makes every process forget the events of sessions, and waits until
+// this process has received its own request. Redis delivers messages in order, so by
+// then this process has received, and now forgets, all that was emitted before.
 func (b *Bus) forgetEvents(ctx context.Context, sessions []string) error {
 	o := forgetRequest{ID: rand.Text(), By: b.self, Sessions: sessions}
 	text, err := json.Marshal(o)
@@ -166,7 +170,7 @@ func (b *Bus) forgetEvents(ctx context.Context, sessions []string) error {
 		select {
 		case <-heard:
 			return nil
-		case <-time.After(pollMost): // it was lost with the connection
+		case <-time.After(pollMost): // the connection broke and lost the request: ask again
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-b.closed:
@@ -175,10 +179,11 @@ func (b *Bus) forgetEvents(ctx context.Context, sessions []string) error {
 	}
 }
 
-// forgetKept forgets what is to be sent and what can be read again, behind what
-// this process is sending.
+// forgetKept removes the sessions' events from this process's buffer and from their
+// streams in Redis. It waits for the batch that is being sent, which would otherwise
+// add to the streams after they were deleted.
 func (b *Bus) forgetKept(ctx context.Context, sessions []string) error {
-	r := b.events.ring
+	r := b.events.unsent
 	r.sending.Lock()
 	defer r.sending.Unlock()
 	r.forget(sessions)
@@ -189,23 +194,24 @@ func (b *Bus) forgetKept(ctx context.Context, sessions []string) error {
 	return b.client.Del(ctx, streams...).Err()
 }
 
-// forgetHeard is told by some process of the fleet, or by this one.
-func (b *Bus) forgetHeard(text string) {
+// handleForgetRequest does what a process of the fleet, perhaps this one, asks for.
+func (b *Bus) handleForgetRequest(text string) {
 	var o forgetRequest
 	if json.Unmarshal([]byte(text), &o) != nil {
 		return // not from a bus
 	}
 	b.events.forget(o, o.By == b.self)
 	if o.By == b.self {
-		return // it has forgotten before it asked: what it has to send is newer
+		return // this process forgot before it asked; what it has to send now is newer
 	}
 	b.spawn(func() {
-		// It may have sent some since the first asked; if this fails they go with time.
+		// This process may have added to the streams after the other one deleted them. If
+		// this fails, the streams expire.
 		_ = b.forgetKept(context.Background(), o.Sessions)
 	})
 }
 
-func (r *ring) forget(sessions []string) {
+func (r *eventBuffer) forget(sessions []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := r.events[:0]
@@ -216,7 +222,7 @@ func (r *ring) forget(sessions []string) {
 			continue
 		}
 		r.bytes -= eventBytes(&e)
-		r.gap(&e)
+		r.markGap(&e)
 	}
 	clear(r.events[len(kept):])
 	r.events = kept
@@ -237,9 +243,9 @@ func (s *events) dropForget(id string) {
 	delete(s.forgetAcks, id)
 }
 
-// forget takes events of sessions from those who watch and have not fetched them.
-// What this process asks for it hears again where it had to ask twice; by then
-// there may be newer ones.
+// forget removes the events of sessions from the queues of this process's watchers.
+// If this process had to send its own request twice, it receives it twice; the second
+// is ignored, as newer events may have come in between.
 func (s *events) forget(o forgetRequest, own bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +253,7 @@ func (s *events) forget(o forgetRequest, own bool) {
 	if own && heard == nil {
 		return
 	}
-	s.purges.Add(1)
+	s.forgets.Add(1)
 	for _, f := range s.feeds {
 		for w := range f.watchers {
 			w.forget(o.Sessions)
@@ -262,11 +268,12 @@ func (s *events) forget(o forgetRequest, own bool) {
 func (w *watcher) forget(sessions []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.past, w.queue = without(w.past, sessions), without(w.queue, sessions)
+	w.past, w.queue = replaceBySign(w.past, sessions), replaceBySign(w.queue, sessions)
 }
 
-// without says once, in the place of those taken out, that some are missing.
-func without(list []bus.Event, sessions []string) []bus.Event {
+// replaceBySign puts the sign that events are missing in the place of the events of
+// sessions, once for several in a row.
+func replaceBySign(list []bus.Event, sessions []string) []bus.Event {
 	kept := list[:0]
 	for _, e := range list {
 		if slices.Contains(sessions, e.Session) {
@@ -280,13 +287,13 @@ func without(list []bus.Event, sessions []string) []bus.Event {
 	return kept
 }
 
-// remember gives a watcher what it is to see first, unless events were forgotten
-// since that was read.
-func (s *events) remember(w *watcher, past []bus.Event, purges uint64) bool {
+// setPast gives a watcher the events that it is to see first. It returns false if this
+// process was told to forget events since they were read: some of them may be those.
+func (s *events) setPast(w *watcher, past []bus.Event, purges uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.past = past
-	return s.purges.Load() == purges
+	return s.forgets.Load() == purges
 }

@@ -15,10 +15,10 @@ import (
 func TestForgetInTheFleet(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
-	other := r.another(testLease, newGate())
-	r.say("k", "keep")
+	other := r.another(testLease, newNetwork())
+	r.publish("k", "keep")
 	for i := range 150 {
-		r.say("k", fmt.Sprint("drop", i))
+		r.publish("k", fmt.Sprint("drop", i))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -10,43 +10,43 @@ import (
 	"parley/bus"
 )
 
-// closeTimeout bounds what Close still tells the server.
+// closeTimeout bounds each step of Close that still tells the server something.
 const closeTimeout = time.Second
 
 // holds are the names that this process holds or waits for.
 type holds struct {
-	mu    sync.Mutex
-	held  map[*hold]bool
-	bells map[string]chan struct{} // closed when a name may have become free
+	mu      sync.Mutex
+	held    map[*hold]bool
+	freeing map[string]chan struct{} // by names that callers of Hold wait for: closed when the name may have become free
 }
 
-func newHolds() *holds { return &holds{held: map[*hold]bool{}, bells: map[string]chan struct{}{}} }
+func newHolds() *holds { return &holds{held: map[*hold]bool{}, freeing: map[string]chan struct{}{}} }
 
 // A hold is a name that is held under a fence.
 type hold struct {
-	bus   *Bus
-	name  string
-	fence int64
-	lose  context.CancelCauseFunc
-	alarm *time.Timer // rings when it has run out
+	bus    *Bus
+	name   string
+	fence  int64
+	lose   context.CancelCauseFunc
+	expiry *time.Timer // ends the hold when it was not extended in time
 }
 
-// bell is closed when name may have become free.
-func (h *holds) bell(name string) <-chan struct{} {
+// whenFree returns a channel that is closed when name may have become free.
+func (h *holds) whenFree(name string) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.bells[name] == nil {
-		h.bells[name] = make(chan struct{})
+	if h.freeing[name] == nil {
+		h.freeing[name] = make(chan struct{})
 	}
-	return h.bells[name]
+	return h.freeing[name]
 }
 
-func (h *holds) freed(name string) {
+func (h *holds) nameFreed(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if bell := h.bells[name]; bell != nil {
+	if bell := h.freeing[name]; bell != nil {
 		close(bell)
-		delete(h.bells, name)
+		delete(h.freeing, name)
 	}
 }
 
@@ -57,8 +57,8 @@ func (h *holds) list() []*hold {
 }
 
 // Hold implements bus.Holder. The name is free again once release is called, not
-// when ctx ends: until then the holder may still be winding down. A hold that
-// cannot be prolonged is lost a little before others can take it.
+// when ctx ends: until then the holder may still be winding down. A hold that cannot
+// be extended is lost a little before others can take it.
 func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, release func(), err error) {
 	var retry backoff
 	for {
@@ -68,14 +68,14 @@ func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, rele
 		if b.isClosed() {
 			return nil, nil, bus.ErrClosed
 		}
-		bell := b.holds.bell(name)
+		bell := b.holds.whenFree(name)
 		sent := time.Now()
-		r, err := b.batcher.run(ctx, holdScript, []string{b.keys.clock(), b.keys.hold(name)}, b.leases.time.Milliseconds())
+		r, err := b.batcher.run(ctx, holdScript, []string{b.keys.clock(), b.keys.hold(name)}, b.leases.length.Milliseconds())
 		wait := time.Duration(r.at(1).number())*time.Millisecond + shortRetry
 		if err != nil {
 			wait = retry.next()
 		} else if fence := r.at(0).number(); fence > 0 {
-			held, release = b.begin(ctx, name, fence, sent)
+			held, release = b.startHold(ctx, name, fence, sent)
 			return held, release, nil
 		}
 		select {
@@ -87,14 +87,14 @@ func (b *Bus) Hold(ctx context.Context, name string) (held context.Context, rele
 	}
 }
 
-func (b *Bus) begin(ctx context.Context, name string, fence int64, sent time.Time) (context.Context, func()) {
+func (b *Bus) startHold(ctx context.Context, name string, fence int64, sent time.Time) (context.Context, func()) {
 	held, lose := context.WithCancelCause(ctx)
 	h := &hold{bus: b, name: name, fence: fence, lose: lose}
-	h.alarm = time.AfterFunc(time.Until(sent.Add(h.term())), h.lost)
+	h.expiry = time.AfterFunc(time.Until(sent.Add(h.length())), h.lost)
 	b.holds.mu.Lock()
 	b.holds.held[h] = true
 	b.holds.mu.Unlock()
-	if b.isClosed() { // and may have passed this one over
+	if b.isClosed() { // releaseAllHolds may have run before this hold was in the list
 		h.lost()
 	}
 	return held, sync.OnceFunc(func() {
@@ -103,11 +103,12 @@ func (b *Bus) begin(ctx context.Context, name string, fence int64, sent time.Tim
 	})
 }
 
-// term is for how long a hold is surely ours.
-func (h *hold) term() time.Duration { return h.bus.leases.time * 9 / 10 }
+// length is how long after it was asked for a hold is surely ours; see term.
+func (h *hold) length() time.Duration { return h.bus.leases.length * 9 / 10 }
 
-// forget stops prolonging it; it reports false if that was so.
-func (h *hold) forget() bool {
+// stopExtending removes the hold from those that are extended. It returns false if
+// that was done before.
+func (h *hold) stopExtending() bool {
 	s := h.bus.holds
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,45 +116,46 @@ func (h *hold) forget() bool {
 		return false
 	}
 	delete(s.held, h)
-	h.alarm.Stop()
+	h.expiry.Stop()
 	return true
 }
 
 func (h *hold) lost() {
-	if h.forget() {
+	if h.stopExtending() {
 		h.lose(bus.ErrFenced)
 	}
 }
 
-// release frees the name. If the server cannot be told, it is free when it has run out.
+// release frees the name. If the server cannot be told, the name is free when the
+// hold runs out.
 func (h *hold) release(ctx context.Context) {
-	if !h.forget() {
+	if !h.stopExtending() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	b := h.bus
 	_, _ = b.batcher.run(ctx, releaseScript, []string{b.keys.hold(h.name)}, h.fence, b.keys.released(), h.name)
-	b.holds.freed(h.name)
+	b.holds.nameFreed(h.name)
 }
 
-// keepHolds prolongs the holds.
-func (b *Bus) keepHolds(ctx context.Context) error {
+// extendHolds extends all holds of this process.
+func (b *Bus) extendHolds(ctx context.Context) error {
 	for some := range slices.Chunk(b.holds.list(), extendAtOnce) {
 		sent := time.Now()
 		keys := make([]string, len(some))
-		args := []any{b.leases.time.Milliseconds()}
+		args := []any{b.leases.length.Milliseconds()}
 		for i, h := range some {
 			keys[i] = b.keys.hold(h.name)
 			args = append(args, h.fence)
 		}
-		r, err := b.batcher.run(ctx, keepScript, keys, args...)
+		r, err := b.batcher.run(ctx, extendHoldsScript, keys, args...)
 		if err != nil {
 			return err
 		}
 		for i, h := range some {
 			if r.at(i).number() == 1 {
-				h.prolonged(sent)
+				h.extended(sent)
 			} else {
 				h.lost()
 			}
@@ -162,16 +164,16 @@ func (b *Bus) keepHolds(ctx context.Context) error {
 	return nil
 }
 
-func (h *hold) prolonged(sent time.Time) {
+func (h *hold) extended(sent time.Time) {
 	s := h.bus.holds
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[h] {
-		h.alarm.Reset(time.Until(sent.Add(h.term())))
+		h.expiry.Reset(time.Until(sent.Add(h.length())))
 	}
 }
 
-// releaseAllHolds frees what is held as the bus is closed.
+// releaseAllHolds frees all names as the bus is closed.
 func (b *Bus) releaseAllHolds() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

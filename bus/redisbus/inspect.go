@@ -19,7 +19,7 @@ import (
 func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
 	names, err := b.client.ZRange(ctx, b.keys.topics(), 0, -1).Result()
 	if err != nil {
-		return nil, fmt.Errorf("list topics: %w", b.over(err))
+		return nil, fmt.Errorf("list topics: %w", b.closedOr(err))
 	}
 	slices.Sort(names)
 	topics := make([]bus.Topic, len(names))
@@ -29,7 +29,7 @@ func (b *Bus) Topics(ctx context.Context) ([]bus.Topic, error) {
 	return topics, nil
 }
 
-// now is the time as the scripts have it, in microseconds.
+// now is the time by the clock that the scripts use, in microseconds.
 func (b *Bus) now(ctx context.Context) (int64, error) {
 	pipe := b.client.Pipeline()
 	servers, clock := pipe.Time(ctx), pipe.MGet(ctx, b.keys.clock())
@@ -47,24 +47,24 @@ func (b *Bus) Depth(ctx context.Context, topic bus.Topic) (d bus.Depth, err erro
 	k := b.keys.topic(topic)
 	now, err := b.now(ctx)
 	if err != nil {
-		return d, fmt.Errorf("count mail: %w", b.over(err))
+		return d, fmt.Errorf("count mail: %w", b.closedOr(err))
 	}
 	pipe := b.client.Pipeline()
 	leased, dead := pipe.ZCard(ctx, k.leased), pipe.ZCard(ctx, k.graves)
 	if _, err := pipe.Exec(ctx); err != nil {
-		return d, fmt.Errorf("count mail: %w", b.over(err))
+		return d, fmt.Errorf("count mail: %w", b.closedOr(err))
 	}
 	d.Leased, d.Dead = int(leased.Val()), int(dead.Val())
 	later := "(" + strconv.FormatInt(now, 10)
 	delayed, err := b.client.ZCount(ctx, k.due, later, "+inf").Result()
 	if err != nil {
-		return d, fmt.Errorf("count mail: %w", b.over(err))
+		return d, fmt.Errorf("count mail: %w", b.closedOr(err))
 	}
 	d.Delayed = int(delayed)
 	var oldest int64
 	for page, err := range b.boxes(ctx, &k) {
 		if err != nil {
-			return d, fmt.Errorf("count mail: %w", b.over(err))
+			return d, fmt.Errorf("count mail: %w", b.closedOr(err))
 		}
 		for pair := range slices.Chunk(page, 2) {
 			leased, count, since, err := readBox(pair[1])
@@ -90,7 +90,7 @@ func (b *Bus) HasMail(ctx context.Context, topic bus.Topic, key string) (bool, e
 	k := b.keys.topic(topic)
 	has, err := b.client.HExists(ctx, k.state, key).Result()
 	if err != nil {
-		return false, fmt.Errorf("look for mail: %w", b.over(err))
+		return false, fmt.Errorf("look for mail: %w", b.closedOr(err))
 	}
 	return has, nil
 }
@@ -120,16 +120,17 @@ func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error
 		_, err = b.batcher.run(ctx, unpauseScript, []string{k.pause, k.due, k.wake})
 	}
 	if err != nil {
-		return fmt.Errorf("pause: %w", b.over(err))
+		return fmt.Errorf("pause: %w", b.closedOr(err))
 	}
 	return nil
 }
 
-// Writable writes what is gone a moment later, and says whether Redis took it. To
-// read does not tell: a replica, and a server without room, can be read.
+// Writable writes a key that expires at once, and returns an error if Redis did not
+// take it. Reading would prove nothing: a replica and a server without memory can
+// be read.
 func (b *Bus) Writable(ctx context.Context) error {
 	if err := b.client.Set(ctx, b.keys.topic("").pause, "1", time.Millisecond).Err(); err != nil {
-		return fmt.Errorf("write to the bus: %w", b.over(err))
+		return fmt.Errorf("write to the bus: %w", b.closedOr(err))
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, li
 	}
 	texts, err := b.client.HMGet(ctx, k.dead, ids...).Result()
 	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", b.over(err))
+		return nil, fmt.Errorf("list dead letters: %w", b.closedOr(err))
 	}
 	list := make([]bus.DeadLetter, 0, len(texts))
 	for _, text := range texts {
@@ -168,14 +169,14 @@ func (b *Bus) deadIDs(ctx context.Context, k *topicKeys, after string, limit int
 		case err == nil:
 			first = "(" + strconv.FormatFloat(score, 'f', 0, 64)
 		case !errors.Is(err, redis.Nil):
-			return nil, fmt.Errorf("list dead letters: %w", b.over(err))
+			return nil, fmt.Errorf("list dead letters: %w", b.closedOr(err))
 		}
 	}
 	ids, err := b.client.ZRangeArgs(ctx, redis.ZRangeArgs{
 		Key: k.graves, Start: first, Stop: "+inf", ByScore: true, Count: int64(limit),
 	}).Result()
 	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", b.over(err))
+		return nil, fmt.Errorf("list dead letters: %w", b.closedOr(err))
 	}
 	return ids, nil
 }
@@ -189,7 +190,7 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 		return "", fmt.Errorf("replay: %w", bus.ErrNotFound)
 	}
 	if err != nil {
-		return "", fmt.Errorf("replay: %w", b.over(err))
+		return "", fmt.Errorf("replay: %w", b.closedOr(err))
 	}
 	letter, n, err := readDead(text, topic)
 	if err != nil {
@@ -226,7 +227,7 @@ func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
 		err = bus.ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("drop dead letter: %w", b.over(err))
+		return fmt.Errorf("drop dead letter: %w", b.closedOr(err))
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"parley/bus"
 )
 
-// keys names everything that a bus keeps. All of it carries one hash tag, so
-// that scripts work on a cluster too; further shards would get tags of their own.
+// keys names everything that a bus keeps in Redis. All names carry one hash tag, so
+// that a cluster keeps them on one node and scripts work there too.
 type keys struct {
 	prefix   string
 	channels string // begins the name of each channel
@@ -46,7 +46,12 @@ type topicKeys struct {
 	part   string // the topic's name as part of a key
 	prefix string
 
-	state, heads, due, leased, wake, pause, dead, graves string
+	// scripts/shared/box.lua describes the first four.
+	state, heads, due, leased string
+	wake                      string // list of at most one token, which wakes one process that waits
+	pause                     string // exists while nothing may be claimed
+	dead                      string // hash of dead letters by id
+	graves                    string // sorted set of the ids of dead letters, in the order of burial
 }
 
 func newTopicKeys(k keys, name bus.Topic) topicKeys {
@@ -66,7 +71,8 @@ func newTopicKeys(k keys, name bus.Topic) topicKeys {
 
 func (t *topicKeys) mail(key string) string { return t.prefix + "mail:" + t.part + ":" + key }
 
-// seenBuckets spreads the ids of a day over sets, none of which takes long to grow.
+// seenBuckets is over how many sets the ids of a day are spread. Redis stands still
+// while it makes the table of a set larger, which takes long for a large set.
 const seenBuckets = 256
 
 func (t *topicKeys) seen(day int64, id string) string {

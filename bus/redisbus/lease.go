@@ -10,7 +10,7 @@ import (
 	"parley/bus"
 )
 
-// A lease implements bus.Lease. It caches what this process knows of the mailbox.
+// A lease implements bus.Lease. It remembers what this process knows of the mailbox.
 type lease struct {
 	bus      *Bus
 	keys     *topicKeys
@@ -19,35 +19,35 @@ type lease struct {
 	lost     chan struct{} // closed once it is lost
 	settling chan struct{} // has a value while Settle runs
 
-	mu    sync.Mutex // guards all below
-	term  term
-	over  error         // why the lease is over; nil as far as we know it is not
-	news  chan struct{} // closed at the next change; nil if nobody waits for one
-	known mailbox
+	mu      sync.Mutex // guards all below
+	term    term
+	over    error         // why the lease is over; nil while we do not know that it is
+	changed chan struct{} // closed at the next change; nil if nobody waits for one
+	cached  cachedMailbox
 }
 
-// mailbox is what is known of a leased mailbox.
-type mailbox struct {
-	page []bus.Message // the letters that came with the claim, until Mail returns them
-	last int64         // the highest number in the mailbox
-	seen int64         // the highest number that Mail has returned
-	busy bool          // Settle runs: "lost" may mean that it has settled the lease
+// A cachedMailbox is what this process knows of a mailbox that it has leased.
+type cachedMailbox struct {
+	page     []bus.Message // the letters that came with the claim, until Mail returns them
+	last     int64         // the highest number in the mailbox
+	seen     int64         // the highest number that Mail has returned
+	settling bool          // Settle runs: if the server refuses the fence, Settle itself may be the reason
 }
 
 // A term is a time for which the server granted a lease, counted from when it was
 // asked: it ends before the server's own count does.
 type term struct {
-	asked time.Time
-	time  time.Duration
+	asked  time.Time
+	length time.Duration
 }
 
 // runs tells whether a term has not run out, with a tenth as margin. It asks both
 // of Go's clocks: the monotonic one stands still while the machine sleeps, the
 // other can be set.
-func (t term) runs() bool {
+func (t term) isRunning() bool {
 	now := time.Now()
 	elapsed := max(now.Sub(t.asked), now.Round(0).Sub(t.asked.Round(0)))
-	return elapsed < t.time-t.time/10
+	return elapsed < t.length-t.length/10
 }
 
 // newLease reads one granted lease of the claim script's answer.
@@ -57,11 +57,11 @@ func (b *Bus) newLease(q *waitQueue, r reply, sent time.Time) *lease {
 	l := &lease{
 		bus: b, keys: &q.keys, claim: c, until: sent.Add(b.leases.maxHold),
 		lost: make(chan struct{}), settling: make(chan struct{}, 1),
-		term:  term{sent, min(b.leases.time, b.leases.maxHold)},
-		known: mailbox{last: first + count - 1},
+		term:   term{sent, min(b.leases.length, b.leases.maxHold)},
+		cached: cachedMailbox{last: first + count - 1},
 	}
 	// A page that cannot be read is dropped: Mail reads it again and returns the error.
-	l.known.page, _ = r.at(5).letters(c.Key, first)
+	l.cached.page, _ = r.at(5).letters(c.Key, first)
 	return l
 }
 
@@ -71,19 +71,20 @@ func (l *lease) Claim() bus.Claim { return l.claim }
 // Lost implements bus.Lease.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// ring wakes callers of Held and Mail. l.mu is held, as for wait.
-func (l *lease) ring() {
-	if l.news != nil {
-		close(l.news)
-		l.news = nil
+// wakeWaiters wakes callers of Held and Mail. l.mu is held, as for nextChange.
+func (l *lease) wakeWaiters() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
 	}
 }
 
-func (l *lease) wait() <-chan struct{} {
-	if l.news == nil {
-		l.news = make(chan struct{})
+// nextChange returns a channel that wakeWaiters closes.
+func (l *lease) nextChange() <-chan struct{} {
+	if l.changed == nil {
+		l.changed = make(chan struct{})
 	}
-	return l.news
+	return l.changed
 }
 
 // Held implements bus.Lease.
@@ -93,13 +94,13 @@ func (l *lease) Held(ctx context.Context) error {
 			return err
 		}
 		l.mu.Lock()
-		if l.over != nil || l.term.runs() {
+		if l.over != nil || l.term.isRunning() {
 			defer l.mu.Unlock()
 			return l.over
 		}
-		news := l.wait()
+		news := l.nextChange()
 		l.mu.Unlock()
-		l.bus.leases.hurry() // unknown: extend now, and wait for the outcome
+		l.bus.leases.extendNow() // nobody knows whether it is held: extend it, and wait for the outcome
 		select {
 		case <-news:
 		case <-ctx.Done():
@@ -114,7 +115,7 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		page, news, ask, err := l.look(after)
+		page, news, ask, err := l.cachedMail(after)
 		if err != nil || len(page) > 0 {
 			return page, err
 		}
@@ -136,20 +137,20 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	}
 }
 
-// look returns the cached letters beyond after. Without any it returns what to wait
-// for, and whether the server has letters beyond after.
-func (l *lease) look(after int64) (page []bus.Message, news <-chan struct{}, ask bool, err error) {
+// cachedMail returns the cached letters beyond after. If there are none, it returns what
+// to wait for, and whether the server has letters beyond after.
+func (l *lease) cachedMail(after int64) (page []bus.Message, news <-chan struct{}, ask bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over != nil {
 		return nil, nil, false, l.over
 	}
-	runs, k := l.term.runs(), &l.known
+	runs, k := l.term.isRunning(), &l.cached
 	if k.last <= after {
 		if !runs {
-			l.bus.leases.hurry()
+			l.bus.leases.extendNow()
 		}
-		return nil, l.wait(), false, nil
+		return nil, l.nextChange(), false, nil
 	}
 	if runs {
 		page, k.page = k.page, nil // the caller may change them
@@ -157,12 +158,12 @@ func (l *lease) look(after int64) (page []bus.Message, news <-chan struct{}, ask
 	for len(page) > 0 && page[0].Seq <= after {
 		page = page[1:]
 	}
-	k.show(page)
-	return page, l.wait(), true, nil
+	k.markSeen(page)
+	return page, l.nextChange(), true, nil
 }
 
-// show notes that Mail returns these letters.
-func (k *mailbox) show(page []bus.Message) {
+// markSeen notes that Mail returns these letters to the holder.
+func (k *cachedMailbox) markSeen(page []bus.Message) {
 	if len(page) > 0 {
 		k.seen = max(k.seen, page[len(page)-1].Seq)
 	}
@@ -177,7 +178,7 @@ func (l *lease) read(ctx context.Context, after int64) ([]bus.Message, error) {
 		return nil, err
 	}
 	if len(r.list()) == 0 {
-		l.fenced()
+		l.refused()
 		return nil, nil
 	}
 	page, err := r.at(2).letters(c.Key, r.at(0).number())
@@ -189,8 +190,8 @@ func (l *lease) read(ctx context.Context, after int64) ([]bus.Message, error) {
 	if l.over != nil {
 		return nil, nil
 	}
-	l.known.last = max(l.known.last, r.at(1).number())
-	l.known.show(page)
+	l.cached.last = max(l.cached.last, r.at(1).number())
+	l.cached.markSeen(page)
 	return page, nil
 }
 
@@ -200,24 +201,24 @@ func (l *lease) extended(t term, last int64) {
 	defer l.mu.Unlock()
 	if l.over == nil {
 		l.term = t
-		l.known.last = max(l.known.last, last)
-		l.ring()
+		l.cached.last = max(l.cached.last, last)
+		l.wakeWaiters()
 	}
 }
 
-// noted notes the number of a new letter.
-func (l *lease) noted(last int64) {
+// letterCame notes the number of a new letter.
+func (l *lease) letterCame(last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known.last = max(l.known.last, last)
-	l.ring()
+	l.cached.last = max(l.cached.last, last)
+	l.wakeWaiters()
 }
 
-// fenced ends the lease, as the server does not know it any more, unless Settle
-// runs and will find that out itself.
-func (l *lease) fenced() {
+// refused ends the lease because the server refused its fence. While Settle runs it
+// does nothing: Settle may have ended the lease itself, and knows what to report.
+func (l *lease) refused() {
 	l.mu.Lock()
-	busy := l.known.busy
+	busy := l.cached.settling
 	l.mu.Unlock()
 	if !busy {
 		l.bus.leases.lose(l, bus.ErrFenced)
@@ -282,12 +283,12 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 func (l *lease) beginSettle() (seen int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known.busy = l.over == nil
-	return l.known.seen, l.over
+	l.cached.settling = l.over == nil
+	return l.cached.seen, l.over
 }
 
 func (l *lease) endSettle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known.busy = false
+	l.cached.settling = false
 }

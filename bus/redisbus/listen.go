@@ -13,30 +13,30 @@ import (
 	"parley/bus"
 )
 
-// silenceMost is for how long nothing may be heard before the connection is tested.
+// silenceMost is how long the server may send nothing before the connection is tested.
 const silenceMost = 2 * time.Second
 
-// listen hears what is published: mail for what this process has leased, names
-// that have become free, events.
-func (b *Bus) listen(ctx context.Context) {
+// listenForNotes receives what is published to this process until ctx is done: notes
+// about its leases, names that have become free, requests to forget, and events.
+func (b *Bus) listenForNotes(ctx context.Context) {
 	s := b.events
 	var retry backoff
 	tested := false
 	for tidied := time.Now(); ; {
-		heard, err := b.receive(ctx, tested)
+		heard, err := b.receiveNote(ctx, tested)
 		if ctx.Err() != nil {
 			return
 		}
 		switch {
 		case err == nil:
 			retry, tested = 0, false
-			b.hear(heard)
+			b.handleHeard(heard)
 		case isTimeout(err) && !tested:
 			tested = true
-			_ = s.pubsub.Ping(ctx) // what is wrong with it is heard next
+			_ = s.pubsub.Ping(ctx) // if the connection is broken, the next call says so
 		default:
 			tested = false
-			s.interrupted()
+			s.connectionBroke()
 			select {
 			case <-time.After(retry.next()):
 			case <-ctx.Done():
@@ -44,15 +44,16 @@ func (b *Bus) listen(ctx context.Context) {
 			}
 		}
 		if time.Since(tidied) > time.Second {
-			s.tidy()
+			s.dropIdleFeeds()
 			tidied = time.Now()
 		}
 	}
 }
 
-// receive waits for the next message. After a test the client is to take silence
-// for a broken connection, which it does where the context has the deadline.
-func (b *Bus) receive(ctx context.Context, tested bool) (any, error) {
+// receiveNote waits for the next message. After a ping the client has to take silence
+// for a broken connection and dial again. It does so if the context has the deadline,
+// and does not with ReceiveTimeout.
+func (b *Bus) receiveNote(ctx context.Context, tested bool) (any, error) {
 	if !tested {
 		return b.events.pubsub.ReceiveTimeout(ctx, silenceMost)
 	}
@@ -66,32 +67,32 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-func (b *Bus) hear(heard any) {
+func (b *Bus) handleHeard(heard any) {
 	switch x := heard.(type) {
 	case *redis.Subscription:
 		if x.Kind != "subscribe" {
 			return
 		}
 		if x.Channel == b.keys.notes(b.self) {
-			b.leases.hurry() // notes that came meanwhile are lost: the next round brings what they said
+			b.leases.extendNow() // notes sent before are lost; extending returns the same numbers
 		}
 		b.events.confirm(x.Channel)
 	case *redis.Message:
 		switch x.Channel {
 		case b.keys.notes(b.self):
 			fence, last, _ := strings.Cut(x.Payload, " ")
-			b.leases.note(reply{fence}.number(), reply{last}.number())
+			b.leases.handleNote(reply{fence}.number(), reply{last}.number())
 		case b.keys.released():
-			b.holds.freed(x.Payload)
+			b.holds.nameFreed(x.Payload)
 		case b.keys.forgotten():
-			b.forgetHeard(x.Payload)
+			b.handleForgetRequest(x.Payload)
 		default:
-			b.events.came(x.Channel, x.Payload)
+			b.events.deliver(x.Channel, x.Payload)
 		}
 	}
 }
 
-// confirm is told that the server has confirmed a subscription.
+// confirm handles the server's confirmation of a subscription.
 func (s *events) confirm(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,9 +102,10 @@ func (s *events) confirm(channel string) {
 	}
 }
 
-// interrupted is told that the connection is broken: what was published since is
-// lost to those who watch, and those who begin to have to wait for the next.
-func (s *events) interrupted() {
+// connectionBroke notes that the connection for events is broken. What is published
+// from then on is lost, so each watcher gets the sign that events are missing. Who
+// subscribes now has to wait for the confirmation on the next connection.
+func (s *events) connectionBroke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.feeds {
@@ -113,18 +115,18 @@ func (s *events) interrupted() {
 		f.subscribed = false
 		f.confirmed = make(chan struct{})
 		for w := range f.watchers {
-			s.missed.Add(w.push(bus.Event{}))
+			s.lost.Add(w.push(bus.Event{}))
 		}
 	}
 }
 
-func (s *events) came(channel, payload string) {
+func (s *events) deliver(channel, payload string) {
 	number, text, _ := strings.Cut(payload, " ")
 	id, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
-		return // not from a bus
+		return // no bus has sent this
 	}
-	e := bus.Event{} // some are missing
+	e := bus.Event{} // the sign that events are missing
 	if text != "" {
 		if e, err = decodeEvent(id, text); err != nil {
 			return
@@ -137,32 +139,32 @@ func (s *events) came(channel, payload string) {
 		return
 	}
 	for w := range f.watchers {
-		s.missed.Add(w.push(e))
+		s.lost.Add(w.push(e))
 	}
 }
 
-// watch makes the one blocking call of this process, a BLPOP on the wake lists of
+// listenForMail makes the one blocking call of this process, a BLPOP on the wake lists of
 // all topics with waiters. When mail becomes due, a script pushes one token, and
 // Redis gives it to one process of the fleet. The call goes on for a topic whose
 // last waiter has left, because ending it for each message would cost two round
 // trips; a token that comes then is pushed back for other processes.
-func (b *Bus) watch(ctx context.Context) {
+func (b *Bus) listenForMail(ctx context.Context) {
 	var retry backoff
 	for ctx.Err() == nil {
-		lists, wait := b.plan()
+		lists, wait := b.planListening()
 		if len(lists) == 0 {
 			select {
-			case <-b.claims.rouse:
+			case <-b.claims.waiterCame:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		list, token, err := b.listenFor(ctx, lists, wait)
+		list, token, err := b.blockOn(ctx, lists, wait)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			b.batcher.health.saw(err)
+			b.batcher.health.note(err)
 			select {
 			case <-time.After(retry.next()):
 			case <-ctx.Done():
@@ -170,13 +172,13 @@ func (b *Bus) watch(ctx context.Context) {
 			continue
 		}
 		retry = 0
-		b.heard(list, token)
+		b.tokenCame(list, token)
 	}
 }
 
-// plan returns the lists to listen on and for how long, and starts a fetch for each
-// topic in which something is due by time.
-func (b *Bus) plan() (lists []string, wait time.Duration) {
+// planListening returns the lists to listen on and for how long, and starts a fetch for
+// each topic in which something has become due by time.
+func (b *Bus) planListening() (lists []string, wait time.Duration) {
 	c := b.claims
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,32 +193,32 @@ func (b *Bus) plan() (lists []string, wait time.Duration) {
 			continue
 		}
 		if !q.fetching {
-			if !q.look.After(now) {
+			if !q.nextLook.After(now) {
 				b.fetchSoon(q, "")
 			} else {
-				wait = min(wait, q.look.Sub(now))
+				wait = min(wait, q.nextLook.Sub(now))
 			}
 		}
 		q.watched = true
 		c.listening = append(c.listening, q)
 		lists = append(lists, q.keys.wake)
 	}
-	c.until, c.nudged = time.Time{}, false
+	c.listensUntil, c.nudged = time.Time{}, false
 	if len(lists) > 0 {
-		c.until = now.Add(wait)
+		c.listensUntil = now.Add(wait)
 		lists = append(lists, c.keys.nudge(b.self))
 	}
 	return lists, wait
 }
 
-// listenFor is the blocking call. list is empty if no token came in time.
-func (b *Bus) listenFor(ctx context.Context, lists []string, wait time.Duration) (list, token string, err error) {
+// blockOn makes the blocking call. It returns an empty list if no token came in time.
+func (b *Bus) blockOn(ctx context.Context, lists []string, wait time.Duration) (list, token string, err error) {
 	args := make([]any, 0, len(lists)+2)
 	args = append(args, "blpop")
 	for _, list := range lists {
 		args = append(args, list)
 	}
-	// BLPOP takes 0 for ever.
+	// To BLPOP 0 means without end.
 	args = append(args, strconv.FormatFloat(max(wait, time.Millisecond).Seconds(), 'f', 3, 64))
 	got, err := b.client.Do(ctx, args...).Result()
 	if err == redis.Nil { //nolint:errorlint // the client returns it bare
@@ -225,9 +227,9 @@ func (b *Bus) listenFor(ctx context.Context, lists []string, wait time.Duration)
 	return reply{got}.at(0).text(), reply{got}.at(1).text(), err
 }
 
-// heard fetches for the topic whose token came. A token on our own nudge list only
-// ends the call, so that plan runs anew.
-func (b *Bus) heard(list, token string) {
+// tokenCame starts a fetch for the topic whose token came. A token on our own nudge list
+// only ends the call, so that planListening runs again.
+func (b *Bus) tokenCame(list, token string) {
 	c := b.claims
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -249,7 +251,7 @@ func (b *Bus) heard(list, token string) {
 	}
 }
 
-// replan ends the blocking call early, so that plan runs with the present waiters.
+// replan ends the blocking call early, so that planListening runs with the present waiters.
 // It pushes a token on this process's own nudge list, on which the call listens
 // too. claims.mu is held.
 func (b *Bus) replan() {
@@ -257,8 +259,8 @@ func (b *Bus) replan() {
 	switch {
 	case len(c.listening) == 0:
 		select {
-		case c.rouse <- struct{}{}:
-		default: // watch is about to look already
+		case c.waiterCame <- struct{}{}:
+		default: // listenForMail is signalled already
 		}
 	case !c.nudged:
 		c.nudged = true

@@ -214,7 +214,7 @@ func TestScriptsForgotten(t *testing.T) {
 func (r *rig) idle() {
 	r.Helper()
 	for _, key := range under(r, r.redis, "parley") {
-		if !kept(key) {
+		if !mayRemain(key) {
 			r.Errorf("%s is left", key)
 		}
 	}
@@ -243,11 +243,11 @@ func TestOutageLongerThanALease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, lease)
-			other := r.another(lease, newGate())
+			other := r.another(lease, newNetwork())
 			var held []bus.Lease
 			for i := range 20 {
 				key := fmt.Sprint("k", i)
-				r.say(key, key)
+				r.publish(key, key)
 				held = append(held, r.claim(key))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -259,15 +259,15 @@ func TestOutageLongerThanALease(t *testing.T) {
 			})
 			defer waiting.Wait()
 			defer cancel()
-			r.gate.close() // those who work are the last to be back
+			r.network.cut() // those who work are the last to be back
 			outage(r, 2*lease)
 			<-time.After(lease / 4)
-			r.gate.open()
+			r.network.restore()
 			for _, l := range held {
-				r.held(l)
+				r.checkHeld(l)
 				r.ok("settle", l.Settle(ctx, bus.End{Done: 1 << 60}))
 			}
-			r.nothing(2 * lease)
+			r.nothingDue(2 * lease)
 			r.idle()
 		})
 	}
@@ -278,15 +278,15 @@ func TestAnswerLost(t *testing.T) {
 	r := newRig(t, testLease)
 	const mark = "the answer to this is lost"
 	m := bus.Message{ID: "a", Key: "k", Body: []byte(mark)}
-	r.gate.loseAnswer(mark)
+	r.network.loseAnswer(mark)
 	if err := r.Publish(t.Context(), inbound, m); err == nil {
 		t.Error("a publication whose answer is lost succeeds")
 	}
 	r.ok("publish again", r.Publish(t.Context(), inbound, m))
-	r.say("k", "b")
+	r.publish("k", "b")
 	l := r.claim("k")
-	mail := r.mail(l, 0)
-	r.gate.loseAnswer(mark)
+	mail := r.mailAfter(l, 0)
+	r.network.loseAnswer(mark)
 	r.ok("settle", l.Settle(t.Context(), bus.End{Done: mail[0].Seq, Reason: mark}))
 	select {
 	case <-l.Lost():
@@ -304,9 +304,9 @@ func TestManyAnswersLost(t *testing.T) {
 	x := newTraffic(r)
 	x.during(func() {
 		x.more(400)
-		r.gate.loseEvery(40)
+		r.network.loseEvery(40)
 		x.more(4000)
-		r.gate.loseEvery(0)
+		r.network.loseEvery(0)
 		x.more(400)
 	})
 	r.idle()
@@ -317,16 +317,16 @@ func TestManyAnswersLost(t *testing.T) {
 func TestZombieIsFenced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, time.Second)
-	other := r.another(time.Second, newGate())
+	other := r.another(time.Second, newNetwork())
 	for name, ask := range map[string]func(ctx context.Context, l bus.Lease) error{
 		"settle": func(ctx context.Context, l bus.Lease) error { return l.Settle(ctx, bus.End{Done: 1 << 60}) },
 		"mail":   func(ctx context.Context, l bus.Lease) error { _, err := l.Mail(ctx, 0); return err },
 		"held":   func(ctx context.Context, l bus.Lease) error { return l.Held(ctx) },
 	} {
-		r.say("k", name)
+		r.publish("k", name)
 		zombie := r.claim("k")
-		r.mail(zombie, 0)
-		r.gate.close()
+		r.mailAfter(zombie, 0)
+		r.network.cut()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		l, err := other.Claim(ctx, inbound)
@@ -338,7 +338,7 @@ func TestZombieIsFenced(t *testing.T) {
 			t.Errorf("%s of a former holder who is cut off: %v", name, err)
 		case <-time.After(50 * time.Millisecond): // it waits for the server
 		}
-		r.gate.open()
+		r.network.restore()
 		if err := <-asked; !errors.Is(err, bus.ErrFenced) {
 			t.Errorf("%s of a former holder: %v, want ErrFenced", name, err)
 		}

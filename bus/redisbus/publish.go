@@ -71,7 +71,8 @@ func (b *Bus) acceptKeys(t *topicKeys, key, id string, day int64) []string {
 	}
 }
 
-// What the scripts publish and replay return if they have not stored the message.
+// What the scripts publish, replay and take_letter return if they have not stored the
+// message.
 const (
 	answerKnown = "known"
 	answerFull  = "full"
@@ -88,7 +89,7 @@ func (b *Bus) accept(ctx context.Context, ask func(day int64) *call) (string, er
 	for {
 		r, err := b.batcher.send(ctx, ask(b.day.Load()))
 		if err != nil {
-			return "", b.over(err)
+			return "", b.closedOr(err)
 		}
 		switch answer := r.at(0).text(); answer {
 		case answerDay:

@@ -16,12 +16,12 @@
 //     and mailboxes are written
 //   - batcher.go: the scripts, and running them in pipelines
 //   - claim.go, listen.go: who waits for mail; the two connections that listen
-//   - lease.go, keep.go: working on a mailbox and settling it; extending leases,
+//   - lease.go, upkeep.go: working on a mailbox and settling it; extending leases,
 //     and repairing mailboxes
 //   - hold.go: names that one process holds
 //   - events.go, emit.go: subscribing to events, and sending them
-//   - inspect.go, forget.go, copy.go: depth and dead letters; erasing; taking in
-//     another bus
+//   - inspect.go, forget.go, intake.go: depth and dead letters; erasing; taking over
+//     what another bus keeps
 //   - scripts: each script says what it takes and returns; shared/box.lua
 //     describes the data
 package redisbus
@@ -84,22 +84,22 @@ type Bus struct {
 	holds   *holds
 	events  *events
 
-	life
+	lifecycle
 }
 
-// life is the state of Open and Close.
-type life struct {
-	day    atomic.Int64 // the server's day, as far as we know (see accept)
+// lifecycle is what Open starts and Close ends.
+type lifecycle struct {
+	day    atomic.Int64 // what we take for the server's day (see accept)
 	stop   context.CancelFunc
 	hangUp func() // closes the connections, which ends every call
 	closed chan struct{}
-	mu     sync.Mutex // guards the closing of closed, and the start of work
+	mu     sync.Mutex // keeps spawn from adding to work once closed is closed
 	work   sync.WaitGroup
 }
 
 // spawn runs f in a goroutine that Close waits for. It returns false, and does not
 // run f, if Close has begun.
-func (l *life) spawn(f func()) bool {
+func (l *lifecycle) spawn(f func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.isClosed() {
@@ -109,8 +109,8 @@ func (l *life) spawn(f func()) bool {
 	return true
 }
 
-// end notes that the bus is closed. It reports false if it was already.
-func (l *life) end() bool {
+// beginClose notes that the bus is closed. It returns false if it was already.
+func (l *lifecycle) beginClose() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.isClosed() {
@@ -120,7 +120,7 @@ func (l *life) end() bool {
 	return true
 }
 
-func (l *life) isClosed() bool {
+func (l *lifecycle) isClosed() bool {
 	select {
 	case <-l.closed:
 		return true
@@ -167,13 +167,13 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	redis.SetLogger(discardLogger{}) // its errors are returned too, and health logs them once
+	redis.SetLogger(discardLogger{}) // what it would log is returned as errors too, and health logs that once
 	client := redis.NewClient(options)
 	s, err := inspect(ctx, client)
 	if err == nil {
 		err = s.Fit()
 	}
-	var scripts library
+	var scripts scriptLibrary
 	if err == nil {
 		scripts, err = readScripts()
 	}
@@ -191,16 +191,16 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	return b, nil
 }
 
-func newBus(c Config, client *redis.Client, scripts library) *Bus {
+func newBus(c Config, client *redis.Client, scripts scriptLibrary) *Bus {
 	k := newKeys(c.Prefix, client.Options().DB)
 	self := rand.Text()[:12]
 	b := &Bus{
 		caps: c.Caps, log: c.Log, keys: k, self: self, client: client,
-		batcher: newBatcher(client, scripts, &health{log: c.Log}),
-		claims:  newClaims(k, c.Lease),
-		leases:  newLeases(c.Lease, c.MaxHold),
-		holds:   newHolds(),
-		life:    life{closed: make(chan struct{})},
+		batcher:   newBatcher(client, scripts, &health{log: c.Log}),
+		claims:    newClaims(k, c.Lease),
+		leases:    newLeases(c.Lease, c.MaxHold),
+		holds:     newHolds(),
+		lifecycle: lifecycle{closed: make(chan struct{})},
 	}
 	b.hangUp = sync.OnceFunc(func() {
 		close(c.hungUp)
@@ -215,7 +215,7 @@ func newBus(c Config, client *redis.Client, scripts library) *Bus {
 func (b *Bus) start(ctx context.Context) {
 	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	b.batcher.start()
-	for _, run := range []func(context.Context){b.watch, b.keep, b.listen, b.send, b.repair} {
+	for _, run := range []func(context.Context){b.listenForMail, b.extendAll, b.listenForNotes, b.sendEvents, b.repair} {
 		b.spawn(func() { run(ctx) })
 	}
 }
@@ -227,13 +227,13 @@ const closeMost = 3 * time.Second
 // held: mail that was being worked on can be claimed at once, and the claim counts.
 // While the server does not answer Close gives up on it soon.
 func (b *Bus) Close() error {
-	if !b.end() {
+	if !b.beginClose() {
 		return nil
 	}
 	defer time.AfterFunc(closeMost, b.hangUp).Stop()
 	b.claims.close()
 	b.claims.fetches.Wait()
-	b.sendRest()
+	b.sendLast()
 	b.stop()
 	b.releaseAllHolds()
 	b.returnAllLeases()
@@ -244,9 +244,9 @@ func (b *Bus) Close() error {
 	return nil
 }
 
-// over is the error for the caller of a method that failed with err. Closing the bus
-// breaks calls in many ways, all of which are reported as ErrClosed.
-func (b *Bus) over(err error) error {
+// closedOr is bus.ErrClosed if the bus is closed, else err. Closing the bus breaks calls
+// in many ways, and their callers are to get the same error.
+func (b *Bus) closedOr(err error) error {
 	if b.isClosed() {
 		return bus.ErrClosed
 	}

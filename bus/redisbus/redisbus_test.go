@@ -19,18 +19,18 @@ import (
 // testLease is shorter than the default, so that tests wait less.
 const testLease = 2 * time.Second
 
-// gates are the ways of the buses that the suite has opened.
-type gates struct {
+// networks are those of the buses that the suite has opened.
+type networks struct {
 	mu    sync.Mutex
-	ofBus map[bustest.Bus]*gate
+	ofBus map[bustest.Bus]*network
 }
 
 func harness() bustest.Harness {
-	all := &gates{ofBus: map[bustest.Bus]*gate{}}
+	all := &networks{ofBus: map[bustest.Bus]*network{}}
 	return bustest.Harness{
-		Place: place,
+		Place: testPrefix,
 		Open: func(ctx context.Context, place string, o bustest.Options) (bustest.Bus, error) {
-			g := newGate()
+			g := newNetwork()
 			b, err := redisbus.Open(ctx, redisbus.Dialed(redisbus.Config{
 				URL: os.Getenv(urlEnv), Prefix: place, Caps: o.Caps, MaxHold: o.MaxHold, Lease: cmp.Or(o.Lease, testLease),
 			}, g.dial))
@@ -49,16 +49,16 @@ func harness() bustest.Harness {
 			all.mu.Lock()
 			defer all.mu.Unlock()
 			g := all.ofBus[b]
-			g.close()
-			return g.open
+			g.cut()
+			return g.restore
 		},
 		Wipe:      wipe,
 		LeaseTime: testLease,
 	}
 }
 
-// place is a prefix of the test's own, of which nothing stays.
-func place(t testing.TB) string {
+// testPrefix is a prefix of the test's own. Its keys are deleted when the test ends.
+func testPrefix(t testing.TB) string {
 	t.Helper()
 	if os.Getenv(urlEnv) == "" {
 		t.Skip(howToRun)
@@ -78,8 +78,9 @@ func wipe(t testing.TB, place string) {
 	}
 }
 
-// kept says which keys may be left of mail that has gone: what bounds time, not keys.
-func kept(key string) bool {
+// mayRemain tells which keys may remain when all mail has gone: those whose number does
+// not grow with the number of mailboxes, or that expire.
+func mayRemain(key string) bool {
 	_, name, _ := strings.Cut(key, ":{0}:")
 	kind, _, _ := strings.Cut(name, ":")
 	switch kind {
@@ -93,7 +94,7 @@ func residue(t testing.TB, place string, b bustest.Bus) (left []string) {
 	t.Helper()
 	c := connect(t, os.Getenv(urlEnv))
 	for _, key := range under(t, c, place) {
-		if !kept(key) {
+		if !mayRemain(key) {
 			left = append(left, key)
 		}
 	}
@@ -103,7 +104,7 @@ func residue(t testing.TB, place string, b bustest.Bus) (left []string) {
 	return left
 }
 
-// nextDay makes the ids of each day those of the day before.
+// nextDay moves the known ids of each day to the day before.
 func nextDay(t testing.TB, place string) {
 	t.Helper()
 	c := connect(t, os.Getenv(urlEnv))

@@ -20,7 +20,7 @@ func TestServerRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, lease)
-			r.say("held", "a")
+			r.publish("held", "a")
 			l := r.claim("held")
 			x := newTraffic(r)
 			x.during(func() {
@@ -35,7 +35,7 @@ func TestServerRefuses(t *testing.T) {
 				r.ok("end", r.redis.Do(t.Context(), command[1]...).Err())
 				x.more(200)
 			})
-			r.held(l)
+			r.checkHeld(l)
 			r.finish(l, "a")
 			r.idle()
 			r.oneOutage("redis refuses")

@@ -18,29 +18,29 @@ import (
 
 const inbound = bus.InboundTopic
 
-// patience is longer than anything that is expected to happen may take.
+// patience is how long a test waits for something before it fails.
 const patience = 30 * time.Second
 
-// A rig is a bus on a server of the test's own, and what the tests have in common.
+// A rig is a bus on a Redis server of the test's own, with the steps that the tests share.
 type rig struct {
 	*testing.T
 	*redisbus.Bus
-	server *server
-	gate   *gate
-	redis  *redis.Client
-	log    *logged
+	server  *server
+	network *network
+	redis   *redis.Client
+	log     *logged
 }
 
 func newRig(t *testing.T, lease time.Duration, args ...string) *rig {
 	t.Helper()
-	r := &rig{T: t, server: ownServer(t, args...), gate: newGate(), log: &logged{}}
+	r := &rig{T: t, server: ownServer(t, args...), network: newNetwork(), log: &logged{}}
 	r.redis = connect(t, r.server.url())
-	r.Bus = r.another(lease, r.gate)
+	r.Bus = r.another(lease, r.network)
 	return r
 }
 
-// another opens one more bus on the same server, by a way of its own.
-func (r *rig) another(lease time.Duration, way *gate) *redisbus.Bus {
+// another opens one more bus on the same server, through a network of its own.
+func (r *rig) another(lease time.Duration, way *network) *redisbus.Bus {
 	r.Helper()
 	b, err := redisbus.Open(r.Context(), redisbus.Dialed(redisbus.Config{
 		URL: r.server.url(), Lease: lease, Log: slog.New(slog.NewTextHandler(r.log, nil)),
@@ -82,14 +82,14 @@ func (r *rig) ok(what string, err error) {
 	}
 }
 
-func (r *rig) say(key string, ids ...string) {
+func (r *rig) publish(key string, ids ...string) {
 	r.Helper()
 	for _, id := range ids {
 		r.ok("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, Body: []byte("body of " + id)}))
 	}
 }
 
-// claim claims what must be that mailbox.
+// claim claims a mailbox, and fails the test if it is not that of key.
 func (r *rig) claim(key string) bus.Lease {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -102,8 +102,8 @@ func (r *rig) claim(key string) bus.Lease {
 	return l
 }
 
-// nothing checks that no mailbox can be claimed for a while.
-func (r *rig) nothing(while time.Duration) {
+// nothingDue checks that no mailbox can be claimed for a while.
+func (r *rig) nothingDue(while time.Duration) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), while)
 	defer cancel()
@@ -112,10 +112,10 @@ func (r *rig) nothing(while time.Duration) {
 	}
 }
 
-// finish settles what a lease has, which must be that mail.
+// finish settles a lease, and fails the test if its mail is not that with these ids.
 func (r *rig) finish(l bus.Lease, ids ...string) {
 	r.Helper()
-	mail := r.mail(l, 0)
+	mail := r.mailAfter(l, 0)
 	var got []string
 	for _, m := range mail {
 		got = append(got, m.ID)
@@ -126,16 +126,16 @@ func (r *rig) finish(l bus.Lease, ids ...string) {
 	r.ok("settle", l.Settle(r.Context(), bus.End{Done: mail[len(mail)-1].Seq}))
 }
 
-// held checks that a lease is ours, once that is known.
-func (r *rig) held(l bus.Lease) {
+// checkHeld checks that a lease is ours, once that is known.
+func (r *rig) checkHeld(l bus.Lease) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	r.ok("held", l.Held(ctx))
 }
 
-// mail waits for mail beyond a number.
-func (r *rig) mail(l bus.Lease, after int64) []bus.Message {
+// mailAfter waits for mail beyond a number.
+func (r *rig) mailAfter(l bus.Lease, after int64) []bus.Message {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()

@@ -153,15 +153,15 @@ func (c Config) dialRetrying(ctx context.Context, network, address string) (net.
 	}
 }
 
-// Health is what Probe finds out beside what Inspect does.
+// Health is what Probe finds out about a server, beyond what Inspect does.
 type Health struct {
 	Server
 	// Fsync is appendfsync: always, everysec or no; "" where the server tells nobody.
-	Fsync    string
-	AOFFails bool  // it could not write its append-only file when it last tried
-	Replica  bool  // it follows another server
-	Memory   int64 // bytes in use
-	Most     int64 // maxmemory; 0 is all there is
+	Fsync      string
+	AOFFails   bool  // it could not write its append-only file when it last tried
+	Replica    bool  // it follows another server
+	UsedMemory int64 // bytes in use
+	MaxMemory  int64 // maxmemory; 0 means no limit
 }
 
 // Probe asks a server about itself, and changes nothing.
@@ -180,7 +180,7 @@ func Probe(ctx context.Context, address string) (h Health, err error) {
 		return h, fmt.Errorf("ask redis about itself: %w", err)
 	}
 	h.read(info)
-	// Who rents a server may not be allowed to ask.
+	// A rented server may refuse CONFIG.
 	answer, err := client.ConfigGet(ctx, "appendfsync").Result()
 	if err != nil && !refused(err) {
 		return h, fmt.Errorf("ask redis how it writes: %w", err)
@@ -189,6 +189,7 @@ func Probe(ctx context.Context, address string) (h Health, err error) {
 	return h, nil
 }
 
+// read takes from the answer to INFO what readInfo does not.
 func (h *Health) read(info string) {
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -198,9 +199,9 @@ func (h *Health) read(info string) {
 		case "aof_last_write_status":
 			h.AOFFails = value != "ok"
 		case "used_memory":
-			h.Memory, _ = strconv.ParseInt(value, 10, 64) // 0 says nothing
+			h.UsedMemory, _ = strconv.ParseInt(value, 10, 64) // 0 if it cannot be read
 		case "maxmemory":
-			h.Most, _ = strconv.ParseInt(value, 10, 64)
+			h.MaxMemory, _ = strconv.ParseInt(value, 10, 64)
 		}
 	}
 }

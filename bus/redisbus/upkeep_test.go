@@ -17,12 +17,12 @@ func TestRepair(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second
 	r := newRig(t, lease)
-	r.say("lost", "a")
-	r.say("waits", "b")
-	r.say("hollow", "c")
-	r.say("worked", "d", "e")
-	r.say("illegible", "f")
-	r.say("headless", "g", "h")
+	r.publish("lost", "a")
+	r.publish("waits", "b")
+	r.publish("hollow", "c")
+	r.publish("worked", "d", "e")
+	r.publish("illegible", "f")
+	r.publish("headless", "g", "h")
 	ctx := t.Context()
 	k := redisbus.TopicKeys("parley", inbound)
 	r.ok("close", r.Close())
@@ -34,7 +34,7 @@ func TestRepair(t *testing.T) {
 	r.ok("plant", err)
 	r.ok("plant", r.redis.HSet(ctx, k.State, "worked", "somebody-els"+packed[12:], "illegible", "?").Err())
 
-	r.Bus = r.another(lease, r.gate)
+	r.Bus = r.another(lease, r.network)
 	want := map[string]string{"lost": "[a]", "waits": "[b]", "worked": "[d e]", "illegible": "[f]", "headless": "[h]"}
 	for range len(want) {
 		claim, cancel := context.WithTimeout(ctx, patience)
@@ -42,7 +42,7 @@ func TestRepair(t *testing.T) {
 		r.ok("claim", err)
 		cancel()
 		var ids []string
-		for _, m := range r.mail(l, 0) {
+		for _, m := range r.mailAfter(l, 0) {
 			ids = append(ids, m.ID)
 		}
 		if key := l.Claim().Key; want[key] != fmt.Sprint(ids) {
@@ -71,10 +71,10 @@ func TestTopicBroken(t *testing.T) {
 	held, release, err := r.Hold(t.Context(), "name")
 	r.ok("hold", err)
 	defer release()
-	r.say("k", "b")
+	r.publish("k", "b")
 	l := r.claim("k")
 	r.ok("break", r.redis.Set(t.Context(), redisbus.TopicKeys("parley", broken).State, "?", 0).Err())
-	r.nothing(3 * lease)
+	r.nothingDue(3 * lease)
 	select {
 	case <-l.Lost():
 		t.Error("a lease in another topic is lost")
@@ -82,7 +82,7 @@ func TestTopicBroken(t *testing.T) {
 		t.Error("a hold is lost")
 	default:
 	}
-	r.held(l)
+	r.checkHeld(l)
 	r.finish(l, "b")
 }
 
@@ -91,22 +91,22 @@ func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	const lease = 500 * time.Millisecond
 	r := newRig(t, lease)
-	r.say("k", "a")
-	r.say("k2", "b")
+	r.publish("k", "a")
+	r.publish("k2", "b")
 	l := r.claim("k")
 	r.ok("config", r.redis.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	if err := r.Publish(t.Context(), inbound, bus.Message{ID: "c", Key: "k"}); err == nil {
 		t.Error("a server without memory takes mail")
 	}
 	r.finish(r.claim("k2"), "b")
-	r.nothing(2 * lease) // the lease is extended all the same
-	r.held(l)
+	r.nothingDue(2 * lease) // the lease is extended all the same
+	r.checkHeld(l)
 	r.finish(l, "a")
 	_, release, err := r.Hold(t.Context(), "name")
 	r.ok("hold", err)
 	release()
 	r.ok("config", r.redis.ConfigSet(t.Context(), "maxmemory", "0").Err())
-	r.say("k", "c")
+	r.publish("k", "c")
 	r.finish(r.claim("k"), "c")
 	r.idle()
 }
@@ -137,7 +137,7 @@ func TestWakeTokenLost(t *testing.T) {
 		return strings.Contains(info, "blocked_clients:2")
 	})
 	start := time.Now()
-	r.say("k", "a")
+	r.publish("k", "a")
 	r.ok("steal", <-stolen)
 	l := <-got
 	if took := time.Since(start); took > 1500*time.Millisecond {
@@ -151,17 +151,17 @@ func TestWakeTokenLost(t *testing.T) {
 func TestNoteLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
-	r.say("k", "a")
+	r.publish("k", "a")
 	l := r.claim("k")
-	mail := r.mail(l, 0)
+	mail := r.mailAfter(l, 0)
 	r.await("the connection to be there", func() bool {
 		n, err := r.redis.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Result()
 		r.ok("kill", err)
 		return n > 0
 	})
-	r.say("k", "b")
+	r.publish("k", "b")
 	start := time.Now()
-	next := r.mail(l, mail[0].Seq)
+	next := r.mailAfter(l, mail[0].Seq)
 	if took := time.Since(start); took > testLease/3+500*time.Millisecond {
 		t.Errorf("the mail came after %v", took)
 	}

@@ -70,8 +70,8 @@ func judgeRedis(h redisbus.Health) (found []finding) {
 	if h.Replica {
 		say(wrong, "it is a replica, which takes no writes and may lag behind", "name the master in [bus] url")
 	}
-	if h.Most > 0 && h.Memory > h.Most/10*8 {
-		say(note, fmt.Sprintf("%d of %d MB are in use", h.Memory>>20, h.Most>>20), "raise maxmemory before it is full: then nothing more can be taken in")
+	if h.MaxMemory > 0 && h.UsedMemory > h.MaxMemory/10*8 {
+		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before it is full: then nothing more can be taken in")
 	}
 	if h.Skew.Abs() >= mostSkew {
 		say(wrong, skewed("Redis", h.Skew), "let NTP set both clocks")

@@ -46,13 +46,13 @@ func TestDoctorOnRedis(t *testing.T) {
 		{"a full disk", func(h *redisbus.Health) { h.AOFFails = true }, wrong, "room on its disk"},
 		{"never flushed", func(h *redisbus.Health) { h.Fsync = "no" }, note, "set appendfsync everysec"},
 		{"a replica", func(h *redisbus.Health) { h.Replica = true }, wrong, "name the master"},
-		{"almost full", func(h *redisbus.Health) { h.Memory = 90 << 20 }, note, "raise maxmemory"},
+		{"almost full", func(h *redisbus.Health) { h.UsedMemory = 90 << 20 }, note, "raise maxmemory"},
 		{"ahead", func(h *redisbus.Health) { h.Skew = 1500 * time.Millisecond }, wrong, "1.5s ahead of"},
 		{"behind", func(h *redisbus.Health) { h.Skew = -time.Minute }, wrong, "1m0s behind"},
 	} {
 		h := redisbus.Health{
 			Server: redisbus.Server{Version: "7.0.15", Policy: "noeviction", AOF: true, Skew: 300 * time.Millisecond},
-			Fsync:  "everysec", Memory: 10 << 20, Most: 100 << 20,
+			Fsync:  "everysec", UsedMemory: 10 << 20, MaxMemory: 100 << 20,
 		}
 		c.change(&h)
 		judged(t, c.what, judgeRedis(h), c.state, c.words)

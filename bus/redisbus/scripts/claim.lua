@@ -4,7 +4,7 @@
 -- KEYS clock contact pause state due leased wake heads, then lists of mailboxes
 -- ARGV owner wanted lease hold, then the keys of the mailboxes whose lists are in KEYS
 -- Returns how long until there is something to do (-1: nothing to wait for), per
--- mailbox {key, fence, attempts, first, count, letters}, and who is next in line.
+-- mailbox {key, fence, attempts, first, count, letters}, and the mailboxes next in line.
 local clock, contact, pause, state, due, leased, wake, heads = unpack(KEYS, 1, 8)
 local owner, wanted, lease, hold = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -39,8 +39,8 @@ for i = 5, #ARGV do
   lists[ARGV[i]] = KEYS[i + 4]
 end
 
--- Twice as many as wanted are read: the rest is returned as who is next in line, so
--- that the next run can declare their lists.
+-- Twice as many as wanted are read. The rest are returned as next in line, so that the
+-- next run can declare their lists.
 local granted, next_in_line = {}, {}
 local keys = call('ZRANGEBYSCORE', due, '-inf', whole(now), 'LIMIT', 0, 2 * wanted)
 if #keys > 0 then
@@ -69,7 +69,8 @@ if #keys > 0 then
       end
     end
   end
-  -- A key without a readable box leaves the line too; repair puts it back.
+  -- A mailbox whose state cannot be read leaves the line too, else it would stay at the
+  -- front for ever; repair puts it back.
   call('ZREM', due, unpack(taken))
   if #granted > 0 then
     call('HSET', state, unpack(states))

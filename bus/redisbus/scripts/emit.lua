@@ -1,9 +1,9 @@
 --! clock
 -- emit numbers events, keeps those of sessions for a while, and publishes them.
 -- KEYS clock, then streams
--- ARGV milliseconds that a stream outlives its last event, how many it holds
--- about, then per event: which of the streams (0: none), two channels (either
--- may be empty), the event
+-- ARGV how many milliseconds a stream is kept after its last event, about how many
+-- events it keeps, then per event: which of the streams it goes to (0: none), the two
+-- channels to publish it to (either may be empty), and the event
 local id = read_clock(KEYS[1])
 for i = 3, #ARGV, 4 do
   id = id + 1

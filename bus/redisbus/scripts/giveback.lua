@@ -1,6 +1,6 @@
 --! clock box line
--- giveback ends leases whose holder did not begin or does not go on, and puts their
--- mailboxes at the front of the line.
+-- giveback ends leases whose holder did not begin to work or stops working, and puts
+-- their mailboxes at the front of the line.
 -- KEYS state due leased wake
 -- ARGV 1 if the claims are to count, then per lease: key fence
 local state, due, leased, wake = unpack(KEYS)

@@ -1,8 +1,9 @@
 --! clock
--- hold takes a name, if it is free, for a while.
+-- hold takes a name for a while, if it is free.
 -- KEYS clock hold
 -- ARGV milliseconds
--- Returns the fence under which it is held, or 0, and the milliseconds for which another has it.
+-- Returns the fence under which the name is now held, or 0 and for how many more
+-- milliseconds another process holds it.
 local left = call('PTTL', KEYS[2])
 if left >= 0 then
   return {'0', left}

@@ -1,8 +1,8 @@
 --! clock box line letter accept
--- publish stores a message, once.
+-- publish stores a message, unless its id is known.
 -- KEYS clock topics state due wake heads mail seen_today seen_yesterday
 -- ARGV topic key id cap bytes urgent not_before day notes body
--- Returns stored, known, full, much where too many bytes wait, or day with the server's.
+-- Returns stored; known; full; much, if too many bytes wait; or day and the server's day.
 return accept(
   {clock = KEYS[1], topics = KEYS[2], state = KEYS[3], due = KEYS[4], wake = KEYS[5], heads = KEYS[6],
     mail = KEYS[7], seen_today = KEYS[8], seen_yesterday = KEYS[9]},

@@ -1,5 +1,5 @@
 --! 
--- release frees a name, if it is held under that fence, and tells those who wait.
+-- release frees a name, if it is held under that fence, and tells all processes.
 -- KEYS hold
 -- ARGV fence channel name
 if redis.call('GET', KEYS[1]) == ARGV[1] then

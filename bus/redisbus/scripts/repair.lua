@@ -1,7 +1,9 @@
 --! clock box line
 -- repair mends mailboxes that are neither due nor leased, or whose state does not
 -- fit their letters. The scripts never leave such a mailbox behind, but an operator,
--- a restore or a bug can. A lease that repair makes up runs out by itself.
+-- a restore or a bug can. Where the state says that a mailbox is leased and `leased`
+-- lacks it, repair enters it there for one lease time: a holder that lives extends the
+-- lease, and otherwise it runs out.
 -- KEYS clock state due leased wake heads, then lists of mailboxes
 -- ARGV lease, then the keys of the mailboxes
 -- Returns how many had to be repaired.
@@ -25,8 +27,8 @@ local function count_letters(key, list)
   return behind + call('HEXISTS', heads, key)
 end
 
--- in_line tells whether a mailbox is due or leased, as its state says, and puts it
--- there if it is not.
+-- in_line puts a mailbox into `due` or `leased`, as its state says. It returns true if
+-- the mailbox was there.
 local function in_line(key, box)
   if box.owner == FREE then
     if call('ZSCORE', due, key) then

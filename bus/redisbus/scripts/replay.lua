@@ -1,5 +1,6 @@
 --! clock box line letter accept
--- replay publishes a dead letter again under a new id and forgets it.
+-- replay publishes a dead letter again under a new id, and removes it from the dead
+-- letters.
 -- KEYS as for publish, then dead graves
 -- ARGV topic key id cap bytes day notes replays and the letter's present id
 -- Returns as publish does, or gone if there is no such letter in that mailbox.

@@ -1,5 +1,6 @@
 --! clock line
--- rewake puts back a token that reached a process in which nobody waits any more.
+-- rewake puts back a token that reached a process in which nobody waits any more, so
+-- that it wakes another process.
 -- KEYS wake
 -- ARGV the token
 wake_one(KEYS[1], ARGV[1])

@@ -3,6 +3,8 @@
 -- those after it up to dead, and makes the rest claimable again.
 -- KEYS clock state due leased wake heads mail dead graves
 -- ARGV key fence done dead reason after uncounted seen
+-- seen is the highest number that the holder has read, and uncounted is 1 if the claim
+-- is not to count.
 -- Returns settled or fenced.
 local clock, state, due, leased, wake, heads, mail, dead, graves = unpack(KEYS)
 local key, fence, reason = ARGV[1], tonumber(ARGV[2]), ARGV[5]
@@ -17,6 +19,8 @@ local last = box.first + box.count - 1
 local upto = math.min(math.max(done, bury), last)
 call('ZREM', leased, key)
 
+-- bury_letters makes dead letters of those after done and up to dead. It reads 16 at a
+-- time, so that a long mailbox is never whole in the script's memory.
 local function bury_letters(now)
   local from = math.max(done + 1, box.first)
   local newest = call('ZREVRANGE', graves, 0, 0, 'WITHSCORES')

@@ -1,5 +1,5 @@
 --! clock line
--- unpause ends a pause and wakes one of the processes that wait.
+-- unpause ends a pause and wakes one of the processes that wait for mail.
 -- KEYS pause due wake
 call('DEL', KEYS[1])
 local first = call('ZRANGE', KEYS[2], 0, 0)

@@ -45,7 +45,7 @@ func (m *migration) takeBus(ctx context.Context) error {
 		if err == nil {
 			was.add(l.Topic, l.Message, l.Attempts, l.Replays, "")
 			m.Point("message")
-			err = m.intake.Take(ctx, redisbus.Letter(l))
+			err = m.intake.TakeLetter(ctx, redisbus.Letter(l))
 		}
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func (m *migration) takeBus(ctx context.Context) error {
 		if err == nil {
 			m.report.Mail.Dead++
 			was.add("dead/"+l.Topic, l.Message, l.Attempts, 0, l.Reason+l.BuriedAt.String())
-			err = m.intake.Inter(ctx, redisbus.Letter(l))
+			err = m.intake.TakeDead(ctx, redisbus.Letter(l))
 		}
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (m *migration) takeKnown(ctx context.Context) error {
 			return nil
 		}
 		m.report.Mail.Known += int64(len(ids))
-		err := m.intake.Know(ctx, last.Topic, last.Day, ids)
+		err := m.intake.TakeKnown(ctx, last.Topic, last.Day, ids)
 		ids = ids[:0]
 		return err
 	}

@@ -1,14 +1,16 @@
--- A mailbox that holds mail, and only such a one, has a field in the hash `state`:
+-- A mailbox that holds mail has a field in the hash `state`; an empty one has none:
 --   owner     the process that has leased it, or FREE
 --   fence     the number of the lease, or 0
---   attempts  claims since something was last settled
---   first, count  number its letters
---   urgent    the highest number that is urgent, or 0
---   since     when the first letter was published
--- Its first letter is in the hash `heads`, so that it can come with a claim; those
--- behind it are a list of the mailbox's own. One that nobody has leased stands in
--- the sorted set `due` by when it may be claimed, one that is leased in `leased`
--- by when the lease ends.
+--   attempts  how often it was claimed since one of its letters was last settled
+--   first     the number of its first letter; the others follow without a gap
+--   count     how many letters it holds
+--   urgent    the number of its last urgent letter, or 0
+--   since     when its first letter was published
+-- Its first letter is in the hash `heads`, so that the claim script can return it
+-- without a key of the mailbox's own. The letters behind it are in a list of the
+-- mailbox's own. A mailbox that nobody has leased is in the sorted set `due`, by the
+-- time at which it may be claimed; a leased one is in `leased`, by the time at which
+-- the lease ends.
 local BOX = '>c12I8I4I8I4I8I8'
 local FREE = '------------'
 

@@ -9,9 +9,10 @@ local function whole(n)
   return string.format('%.0f', n)
 end
 
--- read_clock returns the time, which is never behind the highest number that was
--- given, and by how much it is ahead of the server's. That is more than a moment
--- only if the server's clock was set back.
+-- read_clock returns the time, and by how much it is ahead of the server's clock. The
+-- time is never behind the highest number that was given, so that numbers made from
+-- it only grow. It is ahead by more than a moment only if the server's clock was set
+-- back.
 local function read_clock(clock)
   local t = call('TIME')
   local servers = t[1] * SECOND + t[2]

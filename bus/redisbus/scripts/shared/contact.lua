@@ -1,7 +1,7 @@
 -- note_contact stores that some process has just talked to the server. It returns
--- the time, and until when claim must not reap leases. If no process was in touch
--- for half a lease time, the server was away and not the holders; they get one lease
--- time to come back and extend their leases.
+-- the time, and the time until which the claim script must not reap leases. If no
+-- process was in touch for half a lease time, the server was away and not the holders,
+-- so they get one lease time to come back and extend their leases.
 -- If the server's clock was set back, our time goes on from where it was, by as much
 -- as the server's passes between two contacts, so that delays and leases still end.
 local function note_contact(contact, clock, lease)

@@ -1,5 +1,5 @@
--- A letter is what stands in a mailbox: not_before published urgent replays
--- length-of-id, then id and body without anything between.
+-- A letter is a message as a mailbox holds it. Its text is: not_before published urgent
+-- replays length-of-id, each followed by a space, then id and body with nothing between.
 local LETTER = '^(%d+) (%d+) ([01]) (%d+) (%d+) ()'
 
 local function write_letter(l)

@@ -7,8 +7,8 @@ local function wake_one(wake, key)
   end
 end
 
--- put_due makes a mailbox claimable at a time. Processes that wait look by
--- themselves once a second; for a mailbox that is due earlier one of them is woken.
+-- put_due makes a mailbox claimable at a time. Processes that wait run the claim script
+-- once a second anyway, so one of them is woken only for a mailbox that is due earlier.
 local function put_due(due, wake, key, at, now)
   call('ZADD', due, whole(at), key)
   if at <= now + SECOND then

@@ -1,5 +1,5 @@
--- read_page reads letters from a place on (the first in a mailbox has place 0),
--- until there are most of them or they have that many bytes.
+-- read_page reads letters from a place on (the first in a mailbox has place 0), until it
+-- has `most` letters or `bytes` bytes. It returns them and their size.
 local function read_page(heads, mail, key, place, most, bytes)
   local page, size, step = {}, 0, 1
   if place == 0 then

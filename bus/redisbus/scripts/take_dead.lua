@@ -1,13 +1,15 @@
 --! clock letter
--- inter stores a dead letter of another bus, once.
+-- take_dead stores a dead letter of another bus. A second run with the same letter does
+-- nothing.
 -- KEYS clock topics dead graves
 -- ARGV topic key id reason attempts buried urgent not_before replays number body
--- Returns how many it has stored.
+-- Returns how many letters it has stored, 1 or 0.
 local dead, graves, id = KEYS[3], KEYS[4], ARGV[3]
 if call('ZSCORE', graves, id) then
   return 0
 end
--- No two dead letters share a score, however many were buried at once.
+-- No two dead letters share a score, even if they were buried at the same time, so that
+-- a list can go on after any of them.
 local last = call('ZREVRANGE', graves, 0, 0, 'WITHSCORES')
 local place = math.max(tonumber(ARGV[6]), tonumber(last[2] or 0) + 1)
 local head = string.format('%d %s %s %d %d ', ARGV[5], ARGV[6], ARGV[10], #ARGV[2], #ARGV[4])

@@ -19,56 +19,56 @@ const extendAtOnce = 200
 
 // leases holds the leases of this process, by their fences.
 type leases struct {
-	time    time.Duration
-	maxHold time.Duration
-	hurried chan struct{} // has a value when Held or Mail waits for the next round
+	length      time.Duration
+	maxHold     time.Duration
+	extendAsked chan struct{} // has a value when somebody cannot wait for the next round of extending
 
-	mu     sync.Mutex // taken before a lease's own mu
-	held   map[int64]*lease
-	coming int             // runs of the claim script that are under way
-	early  map[int64]int64 // by fence: notes that came before their lease did
+	mu         sync.Mutex // taken before a lease's own mu
+	held       map[int64]*lease
+	claiming   int             // runs of the claim script that are under way
+	earlyNotes map[int64]int64 // by fence: notes that came before their lease did
 }
 
 func newLeases(length, maxHold time.Duration) *leases {
 	return &leases{
-		time: length, maxHold: maxHold, hurried: make(chan struct{}, 1), held: map[int64]*lease{}, early: map[int64]int64{},
+		length: length, maxHold: maxHold, extendAsked: make(chan struct{}, 1), held: map[int64]*lease{}, earlyNotes: map[int64]int64{},
 	}
 }
 
-// expect is called before the claim script runs, and enter with what it granted. In
-// between, notes about unknown leases are kept.
-func (s *leases) expect() {
+// beginClaim is called before the claim script runs, and endClaim with the leases that it
+// granted. In between, notes about leases that are not known yet are kept.
+func (s *leases) beginClaim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.coming++
+	s.claiming++
 }
 
-func (s *leases) enter(granted []*lease) {
+func (s *leases) endClaim(granted []*lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range granted {
 		s.held[l.claim.Fence] = l
-		l.noted(s.early[l.claim.Fence])
+		l.letterCame(s.earlyNotes[l.claim.Fence])
 	}
-	if s.coming--; s.coming == 0 {
-		clear(s.early)
+	if s.claiming--; s.claiming == 0 {
+		clear(s.earlyNotes)
 	}
 }
 
-// note handles a note of the server: a new letter in a leased mailbox, or, with -1,
-// that the lease was taken away by forget.
-func (s *leases) note(fence, last int64) {
+// handleNote handles what a script has published about a lease: the number of a new
+// letter, or -1 if the forget script has taken the lease away.
+func (s *leases) handleNote(fence, last int64) {
 	s.mu.Lock()
 	if l := s.held[fence]; l != nil && last < 0 {
 		s.mu.Unlock()
-		l.fenced()
+		l.refused()
 		return
 	}
 	defer s.mu.Unlock()
 	if l := s.held[fence]; l != nil {
-		l.noted(last)
-	} else if s.coming > 0 {
-		s.early[fence] = max(s.early[fence], last)
+		l.letterCame(last)
+	} else if s.claiming > 0 {
+		s.earlyNotes[fence] = max(s.earlyNotes[fence], last)
 	}
 }
 
@@ -83,8 +83,8 @@ func (s *leases) end(l *lease, why error) bool {
 		return false
 	}
 	l.over = why
-	l.known.page = nil
-	l.ring()
+	l.cached.page = nil
+	l.wakeWaiters()
 	return true
 }
 
@@ -95,11 +95,11 @@ func (s *leases) lose(l *lease, why error) {
 	}
 }
 
-// hurry starts the next round of extending at once.
-func (s *leases) hurry() {
+// extendNow starts the next round of extending at once.
+func (s *leases) extendNow() {
 	select {
-	case s.hurried <- struct{}{}:
-	default: // asked for already
+	case s.extendAsked <- struct{}{}:
+	default: // asked for already, and not begun
 	}
 }
 
@@ -113,20 +113,20 @@ func (s *leases) byTopic() map[*topicKeys][]*lease {
 	return topics
 }
 
-// keep extends the leases and holds of this process in rounds. A failed round is
-// retried soon, before they run out.
-func (b *Bus) keep(ctx context.Context) {
+// extendAll extends the leases and holds of this process in rounds until ctx is done. A
+// failed round is retried soon, before they run out.
+func (b *Bus) extendAll(ctx context.Context) {
 	var retry backoff
 	for {
 		wait, err := b.extendLeases(ctx)
-		if err = errors.Join(err, b.keepHolds(ctx)); err != nil {
+		if err = errors.Join(err, b.extendHolds(ctx)); err != nil {
 			wait = retry.next()
 		} else {
 			retry = 0
 		}
 		select {
 		case <-time.After(wait):
-		case <-b.leases.hurried:
+		case <-b.leases.extendAsked:
 		case <-ctx.Done():
 			return
 		}
@@ -137,7 +137,7 @@ func (b *Bus) keep(ctx context.Context) {
 // of the lease time on. A failure in one topic does not keep others from it. A
 // lease at the end of MaxHold is lost.
 func (b *Bus) extendLeases(ctx context.Context) (next time.Duration, err error) {
-	next = b.leases.time / 3
+	next = b.leases.length / 3
 	for k, held := range b.leases.byTopic() {
 		held = slices.DeleteFunc(held, func(l *lease) bool {
 			left := time.Until(l.until)
@@ -149,18 +149,18 @@ func (b *Bus) extendLeases(ctx context.Context) (next time.Duration, err error) 
 			return left <= 0
 		})
 		for some := range slices.Chunk(held, extendAtOnce) {
-			err = errors.Join(err, b.extend(ctx, k, some))
+			err = errors.Join(err, b.extendSome(ctx, k, some))
 		}
 	}
 	return next, err
 }
 
-func (b *Bus) extend(ctx context.Context, k *topicKeys, some []*lease) error {
+func (b *Bus) extendSome(ctx context.Context, k *topicKeys, some []*lease) error {
 	sent := time.Now()
 	args := make([]any, 0, 1+3*len(some))
-	args = append(args, b.leases.time.Microseconds())
+	args = append(args, b.leases.length.Microseconds())
 	for _, l := range some {
-		args = append(args, l.claim.Key, l.claim.Fence, b.leases.term(l, sent).time.Microseconds())
+		args = append(args, l.claim.Key, l.claim.Fence, b.leases.term(l, sent).length.Microseconds())
 	}
 	r, err := b.batcher.run(ctx, extendScript, []string{b.keys.clock(), b.keys.contact(), k.state, k.leased}, args...)
 	if err != nil {
@@ -168,7 +168,7 @@ func (b *Bus) extend(ctx context.Context, k *topicKeys, some []*lease) error {
 	}
 	for i, l := range some {
 		if last := r.at(i).number(); last < 0 {
-			l.fenced()
+			l.refused()
 		} else {
 			l.extended(b.leases.term(l, sent), last)
 		}
@@ -176,9 +176,9 @@ func (b *Bus) extend(ctx context.Context, k *topicKeys, some []*lease) error {
 	return nil
 }
 
-// term is the term to ask for: the lease time, but not beyond MaxHold.
+// term is the term to ask for l: the lease time, but not beyond MaxHold.
 func (s *leases) term(l *lease, sent time.Time) term {
-	return term{sent, max(0, min(s.time, l.until.Sub(sent)))}
+	return term{sent, max(0, min(s.length, l.until.Sub(sent)))}
 }
 
 // returnAllLeases returns all leases as the bus is closed. These claims count: their
@@ -203,13 +203,13 @@ const (
 	topicKept = 48 * time.Hour
 )
 
-// repair looks after the mailboxes of all topics, now and once a minute, in one
-// process of the fleet.
+// repair repairs the mailboxes of all topics, at once and then every minute. One
+// process of the fleet does so at a time: the one that holds repairName.
 func (b *Bus) repair(ctx context.Context) {
 	for {
 		held, release, err := b.Hold(ctx, repairName)
 		if err != nil {
-			return // it ends with ctx only
+			return // Hold fails only when ctx or the bus has ended
 		}
 		for held.Err() == nil {
 			if n, err := b.repairAll(held); err == nil && n > 0 {
@@ -253,10 +253,11 @@ func (b *Bus) repairAll(ctx context.Context) (repaired int64, err error) {
 	return repaired, b.forgetTopics(ctx)
 }
 
-// repairSome takes keys and states by turns.
+// repairSome repairs one page of mailboxes. The page alternates keys and states, as
+// boxes reads them.
 func (b *Bus) repairSome(ctx context.Context, k *topicKeys, page []string) (int64, error) {
 	keys := []string{b.keys.clock(), k.state, k.due, k.leased, k.wake, k.heads}
-	args := []any{b.leases.time.Microseconds()}
+	args := []any{b.leases.length.Microseconds()}
 	for pair := range slices.Chunk(page, 2) {
 		keys, args = append(keys, k.mail(pair[0])), append(args, pair[0])
 	}
@@ -264,7 +265,8 @@ func (b *Bus) repairSome(ctx context.Context, k *topicKeys, page []string) (int6
 	return r.number(), err
 }
 
-// refreshTopic keeps a topic on the list that holds mail or dead letters.
+// refreshTopic keeps a topic in the list of topics while it has mail or dead letters:
+// it moves its time there, which forgetTopics goes by.
 func (b *Bus) refreshTopic(ctx context.Context, k *topicKeys, empty bool) error {
 	if empty {
 		n, err := b.client.ZCard(ctx, k.graves).Result()
@@ -279,6 +281,7 @@ func (b *Bus) refreshTopic(ctx context.Context, k *topicKeys, empty bool) error 
 	return b.client.ZAddXX(ctx, b.keys.topics(), redis.Z{Score: float64(now.UnixMicro()), Member: string(k.name)}).Err()
 }
 
+// forgetTopics removes topics from the list that have been empty for topicKept.
 func (b *Bus) forgetTopics(ctx context.Context) error {
 	now, err := b.client.Time(ctx).Result()
 	if err != nil {

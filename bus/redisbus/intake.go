@@ -14,53 +14,55 @@ import (
 	"parley/bus"
 )
 
-// This file is for who takes to Redis what another bus keeps.
-
 // Errors of an intake.
 var (
-	// ErrOccupied says that under the prefix a bus is kept already.
+	// ErrOccupied says that Redis keeps a bus under this prefix already.
 	ErrOccupied = errors.New("redis keeps a bus under this prefix")
 	// ErrServed says that other processes have the bus open.
 	ErrServed = errors.New("other processes have the bus open")
 )
 
-// A Letter is a message that another bus keeps: one that waits, or a dead one.
+// A Letter is a message that another bus keeps: one that waits in a mailbox, or a
+// dead letter.
 type Letter struct {
 	Topic    bus.Topic
 	Message  bus.Message
-	Replays  int       // how often it was dead before
-	Attempts int       // of one that is first in its mailbox, how often that was claimed
-	Due      time.Time // and until when it waits
-	Reason   string    // of a dead one
-	BuriedAt time.Time
+	Replays  int       // how often it was a dead letter before
+	Attempts int       // of the first in a mailbox: how often the mailbox was claimed; of a dead one: before it was buried
+	Due      time.Time // of the first in a mailbox: until when the mailbox waits
+	Reason   string    // of a dead letter: why it was given up
+	BuriedAt time.Time // of a dead letter
 }
 
-// An Intake takes in what another bus keeps, all of it under one id. Each of its
-// methods may be called again, in another process too, with what was taken before.
+// An Intake stores what another bus keeps, all of it under one id. Each of its methods
+// may be called again with what was stored before, in another process too: whoever
+// was interrupted begins again from the first letter.
 type Intake struct {
-	bus                      *Bus
-	id                       string
-	begin, take, inter, look *redis.Script
+	bus                               *Bus
+	id                                string
+	begin, takeLetter, takeDead, peek *redis.Script
 }
 
-// NewIntake looks whether everything of another bus can be taken in under an id:
-// it gives ErrServed while other processes have the bus open, and ErrOccupied
-// where it keeps anything that was not taken in under this id. It changes nothing.
+// NewIntake checks whether b can take in another bus under an id, and changes nothing.
+// It returns ErrServed while other processes have b open, and ErrOccupied if b keeps
+// anything that was not taken in under this id.
 func NewIntake(ctx context.Context, b *Bus, id string) (*Intake, error) {
 	in := &Intake{bus: b, id: id}
-	for name, script := range map[string]**redis.Script{"begin": &in.begin, "take": &in.take, "inter": &in.inter, "look": &in.look} {
+	for name, script := range map[string]**redis.Script{
+		"begin_intake": &in.begin, "take_letter": &in.takeLetter, "take_dead": &in.takeDead, "peek": &in.peek,
+	} {
 		text, err := source(name)
 		if err != nil {
 			return nil, fmt.Errorf("take in: %w", err)
 		}
 		*script = redis.NewScript(text)
 	}
-	others, err := b.others(ctx)
+	others, err := b.otherProcesses(ctx)
 	if err == nil && others > 0 {
 		err = fmt.Errorf("%w: %d of them", ErrServed, others)
 	}
 	if err == nil {
-		err = in.vacant(ctx)
+		err = in.checkEmpty(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take in: %w", err)
@@ -68,36 +70,37 @@ func NewIntake(ctx context.Context, b *Bus, id string) (*Intake, error) {
 	return in, nil
 }
 
-// pattern matches names that begin with a prefix.
-func pattern(prefix string) string {
+// prefixPattern is the Redis pattern of names that begin with a prefix.
+func prefixPattern(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
 }
 
-// others counts the processes that have the bus open, beside this one: each
-// listens on a channel of its own.
-func (b *Bus) others(ctx context.Context) (int, error) {
-	listening, err := b.client.PubSubChannels(ctx, pattern(b.keys.notes(""))).Result()
+// otherProcesses counts the other processes that have the bus open: each listens on a
+// channel of its own.
+func (b *Bus) otherProcesses(ctx context.Context) (int, error) {
+	listening, err := b.client.PubSubChannels(ctx, prefixPattern(b.keys.notes(""))).Result()
 	if err != nil {
 		return 0, fmt.Errorf("look for other processes: %w", err)
 	}
 	return len(slices.DeleteFunc(listening, func(name string) bool { return name == b.keys.notes(b.self) })), nil
 }
 
-func (k keys) moved() string { return k.prefix + "moved" } // what was taken in from another bus, and up to where
+func (k keys) intake() string { return k.prefix + "moved" } // hash: the id of the intake, and the number of the last letter that it took
 
-// vacant looks for what a bus leaves behind that was ever used.
-func (in *Intake) vacant(ctx context.Context) error {
+// checkEmpty returns ErrOccupied if Redis has keys of the bus that opening it does not
+// make, unless an earlier run of this intake has made them.
+func (in *Intake) checkEmpty(ctx context.Context) error {
 	b := in.bus
-	id, err := b.client.HGet(ctx, b.keys.moved(), "id").Result()
+	id, err := b.client.HGet(ctx, b.keys.intake(), "id").Result()
 	if err == nil && id == in.id {
 		return nil
 	}
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return fmt.Errorf("look for an earlier intake: %w", err)
 	}
-	// What a bus that was just opened has.
+	// The keys that a bus makes when it is opened.
 	own := []string{b.keys.clock(), b.keys.contact(), b.keys.hold(repairName), b.keys.nudge(b.self)}
-	found := b.client.Scan(ctx, 0, pattern(b.keys.prefix), 1000).Iterator()
+	found := b.client.Scan(ctx, 0, prefixPattern(b.keys.prefix), 1000).Iterator()
 	for found.Next(ctx) {
 		if key := found.Val(); !slices.Contains(own, key) {
 			return fmt.Errorf("%w: there is %s", ErrOccupied, key)
@@ -109,11 +112,11 @@ func (in *Intake) vacant(ctx context.Context) error {
 	return nil
 }
 
-// Begin notes that everything is taken in under the intake's id, and has fences
-// go on above highest.
+// Begin stores the intake's id, so that no other can begin, and raises the clock so
+// that fences go on above highest.
 func (in *Intake) Begin(ctx context.Context, highest int64) error {
 	k := in.bus.keys
-	id, err := in.begin.Run(ctx, in.bus.client, []string{k.moved(), k.clock()}, in.id, highest).Text()
+	id, err := in.begin.Run(ctx, in.bus.client, []string{k.intake(), k.clock()}, in.id, highest).Text()
 	if err == nil && id != in.id {
 		err = ErrOccupied
 	}
@@ -123,15 +126,16 @@ func (in *Intake) Begin(ctx context.Context, highest int64) error {
 	return nil
 }
 
-// Take puts a message that waits at the end of its mailbox. All are to be taken
-// in the order of their numbers over there, also when it is done again.
-func (in *Intake) Take(ctx context.Context, l Letter) error {
+// TakeLetter puts a message that waits at the end of its mailbox. The caller has to
+// pass all messages in the order of their numbers on the other bus, also when it
+// begins again: the number of the last one tells which were taken already.
+func (in *Intake) TakeLetter(ctx context.Context, l Letter) error {
 	b, m := in.bus, l.Message
 	k := b.keys.topic(l.Topic)
 	for {
 		day := b.day.Load()
-		keys := append(b.acceptKeys(&k, m.Key, m.ID, day), b.keys.moved())
-		answer, err := in.take.Run(ctx, b.client, keys, string(l.Topic), m.Key, m.ID, flag(m.Urgent), toMicro(m.NotBefore), day,
+		keys := append(b.acceptKeys(&k, m.Key, m.ID, day), b.keys.intake())
+		answer, err := in.takeLetter.Run(ctx, b.client, keys, string(l.Topic), m.Key, m.ID, flag(m.Urgent), toMicro(m.NotBefore), day,
 			b.keys.notes(""), l.Replays, l.Attempts, toMicro(l.Due), m.Seq, m.Body).Slice()
 		if err != nil {
 			return fmt.Errorf("take in %s: %w", m.ID, err)
@@ -148,11 +152,11 @@ func (in *Intake) Take(ctx context.Context, l Letter) error {
 	}
 }
 
-// Inter keeps a dead letter. The order of all is that of the calls.
-func (in *Intake) Inter(ctx context.Context, l Letter) error {
+// TakeDead stores a dead letter. They are listed in the order of the calls.
+func (in *Intake) TakeDead(ctx context.Context, l Letter) error {
 	m := l.Message
 	k := in.bus.keys.topic(l.Topic)
-	err := in.inter.Run(ctx, in.bus.client, []string{in.bus.keys.clock(), in.bus.keys.topics(), k.dead, k.graves},
+	err := in.takeDead.Run(ctx, in.bus.client, []string{in.bus.keys.clock(), in.bus.keys.topics(), k.dead, k.graves},
 		string(l.Topic), m.Key, m.ID, l.Reason, l.Attempts, toMicro(l.BuriedAt), flag(m.Urgent), toMicro(m.NotBefore),
 		l.Replays, m.Seq, m.Body).Err()
 	if err != nil {
@@ -161,9 +165,10 @@ func (in *Intake) Inter(ctx context.Context, l Letter) error {
 	return nil
 }
 
-// Know remembers ids as published on a day, counted from 1970 in UTC. It comes
-// after the messages: one whose id is known would not be taken.
-func (in *Intake) Know(ctx context.Context, topic bus.Topic, day int64, ids []string) error {
+// TakeKnown remembers that messages with these ids were published on a day, counted
+// from 1970 in UTC. It comes after TakeLetter, which would refuse a message whose id
+// is known.
+func (in *Intake) TakeKnown(ctx context.Context, topic bus.Topic, day int64, ids []string) error {
 	k := in.bus.keys.topic(topic)
 	forget := time.UnixMicro((day + 2) * dayLength).Add(time.Hour)
 	pipe := in.bus.client.Pipeline()
@@ -189,7 +194,7 @@ func (in *Intake) Letters(ctx context.Context) iter.Seq2[Letter, error] {
 		}
 		for _, topic := range topics {
 			k := in.bus.keys.topic(topic)
-			known := map[string]bool{} // while reading, one may come twice
+			known := map[string]bool{} // HSCAN may return a mailbox twice
 			for page, err := range in.bus.boxes(ctx, &k) {
 				if err != nil {
 					yield(Letter{}, fmt.Errorf("read mailboxes: %w", err))
@@ -198,7 +203,7 @@ func (in *Intake) Letters(ctx context.Context) iter.Seq2[Letter, error] {
 				for pair := range slices.Chunk(page, 2) {
 					if key := pair[0]; !known[key] {
 						known[key] = true
-						if !in.mailbox(ctx, &k, key, yield) {
+						if !in.readMailbox(ctx, &k, key, yield) {
 							return
 						}
 					}
@@ -208,10 +213,11 @@ func (in *Intake) Letters(ctx context.Context) iter.Seq2[Letter, error] {
 	}
 }
 
-// mailbox hands out the letters of one mailbox, until yield says that it is enough.
-func (in *Intake) mailbox(ctx context.Context, k *topicKeys, key string, yield func(Letter, error) bool) bool {
+// readMailbox yields the letters of one mailbox. It returns false if the reader wants
+// no more.
+func (in *Intake) readMailbox(ctx context.Context, k *topicKeys, key string, yield func(Letter, error) bool) bool {
 	for place := int64(0); ; {
-		answer, err := in.look.Run(ctx, in.bus.client, []string{k.state, k.heads, k.mail(key)}, key, place).Slice()
+		answer, err := in.peek.Run(ctx, in.bus.client, []string{k.state, k.heads, k.mail(key)}, key, place).Slice()
 		if err != nil {
 			yield(Letter{}, fmt.Errorf("read mailbox: %w", err))
 			return false
@@ -238,8 +244,8 @@ func (in *Intake) mailbox(ctx context.Context, k *topicKeys, key string, yield f
 	}
 }
 
-// Durable waits until the server has written all of it to its disk, if it has an
-// append-only file; where it cannot tell, it should have by then.
+// Durable waits until the server has written its append-only file to disk, if it has
+// one. A server that cannot be asked is given the time in which it should have.
 func (in *Intake) Durable(ctx context.Context) error {
 	synced, err := in.bus.client.Do(ctx, "WAITAOF", 1, 0, 2500).Slice()
 	if err == nil && len(synced) > 0 && (reply{synced[0]}).number() > 0 {
@@ -248,7 +254,7 @@ func (in *Intake) Durable(ctx context.Context) error {
 	if err != nil && !refused(err) {
 		return fmt.Errorf("wait for redis to write: %w", err)
 	}
-	// Before 7.2 nobody can ask; once a second is what it promises by default.
+	// Redis before 7.2 does not know WAITAOF. By default it writes once a second.
 	select {
 	case <-time.After(2 * time.Second):
 		return nil
@@ -257,7 +263,7 @@ func (in *Intake) Durable(ctx context.Context) error {
 	}
 }
 
-// refused tells an error that the server gave from one of the way there.
+// refused tells whether err is the server's answer, rather than a failure to reach it.
 func refused(err error) bool {
 	_, ok := errors.AsType[redis.Error](err)
 	return ok

@@ -1,9 +1,10 @@
 --! clock box line letter accept
--- take stores a message of another bus, once. Whether it was taken before is told by
--- its number on that bus: known ids are forgotten after two days.
+-- take_letter stores a message of another bus. A message with a number that is not above
+-- the last one taken was taken before. The ids cannot tell, as known ids are forgotten
+-- after two days.
 -- KEYS as for publish, then moved
 -- ARGV topic key id urgent not_before day notes replays attempts due number body
--- Returns as publish does, or taken.
+-- Returns as publish does, or taken if the message was taken before.
 local state, due, moved = KEYS[3], KEYS[4], KEYS[10]
 local key, urgent, number = ARGV[2], ARGV[4] == '1', ARGV[11]
 if tonumber(call('HGET', moved, 'number') or 0) >= tonumber(number) then

@@ -198,19 +198,20 @@ func under(t testing.TB, c *redis.Client, prefix string) (keys []string) {
 	return keys
 }
 
-// A gate is a way to the server that can be closed, or lose an answer.
-type gate struct {
+// A network is what lies between one bus and the server. A test can cut it, and can
+// have it lose the server's answers.
+type network struct {
 	mu     sync.Mutex
 	closed bool
-	deaf   string // the answer to what contains this is to be lost
-	every  int    // and of so many calls, each; 0 is none
+	deaf   string // the next call that contains this text is to lose its answer
+	every  int    // every so many calls one loses its answer; 0 means none
 	calls  int
 	conns  map[net.Conn]bool
 }
 
-func newGate() *gate { return &gate{conns: map[net.Conn]bool{}} }
+func newNetwork() *network { return &network{conns: map[net.Conn]bool{}} }
 
-func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (g *network) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -221,19 +222,19 @@ func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, err
 		return nil, err
 	}
 	g.conns[conn] = true
-	return &gated{Conn: conn, gate: g}, nil
+	return &networkConn{Conn: conn, network: g}, nil
 }
 
-// A gated connection goes through a gate.
-type gated struct {
+// A networkConn is a connection through a network.
+type networkConn struct {
 	net.Conn
-	gate *gate
-	deaf atomic.Bool
+	network *network
+	deaf    atomic.Bool
 }
 
-// Write goes deaf if what is written is that whose answer is to be lost.
-func (c *gated) Write(p []byte) (int, error) {
-	g := c.gate
+// Write makes Read fail if what is written is the call whose answer is to be lost.
+func (c *networkConn) Write(p []byte) (int, error) {
+	g := c.network
 	g.mu.Lock()
 	if g.deaf != "" && strings.Contains(string(p), g.deaf) {
 		g.deaf = ""
@@ -246,8 +247,9 @@ func (c *gated) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Read waits for the answer even where it is lost: what was asked for is done then.
-func (c *gated) Read(p []byte) (int, error) {
+// Read waits for the answer also if that is to be lost: by then the server has done
+// what it was asked for.
+func (c *networkConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.deaf.Load() {
 		return 0, errors.Join(io.ErrUnexpectedEOF, c.Close())
@@ -255,21 +257,21 @@ func (c *gated) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// loseAnswer lets the answer to a call be lost that contains this text.
-func (g *gate) loseAnswer(text string) {
+// loseAnswer makes the next call that contains text lose its answer.
+func (g *network) loseAnswer(text string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.deaf = text
 }
 
-// loseEvery lets each answer of so many be lost; 0 ends it.
-func (g *gate) loseEvery(n int) {
+// loseEvery makes every n-th call lose its answer; 0 ends that.
+func (g *network) loseEvery(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.every = n
 }
 
-func (g *gate) close() {
+func (g *network) cut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
@@ -279,7 +281,7 @@ func (g *gate) close() {
 	clear(g.conns)
 }
 
-func (g *gate) open() {
+func (g *network) restore() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = false

@@ -1,7 +1,7 @@
 --! 
--- keep prolongs holds.
+-- extend_holds extends holds.
 -- KEYS holds
--- ARGV milliseconds, then their fences
+-- ARGV milliseconds, then the fences of the holds
 -- Returns per hold 1, or 0 if it is lost.
 local answers = {}
 for i, hold in ipairs(KEYS) do

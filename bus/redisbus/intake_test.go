@@ -47,15 +47,15 @@ func TestIntake(t *testing.T) {
 	for cut := range len(all) + 1 {
 		in := r.intake("move")
 		for _, l := range all[:cut] {
-			r.ok("take", in.Take(t.Context(), l))
+			r.ok("take", in.TakeLetter(t.Context(), l))
 		}
 	}
 	in := r.intake("move")
 	for range 2 {
 		for _, l := range dead {
-			r.ok("inter", in.Inter(t.Context(), l))
+			r.ok("inter", in.TakeDead(t.Context(), l))
 		}
-		r.ok("know", in.Know(t.Context(), inbound, day, []string{"old", "older"}))
+		r.ok("know", in.TakeKnown(t.Context(), inbound, day, []string{"old", "older"}))
 	}
 	r.ok("durable", in.Durable(t.Context()))
 
@@ -68,7 +68,7 @@ func TestIntake(t *testing.T) {
 	if want := "[later m5 0 long m1 0 long m3 0 long m4 0 tried m2 4 waits m6 0 waits m7 0]"; fmt.Sprint(ids) != want {
 		t.Errorf("there are %v, want %v", ids, want)
 	}
-	r.say("long", "old", "older") // a platform hands over again what it has before
+	r.publish("long", "old", "older") // a platform hands over again what it has before
 	first := r.claim("long")
 	if fence := first.Claim().Fence; fence < time.Now().Add(50*time.Second).UnixMicro() {
 		t.Errorf("fence %d is below those of the other bus", fence)
@@ -80,7 +80,7 @@ func TestIntake(t *testing.T) {
 	}
 	r.finish(second, "m2")
 	r.finish(r.claim("waits"), "m6", "m7") // urgent mail ends its wait
-	r.nothing(testLease)
+	r.nothingDue(testLease)
 	letters, err := r.DeadLetters(t.Context(), inbound, "", 10)
 	r.ok("dead letters", err)
 	if len(letters) != 2 || letters[0].Message.ID != "m8" || letters[1].Message.ID != "m9" ||
@@ -103,8 +103,8 @@ func TestIntakeOfADelayedMailbox(t *testing.T) {
 	in := r.intake("move")
 	waits := letter(1, "waits")
 	waits.Due = time.Now().Add(time.Hour)
-	r.ok("take", in.Take(t.Context(), waits))
-	r.nothing(testLease)
+	r.ok("take", in.TakeLetter(t.Context(), waits))
+	r.nothingDue(testLease)
 	d, err := r.Depth(t.Context(), inbound)
 	r.ok("depth", err)
 	if d.Delayed != 1 || d.Waiting != 1 {
@@ -116,11 +116,11 @@ func TestIntakeRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, testLease)
 	in := r.intake("move")
-	r.ok("take", in.Take(t.Context(), letter(1, "k")))
+	r.ok("take", in.TakeLetter(t.Context(), letter(1, "k")))
 	if _, err := redisbus.NewIntake(t.Context(), r.Bus, "another"); !errors.Is(err, redisbus.ErrOccupied) {
 		t.Errorf("another intake: %v, want ErrOccupied", err)
 	}
-	other := r.another(testLease, newGate())
+	other := r.another(testLease, newNetwork())
 	if _, err := redisbus.NewIntake(t.Context(), r.Bus, "move"); !errors.Is(err, redisbus.ErrServed) {
 		t.Errorf("with another process: %v, want ErrServed", err)
 	}
@@ -131,7 +131,7 @@ func TestIntakeRefuses(t *testing.T) {
 	})
 
 	used := newRig(t, testLease)
-	used.say("k", "m")
+	used.publish("k", "m")
 	used.finish(used.claim("k"), "m")
 	if _, err := redisbus.NewIntake(t.Context(), used.Bus, "move"); !errors.Is(err, redisbus.ErrOccupied) {
 		t.Errorf("where a bus was used: %v, want ErrOccupied", err)
@@ -142,7 +142,7 @@ func TestProbe(t *testing.T) {
 	t.Parallel()
 	s := ownServer(t, "--appendfsync", "no", "--maxmemory", "100mb")
 	h, err := redisbus.Probe(t.Context(), s.url())
-	if err != nil || h.Fsync != "no" || h.AOFFails || h.Replica || h.Memory == 0 || h.Most != 100<<20 || h.Fit() != nil || !h.AOF {
+	if err != nil || h.Fsync != "no" || h.AOFFails || h.Replica || h.UsedMemory == 0 || h.MaxMemory != 100<<20 || h.Fit() != nil || !h.AOF {
 		t.Errorf("it says %+v, %v", h, err)
 	}
 	replica := ownServer(t, "--replicaof", "127.0.0.1", "1")

@@ -1,9 +1,9 @@
 --! clock
--- begin notes that another bus is taken in under an id, and moves the clock above
--- the numbers that it gave.
+-- begin_intake stores the id of an intake, unless one has begun before, and raises
+-- the clock above the numbers that the other bus gave.
 -- KEYS moved clock
 -- ARGV id highest
--- Returns the id under which it was begun, this time or before.
+-- Returns the id of the intake that has begun, this one or an earlier one.
 call('HSETNX', KEYS[1], 'id', ARGV[1])
 if tonumber(call('GET', KEYS[2]) or 0) < tonumber(ARGV[2]) then
   call('SET', KEYS[2], ARGV[2])
