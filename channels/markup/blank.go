@@ -3,11 +3,13 @@ package markup
 import (
 	"strings"
 	"unicode"
+
+	"parley/channels/markup/document"
 )
 
 // Blank tells of a Markdown text that there is nothing to see in it: Render
 // makes no piece of such a text, so it cannot be said to anybody.
-func Blank(md string) bool { return isBlank(unescape(clean(md))) }
+func Blank(md string) bool { return isBlank(document.Unescape(document.Clean(md))) }
 
 // isBlank tells of a text in which there is nothing to see.
 func isBlank(s string) bool { return strings.TrimLeftFunc(s, isUnseen) == "" }

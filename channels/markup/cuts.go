@@ -7,20 +7,22 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"parley/channels/markup/document"
 )
 
 // plainStart is the text of spans, no more of it than could fit, and a little.
-func plainStart(spans []span, room int) string {
+func plainStart(spans []document.Span, room int) string {
 	var b strings.Builder
 	n := 0
 	for _, s := range spans {
-		for i, r := range s.text {
+		for i, r := range s.Text {
 			if n += utf16.RuneLen(r); n > room+8 {
-				b.WriteString(s.text[:i])
+				b.WriteString(s.Text[:i])
 				return b.String()
 			}
 		}
-		b.WriteString(s.text)
+		b.WriteString(s.Text)
 	}
 	return b.String()
 }
@@ -86,47 +88,52 @@ func lastCharacter(s string, at int) int {
 	return end
 }
 
+// isWord tells of a byte that is an ASCII letter or digit.
+func isWord(c byte) bool {
+	return c < utf8.RuneSelf && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)))
+}
+
 // headSpans are the spans before a byte of their text.
-func headSpans(spans []span, at int) []span {
+func headSpans(spans []document.Span, at int) []document.Span {
 	for i, s := range spans {
-		if at <= len(s.text) {
-			s.text = s.text[:at]
+		if at <= len(s.Text) {
+			s.Text = s.Text[:at]
 			return append(spans[:i:i], s)
 		}
-		at -= len(s.text)
+		at -= len(s.Text)
 	}
 	return spans
 }
 
 // tailSpans are the spans from there on. They take the place of the spans that
 // are cut: a long text is cut many times.
-func tailSpans(spans []span, at int) []span {
+func tailSpans(spans []document.Span, at int) []document.Span {
 	for i, s := range spans {
-		if at <= len(s.text) {
-			spans[i].text = s.text[at:]
+		if at <= len(s.Text) {
+			spans[i].Text = s.Text[at:]
 			return spans[i:]
 		}
-		at -= len(s.text)
+		at -= len(s.Text)
 	}
 	return nil
 }
 
-func trimEnd(spans []span) []span {
+func trimEnd(spans []document.Span) []document.Span {
 	for n := len(spans); n > 0; n = len(spans) {
 		last := spans[n-1]
-		last.text = strings.TrimRightFunc(last.text, unicode.IsSpace)
+		last.Text = strings.TrimRightFunc(last.Text, unicode.IsSpace)
 		spans = spans[: n-1 : n-1]
-		if last.text != "" {
+		if last.Text != "" {
 			return append(spans, last)
 		}
 	}
 	return nil
 }
 
-func trimStart(spans []span) []span {
+func trimStart(spans []document.Span) []document.Span {
 	for len(spans) > 0 {
-		spans[0].text = strings.TrimLeftFunc(spans[0].text, unicode.IsSpace)
-		if spans[0].text != "" {
+		spans[0].Text = strings.TrimLeftFunc(spans[0].Text, unicode.IsSpace)
+		if spans[0].Text != "" {
 			return spans
 		}
 		spans = spans[1:]

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"parley/channels/markup/document"
 )
 
 // A dialect writes blocks for one platform.
 type dialect interface {
 	// block writes a whole block, well formed by itself.
-	block(b block) string
+	block(b document.Block) string
 	// size is what a text takes up.
 	size(text string) size
 	// most is what one message takes whose length is bounded.
@@ -42,14 +44,14 @@ func dialectOf(d Dialect) dialect {
 // A syntax is how a dialect writes what is within a block.
 type syntax interface {
 	// shown is which of bold, italic and strike a span is to have.
-	shown(s span) style
+	shown(s document.Span) document.Style
 	// open and close write a mark: one style, or a link. Next is what comes
 	// behind it, 0 at the end.
 	open(b *strings.Builder, m mark)
 	close(b *strings.Builder, m mark, next rune)
 	// text writes a span's text, with code's marks if it is code; lineStart
 	// says that nothing but a marker is before it in its line.
-	text(b *strings.Builder, s span, lineStart bool)
+	text(b *strings.Builder, s document.Span, lineStart bool)
 	// bare writes a link that is its own text.
 	bare(b *strings.Builder, url string)
 	// linksInside says that a link's text can have no marks within.
@@ -57,19 +59,15 @@ type syntax interface {
 }
 
 type mark struct {
-	style style
+	style document.Style
 	url   string
 }
 
-func (m mark) on(s span, shown style) bool {
+func (m mark) on(s document.Span, shown document.Style) bool {
 	if m.url != "" {
-		return s.url == m.url && !s.isBare()
+		return s.URL == m.url && !s.IsBare()
 	}
 	return shown&m.style != 0
-}
-
-func (s span) isBare() bool {
-	return s.url != "" && (s.text == s.url || "http://"+s.text == s.url)
 }
 
 // lookAhead bounds how far is looked for where a mark ends.
@@ -77,12 +75,12 @@ const lookAhead = 32
 
 // writeInline writes spans so that marks are nested: where several begin, the
 // one that lasts longest is outside.
-func writeInline(b *strings.Builder, x syntax, spans []span) {
+func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 	var active []mark
 	lineStart := true
 	for i, s := range spans {
 		shown := x.shown(s)
-		next, _ := utf8.DecodeRuneInString(s.text)
+		next, _ := utf8.DecodeRuneInString(s.Text)
 		keep := 0
 		for keep < len(active) && active[keep].on(s, shown) {
 			keep++
@@ -95,12 +93,12 @@ func writeInline(b *strings.Builder, x syntax, spans []span) {
 			x.open(b, m)
 			active = append(active, m)
 		}
-		if s.isBare() {
-			x.bare(b, s.text)
+		if s.IsBare() {
+			x.bare(b, s.Text)
 		} else {
 			x.text(b, s, lineStart)
 		}
-		if nl := strings.LastIndexByte(s.text, '\n'); s.style != marker && strings.TrimLeft(s.text[nl+1:], " ") != "" {
+		if nl := strings.LastIndexByte(s.Text, '\n'); s.Style != document.Marker && strings.TrimLeft(s.Text[nl+1:], " ") != "" {
 			lineStart = false
 		} else if nl >= 0 {
 			lineStart = true
@@ -113,15 +111,15 @@ func writeInline(b *strings.Builder, x syntax, spans []span) {
 }
 
 // begins are the marks that the first span has beside the active, outermost first.
-func begins(x syntax, spans []span, active []mark) []mark {
+func begins(x syntax, spans []document.Span, active []mark) []mark {
 	s := spans[0]
 	shown := x.shown(s)
-	if shown == 0 && (s.url == "" || s.isBare()) {
+	if shown == 0 && (s.URL == "" || s.IsBare()) {
 		return nil
 	}
 	var ms []mark
 	var lasts []int
-	for _, m := range []mark{{url: s.url}, {style: bold}, {style: italic}, {style: strike}} {
+	for _, m := range []mark{{url: s.URL}, {style: document.Bold}, {style: document.Italic}, {style: document.Strike}} {
 		if m == (mark{}) || !m.on(s, shown) || has(active, m) {
 			continue
 		}
@@ -148,7 +146,7 @@ func has(ms []mark, m mark) bool {
 	return slices.Contains(ms, m)
 }
 
-func inlineText(x syntax, spans []span) string {
+func inlineText(x syntax, spans []document.Span) string {
 	var b strings.Builder
 	b.Grow(len(spans) * 24)
 	writeInline(&b, x, spans)
@@ -156,11 +154,11 @@ func inlineText(x syntax, spans []span) string {
 }
 
 // inBold is a heading where there are no headings.
-func inBold(spans []span) []span {
-	all := make([]span, len(spans))
+func inBold(spans []document.Span) []document.Span {
+	all := make([]document.Span, len(spans))
 	for i, s := range spans {
-		if s.style != marker {
-			s.style |= bold
+		if s.Style != document.Marker {
+			s.Style |= document.Bold
 		}
 		all[i] = s
 	}
@@ -169,11 +167,6 @@ func inBold(spans []span) []span {
 
 func quoted(text string) string {
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
-}
-
-// rows are all lines of a code block or table.
-func (b block) rows() string {
-	return strings.Join(slices.Concat(b.head, b.lines), "\n")
 }
 
 const ruleText = "———"

@@ -1,6 +1,10 @@
 package markup
 
-import "strings"
+import (
+	"strings"
+
+	"parley/channels/markup/document"
+)
 
 // marks is Discord's Markdown, and CommonMark where it must be written anew.
 type marks struct {
@@ -13,23 +17,23 @@ func (marks) most(limit int) size { return boundless(limit) }
 
 func (marks) longestLink(limit int) int { return limit / 8 }
 
-func (x marks) block(b block) string {
+func (x marks) block(b document.Block) string {
 	var text string
-	switch b.kind {
-	case codeBlock, table:
-		return "```" + b.info + "\n" + partTicks(b.rows()) + "\n```"
-	case rule:
+	switch b.Kind {
+	case document.CodeBlock, document.Table:
+		return "```" + b.Info + "\n" + partTicks(b.Rows()) + "\n```"
+	case document.Rule:
 		return ruleText
-	case heading:
-		if b.level > 3 || len(b.spans) > 0 && b.spans[0].style == marker {
-			text = inlineText(x, inBold(b.spans))
+	case document.Heading:
+		if b.Level > 3 || len(b.Spans) > 0 && b.Spans[0].Style == document.Marker {
+			text = inlineText(x, inBold(b.Spans))
 		} else {
-			text = strings.Repeat("#", b.level) + " " + strings.ReplaceAll(inlineText(x, b.spans), "\n", " ")
+			text = strings.Repeat("#", b.Level) + " " + strings.ReplaceAll(inlineText(x, b.Spans), "\n", " ")
 		}
 	default:
-		text = inlineText(x, b.spans)
+		text = inlineText(x, b.Spans)
 	}
-	if b.quote {
+	if b.Quote {
 		return quoted(text)
 	}
 	return text
@@ -46,13 +50,15 @@ func (x marks) harmless(plain string) string {
 
 func (marks) linksInside() bool { return false }
 
-func (marks) shown(s span) style { return s.style & (bold | italic | strike) }
+func (marks) shown(s document.Span) document.Style {
+	return s.Style & (document.Bold | document.Italic | document.Strike)
+}
 
 func (m mark) markdownMark() string {
 	switch m.style {
-	case bold:
+	case document.Bold:
 		return "**"
-	case italic:
+	case document.Italic:
 		return "*"
 	}
 	return "~~"
@@ -74,14 +80,14 @@ func (marks) close(b *strings.Builder, m mark, _ rune) {
 	b.WriteString(m.markdownMark())
 }
 
-func (x marks) text(b *strings.Builder, s span, lineStart bool) {
+func (x marks) text(b *strings.Builder, s document.Span, lineStart bool) {
 	switch {
-	case s.style == marker:
-		b.WriteString(strings.Replace(s.text, "•", "-", 1))
-	case s.style&code != 0:
-		writeCode(b, s.text)
+	case s.Style == document.Marker:
+		b.WriteString(strings.Replace(s.Text, "•", "-", 1))
+	case s.Style&document.Code != 0:
+		writeCode(b, s.Text)
 	default:
-		text := s.text
+		text := s.Text
 		if x.neutral {
 			text = neutral(text)
 		}
@@ -130,3 +136,5 @@ func escapeMarkdown(b *strings.Builder, s string, lineStart bool) {
 		lineStart = c == '\n' || lineStart && c == ' '
 	}
 }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

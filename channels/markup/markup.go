@@ -1,6 +1,8 @@
 // Package markup renders one Markdown text for each platform, split to its limit.
 package markup
 
+import "parley/channels/markup/document"
+
 // A Dialect is how a platform writes formatted text.
 type Dialect string
 
@@ -26,3 +28,12 @@ type Piece struct {
 	Text  string // in the dialect
 	Plain string // the same without markup
 }
+
+// A Renderer renders; it may be used by many goroutines at once.
+type Renderer struct {
+	parser *document.Parser
+}
+
+// New makes a Renderer. That costs more than rendering a short text, so it is
+// worth keeping.
+func New() *Renderer { return &Renderer{parser: document.NewParser()} }

@@ -1,6 +1,10 @@
 package markup
 
-import "strings"
+import (
+	"strings"
+
+	"parley/channels/markup/document"
+)
 
 // plainDialect is text without markup, as it would be typed.
 type plainDialect struct {
@@ -13,17 +17,17 @@ func (plainDialect) most(limit int) size { return boundless(limit) }
 
 func (plainDialect) longestLink(limit int) int { return limit / 8 }
 
-func (x plainDialect) block(b block) string {
+func (x plainDialect) block(b document.Block) string {
 	var text string
-	switch b.kind {
-	case codeBlock, table:
-		return b.rows()
-	case rule:
+	switch b.Kind {
+	case document.CodeBlock, document.Table:
+		return b.Rows()
+	case document.Rule:
 		return ruleText
 	default:
-		text = inlineText(x, b.spans)
+		text = document.Text(b.Spans, !x.bareLinks)
 	}
-	if b.quote {
+	if b.Quote {
 		return quoted(text)
 	}
 	return text
@@ -32,20 +36,3 @@ func (x plainDialect) block(b block) string {
 func (plainDialect) join(to *strings.Builder, frags []frag) { joinLines(to, frags) }
 
 func (plainDialect) harmless(plain string) string { return plain }
-
-func (plainDialect) linksInside() bool { return false }
-
-func (plainDialect) shown(span) style { return 0 }
-
-func (plainDialect) open(*strings.Builder, mark) {}
-
-// close puts a link's target behind its text.
-func (x plainDialect) close(b *strings.Builder, m mark, _ rune) {
-	if m.url != "" && !x.bareLinks {
-		b.WriteString(" (" + strings.TrimPrefix(m.url, "mailto:") + ")")
-	}
-}
-
-func (plainDialect) text(b *strings.Builder, s span, _ bool) { b.WriteString(s.text) }
-
-func (plainDialect) bare(b *strings.Builder, url string) { b.WriteString(url) }

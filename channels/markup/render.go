@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"parley/channels/markup/document"
 )
 
 const (
@@ -38,8 +40,8 @@ func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 
 // render is Render; first, if it is not 0, bounds the first piece in bytes.
 func (r *Renderer) render(md string, d Dialect, limit, first int) []Piece {
-	md = clean(md)
-	if isBlank(unescape(md)) {
+	md = document.Clean(md)
+	if isBlank(document.Unescape(md)) {
 		return nil
 	}
 	if limit > 0 {
@@ -61,13 +63,13 @@ func (r *Renderer) render(md string, d Dialect, limit, first int) []Piece {
 	for rest := md; rest != ""; {
 		var part string
 		part, rest = cutParsed(rest)
-		for _, b := range r.parse(part) {
+		for _, b := range r.parser.Parse(part) {
 			a.add(b)
 		}
 	}
 	a.flush(false)
 	if len(a.pieces) == 0 { // nothing but marks, such as a lone "#"
-		a.add(block{kind: paragraph, spans: []span{{text: strings.TrimSpace(md)}}})
+		a.add(document.Block{Kind: document.Paragraph, Spans: []document.Span{{Text: strings.TrimSpace(md)}}})
 		a.flush(false)
 	}
 	if d == Markdown && limit == 0 {
@@ -85,28 +87,6 @@ func joinPlain(pieces []Piece) string {
 		all[i] = p.Plain
 	}
 	return strings.Join(all, "\n\n")
-}
-
-// clean makes valid UTF-8 with plain newlines and without control characters,
-// which platforms refuse or drop.
-func clean(md string) string {
-	if utf8.ValidString(md) && strings.IndexFunc(md, isControl) < 0 {
-		return md
-	}
-	md = strings.ReplaceAll(strings.ToValidUTF8(md, "\uFFFD"), "\r\n", "\n")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\r':
-			return '\n'
-		case isControl(r):
-			return -1
-		}
-		return r
-	}, md)
-}
-
-func isControl(r rune) bool {
-	return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
 }
 
 // isPlain tells of a text that it certainly holds no Markdown, nor anything

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"parley/channels/markup/document"
 )
 
 // slack is Slack's mrkdwn. It has no escapes but for & < >, so a star or an
@@ -16,19 +18,19 @@ func (slack) most(limit int) size { return boundless(limit) }
 
 func (slack) longestLink(limit int) int { return limit / 8 }
 
-func (x slack) block(b block) string {
+func (x slack) block(b document.Block) string {
 	var text string
-	switch b.kind {
-	case codeBlock, table:
-		return "```\n" + partTicks(escapeSlack(b.rows())) + "\n```"
-	case rule:
+	switch b.Kind {
+	case document.CodeBlock, document.Table:
+		return "```\n" + partTicks(escapeSlack(b.Rows())) + "\n```"
+	case document.Rule:
 		return ruleText
-	case heading:
-		text = inlineText(x, inBold(b.spans))
+	case document.Heading:
+		text = inlineText(x, inBold(b.Spans))
 	default:
-		text = inlineText(x, b.spans)
+		text = inlineText(x, b.Spans)
 	}
-	if b.quote {
+	if b.Quote {
 		return quoted(text)
 	}
 	return text
@@ -42,13 +44,15 @@ func (slack) harmless(plain string) string {
 
 func (slack) linksInside() bool { return true }
 
-func (slack) shown(s span) style { return s.style & (bold | italic | strike) }
+func (slack) shown(s document.Span) document.Style {
+	return s.Style & (document.Bold | document.Italic | document.Strike)
+}
 
 func (m mark) slackMark() string {
 	switch m.style {
-	case bold:
+	case document.Bold:
 		return "*"
-	case italic:
+	case document.Italic:
 		return "_"
 	}
 	return "~"
@@ -77,9 +81,9 @@ func (slack) close(b *strings.Builder, m mark, next rune) {
 	}
 }
 
-func (slack) text(b *strings.Builder, s span, _ bool) {
-	text := escapeSlack(s.text)
-	if s.style&code != 0 && !strings.Contains(text, "`") && s.url == "" {
+func (slack) text(b *strings.Builder, s document.Span, _ bool) {
+	text := escapeSlack(s.Text)
+	if s.Style&document.Code != 0 && !strings.Contains(text, "`") && s.URL == "" {
 		b.WriteString("`" + text + "`")
 		return
 	}

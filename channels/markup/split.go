@@ -5,6 +5,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"parley/channels/markup/document"
 )
 
 // A frag is a written block.
@@ -38,8 +40,8 @@ type assembly struct {
 	pieces []Piece
 }
 
-func (a *assembly) write(b block) frag {
-	f := frag{gap: b.gap, quote: b.quote, head: b.kind == heading}
+func (a *assembly) write(b document.Block) frag {
+	f := frag{gap: b.Gap, quote: b.Quote, head: b.Kind == document.Heading}
 	f.plain = a.dialect.harmless(a.plain.block(b))
 	f.bare = f.plain
 	if _, same := a.dialect.(plainDialect); same {
@@ -48,12 +50,12 @@ func (a *assembly) write(b block) frag {
 		f.text = a.dialect.block(b)
 	}
 	f.size = a.dialect.size(f.text)
-	if b.quote {
+	if b.Quote {
 		f.size = f.size.plus(quoteMarks())
 	}
 	if f.text != f.plain {
 		// Where links lead may be left out of the plain form, if it is too long.
-		if slices.ContainsFunc(b.spans, func(s span) bool { return s.url != "" }) {
+		if slices.ContainsFunc(b.Spans, func(s document.Span) bool { return s.URL != "" }) {
 			f.bare = a.dialect.harmless(plainDialect{bareLinks: true}.block(b))
 		}
 		f.size.units = max(f.size.units, units(f.bare))
@@ -76,29 +78,29 @@ func (a *assembly) put(f frag) {
 }
 
 // add puts a block into the piece, or into the next, or cuts it.
-func (a *assembly) add(b block) {
+func (a *assembly) add(b document.Block) {
 	if a.limit.units > 0 {
-		b.spans = a.withoutLongLinks(b.spans)
+		b.Spans = a.withoutLongLinks(b.Spans)
 	}
-	if a.limit.units > 0 && b.kind == table && a.write(block{kind: table, lines: b.head}).size.units > a.limit.units/2 {
-		b.lines, b.head = append(b.head, b.lines...), nil
+	if a.limit.units > 0 && b.Kind == document.Table && a.write(document.Block{Kind: document.Table, Lines: b.Head}).size.units > a.limit.units/2 {
+		b.Lines, b.Head = append(b.Head, b.Lines...), nil
 	}
 	for a.limit.units > 0 {
-		if !b.longerThan(a.limit.units) {
+		if !longerThan(b, a.limit.units) {
 			f := a.write(b)
-			if !f.size.within(a.room(b.gap)) && f.size.within(a.limit) {
+			if !f.size.within(a.room(b.Gap)) && f.size.within(a.limit) {
 				a.flush(true)
 			}
-			if f.size.within(a.room(b.gap)) {
+			if f.size.within(a.room(b.Gap)) {
 				a.put(f)
 				return
 			}
 		}
-		if a.room(b.gap).isLittleOf(a.limit) {
+		if a.room(b.Gap).isLittleOf(a.limit) {
 			a.flush(true)
 		}
-		head, tail := a.cut(b, a.room(b.gap))
-		if head.isEmpty() {
+		head, tail := a.cut(b, a.room(b.Gap))
+		if head.IsEmpty() {
 			if len(a.frags) == 0 {
 				return // nothing is left but space
 			}
@@ -107,7 +109,7 @@ func (a *assembly) add(b block) {
 		}
 		a.put(a.write(head))
 		a.flush(false)
-		if tail.isEmpty() {
+		if tail.IsEmpty() {
 			return
 		}
 		b = tail
@@ -115,17 +117,15 @@ func (a *assembly) add(b block) {
 	a.put(a.write(b))
 }
 
-func (b block) isEmpty() bool { return len(b.spans) == 0 && len(b.lines) == 0 }
-
 // longerThan tells cheaply of a block that is certainly too long to be worth writing.
-func (b block) longerThan(limit int) bool {
+func longerThan(b document.Block, limit int) bool {
 	n := 0
-	for _, s := range b.spans {
-		if n += len(s.text); n > 3*limit {
+	for _, s := range b.Spans {
+		if n += len(s.Text); n > 3*limit {
 			return true
 		}
 	}
-	for _, l := range b.lines {
+	for _, l := range b.Lines {
 		if n += len(l) + 1; n > 3*limit {
 			return true
 		}
@@ -183,45 +183,45 @@ func (a *assembly) plainForm() string {
 
 // withoutLongLinks writes out targets that would take up a good part of a piece,
 // as text that can be cut.
-func (a *assembly) withoutLongLinks(spans []span) []span {
+func (a *assembly) withoutLongLinks(spans []document.Span) []document.Span {
 	for i, s := range spans {
 		longest := a.dialect.longestLink(a.limit.units)
-		if s.isBare() {
+		if s.IsBare() {
 			longest = a.limit.units / 8
 		}
-		if len(s.url) <= longest {
+		if len(s.URL) <= longest {
 			continue
 		}
-		if !s.isBare() && (i+1 == len(spans) || spans[i+1].url != s.url) {
-			spans[i].text += " (" + s.url + ")"
+		if !s.IsBare() && (i+1 == len(spans) || spans[i+1].URL != s.URL) {
+			spans[i].Text += " (" + s.URL + ")"
 		}
-		spans[i].url = ""
+		spans[i].URL = ""
 	}
 	return spans
 }
 
 // cut parts a block so that the head takes no more than room.
-func (a *assembly) cut(b block, room size) (head, tail block) {
-	if b.kind == codeBlock || b.kind == table {
+func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) {
+	if b.Kind == document.CodeBlock || b.Kind == document.Table {
 		return a.cutLines(b, room)
 	}
-	flat := plainStart(b.spans, room.units)
+	flat := plainStart(b.Spans, room.units)
 	head, tail = b, b
-	tail.gap = false
+	tail.Gap = false
 	k := sort.Search(len(flat), func(n int) bool {
-		head.spans = headSpans(b.spans, runeStart(flat, n+1))
+		head.Spans = headSpans(b.Spans, runeStart(flat, n+1))
 		return !a.write(head).size.within(room)
 	})
 	if k == 0 && len(a.frags) > 0 {
-		return block{}, b
+		return document.Block{}, b
 	}
 	at := niceCut(flat, runeStart(flat, k))
 	if at == 0 {
 		_, at = utf8.DecodeRuneInString(flat)
 	}
-	head.spans = trimEnd(headSpans(b.spans, at))
-	tail.spans = trimStart(tailSpans(b.spans, at))
-	if len(head.spans) == 0 && len(tail.spans) > 0 {
+	head.Spans = trimEnd(headSpans(b.Spans, at))
+	tail.Spans = trimStart(tailSpans(b.Spans, at))
+	if len(head.Spans) == 0 && len(tail.Spans) > 0 {
 		return a.cut(tail, room)
 	}
 	return head, tail
@@ -229,31 +229,31 @@ func (a *assembly) cut(b block, room size) (head, tail block) {
 
 // cutLines parts a code block or table between lines; a line that is too long
 // by itself is cut.
-func (a *assembly) cutLines(b block, room size) (head, tail block) {
+func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Block) {
 	head, tail = b, b
-	tail.gap = false
+	tail.Gap = false
 	fits := func(lines ...string) bool {
 		h := b
-		h.lines = lines
+		h.Lines = lines
 		return a.write(h).size.within(room)
 	}
-	n := sort.Search(min(len(b.lines), room.units+1), func(n int) bool { return !fits(b.lines[:n+1]...) })
+	n := sort.Search(min(len(b.Lines), room.units+1), func(n int) bool { return !fits(b.Lines[:n+1]...) })
 	if n > 0 {
-		head.lines, tail.lines = b.lines[:n], b.lines[n:]
+		head.Lines, tail.Lines = b.Lines[:n], b.Lines[n:]
 		return head, tail
 	}
 	if len(a.frags) > 0 {
-		head.lines = nil
+		head.Lines = nil
 		return head, tail
 	}
-	line := b.lines[0]
-	start := plainStart([]span{{text: line}}, room.units)
+	line := b.Lines[0]
+	start := plainStart([]document.Span{{Text: line}}, room.units)
 	k := runeStart(start, sort.Search(len(start), func(n int) bool { return !fits(line[:runeStart(line, n+1)]) }))
 	at := codeCut(line, k)
 	if at == 0 {
 		_, at = utf8.DecodeRuneInString(line)
 	}
-	head.lines = []string{line[:at]}
-	tail.lines = append([]string{line[at:]}, b.lines[1:]...)
+	head.Lines = []string{line[:at]}
+	tail.Lines = append([]string{line[at:]}, b.Lines[1:]...)
 	return head, tail
 }

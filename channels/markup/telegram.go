@@ -1,6 +1,10 @@
 package markup
 
-import "strings"
+import (
+	"strings"
+
+	"parley/channels/markup/document"
+)
 
 // telegram is Telegram's HTML. Code has no other marks beside it, and quotes
 // hold no code blocks: Telegram nests neither.
@@ -13,22 +17,22 @@ func (telegram) most(limit int) size {
 }
 
 // longestLink is not bounded by the limit: where links lead is not counted.
-func (telegram) longestLink(int) int { return mostLink }
+func (telegram) longestLink(int) int { return document.MostLink }
 
-func (t telegram) block(b block) string {
-	switch b.kind {
-	case heading:
-		return inlineText(t, inBold(b.spans))
-	case codeBlock, table:
-		text := escapeHTML(b.rows())
-		if b.info != "" {
-			return `<pre><code class="language-` + escapeHTML(b.info) + `">` + text + "</code></pre>"
+func (t telegram) block(b document.Block) string {
+	switch b.Kind {
+	case document.Heading:
+		return inlineText(t, inBold(b.Spans))
+	case document.CodeBlock, document.Table:
+		text := escapeHTML(b.Rows())
+		if b.Info != "" {
+			return `<pre><code class="language-` + escapeHTML(b.Info) + `">` + text + "</code></pre>"
 		}
 		return "<pre>" + text + "</pre>"
-	case rule:
+	case document.Rule:
 		return ruleText
 	}
-	return inlineText(t, b.spans)
+	return inlineText(t, b.Spans)
 }
 
 func (telegram) join(to *strings.Builder, frags []frag) {
@@ -53,18 +57,18 @@ func (telegram) harmless(plain string) string { return plain }
 
 func (telegram) linksInside() bool { return false }
 
-func (telegram) shown(s span) style {
-	if s.style&code != 0 {
+func (telegram) shown(s document.Span) document.Style {
+	if s.Style&document.Code != 0 {
 		return 0
 	}
-	return s.style & (bold | italic | strike)
+	return s.Style & (document.Bold | document.Italic | document.Strike)
 }
 
 func (m mark) tag() string {
 	switch m.style {
-	case bold:
+	case document.Bold:
 		return "b"
-	case italic:
+	case document.Italic:
 		return "i"
 	}
 	return "s"
@@ -86,12 +90,12 @@ func (telegram) close(b *strings.Builder, m mark, _ rune) {
 	b.WriteString("</" + m.tag() + ">")
 }
 
-func (telegram) text(b *strings.Builder, s span, _ bool) {
-	if s.style&code != 0 && s.url == "" {
-		b.WriteString("<code>" + escapeHTML(s.text) + "</code>")
+func (telegram) text(b *strings.Builder, s document.Span, _ bool) {
+	if s.Style&document.Code != 0 && s.URL == "" {
+		b.WriteString("<code>" + escapeHTML(s.Text) + "</code>")
 		return
 	}
-	b.WriteString(escapeHTML(s.text))
+	b.WriteString(escapeHTML(s.Text))
 }
 
 func (telegram) bare(b *strings.Builder, url string) { b.WriteString(escapeHTML(url)) }

@@ -3,6 +3,8 @@ package markup
 import (
 	"strings"
 	"unicode"
+
+	"parley/channels/markup/document"
 )
 
 // terminal is text as a terminal shows it: styles are escape sequences, each of
@@ -16,19 +18,19 @@ func (terminal) most(limit int) size { return boundless(limit) }
 
 func (terminal) longestLink(limit int) int { return limit / 8 }
 
-func (x terminal) block(b block) string {
+func (x terminal) block(b document.Block) string {
 	var text string
-	switch b.kind {
-	case codeBlock, table:
-		return "  " + escCode + strings.ReplaceAll(withoutControls(b.rows()), "\n", "\n  ") + escCodeEnd
-	case rule:
+	switch b.Kind {
+	case document.CodeBlock, document.Table:
+		return "  " + escCode + strings.ReplaceAll(withoutControls(b.Rows()), "\n", "\n  ") + escCodeEnd
+	case document.Rule:
 		return ruleText
-	case heading:
-		text = inlineText(x, inBold(b.spans))
+	case document.Heading:
+		text = inlineText(x, inBold(b.Spans))
 	default:
-		text = inlineText(x, b.spans)
+		text = inlineText(x, b.Spans)
 	}
-	if b.quote {
+	if b.Quote {
 		return "│ " + strings.ReplaceAll(text, "\n", "\n│ ")
 	}
 	return text
@@ -40,7 +42,9 @@ func (terminal) harmless(plain string) string { return plain }
 
 func (terminal) linksInside() bool { return false }
 
-func (terminal) shown(s span) style { return s.style & (bold | italic | strike) }
+func (terminal) shown(s document.Span) document.Style {
+	return s.Style & (document.Bold | document.Italic | document.Strike)
+}
 
 // The escape sequences of what is no mark.
 const (
@@ -52,9 +56,9 @@ func (terminal) open(b *strings.Builder, m mark) {
 	switch {
 	case m.url != "":
 		b.WriteString("\x1b[4m")
-	case m.style == bold:
+	case m.style == document.Bold:
 		b.WriteString("\x1b[1m")
-	case m.style == italic:
+	case m.style == document.Italic:
 		b.WriteString("\x1b[3m")
 	default:
 		b.WriteString("\x1b[9m")
@@ -66,21 +70,21 @@ func (terminal) close(b *strings.Builder, m mark, _ rune) {
 	switch {
 	case m.url != "":
 		b.WriteString("\x1b[24m (" + withoutControls(strings.TrimPrefix(m.url, "mailto:")) + ")")
-	case m.style == bold:
+	case m.style == document.Bold:
 		b.WriteString("\x1b[22m")
-	case m.style == italic:
+	case m.style == document.Italic:
 		b.WriteString("\x1b[23m")
 	default:
 		b.WriteString("\x1b[29m")
 	}
 }
 
-func (terminal) text(b *strings.Builder, s span, _ bool) {
-	if s.style&code != 0 {
-		b.WriteString(escCode + withoutControls(s.text) + escCodeEnd)
+func (terminal) text(b *strings.Builder, s document.Span, _ bool) {
+	if s.Style&document.Code != 0 {
+		b.WriteString(escCode + withoutControls(s.Text) + escCodeEnd)
 		return
 	}
-	b.WriteString(withoutControls(s.text))
+	b.WriteString(withoutControls(s.Text))
 }
 
 func (terminal) bare(b *strings.Builder, url string) { b.WriteString(withoutControls(url)) }

@@ -35,7 +35,8 @@ func rules() []rule {
 		{"bus", 1, nil},
 		{"sessions", 1, nil},
 		{"tools", 1, nil},
-		{"channels/markup", 1, nil},
+		{"channels/markup/document", 0, nil},
+		{"channels/markup", 1, []string{"channels/markup/document"}},
 		{"sessions/sqldb", 1, nil}, // the ground under all that is kept in SQL
 
 		{"bus/...", 2, []string{"bus", "sessions/sqldb"}},
@@ -87,11 +88,11 @@ func libraries() map[string][]string {
 		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config"},
 		"github.com/prometheus/client_golang":      {"cmd/parley", "cmd/parley/..."},
 		"github.com/redis/go-redis/v9":             {"bus/redisbus"},
-		"github.com/rivo/uniseg":                   {"channels/markup", "channels/console"},
+		"github.com/rivo/uniseg":                   {"channels/markup", "channels/markup/document", "channels/console"},
 		"github.com/santhosh-tekuri/jsonschema/v6": {"tools"},
 		"github.com/sashabaranov/go-openai":        {"agent/openai"},
 		"github.com/slack-go/slack":                {"channels/slack"},
-		"github.com/yuin/goldmark":                 {"channels/markup"},
+		"github.com/yuin/goldmark":                 {"channels/markup/document"},
 		"golang.org/x/sync":                        anyAbove,
 		"golang.org/x/sys":                         {"cmd/parley/home"},
 		"golang.org/x/term":                        {"channels/console", "cmd/parley"},

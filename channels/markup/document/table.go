@@ -1,4 +1,4 @@
-package markup
+package document
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ func (t *tree) table(n *tables.Table) {
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var cells []string
 		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
-			s := strings.ReplaceAll(plainDialect{}.block(block{spans: t.inline(cell)}), "\n", " ")
+			s := strings.ReplaceAll(Text(t.inline(cell), true), "\n", " ")
 			if len(cells) == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -28,14 +28,14 @@ func (t *tree) table(n *tables.Table) {
 	for c, w := range widths {
 		dashes[c] = strings.Repeat("-", max(w, 1))
 	}
-	b := block{kind: table}
+	b := Block{Kind: Table}
 	for i, cells := range rows {
 		line := row(cells, widths, n.Alignments)
 		if i == 0 {
-			b.head = []string{line, strings.Join(dashes, "-+-")}
+			b.Head = []string{line, strings.Join(dashes, "-+-")}
 			continue
 		}
-		b.lines = append(b.lines, line)
+		b.Lines = append(b.Lines, line)
 	}
 	t.add(b)
 }

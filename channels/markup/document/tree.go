@@ -1,4 +1,4 @@
-package markup
+package document
 
 import (
 	"strconv"
@@ -9,53 +9,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// A style is how a span looks.
-type style uint8
-
-const (
-	bold style = 1 << iota
-	italic
-	strike
-	code
-	// marker is a list's bullet or number: it is written as it is, and what
-	// follows it still begins a line.
-	marker
-)
-
-// A span is text in one style, perhaps with a link.
-type span struct {
-	text  string
-	style style
-	url   string
-}
-
-type kind uint8
-
-const (
-	paragraph kind = iota
-	heading
-	codeBlock
-	table
-	rule
-)
-
-// A block is what the splitter would rather not cut.
-type block struct {
-	kind  kind
-	spans []span   // of a paragraph or heading
-	lines []string // of a code block or table
-	head  []string // of a table: the lines to repeat
-	info  string   // of a code block: its language
-	level int      // of a heading
-	quote bool
-	gap   bool // an empty line is before it
-}
-
 // A tree makes a list of blocks of a document: what nests becomes prefixes and
 // flags, so that nothing behind it needs to know of nesting.
 type tree struct {
 	source []byte
-	blocks []block
+	blocks []Block
 
 	quotes int
 	indent string // of the lines of the list item
@@ -69,18 +27,18 @@ func (t *tree) walk(parent ast.Node) {
 		switch n := n.(type) {
 		case *ast.Heading:
 			if n.ChildCount() == 0 {
-				t.add(block{kind: paragraph, spans: []span{{text: strings.Repeat("#", n.Level)}}})
+				t.add(Block{Kind: Paragraph, Spans: []Span{{Text: strings.Repeat("#", n.Level)}}})
 				continue
 			}
-			t.add(block{kind: heading, spans: t.inline(n), level: n.Level})
+			t.add(Block{Kind: Heading, Spans: t.inline(n), Level: n.Level})
 		case *ast.FencedCodeBlock:
-			t.add(block{kind: codeBlock, lines: t.lines(n.Lines()), info: language(n.Language(t.source))})
+			t.add(Block{Kind: CodeBlock, Lines: t.lines(n.Lines()), Info: language(n.Language(t.source))})
 		case *ast.CodeBlock:
-			t.add(block{kind: codeBlock, lines: t.lines(n.Lines())})
+			t.add(Block{Kind: CodeBlock, Lines: t.lines(n.Lines())})
 		case *ast.HTMLBlock:
 			t.html(n)
 		case *ast.ThematicBreak:
-			t.add(block{kind: rule})
+			t.add(Block{Kind: Rule})
 		case *ast.Blockquote:
 			t.quotes++
 			t.walk(n)
@@ -91,31 +49,31 @@ func (t *tree) walk(parent ast.Node) {
 			t.gap = true // the parser does not tell
 			t.table(n)
 		default:
-			t.add(block{kind: paragraph, spans: t.inline(n)})
+			t.add(Block{Kind: Paragraph, Spans: t.inline(n)})
 		}
 	}
 }
 
 // add puts the list item's marker before the block, if it is the first in one.
-func (t *tree) add(b block) {
+func (t *tree) add(b Block) {
 	prefix := t.indent
 	if t.first != "" {
 		prefix = t.first
 	}
 	switch {
-	case b.kind == paragraph || b.kind == heading:
+	case b.Kind == Paragraph || b.Kind == Heading:
 		if prefix != "" {
-			b.spans = append([]span{{text: prefix, style: marker}}, b.spans...)
+			b.Spans = append([]Span{{Text: prefix, Style: Marker}}, b.Spans...)
 		}
 		t.first = ""
 	case t.first != "": // a code block right behind the marker
-		t.add(block{kind: paragraph})
+		t.add(Block{Kind: Paragraph})
 	}
-	b.quote = t.quotes > 0 && (b.kind == paragraph || b.kind == heading)
-	if len(b.spans) == 0 && (b.kind == paragraph || b.kind == heading) {
+	b.Quote = t.quotes > 0 && (b.Kind == Paragraph || b.Kind == Heading)
+	if len(b.Spans) == 0 && (b.Kind == Paragraph || b.Kind == Heading) {
 		return
 	}
-	b.gap, t.gap = t.gap, false
+	b.Gap, t.gap = t.gap, false
 	t.blocks = append(t.blocks, b)
 }
 
@@ -138,7 +96,7 @@ func (t *tree) list(list *ast.List) {
 		t.walk(item)
 		if t.first != "" { // an empty item
 			t.first = strings.TrimRight(t.first, " ")
-			t.add(block{kind: paragraph})
+			t.add(Block{Kind: Paragraph})
 		}
 	}
 	t.indent = indent
@@ -149,7 +107,7 @@ func (t *tree) html(n *ast.HTMLBlock) {
 	if n.HasClosure() {
 		lines = append(lines, strings.TrimRight(string(n.ClosureLine.Value(t.source)), "\n"))
 	}
-	t.add(block{kind: paragraph, spans: []span{{text: strings.Join(lines, "\n"+t.indent)}}})
+	t.add(Block{Kind: Paragraph, Spans: []Span{{Text: strings.Join(lines, "\n"+t.indent)}}})
 }
 
 func (t *tree) lines(segments *text.Segments) []string {
@@ -171,23 +129,23 @@ func language(info []byte) string {
 }
 
 // inline is the text of a block, as spans.
-func (t *tree) inline(n ast.Node) []span {
-	var s []span
+func (t *tree) inline(n ast.Node) []Span {
+	var s []Span
 	t.collect(&s, n, 0, "")
 	return coalesce(s)
 }
 
 // coalesce joins what looks the same.
-func coalesce(spans []span) []span {
+func coalesce(spans []Span) []Span {
 	joined := spans[:0]
 	for i := 0; i < len(spans); {
 		j := i + 1
-		for j < len(spans) && spans[j].style == spans[i].style && spans[j].url == spans[i].url {
+		for j < len(spans) && spans[j].Style == spans[i].Style && spans[j].URL == spans[i].URL {
 			j++
 		}
 		one := spans[i]
 		if j > i+1 {
-			one.text = plainText(spans[i:j])
+			one.Text = Text(spans[i:j], false)
 		}
 		joined = append(joined, one)
 		i = j
@@ -195,7 +153,7 @@ func coalesce(spans []span) []span {
 	return joined
 }
 
-func (t *tree) collect(to *[]span, parent ast.Node, st style, url string) {
+func (t *tree) collect(to *[]Span, parent ast.Node, st Style, url string) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.Text:
@@ -209,21 +167,21 @@ func (t *tree) collect(to *[]span, parent ast.Node, st style, url string) {
 			}
 			t.codeSpan(to, n, st, url)
 		case *ast.Emphasis:
-			more := italic
+			more := Italic
 			if n.Level > 1 {
-				more = bold
+				more = Bold
 			}
 			t.collect(to, n, st|more, url)
 		case *tables.Strikethrough:
-			t.collect(to, n, st|strike, url)
+			t.collect(to, n, st|Strike, url)
 		case *ast.Link:
-			t.link(to, n, unescape(string(n.Destination)), st)
+			t.link(to, n, Unescape(string(n.Destination)), st)
 		case *ast.Image:
 			if url != "" { // a badge: what counts is where it leads
 				t.collect(to, n, st, url)
 				continue
 			}
-			t.link(to, n, unescape(string(n.Destination)), st)
+			t.link(to, n, Unescape(string(n.Destination)), st)
 		case *ast.AutoLink:
 			label, target := string(n.Label(t.source)), string(n.URL(t.source))
 			if n.AutoLinkType == ast.AutoLinkEmail || !isLink(target) {
@@ -244,10 +202,10 @@ func (t *tree) collect(to *[]span, parent ast.Node, st style, url string) {
 	}
 }
 
-func (t *tree) text(to *[]span, n *ast.Text, st style, url string) {
+func (t *tree) text(to *[]Span, n *ast.Text, st Style, url string) {
 	s := string(n.Segment.Value(t.source))
 	if !n.IsRaw() {
-		s = unescape(s)
+		s = Unescape(s)
 	}
 	put(to, s, st, url)
 	if n.SoftLineBreak() || n.HardLineBreak() {
@@ -256,25 +214,25 @@ func (t *tree) text(to *[]span, n *ast.Text, st style, url string) {
 }
 
 // newline is never within a style: not every platform carries one over lines.
-func (t *tree) newline(to *[]span) {
+func (t *tree) newline(to *[]Span) {
 	put(to, "\n", 0, "")
 	if t.indent != "" {
-		put(to, t.indent, marker, "")
+		put(to, t.indent, Marker, "")
 	}
 }
 
-func (t *tree) codeSpan(to *[]span, n ast.Node, st style, url string) {
+func (t *tree) codeSpan(to *[]Span, n ast.Node, st Style, url string) {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		if c, ok := c.(*ast.Text); ok {
 			b.Write(c.Segment.Value(t.source))
 		}
 	}
-	put(to, strings.ReplaceAll(b.String(), "\n", " "), st|code, url)
+	put(to, strings.ReplaceAll(b.String(), "\n", " "), st|Code, url)
 }
 
 // formula is written as it came; a line of it that begins anew is indented.
-func (t *tree) formula(to *[]span, n ast.Node, st style, url string) {
+func (t *tree) formula(to *[]Span, n ast.Node, st Style, url string) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		line, ok := c.(*ast.Text)
 		if !ok {
@@ -288,7 +246,7 @@ func (t *tree) formula(to *[]span, n ast.Node, st style, url string) {
 	}
 }
 
-func (t *tree) rawHTML(to *[]span, n *ast.RawHTML, st style, url string) {
+func (t *tree) rawHTML(to *[]Span, n *ast.RawHTML, st Style, url string) {
 	var b strings.Builder
 	for i := range n.Segments.Len() {
 		s := n.Segments.At(i)
@@ -303,7 +261,7 @@ func (t *tree) rawHTML(to *[]span, n *ast.RawHTML, st style, url string) {
 }
 
 // link keeps the target of a link that leads nowhere from a chat as text.
-func (t *tree) link(to *[]span, n ast.Node, target string, st style) {
+func (t *tree) link(to *[]Span, n ast.Node, target string, st Style) {
 	before := len(*to)
 	if !isLink(target) {
 		t.collect(to, n, st, "")
@@ -331,16 +289,8 @@ func isLink(target string) bool {
 	return false
 }
 
-func put(to *[]span, s string, st style, url string) {
+func put(to *[]Span, s string, st Style, url string) {
 	if s != "" {
-		*to = append(*to, span{text: s, style: st, url: url})
+		*to = append(*to, Span{Text: s, Style: st, URL: url})
 	}
-}
-
-func plainText(spans []span) string {
-	var b strings.Builder
-	for _, s := range spans {
-		b.WriteString(s.text)
-	}
-	return b.String()
 }

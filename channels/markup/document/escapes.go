@@ -1,12 +1,35 @@
-package markup
+package document
 
 import (
 	"html"
 	"strings"
+	"unicode/utf8"
 )
 
-// unescape resolves backslashes before punctuation, and entities.
-func unescape(s string) string {
+// Clean makes valid UTF-8 with plain newlines and without control characters,
+// which platforms refuse or drop.
+func Clean(md string) string {
+	if utf8.ValidString(md) && strings.IndexFunc(md, isControl) < 0 {
+		return md
+	}
+	md = strings.ReplaceAll(strings.ToValidUTF8(md, "\uFFFD"), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return '\n'
+		case isControl(r):
+			return -1
+		}
+		return r
+	}, md)
+}
+
+func isControl(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
+}
+
+// Unescape resolves backslashes before punctuation, and entities.
+func Unescape(s string) string {
 	if !strings.ContainsAny(s, `\&`) {
 		return s
 	}
@@ -18,7 +41,7 @@ func unescape(s string) string {
 			b.WriteByte(s[i])
 		case s[i] == '&':
 			name, character := entity(s[i:])
-			b.WriteString(clean(character))
+			b.WriteString(Clean(character))
 			i += len(name) - 1
 		default:
 			b.WriteByte(s[i])
@@ -55,4 +78,10 @@ func isAlphanumeric(r rune) bool { return r < 0x80 && isWord(byte(r)) }
 
 func isPunct(c byte) bool {
 	return c > ' ' && c < 0x7f && !isWord(c)
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isWord(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

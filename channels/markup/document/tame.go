@@ -1,60 +1,13 @@
-package markup
+package document
 
-import (
-	"strings"
+import "strings"
 
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
-)
-
-// A Renderer renders; it may be used by many goroutines at once.
-type Renderer struct {
-	parser parser.Parser
-}
-
-// New makes a Renderer. That costs more than rendering a short text, so it is
-// worth keeping.
-func New() *Renderer {
-	inline := []util.PrioritizedValue{
-		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-		util.Prioritized(bounded{formulas{}}, 50),
-		util.Prioritized(bounded{parser.NewCodeSpanParser()}, 100),
-		util.Prioritized(bounded{parser.NewLinkParser()}, 200),
-		util.Prioritized(bounded{parser.NewAutoLinkParser()}, 300),
-		util.Prioritized(bounded{parser.NewRawHTMLParser()}, 400),
-		util.Prioritized(bounded{emphasis{}}, 500),
-		util.Prioritized(bounded{strikethrough{}}, 500),
-		util.Prioritized(bounded{extension.NewLinkifyParser()}, 999),
-	}
-	// No link reference definitions: in a chat they are lines that somebody
-	// wants to read, and parsed they would vanish.
-	return &Renderer{parser: parser.NewParser(
-		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-		parser.WithInlineParsers(inline...),
-		parser.WithParagraphTransformers(util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200)),
-		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
-	)}
-}
-
-func (r *Renderer) parse(md string) []block {
-	source := []byte(tame(md))
-	t := tree{source: source}
-	t.walk(r.parser.Parse(text.NewReader(source), parser.WithContext(&parse{Context: parser.NewContext()})))
-	return t.blocks
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-func isWord(c byte) bool {
-	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
+// MostLink is how long the target of a link may be, in bytes; longer ones are text.
+const MostLink = 2000
 
 const (
-	mostNested = 16   // lists and quotes within each other
-	mostIndent = 64   // columns before the text of a line
-	mostLink   = 2000 // bytes of a link's target
+	mostNested = 16 // lists and quotes within each other
+	mostIndent = 64 // columns before the text of a line
 )
 
 // tame escapes what no person writes and what would take the parser time that
@@ -151,7 +104,7 @@ func tameLinks(md string) string {
 				space = at + j
 			}
 		}
-		if space-at > mostLink && !strings.Contains(md[at:at+mostLink], ")") {
+		if space-at > MostLink && !strings.Contains(md[at:at+MostLink], ")") {
 			b.WriteString(md[done : at-1])
 			b.WriteByte('\\')
 			done = at - 1

@@ -1,4 +1,4 @@
-package markup
+package document
 
 import (
 	"github.com/yuin/goldmark/ast"

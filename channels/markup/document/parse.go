@@ -1,0 +1,45 @@
+package document
+
+import (
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// A Parser reads Markdown; it may be used by many goroutines at once.
+type Parser struct {
+	markdown parser.Parser
+}
+
+// NewParser makes a Parser. That costs more than reading a short text, so it is
+// worth keeping.
+func NewParser() *Parser {
+	inline := []util.PrioritizedValue{
+		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+		util.Prioritized(bounded{formulas{}}, 50),
+		util.Prioritized(bounded{parser.NewCodeSpanParser()}, 100),
+		util.Prioritized(bounded{parser.NewLinkParser()}, 200),
+		util.Prioritized(bounded{parser.NewAutoLinkParser()}, 300),
+		util.Prioritized(bounded{parser.NewRawHTMLParser()}, 400),
+		util.Prioritized(bounded{emphasis{}}, 500),
+		util.Prioritized(bounded{strikethrough{}}, 500),
+		util.Prioritized(bounded{extension.NewLinkifyParser()}, 999),
+	}
+	// No link reference definitions: in a chat they are lines that somebody
+	// wants to read, and parsed they would vanish.
+	return &Parser{markdown: parser.NewParser(
+		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(inline...),
+		parser.WithParagraphTransformers(util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200)),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+	)}
+}
+
+// Parse reads a Markdown text, which Clean has passed.
+func (p *Parser) Parse(md string) []Block {
+	source := []byte(tame(md))
+	t := tree{source: source}
+	t.walk(p.markdown.Parse(text.NewReader(source), parser.WithContext(&parse{Context: parser.NewContext()})))
+	return t.blocks
+}
