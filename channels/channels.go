@@ -14,6 +14,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"parley/bus"
@@ -57,6 +59,20 @@ type Part struct {
 	// Under is the platform's id of an earlier message that this belongs to: the
 	// part goes into its thread, or quotes it. "" is none.
 	Under string
+}
+
+// PartKey is the key of the n-th part, counted from 0, of the message with that id.
+func PartKey(id string, n int) string { return id + "/" + strconv.Itoa(n) }
+
+// AnsweredTurn is the turn of whose answer a part with that key is one; false if it
+// is a part of something else.
+func AnsweredTurn(key string) (turn string, ok bool) {
+	id := key[:max(0, strings.LastIndexByte(key, '/'))]
+	turn = bus.ReplyCause(id)
+	if turn == id {
+		return "", false
+	}
+	return turn, true
 }
 
 // Limits is what a platform asks of those who send.

@@ -67,7 +67,7 @@ const signLength = 120
 // beginning, and how much there is by now, so that it can be seen to go on. A
 // draft that has begun is edited, so it keeps to what an edit may be.
 func (d *drafts) draftPart(one draftCall) channels.Part {
-	part := channels.Part{Key: one.turn + draftSuffix + "/0"}
+	part := channels.Part{Key: channels.PartKey(one.turn+draftSuffix, 0)}
 	pieces := d.renderEdit(one.text)
 	if len(pieces) == 0 {
 		return part
@@ -207,7 +207,7 @@ func (d *drafts) resolveUnknown(work context.Context, x *draft) {
 		to.Chat = d.moved.current(to.Chat)
 		// The time of the call that was cut off may be up.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(work), draftTimeout)
-		id, sent, err := findSent(asking, r, to, channels.Part{Key: x.turn + draftSuffix + "/0"})
+		id, sent, err := findSent(asking, r, to, channels.Part{Key: channels.PartKey(x.turn+draftSuffix, 0)})
 		cancel()
 		switch {
 		case err == nil && sent:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"parley/bus"
@@ -81,7 +80,7 @@ func (d *delivery) callPlatform(work context.Context, i int) (id string, err err
 
 func (d *delivery) platformPart(i int) channels.Part {
 	p := d.record.Parts[i]
-	part := channels.Part{Key: d.record.ID + "/" + strconv.Itoa(i), Text: p.Text, Plain: p.Plain, Under: p.Under}
+	part := channels.Part{Key: channels.PartKey(d.record.ID, i), Text: p.Text, Plain: p.Plain, Under: p.Under}
 	if i == 0 {
 		part.ReplyTo = d.out.ReplyTo
 	}
@@ -195,7 +194,7 @@ func (d *delivery) withdrawDraft(work context.Context, i int, draft string) erro
 	ctx, cancel := context.WithTimeout(channels.WithLeaseCheck(work, channels.LeaseCheck{Asked: time.Now(), Ask: d.lease.Held}), d.policy.Timeout)
 	defer cancel()
 	instead := d.render(withdrawn)[0]
-	err := e.Edit(ctx, d.to, draft, channels.Part{Key: d.record.ID + "/" + strconv.Itoa(i), Text: instead.Text, Plain: instead.Plain})
+	err := e.Edit(ctx, d.to, draft, channels.Part{Key: channels.PartKey(d.record.ID, i), Text: instead.Text, Plain: instead.Plain})
 	if err == nil || channels.FaultOf(err).Fault == channels.Rejected || d.triedLongEnough() {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/terminal"
 	"parley/sessions/sqlstore"
 )
 
@@ -22,19 +23,24 @@ type backupCmd struct {
 	File string `arg:"" help:"Where to write it; - is standard output."`
 }
 
+// Help shows examples.
+func (backupCmd) Help() string {
+	return examples("parley backup parley.backup", "parley backup - | ssh elsewhere 'cat > parley.backup'")
+}
+
 // Run writes a backup of the home, which may be in use.
-func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
 	for _, part := range keptElsewhere(cfg) {
-		fmt.Fprintf(tty.err, "not in this backup: %s, which is to be backed up there\n", part)
+		fmt.Fprintf(tty.Err, "not in this backup: %s, which is to be backed up there\n", part)
 	}
 	source := backup.Source{Home: cfg.Home, Workspaces: cfg.Workspace.Root, Version: thisBuild().Version}
 	var m backup.Manifest
 	if c.File == "-" {
-		m, err = writeChecked(ctx, source, tty.out)
+		m, err = writeChecked(ctx, source, tty.Out)
 	} else {
 		m, err = writeFile(ctx, source, c.File)
 	}
@@ -42,22 +48,22 @@ func (c backupCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		return fmt.Errorf("write the backup: %w", err)
 	}
 	for _, name := range m.Skipped {
-		fmt.Fprintf(tty.err, "left out, as it is no plain file: %s\n", name)
+		fmt.Fprintf(tty.Err, "left out, as it is no plain file: %s\n", name)
 	}
 	for _, name := range m.TooDeep {
-		fmt.Fprintf(tty.err, "NOT IN THIS BACKUP, as it lies too deep to be restored: the folder %s\n", name)
+		fmt.Fprintf(tty.Err, "NOT IN THIS BACKUP, as it lies too deep to be restored: the folder %s\n", name)
 	}
 	if c.File == "-" {
 		return nil
 	}
 	if flags.JSON {
-		return json.NewEncoder(tty.out).Encode(m)
+		return json.NewEncoder(tty.Out).Encode(m)
 	}
 	var bytes int64
 	for _, file := range m.Files {
 		bytes += file.Size
 	}
-	fmt.Fprintf(tty.out, "%s holds %d files, %d bytes, and can be restored: it was read back. Settings, tokens and secrets are not in it.\n", c.File, len(m.Files), bytes)
+	fmt.Fprintf(tty.Out, "%s holds %d files, %d bytes, and can be restored: it was read back. Settings, tokens and secrets are not in it.\n", c.File, len(m.Files), bytes)
 	return nil
 }
 
@@ -117,8 +123,13 @@ type restoreCmd struct {
 	Yes  bool   `help:"Restore into a home that is in use already; what it holds is moved aside."`
 }
 
+// Help shows examples.
+func (restoreCmd) Help() string {
+	return examples("parley restore parley.backup", "parley --home /srv/second restore parley.backup")
+}
+
 // Run makes a home of a backup.
-func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
@@ -126,7 +137,7 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if parts := keptElsewhere(cfg); len(parts) > 0 {
 		return fmt.Errorf("this configuration keeps %s: restore with one that has no [bus] and [store], and take it there with parley migrate", strings.Join(parts, " and "))
 	}
-	in := tty.in
+	in := tty.In
 	if c.File != "-" {
 		if in, err = os.Open(c.File); err != nil {
 			return fmt.Errorf("read the backup: %w", err)
@@ -149,9 +160,9 @@ func (c restoreCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	if err = errors.Join(err, of.GiveHome(cfg.Home), of.GiveTree(cfg.Workspace.Root)); err != nil {
 		return err
 	}
-	fmt.Fprintf(tty.out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))
+	fmt.Fprintf(tty.Out, "%s is restored as of %s.\n", cfg.Home, done.At.Local().Format(time.DateTime))
 	if done.Aside != "" {
-		fmt.Fprintf(tty.out, "What was there before is in %s; delete it when it is not needed.\n", done.Aside)
+		fmt.Fprintf(tty.Out, "What was there before is in %s; delete it when it is not needed.\n", done.Aside)
 	}
 	return nil
 }

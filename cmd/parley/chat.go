@@ -23,6 +23,8 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/outbox"
+	"parley/cmd/parley/server"
+	"parley/cmd/parley/terminal"
 	"parley/sessions"
 )
 
@@ -32,8 +34,13 @@ type chatCmd struct {
 	Workspace string `help:"Work in this directory and not in the conversation's own." placeholder:"DIR"`
 }
 
+// Help shows examples.
+func (chatCmd) Help() string {
+	return examples("parley chat", `parley chat -m "what is in notes.txt?"`, `parley chat --workspace . -m "list the files"`)
+}
+
 // Run talks to the agent in this terminal.
-func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{})
 	if err != nil {
 		return err
@@ -43,30 +50,37 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 			return &usageError{fmt.Sprintf("--workspace %s is no directory", c.Workspace)}
 		}
 	}
-	if flags.JSON && c.Message == "" && term.IsTerminal(int(tty.in.Fd())) {
+	if flags.JSON && c.Message == "" && term.IsTerminal(int(tty.In.Fd())) {
 		return &usageError{"--json prints one answer: say what is asked with -m, or on standard input"}
 	}
-	chat, unlock, err := c.lockConversation(cfg.Home, tty.err)
+	name, err := conversation(c.Session)
+	if err != nil {
+		return err
+	}
+	chat, unlock, err := terminal.LockConversation(cfg.Home, name, tty.Err)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	key, err := sessions.Key(mainAgent, console.Name, chat, "")
+	key, err := sessionKey(chat)
 	if err != nil {
-		return &usageError{err.Error()}
+		return err
 	}
-	log := quiet(tty.err)
-	model, err := newModel(ctx, cfg, log)
+	log := quiet(tty.Err)
+	model, err := server.NewModel(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	cfg.Serve.Drain = min(cfg.Serve.Drain, leavingDrain)
-	server, leave, err := join(ctx, cfg, need{model: model, send: true, override: home.WorkspaceOverride{Dir: c.Workspace, Session: key}}, log)
+	joined, leave, err := client.Join(ctx, server.Config{
+		Settings: cfg, Model: model, Role: server.Terminal, Override: home.WorkspaceOverride{Dir: c.Workspace, Session: key},
+		Build: thisBuild(), Log: log,
+	})
 	if err != nil {
 		return err
 	}
-	r := client.NewConversation(server, key, chat)
-	err = c.talk(ctx, r, flags.JSON, answering(server, model), tty, log)
+	r := client.NewConversation(joined, key, chat)
+	err = c.talk(ctx, r, flags.JSON, answering(joined, model), tty, log)
 	if left := leave(); err == nil {
 		err = left
 	}
@@ -82,15 +96,15 @@ func answering(server *client.Client, model llm.Model) string {
 	if !server.Hosted {
 		return ""
 	}
-	return modelName(model)
+	return model.Info().Name
 }
 
 // talk is the conversation. It is a channel like any other, with a server in
 // the place of a platform.
-func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, model string, tty terminal, log *slog.Logger) error {
-	typed := c.Message == "" && term.IsTerminal(int(tty.in.Fd()))
+func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, model string, tty terminal.Terminal, log *slog.Logger) error {
+	typed := c.Message == "" && term.IsTerminal(int(tty.In.Fd()))
 	cfg := console.Config{
-		Chat: r.Name, Session: r.Session, Once: c.Message, JSON: asJSON, In: tty.in, Out: tty.out, Err: tty.err,
+		Chat: r.Name, Session: r.Session, Once: c.Message, JSON: asJSON, In: tty.In, Out: tty.Out, Err: tty.Err,
 		Events: r, Refuse: unknownCommand, Log: log,
 	}
 	if typed {
@@ -110,7 +124,7 @@ func (c chatCmd) talk(ctx context.Context, r *client.Conversation, asJSON bool, 
 		return nil
 	}
 	if asJSON && errors.Is(err, console.ErrFailed) {
-		_ = json.NewEncoder(tty.out).Encode(map[string]any{ // the exit code says the same
+		_ = json.NewEncoder(tty.Out).Encode(map[string]any{ // the exit code says the same
 			"session": r.Session, "error": bus.Failure{Code: "no_answer", Message: err.Error()},
 		})
 	}
@@ -156,15 +170,26 @@ func unknownCommand(text string) string {
 	return wrong + "; /help lists those that there are"
 }
 
-// mainAgent is the default agent.
-const mainAgent = "main"
-
-// conversation is the chat of a session that is given by its name or its key.
+// conversation is the chat of a session that is given by its name or its key; ""
+// where none is given.
 func conversation(session string) (string, error) {
-	prefix := mainAgent + ":" + console.Name + ":"
+	if session == "" {
+		return "", nil
+	}
+	prefix := config.MainAgent + ":" + console.Name + ":"
 	chat := strings.TrimPrefix(session, prefix)
 	if strings.Contains(chat, ":") {
 		return "", &usageError{fmt.Sprintf("--session %s: a terminal joins its own conversations only, by their name or as %sNAME", session, prefix)}
 	}
-	return chat, nil
+	_, err := sessionKey(chat)
+	return chat, err
+}
+
+// sessionKey is the key of a terminal's conversation.
+func sessionKey(chat string) (string, error) {
+	key, err := sessions.Key(config.MainAgent, console.Name, chat, "")
+	if err != nil {
+		return "", &usageError{err.Error()}
+	}
+	return key, nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"parley/cmd/parley/client"
+	"parley/cmd/parley/server"
+	"parley/cmd/parley/terminal"
 )
 
 type deadLettersCmd struct {
@@ -86,24 +88,29 @@ func chosen(ctx context.Context, server *client.Client, ids []string, everything
 
 type deadList struct{}
 
+// Help shows examples.
+func (deadList) Help() string {
+	return examples("parley dead-letters", "parley --json dead-letters list")
+}
+
 // Run lists dead letters.
-func (deadList) Run(ctx context.Context, flags *cli, tty terminal) error {
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
+func (deadList) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		all, err := deadLetters(ctx, server)
 		if err != nil {
 			return err
 		}
 		if flags.JSON {
-			return json.NewEncoder(tty.out).Encode(all)
+			return json.NewEncoder(tty.Out).Encode(all)
 		}
 		if len(all) == 0 {
-			_, err := fmt.Fprintln(tty.out, "Nothing was given up.")
+			_, err := fmt.Fprintln(tty.Out, "Nothing was given up.")
 			return err
 		}
-		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "ID\tTOPIC\tFOR\tREASON\tGIVEN UP")
 		for _, d := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cell(d.ID), cell(d.Topic), cell(d.Key), cell(d.Reason), d.BuriedAt.Local().Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Cell(d.ID), terminal.Cell(d.Topic), terminal.Cell(d.Key), terminal.Cell(d.Reason), d.BuriedAt.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})
@@ -113,14 +120,17 @@ type deadShow struct {
 	ID string `arg:""`
 }
 
+// Help shows examples.
+func (deadShow) Help() string { return examples("parley dead-letters show ID") }
+
 // Run prints one dead letter.
-func (c deadShow) Run(ctx context.Context, flags *cli, tty terminal) error {
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
+func (c deadShow) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		picked, err := chosen(ctx, server, []string{c.ID}, false)
 		if err != nil {
 			return err
 		}
-		return server.Get(ctx, picked[0].path(), tty.out)
+		return server.Get(ctx, picked[0].path(), tty.Out)
 	})
 }
 
@@ -129,9 +139,14 @@ type deadReplay struct {
 	All bool     `help:"All of them."`
 }
 
+// Help shows examples.
+func (deadReplay) Help() string {
+	return examples("parley dead-letters replay ID", "parley dead-letters replay --all")
+}
+
 // Run publishes dead letters again.
-func (c deadReplay) Run(ctx context.Context, flags *cli, tty terminal) error {
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
+func (c deadReplay) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		picked, err := chosen(ctx, server, c.IDs, c.All)
 		if err != nil {
 			return err
@@ -143,7 +158,7 @@ func (c deadReplay) Run(ctx context.Context, flags *cli, tty terminal) error {
 			if err := server.Do(ctx, http.MethodPost, d.path()+"/replay", "", nil, &now); err != nil {
 				return err
 			}
-			fmt.Fprintf(tty.out, "%s is on its way again as %s\n", d.ID, now.ID)
+			fmt.Fprintf(tty.Out, "%s is on its way again as %s\n", d.ID, now.ID)
 		}
 		return nil
 	})
@@ -155,14 +170,19 @@ type deadDrop struct {
 	Yes bool     `help:"Do not ask."`
 }
 
+// Help shows examples.
+func (deadDrop) Help() string {
+	return examples("parley dead-letters drop ID", "parley dead-letters drop --all --yes")
+}
+
 // Run forgets dead letters.
-func (c deadDrop) Run(ctx context.Context, flags *cli, tty terminal) error {
+func (c deadDrop) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	if c.All {
 		if err := confirm(tty, c.Yes, "Forget every dead letter?"); err != nil {
 			return err
 		}
 	}
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
+	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		picked, err := chosen(ctx, server, c.IDs, c.All)
 		if err != nil {
 			return err
@@ -171,7 +191,7 @@ func (c deadDrop) Run(ctx context.Context, flags *cli, tty terminal) error {
 			if err := server.Do(ctx, http.MethodDelete, d.path(), "", nil, nil); err != nil {
 				return err
 			}
-			fmt.Fprintf(tty.out, "%s is forgotten\n", d.ID)
+			fmt.Fprintf(tty.Out, "%s is forgotten\n", d.ID)
 		}
 		return nil
 	})

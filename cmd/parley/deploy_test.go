@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -41,7 +42,7 @@ func accepts(t *testing.T, args []string) {
 		t.Errorf("the program does not take %q: %v", args, err)
 	}
 	if i := slices.Index(args, "--role"); i >= 0 {
-		if _, err := rolesOf(args[i+1]); err != nil {
+		if _, err := parseRole(args[i+1]); err != nil {
 			t.Error(err)
 		}
 	}
@@ -246,8 +247,8 @@ func TestCompose(t *testing.T) {
 	const conns = 12 // that a component of a process opens at most
 	processes := 2 * (2 + number(t, many["services.worker.deploy.replicas"]))
 	_, most, _ := strings.Cut(words(t, one["services.postgres.command"])[2], "=")
-	if number(t, most) < processes*pools*conns {
-		t.Errorf("PostgreSQL allows %s connections, and %d processes open %d", most, processes, processes*pools*conns)
+	if number(t, most) < processes*home.StorePools*conns {
+		t.Errorf("PostgreSQL allows %s connections, and %d processes open %d", most, processes, processes*home.StorePools*conns)
 	}
 	_, of := stages(t, deployed(t, "Dockerfile"))
 	served := 0

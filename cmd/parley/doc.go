@@ -55,18 +55,27 @@ renders one Markdown text for every platform and splits it to its limit.
 
 # How it is put together
 
-Only this package knows who implements what. config/ reads the file and the
-environment; home/ checks and opens what is remembered, in files or in a Redis and a
-PostgreSQL that a fleet shares; server.go runs the channels, the worker and the
-dispatchers, and stops them in that order; channels.go makes channels of settings
-and agents.go agents; platforms.go has a row for each platform. imports_test.go
-holds every import against the import rules.
+This package is the command line: each command has a file of its own, and main.go
+gives it a terminal and, if it asks for one, a server to talk to.
 
-Programs and terminals come in through http.go: api/ is the HTTP server and the
-home's socket, outbox/ takes what is to be said and knows what became of it,
-webhook/ makes messages of alerts and builds. Each command has a file of its own;
-join.go joins the server that has the home, or becomes it for a moment, so that a
-command is written once; client/ is the terminal's end of that. erase/ and backup/
-forget and keep.
+server/ is where everything meets. server.go opens a home and its channels, serve.go
+runs the channels, the worker and the dispatchers, and stops them in that order;
+channels.go makes channels of settings, agents.go agents, and tools.go their tools.
+What it puts together is named in three places: platforms/ has a row for each chat
+platform, home/ opens and checks what is remembered, in files or in a Redis and a
+PostgreSQL that a fleet shares, and server/ itself knows the models and the tools.
+config/ reads the file and the environment. imports_test.go holds every import
+against the import rules.
+
+Programs and terminals come in through server/http.go: api/ is the HTTP server and
+the home's socket, outbox/ takes what is to be said and knows what became of it,
+webhook/ makes messages of alerts and builds, metrics/ counts. client/ is the
+terminal's end of that: it joins the server that has the home, or becomes it for a
+moment (server/host.go), so that a command is written once. terminal/ is what
+commands print with, and completion/ prints the shells' scripts.
+
+doctor/ says what is not in order. erase/ and backup/ forget and keep; migrate/ takes
+a bot from its home to the servers of a fleet. crash/ is where a test kills the
+process; chaos/ does so at random.
 */
 package main

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"parley/cmd/parley/terminal"
 )
 
 // leaves are the commands that do something, by their words.
 func leaves(t *testing.T) map[string]*kong.Node {
 	t.Helper()
-	parser, err := newParser(&cli{}, terminal{})
+	parser, err := newParser(&cli{}, terminal.Terminal{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -13,8 +12,11 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/server"
+	"parley/cmd/parley/terminal"
 )
 
 // Exit codes. They are promised to scripts.
@@ -54,23 +56,17 @@ type cli struct {
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }
 
-// terminal is where a command reads and writes.
-type terminal struct {
-	in       *os.File
-	out, err io.Writer
-}
-
 func main() {
-	os.Exit(run(os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+	os.Exit(run(os.Args[1:], terminal.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // run carries out one command and returns the exit code.
-func run(args []string, tty terminal) int {
+func run(args []string, tty terminal.Terminal) int {
 	var c cli
 	exited := -1
 	parser, err := newParser(&c, tty, kong.Exit(func(code int) { exited = code }), kong.Bind(tty))
 	if err != nil {
-		fmt.Fprintln(tty.err, "parley:", err)
+		fmt.Fprintln(tty.Err, "parley:", err)
 		return exitFailed
 	}
 	parsed, err := parser.Parse(args)
@@ -78,7 +74,7 @@ func run(args []string, tty terminal) int {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(tty.err, "parley: %v\nTry: parley --help\n", err)
+		fmt.Fprintf(tty.Err, "parley: %v\nTry: parley --help\n", err)
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -90,20 +86,54 @@ func run(args []string, tty terminal) int {
 }
 
 // newParser makes the parser of the command line.
-func newParser(c *cli, tty terminal, more ...kong.Option) (*kong.Kong, error) {
+func newParser(c *cli, tty terminal.Terminal, more ...kong.Option) (*kong.Kong, error) {
 	return kong.New(c, append([]kong.Option{
 		kong.Name("parley"),
 		kong.Description("An AI agent in Slack, Discord and Telegram that loses nothing and does nothing twice."),
-		kong.Writers(tty.out, tty.err),
+		kong.Writers(tty.Out, tty.Err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	}, more...)...)
 }
 
-func exitCode(err error, tty terminal) int {
+// screened is a command's terminal. What is for programs goes through as it is,
+// and so does what a command draws itself.
+func (c *cli) screened(command string, tty terminal.Terminal) terminal.Terminal {
+	name, _, _ := strings.Cut(command, " ")
+	switch {
+	case name == "chat", name == "serve": // what others say is cleaned where it is drawn or logged
+		return tty
+	case c.JSON, name == "backup" && c.Backup.File == "-":
+		return terminal.Terminal{In: tty.In, Out: tty.Out, Err: &terminal.Screen{To: tty.Err}}
+	}
+	shows := strings.HasPrefix(command, "dead-letters show")
+	return terminal.Terminal{In: tty.In, Out: &terminal.Screen{To: tty.Out, JSON: shows}, Err: &terminal.Screen{To: tty.Err}}
+}
+
+// use joins the home for one command, in a role that the command would have there.
+func use(ctx context.Context, flags *cli, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
+	cfg, err := flags.load(tty, config.Options{WithoutSecrets: role == server.Reader})
+	if err != nil {
+		return err
+	}
+	c, leave, err := client.Join(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: quiet(tty.Err)})
+	if nothing, ok := errors.AsType[*home.NothingError](err); ok {
+		return nothing
+	}
+	if err != nil {
+		return fmt.Errorf("reach the home %s: %w", cfg.Home, err)
+	}
+	err = do(ctx, c)
+	if left := leave(); err == nil {
+		err = left
+	}
+	return err
+}
+
+func exitCode(err error, tty terminal.Terminal) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(&screen{to: tty.err}, "parley:", err)
+	fmt.Fprintln(&terminal.Screen{To: tty.Err}, "parley:", err)
 	if code, ok := outcomeCode(err); ok {
 		return code
 	}
@@ -125,16 +155,16 @@ type usageError struct{ msg string }
 func (e *usageError) Error() string { return e.msg }
 
 // confirm asks on a terminal before something is destroyed; elsewhere it wants --yes.
-func confirm(tty terminal, yes bool, question string) error {
+func confirm(tty terminal.Terminal, yes bool, question string) error {
 	if yes {
 		return nil
 	}
-	if !term.IsTerminal(int(tty.in.Fd())) {
+	if !term.IsTerminal(int(tty.In.Fd())) {
 		return &usageError{question + " Say so with --yes."}
 	}
-	fmt.Fprintf(tty.err, "%s [y/N] ", question)
+	fmt.Fprintf(tty.Err, "%s [y/N] ", question)
 	var answer string
-	if _, err := fmt.Fscanln(tty.in, &answer); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
+	if _, err := fmt.Fscanln(tty.In, &answer); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
 		return errors.New("nothing was done")
 	}
 	return nil

@@ -1,20 +1,14 @@
 package main
 
 import (
-	"context"
-	"log/slog"
-	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"parley/channels/discord/discordtest"
-	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -192,42 +186,4 @@ func TestRefusedTokenStopsNoOtherChannel(t *testing.T) {
 		t.Errorf("the server ended: %v", err)
 	default:
 	}
-}
-
-// What the whole fleet shares is told by one process, and by another once that
-// one is gone, so that sums over all are right.
-func TestOneProcessTellsWhatTheFleetShares(t *testing.T) {
-	dir := t.TempDir()
-	cfg, err := loadConfig(config.Options{Home: dir, Env: func(string) (string, bool) { return "", false }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := home.Open(t.Context(), cfg, home.WorkspaceOverride{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	fleet := make([]*server, 2)
-	stop := make([]context.CancelFunc, 2)
-	var telling sync.WaitGroup
-	defer telling.Wait()
-	for i := range fleet {
-		fleet[i] = newServer(h, cfg, nil, nil, slog.New(slog.DiscardHandler))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		stop[i] = cancel
-		telling.Go(func() { fleet[i].tellFleet(ctx) })
-	}
-	told := func(s *server) int {
-		page := httptest.NewRecorder()
-		s.metrics.Handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
-		return strings.Count(page.Body.String(), `parley_bus_waiting{topic="inbound"}`)
-	}
-	parleytest.WaitFor(t, "one to tell", func() bool { return told(fleet[0])+told(fleet[1]) == 1 })
-	holder := 0
-	if told(fleet[1]) == 1 {
-		holder = 1
-	}
-	stop[holder]()
-	parleytest.WaitFor(t, "the other to tell", func() bool { return told(fleet[holder]) == 0 && told(fleet[1-holder]) == 1 })
 }

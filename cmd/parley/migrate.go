@@ -17,8 +17,10 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/crash"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/migrate"
+	"parley/cmd/parley/terminal"
 	"parley/sessions/sqldb"
 )
 
@@ -32,8 +34,11 @@ type migrateReport struct {
 	Next []string `json:"next"`
 }
 
+// Help shows examples.
+func (migrateCmd) Help() string { return examples("parley migrate --to fleet.toml") }
+
 // Run takes what is in the home to the bus and the store of another configuration.
-func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	to, err := loadConfig(config.Options{File: m.To, Home: flags.Home, WithoutSecrets: true})
 	if err != nil {
 		return err
@@ -47,7 +52,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	}
 	log := slog.New(slog.DiscardHandler)
 	if !flags.JSON {
-		log = slog.New(slog.NewTextHandler(tty.err, nil))
+		log = slog.New(slog.NewTextHandler(tty.Err, nil))
 	}
 	report, err := migrate.Run(ctx, migrate.Config{
 		Home: to.Home, BusFile: filepath.Join(to.Home, home.BusFile), StoreFile: filepath.Join(to.Home, home.StoreFile),
@@ -55,7 +60,7 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		Bus: redisbus.Config{URL: string(to.Bus.URL), Prefix: to.Bus.Prefix, Log: log,
 			Caps: bus.Caps{Inbound: to.Limits.Waiting, Outbound: to.Limits.Outbound}},
 		StoreURL: string(to.Store.URL), BusName: home.BusName(to), StoreName: home.StoreName(string(to.Store.URL)), Log: log,
-		Point: killPoint(),
+		Point: crash.Points(),
 	})
 	if given := home.OwnerOf(to.Home).GiveHome(to.Home); err == nil {
 		err = given
@@ -65,9 +70,9 @@ func (m migrateCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	}
 	r := migrateReport{report, whatIsLeft(to, root)}
 	if flags.JSON {
-		return json.NewEncoder(tty.out).Encode(r)
+		return json.NewEncoder(tty.Out).Encode(r)
 	}
-	return r.print(tty.out)
+	return r.print(tty.Out)
 }
 
 // rootBefore is where the sessions' files have been so far.

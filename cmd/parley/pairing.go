@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/terminal"
 )
 
 type pairingCmd struct {
@@ -38,7 +41,7 @@ type pairingOwner struct {
 }
 
 // withBook opens the book beside a server that may be running. It makes none.
-func withBook(ctx context.Context, c *cli, tty terminal, use func(*sqlbook.Book) error) error {
+func withBook(ctx context.Context, c *cli, tty terminal.Terminal, use func(*sqlbook.Book) error) error {
 	cfg, err := c.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
@@ -65,24 +68,29 @@ func openBook(ctx context.Context, cfg *config.Config, use func(*sqlbook.Book) e
 	return errors.Join(use(book), book.Close(), of.GiveHome(cfg.Home))
 }
 
+// Help shows examples.
+func (pairingList) Help() string {
+	return examples("parley pairing list", "parley --json pairing list")
+}
+
 // Run lists pairings.
-func (pairingList) Run(ctx context.Context, c *cli, tty terminal) error {
+func (pairingList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
 		pairings, err := book.Pairings(ctx)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(tty.out).Encode(pairingsJSON(pairings))
+			return json.NewEncoder(tty.Out).Encode(pairingsJSON(pairings))
 		}
 		if len(pairings) == 0 {
-			_, err := fmt.Fprintln(tty.out, "Nobody is paired, and nobody asks to be.")
+			_, err := fmt.Fprintln(tty.Out, "Nobody is paired, and nobody asks to be.")
 			return err
 		}
-		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "PERSON\tNAME\tSTATE\tCODE\tSINCE")
 		for _, p := range pairings {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cell(p.Person), cell(p.Name), pairingState(p), p.Code, p.At.Local().Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Cell(p.Person), terminal.Cell(p.Name), pairingState(p), p.Code, p.At.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})
@@ -114,8 +122,11 @@ func pairingsJSON(pairings []channels.Pairing) []pairingJSON {
 	return list
 }
 
+// Help shows examples.
+func (pairingApprove) Help() string { return examples("parley pairing approve ABCD2345") }
+
 // Run approves a request.
-func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal) error {
+func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
 		p, err := book.Admit(ctx, channels.Admission{Code: a.Code})
 		if errors.Is(err, channels.ErrNoCode) {
@@ -124,13 +135,16 @@ func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(tty.out, "%s is admitted.\n", p.Person)
+		_, err = fmt.Fprintf(tty.Out, "%s is admitted.\n", p.Person)
 		return err
 	})
 }
 
+// Help shows examples.
+func (pairingRevoke) Help() string { return examples("parley pairing revoke telegram:42") }
+
 // Run revokes an admission.
-func (r pairingRevoke) Run(ctx context.Context, c *cli, tty terminal) error {
+func (r pairingRevoke) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
 		err := book.Revoke(ctx, r.Who)
 		if errors.Is(err, channels.ErrNoCode) {
@@ -139,13 +153,18 @@ func (r pairingRevoke) Run(ctx context.Context, c *cli, tty terminal) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(tty.out, "%s is not admitted any more.\n", r.Who)
+		_, err = fmt.Fprintf(tty.Out, "%s is not admitted any more.\n", r.Who)
 		return err
 	})
 }
 
+// Help shows examples.
+func (pairingOwner) Help() string {
+	return examples("parley pairing owner", "parley pairing owner telegram")
+}
+
 // Run makes an owner's code. It may be the first that is written into the home.
-func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal) error {
+func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	cfg, err := c.load(tty, config.Options{})
 	if err != nil {
 		return err
@@ -176,10 +195,10 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal) error {
 			return err
 		}
 		prefix := "/"
-		if ch, err := openChannel(cfg.Channels[name], nil, slog.New(slog.DiscardHandler)); err == nil {
+		if ch, err := platforms.Open(cfg.Channels[name], nil, slog.New(slog.DiscardHandler)); err == nil {
 			prefix = channels.CommandPrefix(ch)
 		}
-		_, err = fmt.Fprintf(tty.out, "Say this to the bot on %s within the hour: whoever does so first owns it.\n\n  %sstart %s\n", name, prefix, code)
+		_, err = fmt.Fprintf(tty.Out, "Say this to the bot on %s within the hour: whoever does so first owns it.\n\n  %sstart %s\n", name, prefix, code)
 		return err
 	})
 }
@@ -194,7 +213,7 @@ func unowned(ctx context.Context, cfg *config.Config, book *sqlbook.Book, channe
 		return err
 	}
 	for _, p := range pairings {
-		if p.Owner && channelOf(p.Person) == channel {
+		if p.Owner && strings.HasPrefix(p.Person, channel+":") {
 			return fmt.Errorf("%s owns the bot on %s already: add the other's id to channels.%s.owners, or say `parley pairing revoke %s` first", p.Person, channel, channel, p.Person)
 		}
 	}
@@ -204,7 +223,7 @@ func unowned(ctx context.Context, cfg *config.Config, book *sqlbook.Book, channe
 // channel is the one that was named, or the only one that there is.
 func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 	if o.Channel == "" {
-		list := channelsByName(cfg)
+		list := cfg.ChannelsByName()
 		if len(list) == 0 {
 			return "", &usageError{"no channel is configured, so there is no bot to own: add [channels.NAME]\n" + home.WhichConfig(cfg)}
 		}
@@ -221,24 +240,27 @@ func (o pairingOwner) channel(cfg *config.Config) (string, error) {
 
 type chatsCmd struct{}
 
+// Help shows examples.
+func (chatsCmd) Help() string { return examples("parley chats", "parley --json chats") }
+
 // Run lists where the bot has been spoken to.
-func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal) error {
+func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
 		chats, err := book.Chats(ctx)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(tty.out).Encode(chatsJSON(chats))
+			return json.NewEncoder(tty.Out).Encode(chatsJSON(chats))
 		}
 		if len(chats) == 0 {
-			_, err := fmt.Fprintln(tty.out, "The bot has not been spoken to yet.")
+			_, err := fmt.Fprintln(tty.Out, "The bot has not been spoken to yet.")
 			return err
 		}
-		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "ADDRESS\tNAME\tSESSION\tSINCE")
 		for _, ch := range chats {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cell(ch.Address.String()), cell(ch.Name), cell(ch.Session), ch.Seen.Local().Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", terminal.Cell(ch.Address.String()), terminal.Cell(ch.Name), terminal.Cell(ch.Session), ch.Seen.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -10,46 +9,12 @@ import (
 
 	"parley/channels/console"
 	"parley/cmd/parley/parleytest"
+	"parley/cmd/parley/terminal"
 )
 
 // evil is what somebody could say to whoever reads it in a terminal: a title, a
 // colour, a line drawn over, C1 controls, and text turned round.
 const evil = "a\x1b]0;owned\a\x1b[31mred\rover\u009b2Jclear\u202ereversed\u2066isolated\x7f"
-
-func TestScreen(t *testing.T) {
-	t.Parallel()
-	for given, want := range map[string]string{
-		evil:                        "a]0;owned[31mredover2Jclearreversedisolated",
-		"two\nlines\tand ä ☺ 中 👩‍💻": "two\nlines\tand ä ☺ 中 👩‍💻",
-		"\xff\x9b[2J":               "\uFFFD\uFFFD[2J",
-	} {
-		for size := 1; size < 9; size++ { // however it is cut
-			var out bytes.Buffer
-			s := &screen{to: &out}
-			for rest := []byte(given); len(rest) > 0; {
-				n, err := s.Write(rest[:min(size, len(rest))])
-				must(t, err)
-				rest = rest[n:]
-			}
-			if out.String() != want {
-				t.Errorf("%q in pieces of %d shows %q, want %q", given, size, out.String(), want)
-			}
-		}
-	}
-	raw, err := json.MarshalIndent(map[string]string{"text": evil}, "", "\t")
-	must(t, err)
-	var out bytes.Buffer
-	if _, err := (&screen{to: &out, json: true}).Write(raw); err != nil {
-		t.Fatal(err)
-	}
-	var back map[string]string
-	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["text"] != evil || strings.ContainsFunc(out.String(), console.Obeyed) {
-		t.Errorf("as JSON it is %q, %v", out.String(), err)
-	}
-	if got := cell("a\nb\tc" + evil); strings.ContainsAny(got, "\n\t\x1b") || !strings.HasPrefix(got, "a b ca]0;") {
-		t.Errorf("as a cell it is %q", got)
-	}
-}
 
 // What goes to programs is not touched.
 func TestWhichCommandsAreScreened(t *testing.T) {
@@ -68,9 +33,9 @@ func TestWhichCommandsAreScreened(t *testing.T) {
 		"serve":                  {cli{}, false, false},
 		"chat":                   {cli{}, false, false},
 	} {
-		tty := c.cli.screened(command, terminal{in: os.Stdin, out: io.Discard, err: io.Discard})
-		_, out := tty.out.(*screen)
-		_, err := tty.err.(*screen)
+		tty := c.cli.screened(command, terminal.Terminal{In: os.Stdin, Out: io.Discard, Err: io.Discard})
+		_, out := tty.Out.(*terminal.Screen)
+		_, err := tty.Err.(*terminal.Screen)
 		if out != c.out || err != c.err {
 			t.Errorf("%s: output is screened %v and errors %v, want %v and %v", command, out, err, c.out, c.err)
 		}
@@ -101,4 +66,18 @@ func TestWhatOthersSaidIsShownAndNotObeyed(t *testing.T) {
 	if !strings.Contains(string(raw), strings.Trim(string(said), `"`)) {
 		t.Errorf("as JSON it is %s", raw)
 	}
+}
+
+// What people wrote moves no cursor and turns no line in the terminal of who looks.
+func TestCommandsPrintNoEscapeSequences(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "safe\x1b]0;title\x07\x1b[2J\u202eevil")
+	w.Said(2, 1)
+	out, errs, code := w.Run("sessions", "main:telegram:2")
+	if code != exitDone || !strings.Contains(out, "safe") || strings.ContainsAny(out, "\x1b\x07\u202e") {
+		t.Errorf("exit code %d, %q %s", code, out, errs)
+	}
+	p.Kill()
 }

@@ -18,6 +18,8 @@ import (
 	"parley/channels"
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/outbox"
+	"parley/cmd/parley/server"
+	"parley/cmd/parley/terminal"
 )
 
 type sendCmd struct {
@@ -32,13 +34,18 @@ type sendCmd struct {
 // maxFile is the largest file that the API takes.
 const maxFile = 10 << 20
 
+// Help shows examples.
+func (sendCmd) Help() string {
+	return examples(`parley send --to oncall "it works"`, `make 2>&1 | parley send --to slack:C0BUILDS --key build-7`, `parley send --to telegram:42 --file report.pdf --wait "the report"`)
+}
+
 // Run hands a message over, and with --wait tells what became of it.
-func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	body, err := c.body(tty)
 	if err != nil {
 		return err
 	}
-	return use(ctx, flags, tty, need{send: true}, func(ctx context.Context, server *client.Client) error {
+	return use(ctx, flags, tty, server.Sender, func(ctx context.Context, server *client.Client) error {
 		var s outbox.Status
 		// A key of its own, so that asking again does not send again.
 		if err := server.Do(ctx, http.MethodPost, "/v1/messages", rand.Text(), body, &s); err != nil {
@@ -49,7 +56,7 @@ func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 				return err
 			}
 		}
-		if err := printStatus(tty.out, flags.JSON, s); err != nil {
+		if err := printStatus(tty.Out, flags.JSON, s); err != nil {
 			return err
 		}
 		if c.Wait {
@@ -59,9 +66,9 @@ func (c sendCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 	})
 }
 
-func (c sendCmd) body(tty terminal) (map[string]any, error) {
+func (c sendCmd) body(tty terminal.Terminal) (map[string]any, error) {
 	if c.Text == "" && c.File == "" {
-		raw, err := io.ReadAll(io.LimitReader(tty.in, maxFile))
+		raw, err := io.ReadAll(io.LimitReader(tty.In, maxFile))
 		if err != nil {
 			return nil, fmt.Errorf("read the text: %w", err)
 		}

@@ -12,6 +12,8 @@ import (
 
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/server"
+	"parley/cmd/parley/terminal"
 	"parley/sessions"
 )
 
@@ -39,14 +41,17 @@ type statusReport struct {
 	} `json:"topics"`
 }
 
+// Help shows examples.
+func (statusCmd) Help() string { return examples("parley status", "parley --json status") }
+
 // Run tells how the server and its mail stand.
-func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
+func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	if c.Live {
 		return live(ctx, flags, tty)
 	}
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
+	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if flags.JSON {
-			return server.Get(ctx, "/v1/status", tty.out)
+			return server.Get(ctx, "/v1/status", tty.Out)
 		}
 		var s statusReport
 		if err := server.Get(ctx, "/v1/status", &s); err != nil {
@@ -54,11 +59,11 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 		}
 		switch {
 		case server.Hosted && server.Shared:
-			fmt.Fprintln(tty.out, "no server is running in this home; this is what the whole fleet has")
+			fmt.Fprintln(tty.Out, "no server is running in this home; this is what the whole fleet has")
 		case server.Hosted:
-			fmt.Fprintln(tty.out, "no server is running; this is what waits for the next")
+			fmt.Fprintln(tty.Out, "no server is running; this is what waits for the next")
 		default:
-			fmt.Fprintf(tty.out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
+			fmt.Fprintf(tty.Out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
 			for _, c := range s.Channels {
 				how := "connected"
 				if !c.Up {
@@ -67,13 +72,13 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 				if c.Reason != "" {
 					how += " (" + c.Reason + ")"
 				}
-				fmt.Fprintf(tty.out, "channel %s: %s\n", c.Name, how)
+				fmt.Fprintf(tty.Out, "channel %s: %s\n", c.Name, how)
 			}
 		}
-		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "TOPIC\tWAITING\tIN WORK\tDELAYED\tDEAD\tOLDEST")
 		for _, t := range s.Topics {
-			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", cell(t.Topic), t.Waiting, t.Leased, t.Delayed, t.Dead, seconds(t.Oldest))
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", terminal.Cell(t.Topic), t.Waiting, t.Leased, t.Delayed, t.Dead, seconds(t.Oldest))
 		}
 		return w.Flush()
 	})
@@ -84,17 +89,17 @@ const livePatience = 5 * time.Second
 
 // live asks the server that has the home whether it lives. It takes nobody's
 // place and needs no secret.
-func live(ctx context.Context, flags *cli, tty terminal) error {
+func live(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	cfg, err := flags.load(tty, config.Options{WithoutSecrets: true})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, livePatience)
 	defer cancel()
-	if err := dial(cfg.Home).Get(ctx, "/healthz", nil); err != nil {
+	if err := client.Dial(cfg.Home).Get(ctx, "/healthz", nil); err != nil {
 		return fmt.Errorf("no server of the home %s answers: %w", cfg.Home, err)
 	}
-	_, err = fmt.Fprintln(tty.out, "the server answers")
+	_, err = fmt.Fprintln(tty.Out, "the server answers")
 	return err
 }
 
@@ -106,13 +111,18 @@ type sessionsCmd struct {
 	Key string `arg:"" optional:"" help:"The session to print; left out, all are listed."`
 }
 
+// Help shows examples.
+func (sessionsCmd) Help() string {
+	return examples("parley sessions", "parley sessions main:telegram:42", "parley --json sessions main:telegram:42 > log.jsonl")
+}
+
 // Run lists the sessions, or prints one.
-func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
-	return use(ctx, flags, tty, need{}, func(ctx context.Context, server *client.Client) error {
+func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) error {
+	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		if c.Key != "" {
-			return c.print(ctx, server, flags.JSON, tty.out)
+			return c.print(ctx, server, flags.JSON, tty.Out)
 		}
-		w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		if !flags.JSON {
 			fmt.Fprintln(w, "SESSION\tENTRIES\tLAST")
 		}
@@ -126,12 +136,12 @@ func (c sessionsCmd) Run(ctx context.Context, flags *cli, tty terminal) error {
 			}
 			for _, s := range page.Sessions {
 				if flags.JSON {
-					if err := json.NewEncoder(tty.out).Encode(s); err != nil {
+					if err := json.NewEncoder(tty.Out).Encode(s); err != nil {
 						return err
 					}
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%d\t%s\n", cell(s.Key), s.Entries, s.Updated.Local().Format(time.DateTime))
+				fmt.Fprintf(w, "%s\t%d\t%s\n", terminal.Cell(s.Key), s.Entries, s.Updated.Local().Format(time.DateTime))
 			}
 			if after = page.Next; after == "" {
 				return w.Flush()
@@ -156,7 +166,7 @@ func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool,
 		}
 		for _, e := range page.Entries {
 			if line := spoken(e); line != "" {
-				fmt.Fprintf(out, "%s  %s\n", e.At.Local().Format(time.DateTime), hanging(line))
+				fmt.Fprintf(out, "%s  %s\n", e.At.Local().Format(time.DateTime), terminal.Hanging(line))
 			}
 		}
 		if from = page.Next; from == 0 {

@@ -8,11 +8,9 @@ import (
 	"testing"
 
 	"parley/agent/agenttest"
-	"parley/bus"
 	"parley/cmd/parley/parleytest"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
-	"parley/tools/message"
 )
 
 // What is told in another chat says in words who has it told, and is an entry in
@@ -70,37 +68,5 @@ func wantTold(t *testing.T, place, key string, n int) {
 	}
 	if len(seen) != n {
 		t.Errorf("%s knows of %d messages that were told there, want %d", key, len(seen), n)
-	}
-}
-
-func TestWordsAboutWhoHasItTold(t *testing.T) {
-	at := func(s string) bus.Address {
-		a, err := bus.ParseAddress(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	for _, c := range []struct {
-		person, name string
-		from, to     string
-		content      string
-		want         string
-	}{
-		{"telegram:42", "Alex Ö.", "telegram:42", "slack:C1", "hi", "Alex Ö. (`telegram:42`) asks me to tell you:\n\n> hi"},
-		{"slack:U1", "", "slack:C2/17.5", "slack:C1", "one\r\n\r\n> two", "`slack:U1` asks me, in `slack:C2`, to tell you:\n\n> one\n> \n> > two"},
-		{"slack:U1", "*<!channel>* `x` @everyone [a](b)\n#1", "slack:D1", "slack:C1", "hi", "channel x everyone ab 1 (`slack:U1`) asks me, in `slack:D1`, to tell you:\n\n> hi"},
-		{"slack:U1", strings.Repeat("x", 90), "slack:D1", "slack:C1", "hi", strings.Repeat("x", 40) + " (`slack:U1`) asks me, in `slack:D1`, to tell you:\n\n> hi"},
-		{"web:ci", "ci", "web:ci", "slack:C1", "hi", "ci (`web:ci`) asks me to tell you:\n\n> hi"},
-		{"slack:U1", "Alex", "slack:C1/5", "slack:C1/5", "hi", "hi"},
-	} {
-		l := message.Letter{Person: c.person, Called: c.name, From: c.from, Content: c.content}
-		out := letter(l, "id", at(c.to))
-		if out.Text != c.want {
-			t.Errorf("%s in %s: %q, want %q", c.person, c.from, out.Text, c.want)
-		}
-		if told := out.Told; (told == nil) != (c.from == c.to) || told != nil && (told.For.ID != c.person || told.At.String() != c.from || told.Words != c.content) {
-			t.Errorf("%s in %s: %+v", c.person, c.from, told)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"parley/bus"
+	"parley/channels"
 	"parley/sessions"
 )
 
@@ -52,10 +53,7 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 }
 
 // replyKey is the key of the part that answers a turn: a terminal takes it whole.
-func replyKey(turn string) string { return turn + ReplyMark + "0" }
-
-// ReplyMark is between a turn and the number of a part of its answer.
-const ReplyMark = "#reply/"
+func replyKey(turn string) string { return channels.PartKey(bus.ReplyID(turn), 0) }
 
 // awaits tells whether a turn answers something that was said here, and the
 // answer was not shown.

@@ -9,6 +9,8 @@ package config
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"parley/bus"
@@ -172,6 +174,15 @@ type Channel struct {
 
 // Built says that this release has the channel's platform in its mode.
 func (c Channel) Built() bool { return !c.sendsOnly || c.Mode == "send" }
+
+// ChannelsByName lists the channels in the order of their names.
+func (c *Config) ChannelsByName() []Channel {
+	var list []Channel
+	for _, name := range slices.Sorted(maps.Keys(c.Channels)) {
+		list = append(list, c.Channels[name])
+	}
+	return list
+}
 
 // Access is who may talk to the bot on a channel. Its people are the platform's
 // ids of users, without the channel's name.

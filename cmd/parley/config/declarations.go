@@ -26,7 +26,8 @@ const (
 
 // Names that the program itself gives a meaning.
 const (
-	mainName = "main"     // the agent that is always there
+	MainAgent = "main" // the agent that is always there
+
 	defaults = "defaults" // [agents.defaults]: what all agents start from
 	demoName = "demo"     // the built-in model
 
@@ -279,7 +280,7 @@ func channelSections(platforms []string) []section {
 			{key: "rate_limit", kind: asText, def: "platform", oneOf: built("platform", "none"), since: first, fills: into(func(c *Channel) any { return &c.RateLimit })},
 			{key: "on_unknown", kind: asText, def: "resend", oneOf: built("resend", "drop"), example: `"drop"`,
 				since: first, fills: into(func(c *Channel) any { return &c.OnUnknown })},
-			{key: "agent", kind: asText, def: mainName, since: first, fills: into(func(c *Channel) any { return &c.Agent })},
+			{key: "agent", kind: asText, def: MainAgent, since: first, fills: into(func(c *Channel) any { return &c.Agent })},
 		}},
 		{name: "targets", named: true, reload: withChannels, settings: []setting{
 			{kind: asPlaces, example: `["telegram:42"]`, since: first, reload: withChannels},

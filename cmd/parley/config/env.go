@@ -89,8 +89,8 @@ func (l *loader) complete() {
 		delete(l.values, "model.base_url")
 		delete(l.values, "model.api_key")
 	}
-	if !slices.Contains(l.names["agents"], mainName) {
-		l.names["agents"] = append(l.names["agents"], mainName)
+	if !slices.Contains(l.names["agents"], MainAgent) {
+		l.names["agents"] = append(l.names["agents"], MainAgent)
 		slices.Sort(l.names["agents"])
 	}
 	for i := range l.sections {

@@ -21,13 +21,10 @@ import (
 	"parley/bus"
 	"parley/bus/redisbus"
 	"parley/bus/sqlitebus"
-	"parley/channels"
-	"parley/channels/slack"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/erase"
-	"parley/cmd/parley/metrics"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
@@ -42,6 +39,10 @@ const (
 	SocketFile   = "parley.sock"
 	TerminalsDir = "terminals" // of locks, one for each conversation in a terminal
 )
+
+// StorePools is how many parts of a home have connections of their own to the
+// database of [store] url: the store and the book.
+const StorePools = 2
 
 // A carrier is everything that a bus can do.
 type carrier interface {
@@ -65,19 +66,6 @@ type store interface {
 	Close() error
 }
 
-// A Book is everything that the channel side remembers.
-type Book interface {
-	channels.Book
-	channels.Posts
-	channels.Subjects
-	channels.Drafts
-	slack.Joins
-	slack.Cursors
-	metrics.Book
-	Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error)
-	Close() error
-}
-
 // A Home is what Parley remembers, opened. With SQLite one process has it at a
 // time; with Redis and PostgreSQL each process has a home for its own matters,
 // and what it remembers is shared.
@@ -85,7 +73,7 @@ type Home struct {
 	Dir         string
 	Bus         carrier
 	Store       store
-	Book        Book
+	Book        *sqlbook.Book
 	Workspaces  *workspace.Workspaces
 	override    WorkspaceOverride
 	overrideDir *workspace.Workspaces // the override's directory; nil where there is none

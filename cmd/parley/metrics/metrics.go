@@ -38,9 +38,9 @@ type Config struct {
 
 // Build is what the program was built from.
 type Build struct {
-	Version  string
-	Revision string
-	Go       string
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
 }
 
 // Metrics counts. It satisfies agent.Observer.

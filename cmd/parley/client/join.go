@@ -1,0 +1,182 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"parley/bus/sqlitebus"
+	"parley/cmd/parley/home"
+	"parley/cmd/parley/server"
+)
+
+// A homeConn is a command's time at a home: as the guest of whoever serves it, or
+// as its host.
+type homeConn struct {
+	server server.Config // as its host
+	client *Client
+
+	mu    sync.Mutex
+	role  server.Role  // of who served it last
+	leave func() error // ends our own server; nil where we are guests
+}
+
+// Join reaches the server that has the home, or becomes it for as long as the
+// command runs, as c says. leave gives the home back.
+func Join(ctx context.Context, c server.Config) (joined *Client, leave func() error, err error) {
+	s := &homeConn{server: c, client: Dial(c.Settings.Home)}
+	s.client.Shared = c.Settings.Bus.URL != ""
+	if err := s.begin(ctx); err != nil {
+		return nil, nil, err
+	}
+	s.client.Retry = s.again
+	return s.client, s.end, nil
+}
+
+// patience is how long a process that is starting or ending is waited for.
+const patience = 5 * time.Second
+
+func (s *homeConn) begin(ctx context.Context) error {
+	for deadline := time.Now().Add(patience); ; {
+		role, err := s.client.Role(ctx)
+		if err == nil && role.Suffices(s.server.Role) {
+			if s.server.Override.Dir != "" {
+				return errors.New("--workspace needs the home for itself, and another parley has it: stop that one, or give another --home")
+			}
+			s.role = role
+			return nil
+		}
+		if err == nil { // another command, which will not do and is soon over
+			deadline = time.Now().Add(patience)
+		}
+		leave, err := s.host(ctx)
+		if err == nil {
+			s.leave, s.client.Hosted = leave, true
+			return nil
+		}
+		if _, used := errors.AsType[*sqlitebus.InUseError](err); !used || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// errAway says that nobody serves the home now.
+var errAway = errors.New("the server is away")
+
+// again is for when the server could not be reached: it says nil if it can be
+// tried again. The place of a command that has left is taken. A serve is waited
+// for: it is being restarted, and would not come back to a home that is taken.
+func (s *homeConn) again(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leave != nil {
+		return nil
+	}
+	if role, err := s.client.Role(ctx); err == nil {
+		s.role = role
+		if !role.Suffices(s.server.Role) {
+			return errAway // it is soon over
+		}
+		return nil
+	}
+	if s.role.Serves() {
+		return errAway
+	}
+	leave, err := s.host(ctx)
+	if err != nil {
+		return fmt.Errorf("%w, and its place cannot be taken: %w", errAway, err)
+	}
+	s.leave = leave
+	return nil
+}
+
+func (s *homeConn) end() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leave == nil {
+		return nil
+	}
+	return s.leave()
+}
+
+// host serves the home for as long as the command runs. Who only looks finds
+// something there or is told that there is nothing.
+func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
+	cfg := s.server.Settings
+	if err := home.CheckPermissions(cfg); err != nil {
+		return nil, err
+	}
+	if err := home.CheckData(cfg); err != nil {
+		return nil, err
+	}
+	switch s.server.Role {
+	case server.Reader:
+		if err := home.RequireData(ctx, cfg, home.BusFile, home.StoreFile, home.BookFile); err != nil {
+			return nil, err
+		}
+		if cfg.Bus.URL != "" {
+			return s.look(ctx)
+		}
+	case server.Sender:
+		if err := home.RequireChannel(cfg); err != nil {
+			return nil, err
+		}
+	}
+	return server.Host(ctx, s.server)
+}
+
+// look serves what a fleet shares from a home that lasts as long as the command:
+// whoever only looks leaves nothing on this machine.
+func (s *homeConn) look(ctx context.Context) (leave func() error, err error) {
+	dir, err := os.MkdirTemp("", "parley-")
+	if err != nil {
+		return nil, fmt.Errorf("make a home for the time of the command: %w", err)
+	}
+	cfg := *s.server.Settings
+	cfg.Home = dir
+	if _, err := os.Stat(filepath.Join(cfg.Workspace.Root, home.MarkerFile)); err != nil { // no server has worked there
+		cfg.Workspace.Root = filepath.Join(dir, "workspaces")
+	}
+	looking := s.server
+	looking.Settings = &cfg
+	end, err := server.Host(ctx, looking)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s.client.HTTP = Dial(dir).HTTP
+	return func() error { return errors.Join(end(), os.RemoveAll(dir)) }, nil
+}
+
+// Dial makes a client of whoever serves the home's socket.
+func Dial(dir string) *Client {
+	return &Client{Base: "http://parley", HTTP: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return home.DialSocket(ctx, dir)
+		},
+		MaxIdleConnsPerHost: 4,
+	}}}
+}
+
+// Role asks the server what it is for.
+func (c *Client) Role(ctx context.Context) (server.Role, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	var status struct {
+		Role server.Role `json:"role"`
+	}
+	if err := (&Client{Base: c.Base, HTTP: c.HTTP}).Get(ctx, "/v1/status", &status); err != nil {
+		return "", err
+	}
+	return status.Role, nil
+}

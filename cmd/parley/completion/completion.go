@@ -1,0 +1,114 @@
+// Package completion prints the scripts with which bash, zsh and fish complete the
+// program's commands and flags.
+package completion
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Print prints the script for a shell, of the program whose command line n is.
+func Print(out io.Writer, shell string, n *kong.Node) {
+	var all []completed
+	collect(n, "", nil, &all)
+	switch shell {
+	case "fish":
+		printFish(out, all)
+	case "zsh":
+		fmt.Fprintln(out, "#compdef parley\nautoload -U +X bashcompinit && bashcompinit")
+		printBash(out, all)
+	default:
+		printBash(out, all)
+	}
+}
+
+// A completed node is a command, and what may follow it.
+type completed struct {
+	path     string // "pairing list"; "" is the program
+	commands []*kong.Node
+	flags    []*kong.Flag
+}
+
+func collect(n *kong.Node, path string, above []*kong.Flag, all *[]completed) {
+	c := completed{path: path, flags: append([]*kong.Flag{}, above...)}
+	c.flags = append(c.flags, n.Flags...)
+	for _, child := range n.Children {
+		if child.Type == kong.CommandNode {
+			c.commands = append(c.commands, child)
+		}
+	}
+	*all = append(*all, c)
+	for _, child := range c.commands {
+		collect(child, strings.TrimSpace(path+" "+child.Name), c.flags, all)
+	}
+}
+
+func (c completed) words() string {
+	var words []string
+	for _, child := range c.commands {
+		words = append(words, child.Name)
+	}
+	for _, f := range c.flags {
+		words = append(words, "--"+f.Name)
+	}
+	return strings.Join(words, " ")
+}
+
+// printBash prints a function that walks the words before the cursor down the
+// commands, and offers what may follow. Files complete what follows a flag.
+func printBash(out io.Writer, all []completed) {
+	fmt.Fprintln(out, `_parley() {
+  local cur="${COMP_WORDS[COMP_CWORD]}" at="" word words=""
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$at $word" in`)
+	var steps []string
+	for _, c := range all[1:] {
+		step := c.path
+		if !strings.Contains(step, " ") {
+			step = " " + step // below the program itself
+		}
+		steps = append(steps, fmt.Sprintf("%q", step))
+	}
+	fmt.Fprintf(out, "      %s) at=\"${at:+$at }$word\" ;;\n    esac\n  done\n  case \"$at\" in\n", strings.Join(steps, "|"))
+	for _, c := range all {
+		fmt.Fprintf(out, "    %q) words=%q ;;\n", c.path, c.words())
+	}
+	fmt.Fprintln(out, `  esac
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -o default -F _parley parley`)
+}
+
+// printFish prints a line for each command and flag, with its help.
+func printFish(out io.Writer, all []completed) {
+	for _, c := range all {
+		var names []string
+		for _, child := range c.commands {
+			names = append(names, child.Name)
+		}
+		var is []string
+		for name := range strings.FieldsSeq(c.path) {
+			is = append(is, "__fish_seen_subcommand_from "+name)
+		}
+		if len(names) > 0 {
+			is = append(is, "not __fish_seen_subcommand_from "+strings.Join(names, " "))
+		}
+		when := ""
+		if len(is) > 0 {
+			when = fmt.Sprintf(" -n '%s'", strings.Join(is, "; and "))
+		}
+		for _, child := range c.commands {
+			fmt.Fprintf(out, "complete -c parley -f%s -a %s -d %q\n", when, child.Name, child.Help)
+		}
+		for _, f := range c.flags {
+			value := " -r"
+			if f.IsBool() {
+				value = ""
+			}
+			fmt.Fprintf(out, "complete -c parley%s -l %s%s -d %q\n", when, f.Name, value, f.Help)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+//go:build chaos
+
+package crash
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"parley/tools"
+)
+
+// Points makes the process kill itself with SIGKILL at a point that
+// PARLEY_KILL_AT names, as NAME or NAME/N for the N-th time it is passed, or
+// stop itself likewise at PARLEY_STOP_AT until somebody continues it. Tests
+// alone build with this.
+func Points() func(string) {
+	kill, stop := pointOf("PARLEY_KILL_AT"), pointOf("PARLEY_STOP_AT")
+	if kill == nil && stop == nil {
+		return nil
+	}
+	return func(at string) {
+		if kill.passed(at) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // nothing is left to report to
+			select {}
+		}
+		if stop.passed(at) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // a test's own process
+			time.Sleep(time.Millisecond)                   // it takes a moment to stand still
+		}
+	}
+}
+
+// Tools are the tools that tests alone have: ring, which does something outside
+// that cannot be undone, repeated unnoticed, or found out about.
+func Tools() []tools.Tool {
+	bell := os.Getenv("PARLEY_BELL")
+	if bell == "" {
+		return nil
+	}
+	ring := tools.Spec{Name: "ring", Description: "Ring the bell.", Effect: tools.Once}
+	type asked struct {
+		N int `json:"n,omitempty"` // tells one call of a turn from another
+	}
+	return []tools.Tool{tools.New(ring, func(ctx context.Context, call tools.Call, _ asked) (any, error) {
+		at := bell + "?call=" + url.QueryEscape(call.Key)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, tools.Errorf(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the bell may or may not have been rung")
+		}
+		return "rung", resp.Body.Close()
+	})}
+}
+
+// A point is passed for the N-th time once.
+type point struct {
+	name string
+	left atomic.Int64
+}
+
+func pointOf(variable string) *point {
+	name, count, _ := strings.Cut(os.Getenv(variable), "/")
+	if name == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(count, 10, 64)
+	if err != nil {
+		n = 1
+	}
+	p := &point{name: name}
+	p.left.Store(n)
+	return p
+}
+
+func (p *point) passed(at string) bool { return p != nil && at == p.name && p.left.Add(-1) == 0 }

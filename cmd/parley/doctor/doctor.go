@@ -1,0 +1,152 @@
+// Package doctor checks what a bot needs before it serves, and says of each part
+// that is not in order what to change.
+//
+// doctor.go goes through the parts; local.go looks at what is on this machine,
+// fleet.go at what a fleet shares, model.go at the model.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
+	"parley/cmd/parley/platforms"
+)
+
+// patience is how long a part is waited for.
+const patience = 20 * time.Second
+
+// A Finding is what doctor has to say about one part.
+type Finding struct {
+	Part   string `json:"part"`
+	State  string `json:"state"` // ok, note or wrong
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+const (
+	fine  = "ok"
+	note  = "note"
+	wrong = "wrong"
+)
+
+// Wrong tells whether something has to be changed.
+func (f Finding) Wrong() bool { return f.State == wrong }
+
+// Examine checks everything that can be checked, and says what to change.
+func Examine(ctx context.Context, cfg *config.Config) []Finding {
+	found := append([]Finding{checkFile(cfg), checkHome(cfg)}, checkData(cfg)...)
+	found = append(found, checkFiles(ctx, cfg)...)
+	found = append(found, checkPort(ctx, cfg)...)
+	found = append(found, checkBus(ctx, cfg)...)
+	found = append(found, checkStore(ctx, cfg)...)
+	found = append(found, checkWorkspace(cfg), checkModel(ctx, cfg))
+	for _, ch := range cfg.ChannelsByName() {
+		found = append(found, checkChannel(ctx, cfg, ch))
+	}
+	return found
+}
+
+func checkFile(cfg *config.Config) Finding {
+	if cfg.File == "" {
+		return Finding{Part: "configuration", State: fine, Detail: "no file; the environment and the defaults are in force"}
+	}
+	return Finding{Part: "configuration", State: fine, Detail: cfg.File}
+}
+
+// checkHome finds out whether the home can be written and is its owner's alone.
+func checkHome(cfg *config.Config) Finding {
+	f := Finding{Part: "home", Detail: cfg.Home}
+	info, err := os.Stat(cfg.Home)
+	if errors.Is(err, os.ErrNotExist) {
+		f.State, f.Detail = fine, cfg.Home+" (will be created)"
+		return f
+	}
+	if err != nil || !info.IsDir() {
+		f.State, f.Remedy = wrong, "it has to be a directory that this user may write: choose another with --home"
+		return f
+	}
+	if err := probeWrite(cfg.Home); err != nil {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it cannot be written: chown it to the user that runs parley, or look at the filesystem"
+		return f
+	}
+	if err := home.CheckPermissions(cfg); err != nil {
+		f.State, f.Detail = wrong, err.Error() // it says what to do
+		return f
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		f.State, f.Remedy = note, "others can look into it: chmod 700 "+cfg.Home
+		return f
+	}
+	f.State = fine
+	return f
+}
+
+func checkLock(ctx context.Context, cfg *config.Config) Finding {
+	f := Finding{Part: "bus", State: fine, Detail: "SQLite in the home"}
+	path := filepath.Join(cfg.Home, home.BusFile)
+	if _, err := os.Stat(path); err != nil {
+		return f
+	}
+	b, err := sqlitebus.Open(ctx, sqlitebus.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+	if used, ok := errors.AsType[*sqlitebus.InUseError](err); ok {
+		f.Detail = "SQLite in the home; " + used.Error()
+		return f
+	}
+	if err == nil {
+		err = b.Close()
+	}
+	if err != nil {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "restore the home from a backup, or move "+path+" away: what waits in it is then lost"
+	}
+	return f
+}
+
+// checkChannel asks the platform whether it takes the token.
+func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Finding {
+	f := Finding{Part: "channel " + c.Name, State: fine}
+	if !c.Built() {
+		f.State, f.Detail = note, c.Platform+" is not built yet; the channel has no effect"
+		return f
+	}
+	ch, err := platforms.Open(c, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		key, _ := platforms.SettingAtFault(c.Name, err)
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "set "+key
+		return f
+	}
+	began := time.Now()
+	who, err := platforms.Account(ctx, c.Platform, ch)
+	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
+		return f.refused(cfg, c.Name, refused)
+	}
+	if err != nil {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "look at the network, a proxy, or api_url"
+		return f
+	}
+	f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
+	err = platforms.Examine(ctx, c, ch)
+	if refused, ok := errors.AsType[*channels.SendError](err); ok {
+		return f.refused(cfg, c.Name, refused)
+	}
+	if lack, ok := errors.AsType[*platforms.LackError](err); ok {
+		f.State, f.Detail, f.Remedy = wrong, lack.Lack, lack.Remedy
+	}
+	return f
+}
+
+// refused makes of it what a platform's refusal says.
+func (f Finding) refused(cfg *config.Config, channel string, refused *channels.SendError) Finding {
+	key := platforms.RefusedSetting(channel, refused)
+	f.State, f.Detail = wrong, fmt.Sprintf("the platform refuses the token (%s)", refused.Code)
+	f.Remedy = platforms.RefusalRemedy(refused) + ": " + key + ", " + home.Origin(cfg, key)
+	return f
+}

@@ -1,0 +1,230 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus/redisbus"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+)
+
+// mostSkew is how far the clocks of a fleet may be apart.
+const mostSkew = time.Second
+
+// checkBus looks at where mail waits.
+func checkBus(ctx context.Context, cfg *config.Config) []Finding {
+	if cfg.Bus.URL == "" {
+		return []Finding{checkLock(ctx, cfg)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	began := time.Now()
+	h, err := redisbus.Probe(ctx, string(cfg.Bus.URL))
+	took := time.Since(began)
+	place := "Redis at " + home.BusName(cfg)
+	if err != nil {
+		return []Finding{{Part: "bus", State: wrong, Detail: fmt.Sprintf("%s: %v", place, err),
+			Remedy: "look whether it runs, and at the host, port and password in " + settingOf(cfg, "bus.url")}}
+	}
+	ok := Finding{Part: "bus", State: fine, Detail: fmt.Sprintf("%s, version %s, answers in %d ms", place, h.Version, took.Milliseconds())}
+	if h.Fsync != "" {
+		ok.Detail += ", appendfsync " + h.Fsync
+	}
+	return append([]Finding{ok}, judgeRedis(h)...)
+}
+
+// judgeRedis says what to change in a server's settings.
+func judgeRedis(h redisbus.Health) (found []Finding) {
+	say := func(state, detail, remedy string) {
+		found = append(found, Finding{Part: "bus", State: state, Detail: detail, Remedy: remedy})
+	}
+	version := h.Server
+	version.Policy = "noeviction" // is looked at for itself
+	if version.Fit() != nil {
+		say(wrong, "Redis is version "+h.Version, "use Redis 6.2 or newer")
+	}
+	if h.Policy != "noeviction" {
+		say(wrong, "maxmemory-policy is "+h.Policy+": mail is thrown away when memory runs short",
+			"set maxmemory-policy noeviction in redis.conf, and at once with redis-cli CONFIG SET maxmemory-policy noeviction")
+	}
+	switch {
+	case !h.AOF:
+		say(wrong, "there is no append-only file: a restart of Redis loses mail",
+			"set appendonly yes in redis.conf, and at once with redis-cli CONFIG SET appendonly yes")
+	case h.AOFFails:
+		say(wrong, "the append-only file could not be written", "look at Redis' log, and at the room on its disk")
+	case h.Fsync == "no":
+		say(note, "appendfsync is no: a power cut may lose the mail of half a minute", "set appendfsync everysec, or always")
+	}
+	if h.Replica {
+		say(wrong, "it is a replica, which takes no writes and may lag behind", "name the master in [bus] url")
+	}
+	if h.MaxMemory > 0 && h.UsedMemory > h.MaxMemory/10*8 {
+		say(note, fmt.Sprintf("%d of %d MB are in use", h.UsedMemory>>20, h.MaxMemory>>20), "raise maxmemory before it is full: then nothing more can be taken in")
+	}
+	if h.Skew.Abs() >= mostSkew {
+		say(wrong, skewed("Redis", h.Skew), "let NTP set both clocks")
+	}
+	return found
+}
+
+func skewed(who string, skew time.Duration) string {
+	return fmt.Sprintf("the clock of %s is %v %s this machine's", who, skew.Abs().Round(10*time.Millisecond),
+		map[bool]string{true: "ahead of", false: "behind"}[skew > 0])
+}
+
+// settingOf names where a setting's value is to be changed.
+func settingOf(cfg *config.Config, key string) string {
+	if from := home.Origin(cfg, key); from != "" {
+		return key + " (" + from + ")"
+	}
+	return key
+}
+
+// checkStore looks at where the logs and the book are, if that is elsewhere.
+func checkStore(ctx context.Context, cfg *config.Config) []Finding {
+	if cfg.Store.URL == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	began := time.Now()
+	h, err := sqldb.Probe(ctx, string(cfg.Store.URL))
+	took := time.Since(began)
+	place := "PostgreSQL at " + home.StoreName(string(cfg.Store.URL))
+	if err != nil {
+		return []Finding{{Part: "store", State: wrong, Detail: fmt.Sprintf("%s: %v", place, err),
+			Remedy: "look whether it runs, and at the host, port, user and password in " + settingOf(cfg, "store.url")}}
+	}
+	ok := Finding{Part: "store", State: fine, Detail: fmt.Sprintf("%s, version %d, answers in %d ms, room for %d processes",
+		place, h.Version/10_000, took.Milliseconds(), h.MaxConns/(home.StorePools*h.Conns))}
+	if len(h.Versions) == 0 {
+		ok.Detail += "; it is empty, and the first start makes its tables"
+	}
+	return append([]Finding{ok}, judgePostgres(h)...)
+}
+
+// judgePostgres says what to change in a server's settings.
+func judgePostgres(h sqldb.Health) (found []Finding) {
+	say := func(state, detail, remedy string) {
+		found = append(found, Finding{Part: "store", State: state, Detail: detail, Remedy: remedy})
+	}
+	if h.Version < 140_000 {
+		say(wrong, fmt.Sprintf("PostgreSQL is version %d", h.Version/10_000), "use PostgreSQL 14 or newer")
+	}
+	if h.ReadOnly {
+		say(wrong, "it takes no writes: it is a replica, or default_transaction_read_only is on", "name the primary in [store] url")
+	}
+	if missingTables(h) && !h.MayMake {
+		say(wrong, "its user may not make tables, and some are still to be made", "GRANT CREATE ON SCHEMA public to that user, or make it the owner of the database")
+	}
+	if h.Fsync == "off" || h.Pages == "off" {
+		say(wrong, fmt.Sprintf("fsync is %s and full_page_writes is %s: a crash of its machine may ruin everything", h.Fsync, h.Pages),
+			"set both to on in postgresql.conf, and reload it")
+	}
+	if h.Commits == "off" {
+		say(wrong, "synchronous_commit is off: a crash loses what was acknowledged", "take synchronous_commit out of [store] url")
+	}
+	needs := home.StorePools * h.Conns
+	switch {
+	case h.MaxConns < needs:
+		say(wrong, fmt.Sprintf("it allows %d connections, and one process opens up to %d", h.MaxConns, needs),
+			"raise max_connections, or add pool_max_conns=5 to [store] url")
+	case h.MaxConns < 3*needs:
+		say(note, fmt.Sprintf("it allows %d connections, and each process opens up to %d", h.MaxConns, needs),
+			"raise max_connections before there are more processes, or add pool_max_conns=5 to [store] url")
+	}
+	for _, schema := range []sqldb.Schema{sqlstore.Schema(), sqlbook.Schema()} {
+		has, knows, oldest := h.Versions[schema.Name], len(schema.Postgres), h.Oldest[schema.Name]
+		switch {
+		case oldest > knows:
+			say(wrong, fmt.Sprintf("the schema of the %s asks for a release that knows version %d, and this one knows %d", schema.Name, oldest, knows), "use the newer release")
+		case has > 0 && has < knows:
+			say(note, fmt.Sprintf("the schema of the %s is version %d, and the next start makes it %d", schema.Name, has, knows), "replace the processes of a fleet one by one: this release and the one before work on it side by side")
+		}
+	}
+	if h.Skew.Abs() >= mostSkew {
+		say(wrong, skewed("PostgreSQL", h.Skew), "let NTP set both clocks")
+	}
+	return found
+}
+
+// missingTables tells whether the next start has tables to make.
+func missingTables(h sqldb.Health) bool {
+	return slices.ContainsFunc([]sqldb.Schema{sqlstore.Schema(), sqlbook.Schema()}, func(s sqldb.Schema) bool {
+		return h.Versions[s.Name] < len(s.Postgres)
+	})
+}
+
+// checkWorkspace looks at where sessions keep their files.
+func checkWorkspace(cfg *config.Config) Finding {
+	root := cfg.Workspace.Root
+	f := Finding{Part: "workspace", State: fine, Detail: root}
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+		f.Detail += " (will be created)"
+	} else if err := probeWrite(root); err != nil {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "it has to be a directory that this user may write: look at its owner, and at [workspace] root"
+		return f
+	}
+	if path, err := home.Foreign(root, "*", "*/*"); err != nil || path != "" {
+		f.State, f.Detail, f.Remedy = wrong, path+" cannot be used by this user", fmt.Sprintf("give it to whom serve runs as: chown -R %d %s", os.Geteuid(), root)
+		if err != nil {
+			f.Detail = err.Error()
+		}
+		return f
+	}
+	if cfg.Store.URL == "" {
+		return f
+	}
+	raw, err := os.ReadFile(filepath.Join(root, home.MarkerFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.State, f.Detail, f.Remedy = wrong, err.Error(), "let this user read it"
+		return f
+	}
+	name := home.StoreName(string(cfg.Store.URL))
+	if found := strings.TrimSpace(string(raw)); found != "" && found != name {
+		f.State = wrong
+		f.Detail = fmt.Sprintf("%s belongs to the store %s, and the configuration names %s", root, found, name)
+		f.Remedy = "give every process of a fleet the same shared root, and each store its own; was the store moved, delete " + filepath.Join(root, home.MarkerFile)
+		return f
+	}
+	if home.OwnRoot(cfg) {
+		f.State = note
+		f.Detail = root + " is in the home, which is this process's own"
+		f.Remedy = "with processes on several machines, set [workspace] root to a directory that all of them share"
+	}
+	return f
+}
+
+// probeWrite finds out whether files can be made in a directory, and removed.
+func probeWrite(dir string) error {
+	probe, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// checkData looks whether what is in the home and where it is to be agree.
+func checkData(cfg *config.Config) []Finding {
+	var setting *home.SettingError
+	switch err := home.CheckData(cfg); {
+	case err == nil:
+		return nil
+	case errors.As(err, &setting):
+		return []Finding{{Part: "data", State: wrong, Detail: "serve would not start", Remedy: setting.Error()}}
+	default:
+		return []Finding{{Part: "data", State: wrong, Detail: err.Error(), Remedy: "look at the files of the home"}}
+	}
+}

@@ -1,0 +1,129 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus/redisbus"
+	"parley/channels/sqlbook"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqlstore"
+)
+
+// judged checks what was found: one finding in that state that says words, or
+// none if words is empty.
+func judged(t *testing.T, what string, found []Finding, state, words string) {
+	t.Helper()
+	if words == "" {
+		if len(found) > 0 {
+			t.Errorf("%s: it says %+v", what, found)
+		}
+		return
+	}
+	if len(found) != 1 || found[0].State != state || !strings.Contains(found[0].Detail+" → "+found[0].Remedy, words) || found[0].Remedy == "" {
+		t.Errorf("%s: it says %+v, want %s and %q", what, found, state, words)
+	}
+}
+
+func TestDoctorOnRedis(t *testing.T) {
+	for _, c := range []struct {
+		what         string
+		change       func(*redisbus.Health)
+		state, words string
+	}{
+		{"as it should be", func(*redisbus.Health) {}, "", ""},
+		{"each write to disk", func(h *redisbus.Health) { h.Fsync = "always" }, "", ""},
+		{"a rented one", func(h *redisbus.Health) { h.Fsync = "" }, "", ""},
+		{"an old one", func(h *redisbus.Health) { h.Version = "6.0.16" }, wrong, "use Redis 6.2 or newer"},
+		{"eviction", func(h *redisbus.Health) { h.Policy = "allkeys-lru" }, wrong, "set maxmemory-policy noeviction"},
+		{"in memory", func(h *redisbus.Health) { h.AOF = false }, wrong, "set appendonly yes"},
+		{"a full disk", func(h *redisbus.Health) { h.AOFFails = true }, wrong, "room on its disk"},
+		{"never flushed", func(h *redisbus.Health) { h.Fsync = "no" }, note, "set appendfsync everysec"},
+		{"a replica", func(h *redisbus.Health) { h.Replica = true }, wrong, "name the master"},
+		{"almost full", func(h *redisbus.Health) { h.UsedMemory = 90 << 20 }, note, "raise maxmemory"},
+		{"ahead", func(h *redisbus.Health) { h.Skew = 1500 * time.Millisecond }, wrong, "1.5s ahead of"},
+		{"behind", func(h *redisbus.Health) { h.Skew = -time.Minute }, wrong, "1m0s behind"},
+	} {
+		h := redisbus.Health{
+			Server: redisbus.Server{Version: "7.0.15", Policy: "noeviction", AOF: true, Skew: 300 * time.Millisecond},
+			Fsync:  "everysec", UsedMemory: 10 << 20, MaxMemory: 100 << 20,
+		}
+		c.change(&h)
+		judged(t, c.what, judgeRedis(h), c.state, c.words)
+	}
+}
+
+func TestDoctorOnPostgreSQL(t *testing.T) {
+	store, book := sqlstore.Schema(), sqlbook.Schema()
+	for _, c := range []struct {
+		what         string
+		change       func(*sqldb.Health)
+		state, words string
+	}{
+		{"as it should be", func(*sqldb.Health) {}, "", ""},
+		{"empty", func(h *sqldb.Health) { h.Versions, h.Oldest = nil, nil }, "", ""},
+		{"empty, and may not be filled", func(h *sqldb.Health) { h.Versions, h.Oldest, h.MayMake = nil, nil, false }, wrong, "GRANT CREATE"},
+		{"filled, and no more is to be made", func(h *sqldb.Health) { h.MayMake = false }, "", ""},
+		{"an old one", func(h *sqldb.Health) { h.Version = 130012 }, wrong, "use PostgreSQL 14 or newer"},
+		{"a replica", func(h *sqldb.Health) { h.ReadOnly = true }, wrong, "name the primary"},
+		{"no fsync", func(h *sqldb.Health) { h.Fsync = "off" }, wrong, "postgresql.conf"},
+		{"torn pages", func(h *sqldb.Health) { h.Pages = "off" }, wrong, "postgresql.conf"},
+		{"late commits", func(h *sqldb.Health) { h.Commits = "off" }, wrong, "take synchronous_commit out"},
+		{"too few connections", func(h *sqldb.Health) { h.MaxConns = 20 }, wrong, "raise max_connections"},
+		{"few connections", func(h *sqldb.Health) { h.MaxConns = 50 }, note, "pool_max_conns"},
+		{"a newer schema", func(h *sqldb.Health) { h.Oldest[store.Name] = 99 }, wrong, "use the newer release"},
+		{"an older schema", func(h *sqldb.Health) { h.Versions[book.Name]-- }, note, "the schema of the book"},
+		{"behind", func(h *sqldb.Health) { h.Skew = -2 * time.Second }, wrong, "2s behind"},
+	} {
+		h := sqldb.Health{
+			Version: 150004, Fsync: "on", Commits: "on", Pages: "on", MaxConns: 97, Conns: 12, MayMake: true,
+			Versions: map[string]int{store.Name: len(store.Postgres), book.Name: len(book.Postgres)},
+			Oldest:   map[string]int{store.Name: 0, book.Name: 0},
+		}
+		c.change(&h)
+		judged(t, c.what, judgePostgres(h), c.state, c.words)
+	}
+}
+
+func TestDoctorOnTheWorkspace(t *testing.T) {
+	for _, c := range []struct{ what, setting, marker, state, words string }{
+		{"alone", "", "", fine, ""},
+		{"the store's", "[store]\nurl = \"postgres://u:secret@db/one\"\n", "db/one", fine, ""},
+		{"not marked yet", "[store]\nurl = \"postgres://u:secret@db/one\"\n", "", fine, ""},
+		{"another store's", "[store]\nurl = \"postgres://u:secret@db/one\"\n", "db/two", wrong, "each store its own"},
+		{"a fleet in the home", "[store]\nurl = \"postgres://u:secret@db/one\"\n[bus]\nurl = \"redis://r\"\n", "db/one", note, "all of them share"},
+	} {
+		homeDir := t.TempDir()
+		root := filepath.Join(homeDir, "workspaces")
+		if err := os.Mkdir(root, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(homeDir, "parley.toml")
+		if err := os.WriteFile(file, []byte(c.setting), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c.marker != "" {
+			if err := os.WriteFile(filepath.Join(root, home.MarkerFile), []byte(c.marker+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cfg, err := config.Load(config.Options{File: file, Home: homeDir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := checkWorkspace(cfg)
+		if f.State != c.state || !strings.Contains(f.Remedy, c.words) || strings.Contains(fmt.Sprint(f), "secret") {
+			t.Errorf("%s: it says %+v, want %s and %q", c.what, f, c.state, c.words)
+		}
+		left, err := filepath.Glob(filepath.Join(root, ".doctor-*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("%s: it leaves %v, %v", c.what, left, err)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"parley/cmd/parley/client"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
+	"parley/sessions/sqldb"
+)
+
+// checkPort finds out whether serve could listen where it is to.
+func checkPort(ctx context.Context, cfg *config.Config) []Finding {
+	if cfg.HTTP.Listen == "" {
+		return nil
+	}
+	f := Finding{Part: "http", State: fine, Detail: cfg.HTTP.Listen}
+	if role, err := client.Dial(cfg.Home).Role(ctx); err == nil && role.Receives() {
+		f.Detail += ", which the server of this home has"
+		return []Finding{f}
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.HTTP.Listen)
+	if err == nil {
+		err = l.Close()
+	}
+	if err != nil {
+		f.State, f.Detail = wrong, err.Error()
+		f.Remedy = "serve would not start: end what has the port, or set another address, or \"\" for none: " + settingOf(cfg, "http.listen")
+	}
+	return []Finding{f}
+}
+
+// checkFiles looks whether the home's databases are whole. It changes nothing.
+func checkFiles(ctx context.Context, cfg *config.Config) (found []Finding) {
+	for _, file := range []string{home.BusFile, home.StoreFile, home.BookFile} {
+		path := filepath.Join(cfg.Home, file)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		f := Finding{Part: file, State: fine, Detail: "whole"}
+		asked, cancel := context.WithTimeout(ctx, patience)
+		err := sqldb.Examine(asked, path)
+		switch {
+		case errors.Is(err, sqldb.ErrDamaged):
+			f.State, f.Detail = wrong, fmt.Sprintf("%s: %v", path, err)
+			f.Remedy = "stop the server, keep a copy of the home, and restore a backup: parley restore FILE"
+		case asked.Err() != nil:
+			f.State, f.Detail, f.Remedy = note, "too large to be looked through at once", "sqlite3 "+path+" 'PRAGMA integrity_check' takes its time"
+		case err != nil:
+			f.State, f.Detail, f.Remedy = wrong, fmt.Sprintf("%s: %v", path, err), "let this user read and write it"
+		}
+		cancel()
+		found = append(found, f)
+	}
+	return found
+}

@@ -1,0 +1,230 @@
+// Package platforms is the table of the platforms that a channel can be on: what
+// each asks of the settings, how its adapter is made, and how it is asked who the
+// bot is. It alone names the adapters.
+package platforms
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/channels/discord"
+	"parley/channels/slack"
+	"parley/channels/telegram"
+	"parley/cmd/parley/config"
+)
+
+// A Book is what adapters must remember.
+type Book interface {
+	slack.Joins
+	slack.Cursors
+}
+
+// A platform is everything about one that stands outside of its adapter's folder.
+// A new one gets a row in platforms, below.
+type platform struct {
+	// Platform is what the settings of its channels are checked against.
+	config.Platform
+	// page is where it is explained, below docs.
+	page string
+	// open makes the adapter of a channel. Without a book the adapter is good for
+	// asking who the bot is. An error about a setting other than the bot's token is
+	// a *settingError.
+	open func(c config.Channel, b Book, log *slog.Logger) (channels.Channel, error)
+	// account asks the platform who the bot is.
+	account func(ctx context.Context, ch channels.Channel) (string, error)
+	// examine looks for doctor at what else the platform has to give. Its error is
+	// the platform's refusal or a *LackError; nil looks at nothing.
+	examine func(ctx context.Context, c config.Channel, ch channels.Channel) error
+}
+
+// platforms are those that a channel can be on, in the order in which errors
+// offer them.
+func platforms() []platform {
+	return []platform{
+		{
+			Platform: config.Platform{
+				Name: "telegram", Title: "Telegram", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
+				IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+			},
+			page: "channels/telegram.md", open: openTelegram, account: telegramAccount,
+		},
+		{
+			Platform: config.Platform{
+				Name: "slack", Title: "Slack", Members: true,
+				Tokens: []config.PlatformToken{
+					{Key: "bot_token", Env: "SLACK_BOT_TOKEN", Begins: "xoxb-"},
+					{Key: "app_token", Env: "SLACK_APP_TOKEN", Begins: "xapp-", ChatOnly: true},
+				},
+				OtherTokens: []string{"xoxp-"}, // a person's
+				IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, as "U0123456789": it is in the person's profile, under ⋮`,
+			},
+			page: "channels/slack.md", open: openSlack, account: slackAccount, examine: examineSlack,
+		},
+		{
+			Platform: config.Platform{
+				Name: "discord", Title: "Discord", SendsOnly: true, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
+			},
+			page: "configuration.md", open: openDiscord, account: discordAccount,
+		},
+	}
+}
+
+// Settings are what the settings of channels are checked against, one platform a row.
+func Settings() []config.Platform {
+	var all []config.Platform
+	for _, p := range platforms() {
+		all = append(all, p.Platform)
+	}
+	return all
+}
+
+// named is a platform's row; false for channels that are on none, such as the
+// terminal.
+func named(name string) (platform, bool) {
+	for _, p := range platforms() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return platform{}, false
+}
+
+// Open makes the adapter of a channel's platform. Without a book it is good for
+// asking who the bot is. SettingAtFault says which setting an error is about.
+func Open(c config.Channel, b Book, log *slog.Logger) (channels.Channel, error) {
+	p, ok := named(c.Platform)
+	if !ok {
+		return nil, fmt.Errorf("there is no platform %q", c.Platform)
+	}
+	return p.open(c, b, log)
+}
+
+// answerTimeout is how long a platform may take to say who the bot is.
+const answerTimeout = 20 * time.Second
+
+// Account asks a channel's platform who the bot is; "" where it cannot be asked.
+func Account(ctx context.Context, platform string, ch channels.Channel) (string, error) {
+	p, ok := named(platform)
+	if !ok {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return p.account(ctx, ch)
+}
+
+// Examine looks at what else than the bot's account a channel's platform has to
+// give. Its error is the platform's refusal or a *LackError.
+func Examine(ctx context.Context, c config.Channel, ch channels.Channel) error {
+	p, ok := named(c.Platform)
+	if !ok || p.examine == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return p.examine(ctx, c, ch)
+}
+
+// A LackError is what a platform does not give to the bot, and what to do about it.
+type LackError struct{ Lack, Remedy string }
+
+// Error says what is missing.
+func (e *LackError) Error() string { return e.Lack }
+
+// A settingError is a setting with which an adapter cannot be made.
+type settingError struct {
+	key, wrong string
+	err        error
+}
+
+func (e *settingError) Error() string { return e.err.Error() }
+func (e *settingError) Unwrap() error { return e.err }
+
+// SettingAtFault names the setting for which an adapter could not be made, and says
+// what is wrong with it.
+func SettingAtFault(channel string, err error) (key, wrong string) {
+	key, wrong = "bot_token", err.Error()
+	if setting, ok := errors.AsType[*settingError](err); ok {
+		key, wrong = setting.key, setting.wrong
+	}
+	return "channels." + channel + "." + key, wrong
+}
+
+// RefusedSetting is the setting for which a platform refuses a channel's account.
+func RefusedSetting(channel string, refused *channels.SendError) string {
+	return "channels." + channel + "." + cmp.Or(refused.Setting, "bot_token")
+}
+
+// RefusalRemedy says what to do about a platform's refusal of an account.
+func RefusalRemedy(refused *channels.SendError) string {
+	return cmp.Or(refused.Remedy, "set the one that the platform gave you")
+}
+
+func openTelegram(c config.Channel, _ Book, log *slog.Logger) (channels.Channel, error) {
+	return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
+}
+
+func telegramAccount(ctx context.Context, ch channels.Channel) (string, error) {
+	a, err := ch.(*telegram.Channel).Check(ctx)
+	return "@" + a.Username, err
+}
+
+func openSlack(c config.Channel, b Book, log *slog.Logger) (channels.Channel, error) {
+	sc := slack.Config{
+		Name: c.Name, BotToken: string(c.BotToken), AppToken: string(c.AppToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log,
+	}
+	if b != nil {
+		sc.Joins, sc.Cursors = b, b
+	}
+	ch, err := slack.New(sc)
+	if setting, ok := errors.AsType[*slack.SettingError](err); ok {
+		return nil, &settingError{setting.Key, setting.Wrong, err}
+	}
+	return ch, err
+}
+
+func slackAccount(ctx context.Context, ch channels.Channel) (string, error) {
+	a, err := ch.(*slack.Channel).Check(ctx)
+	return "@" + a.Username + " in " + a.TeamName, err
+}
+
+// examineSlack looks at the scopes that the app was granted, and whether a socket
+// can be opened.
+func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel) error {
+	sl := ch.(*slack.Channel)
+	a, err := sl.Check(ctx)
+	// Who only sends may have left out most of them.
+	if err == nil && len(a.Lacks) > 0 && (c.Mode == "chat" || slices.Contains(a.Lacks, slack.SendScope)) {
+		return &LackError{
+			"the app lacks the scopes " + strings.Join(a.Lacks, ", "),
+			"add them under OAuth & Permissions in the app's settings, and install the app again",
+		}
+	}
+	if c.Mode != "chat" {
+		return nil
+	}
+	err = sl.CheckSocket(ctx)
+	if refused, ok := errors.AsType[*channels.SendError](err); err == nil || ok && refused.Fault == channels.Stop {
+		return err
+	}
+	return &LackError{
+		"no socket can be opened: " + err.Error(),
+		"switch Socket Mode on in the app's settings, or look at the network, a proxy, or api_url",
+	}
+}
+
+func openDiscord(c config.Channel, _ Book, log *slog.Logger) (channels.Channel, error) {
+	return discord.New(discord.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
+}
+
+func discordAccount(ctx context.Context, ch channels.Channel) (string, error) {
+	a, err := ch.(*discord.Channel).Check(ctx)
+	return a.Username, err
+}

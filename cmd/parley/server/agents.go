@@ -1,0 +1,148 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+
+	"parley/agent"
+	"parley/agent/demo"
+	"parley/agent/llm"
+	"parley/agent/openai"
+	"parley/agent/prompt"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
+)
+
+// NewModel makes the configured model. With nothing configured it is the demo.
+func NewModel(ctx context.Context, c *config.Config, log *slog.Logger) (llm.Model, error) {
+	if c.Model.Demo || !c.Model.Configured {
+		return demo.New(), nil
+	}
+	oc := openai.Config{Name: c.Model.Name, BaseURL: c.Model.BaseURL, APIKey: string(c.Model.APIKey), Log: log}
+	if oc.Name == "" {
+		oc.Name = defaultModel
+		if oc.BaseURL != "" {
+			name, err := openai.FirstModel(ctx, oc)
+			if busy, ok := errors.AsType[*llm.Error](err); ok && busy.Fault == llm.Busy {
+				return nil, fmt.Errorf("model.name: not set, and the server cannot be asked for one now: %w: start it, or name one", err)
+			}
+			if refused, ok := errors.AsType[*llm.Error](err); ok {
+				return nil, &home.SettingError{Key: "model.name", Remedy: "not set, and the server does not list its models: name one. " + refused.Explain()}
+			}
+			if err != nil {
+				return nil, &home.SettingError{Key: "model.name", Remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}
+			}
+			oc.Name = name
+		}
+	}
+	m, err := openai.New(oc)
+	if err != nil {
+		return nil, fmt.Errorf("set up the model: %w", err)
+	}
+	return m, nil
+}
+
+// defaultModel is what the default provider is asked for where nothing is named.
+const defaultModel = "gpt-5-mini"
+
+// work runs the worker.
+func (s *Server) work(ctx context.Context) error {
+	c := s.settings.Load()
+	return agent.New(agent.Config{
+		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store,
+		Agents: s.agent, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix,
+		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Point: s.point,
+	}).Run(ctx)
+}
+
+// healthy tells whether sessions have what they need: the store, and the files.
+// It reads before it writes, because only the reading ends with ctx.
+func (s *Server) healthy(ctx context.Context) error {
+	if _, err := s.home.Store.List(ctx, "", 1); err != nil {
+		return err
+	}
+	if err := s.home.Store.Writable(ctx); err != nil {
+		return err
+	}
+	if root := s.settings.Load().Workspace.Root; s.settings.Load().Store.URL != "" {
+		_, err := os.Stat(root)
+		return err
+	}
+	return nil
+}
+
+func (s *Server) limits() agent.Limits {
+	l := s.settings.Load().Limits
+	return agent.Limits{Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting}
+}
+
+// agent is an agent as it is configured now.
+func (s *Server) agent(name string) (agent.Agent, bool) {
+	a, ok := s.settings.Load().Agents[name]
+	if !ok {
+		return agent.Agent{}, false
+	}
+	return agent.Agent{
+		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(a.Capabilities),
+		Prompt: s.prompt, Keep: s.keep,
+		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
+		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
+	}, true
+}
+
+// window is how much of the context may be used: what is configured, or what
+// the model has, the lesser.
+func (s *Server) window(configured int) int {
+	if has := s.model.Info().ContextTokens; has > 0 {
+		return min(configured, has)
+	}
+	return configured
+}
+
+// prompt is the prefix of a session's prompt: what the operator has written in
+// the home, what stands in the session's workspace, and its memory.
+func (s *Server) prompt(ctx context.Context, session string) (string, error) {
+	files := os.DirFS(s.settings.Load().Home)
+	made, err := prompt.Builder{Sources: []prompt.Source{
+		func(context.Context, string) ([]prompt.File, error) {
+			return prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), nil
+		},
+		func(_ context.Context, session string) ([]prompt.File, error) {
+			dir, err := s.home.Workspace(session)
+			if err != nil {
+				return nil, home.Unusable(s.home.Root, err)
+			}
+			return prompt.Read(opener(dir), "workspace", "AGENTS.md", "MEMORY.md"), nil
+		},
+	}}.Build(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	// Most sessions have the same: thousands of turns in flight then share it.
+	if last := s.lastPrompt.Load(); last != nil && *last == made {
+		return *last, nil
+	}
+	s.lastPrompt.Store(&made)
+	return made, nil
+}
+
+func opener(files fs.FS) func(string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) { return files.Open(name) }
+}
+
+// agentName is the agent in a session's key.
+func agentName(session string) string {
+	name, _, _ := strings.Cut(session, ":")
+	return name
+}
+
+func channelOf(person string) string {
+	name, _, _ := strings.Cut(person, ":")
+	return name
+}

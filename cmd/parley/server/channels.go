@@ -1,0 +1,219 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/dispatch"
+	"parley/channels/gateway"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
+	"parley/cmd/parley/platforms"
+	"parley/sessions"
+)
+
+// An endpoint is one channel with what stands before and behind it.
+type endpoint struct {
+	name    string
+	channel channels.Channel
+	gate    *gateway.Gate
+	receive bool // else it only sends
+	config  config.Channel
+	down    atomic.Bool             // its platform refuses the account
+	trouble *atomic.Pointer[string] // what its adapter last warned of
+}
+
+// openEndpoints makes the channels of a configuration. The book is what some of
+// them must remember.
+func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*endpoint, error) {
+	var lines []*endpoint
+	for _, c := range cfg.ChannelsByName() {
+		if !c.Built() {
+			continue
+		}
+		trouble := &atomic.Pointer[string]{}
+		ch, err := platforms.Open(c, b, withTroubles(log, trouble))
+		if err != nil {
+			key, wrong := platforms.SettingAtFault(c.Name, err)
+			return nil, &home.SettingError{Where: home.Origin(cfg, key), Key: key, Remedy: wrong}
+		}
+		gate := &gateway.Gate{}
+		gate.Set(accessOf(c))
+		if err := gateway.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
+			key := "channels." + c.Name + ".access"
+			return nil, &home.SettingError{Where: home.Origin(cfg, key), Key: key, Remedy: err.Error()}
+		}
+		lines = append(lines, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
+	}
+	return lines, nil
+}
+
+func accessOf(c config.Channel) gateway.Access {
+	return gateway.Access{Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners}
+}
+
+// receive runs the gateways of the channels that receive, each in one process
+// of the fleet.
+func (s *Server) receive(ctx context.Context) error {
+	return side(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
+		if !l.receive {
+			<-ctx.Done()
+			return nil
+		}
+		gw := &gateway.Gateway{
+			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
+			Chats: s.home.Book, Pairings: s.home.Book, Log: s.log,
+		}
+		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, gw) })
+	})
+}
+
+// connect runs a gateway while its name is held.
+func (s *Server) connect(ctx context.Context, gw *gateway.Gateway) error {
+	for {
+		held, release, err := s.home.Bus.Hold(ctx, "receive/"+gw.Name)
+		if err != nil {
+			return fmt.Errorf("hold the connection of %s: %w", gw.Name, err)
+		}
+		err = gw.Run(held)
+		release()
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		s.log.Warn("the connection was lost to another process and is waited for", slog.String("channel", gw.Name))
+	}
+}
+
+// dispatch runs the dispatchers of all channels.
+func (s *Server) dispatch(ctx context.Context) error {
+	return side(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
+		d := &dispatch.Dispatcher{
+			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Book: s.home.Book, Subjects: s.home.Book, Drafts: s.home.Book,
+			Policy: dispatch.Policy{OnUnknown: l.config.OnUnknown, Drain: s.settings.Load().Serve.Drain},
+			Notify: dispatch.TellSession(s.home.Bus), SessionAt: s.hears, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
+		}
+		return s.persist(ctx, l, d.Run)
+	})
+}
+
+// side runs something for each line at the same time, and ends all when one fails.
+func side(ctx context.Context, lines []*endpoint, run func(context.Context, *endpoint) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	errs := make([]error, len(lines))
+	for i, l := range lines {
+		running.Go(func() {
+			if errs[i] = run(ctx, l); errs[i] != nil {
+				cancel(errs[i])
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// route gives a message its session: the channel's agent, and where it was said.
+func (s *Server) route(l *endpoint) func(bus.Inbound) (string, error) {
+	return func(in bus.Inbound) (string, error) { return sessionKey(l.config.Agent, in.At) }
+}
+
+func sessionKey(agent string, at bus.Address) (string, error) {
+	return sessions.Key(agent, at.Channel, at.Chat, at.Thread)
+}
+
+const (
+	// startGrace is how long after the start a refused token of a channel that
+	// receives stops it. Later, and of a channel that only sends, it is that
+	// channel's outage, which the others do not suffer for.
+	startGrace = time.Minute
+	// refusedWait is how long a refused account is left alone.
+	refusedWait = time.Minute
+)
+
+// persist runs a channel's gateway or dispatcher until ctx is done, again where
+// its platform refuses the account in the middle of things.
+func (s *Server) persist(ctx context.Context, l *endpoint, run func(context.Context) error) error {
+	for {
+		err := run(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		refused, ok := errors.AsType[*channels.SendError](err)
+		if !ok || refused.Fault != channels.Stop {
+			return err
+		}
+		if l.receive && time.Since(s.started) < startGrace {
+			return s.refused(l, refused)
+		}
+		s.log.Error("the platform refuses this account; trying again", slog.String("channel", l.name), slog.String("code", refused.Code),
+			slog.String("key", platforms.RefusedSetting(l.name, refused)), slog.String("remedy", remedyOf(l.config.Platform, refused)), slog.Duration("wait", refusedWait))
+		said := remedyOf(l.config.Platform, refused)
+		l.trouble.Store(&said)
+		l.down.Store(true)
+		select {
+		case <-time.After(refusedWait):
+			l.down.Store(false)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// probeEvery is how often a platform is tried that was not reached.
+const probeEvery = 30 * time.Second
+
+// probe asks the platform of a channel that only sends who the bot is: at the
+// start, so that a token that is refused is told before the first alert is, and
+// again while it is not reached, since else only a message would find out that
+// it is back.
+func (s *Server) probe(ctx context.Context, l *endpoint) {
+	for told := false; ; {
+		if !told || !channels.Connected(l.channel) {
+			_, err := platforms.Account(ctx, l.config.Platform, l.channel)
+			refused, ok := errors.AsType[*channels.SendError](err)
+			if ok && refused.Fault == channels.Stop && !told {
+				s.log.Error("the platform refuses this account; the other channels go on", slog.String("channel", l.name),
+					slog.String("code", refused.Code), slog.String("key", platforms.RefusedSetting(l.name, refused)))
+			}
+			if err != nil {
+				said := err.Error()
+				l.trouble.Store(&said)
+			}
+			told = true
+		}
+		select {
+		case <-time.After(probeEvery):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// refused makes of a platform's refusal an error that names the setting.
+func (s *Server) refused(l *endpoint, refused *channels.SendError) error {
+	key := platforms.RefusedSetting(l.name, refused)
+	return &home.SettingError{Where: home.Origin(s.settings.Load(), key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
+}
+
+func remedyOf(platform string, refused *channels.SendError) string {
+	return fmt.Sprintf("%s refuses this token (%s): %s", platform, refused.Code,
+		platforms.RefusalRemedy(refused))
+}
+
+// commandPrefix is what people begin a command with on a channel.
+func (s *Server) commandPrefix(channel string) string {
+	for _, l := range s.channels {
+		if l.name == channel {
+			return channels.CommandPrefix(l.channel)
+		}
+	}
+	return "/"
+}

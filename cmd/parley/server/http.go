@@ -1,0 +1,225 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/console"
+	"parley/channels/gateway"
+	"parley/channels/web"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/backup"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/erase"
+	"parley/cmd/parley/home"
+	"parley/cmd/parley/outbox"
+	"parley/cmd/parley/webhook"
+)
+
+// An httpAccess is what programs and terminals reach: the HTTP server and the home's socket.
+type httpAccess struct {
+	*Server
+	outbox *outbox.Outbox
+	hooks  atomic.Pointer[map[string]*webhook.Handler]
+	open   atomic.Pointer[api.API] // the network's, while it is served
+	token  string
+}
+
+// newHTTPAccess makes the front of a server whose lines are set.
+func (s *Server) newHTTPAccess() (*httpAccess, error) {
+	token := rand.Text() + rand.Text() // a reader's is asked for over its socket alone
+	if s.role != Reader {
+		var err error
+		if token, err = s.home.Token(); err != nil {
+			return nil, err
+		}
+	}
+	f := &httpAccess{Server: s, token: token}
+	f.outbox = &outbox.Outbox{
+		Bus: s.home.Bus, Book: s.home.Book, Dead: s.home.Bus,
+		Channels: s.platforms, Targets: func() map[string][]bus.Address { return s.settings.Load().Targets },
+	}
+	f.setHooks()
+	return f, nil
+}
+
+// platforms names the channels that may be sent to.
+func (s *Server) platforms() []string {
+	var names []string
+	for _, l := range s.channels {
+		if l.config.Platform != "" {
+			names = append(names, l.name)
+		}
+	}
+	return names
+}
+
+// setHooks makes the webhooks of the settings in force. Those that were there
+// before remember what they have sent.
+func (f *httpAccess) setHooks() {
+	hooks := map[string]*webhook.Handler{}
+	for name, w := range f.settings.Load().Webhooks {
+		var routes []webhook.Route
+		for _, r := range w.Routes {
+			routes = append(routes, webhook.Route{Match: r.Match, To: r.To})
+		}
+		prepare := webhook.New
+		if old := f.hook(name); old != nil {
+			prepare = old.With
+		}
+		h, err := prepare(webhook.Config{
+			Name: name, Kind: w.Kind, Token: string(w.Token), Secret: string(w.Secret), Routes: routes, To: w.To,
+			Template: w.Template, Outbox: f.outbox, Log: f.log,
+		})
+		if err != nil { // the configuration was checked
+			f.log.Error("webhook cannot be served", slog.String("webhook", name), slog.Any("error", err))
+			continue
+		}
+		hooks[name] = h
+	}
+	f.hooks.Store(&hooks)
+}
+
+// reloaded puts into force what the new settings say of those who come in.
+func (f *httpAccess) reloaded() {
+	f.setHooks()
+	if open := f.open.Load(); open != nil {
+		open.Recheck()
+	}
+}
+
+// hook is a webhook in force; nil if there is none of that name.
+func (f *httpAccess) hook(name string) *webhook.Handler {
+	if hooks := f.hooks.Load(); hooks != nil {
+		return (*hooks)[name]
+	}
+	return nil
+}
+
+// webhooks are those in force.
+func (f *httpAccess) webhooks() map[string]http.Handler {
+	all := map[string]http.Handler{}
+	for name, h := range *f.hooks.Load() {
+		all[name] = h
+	}
+	return all
+}
+
+// api makes the API: for the network, or for the home's socket.
+func (f *httpAccess) api(local bool) *api.API {
+	s := f.Server
+	agent := api.Agent{Name: config.MainAgent}
+	if s.model != nil {
+		agent.Say = s.say
+	}
+	return api.New(api.Config{
+		Outbox: f.outbox, Sessions: s.home.Store, Events: s.home.Bus, Mail: s.home.Bus, People: s.home.Book, Forget: s.eraser(),
+		Access:  api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
+		Agent:   agent,
+		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble},
+		Metrics: s.metrics.Handler(), Webhooks: f.webhooks, Log: s.log,
+	})
+}
+
+// eraser forgets what people said, here and wherever the home keeps it.
+func (s *Server) eraser() *erase.Eraser {
+	return erase.New(erase.Config{
+		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: s.home.Workspaces, Kept: s.beyondErasing(), Log: s.log,
+	})
+}
+
+// beyondErasing is what no erasure reaches here.
+func (s *Server) beyondErasing() []erase.Kept {
+	var kept []erase.Kept
+	asides, err := backup.Asides(s.home.Dir)
+	if err != nil {
+		s.log.Warn("old homes cannot be looked for", slog.Any("error", err))
+	}
+	for _, dir := range asides {
+		kept = append(kept, erase.Kept{What: dir, Why: "a restore has put it aside; delete it by hand"})
+	}
+	if c := s.settings.Load(); c.Store.URL != "" {
+		kept = append(kept, erase.Kept{What: "the database server's own files and logs, and Redis's", Why: "they are the operator's to keep or to turn over"})
+	}
+	return kept
+}
+
+func (s *Server) tokens() []api.Token {
+	var list []api.Token
+	for _, t := range s.settings.Load().Tokens {
+		list = append(list, api.Token{Name: t.Name, Secret: string(t.Token), May: t.May})
+	}
+	return list
+}
+
+// say publishes what somebody says to the agent over HTTP.
+func (s *Server) say(ctx context.Context, session string, in bus.Inbound) error {
+	return web.New(s.home.Bus).Say(ctx, session, in)
+}
+
+// connected tells which channels are in touch with their platforms, as far as
+// they can tell.
+func (s *Server) connected() map[string]bool {
+	up := map[string]bool{}
+	for _, l := range s.channels {
+		if l.config.Platform != "" {
+			up[l.name] = !l.down.Load() && channels.Connected(l.channel)
+		}
+	}
+	return up
+}
+
+// streamOnlyEndpoints are the channels without a platform: terminals, and programs
+// that talk to the agent.
+func (s *Server) streamOnlyEndpoints() []*endpoint {
+	var lines []*endpoint
+	for _, name := range []string{console.Name, web.Name} {
+		l := &endpoint{name: name, channel: streamOnly{name: name, agent: config.MainAgent, events: s.home.Bus}, gate: &gateway.Gate{}, trouble: &atomic.Pointer[string]{}}
+		l.config.Name, l.config.Agent = name, config.MainAgent
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// listen opens the socket, and the HTTP port if address is not empty.
+func (f *httpAccess) listen(address string) (socket, port net.Listener, err error) {
+	if socket, err = home.ListenSocket(f.home.Dir, f.log); err != nil {
+		return nil, nil, err
+	}
+	if address == "" {
+		return socket, nil, nil
+	}
+	var lc net.ListenConfig
+	port, err = lc.Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return nil, nil, errors.Join(&home.SettingError{
+			Where: home.Origin(f.settings.Load(), "http.listen"), Key: "http.listen",
+			Remedy: fmt.Sprintf("cannot listen there (%v): set another address, or \"\" for none", err),
+		}, socket.Close())
+	}
+	return socket, port, nil
+}
+
+// serve answers on both listeners until ctx is done.
+func (f *httpAccess) serve(ctx context.Context, socket, port net.Listener) error {
+	var serving sync.WaitGroup
+	errs := make([]error, 2)
+	serving.Go(func() { errs[0] = f.api(true).Serve(ctx, socket) })
+	if port != nil {
+		open := f.api(false)
+		f.open.Store(open)
+		serving.Go(func() { errs[1] = open.Serve(ctx, port) })
+		serving.Go(func() { f.tellFleet(ctx) })
+	}
+	serving.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/bus"
+	"parley/channels/markup"
+	"parley/tools"
+	"parley/tools/message"
+)
+
+// deliver is the message tool's way out. It reaches the conversation itself, the
+// chat in which the person who asks was paired, and what the agent's may_message
+// lists.
+func (s *Server) deliver(ctx context.Context, l message.Letter) error {
+	if markup.Blank(l.Content) {
+		return tools.Errorf(tools.InvalidArgs, "nothing of the content can be seen: give a text that has something to read")
+	}
+	to, failed := s.addresses(l)
+	if failed != nil {
+		return failed
+	}
+	var reach []string
+	err := retryUntilDone(ctx, func() (err error) {
+		reach, err = s.reach(ctx, l)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range to {
+		if !slices.Contains(reach, a.String()) {
+			return tools.Errorf(tools.PermissionDenied, "%s may not be messaged on behalf of %s. These may be: %s.", named(l), l.Person, strings.Join(reach, ", "))
+		}
+	}
+	for i, a := range to {
+		id := l.ID
+		if i > 0 {
+			id = fmt.Sprintf("%s/%d", l.ID, i)
+		}
+		if err := s.hand(ctx, letter(l, id, a)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hand puts a message on the bus.
+func (s *Server) hand(ctx context.Context, out bus.Outbound) error {
+	err := retryUntilDone(ctx, func() error { return bus.PublishOutbound(ctx, s.home.Bus, out) })
+	if refusal(err) {
+		return fmt.Errorf("%s cannot be messaged now: %w", out.To, err)
+	}
+	if err != nil { // the bus may have it
+		return tools.Errorf(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the message to %s may or may not be on its way. Do not send it again unless you know that it did not arrive.", out.To)
+	}
+	return nil
+}
+
+// letter is what one address gets. In another chat than the conversation itself
+// it says who had it said, and what was to be told is quoted, so that nothing in
+// that can be taken for what the bot says of itself.
+func letter(l message.Letter, id string, to bus.Address) bus.Outbound {
+	out := bus.Outbound{ID: id, To: to, Text: l.Content, Session: l.Session, Turn: l.Turn, At: time.Now()}
+	if to.String() == l.From {
+		return out
+	}
+	from, _ := bus.ParseAddress(l.From)
+	who := bus.Person{ID: l.Person, Name: l.Called, Owner: l.Owner}
+	out.Text = onBehalf(who, from) + "\n\n" + quoted(l.Content)
+	out.Told = &bus.Telling{For: who, At: from, Words: l.Content}
+	return out
+}
+
+// onBehalf says in words who has something told. The id is what proves something,
+// so a name may not look like one, nor like words of the bot.
+func onBehalf(who bus.Person, from bus.Address) string {
+	id := code(who.ID)
+	if name := plainName(who.Name); name != "" {
+		id = name + " (" + id + ")"
+	}
+	if who.ID == from.Channel+":"+from.Chat { // the two alone
+		return id + " asks me to tell you:"
+	}
+	return id + " asks me, in " + code(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to tell you:"
+}
+
+// code shows an id as it is.
+func code(id string) string {
+	return "`" + strings.Map(func(r rune) rune {
+		if r == '`' || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, id) + "`"
+}
+
+// longestName is how much of a name is shown, in characters.
+const longestName = 40
+
+// plainName is a name without what could be read as Markdown, as a mention or as
+// more than a name.
+func plainName(name string) string {
+	kept := []rune(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsDigit(r), strings.ContainsRune("'-.", r):
+			return r
+		case unicode.IsSpace(r), r == '_':
+			return ' '
+		}
+		return -1
+	}, name))
+	shown := strings.Join(strings.Fields(string(kept[:min(len(kept), longestName)])), " ")
+	return strings.TrimLeftFunc(shown, func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// quoted is a text as a Markdown quote.
+func quoted(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimSpace(text))
+	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
+}
+
+// hears gives the session that a reply at an address would reach; false where no
+// agent listens.
+func (s *Server) hears(at bus.Address) (session string, ok bool) {
+	if s.model == nil && s.settings.Load().Bus.URL == "" { // in a fleet, workers have it
+		return "", false
+	}
+	for _, l := range s.channels {
+		if l.name != at.Channel || !l.receive && l.config.Platform != "" {
+			continue
+		}
+		key, err := sessionKey(l.config.Agent, at)
+		return key, err == nil
+	}
+	return "", false
+}
+
+// addresses resolves what the model named: a target, or a channel and a chat.
+func (s *Server) addresses(l message.Letter) ([]bus.Address, *tools.Error) {
+	c := s.settings.Load()
+	if to, ok := c.Targets[l.Channel]; ok {
+		return to, nil
+	}
+	var names []string
+	a, err := bus.ParseAddress(named(l))
+	for _, known := range s.channels {
+		if known.name != l.Channel && known.name != a.Channel {
+			names = append(names, known.name)
+			continue
+		}
+		if err != nil {
+			return nil, tools.Errorf(tools.InvalidArgs, "chat_id is missing: name the chat on %s.", l.Channel)
+		}
+		return []bus.Address{a}, nil
+	}
+	for _, entry := range c.Agents[agentName(l.Session)].MayMessage {
+		if _, ok := c.Targets[entry]; ok {
+			names = append(names, entry)
+		}
+	}
+	slices.Sort(names)
+	return nil, tools.Errorf(tools.InvalidArgs, "there is no channel or target %q. There are: %s.", l.Channel, strings.Join(names, ", "))
+}
+
+// named is the place as the model named it.
+func named(l message.Letter) string {
+	if l.Chat == "" {
+		return l.Channel
+	}
+	return l.Channel + ":" + l.Chat
+}
+
+// reach lists the addresses that a turn may send to, its own first. Of the chats
+// of those who were paired it is the one of the person who asks, and no other.
+func (s *Server) reach(ctx context.Context, l message.Letter) ([]string, error) {
+	reach := []string{l.From}
+	c := s.settings.Load()
+	for _, entry := range c.Agents[agentName(l.Session)].MayMessage {
+		if to, ok := c.Targets[entry]; ok {
+			for _, a := range to {
+				reach = append(reach, a.String())
+			}
+			continue
+		}
+		reach = append(reach, entry)
+	}
+	paired, ok, err := s.home.Book.Paired(ctx, l.Person)
+	if err != nil {
+		return nil, fmt.Errorf("look up who is paired: %w", err)
+	}
+	if ok && paired.Chat != "" {
+		reach = append(reach, paired.Chat)
+	}
+	slices.Sort(reach[1:])
+	return slices.Compact(reach), nil
+}

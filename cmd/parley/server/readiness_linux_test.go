@@ -1,0 +1,81 @@
+package server
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
+	"parley/cmd/parley/parleytest"
+)
+
+// A home on a full disk can be read, and is not ready: nothing can be made durable.
+func TestAFullDiskIsNotReady(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skip("only who may mount has a small disk: ", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	cfg, err := config.Load(config.Options{Home: filepath.Join(dir, "home"), Env: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := home.Open(t.Context(), cfg, home.WorkspaceOverride{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(h, Config{Settings: cfg, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil)
+	want := func(what string, ready bool) {
+		t.Helper()
+		parleytest.WaitFor(t, what, func() bool {
+			parts := s.ready(t.Context())
+			return (parts["bus"] == nil) == ready && (parts["store"] == nil) == ready
+		})
+	}
+	want("an empty disk to be ready", true)
+	full := filepath.Join(dir, "full")
+	fill(t, full)
+	want("a full disk not to be", false)
+	if first := s.readiness.at; time.Since(first) < readyFor/2 {
+		s.ready(t.Context())
+		if s.readiness.at != first {
+			t.Error("what was found out just now is found out again")
+		}
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	want("a disk with room again to be ready", true)
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// fill writes until there is no room.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, size := range []int{64 << 10, 1} {
+		for err == nil || errors.Is(err, fs.ErrExist) {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+		err = nil
+	}
+}

@@ -1,0 +1,150 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"parley/cmd/parley/config"
+)
+
+// Options say how a server is served.
+type Options struct {
+	// Listen is where HTTP listens, in place of what is configured.
+	Listen string
+	// Reload reads the configuration again.
+	Reload func() (*config.Config, error)
+	// Offers is where a bot without an owner is offered to one.
+	Offers io.Writer
+}
+
+// Serve runs the server until ctx is done, reads the configuration again at
+// SIGHUP, and offers the bot to an owner where it has none.
+func (s *Server) Serve(ctx context.Context, o Options) error {
+	f, err := s.newHTTPAccess()
+	if err != nil {
+		return err
+	}
+	address := o.Listen // a worker alone is asked nothing, unless it is told to listen
+	if s.role.Receives() {
+		address = cmp.Or(o.Listen, s.settings.Load().HTTP.Listen)
+	}
+	socket, port, err := f.listen(address)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel()
+	beside.Go(func() { s.reloads(ctx, o.Reload, f.reloaded) })
+	for _, l := range s.channels {
+		switch {
+		case !s.role.Receives() || l.config.Platform == "":
+		case l.receive:
+			beside.Go(func() { s.offer(ctx, l, o.Offers) })
+		default:
+			beside.Go(func() { s.probe(ctx, l) })
+		}
+	}
+	name := "none"
+	if s.model != nil {
+		name = s.model.Info().Name
+	}
+	s.log.Info("serving", slog.String("role", string(s.role)), slog.Int("channels", len(s.platforms())), slog.String("model", name), slog.String("http", address), slog.String("home", s.home.Dir))
+	return s.run(ctx, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, port) })...)
+}
+
+// reloads reads the configuration again at each SIGHUP.
+func (s *Server) reloads(ctx context.Context, load func() (*config.Config, error), reloaded func()) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	for {
+		select {
+		case <-hup:
+			s.reload(load, reloaded)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stages are what a server runs, in the order in which it is shut down: it
+// takes no more in, ends the turns in flight, and sends what they said.
+func (s *Server) stages(front func(context.Context) error) []func(context.Context) error {
+	all := []func(context.Context) error{front}
+	if s.role.Receives() {
+		all = append(all, s.receive)
+	}
+	if s.role.Works() && s.model != nil {
+		all = append(all, s.work)
+	}
+	if s.role.Dispatches() {
+		all = append(all, s.dispatch)
+	}
+	if days := s.settings.Load().Retention.Days; days > 0 && s.role.Serves() {
+		all = append(all, func(ctx context.Context) error { return s.eraser().Run(ctx, s.home.Bus, days) })
+	}
+	return all
+}
+
+// run works until ctx is done and then shuts the stages down one after the
+// other. It closes nothing: that is for the owner of the home. It returns early
+// with the error of a stage that cannot go on.
+func (s *Server) run(ctx context.Context, stages ...func(context.Context) error) error {
+	failed := make(chan error, len(stages))
+	stops := make([]context.CancelFunc, len(stages))
+	ended := make([]sync.WaitGroup, len(stages))
+	for i, stage := range stages {
+		sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		stops[i] = stop
+		ended[i].Go(func() {
+			if err := stage(sctx); err != nil {
+				failed <- err
+			}
+		})
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	s.log.Info("shutting down", slog.Duration("drain", s.settings.Load().Serve.Drain))
+	for i := range stages {
+		stops[i]()
+		ended[i].Wait()
+	}
+	return err
+}
+
+// reload reads the configuration again and puts into force what can be changed
+// while serving: who may talk, what may be messaged, and limits. A file that is
+// wrong changes nothing.
+func (s *Server) reload(load func() (*config.Config, error), reloaded func()) {
+	read, err := load()
+	if err != nil {
+		s.log.Error("the new configuration is not good; the old one stays in force", slog.Any("error", err))
+		return
+	}
+	next, changes, err := config.Reload(s.settings.Load(), read)
+	if err != nil {
+		s.log.Error("the new configuration cannot be taken over; the old one stays in force", slog.Any("error", err))
+		return
+	}
+	for _, l := range s.channels {
+		l.gate.Set(accessOf(next.Channels[l.name]))
+	}
+	s.settings.Store(next)
+	reloaded()
+	s.log.Info("configuration read again", slog.Int("changed", len(changes.Live)), slog.Int("need_restart", len(changes.Restart)))
+	for _, key := range changes.Restart {
+		s.log.Warn("this setting takes effect at the next start", slog.String("key", key))
+	}
+}

@@ -1,0 +1,101 @@
+// Package server runs a bot: its channels' gateways, the worker that answers, the
+// dispatchers that send, HTTP, and the stop of all of them in their order. It is
+// where implementations are put together: platforms has the adapters, home the bus
+// and the store, and this package makes the agents, their tools and their model.
+//
+// server.go opens and closes; serve.go runs and reloads; host.go is the server of a
+// single command; channels.go makes channels of settings, agents.go agents, tools.go
+// their tools; http.go is what programs and terminals reach.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/agent/llm"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/crash"
+	"parley/cmd/parley/home"
+	"parley/cmd/parley/metrics"
+	"parley/tools"
+)
+
+// A Config is what a server is opened with.
+type Config struct {
+	Settings *config.Config
+	Model    llm.Model // who answers; nil: nobody does
+	Role     Role
+	// Override is a directory for one session to work in.
+	Override home.WorkspaceOverride
+	Build    metrics.Build // of this program
+	Log      *slog.Logger
+}
+
+// A Server is everything wired together: one home, one worker, and the channels.
+type Server struct {
+	home     *home.Home
+	log      *slog.Logger
+	settings atomic.Pointer[config.Config] // replaced by SIGHUP
+	model    llm.Model                     // nil: nobody answers
+	tools    *tools.Set
+	channels []*endpoint
+	metrics  *metrics.Metrics
+	role     Role
+	version  string
+	started  time.Time
+	point    func(string) // kill points, in chaos builds alone
+
+	readiness readiness
+	tells     atomic.Bool // what the whole fleet shares, in its metrics
+
+	lastPrompt atomic.Pointer[string]
+	grants     sync.Map // of tool sets, by capabilities
+}
+
+// Open opens the home, and makes the channels that are configured. Who only looks
+// needs no platform, and no token of one.
+func Open(ctx context.Context, c Config) (*Server, error) {
+	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
+	if err != nil {
+		return nil, err
+	}
+	if c.Role.Serves() && c.Role.Works() && home.OwnRoot(c.Settings) {
+		c.Log.Warn("the conversations' files are in this process's own home, where other workers do not see them: set workspace.root to a directory that all share",
+			slog.String("root", c.Settings.Workspace.Root))
+	}
+	var opened []*endpoint
+	if c.Role != Reader {
+		if opened, err = openEndpoints(c.Settings, h.Book, c.Log); err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
+	}
+	if !c.Role.Serves() {
+		for _, l := range opened {
+			l.receive = false // serve receives; a command only sends what its person wants sent
+		}
+	}
+	return newServer(h, c, opened), nil
+}
+
+// newServer wires a server over an open home, with those channels and the ones
+// that have no platform.
+func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
+	s := &Server{
+		home: h, log: c.Log, model: c.Model, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(),
+	}
+	s.settings.Store(c.Settings)
+	s.channels = append(opened, s.streamOnlyEndpoints()...)
+	s.tools = s.newTools()
+	s.metrics = metrics.New(metrics.Config{
+		Build: c.Build, Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
+		Channels: s.connected, Dropped: h.Bus.Dropped, Log: c.Log,
+	})
+	return s
+}
+
+// Close gives the home back.
+func (s *Server) Close() error { return s.home.Close() }

@@ -1,0 +1,72 @@
+package terminal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"parley/cmd/parley/home"
+)
+
+const (
+	defaultChat   = "default"
+	mostTerminals = 100
+)
+
+// LockConversation takes a conversation for this terminal: the named one, or else
+// the first of default, default-2, … that no other terminal has, and tells said
+// when it is not the first. One that is named is joined even if another has it.
+func LockConversation(homeDir, name string, said io.Writer) (chat string, unlock func(), err error) {
+	chat = name
+	if name == "" {
+		chat = defaultChat
+	}
+	for n := 2; ; n++ {
+		unlock, err := lockChat(homeDir, chat)
+		switch taken := errors.Is(err, syscall.EWOULDBLOCK); {
+		case err == nil:
+			return chat, unlock, nil
+		case !taken:
+			return "", nil, fmt.Errorf("take the conversation %s: %w", chat, err)
+		case name != "":
+			return chat, func() {}, nil
+		case n > mostTerminals:
+			return "", nil, fmt.Errorf("%d terminals talk already: name a conversation with --session", mostTerminals)
+		}
+		next := fmt.Sprintf("%s-%d", defaultChat, n)
+		fmt.Fprintf(said, "another terminal has the conversation %s; this is %s\n", chat, next)
+		chat = next
+	}
+}
+
+// lockChat holds a conversation until unlock. The kernel frees it when the process
+// dies, however it dies, and no server needs to know: terminals share a machine
+// with the home. The file stays, as two terminals could else lock two of one name.
+func lockChat(homeDir, chat string) (unlock func(), err error) {
+	dir := filepath.Join(homeDir, home.TerminalsDir)
+	of := home.OwnerOf(homeDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, shortHash(chat)+".lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := of.GiveHome(homeDir); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // nothing was written
+}
+
+func shortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
+}
