@@ -1,7 +1,12 @@
 // Package bustest is the suite that every bus passes: each promise of package bus is a named test.
 //
 // An implementation's tests call Run with a Harness and, from TestMain, Main,
-// which lets the suite start processes of its own and kill them. Bench measures.
+// which lets the suite start processes of its own and kill them. Bench is the
+// benchmark of an implementation.
+//
+// bustest.go lists the groups of promises, rig.go has the steps that their tests share,
+// and each other file has the promises of one or two groups, after which it is named;
+// waiting.go has those of delays, pauses and closing.
 package bustest
 
 import (
@@ -15,7 +20,7 @@ import (
 	"parley/bus"
 )
 
-// A Bus is all that a bus has to be.
+// A Bus is every interface that an implementation must have.
 type Bus interface {
 	bus.Bus
 	bus.Events
@@ -26,35 +31,34 @@ type Bus interface {
 	Close() error
 }
 
-// Options are what the suite sets.
+// Options are the settings of a bus that the suite chooses.
 type Options struct {
 	Caps    bus.Caps
 	MaxHold time.Duration // the longest that a lease may be held; 0 is long
 	Lease   time.Duration // the time without a sign of life after which a lease is lost; 0 is the bus's own
 }
 
-// A Harness is how the suite gets at an implementation.
+// A Harness is how the suite opens an implementation and looks into it.
 type Harness struct {
-	// Place makes a new, empty place for a bus's data and says how to get
-	// there: a path, a prefix.
+	// Place makes a new, empty place for a bus's data and returns its name: a path,
+	// for example, or a prefix of keys.
 	Place func(t testing.TB) string
 	// Open opens a bus over the data at a place. It is called in child
 	// processes too.
 	Open func(ctx context.Context, place string, o Options) (Bus, error)
-	// Residue lists what a bus keeps for single keys, beside dead letters, in
-	// memory and outside; it may wait a moment for what is under way.
+	// Residue lists what a bus keeps for single mailboxes, in memory and outside, except
+	// for dead letters. It may wait a moment for calls under way to end.
 	Residue func(t testing.TB, place string, b Bus) []string
-	// NextDay lets the bus believe that it is a day later. Nil: the time of the
-	// bus is the test's own, which with Simulated is cheap to pass, or cannot
-	// be changed.
+	// NextDay makes the bus believe that it is a day later. It is nil if the bus goes
+	// by the test's own clock: with Simulated the test just sleeps for a day.
 	NextDay func(t testing.TB, place string)
 	// Simulated says that the bus may run in a synctest bubble: all of it is in
 	// this process, and waits are free.
 	Simulated bool
 	// Shared says that several processes may have the data open at once.
 	Shared bool
-	// CutOff, for Shared buses, lets b reach its backend no more, as a
-	// partition does, until the returned function is called. May be nil.
+	// CutOff, for Shared buses, keeps b from reaching its backend until the returned
+	// function is called. May be nil.
 	CutOff func(t testing.TB, b Bus) (restore func())
 	// Wipe, for Shared buses, makes the backend lose all data of a place. May be nil.
 	Wipe func(t testing.TB, place string)
@@ -63,7 +67,7 @@ type Harness struct {
 	LeaseTime time.Duration
 }
 
-// Run is the suite.
+// Run runs the suite.
 func Run(t *testing.T, h Harness) {
 	groups := []struct {
 		name  string
@@ -100,12 +104,14 @@ func Run(t *testing.T, h Harness) {
 	})
 }
 
-// A promise is one test. Those in the groups above may run in a bubble.
+// A promise is one test.
 type promise struct {
 	name string
 	test func(r *rig)
 }
 
+// run runs a test, in a synctest bubble if the bus allows it.
+// run runs a test, in a synctest bubble if the bus allows it.
 func (h Harness) run(t *testing.T, test func(r *rig)) {
 	if !h.Simulated {
 		test(newRig(t, h))

@@ -19,7 +19,7 @@ var crashing = []promise{
 	{"killed while it settles, nothing is lost and what was settled stays so", killSettler},
 }
 
-// How a child process is told what to do.
+// The variables that tell a child process what to do.
 const (
 	roleEnv  = "PARLEY_BUSTEST_ROLE"
 	placeEnv = "PARLEY_BUSTEST_PLACE"
@@ -54,7 +54,8 @@ func (p *process) line() string {
 	return p.lines.Text()
 }
 
-// kill ends the child as a power cut would, and returns what it had still printed.
+// kill ends the child with SIGKILL, and returns the lines that it had printed and the
+// test had not read.
 func (p *process) kill() (rest []string) {
 	p.r.Helper()
 	p.r.ok("kill", p.cmd.Process.Kill())
@@ -109,8 +110,9 @@ func childPublish(ctx context.Context, b Bus) error {
 	return <-failed
 }
 
-// childWork claims what there is and prints it. A first claim may become
-// durable a little later; what is published after it is durable no sooner.
+// childWork claims mailboxes and prints their claims. A first claim need not be durable
+// when Claim returns. Publishing waits for a commit that comes after it, so childWork
+// publishes something before it prints a first claim.
 func childWork(ctx context.Context, b Bus) error {
 	for i := 0; ; i++ {
 		l, err := b.Claim(ctx, inbound)
@@ -189,9 +191,9 @@ func killPublisher(r *rig) {
 
 func killWorker(r *rig) {
 	r.open(Options{})
-	r.say("a", "1", "2")
-	r.say("b", "3")
-	if !r.h.Shared {
+	r.publish("a", "1", "2")
+	r.publish("b", "3")
+	if !r.harness.Shared {
 		r.ok("close", r.Close())
 	}
 	var last int64
@@ -213,13 +215,13 @@ func killWorker(r *rig) {
 		p.kill()
 	}
 	killed := time.Now()
-	if !r.h.Shared {
+	if !r.harness.Shared {
 		r.Bus = r.another()
 	}
 	keys := map[string]bool{}
 	for range 2 {
 		l := r.claim()
-		if took := time.Since(killed); took > r.h.LeaseTime+time.Second {
+		if took := time.Since(killed); took > r.harness.LeaseTime+time.Second {
 			r.Errorf("claimed %v after the kill", took)
 		}
 		r.attempts(l, 4)
@@ -241,7 +243,7 @@ func killSettler(r *rig) {
 		key := fmt.Sprint("k", i%childKeys)
 		r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: fmt.Sprintf("%s/%d", key, i/childKeys), Key: key}))
 	}
-	if !r.h.Shared {
+	if !r.harness.Shared {
 		r.ok("close", r.Close())
 	}
 	p := r.start("settle")
@@ -259,7 +261,7 @@ func killSettler(r *rig) {
 	for _, id := range p.kill() {
 		count(id)
 	}
-	if !r.h.Shared {
+	if !r.harness.Shared {
 		r.Bus = r.another()
 	}
 	more := 0

@@ -39,7 +39,7 @@ func (r *rig) letters(after string, limit int, ids ...string) []bus.DeadLetter {
 
 func bury(r *rig) {
 	r.open(Options{})
-	r.say("k", "a", "b", "c")
+	r.publish("k", "a", "b", "c")
 	r.settle(r.claimKey("k"), bus.End{})
 	l := r.claimKey("k")
 	last := r.mail(l, 0, "a", "b", "c")
@@ -60,11 +60,11 @@ func bury(r *rig) {
 		if d := r.depth(inbound); d.Dead != 2 || d.Waiting != 0 {
 			r.Errorf("depth is %+v", d)
 		}
-		r.clean()
+		r.nothingLeft()
 		r.reopen()
 	}
-	r.say("k", "b") // it was taken: its id is burnt
-	r.nothing(inbound, 50*time.Millisecond)
+	r.publish("k", "b") // it was taken: its id is burnt
+	r.nothingDue(inbound, 50*time.Millisecond)
 	if list, err := r.DeadLetters(r.Context(), bus.TimersTopic, "", 10); err != nil || len(list) > 0 {
 		r.Errorf("another topic has %v, %v", list, err)
 	}
@@ -72,7 +72,7 @@ func bury(r *rig) {
 
 func buryAndGoOn(r *rig) {
 	r.open(Options{})
-	r.say("k", "poison", "good")
+	r.publish("k", "poison", "good")
 	l := r.claimKey("k")
 	mail, err := l.Mail(r.Context(), 0)
 	r.ok("mail", err)
@@ -86,7 +86,7 @@ func buryAndGoOn(r *rig) {
 func pages(r *rig) {
 	r.open(Options{})
 	for _, id := range []string{"z", "y", "x", "w", "v"} {
-		r.say(id, id)
+		r.publish(id, id)
 		r.bury(id, "no", id)
 	}
 	r.letters("", 2, "z", "y")
@@ -97,14 +97,14 @@ func pages(r *rig) {
 
 func replay(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	r.bury("k", "no", "a")
 	for n := range 3 {
 		id := "a"
 		if n > 0 {
 			id = fmt.Sprint("a~", n)
 		}
-		r.say("k", fmt.Sprint("other", n))
+		r.publish("k", fmt.Sprint("other", n))
 		got, err := r.Replay(r.Context(), inbound, id)
 		r.ok("replay", err)
 		want := fmt.Sprint("a~", n+1)
@@ -113,9 +113,9 @@ func replay(r *rig) {
 		}
 		r.letters("", 10)
 		_, err = r.Replay(r.Context(), inbound, id)
-		r.is("replay again", err, bus.ErrNotFound)
+		r.wantError("replay again", err, bus.ErrNotFound)
 		r.reopen()
-		r.say("k", want) // it is known now
+		r.publish("k", want) // it is known now
 		l := r.claimKey("k")
 		got1, err := l.Mail(r.Context(), 0)
 		r.ok("mail", err)
@@ -124,7 +124,7 @@ func replay(r *rig) {
 		}
 		r.settle(l, bus.End{Done: got1[0].Seq, Dead: got1[1].Seq, Reason: "again"})
 	}
-	r.say("k", "b~7") // an id may look like a replay's
+	r.publish("k", "b~7") // an id may look like a replay's
 	r.bury("k", "no", "b~7")
 	if got, err := r.Replay(r.Context(), inbound, "b~7"); err != nil || got != "b~7~1" {
 		r.Errorf("b~7 is replayed as %q, %v", got, err)
@@ -133,11 +133,11 @@ func replay(r *rig) {
 
 func replayFull(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 1}})
-	r.say("k", "a")
+	r.publish("k", "a")
 	r.bury("k", "no", "a")
-	r.say("k", "b")
+	r.publish("k", "b")
 	_, err := r.Replay(r.Context(), inbound, "a")
-	r.is("replay", err, bus.ErrFull)
+	r.wantError("replay", err, bus.ErrFull)
 	r.letters("", 10, "a")
 	r.finish("k", "b")
 	id, err := r.Replay(r.Context(), inbound, "a")
@@ -146,16 +146,16 @@ func replayFull(r *rig) {
 		r.Errorf("replayed as %q, want a~1: what is refused burns no id", id)
 	}
 	_, err = r.Replay(r.Context(), inbound, "nothing")
-	r.is("replay", err, bus.ErrNotFound)
+	r.wantError("replay", err, bus.ErrNotFound)
 }
 
 func drop(r *rig) {
 	r.open(Options{})
-	r.say("k", "a", "b")
+	r.publish("k", "a", "b")
 	r.bury("k", "no", "a", "b")
 	r.ok("drop", r.Drop(r.Context(), inbound, "a"))
-	r.is("drop again", r.Drop(r.Context(), inbound, "a"), bus.ErrNotFound)
-	r.is("drop from another topic", r.Drop(r.Context(), bus.TimersTopic, "b"), bus.ErrNotFound)
+	r.wantError("drop again", r.Drop(r.Context(), inbound, "a"), bus.ErrNotFound)
+	r.wantError("drop from another topic", r.Drop(r.Context(), bus.TimersTopic, "b"), bus.ErrNotFound)
 	r.letters("", 10, "b")
 	r.reopen()
 	r.letters("", 10, "b")

@@ -27,14 +27,14 @@ func event(session string, block int) bus.Event {
 	return bus.Event{Type: bus.BlockDelta, Session: session, Route: bus.Address{Channel: "telegram", Chat: session}, Turn: "t", Block: block}
 }
 
-// A view pulls from a subscription.
-type view struct {
+// A subscription reads events one at a time.
+type subscription struct {
 	r    *rig
 	next func() (bus.Event, error, bool)
 	stop func()
 }
 
-func (r *rig) watch(feed bus.Feed, after uint64) *view {
+func (r *rig) subscribe(feed bus.Feed, after uint64) *subscription {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), 2*patience)
 	seq, err := r.Subscribe(ctx, feed, after)
@@ -43,13 +43,13 @@ func (r *rig) watch(feed bus.Feed, after uint64) *view {
 		r.Fatalf("subscribe to %s after %d: %v", feed, after, err)
 	}
 	next, stop := iter.Pull2(seq)
-	v := &view{r: r, next: next, stop: func() { stop(); cancel() }}
+	v := &subscription{r: r, next: next, stop: func() { stop(); cancel() }}
 	r.Cleanup(v.stop)
 	return v
 }
 
 // see checks that the next events have these blocks, and returns the last.
-func (v *view) see(blocks ...int) (e bus.Event) {
+func (v *subscription) see(blocks ...int) (e bus.Event) {
 	v.r.Helper()
 	var last uint64
 	for _, want := range blocks {
@@ -67,10 +67,10 @@ func (v *view) see(blocks ...int) (e bus.Event) {
 
 func eventFeeds(r *rig) {
 	r.open(Options{})
-	one := r.watch(bus.SessionFeed("s1"), 0)
-	two := r.watch(bus.SessionFeed("s2"), 0)
-	all := r.watch(bus.ChannelFeed("telegram"), 0)
-	other := r.watch(bus.ChannelFeed("slack"), 0)
+	one := r.subscribe(bus.SessionFeed("s1"), 0)
+	two := r.subscribe(bus.SessionFeed("s2"), 0)
+	all := r.subscribe(bus.ChannelFeed("telegram"), 0)
+	other := r.subscribe(bus.ChannelFeed("slack"), 0)
 	r.Emit(event("s1", 1))
 	r.Emit(event("s2", 2))
 	r.Emit(bus.Event{Type: bus.TurnStart, Session: "s1", Block: 3}) // no route
@@ -84,7 +84,7 @@ func eventFeeds(r *rig) {
 
 func eventFields(r *rig) {
 	r.open(Options{})
-	v := r.watch(bus.SessionFeed("s"), 0)
+	v := r.subscribe(bus.SessionFeed("s"), 0)
 	e := bus.Event{
 		Type: bus.ToolEnd, Session: "s", Route: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Turn: "t", Causes: []string{"a", "b"},
 		Block: 7, Kind: "text", Delta: "añ\x00\n", Tool: "exec", Call: "c1", Error: &bus.Failure{Code: "timeout", Message: "late"},
@@ -101,7 +101,7 @@ func eventsGrow(r *rig) {
 	r.open(Options{})
 	var last uint64
 	for i := range 4 {
-		v := r.watch(bus.SessionFeed("s"), 0)
+		v := r.subscribe(bus.SessionFeed("s"), 0)
 		r.Emit(event("s", i))
 		e := v.see(i)
 		if e.ID <= last {
@@ -117,7 +117,7 @@ func eventsGrow(r *rig) {
 
 func eventsResume(r *rig) {
 	r.open(Options{})
-	v := r.watch(bus.SessionFeed("s"), 0)
+	v := r.subscribe(bus.SessionFeed("s"), 0)
 	for i := range 10 {
 		r.Emit(event("s", i))
 		r.Emit(event("noise", i))
@@ -126,9 +126,9 @@ func eventsResume(r *rig) {
 	fourth := v.see(1, 2, 3)
 	last := v.see(4, 5, 6, 7, 8, 9)
 	v.stop()
-	r.watch(bus.SessionFeed("s"), fourth.ID).see(4, 5, 6, 7, 8, 9)
-	r.watch(bus.SessionFeed("s"), first.ID).see(1, 2, 3)
-	now, end := r.watch(bus.SessionFeed("s"), 0), r.watch(bus.SessionFeed("s"), last.ID)
+	r.subscribe(bus.SessionFeed("s"), fourth.ID).see(4, 5, 6, 7, 8, 9)
+	r.subscribe(bus.SessionFeed("s"), first.ID).see(1, 2, 3)
+	now, end := r.subscribe(bus.SessionFeed("s"), 0), r.subscribe(bus.SessionFeed("s"), last.ID)
 	r.Emit(event("s", 10))
 	now.see(10)
 	end.see(10)
@@ -140,16 +140,16 @@ func eventsGone(r *rig) {
 	gone := func(after uint64) {
 		r.Helper()
 		_, err := r.Subscribe(r.Context(), feed, after)
-		r.is(fmt.Sprint("subscribe after ", after), err, bus.ErrGone)
+		r.wantError(fmt.Sprint("subscribe after ", after), err, bus.ErrGone)
 	}
-	v := r.watch(feed, 0)
+	v := r.subscribe(feed, 0)
 	r.Emit(event("s", 0))
 	first := v.see(0)
 	v.stop()
 	for i := range 1000 { // held: the last few thousand
 		r.Emit(event("s", i+1))
 	}
-	r.watch(feed, first.ID).see(1, 2)
+	r.subscribe(feed, first.ID).see(1, 2)
 	for i := range 20000 {
 		r.Emit(event("s", i))
 	}
@@ -158,12 +158,13 @@ func eventsGone(r *rig) {
 	gone(first.ID + uint64(24*time.Hour.Microseconds())) // not given yet: of another bus, another clock
 	r.reopen()
 	r.Emit(event("s", 0))
-	if !r.h.Shared { // where events live in the process
+	if !r.harness.Shared { // where events live in the process
 		gone(first.ID)
 	}
 }
 
-// awaitGone waits, since a bus may carry events in the background.
+// awaitGone waits until a subscription after that id gives ErrGone. A bus may send events
+// in the background, so that is not so at once.
 func (r *rig) awaitGone(feed bus.Feed, after uint64) {
 	r.Helper()
 	r.await("the event to be gone", func() bool {
@@ -174,11 +175,11 @@ func (r *rig) awaitGone(feed bus.Feed, after uint64) {
 	})
 }
 
-// eventsSlow emits more than is held before the watcher looks. Whatever it
-// misses, it is told in that place, and where nothing is missing it is not.
+// eventsSlow emits more events than a bus holds before the watcher reads. The watcher
+// gets ErrGone exactly where events are missing.
 func eventsSlow(r *rig) {
 	r.open(Options{})
-	v := r.watch(bus.SessionFeed("s"), 0)
+	v := r.subscribe(bus.SessionFeed("s"), 0)
 	const n = 20000
 	for i := range n {
 		r.Emit(event("s", i))
@@ -203,7 +204,7 @@ func eventsSlow(r *rig) {
 	if got < 500 || got == n || gaps == 0 {
 		r.Errorf("got %d of %d events and was told of %d gaps", got, n, gaps)
 	}
-	if r.h.Simulated && gaps != 1 {
+	if r.harness.Simulated && gaps != 1 {
 		r.Errorf("told %d times of one gap", gaps)
 	}
 }
@@ -229,7 +230,7 @@ func eventsEnd(r *rig) {
 		r.Errorf("got %d events, want 1", got)
 	}
 	_, err = r.Subscribe(ctx, bus.SessionFeed("s"), 0)
-	r.is("subscribe", err, context.Canceled)
+	r.wantError("subscribe", err, context.Canceled)
 }
 
 func eventsIdle(r *rig) {
@@ -245,7 +246,7 @@ func eventsIdle(r *rig) {
 			}
 		})
 	}
-	v := r.watch(bus.SessionFeed("s"), 0)
+	v := r.subscribe(bus.SessionFeed("s"), 0)
 	for i := range 1000 {
 		r.Emit(event("s", i))
 	}

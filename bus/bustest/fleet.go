@@ -34,7 +34,7 @@ func fleetShares(r *rig) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	const keys, n = 20, 1000
-	w := &witness{r: r, next: map[string]int{}, held: map[string]bool{}, past: map[string]int64{}}
+	w := &witness{r: r, next: map[string]int{}, held: map[string]bool{}, fences: map[string]int64{}}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range n {
@@ -49,12 +49,12 @@ func fleetShares(r *rig) {
 	seen := 0
 	for _, b := range []Bus{r.Bus, other, r.Bus, other} {
 		wg.Go(func() {
-			err := work(ctx, b, func(l bus.Lease, m bus.Message) {
-				if !w.took(l) { // one lease may bring several
-					w.take(l)
+			err := workUntil(ctx, b, func(l bus.Lease, m bus.Message) {
+				if !w.holds(l) { // one lease may bring several
+					w.claimed(l)
 				}
 				w.see(m)
-				w.give(l)
+				w.released(l)
 				mu.Lock()
 				defer mu.Unlock()
 				if seen++; seen == n {
@@ -71,24 +71,24 @@ func fleetShares(r *rig) {
 
 func fleetSteers(r *rig) {
 	other := fleet(r)
-	r.say("k", "a")
+	r.publish("k", "a")
 	l := r.claimOf(other, inbound)
 	last := r.mail(l, 0, "a")
-	r.say("k", "b")
+	r.publish("k", "b")
 	r.settle(l, bus.End{Done: r.mail(l, last, "b")})
-	r.clean()
+	r.nothingLeft()
 }
 
 func fleetCutOff(r *rig) {
 	other := fleet(r)
-	r.needs(r.h.CutOff != nil, "cutting off")
-	r.say("k", "a")
+	r.skipUnless(r.harness.CutOff != nil, "cutting off")
+	r.publish("k", "a")
 	zombie := r.claimOf(other, inbound)
 	r.mail(zombie, 0, "a")
 	cut := time.Now()
-	restore := r.h.CutOff(r, other)
+	restore := r.harness.CutOff(r, other)
 	l := r.claimKey("k")
-	if took := time.Since(cut); took > r.o.Lease+time.Second {
+	if took := time.Since(cut); took > r.options.Lease+time.Second {
 		r.Errorf("taken over after %v", took)
 	}
 	r.attempts(l, 2)
@@ -101,41 +101,41 @@ func fleetCutOff(r *rig) {
 	r.isFenced(zombie)
 	<-zombie.Lost()
 	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
-	r.clean()
+	r.nothingLeft()
 }
 
 func fleetHolds(r *rig) {
 	other := fleet(r)
 	_, release, err := other.Hold(r.Context(), "name")
 	r.ok("hold", err)
-	r.free("name", false)
+	r.checkFree("name", false)
 	release()
-	r.free("name", true)
-	if r.h.CutOff == nil {
+	r.checkFree("name", true)
+	if r.harness.CutOff == nil {
 		return
 	}
 	held, release, err := other.Hold(r.Context(), "name")
 	r.ok("hold", err)
-	restore := r.h.CutOff(r, other)
+	restore := r.harness.CutOff(r, other)
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	_, releaseMine, err := r.Hold(ctx, "name")
 	r.ok("hold", err)
 	select { // the former holder knew before
 	case <-held.Done():
-		r.is("cause", context.Cause(held), bus.ErrFenced)
+		r.wantError("cause", context.Cause(held), bus.ErrFenced)
 	default:
 		r.Error("two hold one name")
 	}
 	restore()
 	release()
-	r.free("name", false)
+	r.checkFree("name", false)
 	releaseMine()
 }
 
 func fleetEvents(r *rig) {
 	other := fleet(r)
-	v := r.watch(bus.SessionFeed("s"), 0)
+	v := r.subscribe(bus.SessionFeed("s"), 0)
 	for i := range 100 {
 		other.Emit(event("s", i))
 	}
@@ -144,8 +144,8 @@ func fleetEvents(r *rig) {
 	}
 }
 
-// needs skips a test whose hook the harness does not have.
-func (r *rig) needs(has bool, what string) {
+// skipUnless skips a test if the harness lacks its hook.
+func (r *rig) skipUnless(has bool, what string) {
 	r.Helper()
 	if !has {
 		r.Skip("the harness has no hook for " + what)
@@ -154,51 +154,51 @@ func (r *rig) needs(has bool, what string) {
 
 func fleetOutage(r *rig) {
 	other := fleet(r)
-	r.needs(r.h.CutOff != nil, "cutting off")
-	r.say("k", "a")
+	r.skipUnless(r.harness.CutOff != nil, "cutting off")
+	r.publish("k", "a")
 	l := r.claimOf(other, inbound)
 	last := r.mail(l, 0, "a")
-	mine, others := r.h.CutOff(r, r.Bus), r.h.CutOff(r, other)
-	<-time.After(2 * r.o.Lease)
+	mine, others := r.harness.CutOff(r, r.Bus), r.harness.CutOff(r, other)
+	<-time.After(2 * r.options.Lease)
 	mine()
-	r.nothing(inbound, r.o.Lease/2) // the first one back does not take what is worked on
+	r.nothingDue(inbound, r.options.Lease/2) // the first one back does not take what is worked on
 	others()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	r.ok("held", l.Held(ctx))
-	r.nothing(inbound, 2*r.o.Lease)
+	r.nothingDue(inbound, 2*r.options.Lease)
 	r.settle(l, bus.End{Done: last})
-	r.clean()
+	r.nothingLeft()
 }
 
 func fleetWiped(r *rig) {
 	other := fleet(r)
-	r.needs(r.h.Wipe != nil, "losing all data")
-	r.say("held", "a")
-	r.say("waiting", "b")
+	r.skipUnless(r.harness.Wipe != nil, "losing all data")
+	r.publish("held", "a")
+	r.publish("waiting", "b")
 	l := r.claimOf(other, inbound)
 	fence := l.Claim().Fence
-	r.h.Wipe(r, r.place)
+	r.harness.Wipe(r, r.place)
 	select {
 	case <-l.Lost():
 	case <-time.After(patience):
 		r.Fatal("a lease outlives the loss of all data")
 	}
 	r.isFenced(l)
-	r.say("held", "c")
+	r.publish("held", "c")
 	next := r.claimKey("held")
 	if next.Claim().Fence <= fence {
 		r.Errorf("fence %d after %d", next.Claim().Fence, fence)
 	}
 	r.settle(next, bus.End{Done: r.mail(next, 0, "c")})
-	r.clean()
+	r.nothingLeft()
 }
 
 func fleetStopped(r *rig) {
 	fleet(r)
-	r.o = Options{}
+	r.options = Options{}
 	r.reopen()
-	r.say("k", "a")
+	r.publish("k", "a")
 	p := r.start("sleep")
 	defer p.kill()
 	if line := p.line(); line != "k" {
@@ -207,7 +207,7 @@ func fleetStopped(r *rig) {
 	r.ok("stop", p.cmd.Process.Signal(syscall.SIGSTOP))
 	stopped := time.Now()
 	l := r.claimKey("k")
-	if took := time.Since(stopped); took > r.h.LeaseTime+time.Second {
+	if took := time.Since(stopped); took > r.harness.LeaseTime+time.Second {
 		r.Errorf("taken over after %v", took)
 	}
 	r.ok("continue", p.cmd.Process.Signal(syscall.SIGCONT))

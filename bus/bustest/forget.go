@@ -12,7 +12,7 @@ import (
 	"parley/bus"
 )
 
-// These are skipped where a bus does not forget.
+// These are skipped if a bus is no bus.Forgetter.
 var forgetting = []promise{
 	{"takes out what it is told to, and leaves the rest in order", forgetWaiting},
 	{"keeps ids from being used again", forgetIDs},
@@ -34,7 +34,7 @@ func (r *rig) openForgetter() {
 	}
 }
 
-// forget takes out those messages, and checks how many they were.
+// forget forgets the messages with these ids, and checks how many there were.
 func (r *rig) forget(want bus.Forgotten, ids ...string) {
 	r.Helper()
 	got := r.forgetThat(func(_ bus.Topic, m bus.Message) bool { return slices.Contains(ids, m.ID) })
@@ -52,9 +52,9 @@ func (r *rig) forgetThat(which func(bus.Topic, bus.Message) bool, sessions ...st
 
 func forgetWaiting(r *rig) {
 	r.openForgetter()
-	r.say("k", "a", "b", "c", "d", "e")
-	r.say("gone", "f")
-	r.say("other", "g")
+	r.publish("k", "a", "b", "c", "d", "e")
+	r.publish("gone", "f")
+	r.publish("other", "g")
 	r.forgetThat(func(topic bus.Topic, m bus.Message) bool {
 		if topic != inbound || string(m.Body) != "body of "+m.ID || m.Seq == 0 {
 			r.Errorf("asked about %s %+v", topic, m)
@@ -65,7 +65,7 @@ func forgetWaiting(r *rig) {
 	if d := r.depth(inbound); d.Waiting != 3 || d.Leased != 0 || d.Delayed != 0 {
 		r.Errorf("depth is %+v", d)
 	}
-	r.say("k", "h")
+	r.publish("k", "h")
 	for range 2 { // who lost something has gone to the back of the line
 		l := r.claim()
 		ids := []string{"b", "d", "h"}
@@ -74,22 +74,22 @@ func forgetWaiting(r *rig) {
 		}
 		r.settle(l, bus.End{Done: r.mail(l, 0, ids...)})
 	}
-	r.nothing(inbound, 50*time.Millisecond)
-	r.clean()
+	r.nothingDue(inbound, 50*time.Millisecond)
+	r.nothingLeft()
 }
 
 func forgetIDs(r *rig) {
 	r.openForgetter()
-	r.say("k", "a")
+	r.publish("k", "a")
 	r.forget(bus.Forgotten{Messages: 1}, "a")
-	r.say("k", "a")
-	r.nothing(inbound, 50*time.Millisecond)
-	r.clean()
+	r.publish("k", "a")
+	r.nothingDue(inbound, 50*time.Millisecond)
+	r.nothingLeft()
 }
 
 func forgetLeased(r *rig) {
 	r.openForgetter()
-	r.say("k", "a", "b")
+	r.publish("k", "a", "b")
 	l := r.claimKey("k")
 	last := r.mail(l, 0, "a", "b")
 	var waiting sync.WaitGroup
@@ -99,44 +99,44 @@ func forgetLeased(r *rig) {
 			r.Errorf("waiting for mail: %v", err)
 		}
 	})
-	r.settled()
+	r.waitIdle()
 	r.forget(bus.Forgotten{Messages: 1, Leases: 1}, "a")
 	waiting.Wait()
 	<-l.Lost()
-	r.is("held", l.Held(r.Context()), bus.ErrFenced)
-	r.is("settle", l.Settle(r.Context(), bus.End{Done: last}), bus.ErrFenced)
-	r.nothing(inbound, time.Second) // what was under way gets time to end
+	r.wantError("held", l.Held(r.Context()), bus.ErrFenced)
+	r.wantError("settle", l.Settle(r.Context(), bus.End{Done: last}), bus.ErrFenced)
+	r.nothingDue(inbound, time.Second) // what was under way gets time to end
 	l = r.claimKey("k")
 	r.attempts(l, 1)
-	r.say("k", "c")
+	r.publish("k", "c")
 	r.settle(l, bus.End{Done: r.mail(l, 0, "b", "c")})
 
-	r.say("k", "d", "e")
+	r.publish("k", "d", "e")
 	r.settle(r.claimKey("k"), bus.End{})
 	r.claimKey("k")
 	r.forget(bus.Forgotten{Messages: 1, Leases: 1}, "e")
 	l = r.claimKey("k")
 	r.attempts(l, 2) // the claim that was cut off is not counted, the one before is
 	r.settle(l, bus.End{Done: r.mail(l, 0, "d")})
-	r.clean()
+	r.nothingLeft()
 }
 
 func forgetOthers(r *rig) {
 	r.openForgetter()
-	r.say("k", "a")
-	r.say("other", "b")
+	r.publish("k", "a")
+	r.publish("other", "b")
 	l := r.claimKey("k")
 	r.forget(bus.Forgotten{Messages: 1}, "b")
 	r.ok("held", l.Held(r.Context()))
-	r.say("k", "c")
+	r.publish("k", "c")
 	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "c")})
-	r.clean()
+	r.nothingLeft()
 }
 
 func forgetDelayed(r *rig) {
 	r.openForgetter()
-	r.say("first", "a", "b")
-	r.say("second", "c", "d")
+	r.publish("first", "a", "b")
+	r.publish("second", "c", "d")
 	for range 2 {
 		r.settle(r.claim(), bus.End{After: time.Hour})
 	}
@@ -144,23 +144,23 @@ func forgetDelayed(r *rig) {
 	l := r.claimKey("first")
 	r.attempts(l, 1)
 	r.settle(l, bus.End{Done: r.mail(l, 0, "b")})
-	r.nothing(inbound, 50*time.Millisecond)
+	r.nothingDue(inbound, 50*time.Millisecond)
 	if err := r.Publish(r.Context(), inbound, bus.Message{ID: "e", Key: "second", Urgent: true, Body: []byte("body of e")}); err != nil {
 		r.Fatal(err)
 	}
 	l = r.claimKey("second")
 	r.attempts(l, 2)
 	r.settle(l, bus.End{Done: r.mail(l, 0, "c", "e")})
-	r.clean()
+	r.nothingLeft()
 }
 
 func forgetDead(r *rig) {
 	r.openForgetter()
-	r.say("k", "a", "b", "c")
+	r.publish("k", "a", "b", "c")
 	r.bury("k", "poison", "a", "b", "c")
 	r.forget(bus.Forgotten{DeadLetters: 2}, "a", "c")
 	r.letters("", 10, "b")
-	r.clean()
+	r.nothingLeft()
 }
 
 func forgetTopics(r *rig) {
@@ -194,8 +194,8 @@ func forgetTopics(r *rig) {
 
 func forgetEvents(r *rig) {
 	r.openForgetter()
-	live := r.watch(bus.SessionFeed("s"), 0)
-	channel := r.watch(bus.ChannelFeed("telegram"), 0)
+	live := r.subscribe(bus.SessionFeed("s"), 0)
+	channel := r.subscribe(bus.ChannelFeed("telegram"), 0)
 	for i := range 3 {
 		for _, session := range []string{"s", "other"} {
 			e := event(session, i)
@@ -237,18 +237,18 @@ func forgetEvents(r *rig) {
 
 func forgetReopen(r *rig) {
 	r.openForgetter()
-	r.say("k", "a", "b", "c")
-	r.say("gone", "d")
+	r.publish("k", "a", "b", "c")
+	r.publish("gone", "d")
 	r.forget(bus.Forgotten{Messages: 3}, "a", "c", "d")
 	r.reopen()
-	r.say("k", "a", "e")
+	r.publish("k", "a", "e")
 	r.finish("k", "b", "e")
-	r.nothing(inbound, 50*time.Millisecond)
-	r.clean()
+	r.nothingDue(inbound, 50*time.Millisecond)
+	r.nothingLeft()
 }
 
-// Messages "keep…" are all answered, in order, whatever is taken from between
-// them and from whom.
+// forgetUnderLoad forgets some messages while others are worked on. Those named "keep…"
+// have to be answered all the same, all of them and in order.
 func forgetUnderLoad(r *rig) {
 	r.openForgetter()
 	const keys, each = 4, 60
@@ -256,7 +256,7 @@ func forgetUnderLoad(r *rig) {
 	for k := range keys {
 		publishing.Go(func() {
 			for n := range each {
-				r.say(fmt.Sprint("k", k), fmt.Sprintf("keep-%d-%03d", k, n), fmt.Sprintf("drop-%d-%03d", k, n))
+				r.publish(fmt.Sprint("k", k), fmt.Sprintf("keep-%d-%03d", k, n), fmt.Sprintf("drop-%d-%03d", k, n))
 			}
 		})
 	}
@@ -290,7 +290,7 @@ func forgetUnderLoad(r *rig) {
 	}
 	var working sync.WaitGroup
 	for range 3 {
-		working.Go(func() { r.workUntil(ctx, answered) })
+		working.Go(func() { r.answerUntil(ctx, answered) })
 	}
 	forgotten := 0
 	for done := false; !done; {
@@ -308,12 +308,12 @@ func forgetUnderLoad(r *rig) {
 	if forgotten == 0 {
 		r.Error("nothing was forgotten: the test has shown nothing")
 	}
-	r.clean()
+	r.nothingLeft()
 }
 
-// workUntil takes mail, says so, and settles it, until ctx ends. It says so
-// before: once it has settled, another may have the next mail already.
-func (r *rig) workUntil(ctx context.Context, answered func([]bus.Message)) {
+// answerUntil claims mail, calls answered, and settles, until ctx ends. It calls answered
+// before it settles, because afterwards another worker may have the next mail already.
+func (r *rig) answerUntil(ctx context.Context, answered func([]bus.Message)) {
 	for {
 		l, err := r.Claim(ctx, inbound)
 		if ctx.Err() != nil {

@@ -16,8 +16,8 @@ var holding = []promise{
 	{"ends with its context, is free when released, and is lost with the bus", holdEnds},
 }
 
-// free checks whether a name can be held at once.
-func (r *rig) free(name string, want bool) {
+// checkFree checks whether a name can be held at once.
+func (r *rig) checkFree(name string, want bool) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -64,10 +64,10 @@ func holdExclusive(r *rig) {
 	}
 	_, release, err := r.Hold(r.Context(), "name")
 	r.ok("hold", err)
-	r.free("name", false)
-	r.free("another", true)
+	r.checkFree("name", false)
+	r.checkFree("another", true)
 	release()
-	r.free("name", true)
+	r.checkFree("name", true)
 }
 
 func holdCancelled(r *rig) {
@@ -86,12 +86,12 @@ func holdCancelled(r *rig) {
 				}
 			})
 		}
-		r.settled()
+		r.waitIdle()
 		cancel()
 		release()
 		wg.Wait()
 	}
-	r.free("name", true)
+	r.checkFree("name", true)
 }
 
 func holdEnds(r *rig) {
@@ -101,17 +101,17 @@ func holdEnds(r *rig) {
 	r.ok("hold", err)
 	cancel()
 	<-held.Done()
-	r.free("name", false) // its holder may still be winding down
+	r.checkFree("name", false) // its holder may still be winding down
 	release()
-	r.free("name", true)
+	r.checkFree("name", true)
 
 	held, release, err = r.Hold(r.Context(), "name")
 	r.ok("hold", err)
 	b := r.Bus
 	r.reopen()
 	<-held.Done()
-	r.is("cause", context.Cause(held), bus.ErrFenced)
+	r.wantError("cause", context.Cause(held), bus.ErrFenced)
 	release()
 	r.ok("close again", b.Close())
-	r.free("name", true)
+	r.checkFree("name", true)
 }

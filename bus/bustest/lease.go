@@ -20,7 +20,7 @@ var leasing = []promise{
 }
 
 var settling = []promise{
-	{"absorbs up to a number and gives back the rest", upto},
+	{"absorbs up to a number and gives back the rest", settleUpTo},
 	{"counts claims until something is settled", attempts},
 	{"counts a claim over a restart", attemptsReopen},
 	{"does not count what is settled uncounted", uncounted},
@@ -31,29 +31,29 @@ var settling = []promise{
 
 func steer(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	l := r.claimKey("k")
 	last := r.mail(l, 0, "a")
 	var wg sync.WaitGroup
-	wg.Go(func() { r.say("k", "b") })
+	wg.Go(func() { r.publish("k", "b") })
 	last = r.mail(l, last, "b")
 	wg.Wait()
-	r.say("k", "c", "d")
+	r.publish("k", "c", "d")
 	r.mail(l, last, "c", "d")
 	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "b", "c", "d")})
-	r.clean()
+	r.nothingLeft()
 }
 
 func mailWaits(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	l := r.claimKey("k")
 	last := r.mail(l, 0, "a")
 	ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
 	defer cancel()
-	r.say("other", "x") // not its own
+	r.publish("other", "x") // not its own
 	_, err := l.Mail(ctx, last)
-	r.is("mail", err, context.DeadlineExceeded)
+	r.wantError("mail", err, context.DeadlineExceeded)
 	r.ok("held", l.Held(r.Context()))
 
 	var wg sync.WaitGroup
@@ -62,19 +62,19 @@ func mailWaits(r *rig) {
 			r.Error("there was mail after the end")
 		}
 	})
-	r.settled()
+	r.waitIdle()
 	r.settle(l, bus.End{Done: last})
 	wg.Wait()
 }
 
 func exclusive(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	l := r.claimKey("k")
-	r.say("k", "b")
-	r.say("other", "c")
+	r.publish("k", "b")
+	r.publish("other", "c")
 	r.finish("other", "c")
-	r.nothing(inbound, 50*time.Millisecond)
+	r.nothingDue(inbound, 50*time.Millisecond)
 	r.ok("held", l.Held(r.Context()))
 	select {
 	case <-l.Lost():
@@ -82,25 +82,25 @@ func exclusive(r *rig) {
 	default:
 	}
 	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "b")})
-	r.nothing(inbound, 50*time.Millisecond)
+	r.nothingDue(inbound, 50*time.Millisecond)
 }
 
-// steerAtTheEnd publishes while a holder settles: the message is seen by this
-// holder or by the next.
+// steerAtTheEnd publishes while a holder settles: this holder or the next sees the
+// message.
 func steerAtTheEnd(r *rig) {
 	r.open(Options{})
 	for i := range 200 {
 		first, second := fmt.Sprint("first", i), fmt.Sprint("second", i)
-		r.say("k", first)
+		r.publish("k", first)
 		l := r.claimKey("k")
 		last := r.mail(l, 0, first)
 		var wg sync.WaitGroup
-		wg.Go(func() { r.say("k", second) })
+		wg.Go(func() { r.publish("k", second) })
 		wg.Go(func() { r.settle(l, bus.End{Done: last}) })
 		wg.Wait()
 		r.finish("k", second)
 	}
-	r.clean()
+	r.nothingLeft()
 }
 
 // reclaim waits until l is lost and claims its mailbox again.
@@ -118,20 +118,20 @@ func (r *rig) reclaim(l bus.Lease) bus.Lease {
 func maxHold(r *rig) {
 	const most = 1500 * time.Millisecond
 	r.open(Options{MaxHold: most, Lease: 500 * time.Millisecond})
-	r.say("k", "a")
+	r.publish("k", "a")
 	start := time.Now()
 	hung := r.claimKey("k")
 	r.mail(hung, 0, "a")
-	r.nothing(inbound, most/2)
+	r.nothingDue(inbound, most/2)
 	r.ok("held", hung.Held(r.Context()))
 	l := r.reclaim(hung)
 	if took := time.Since(start); took < most-100*time.Millisecond || took > most+2*time.Second {
 		r.Errorf("claimed again after %v, want %v", took, most)
 	}
 	r.attempts(l, 2)
-	r.is("settle of the hung one", hung.Settle(r.Context(), bus.End{Done: 1 << 60}), bus.ErrFenced)
+	r.wantError("settle of the hung one", hung.Settle(r.Context(), bus.End{Done: 1 << 60}), bus.ErrFenced)
 	r.settle(l, bus.End{Done: r.mail(l, 0, "a")})
-	r.clean()
+	r.nothingLeft()
 }
 
 // isFenced checks that a former lease is good for nothing.
@@ -140,16 +140,16 @@ func (r *rig) isFenced(l bus.Lease) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	_, err := l.Mail(ctx, 0)
-	r.is("mail", err, bus.ErrFenced)
+	r.wantError("mail", err, bus.ErrFenced)
 	_, err = l.Mail(ctx, 1<<60)
-	r.is("mail beyond", err, bus.ErrFenced)
-	r.is("held", l.Held(ctx), bus.ErrFenced)
-	r.is("settle", l.Settle(ctx, bus.End{Done: 1 << 60}), bus.ErrFenced)
+	r.wantError("mail beyond", err, bus.ErrFenced)
+	r.wantError("held", l.Held(ctx), bus.ErrFenced)
+	r.wantError("settle", l.Settle(ctx, bus.End{Done: 1 << 60}), bus.ErrFenced)
 }
 
 func fenced(r *rig) {
 	r.open(Options{MaxHold: time.Second, Lease: 400 * time.Millisecond})
-	r.say("k", "a", "b")
+	r.publish("k", "a", "b")
 	settled := r.claimKey("k")
 	r.mail(settled, 0, "a", "b")
 	r.settle(settled, bus.End{})
@@ -162,7 +162,7 @@ func fenced(r *rig) {
 	r.mail(l, 0, "a", "b")
 	r.settle(l, bus.End{Done: 1 << 60}) // up to what there is
 	r.isFenced(lost)
-	r.clean()
+	r.nothingLeft()
 }
 
 func fences(r *rig) {
@@ -171,7 +171,7 @@ func fences(r *rig) {
 	var last int64
 	for i := range 9 {
 		key := fmt.Sprint("k", i%2)
-		r.say(key, fmt.Sprint(i))
+		r.publish(key, fmt.Sprint(i))
 		l := r.claimKey(key)
 		f := l.Claim().Fence
 		if f <= last || f < start-time.Minute.Microseconds() || f > time.Now().Add(time.Minute).UnixMicro() {
@@ -185,14 +185,14 @@ func fences(r *rig) {
 	}
 }
 
-func upto(r *rig) {
+func settleUpTo(r *rig) {
 	r.open(Options{})
-	r.say("k", "a", "b", "c")
+	r.publish("k", "a", "b", "c")
 	l := r.claimKey("k")
 	first, err := l.Mail(r.Context(), 0)
 	r.ok("mail", err)
 	last := r.mail(l, first[0].Seq, "b", "c")
-	r.say("k", "d")
+	r.publish("k", "d")
 	r.settle(l, bus.End{Done: last})
 	l = r.claimKey("k")
 	r.attempts(l, 1)
@@ -201,12 +201,12 @@ func upto(r *rig) {
 	l = r.claimKey("k")
 	r.attempts(l, 2)
 	r.settle(l, bus.End{Done: r.mail(l, 0, "d")})
-	r.clean()
+	r.nothingLeft()
 }
 
 func attempts(r *rig) {
 	r.open(Options{})
-	r.say("k", "a", "b")
+	r.publish("k", "a", "b")
 	for i := range 3 {
 		l := r.claimKey("k")
 		r.attempts(l, i+1)
@@ -221,13 +221,13 @@ func attempts(r *rig) {
 	r.attempts(l, 1)
 	r.mail(l, 0, "b")
 	r.settle(l, bus.End{Dead: 1 << 60})
-	r.say("k", "c")
+	r.publish("k", "c")
 	r.attempts(r.claimKey("k"), 1)
 }
 
 func attemptsReopen(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	for i := range 4 {
 		l := r.claimKey("k")
 		r.attempts(l, i+1)
@@ -243,7 +243,7 @@ func attemptsReopen(r *rig) {
 
 func uncounted(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	r.settle(r.claimKey("k"), bus.End{})
 	for range 3 {
 		l := r.claimKey("k")
@@ -257,31 +257,31 @@ func uncounted(r *rig) {
 
 func settleLater(r *rig) {
 	r.open(Options{})
-	r.say("k", "a", "b")
+	r.publish("k", "a", "b")
 	start := time.Now()
 	l := r.claimKey("k")
 	mail, err := l.Mail(r.Context(), 0)
 	r.ok("mail", err)
 	const delay = 400 * time.Millisecond
 	r.settle(l, bus.End{Done: mail[0].Seq, After: delay})
-	r.say("k", "c")
-	r.say("other", "x")
+	r.publish("k", "c")
+	r.publish("other", "x")
 	r.finish("other", "x")
-	r.nothing(inbound, delay/4)
+	r.nothingDue(inbound, delay/4)
 	l = r.claimKey("k")
 	if took := time.Since(start); took < delay {
 		r.Errorf("claimed after %v, want %v", took, delay)
 	}
 	r.attempts(l, 1)
 	r.settle(l, bus.End{Done: r.mail(l, 0, "b", "c"), After: time.Hour}) // nothing is left to wait
-	r.clean()
-	r.say("k", "d")
+	r.nothingLeft()
+	r.publish("k", "d")
 	r.finish("k", "d")
 }
 
 func laterReopen(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	start := time.Now()
 	const delay = 800 * time.Millisecond
 	r.settle(r.claimKey("k"), bus.End{After: delay})
@@ -296,16 +296,16 @@ func laterReopen(r *rig) {
 
 func settleEnded(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	l := r.claimKey("k")
 	last := r.mail(l, 0, "a")
 	ended, cancel := context.WithCancel(r.Context())
 	cancel()
 	if err := l.Settle(ended, bus.End{Done: last}); err == nil {
-		r.is("held after it was settled", l.Held(r.Context()), bus.ErrFenced)
+		r.wantError("held after it was settled", l.Held(r.Context()), bus.ErrFenced)
 		return // to carry it out all the same is allowed; to say one thing and do another is not
 	}
 	r.ok("held", l.Held(r.Context()))
 	r.settle(l, bus.End{Done: last})
-	r.clean()
+	r.nothingLeft()
 }

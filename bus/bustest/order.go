@@ -22,16 +22,16 @@ var ordering = []promise{
 	{"hands out a long backlog whole, in order", backlog},
 }
 
-// A witness watches that each key's messages come once, in order, to one holder.
+// A witness checks that each key's messages come once, in order, to one holder at a time.
 type witness struct {
-	r    *rig
-	mu   sync.Mutex
-	next map[string]int
-	held map[string]bool
-	past map[string]int64 // fences
+	r      *rig
+	mu     sync.Mutex
+	next   map[string]int   // by key: the number of the next message
+	held   map[string]bool  // by key: whether somebody holds it
+	fences map[string]int64 // by key: the fence of the last claim
 }
 
-func (w *witness) take(l bus.Lease) {
+func (w *witness) claimed(l bus.Lease) {
 	c := l.Claim()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,17 +39,17 @@ func (w *witness) take(l bus.Lease) {
 		w.r.Errorf("%s has two holders", c.Key)
 	}
 	w.held[c.Key] = true
-	if c.Fence <= w.past[c.Key] {
-		w.r.Errorf("fence %d after %d", c.Fence, w.past[c.Key])
+	if c.Fence <= w.fences[c.Key] {
+		w.r.Errorf("fence %d after %d", c.Fence, w.fences[c.Key])
 	}
-	w.past[c.Key] = c.Fence
+	w.fences[c.Key] = c.Fence
 }
 
-// took tells whether the last that was taken of that mailbox is this lease.
-func (w *witness) took(l bus.Lease) bool {
+// holds tells whether the last claim of the mailbox is this lease.
+func (w *witness) holds(l bus.Lease) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.past[l.Claim().Key] == l.Claim().Fence
+	return w.fences[l.Claim().Key] == l.Claim().Fence
 }
 
 func (w *witness) see(m bus.Message) {
@@ -61,7 +61,7 @@ func (w *witness) see(m bus.Message) {
 	w.next[m.Key]++
 }
 
-func (w *witness) give(l bus.Lease) {
+func (w *witness) released(l bus.Lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held[l.Claim().Key] = false
@@ -71,7 +71,7 @@ func (w *witness) give(l bus.Lease) {
 // settle for less than they saw.
 func load(r *rig, keys, messages int) {
 	r.open(Options{})
-	w := &witness{r: r, next: map[string]int{}, held: map[string]bool{}, past: map[string]int64{}}
+	w := &witness{r: r, next: map[string]int{}, held: map[string]bool{}, fences: map[string]int64{}}
 	ctx, cancel := context.WithTimeout(r.Context(), 2*patience)
 	defer cancel()
 	var left atomic.Int64
@@ -99,7 +99,7 @@ func load(r *rig, keys, messages int) {
 				if err != nil {
 					return
 				}
-				w.take(l)
+				w.claimed(l)
 				mail, err := l.Mail(ctx, 0)
 				if err != nil {
 					r.Error(err)
@@ -111,7 +111,7 @@ func load(r *rig, keys, messages int) {
 				for _, m := range mail {
 					w.see(m)
 				}
-				w.give(l)
+				w.released(l)
 				if err := l.Settle(ctx, bus.End{Done: mail[len(mail)-1].Seq}); err != nil {
 					r.Error(err)
 				}
@@ -125,14 +125,14 @@ func load(r *rig, keys, messages int) {
 	if n := left.Load(); n != 0 {
 		r.Errorf("%d messages were not delivered", n)
 	}
-	r.clean()
+	r.nothingLeft()
 }
 
-// manyPublishers has one holder read on while others publish to its mailbox: to
-// have read up to a number is to have missed none before it.
+// manyPublishers has one holder read while others publish to its mailbox: a holder who
+// has read up to a number has missed none below it.
 func manyPublishers(r *rig) {
 	r.open(Options{})
-	r.say("k", "first")
+	r.publish("k", "first")
 	l := r.claimKey("k")
 	after := r.mail(l, 0, "first")
 	const publishers, each = 8, 150
@@ -140,7 +140,7 @@ func manyPublishers(r *rig) {
 	for p := range publishers {
 		wg.Go(func() {
 			for i := range each {
-				r.say("k", fmt.Sprintf("%d/%d", p, i))
+				r.publish("k", fmt.Sprintf("%d/%d", p, i))
 			}
 		})
 	}
@@ -160,17 +160,17 @@ func manyPublishers(r *rig) {
 	}
 	wg.Wait()
 	r.settle(l, bus.End{Done: after})
-	r.clean()
+	r.nothingLeft()
 }
 
 func hotKey(r *rig) {
 	r.open(Options{})
 	for i := range 200 {
-		r.say("hot", fmt.Sprint("hot", i))
+		r.publish("hot", fmt.Sprint("hot", i))
 	}
 	for i := range 20 {
 		key := fmt.Sprint("cold", i)
-		r.say(key, key)
+		r.publish(key, key)
 	}
 	for i := range 20 { // one of the hot key's, then it is everyone else's turn
 		l := r.claim()
@@ -198,23 +198,23 @@ func hotKey(r *rig) {
 
 func dueOrder(r *rig) {
 	r.open(Options{})
-	r.say("c", "1")
+	r.publish("c", "1")
 	r.settle(r.claimKey("c"), bus.End{After: 400 * time.Millisecond})
-	r.say("a", "2")
+	r.publish("a", "2")
 	r.settle(r.claimKey("a"), bus.End{After: 100 * time.Millisecond})
-	r.say("b", "3")
+	r.publish("b", "3")
 	r.settle(r.claimKey("b"), bus.End{After: 200 * time.Millisecond})
 	for _, key := range []string{"a", "b", "c"} {
 		r.claimKey(key)
 	}
-	r.say("x", "4")
-	r.say("y", "5")
-	r.say("x", "6")
+	r.publish("x", "4")
+	r.publish("y", "5")
+	r.publish("x", "6")
 	r.claimKey("x")
 	r.claimKey("y")
 }
 
-// cancelledClaims has claims end at the moment at which mail comes.
+// cancelledClaims cancels claims at the moment at which mail comes.
 func cancelledClaims(r *rig) {
 	r.open(Options{})
 	for i := range 200 {
@@ -232,11 +232,11 @@ func cancelledClaims(r *rig) {
 				}
 			})
 		}
-		r.settled()
+		r.waitIdle()
 		if i%2 == 0 {
 			wg.Go(cancel)
 		}
-		r.say("k", id)
+		r.publish("k", id)
 		cancel()
 		wg.Wait()
 		l := r.claimKey("k")
@@ -245,11 +245,11 @@ func cancelledClaims(r *rig) {
 	}
 	ended, cancel := context.WithCancel(r.Context())
 	cancel()
-	r.say("k", "last")
+	r.publish("k", "last")
 	_, err := r.Claim(ended, inbound)
-	r.is("claim", err, context.Canceled)
+	r.wantError("claim", err, context.Canceled)
 	r.finish("k", "last")
-	r.clean()
+	r.nothingLeft()
 }
 
 func backlog(r *rig) {
@@ -258,7 +258,7 @@ func backlog(r *rig) {
 	for i := range 500 {
 		ids = append(ids, fmt.Sprint("id", i))
 	}
-	r.say("k", ids...)
+	r.publish("k", ids...)
 	r.reopen()
 	l := r.claimKey("k")
 	mail, err := l.Mail(r.Context(), 0)
@@ -267,5 +267,5 @@ func backlog(r *rig) {
 	r.settle(l, bus.End{Done: mail[0].Seq})
 	l = r.claimKey("k")
 	r.settle(l, bus.End{Done: r.mail(l, 0, ids[1:]...)})
-	r.clean()
+	r.nothingLeft()
 }

@@ -23,9 +23,9 @@ var publishing = []promise{
 	{"refuses what would make too many bytes wait", heavy},
 	{"measures again what was settled, given back and reopened", heavyAgain},
 	{"measures a long backlog of small messages", manySmall},
-	{"keeps the fields of a message", fields},
+	{"keeps the fields of a message", keepsFields},
 	{"refuses what no bus would take", invalid},
-	{"keeps nothing of the caller's buffer", buffers},
+	{"keeps nothing of the caller's buffer", ownsNoBuffer},
 	{"tells of a mailbox whether it has mail", hasMail},
 	{"leaves nothing of an idle mailbox", idleLeavesNothing},
 	{"numbers a mailbox upward, after it was empty and reopened too", numbersGrow},
@@ -40,38 +40,38 @@ var publishing = []promise{
 
 func durable(r *rig) {
 	r.open(Options{})
-	r.say("k", "a", "b")
+	r.publish("k", "a", "b")
 	r.reopen()
 	r.finish("k", "a", "b")
 	r.reopen()
-	r.nothing(inbound, 50*time.Millisecond)
+	r.nothingDue(inbound, 50*time.Millisecond)
 }
 
 func deduplicated(r *rig) {
 	r.open(Options{})
-	r.say("k", "a", "a")
+	r.publish("k", "a", "a")
 	r.finish("k", "a")
-	r.say("k", "a")
-	r.say("other", "a")
+	r.publish("k", "a")
+	r.publish("other", "a")
 	r.reopen()
-	r.say("k", "a")
-	r.nothing(inbound, 50*time.Millisecond)
-	r.clean()
+	r.publish("k", "a")
+	r.nothingDue(inbound, 50*time.Millisecond)
+	r.nothingLeft()
 
-	if r.h.NextDay == nil && !r.h.Simulated {
+	if r.harness.NextDay == nil && !r.harness.Simulated {
 		r.Skip("the days of this bus cannot be moved")
 	}
 	r.nextDay()
-	r.say("k", "a")
-	r.nothing(inbound, 50*time.Millisecond)
+	r.publish("k", "a")
+	r.nothingDue(inbound, 50*time.Millisecond)
 	r.nextDay()
-	r.say("k", "a") // the ids of two days ago are forgotten
+	r.publish("k", "a") // the ids of two days ago are forgotten
 	r.finish("k", "a")
 }
 
 func (r *rig) nextDay() {
-	if r.h.NextDay != nil {
-		r.h.NextDay(r, r.place)
+	if r.harness.NextDay != nil {
+		r.harness.NextDay(r, r.place)
 		return
 	}
 	<-time.After(24 * time.Hour)
@@ -89,13 +89,13 @@ func deduplicatedAtOnce(r *rig) {
 	}
 	wg.Wait()
 	r.finish("k", "a")
-	r.nothing(inbound, 50*time.Millisecond)
+	r.nothingDue(inbound, 50*time.Millisecond)
 }
 
 func topicsAreApart(r *rig) {
 	r.open(Options{})
 	out := bus.OutboundTopic("telegram")
-	r.say("k", "a")
+	r.publish("k", "a")
 	r.ok("publish", r.Publish(r.Context(), out, bus.Message{ID: "a", Key: "k", Body: []byte("body of a")}))
 	l := r.claimOf(r.Bus, out)
 	r.finish("k", "a") // its inbound mailbox of the same key is free
@@ -105,24 +105,24 @@ func topicsAreApart(r *rig) {
 	if fmt.Sprint(topics) != fmt.Sprint([]bus.Topic{inbound, out}) {
 		r.Errorf("topics are %v", topics)
 	}
-	r.clean()
+	r.nothingLeft()
 }
 
 func (r *rig) full(id string) {
 	r.Helper()
-	r.is("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: []byte("body of " + id)}), bus.ErrFull)
+	r.wantError("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: []byte("body of " + id)}), bus.ErrFull)
 }
 
 func capped(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 2, Outbound: 1}})
-	r.say("k", "a", "b")
+	r.publish("k", "a", "b")
 	r.full("c")
-	r.say("k", "a")     // known: accepted, full or not
-	r.say("other", "d") // another mailbox has its own room
+	r.publish("k", "a")     // known: accepted, full or not
+	r.publish("other", "d") // another mailbox has its own room
 	l := r.claimKey("k")
 	r.full("c") // what is being answered counts
 	r.settle(l, bus.End{Done: r.mail(l, 0, "a", "b")})
-	r.say("k", "c")
+	r.publish("k", "c")
 	r.finish("other", "d")
 	r.finish("k", "c")
 	for i := range 5 { // timers have no cap
@@ -156,16 +156,16 @@ func cappedAtOnce(r *rig) {
 	}
 }
 
-func (r *rig) urgent(key, id string) {
+func (r *rig) publishUrgent(key, id string) {
 	r.Helper()
 	r.ok("publish "+id, r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, Urgent: true, Body: []byte("body of " + id)}))
 }
 
 func urgentBeyondCap(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 1}})
-	r.say("k", "a")
+	r.publish("k", "a")
 	r.full("b")
-	r.urgent("k", "stop")
+	r.publishUrgent("k", "stop")
 	r.full("b")
 	r.finish("k", "a", "stop")
 }
@@ -178,36 +178,36 @@ func boundedUrgent(r *rig) {
 		r.ok("publish "+m.ID, r.Publish(r.Context(), inbound, m))
 	}
 	m.ID = "beyond"
-	r.is("publish beyond the bound", r.Publish(r.Context(), inbound, m), bus.ErrFull)
+	r.wantError("publish beyond the bound", r.Publish(r.Context(), inbound, m), bus.ErrFull)
 	r.full("b")
-	r.urgent("k", "stop")
+	r.publishUrgent("k", "stop")
 	r.reopen()
-	r.is("publish after a restart", r.Publish(r.Context(), inbound, m), bus.ErrFull)
+	r.wantError("publish after a restart", r.Publish(r.Context(), inbound, m), bus.ErrFull)
 }
 
 const weight = 300 << 10
 
-// weigh publishes a heavy message.
-func (r *rig) weigh(id string) error {
+// publishHeavy publishes a message of weight bytes.
+func (r *rig) publishHeavy(id string) error {
 	return r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: bytes.Repeat([]byte{'x'}, weight)})
 }
 
 func heavy(r *rig) {
 	r.open(Options{Caps: bus.Caps{Bytes: 1 << 20}})
-	r.is("larger than the bound, while nothing waits",
+	r.wantError("larger than the bound, while nothing waits",
 		r.Publish(r.Context(), inbound, bus.Message{ID: "large", Key: "alone", Body: make([]byte, 2<<20)}), nil)
-	r.is("behind it", r.Publish(r.Context(), inbound, bus.Message{ID: "small", Key: "alone", Body: make([]byte, 5000)}), bus.ErrTooMuch)
+	r.wantError("behind it", r.Publish(r.Context(), inbound, bus.Message{ID: "small", Key: "alone", Body: make([]byte, 5000)}), bus.ErrTooMuch)
 	for _, id := range []string{"a", "b", "c"} {
-		r.ok("publish "+id, r.weigh(id))
+		r.ok("publish "+id, r.publishHeavy(id))
 	}
 	for range 2 { // refused, it leaves nothing behind
-		err := r.weigh("d")
-		r.is("publish d", err, bus.ErrTooMuch)
-		r.is("publish d", err, bus.ErrFull)
+		err := r.publishHeavy("d")
+		r.wantError("publish d", err, bus.ErrTooMuch)
+		r.wantError("publish d", err, bus.ErrFull)
 	}
-	r.ok("publish a again", r.weigh("a"))
+	r.ok("publish a again", r.publishHeavy("a"))
 	r.ok("publish urgent", r.Publish(r.Context(), inbound, bus.Message{ID: "u", Key: "k", Urgent: true, Body: make([]byte, weight)}))
-	r.is("publish bounded", r.Publish(r.Context(), inbound, bus.Message{ID: "v", Key: "k", Urgent: true, Bounded: true, Body: make([]byte, weight)}), bus.ErrTooMuch)
+	r.wantError("publish bounded", r.Publish(r.Context(), inbound, bus.Message{ID: "v", Key: "k", Urgent: true, Bounded: true, Body: make([]byte, weight)}), bus.ErrTooMuch)
 	for i := range 3 { // timers have no bound
 		r.ok("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: fmt.Sprint(i), Key: "k", Body: make([]byte, weight*2)}))
 	}
@@ -217,15 +217,15 @@ func heavyAgain(r *rig) {
 	r.open(Options{Caps: bus.Caps{Bytes: 1 << 20}})
 	for round := range 4 {
 		for i := range 3 {
-			r.ok("publish", r.weigh(fmt.Sprint(round, "/", i)))
+			r.ok("publish", r.publishHeavy(fmt.Sprint(round, "/", i)))
 		}
 		again := fmt.Sprint(round+1, "/0")
-		r.is("publish "+again, r.weigh(again), bus.ErrTooMuch)
+		r.wantError("publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
 		r.settle(r.claimKey("k"), bus.End{})
 		if round%2 == 1 {
 			r.reopen() // bodies are on disk alone then
 		}
-		r.is("given back, publish "+again, r.weigh(again), bus.ErrTooMuch)
+		r.wantError("given back, publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
 		l := r.claimKey("k")
 		mail, err := l.Mail(r.Context(), 0)
 		r.ok("mail", err)
@@ -234,8 +234,8 @@ func heavyAgain(r *rig) {
 			end = bus.End{Dead: mail[0].Seq, Reason: "no"}
 		}
 		r.settle(l, end)
-		r.ok("one settled, publish", r.weigh(fmt.Sprint(round, "/3")))
-		r.is("one came, publish "+again, r.weigh(again), bus.ErrTooMuch)
+		r.ok("one settled, publish", r.publishHeavy(fmt.Sprint(round, "/3")))
+		r.wantError("one came, publish "+again, r.publishHeavy(again), bus.ErrTooMuch)
 		l = r.claimKey("k")
 		last := int64(0)
 		for n := 0; n < 3; {
@@ -255,7 +255,7 @@ func manySmall(r *rig) {
 		if err == nil {
 			continue
 		}
-		r.is("publish", err, bus.ErrTooMuch)
+		r.wantError("publish", err, bus.ErrTooMuch)
 		if waits := i * size; waits < bound*8/10 || waits > bound*12/10 {
 			r.Errorf("refused once %d bytes wait, want about %d", waits, bound)
 		}
@@ -264,7 +264,7 @@ func manySmall(r *rig) {
 	r.Error("twice the bound was taken")
 }
 
-func fields(r *rig) {
+func keepsFields(r *rig) {
 	r.open(Options{})
 	due := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
 	in := bus.Message{ID: strings.Repeat("ü", bus.MaxID/2), Key: "{main}:a b%\n", NotBefore: due, Urgent: true, Body: []byte{0, 255, '\n'}}
@@ -297,7 +297,7 @@ func invalid(r *rig) {
 		"not UTF-8 in id": {ID: "\xff", Key: "k"}, "not UTF-8 in key": {ID: "a", Key: "\xff"},
 		"large body": {ID: "a", Key: "k", Body: make([]byte, bus.MaxBody+1)},
 	} {
-		r.is(name, r.Publish(r.Context(), inbound, m), bus.ErrInvalid)
+		r.wantError(name, r.Publish(r.Context(), inbound, m), bus.ErrInvalid)
 	}
 	largest := bus.Message{ID: long[1:], Key: long[1:], Body: make([]byte, bus.MaxBody)}
 	r.ok("largest", r.Publish(r.Context(), inbound, largest))
@@ -309,7 +309,7 @@ func invalid(r *rig) {
 	}
 }
 
-func buffers(r *rig) {
+func ownsNoBuffer(r *rig) {
 	r.open(Options{})
 	m := bus.Message{ID: "a", Key: "k", Body: []byte("body of a")}
 	r.ok("publish", r.Publish(r.Context(), inbound, m))
@@ -332,7 +332,7 @@ func hasMail(r *rig) {
 		}
 	}
 	has("before anything is said", false)
-	r.say("k", "1")
+	r.publish("k", "1")
 	has("while it waits", true)
 	r.reopen()
 	has("after a restart", true)
@@ -340,7 +340,7 @@ func hasMail(r *rig) {
 	has("while it is held", true)
 	r.settle(l, bus.End{After: time.Hour})
 	has("while it is not due", true)
-	r.urgent("k", "3")
+	r.publishUrgent("k", "3")
 	r.finish("k", "1", "3")
 	has("when all is done", false)
 }
@@ -348,17 +348,17 @@ func hasMail(r *rig) {
 func idleLeavesNothing(r *rig) {
 	r.open(Options{Caps: bus.Caps{Inbound: 5}})
 	for i := range 50 {
-		r.say(fmt.Sprint("key", i), fmt.Sprint("id", i))
+		r.publish(fmt.Sprint("key", i), fmt.Sprint("id", i))
 	}
-	if len(r.h.Residue(r, r.place, r.Bus)) == 0 {
+	if len(r.harness.Residue(r, r.place, r.Bus)) == 0 {
 		r.Fatal("the harness sees no mailbox while there are 50")
 	}
 	for i := range 50 {
 		r.finish(fmt.Sprint("key", i), fmt.Sprint("id", i))
 	}
-	r.clean()
+	r.nothingLeft()
 	r.reopen()
-	r.clean()
+	r.nothingLeft()
 	d, err := r.Depth(r.Context(), inbound)
 	r.ok("depth", err)
 	if d != (bus.Depth{}) {
@@ -371,7 +371,7 @@ func numbersGrow(r *rig) {
 	var last int64
 	for i := range 6 {
 		id := fmt.Sprint("id", i)
-		r.say("k", id)
+		r.publish("k", id)
 		l := r.claimKey("k")
 		seq := r.mail(l, 0, id)
 		if seq <= last {

@@ -13,23 +13,23 @@ import (
 
 const inbound = bus.InboundTopic
 
-// A rig is one test's bus, and what the tests have in common.
+// A rig is one test's bus, with the steps that the tests share.
 type rig struct {
 	*testing.T
-	h     Harness
-	place string
-	o     Options
+	harness Harness
+	place   string
+	options Options
 	Bus
 }
 
 func newRig(t *testing.T, h Harness) *rig {
-	return &rig{T: t, h: h, place: h.Place(t)}
+	return &rig{T: t, harness: h, place: h.Place(t)}
 }
 
 // open opens r's bus.
 func (r *rig) open(o Options) *rig {
 	r.Helper()
-	r.o = o
+	r.options = o
 	r.Bus = r.another()
 	return r
 }
@@ -38,7 +38,7 @@ func (r *rig) open(o Options) *rig {
 // can while the first is open.
 func (r *rig) another() Bus {
 	r.Helper()
-	b, err := r.h.Open(r.Context(), r.place, r.o)
+	b, err := r.harness.Open(r.Context(), r.place, r.options)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -66,17 +66,17 @@ func (r *rig) ok(what string, err error) {
 	}
 }
 
-// is fails the test on any other error.
-func (r *rig) is(what string, err, want error) {
+// wantError fails the test unless err is want.
+func (r *rig) wantError(what string, err, want error) {
 	r.Helper()
 	if !errors.Is(err, want) {
 		r.Fatalf("%s: %v, want %v", what, err, want)
 	}
 }
 
-// say publishes messages with those ids to a mailbox of topic inbound. Like
+// publish publishes messages with those ids to a mailbox of topic inbound. Like
 // settle it may be called from any goroutine.
-func (r *rig) say(key string, ids ...string) {
+func (r *rig) publish(key string, ids ...string) {
 	r.Helper()
 	for _, id := range ids {
 		if err := r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: key, Body: []byte("body of " + id)}); err != nil {
@@ -90,7 +90,7 @@ func (r *rig) claim() bus.Lease {
 	return r.claimOf(r.Bus, inbound)
 }
 
-// patience is longer than anything that is expected to happen may take.
+// patience is how long a test waits for something before it fails.
 const patience = 30 * time.Second
 
 func (r *rig) claimOf(b Bus, topic bus.Topic) bus.Lease {
@@ -102,7 +102,7 @@ func (r *rig) claimOf(b Bus, topic bus.Topic) bus.Lease {
 	return l
 }
 
-// claimKey claims what must be that mailbox.
+// claimKey claims a mailbox, and fails the test if it is not that of key.
 func (r *rig) claimKey(key string) bus.Lease {
 	r.Helper()
 	l := r.claim()
@@ -112,8 +112,8 @@ func (r *rig) claimKey(key string) bus.Lease {
 	return l
 }
 
-// nothing checks that no mailbox can be claimed for a while.
-func (r *rig) nothing(topic bus.Topic, while time.Duration) {
+// nothingDue checks that no mailbox can be claimed for a while.
+func (r *rig) nothingDue(topic bus.Topic, while time.Duration) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), while)
 	defer cancel()
@@ -121,11 +121,11 @@ func (r *rig) nothing(topic bus.Topic, while time.Duration) {
 	if err == nil {
 		r.Fatalf("claimed %q, want nothing to be due", l.Claim().Key)
 	}
-	r.is("claim", err, context.DeadlineExceeded)
+	r.wantError("claim", err, context.DeadlineExceeded)
 }
 
-// mail checks the ids of what a lease has beyond after, and returns the last
-// number. It asks again while there should be more.
+// mail reads the mail of a lease beyond after, checks that it has these ids, and returns
+// the last number. It reads again until it has as many messages as there are ids.
 func (r *rig) mail(l bus.Lease, after int64, ids ...string) int64 {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -157,8 +157,8 @@ func (r *rig) settle(l bus.Lease, end bus.End) {
 	}
 }
 
-// finish checks that the next mailbox is that one with exactly that mail, and
-// forgets it.
+// finish claims the next mailbox, checks that it is that of key with exactly this mail,
+// and settles all of it.
 func (r *rig) finish(key string, ids ...string) {
 	r.Helper()
 	l := r.claimKey(key)
@@ -173,10 +173,10 @@ func (r *rig) attempts(l bus.Lease, want int) {
 	}
 }
 
-// clean checks that nothing is left of any key.
-func (r *rig) clean() {
+// nothingLeft checks that the bus keeps nothing for any mailbox.
+func (r *rig) nothingLeft() {
 	r.Helper()
-	if left := r.h.Residue(r, r.place, r.Bus); len(left) > 0 {
+	if left := r.harness.Residue(r, r.place, r.Bus); len(left) > 0 {
 		r.Errorf("left behind: %v", left)
 	}
 }
@@ -196,9 +196,9 @@ func (r *rig) await(what string, cond func() bool) {
 	}
 }
 
-// settled waits, where that can be known, until all that was started waits itself.
-func (r *rig) settled() {
-	if r.h.Simulated {
+// waitIdle waits, in a synctest bubble, until every other goroutine waits too.
+func (r *rig) waitIdle() {
+	if r.harness.Simulated {
 		synctest.Wait()
 	}
 }

@@ -22,10 +22,10 @@ func notBefore(r *rig) {
 	}
 	late("later", "k1", 2*delay)
 	late("late", "k2", delay)
-	r.say("k3", "now")
+	r.publish("k3", "now")
 	late("then", "k3", delay) // it is not the first: it keeps nothing waiting
 	r.finish("k3", "now", "then")
-	r.nothing(inbound, delay/3)
+	r.nothingDue(inbound, delay/3)
 	r.reopen()
 	r.finish("k2", "late")
 	if took := time.Since(start); took < delay {
@@ -38,59 +38,59 @@ func notBefore(r *rig) {
 	r.settle(l, bus.End{Done: r.mail(l, 0, "later")})
 
 	late("far", "k", 20*time.Hour)
-	r.say("k", "behind") // in order: it waits with the first
-	r.nothing(inbound, delay/3)
+	r.publish("k", "behind") // in order: it waits with the first
+	r.nothingDue(inbound, delay/3)
 	r.reopen()
-	r.nothing(inbound, delay/3)
+	r.nothingDue(inbound, delay/3)
 }
 
 func urgentWakes(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	r.settle(r.claimKey("k"), bus.End{After: time.Hour})
-	r.say("k", "b")
-	r.nothing(inbound, 50*time.Millisecond)
-	r.urgent("k", "stop")
+	r.publish("k", "b")
+	r.nothingDue(inbound, 50*time.Millisecond)
+	r.publishUrgent("k", "stop")
 	l := r.claimKey("k")
 	r.mail(l, 0, "a", "b", "stop")
 
 	// Urgent mail that its holder has seen does not end the wait that the
 	// holder asks for; what came without its knowledge does.
 	r.settle(l, bus.End{After: time.Hour})
-	r.nothing(inbound, 50*time.Millisecond)
-	r.urgent("k", "stop2")
+	r.nothingDue(inbound, 50*time.Millisecond)
+	r.publishUrgent("k", "stop2")
 	l = r.claimKey("k")
 	r.mail(l, 0, "a", "b", "stop", "stop2")
-	r.urgent("k", "stop3")
+	r.publishUrgent("k", "stop3")
 	r.settle(l, bus.End{After: time.Hour})
 	r.finish("k", "a", "b", "stop", "stop2", "stop3")
 
 	r.ok("publish", r.Publish(r.Context(), inbound, bus.Message{ID: "far", Key: "t", NotBefore: time.Now().Add(time.Hour), Body: []byte("body of far")}))
-	r.nothing(inbound, 50*time.Millisecond)
-	r.urgent("t", "now")
+	r.nothingDue(inbound, 50*time.Millisecond)
+	r.publishUrgent("t", "now")
 	r.finish("t", "far", "now")
 }
 
 func paused(r *rig) {
 	r.open(Options{})
-	r.say("a", "1")
+	r.publish("a", "1")
 	held := r.claimKey("a")
 	r.ok("pause", r.Pause(r.Context(), inbound, time.Hour))
-	r.say("b", "2")
-	r.say("a", "3")
-	r.nothing(inbound, 50*time.Millisecond)
+	r.publish("b", "2")
+	r.publish("a", "3")
+	r.nothingDue(inbound, 50*time.Millisecond)
 	r.ok("held", held.Held(r.Context()))
 	r.settle(held, bus.End{Done: r.mail(held, 0, "1", "3")}) // what is held goes on
 	r.ok("publish", r.Publish(r.Context(), bus.TimersTopic, bus.Message{ID: "t", Key: "t"}))
 	r.claimOf(r.Bus, bus.TimersTopic) // other topics go on
 	r.reopen()
-	r.nothing(inbound, 50*time.Millisecond)
+	r.nothingDue(inbound, 50*time.Millisecond)
 	r.ok("pause", r.Pause(r.Context(), inbound, 0))
 	r.finish("b", "2")
 
 	start := time.Now()
 	r.ok("pause", r.Pause(r.Context(), inbound, 300*time.Millisecond)) // replaces
-	r.say("b", "4")
+	r.publish("b", "4")
 	r.finish("b", "4")
 	if took := time.Since(start); took < 290*time.Millisecond {
 		r.Errorf("claimed %v after a pause of 300ms began", took)
@@ -109,11 +109,11 @@ func depth(r *rig) {
 	if d := r.depth("nowhere"); d != (bus.Depth{}) {
 		r.Errorf("an unknown topic is %+v", d)
 	}
-	r.say("a", "1", "2")
-	r.say("b", "3")
-	r.say("c", "4", "5")
-	r.say("d", "6")
-	r.nothing(bus.TimersTopic, 100*time.Millisecond) // time passes
+	r.publish("a", "1", "2")
+	r.publish("b", "3")
+	r.publish("c", "4", "5")
+	r.publish("d", "6")
+	r.nothingDue(bus.TimersTopic, 100*time.Millisecond) // time passes
 	l := r.claimKey("a")
 	r.mail(l, 0, "1", "2")
 	r.settle(r.claimKey("b"), bus.End{After: time.Hour})
@@ -131,7 +131,7 @@ func depth(r *rig) {
 
 func closed(r *rig) {
 	r.open(Options{})
-	r.say("k", "a")
+	r.publish("k", "a")
 	l := r.claimKey("k")
 	last := r.mail(l, 0, "a")
 	b := r.Bus
@@ -146,16 +146,16 @@ func closed(r *rig) {
 			r.Errorf("waiting mail: %v", err)
 		}
 	})
-	r.settled()
+	r.waitIdle()
 	r.reopen()
 	wg.Wait()
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	_, err := b.Claim(ctx, inbound)
-	r.is("claim", err, bus.ErrClosed)
-	r.is("publish", b.Publish(ctx, inbound, bus.Message{ID: "b", Key: "k"}), bus.ErrClosed)
+	r.wantError("claim", err, bus.ErrClosed)
+	r.wantError("publish", b.Publish(ctx, inbound, bus.Message{ID: "b", Key: "k"}), bus.ErrClosed)
 	_, _, err = b.Hold(ctx, "x")
-	r.is("hold", err, bus.ErrClosed)
+	r.wantError("hold", err, bus.ErrClosed)
 	if l.Held(ctx) == nil || l.Settle(ctx, bus.End{Done: last}) == nil {
 		r.Error("a lease of a closed bus can still be used")
 	}
@@ -166,7 +166,7 @@ func closed(r *rig) {
 	r.mail(again, 0, "a")
 }
 
-// memory publishes far more than may be kept, and reads it back.
+// memory publishes far more than a bus may keep in memory, and reads it back.
 func memory(r *rig) {
 	r.open(Options{})
 	const keys, each, size = 50, 40, 32 << 10
@@ -209,7 +209,7 @@ func memory(r *rig) {
 	if len(next) != keys || next["0"] != each {
 		r.Errorf("read %v", next)
 	}
-	r.clean()
+	r.nothingLeft()
 }
 
 func closedWhilePublishing(r *rig) {

@@ -1,15 +1,15 @@
 // Package sqlitebus is the bus of one process: messages in a SQLite file, and the scheduler in memory.
 //
-// What is promised to be durable is a row; who may work on what, and when, is
-// held in memory and rebuilt from the rows when the bus is opened. One process
-// may have the file open at a time, so a lease needs no heartbeat: it ends when
-// it is settled, when it was held for too long, or with the process.
+// Messages, dead letters, known ids and pauses are rows. Which mailbox may be claimed,
+// and when, is kept in memory and rebuilt from the rows when the bus is opened. One
+// process may have the file open at a time, so a lease needs no heartbeat: it ends
+// when it is settled, when it was held for too long, or with the process.
 //
 // The files, in reading order: bus.go, lock.go and schema.go open the file; publish.go
-// stores a message; scheduler.go and mailbox.go hold who may work on what; claim.go and
-// lease.go hand mailboxes out and take them back; hold.go, events.go, inspect.go and
+// stores a message; scheduler.go and mailbox.go know who may work on what; claim.go and
+// lease.go lease mailboxes and settle leases; hold.go, events.go, inspect.go and
 // forget.go are the bus's other interfaces; numbers.go gives numbers that only grow;
-// guard.go and copy.go serve backups and migrations.
+// contents.go reads everything, for a migration.
 package sqlitebus
 
 import (
@@ -47,14 +47,14 @@ type Bus struct {
 	*feeds
 	*holds
 
-	log   *slog.Logger
-	caps  bus.Caps
-	db    *sqldb.DB
-	lock  *os.File
-	clock *clock
-	seqs  *sequence
-	sched *scheduler
-	swept sweep
+	log      *slog.Logger
+	caps     bus.Caps
+	db       *sqldb.DB
+	lock     *os.File
+	clock    *clock
+	seqs     *sequence
+	sched    *scheduler
+	sweptDay sweep
 
 	forgetting sync.Mutex // held while messages are forgotten
 }
@@ -102,7 +102,8 @@ func (b *Bus) Close() error {
 	}
 	b.holds.close()
 	b.feeds.close()
-	// The reserve shrinks to what was used, so that fences begin again at the clock.
+	// The numbers that were reserved and not used are given back, so that the next
+	// process's fences begin at the wall clock.
 	last := b.clock.last.Load()
 	err := b.db.Write(context.Background(), func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(setMeta, metaClock, last)
@@ -114,7 +115,7 @@ func (b *Bus) Close() error {
 	return errors.Join(err, b.db.Close(), b.lock.Close())
 }
 
-// translate turns what the database says about being closed into what the bus says.
+// translate turns the database's ErrClosed into the bus's.
 func translate(err error) error {
 	if errors.Is(err, sqldb.ErrClosed) {
 		return bus.ErrClosed

@@ -9,7 +9,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Between attempts to write a claim down.
+// The shortest and longest wait between attempts to write a claim down.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
@@ -21,11 +21,11 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		l, err := b.sched.take(ctx, topic)
+		l, err := b.sched.waitForLease(ctx, topic)
 		if err != nil {
 			return nil, err
 		}
-		if err = b.record(l); err == nil {
+		if err = b.recordClaim(l); err == nil {
 			l.bus = b
 			return l, nil
 		}
@@ -42,28 +42,31 @@ func (b *Bus) Claim(ctx context.Context, topic bus.Topic) (bus.Lease, error) {
 	}
 }
 
-// The state of a mailbox stands in the row of its first message.
+// The state of a mailbox is in the row of its first message.
 const (
 	firstOf     = `(SELECT min(seq) FROM message WHERE topic = ? AND key = ?)`
 	setAttempts = `UPDATE message SET attempts = ? WHERE seq = ` + firstOf
 	setState    = `UPDATE message SET attempts = ?, due = ? WHERE seq = ` + firstOf
 )
 
-// record writes down that the mailbox was claimed. If nobody has worked on this
-// mail before, the claim need not be durable first: were it lost, the next one
-// would only be called the first again. From then on each has to be, or mail
-// that kills the process would be tried for ever.
-func (b *Bus) record(l *lease) error {
+// recordClaim writes down that the mailbox was claimed. A first claim need not be durable
+// before work begins: if a crash loses it, the next claim is called the first again,
+// and that is all. Later claims have to be durable first. Otherwise a message that
+// crashes the process would be tried for ever, always as the same attempt.
+//
+// A fence must be below the reserve on disk before anybody gets it, or a process
+// started after a crash could give the same fence again.
+func (b *Bus) recordClaim(l *lease) error {
 	c := l.claim
 	write := func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(setAttempts, c.Attempts, c.Topic, c.Key)
 		return err
 	}
 	ahead := c.Fence >= b.clock.reserved.Load()
-	if !ahead && !l.wary {
+	if !ahead && !l.recordFirst {
 		b.db.Start(func(tx *sqldb.Tx) error {
-			if l.ending.Load() {
-				return nil // what the settlement writes comes right behind
+			if l.settlingNow.Load() {
+				return nil // the settlement, which comes next, writes the attempts itself
 			}
 			return write(tx)
 		})

@@ -12,46 +12,46 @@ import (
 	"parley/bus"
 )
 
-// How much is held for those who watch later, or slowly.
+// How many events are kept for watchers who come later or read slowly.
 const (
-	feedEvents  = 4096
-	eventsBytes = 32 << 20 // of all feeds
-	eventSize   = 320      // what an event takes beside its texts, about
-	feedIdle    = 10 * time.Minute
+	feedEvents  = 4096             // events of one feed
+	eventsBytes = 32 << 20         // bytes of all feeds
+	eventSize   = 320              // about how many bytes an event takes beside its texts
+	feedIdle    = 10 * time.Minute // how long a feed without new events is kept
 )
 
-// feeds carries events, in memory. What is held of a feed is one slice that all
-// its watchers read at their own pace, so an idle watcher costs next to nothing
-// and a slow one holds up nobody.
+// feeds keeps events in memory. The events of a feed are in one slice, which all its
+// watchers read at their own pace. So an idle watcher costs next to nothing, and a
+// slow one holds up nobody.
 type feeds struct {
 	clock *clock
 	lost  atomic.Uint64 // events that some watcher was too slow for
 
-	mu     sync.Mutex
-	byName map[bus.Feed]*feed
-	byAge  list.List // of *feed that hold events, the one longest without a new one first
-	bytes  int
-	gone   uint64 // the highest id of any event not held in a feed that is not in byName
-	last   uint64 // the highest id given
-	closed chan struct{}
+	mu          sync.Mutex
+	byName      map[bus.Feed]*feed
+	byAge       list.List // of *feed that hold events, the one longest without a new one first
+	bytes       int
+	lastDropped uint64 // the highest id that any feed that was removed from byName had dropped
+	last        uint64 // the highest id given
+	closed      chan struct{}
 }
 
-// A feed's event number i, counted from the feed's beginning, is held at
-// events[i-start].
+// A feed holds the latest events of one bus.Feed. The i-th event since the feed's
+// beginning is events[i-start].
 type feed struct {
-	name     bus.Feed
-	place    *list.Element // in byAge; nil if it holds no events
-	events   []*bus.Event
-	start    int
-	gone     uint64 // the highest id that is no longer held
-	last     time.Time
-	watchers int
-	news     chan struct{} // closed at the next event; nil if nobody waits
+	name        bus.Feed
+	ageElement  *list.Element // in byAge; nil if it holds no events
+	events      []*bus.Event
+	start       int
+	lastDropped uint64 // the highest id that is no longer held
+	last        time.Time
+	watchers    int
+	changed     chan struct{} // closed at the next event; nil if nobody waits
 }
 
 func newFeeds(c *clock) *feeds {
-	born := uint64(c.next()) // events of an earlier process are not held
-	return &feeds{clock: c, byName: map[bus.Feed]*feed{}, gone: born, last: born, closed: make(chan struct{})}
+	born := uint64(c.next()) // above the ids of earlier processes, whose events are gone
+	return &feeds{clock: c, byName: map[bus.Feed]*feed{}, lastDropped: born, last: born, closed: make(chan struct{})}
 }
 
 // Emit implements bus.Events.
@@ -67,14 +67,15 @@ func (f *feeds) Emit(e bus.Event) {
 	if e.Route.Channel != "" {
 		f.add(f.feed(bus.ChannelFeed(e.Route.Channel)), &e, now)
 	}
-	f.shrink(now)
+	f.freeMemory(now)
 }
 
-// feed is called with f.mu held, as is all below that does not take it.
+// feed returns the feed of that name. Its caller holds f.mu, as do the callers of all
+// methods below that do not lock it themselves.
 func (f *feeds) feed(name bus.Feed) *feed {
 	x := f.byName[name]
 	if x == nil {
-		x = &feed{name: name, gone: f.gone}
+		x = &feed{name: name, lastDropped: f.lastDropped}
 		f.byName[name] = x
 	}
 	return x
@@ -87,19 +88,19 @@ func (f *feeds) add(x *feed, e *bus.Event, now time.Time) {
 	x.events = append(x.events, e)
 	x.last = now
 	f.bytes += sizeOf(e)
-	if x.place == nil {
-		x.place = f.byAge.PushBack(x)
+	if x.ageElement == nil {
+		x.ageElement = f.byAge.PushBack(x)
 	} else {
-		f.byAge.MoveToBack(x.place)
+		f.byAge.MoveToBack(x.ageElement)
 	}
-	if x.news != nil {
-		close(x.news)
-		x.news = nil
+	if x.changed != nil {
+		close(x.changed)
+		x.changed = nil
 	}
 }
 
 func (f *feeds) dropFirst(x *feed) {
-	x.gone = x.events[0].ID
+	x.lastDropped = x.events[0].ID
 	f.bytes -= sizeOf(x.events[0])
 	x.events[0] = nil
 	x.events = x.events[1:]
@@ -117,9 +118,10 @@ func sizeOf(e *bus.Event) int {
 	return n
 }
 
-// shrink lets go of the feeds that have been quiet for longest: wholly where
-// that was long ago, and of their oldest events while all take too much.
-func (f *feeds) shrink(now time.Time) {
+// freeMemory drops all events of feeds that had none for feedIdle. While all feeds
+// together still take too much, it drops the oldest events of the feed that has been
+// without a new one for longest.
+func (f *feeds) freeMemory(now time.Time) {
 	for f.byAge.Len() > 0 {
 		x := f.byAge.Front().Value.(*feed)
 		quiet := now.Sub(x.last) > feedIdle
@@ -129,21 +131,21 @@ func (f *feeds) shrink(now time.Time) {
 		for len(x.events) > 0 && (quiet || f.bytes > eventsBytes) {
 			f.dropFirst(x)
 		}
-		f.tidy(x)
+		f.removeIfUnused(x)
 	}
 }
 
-// tidy forgets a feed that holds nothing and that nobody watches.
-func (f *feeds) tidy(x *feed) {
+// removeIfUnused removes a feed that holds no event and that nobody watches.
+func (f *feeds) removeIfUnused(x *feed) {
 	if len(x.events) > 0 {
 		return
 	}
-	if x.place != nil {
-		f.byAge.Remove(x.place)
-		x.place = nil
+	if x.ageElement != nil {
+		f.byAge.Remove(x.ageElement)
+		x.ageElement = nil
 	}
 	if x.watchers == 0 {
-		f.gone = max(f.gone, x.gone)
+		f.lastDropped = max(f.lastDropped, x.lastDropped)
 		delete(f.byName, x.name)
 	}
 }
@@ -159,13 +161,13 @@ func (f *feeds) Subscribe(ctx context.Context, name bus.Feed, after uint64) (ite
 		return nil, bus.ErrClosed
 	}
 	x := f.feed(name)
-	if after != 0 && (after < x.gone || after > f.last) {
-		f.tidy(x)
+	if after != 0 && (after < x.lastDropped || after > f.last) {
+		f.removeIfUnused(x)
 		return nil, bus.ErrGone
 	}
-	w := &watcher{feeds: f, feed: x, next: x.start + len(x.events)}
-	for after != 0 && w.next > x.start && x.events[w.next-1-x.start].ID > after {
-		w.next--
+	w := &watcher{feeds: f, feed: x, position: x.start + len(x.events)}
+	for after != 0 && w.position > x.start && x.events[w.position-1-x.start].ID > after {
+		w.position--
 	}
 	x.watchers++
 	context.AfterFunc(ctx, w.leave)
@@ -197,24 +199,24 @@ func (f *feeds) close() {
 	close(f.closed)
 }
 
-// A watcher is a place in a feed.
+// A watcher is one caller of Subscribe, at its position in the feed.
 type watcher struct {
-	feeds *feeds
-	feed  *feed
-	next  int
+	feeds    *feeds
+	feed     *feed
+	position int
 }
 
 func (w *watcher) leave() {
 	w.feeds.mu.Lock()
 	defer w.feeds.mu.Unlock()
 	w.feed.watchers--
-	w.feeds.tidy(w.feed)
+	w.feeds.removeIfUnused(w.feed)
 }
 
 // read waits for the next event. Its error is ErrGone, ErrClosed or ctx's.
 func (w *watcher) read(ctx context.Context) (bus.Event, error) {
 	for {
-		e, news, err := w.look()
+		e, news, err := w.next()
 		if err != nil {
 			return bus.Event{}, err
 		}
@@ -231,22 +233,22 @@ func (w *watcher) read(ctx context.Context) (bus.Event, error) {
 	}
 }
 
-// look returns the next event, or what to wait for.
-func (w *watcher) look() (*bus.Event, <-chan struct{}, error) {
+// next returns the next event, or what to wait for.
+func (w *watcher) next() (*bus.Event, <-chan struct{}, error) {
 	w.feeds.mu.Lock()
 	defer w.feeds.mu.Unlock()
 	x := w.feed
-	if w.next < x.start {
-		w.feeds.lost.Add(uint64(x.start - w.next))
-		w.next = x.start
+	if w.position < x.start {
+		w.feeds.lost.Add(uint64(x.start - w.position))
+		w.position = x.start
 		return nil, nil, bus.ErrGone
 	}
-	if i := w.next - x.start; i < len(x.events) {
-		w.next++
+	if i := w.position - x.start; i < len(x.events) {
+		w.position++
 		return x.events[i], nil, nil
 	}
-	if x.news == nil {
-		x.news = make(chan struct{})
+	if x.changed == nil {
+		x.changed = make(chan struct{})
 	}
-	return nil, x.news, nil
+	return nil, x.changed, nil
 }

@@ -24,14 +24,14 @@ func (b *Bus) Keys() (keys []string, err error) {
 	return keys, rows.Err()
 }
 
-// Alarms counts what waits for a time.
-func (b *Bus) Alarms() int {
+// Deadlines counts the mailboxes that have a deadline.
+func (b *Bus) Deadlines() int {
 	b.sched.mu.Lock()
 	defer b.sched.mu.Unlock()
-	return len(b.sched.alarms)
+	return len(b.sched.deadlines)
 }
 
-// Reserved is the number below which every fence is, as a crash would leave it.
+// Reserved is the number on disk below which every fence is.
 func (b *Bus) Reserved() (n int64, err error) {
 	err = b.db.Read.QueryRow(getMeta, metaClock).Scan(&n)
 	return n, err

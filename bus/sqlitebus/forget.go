@@ -10,8 +10,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// windDown is how long a mailbox rests that was taken from its holder: what was
-// under way, a part on its way to a platform perhaps, then ends and is noted.
+// windDown is how long a mailbox rests after it was taken from its holder. The holder
+// may be in the middle of a request to a platform; meanwhile that ends and its outcome
+// is written down.
 const windDown = 2 * time.Second
 
 // Forget implements bus.Forgetter.
@@ -27,7 +28,7 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 		return done, bus.ErrClosed
 	}
 	b.feeds.forget(sessions)
-	boxes, err := b.pick(ctx, waitingRows, lastWaiting, which)
+	boxes, err := b.pickMessages(ctx, waitingRows, lastWaiting, which)
 	if err != nil {
 		return done, err
 	}
@@ -41,14 +42,14 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 			return done, err
 		}
 	}
-	dead, err := b.pick(ctx, deadRows, lastDead, which)
+	dead, err := b.pickMessages(ctx, deadRows, lastDead, which)
 	if err != nil {
 		return done, err
 	}
 	for _, p := range dead {
 		n := 0
 		err := b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			n, err = drop(tx, `DELETE FROM dead WHERE n = ?`, p.rows)
+			n, err = deleteRows(tx, `DELETE FROM dead WHERE n = ?`, p.rows)
 			return err
 		})
 		if err != nil {
@@ -59,14 +60,14 @@ func (b *Bus) Forget(ctx context.Context, which func(bus.Topic, bus.Message) boo
 	return done, b.db.Purge(ctx)
 }
 
-// picked are rows of one mailbox.
-type picked struct {
+// pickedRows are the rows of one mailbox that are to be forgotten.
+type pickedRows struct {
 	topic bus.Topic
 	key   string
 	rows  []int64
 }
 
-// Where to pick from: rows by number, with their messages.
+// Queries for pickMessages: rows by number with their messages, and the last number.
 const (
 	waitingRows = `SELECT seq, topic, key, id, seq, urgent, not_before, body FROM message WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
 	lastWaiting = `SELECT coalesce(max(seq), 0) FROM message`
@@ -74,8 +75,9 @@ const (
 	lastDead    = `SELECT coalesce(max(n), 0) FROM dead`
 )
 
-// pick asks about each message that there is now, a page at a time.
-func (b *Bus) pick(ctx context.Context, query, last string, which func(bus.Topic, bus.Message) bool) ([]picked, error) {
+// pickMessages asks which about each message that there is now, and returns the rows that
+// it picks, by mailbox.
+func (b *Bus) pickMessages(ctx context.Context, query, last string, which func(bus.Topic, bus.Message) bool) ([]pickedRows, error) {
 	var upto int64
 	if err := b.db.Read.QueryRowContext(ctx, last).Scan(&upto); err != nil {
 		return nil, err
@@ -84,7 +86,7 @@ func (b *Bus) pick(ctx context.Context, query, last string, which func(bus.Topic
 		topic bus.Topic
 		key   string
 	}
-	var list []picked
+	var list []pickedRows
 	place := map[box]int{}
 	for after := int64(0); after < upto; {
 		page, err := b.pickPage(ctx, query, after, upto)
@@ -100,7 +102,7 @@ func (b *Bus) pick(ctx context.Context, query, last string, which func(bus.Topic
 			i, ok := place[at]
 			if !ok {
 				i = len(list)
-				place[at], list = i, append(list, picked{topic: c.topic, key: c.m.Key})
+				place[at], list = i, append(list, pickedRows{topic: c.topic, key: c.m.Key})
 			}
 			list[i].rows = append(list[i].rows, c.row)
 		}
@@ -116,7 +118,7 @@ type candidate struct {
 }
 
 func (b *Bus) pickPage(ctx context.Context, query string, after, upto int64) (page []candidate, err error) {
-	found, err := b.db.Read.QueryContext(ctx, query, after, upto, pageLetters)
+	found, err := b.db.Read.QueryContext(ctx, query, after, upto, pageMessages)
 	if err != nil {
 		return nil, err
 	}
@@ -128,14 +130,14 @@ func (b *Bus) pickPage(ctx context.Context, query string, after, upto int64) (pa
 			return nil, err
 		}
 		c.m.NotBefore = fromMicro(notBefore)
-		size += letterSize + len(c.m.Body)
+		size += messageSize + len(c.m.Body)
 		page = append(page, c)
 	}
 	return page, found.Err()
 }
 
-// drop deletes rows and counts them.
-func drop(tx *sqldb.Tx, query string, rows []int64) (n int, err error) {
+// deleteRows deletes rows and counts them.
+func deleteRows(tx *sqldb.Tx, query string, rows []int64) (n int, err error) {
 	for _, row := range rows {
 		gone, err := tx.Exec(query, row)
 		if err != nil {
@@ -146,7 +148,7 @@ func drop(tx *sqldb.Tx, query string, rows []int64) (n int, err error) {
 	return n, nil
 }
 
-// sizeOfRows is how long the bodies of waiting messages are.
+// sizeOfRows is how many bytes the bodies of waiting messages have.
 func sizeOfRows(tx *sqldb.Tx, rows []int64) (n int, err error) {
 	for _, row := range rows {
 		var size int
@@ -158,23 +160,23 @@ func sizeOfRows(tx *sqldb.Tx, rows []int64) (n int, err error) {
 	return n, nil
 }
 
-// forgetMail drops messages of one mailbox, which it holds meanwhile.
-func (b *Bus) forgetMail(ctx context.Context, p picked) (n int, taken bool, err error) {
+// forgetMail deletes messages of one mailbox. Nobody else can claim it meanwhile.
+func (b *Bus) forgetMail(ctx context.Context, p pickedRows) (n int, taken bool, err error) {
 	h := b.sched.seize(p.topic, p.key)
 	if h == nil {
-		return 0, false, nil // settled meanwhile
+		return 0, false, nil // everything in it was settled meanwhile
 	}
-	// What was committed a moment ago and is not in the mailbox yet stays: it
-	// was published since.
+	// A message that is committed but not shown in the mailbox yet counts as published
+	// after Forget was called, so it stays.
 	h.rows = slices.DeleteFunc(p.rows, func(seq int64) bool { return seq > h.last })
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		if h.bytes, err = sizeOfRows(tx, h.rows); err != nil {
 			return err
 		}
-		if n, err = drop(tx, `DELETE FROM message WHERE seq = ?`, h.rows); err != nil || n == 0 {
+		if n, err = deleteRows(tx, `DELETE FROM message WHERE seq = ?`, h.rows); err != nil || n == 0 {
 			return err
 		}
-		return h.look(tx)
+		return h.readLeftover(tx)
 	})
 	if err != nil {
 		n = 0
@@ -186,21 +188,23 @@ func (b *Bus) forgetMail(ctx context.Context, p picked) (n int, taken bool, err 
 	return n, h.taken, err
 }
 
-// A seizure is a mailbox held by nobody else while messages are taken out of it.
+// A seizure is a lease under which messages are removed from a mailbox.
 type seizure struct {
 	*lease
-	taken bool // from a holder
-	due   time.Time
-	last  int64   // its highest number when it was seized
-	rows  []int64 // what is taken out
-	bytes int     // of their bodies
+	taken bool      // whether somebody else held the mailbox
+	due   time.Time // when the mailbox may be claimed again
+	last  int64     // its highest number when it was seized
+	rows  []int64   // the messages that are removed
+	bytes int       // of their bodies
 	left  leftover
 }
 
-// A leftover says what is left of the messages that were there.
+// A leftover describes what is left of the messages that the mailbox held when it was
+// seized: their lowest and highest number, the highest urgent one, and when the first
+// was published and may be claimed.
 type leftover struct{ first, last, urgent, published, notBefore int64 }
 
-func (h *seizure) look(tx *sqldb.Tx) error {
+func (h *seizure) readLeftover(tx *sqldb.Tx) error {
 	const left = `
 		SELECT coalesce(min(seq), 0), coalesce(max(seq), 0), coalesce(max(CASE WHEN urgent THEN seq ELSE 0 END), 0)
 		FROM message WHERE topic = ? AND key = ? AND seq <= ?`
@@ -212,8 +216,8 @@ func (h *seizure) look(tx *sqldb.Tx) error {
 	return tx.Get(`SELECT published, not_before FROM message WHERE seq = ?`, []any{x.first}, &x.published, &x.notBefore)
 }
 
-// seize takes a mailbox: from the line, from its wait, or from its holder. Nil
-// if there is none. A settlement under way comes first.
+// seize takes a mailbox out of the queue, ends its wait, or takes it from its holder. It
+// returns nil if the mailbox is empty. If the holder is settling, seize waits for that.
 func (s *scheduler) seize(name bus.Topic, key string) *seizure {
 	for {
 		holder, h := s.trySeize(name, key)
@@ -229,7 +233,7 @@ func (s *scheduler) seize(name bus.Topic, key string) *seizure {
 	}
 }
 
-// trySeize returns the mailbox's holder, if it has one, instead.
+// trySeize seizes the mailbox, or returns its holder if it has one.
 func (s *scheduler) trySeize(name bus.Topic, key string) (*lease, *seizure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,76 +248,79 @@ func (s *scheduler) trySeize(name bus.Topic, key string) (*lease, *seizure) {
 	case ready:
 		x.topic.ready.remove(x)
 	case delayed:
-		h.due = x.at
-		s.stopAlarm(x)
+		h.due = x.deadline
+		s.removeDeadline(x)
 	case idle:
 	}
-	s.hold(x, h)
+	s.keepFromOthers(x, h)
 	return nil, h
 }
 
+// seizeFrom takes a mailbox from its holder. It returns nil if the holder has lost or
+// settled it; holder.settling is held.
 func (s *scheduler) seizeFrom(holder *lease) *seizure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if holder.end != nil {
-		return nil // it has changed hands
+	if holder.over != nil {
+		return nil
 	}
 	x := holder.box
-	holder.ending.Store(true) // what the claim has not written yet is void
+	holder.settlingNow.Store(true) // if recordClaim has not written the claim yet, it no longer does
 	s.lose(holder, bus.ErrFenced)
 	x.attempts--
-	x.wary = true
+	x.recordFirst = true
 	h := &seizure{taken: true, due: time.Now().Add(windDown)}
-	s.hold(x, h)
+	s.keepFromOthers(x, h)
 	return h
 }
 
-// hold keeps x from everybody else; s.mu is held.
-func (s *scheduler) hold(x *box, h *seizure) {
+// keepFromOthers makes the seizure the lease of x; s.mu is held.
+func (s *scheduler) keepFromOthers(x *box, h *seizure) {
 	h.lease = &lease{box: x, claim: bus.Claim{Topic: x.topic.name, Key: x.key}, lost: make(chan struct{})}
 	h.last = x.mail.last
 	x.state, x.lease = leased, h.lease
 }
 
-// takeOut takes n messages out of what is known of the mailbox; false if its
-// first one is not known any more.
+// takeOut removes n messages from what is known of the mailbox. It returns false if the
+// first of the rest is only on disk.
 func (s *scheduler) takeOut(h *seizure, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n > 0 {
 		h.box.bytes -= h.bytes
 	}
-	return n == 0 || h.box.mail.without(h, n, &s.budget)
+	return n == 0 || h.box.mail.takeOut(h, n, &s.budget)
 }
 
-// handBack lets others have what is left of the mailbox.
+// handBack lets others claim what is left of the mailbox.
 func (s *scheduler) handBack(h *seizure, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h.end != nil {
+	if h.over != nil {
 		return // closed meanwhile: the rows are right
 	}
 	x := h.box
 	s.endLease(h.lease, bus.ErrFenced)
-	x.mail.trim(&s.budget)
+	x.mail.freeBeyond(&s.budget)
 	if n > 0 && (h.left.first == 0 || slices.Min(h.rows) < h.left.first) {
-		x.attempts = 0 // they were the claims of the first, which is gone
+		// The claims and the wait were those of the first message, which is gone.
+		x.attempts = 0
 		if !h.taken {
-			h.due = time.Time{} // and so was the wait
+			h.due = time.Time{}
 		}
 	}
 	if x.mail.n == 0 {
-		s.forget(x)
+		s.removeIfEmpty(x)
 		return
 	}
 	s.schedule(x, h.due, h.last)
 }
 
-// without takes out n of the messages that there were up to h.last, and tells
-// whether the first one is known then. What has come since stays as it is.
-func (m *mail) without(h *seizure, n int, budget *int) bool {
+// takeOut removes the n messages of h.rows, all of which are at or below h.last, and
+// returns whether the first of the rest is known. Messages that came later stay.
+func (m *mailState) takeOut(h *seizure, n int, budget *int) bool {
 	m.n -= n
-	m.head = slices.DeleteFunc(m.head, func(l letter) bool {
+	m.head = slices.DeleteFunc(m.head, func(l storedMessage) bool {
 		out := slices.Contains(h.rows, l.Seq)
 		if out {
 			*budget += l.size()
@@ -338,8 +345,8 @@ func (m *mail) without(h *seizure, n int, budget *int) bool {
 	return true
 }
 
-// remove takes a box out of the middle of the line.
-func (q *line) remove(x *box) {
+// remove takes a box out of the queue, wherever it is.
+func (q *readyQueue) remove(x *box) {
 	if q.first == x {
 		q.popFront()
 		return
@@ -354,8 +361,8 @@ func (q *line) remove(x *box) {
 	}
 }
 
-// forget drops the events that are held of sessions. In the feed of a channel
-// they keep their places, without what they say.
+// forget drops the events of sessions. In a channel's feed each is replaced by one
+// without text: the positions of the feed's watchers must stay valid.
 func (f *feeds) forget(sessions []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -367,7 +374,7 @@ func (f *feeds) forget(sessions []string) {
 		for len(x.events) > 0 {
 			f.dropFirst(x)
 		}
-		f.tidy(x)
+		f.removeIfUnused(x)
 	}
 	for _, x := range f.byName {
 		for i, e := range x.events {

@@ -11,10 +11,11 @@ import (
 // holds gives out names to one holder at a time, in the order of asking.
 type holds struct {
 	mu     sync.Mutex
-	names  map[string]*hold // those that are held
+	names  map[string]*hold // the names that are held
 	closed bool
 }
 
+// A hold is a name that somebody holds, and who waits for it.
 type hold struct {
 	lose    context.CancelCauseFunc
 	waiters list.List // of chan struct{}: it gets a value when the name is handed on, and is closed with the bus
@@ -50,7 +51,7 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 		defer h.mu.Unlock()
 		x.waiters.Remove(place)
 		select {
-		case <-turn: // it came too late
+		case <-turn: // the name was handed on to this caller, who has gone
 			h.handOn(name, x)
 		default:
 		}
@@ -65,7 +66,7 @@ func (h *holds) Hold(ctx context.Context, name string) (held context.Context, re
 	return held, release, nil
 }
 
-// begin is called with h.mu held, as is handOn.
+// begin makes its caller the holder of name. It is called with h.mu held, as is handOn.
 func (h *holds) begin(ctx context.Context, name string, x *hold) (context.Context, func()) {
 	held, lose := context.WithCancelCause(ctx)
 	x.lose = lose
@@ -80,6 +81,7 @@ func (h *holds) begin(ctx context.Context, name string, x *hold) (context.Contex
 	}
 }
 
+// handOn gives a name to the next who waits for it, or frees it.
 func (h *holds) handOn(name string, x *hold) {
 	if h.closed {
 		return

@@ -106,8 +106,8 @@ func (b *Bus) Pause(ctx context.Context, topic bus.Topic, d time.Duration) error
 	return nil
 }
 
-// Writable writes, and says whether that is durable; it leaves nothing behind. To
-// read does not tell: a full disk can be read.
+// Writable writes and deletes a row, and returns an error if that did not become
+// durable. Reading would prove nothing: a full disk can be read.
 func (b *Bus) Writable(ctx context.Context) error {
 	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		for _, do := range []string{`INSERT OR REPLACE INTO pause (topic, until) VALUES ('', 0)`, `DELETE FROM pause WHERE topic = ''`} {
@@ -151,7 +151,8 @@ func (b *Bus) DeadLetters(ctx context.Context, topic bus.Topic, after string, li
 	return list, nil
 }
 
-// translateRead is translate for what goes past the database's writer.
+// translateRead is translate for reads, whose errors do not tell that the database was
+// closed.
 func (b *Bus) translateRead(err error) error {
 	if b.sched.isClosed() {
 		return bus.ErrClosed
@@ -180,7 +181,7 @@ func (b *Bus) Drop(ctx context.Context, topic bus.Topic, id string) error {
 // Replay implements bus.DeadLetters. A letter that was replayed and buried again
 // goes on counting: x, x~1, x~2.
 func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, error) {
-	a := &arrival{topic: topic, letter: letter{published: time.Now().UnixMicro()}}
+	a := &arrival{topic: topic, storedMessage: storedMessage{published: time.Now().UnixMicro()}}
 	err := b.commit(ctx, a, func(tx *sqldb.Tx) error {
 		var notBefore int64
 		a.Message = bus.Message{}
@@ -194,10 +195,10 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 			return err
 		}
 		a.NotBefore = fromMicro(notBefore)
-		if a.refused = b.full(a); a.refused != nil {
+		if a.refused = b.lacksRoom(a); a.refused != nil {
 			return nil
 		}
-		if err := renew(tx, a, id); err != nil {
+		if err := markNextID(tx, a, id); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(deleteDead, topic, id); err != nil {
@@ -211,8 +212,9 @@ func (b *Bus) Replay(ctx context.Context, topic bus.Topic, id string) (string, e
 	return a.ID, nil
 }
 
-// renew finds the next id under which a letter was not seen lately.
-func renew(tx *sqldb.Tx, a *arrival, id string) error {
+// markNextID gives a the next id, x~1, x~2 and so on, that was not seen lately, and marks
+// that as seen.
+func markNextID(tx *sqldb.Tx, a *arrival, id string) error {
 	original := id
 	if a.replays > 0 {
 		original = strings.TrimSuffix(id, "~"+strconv.Itoa(a.replays))

@@ -14,26 +14,26 @@ import (
 
 // A lease is held in memory: no other process can have the file open.
 type lease struct {
-	bus   *Bus
-	box   *box
-	claim bus.Claim
-	wary  bool // as the box was when it was claimed
-	lost  chan struct{}
+	bus         *Bus
+	box         *box
+	claim       bus.Claim
+	recordFirst bool // as the box had it when it was claimed
+	lost        chan struct{}
 
-	settling sync.Mutex  // held while it is being settled
-	ending   atomic.Bool // the same, for record
+	settling    sync.Mutex  // held while it is being settled
+	settlingNow atomic.Bool // the same, for recordClaim, which must not wait
 
 	// Guarded by the scheduler's lock.
-	end  error         // why it is over; nil while it is held
-	news chan struct{} // closed when there is news for Mail; nil if nobody waits
-	seen int64         // the highest number that Mail has returned
+	over    error         // why it is over; nil while it is held
+	changed chan struct{} // closed when mail comes or the lease ends; nil if nobody waits in Mail
+	seen    int64         // the highest number that Mail has returned
 }
 
-// ring wakes those who wait in Mail.
-func (l *lease) ring() {
-	if l.news != nil {
-		close(l.news)
-		l.news = nil
+// wakeWaiters wakes the callers who wait in Mail.
+func (l *lease) wakeWaiters() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
 	}
 }
 
@@ -51,13 +51,13 @@ func (l *lease) Held(ctx context.Context) error {
 	s := l.bus.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return l.end
+	return l.over
 }
 
-// Mail implements bus.Lease. Of a long backlog it returns a part.
+// Mail implements bus.Lease. It returns a long backlog in parts.
 func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	for {
-		out, last, news, err := l.look(after)
+		out, last, news, err := l.knownMail(after)
 		if err != nil || len(out) > 0 {
 			return out, err
 		}
@@ -66,7 +66,7 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read mail: %w", err)
 			}
-			return l.show(page, after)
+			return l.returnPage(page, after)
 		}
 		select {
 		case <-news:
@@ -76,21 +76,22 @@ func (l *lease) Mail(ctx context.Context, after int64) ([]bus.Message, error) {
 	}
 }
 
-// look returns what is in memory beyond after; or, if there is nothing at all,
-// what to wait for; or, with neither, up to where to read from disk.
-func (l *lease) look(after int64) (out []bus.Message, last int64, news <-chan struct{}, err error) {
+// knownMail returns the messages beyond after that are in memory. If the mailbox has
+// none beyond after, it returns a channel to wait for. If it returns neither, Mail has
+// to read the messages beyond after and up to last from disk.
+func (l *lease) knownMail(after int64) (out []bus.Message, last int64, news <-chan struct{}, err error) {
 	s := l.bus.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.end != nil {
-		return nil, 0, nil, l.end
+	if l.over != nil {
+		return nil, 0, nil, l.over
 	}
 	m := &l.box.mail
 	if m.last <= after {
-		if l.news == nil {
-			l.news = make(chan struct{})
+		if l.changed == nil {
+			l.changed = make(chan struct{})
 		}
-		return nil, 0, l.news, nil
+		return nil, 0, l.changed, nil
 	}
 	if out = m.after(after); len(out) > 0 {
 		l.seen = max(l.seen, out[len(out)-1].Seq)
@@ -98,21 +99,21 @@ func (l *lease) look(after int64) (out []bus.Message, last int64, news <-chan st
 	return out, m.last, nil, nil
 }
 
-// show hands out what was read from disk, if the lease is still held.
-func (l *lease) show(page []letter, after int64) ([]bus.Message, error) {
+// returnPage returns what was read from disk, if the lease is still held.
+func (l *lease) returnPage(page []storedMessage, after int64) ([]bus.Message, error) {
 	s := l.bus.sched
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.end != nil {
-		return nil, l.end
+	if l.over != nil {
+		return nil, l.over
 	}
 	if len(page) == 0 {
 		return nil, fmt.Errorf("read mail: mailbox %s has lost its rows", l.claim.Key)
 	}
 	l.seen = max(l.seen, page[len(page)-1].Seq)
-	out := copies(page)
+	out := cloneMessages(page)
 	if after == 0 {
-		l.box.mail.page(page, &s.budget)
+		l.box.mail.fill(page, &s.budget)
 	}
 	return out, nil
 }
@@ -120,15 +121,16 @@ func (l *lease) show(page []letter, after int64) ([]bus.Message, error) {
 const selectPage = `SELECT seq, id, urgent, not_before, published, body FROM message
 	WHERE topic = ? AND key = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`
 
-// page reads the first messages beyond after, as many as fit a page and at least one.
-func (b *Bus) page(ctx context.Context, c bus.Claim, after, last int64) (page []letter, err error) {
-	rows, err := b.db.Read.QueryContext(ctx, selectPage, c.Topic, c.Key, after, last, pageLetters)
+// page reads the first messages beyond after: as many as fit a page, and at least one
+// if there is any.
+func (b *Bus) page(ctx context.Context, c bus.Claim, after, last int64) (page []storedMessage, err error) {
+	rows, err := b.db.Read.QueryContext(ctx, selectPage, c.Topic, c.Key, after, last, pageMessages)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // rows.Err has told already
 	for size := 0; size < pageBytes && rows.Next(); {
-		l := letter{Message: bus.Message{Key: c.Key}}
+		l := storedMessage{Message: bus.Message{Key: c.Key}}
 		var notBefore int64
 		if err := rows.Scan(&l.Seq, &l.ID, &l.Urgent, &notBefore, &l.published, &l.Body); err != nil {
 			return nil, err
@@ -144,15 +146,15 @@ func (b *Bus) page(ctx context.Context, c bus.Claim, after, last int64) (page []
 func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	l.settling.Lock()
 	defer l.settling.Unlock()
-	l.ending.Store(true)
-	defer l.ending.Store(false)
+	l.settlingNow.Store(true)
+	defer l.settlingNow.Store(false)
 	s := l.bus.sched
 	st, err := s.beginSettle(l, end)
 	if err != nil {
 		return err
 	}
 	if err := l.bus.db.Write(ctx, st.write); err != nil {
-		if over := s.resume(l); over != nil {
+		if over := s.undoBeginSettle(l); over != nil {
 			return over
 		}
 		return fmt.Errorf("settle: %w", translate(err))
@@ -164,17 +166,18 @@ func (l *lease) Settle(ctx context.Context, end bus.End) error {
 	return nil
 }
 
-// A settlement is an End made out against what is in the mailbox.
+// A settlement is an End applied to what is in the mailbox.
 type settlement struct {
-	claim      bus.Claim
-	end        bus.End
-	upto, seen int64 // what is forgotten or buried; what the holder knew of
-	now, due   time.Time
+	claim    bus.Claim
+	end      bus.End
+	upto     int64 // the highest number that is forgotten or buried
+	seen     int64 // the highest number that the holder has read
+	now, due time.Time
 
 	bytes    int  // of the bodies that are forgotten or buried
-	measured bool // whether they are known, or write has to find out
-	removed  int  // found out by write
-	attempts int
+	measured bool // whether bytes is known, or write has to find out
+	removed  int  // how many messages write has removed
+	attempts int  // what write has stored
 }
 
 const (
@@ -214,21 +217,22 @@ func (st *settlement) write(tx *sqldb.Tx) error {
 		st.attempts--
 	}
 	if st.removed > 0 && st.due.IsZero() {
-		return nil // the next one's row is as it should be
+		return nil // the row of the new first message has no attempts and no delay already
 	}
 	_, err := tx.Exec(setState, st.attempts, toMicro(st.due), c.Topic, c.Key)
 	return err
 }
 
-// beginSettle keeps the lease from running out while the disk is written: from
-// here to resume or finishSettle the mailbox can change only at its end.
+// beginSettle removes the lease's deadline, so that the lease does not run out while the
+// settlement is written to disk. Until undoBeginSettle or finishSettle, messages can
+// only be added to the mailbox.
 func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.end != nil {
-		return nil, l.end
+	if l.over != nil {
+		return nil, l.over
 	}
-	s.stopAlarm(l.box)
+	s.removeDeadline(l.box)
 	st := &settlement{claim: l.claim, end: end, seen: l.seen, now: time.Now()}
 	st.upto = min(max(end.Done, end.Dead), l.box.mail.last)
 	st.bytes, st.measured = l.box.mail.bytesUpto(st.upto)
@@ -238,25 +242,28 @@ func (s *scheduler) beginSettle(l *lease, end bus.End) (*settlement, error) {
 	return st, nil
 }
 
-// resume takes beginSettle back. If the bus was closed meanwhile it says so.
-func (s *scheduler) resume(l *lease) error {
+// undoBeginSettle gives the lease its deadline back. It returns an error if the bus was
+// closed meanwhile.
+func (s *scheduler) undoBeginSettle(l *lease) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.end == nil {
-		s.setAlarm(l.box, l.box.at)
+	if l.over == nil {
+		s.setDeadline(l.box, l.box.deadline)
 	}
-	return l.end
+	return l.over
 }
 
+// applySettle removes the settled messages from memory. It returns false if the first of
+// the rest is only on disk.
 func (s *scheduler) applySettle(l *lease, st *settlement) (firstKnown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.box.bytes -= st.bytes
-	return l.box.mail.drop(st.upto, st.removed, &s.budget)
+	return l.box.mail.dropUpTo(st.upto, st.removed, &s.budget)
 }
 
-// findFirst reads what has become the first message. If it cannot be read the
-// mailbox counts as due: its holder will see the same error, and retry.
+// findFirst reads the message that has become the first from disk. If that fails, the
+// mailbox counts as due: its next holder gets the same error from Mail, and retries.
 func (b *Bus) findFirst(x *box, st *settlement) {
 	b.sched.mu.Lock()
 	last := x.mail.last
@@ -268,22 +275,23 @@ func (b *Bus) findFirst(x *box, st *settlement) {
 	b.sched.mu.Lock()
 	defer b.sched.mu.Unlock()
 	x.mail.notBefore = time.Time{}
-	x.mail.page(page, &b.sched.budget)
+	x.mail.fill(page, &b.sched.budget)
 }
 
+// finishSettle ends the lease and lets others claim what is left of the mailbox.
 func (s *scheduler) finishSettle(l *lease, st *settlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.end != nil {
+	if l.over != nil {
 		return // closed meanwhile: the rows are right, and nobody claims any more
 	}
 	x := l.box
 	s.endLease(l, bus.ErrFenced)
 	x.attempts = st.attempts
-	x.wary = st.removed == 0
-	x.mail.trim(&s.budget)
+	x.recordFirst = st.removed == 0
+	x.mail.freeBeyond(&s.budget)
 	if x.mail.n == 0 {
-		s.forget(x)
+		s.removeIfEmpty(x)
 		return
 	}
 	s.schedule(x, st.due, st.seen)

@@ -23,6 +23,17 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s is in use by process %d", e.Path, e.PID)
 }
 
+// Lock keeps every process, this one included, from opening the bus at path until the
+// lock is closed. Backups and restores take it while they copy or replace the file.
+// It returns an *InUseError while a process has the bus open.
+func Lock(path string) (io.Closer, error) {
+	f, err := lockFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("lock bus: %w", err)
+	}
+	return f, nil
+}
+
 // lockFile takes the lock beside path. The kernel frees it when the process
 // dies, however it dies; the file itself stays, since removing it would let two
 // processes lock two files of one name.
@@ -60,7 +71,7 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// readPID gives 0 where the holder has not come to writing its id.
+// readPID returns the holder's process id, or 0 if the holder has not written it yet.
 func readPID(f *os.File) int {
 	text, err := io.ReadAll(io.LimitReader(f, 32))
 	if err != nil {

@@ -8,61 +8,61 @@ import (
 	"parley/bus"
 )
 
-// What a mailbox may take in memory. Its first messages are kept, so that what
-// is claimed soon after its publication is not read from disk; all mailboxes
-// share a budget, and beyond it only numbers are kept.
+// How much memory mailboxes may take. The first messages of a mailbox are kept in
+// memory, so that those that are claimed soon after their publication are not read
+// from disk. All mailboxes share cacheBudget; beyond it only numbers are kept.
 const (
-	cacheBudget = 8 << 20 // bytes
-	letterSize  = 256     // what a message takes beside its body, about
-	pageLetters = 64      // read from disk at once
-	pageBytes   = 256 << 10
+	cacheBudget  = 8 << 20   // bytes
+	messageSize  = 256       // about how many bytes a message takes beside its body
+	pageMessages = 64        // messages read from disk at once
+	pageBytes    = 256 << 10 // bytes read from disk at once, about
 )
 
 type state uint8
 
 const (
-	idle    state = iota // being put together, settled, or about to be forgotten
-	ready                // in its topic's line
-	delayed              // has an alarm for when it is due
-	leased               // has an alarm for when the lease ends
+	idle    state = iota // only while s.mu is held, or while its first message is being committed
+	ready                // in its topic's queue
+	delayed              // has a deadline at which it becomes due
+	leased               // has a deadline at which the lease ends
 )
 
 // A box is a mailbox as the scheduler knows it.
 type box struct {
-	topic    *topic
-	key      string
-	state    state
-	wary     bool // its next claim has to be durable before anybody works on it
-	attempts int
-	mail     mail
-	bytes    int        // of the bodies in it and of those on their way
-	coming   []*arrival // on their way to disk, in the order of their numbers
-	lease    *lease
-	at       time.Time // of its alarm
-	slot     int       // in alarms; -1 if there is none
-	next     *box      // in the line
+	topic       *topic
+	key         string
+	state       state
+	recordFirst bool // its next claim has to be durable before anybody works on it; see recordClaim
+	attempts    int
+	mail        mailState
+	bytes       int        // of the bodies in mail and in arriving
+	arriving    []*arrival // messages that are being committed, in the order of their numbers
+	lease       *lease
+	deadline    time.Time
+	heapIndex   int  // its place in deadlines; -1 if it is not there
+	next        *box // the next in the queue
 }
 
-// A letter is a message and when it was published, in microseconds.
-type letter struct {
+// A storedMessage is a message with the time of its publication, in microseconds.
+type storedMessage struct {
 	bus.Message
 	published int64
 }
 
-func (l *letter) size() int { return letterSize + len(l.Body) }
+func (l *storedMessage) size() int { return messageSize + len(l.Body) }
 
-// mail is what is known of the messages of a mailbox.
-type mail struct {
-	n         int       // how many there are
-	last      int64     // the highest number
-	urgent    int64     // the highest number that is urgent; 0 if none is
-	published int64     // of the first
-	notBefore time.Time // of the first
-	head      []letter  // the first ones, without a gap
+// A mailState is what is known of the messages of a mailbox.
+type mailState struct {
+	n         int             // how many there are
+	last      int64           // the highest number
+	urgent    int64           // the highest number that is urgent; 0 if none is
+	published int64           // of the first
+	notBefore time.Time       // of the first
+	head      []storedMessage // the first messages, without a gap; the others are only on disk
 }
 
-// add takes in one more and charges what it keeps of it to budget.
-func (m *mail) add(l letter, budget *int) {
+// add adds a message. If it keeps it in memory, it charges its size to budget.
+func (m *mailState) add(l storedMessage, budget *int) {
 	if m.n == 0 {
 		m.published, m.notBefore = l.published, l.NotBefore
 	}
@@ -77,9 +77,9 @@ func (m *mail) add(l letter, budget *int) {
 	}
 }
 
-// bytesUpto is how long the bodies up to a number are; false if not all of them
-// are kept.
-func (m *mail) bytesUpto(seq int64) (n int, known bool) {
+// bytesUpto is how many bytes the bodies up to a number have. It returns false if not all
+// of them are in memory.
+func (m *mailState) bytesUpto(seq int64) (n int, known bool) {
 	for i := range m.head {
 		if m.head[i].Seq > seq {
 			return n, true
@@ -89,9 +89,9 @@ func (m *mail) bytesUpto(seq int64) (n int, known bool) {
 	return n, len(m.head) == m.n
 }
 
-// drop forgets the first ones, up to a number. It reports whether the first of
-// those left is known; if not, page has to be called.
-func (m *mail) drop(upto int64, removed int, budget *int) bool {
+// dropUpTo removes the messages up to a number. It returns false if the first of the rest
+// is not in memory; then its caller has to read it and call fill.
+func (m *mailState) dropUpTo(upto int64, removed int, budget *int) bool {
 	m.n -= removed
 	if m.urgent <= upto {
 		m.urgent = 0
@@ -107,9 +107,9 @@ func (m *mail) drop(upto int64, removed int, budget *int) bool {
 	return m.n == 0 || len(m.head) > 0
 }
 
-// page takes in the first ones as read from disk, where none are kept. It may
-// overdraw the budget: there are no more pages than leases.
-func (m *mail) page(first []letter, budget *int) {
+// fill keeps the first messages, which were read from disk, unless some are in memory. It
+// may overdraw the budget, by one page for each lease at most.
+func (m *mailState) fill(first []storedMessage, budget *int) {
 	if len(m.head) > 0 || len(first) == 0 {
 		return
 	}
@@ -120,8 +120,8 @@ func (m *mail) page(first []letter, budget *int) {
 	m.published, m.notBefore = first[0].published, first[0].NotBefore
 }
 
-// trim lets go of what is kept beyond the budget.
-func (m *mail) trim(budget *int) {
+// freeBeyond drops the messages from memory if the budget is overdrawn.
+func (m *mailState) freeBeyond(budget *int) {
 	if *budget >= 0 {
 		return
 	}
@@ -131,18 +131,19 @@ func (m *mail) trim(budget *int) {
 	m.head = nil
 }
 
-// after returns copies of those kept beyond a number; none if the next one is
-// not kept.
-func (m *mail) after(seq int64) []bus.Message {
+// after returns copies of the messages beyond a number, or none if the first of them is
+// not in memory.
+func (m *mailState) after(seq int64) []bus.Message {
 	i := len(m.head)
 	for i > 0 && m.head[i-1].Seq > seq {
 		i--
 	}
-	return copies(m.head[i:])
+	return cloneMessages(m.head[i:])
 }
 
-// copies are the reader's own: what is kept here may be asked for again.
-func copies(letters []letter) []bus.Message {
+// cloneMessages copies the bodies, because their reader may change them and the originals
+// may be read again.
+func cloneMessages(letters []storedMessage) []bus.Message {
 	var out []bus.Message
 	for _, l := range letters {
 		l.Body = bytes.Clone(l.Body)
@@ -151,10 +152,10 @@ func copies(letters []letter) []bus.Message {
 	return out
 }
 
-// A line is a queue of boxes.
-type line struct{ first, last *box }
+// A readyQueue is the queue of a topic's mailboxes that can be claimed.
+type readyQueue struct{ first, last *box }
 
-func (q *line) pushBack(x *box) {
+func (q *readyQueue) pushBack(x *box) {
 	if q.last == nil {
 		q.first = x
 	} else {
@@ -163,14 +164,14 @@ func (q *line) pushBack(x *box) {
 	q.last = x
 }
 
-func (q *line) pushFront(x *box) {
+func (q *readyQueue) pushFront(x *box) {
 	if q.first == nil {
 		q.last = x
 	}
 	x.next, q.first = q.first, x
 }
 
-func (q *line) popFront() *box {
+func (q *readyQueue) popFront() *box {
 	x := q.first
 	q.first, x.next = x.next, nil
 	if q.first == nil {
@@ -179,29 +180,29 @@ func (q *line) popFront() *box {
 	return x
 }
 
-// alarms is a heap of boxes by their time.
-type alarms []*box
+// deadlines is a heap of boxes by their deadlines.
+type deadlines []*box
 
-func (a alarms) Len() int           { return len(a) }
-func (a alarms) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
-func (a alarms) Swap(i, j int) {
+func (a deadlines) Len() int           { return len(a) }
+func (a deadlines) Less(i, j int) bool { return a[i].deadline.Before(a[j].deadline) }
+func (a deadlines) Swap(i, j int) {
 	a[i], a[j] = a[j], a[i]
-	a[i].slot, a[j].slot = i, j
+	a[i].heapIndex, a[j].heapIndex = i, j
 }
 
 // Push is for package heap.
-func (a *alarms) Push(x any) {
+func (a *deadlines) Push(x any) {
 	b := x.(*box)
-	b.slot = len(*a)
+	b.heapIndex = len(*a)
 	*a = append(*a, b)
 }
 
 // Pop is for package heap.
-func (a *alarms) Pop() any {
+func (a *deadlines) Pop() any {
 	old := *a
 	b := old[len(old)-1]
 	old[len(old)-1] = nil
-	b.slot = -1
+	b.heapIndex = -1
 	*a = old[:len(old)-1]
 	return b
 }

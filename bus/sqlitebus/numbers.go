@@ -7,15 +7,15 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// How far ahead of use numbers are reserved on disk: a crash loses at most so
-// many, and a write is needed only so often.
+// How far ahead of use numbers are reserved on disk. A crash skips at most so many, and
+// a write is needed only when they are used up.
 const (
 	clockAhead = 30 * time.Second
 	seqAhead   = 1 << 16
 )
 
-// A clock gives microseconds that only grow, also where the wall clock goes
-// back. A number below reserved is safe over a crash.
+// A clock gives microseconds that only grow, also if the wall clock is set back. A
+// number below reserved will not be given again after a crash.
 type clock struct {
 	last     atomic.Int64
 	reserved atomic.Int64
@@ -38,9 +38,9 @@ func (c *clock) next() int64 {
 	}
 }
 
-// A sequence numbers messages, in the order in which they are committed: only
-// the database's writer takes numbers. One sequence serves all mailboxes, so
-// that an empty one has nothing to remember.
+// A sequence numbers messages in the order in which they are committed: only the
+// database's writer takes numbers. One sequence serves all mailboxes, so that nothing
+// has to be remembered of an empty one.
 type sequence struct {
 	last     int64
 	reserved atomic.Int64
@@ -52,8 +52,9 @@ func newSequence(last int64) *sequence {
 	return s
 }
 
-// next takes a number within tx. The reserve is raised by whoever finds it used
-// up until one of them is known to be durable and says so to committed.
+// next takes a number within tx. While the reserve is used up, each caller raises it in
+// its own transaction, until committed learns that one of those has become durable:
+// a transaction that only began may still be rolled back.
 func (s *sequence) next(tx *sqldb.Tx) (int64, error) {
 	s.last++
 	if s.last > s.reserved.Load() {
@@ -64,14 +65,15 @@ func (s *sequence) next(tx *sqldb.Tx) (int64, error) {
 	return s.last, nil
 }
 
-// committed is told each number that has become durable.
+// committed notes that a number has become durable, and with it the reserve that was
+// raised for it.
 func (s *sequence) committed(seq int64) {
 	if reserved := s.reserved.Load(); seq > reserved {
 		s.reserved.CompareAndSwap(reserved, seq+seqAhead)
 	}
 }
 
-// reserve is told up to where numbers are reserved on disk.
+// reserve notes up to where numbers are reserved on disk.
 func (c *clock) reserve(upto int64) {
 	for {
 		old := c.reserved.Load()

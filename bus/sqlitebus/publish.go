@@ -15,14 +15,14 @@ import (
 
 // An arrival is a message on its way to disk and into its mailbox.
 type arrival struct {
-	letter
+	storedMessage
 	topic   bus.Topic
 	replays int
 
-	refused error // why it was not stored, if no fault of the database's
-	box     *box  // once it has a number
-	landed  bool  // what became of it is known
-	stored  bool
+	refused error // why it was not stored, if the database is not the reason
+	box     *box  // its mailbox, once it has a number
+	decided bool  // whether it is known if it was stored
+	stored  bool  // whether it was
 }
 
 // Publish implements bus.Bus.
@@ -32,8 +32,8 @@ func (b *Bus) Publish(ctx context.Context, topic bus.Topic, m bus.Message) error
 	}
 	m.Body = bytes.Clone(m.Body)
 	m.NotBefore = fromMicro(toMicro(m.NotBefore)) // as it will be read back
-	a := &arrival{topic: topic, letter: letter{Message: m, published: time.Now().UnixMicro()}}
-	if err := b.commit(ctx, a, func(tx *sqldb.Tx) error { return b.admit(tx, a) }); err != nil {
+	a := &arrival{topic: topic, storedMessage: storedMessage{Message: m, published: time.Now().UnixMicro()}}
+	if err := b.commit(ctx, a, func(tx *sqldb.Tx) error { return b.storeNew(tx, a) }); err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
 	b.sweep(today(a.published))
@@ -70,32 +70,34 @@ const (
 // today is the day of a time in microseconds.
 func today(us int64) int64 { return us / (24 * time.Hour).Microseconds() }
 
-// commit carries out write, which is to place a or to refuse it, and lets the
-// scheduler know once that is durable. The database may run write again.
+// commit runs write, which stores a or refuses it, and tells the scheduler when that is
+// durable. If the database rolls the transaction back it runs write again, so what the
+// first run has done in memory is undone first.
 func (b *Bus) commit(ctx context.Context, a *arrival, write func(*sqldb.Tx) error) error {
 	if b.sched.isClosed() {
 		return bus.ErrClosed
 	}
 	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		a.refused = nil
-		b.sched.withdraw(a)
+		b.sched.dequeue(a)
 		return write(tx)
 	})
 	if err == nil && a.box != nil {
 		b.seqs.committed(a.Seq)
 	}
-	b.sched.land(a, err == nil)
+	b.sched.committed(a, err == nil)
 	if err != nil {
 		return translate(err)
 	}
 	return a.refused
 }
 
-// admit stores what is new and has room. A full mailbox does not burn the id,
-// and one that was taken before is told so, full or not.
-func (b *Bus) admit(tx *sqldb.Tx, a *arrival) error {
+// storeNew stores a if its id is new and its mailbox has room. If there is no room, the
+// id is not marked as seen, so that it can be published again. A message that was stored
+// before is accepted also by a full mailbox.
+func (b *Bus) storeNew(tx *sqldb.Tx, a *arrival) error {
 	day := today(a.published)
-	if full := b.full(a); full != nil {
+	if full := b.lacksRoom(a); full != nil {
 		var seen bool
 		if err := tx.Get(isSeen, []any{day, a.topic, a.ID}, &seen); err != nil {
 			return err
@@ -116,25 +118,25 @@ func (b *Bus) insert(tx *sqldb.Tx, a *arrival) (err error) {
 	if a.Seq, err = b.seqs.next(tx); err != nil {
 		return err
 	}
-	_, err = tx.Exec(insertMessage, a.Seq, a.topic, a.Key, a.ID, a.replays, a.Urgent, toMicro(a.NotBefore), a.published, body(a.Body))
+	_, err = tx.Exec(insertMessage, a.Seq, a.topic, a.Key, a.ID, a.replays, a.Urgent, toMicro(a.NotBefore), a.published, notNil(a.Body))
 	if err != nil {
 		return err
 	}
-	b.sched.place(a)
+	b.sched.enqueue(a)
 	return nil
 }
 
-// body is never NULL.
-func body(p []byte) []byte {
+// notNil turns nil into an empty body, which SQLite does not store as NULL.
+func notNil(p []byte) []byte {
 	if p == nil {
 		return []byte{}
 	}
 	return p
 }
 
-// full counts what is in the mailbox and what has a number and is on its way. It
-// returns bus.ErrFull or bus.ErrTooMuch where a has no room.
-func (b *Bus) full(a *arrival) error {
+// lacksRoom returns bus.ErrFull or bus.ErrTooMuch if the mailbox has no room for a.
+// Messages that are being committed take room too.
+func (b *Bus) lacksRoom(a *arrival) error {
 	count, size := b.caps.Room(a.topic, a.Message)
 	s := b.sched
 	s.mu.Lock()
@@ -142,7 +144,7 @@ func (b *Bus) full(a *arrival) error {
 	x := s.topic(a.topic).boxes[a.Key]
 	switch {
 	case x == nil:
-	case count > 0 && x.mail.n+len(x.coming) >= count:
+	case count > 0 && x.mail.n+len(x.arriving) >= count:
 		return bus.ErrFull
 	case size > 0 && x.bytes > 0 && x.bytes+len(a.Body) > size:
 		return bus.ErrTooMuch
@@ -150,73 +152,75 @@ func (b *Bus) full(a *arrival) error {
 	return nil
 }
 
-// place and withdraw run on the database's writer, so arrivals stand in their
-// mailbox in the order in which they are committed.
-func (s *scheduler) place(a *arrival) {
+// enqueue adds a to the messages of its mailbox that are being committed. It and dequeue
+// run on the database's writer, so those messages are in the order of their commits.
+func (s *scheduler) enqueue(a *arrival) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.topic(a.topic)
 	x := t.boxes[a.Key]
 	if x == nil {
-		x = &box{topic: t, key: a.Key, slot: -1}
+		x = &box{topic: t, key: a.Key, heapIndex: -1}
 		t.boxes[a.Key] = x
 		t.used = true
 	}
 	a.box = x
 	x.bytes += len(a.Body)
-	x.coming = append(x.coming, a)
+	x.arriving = append(x.arriving, a)
 }
 
-// withdraw undoes place when the transaction has been rolled back to be run again.
-func (s *scheduler) withdraw(a *arrival) {
+// dequeue undoes enqueue when the transaction was rolled back and is to run again.
+func (s *scheduler) dequeue(a *arrival) {
 	if a.box == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := a.box
-	for i, other := range x.coming {
+	for i, other := range x.arriving {
 		if other == a {
-			x.coming = append(x.coming[:i], x.coming[i+1:]...)
+			x.arriving = append(x.arriving[:i], x.arriving[i+1:]...)
 			x.bytes -= len(a.Body)
 			break
 		}
 	}
 	a.box = nil
-	s.settleComing(x)
+	s.showArrivals(x)
 }
 
-// land is told what became of a. Publishers wake in any order, but messages
-// become visible in the order of their numbers: whoever has read up to one has
-// missed none before it.
-func (s *scheduler) land(a *arrival, stored bool) {
+// committed notes whether a was stored. Publishers learn that in any order, but their
+// messages become visible in the order of their numbers, so that a holder who has
+// read up to a number has missed none below it.
+func (s *scheduler) committed(a *arrival, stored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.box == nil {
 		return
 	}
-	a.landed, a.stored = true, stored
-	s.settleComing(a.box)
+	a.decided, a.stored = true, stored
+	s.showArrivals(a.box)
 }
 
-func (s *scheduler) settleComing(x *box) {
-	for len(x.coming) > 0 && x.coming[0].landed {
-		a := x.coming[0]
-		x.coming[0] = nil
-		x.coming = x.coming[1:]
+// showArrivals puts the arrivals whose outcome is known into the mailbox, up to the first
+// whose outcome is not.
+func (s *scheduler) showArrivals(x *box) {
+	for len(x.arriving) > 0 && x.arriving[0].decided {
+		a := x.arriving[0]
+		x.arriving[0] = nil
+		x.arriving = x.arriving[1:]
 		if a.stored {
-			s.arrive(x, a.letter)
+			s.showArrival(x, a.storedMessage)
 		} else {
 			x.bytes -= len(a.Body)
 		}
 	}
-	if len(x.coming) == 0 {
-		x.coming = nil
+	if len(x.arriving) == 0 {
+		x.arriving = nil
 	}
-	s.forget(x)
+	s.removeIfEmpty(x)
 }
 
-func (s *scheduler) arrive(x *box, l letter) {
+func (s *scheduler) showArrival(x *box, l storedMessage) {
 	x.mail.add(l, &s.budget)
 	switch x.state {
 	case idle:
@@ -226,7 +230,7 @@ func (s *scheduler) arrive(x *box, l letter) {
 			s.makeReady(x)
 		}
 	case leased:
-		x.lease.ring()
+		x.lease.wakeWaiters()
 	case ready:
 	}
 }
@@ -242,17 +246,17 @@ type sweep struct{ done atomic.Int64 }
 
 const sweepRows = 256
 
-// sweep forgets ids of the day before yesterday and earlier, some with each
-// publication, so that nothing has to wait for a whole day's to go.
+// sweep deletes known ids of the day before yesterday and earlier, some with each
+// publication: to delete those of a whole day at once would hold up every write.
 func (b *Bus) sweep(day int64) {
-	if b.swept.done.Load() >= day {
+	if b.sweptDay.done.Load() >= day {
 		return
 	}
 	b.db.Start(func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(`DELETE FROM seen WHERE (day, topic, id) IN
 			(SELECT day, topic, id FROM seen WHERE day < ? LIMIT ?)`, day-1, sweepRows)
 		if err == nil && n < sweepRows {
-			b.swept.done.Store(day)
+			b.sweptDay.done.Store(day)
 		}
 		return err
 	})

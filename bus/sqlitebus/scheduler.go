@@ -11,36 +11,38 @@ import (
 	"parley/bus"
 )
 
-// A scheduler decides who gets which mailbox, and when. Nothing in it outlives
-// the process, and nothing in it touches the disk. One timer stands for
-// everything that waits for a time.
+// A scheduler decides who gets which mailbox, and when. It is all in memory, and is
+// rebuilt when the bus is opened. It has one timer, for the earliest of all deadlines
+// and pauses.
 type scheduler struct {
 	maxHold time.Duration
 	clock   *clock
 
-	mu     sync.Mutex // guards all below and every box and lease
-	topics map[bus.Topic]*topic
-	alarms alarms // boxes that are delayed or leased, the earliest first
-	timer  *time.Timer
-	armed  time.Time // when timer will ring; zero if it will not
-	budget int       // bytes that messages may still take in memory
-	closed bool
+	mu        sync.Mutex // guards all below and every box and lease
+	topics    map[bus.Topic]*topic
+	deadlines deadlines // boxes that are delayed or leased, the earliest first
+	timer     *time.Timer
+	rings     time.Time // when timer will call wake; zero if it will not
+	budget    int       // bytes that messages may still take in memory
+	closed    bool
 }
 
+// A topic is what the scheduler knows of one.
 type topic struct {
 	name    bus.Topic
-	boxes   map[string]*box // those that hold mail or are about to
-	ready   line
+	boxes   map[string]*box // the mailboxes that hold mail or are about to
+	ready   readyQueue
 	waiters list.List // of chan *lease, each with room for one
-	paused  time.Time
-	used    bool // has held mail, or was paused
+	paused  time.Time // until when nothing may be claimed
+	used    bool      // whether it has ever held mail or was paused
 }
 
 func newScheduler(c *clock, maxHold time.Duration) *scheduler {
 	return &scheduler{maxHold: maxHold, clock: c, topics: map[bus.Topic]*topic{}, budget: cacheBudget}
 }
 
-// topic is called with s.mu held, as is all below that does not take it.
+// topic returns the topic of that name. Its caller holds s.mu, as do the callers of all
+// methods below that do not lock it themselves.
 func (s *scheduler) topic(name bus.Topic) *topic {
 	t := s.topics[name]
 	if t == nil {
@@ -50,16 +52,16 @@ func (s *scheduler) topic(name bus.Topic) *topic {
 	return t
 }
 
-// found is told of a topic that has left something on disk.
-func (s *scheduler) found(name bus.Topic, paused time.Time) {
+// restoreTopic adds a topic that was found on disk.
+func (s *scheduler) restoreTopic(name bus.Topic, paused time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.topic(name)
 	t.used, t.paused = true, paused
 }
 
-// restore takes in a mailbox that was found on disk.
-func (s *scheduler) restore(name bus.Topic, x *box, due time.Time) {
+// restoreMailbox adds a mailbox that was found on disk.
+func (s *scheduler) restoreMailbox(name bus.Topic, x *box, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.topic = s.topic(name)
@@ -68,9 +70,9 @@ func (s *scheduler) restore(name bus.Topic, x *box, due time.Time) {
 	s.schedule(x, due, 0)
 }
 
-// schedule makes x claimable: at once, or when both due and its first message
-// say. Urgent mail beyond seen, which whoever put the mailbox back did not know
-// of, ends any wait.
+// schedule makes x claimable, once due has come and its first message's NotBefore too.
+// Urgent mail ends any wait if its number is above seen: whoever asked for the wait did
+// not know of it.
 func (s *scheduler) schedule(x *box, due time.Time, seen int64) {
 	if x.mail.notBefore.After(due) {
 		due = x.mail.notBefore
@@ -80,18 +82,18 @@ func (s *scheduler) schedule(x *box, due time.Time, seen int64) {
 		return
 	}
 	x.state = delayed
-	s.setAlarm(x, due)
+	s.setDeadline(x, due)
 }
 
 func (s *scheduler) makeReady(x *box) {
-	s.stopAlarm(x)
+	s.removeDeadline(x)
 	x.state = ready
 	x.topic.ready.pushBack(x)
-	s.match(x.topic)
+	s.grantReady(x.topic)
 }
 
-// match gives what is ready to those who wait.
-func (s *scheduler) match(t *topic) {
+// grantReady leases the mailboxes that are ready to the callers of Claim who wait.
+func (s *scheduler) grantReady(t *topic) {
 	if s.closed || !t.paused.IsZero() && t.paused.After(time.Now()) {
 		return
 	}
@@ -101,22 +103,23 @@ func (s *scheduler) match(t *topic) {
 	}
 }
 
+// grant leases x.
 func (s *scheduler) grant(x *box) *lease {
 	x.attempts++
 	l := &lease{
-		box:   x,
-		claim: bus.Claim{Topic: x.topic.name, Key: x.key, Fence: s.clock.next(), Attempts: x.attempts},
-		wary:  x.wary,
-		lost:  make(chan struct{}),
+		box:         x,
+		claim:       bus.Claim{Topic: x.topic.name, Key: x.key, Fence: s.clock.next(), Attempts: x.attempts},
+		recordFirst: x.recordFirst,
+		lost:        make(chan struct{}),
 	}
 	x.state, x.lease = leased, l
-	s.setAlarm(x, time.Now().Add(s.maxHold))
+	s.setDeadline(x, time.Now().Add(s.maxHold))
 	return l
 }
 
-// take waits for a lease. One that is granted while ctx ends goes back to where
-// it was, as if it had not been claimed.
-func (s *scheduler) take(ctx context.Context, name bus.Topic) (*lease, error) {
+// waitForLease waits until a mailbox is leased to its caller. If that happens while ctx
+// ends, the mailbox goes back to the front, as if it had not been claimed.
+func (s *scheduler) waitForLease(ctx context.Context, name bus.Topic) (*lease, error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -125,7 +128,7 @@ func (s *scheduler) take(ctx context.Context, name bus.Topic) (*lease, error) {
 	grant := make(chan *lease, 1)
 	t := s.topic(name)
 	place := t.waiters.PushBack(grant)
-	s.match(t)
+	s.grantReady(t)
 	s.mu.Unlock()
 
 	select {
@@ -156,7 +159,7 @@ func (s *scheduler) take(ctx context.Context, name bus.Topic) (*lease, error) {
 func (s *scheduler) giveBack(l *lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.end != nil {
+	if l.over != nil {
 		return
 	}
 	x := l.box
@@ -164,32 +167,33 @@ func (s *scheduler) giveBack(l *lease) {
 	x.attempts--
 	x.state = ready
 	x.topic.ready.pushFront(x)
-	s.match(x.topic)
+	s.grantReady(x.topic)
 }
 
-// endLease takes the mailbox from its holder and leaves it in no state.
+// endLease takes the mailbox from its holder. The caller has to put it into another state
+// than idle, or remove it.
 func (s *scheduler) endLease(l *lease, why error) {
-	l.end = why
+	l.over = why
 	l.box.lease = nil
 	l.box.state = idle
-	s.stopAlarm(l.box)
-	l.ring()
+	s.removeDeadline(l.box)
+	l.wakeWaiters()
 }
 
-// lose ends a lease against the will of its holder.
+// lose ends a lease that its holder has not settled, and tells the holder.
 func (s *scheduler) lose(l *lease, why error) {
 	s.endLease(l, why)
 	close(l.lost)
 }
 
-// forget drops x if nothing keeps it.
-func (s *scheduler) forget(x *box) {
-	if x.state == idle && x.mail.n == 0 && len(x.coming) == 0 {
+// removeIfEmpty removes x if it holds nothing and nothing is being committed to it.
+func (s *scheduler) removeIfEmpty(x *box) {
+	if x.state == idle && x.mail.n == 0 && len(x.arriving) == 0 {
 		delete(x.topic.boxes, x.key)
 	}
 }
 
-// close ends what is going on; it reports false if that has happened before.
+// close ends all leases and all waiting. It returns false if it was called before.
 func (s *scheduler) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,73 +223,73 @@ func (s *scheduler) pause(name bus.Topic, until time.Time) {
 	defer s.mu.Unlock()
 	t := s.topic(name)
 	t.used, t.paused = true, until
-	s.arm(until)
-	s.match(t)
+	s.wakeAt(until)
+	s.grantReady(t)
 }
 
-func (s *scheduler) setAlarm(x *box, at time.Time) {
-	x.at = at
-	if x.slot >= 0 {
-		heap.Fix(&s.alarms, x.slot)
+func (s *scheduler) setDeadline(x *box, at time.Time) {
+	x.deadline = at
+	if x.heapIndex >= 0 {
+		heap.Fix(&s.deadlines, x.heapIndex)
 	} else {
-		heap.Push(&s.alarms, x)
+		heap.Push(&s.deadlines, x)
 	}
-	s.arm(at)
+	s.wakeAt(at)
 }
 
-func (s *scheduler) stopAlarm(x *box) {
-	if x.slot >= 0 {
-		heap.Remove(&s.alarms, x.slot)
+func (s *scheduler) removeDeadline(x *box) {
+	if x.heapIndex >= 0 {
+		heap.Remove(&s.deadlines, x.heapIndex)
 	}
 }
 
-// longestSleep bounds how long the timer sleeps while something waits for a
-// time: timers stand still while a machine is suspended, and know nothing of a
-// clock that is set forward.
+// longestSleep bounds how long the timer sleeps while something waits for a time. A
+// timer stands still while the machine is suspended, and does not notice that the
+// clock is set forward.
 const longestSleep = time.Minute
 
-// arm makes the timer ring at that time at the latest. It is not put off when
-// what it was set for has gone: it then rings once for nothing.
-func (s *scheduler) arm(at time.Time) {
+// wakeAt makes the timer call wake at that time or earlier. When a deadline is removed
+// the timer stays as it is; then it calls wake once for nothing.
+func (s *scheduler) wakeAt(at time.Time) {
 	if latest := time.Now().Add(longestSleep); !at.IsZero() && at.After(latest) {
 		at = latest
 	}
-	if s.closed || at.IsZero() || !s.armed.IsZero() && !at.Before(s.armed) {
+	if s.closed || at.IsZero() || !s.rings.IsZero() && !at.Before(s.rings) {
 		return
 	}
-	s.armed = at
+	s.rings = at
 	if s.timer == nil {
-		s.timer = time.AfterFunc(time.Until(at), s.tick)
+		s.timer = time.AfterFunc(time.Until(at), s.wake)
 	} else {
 		s.timer.Reset(time.Until(at))
 	}
 }
 
-// tick does what has become due: it ends delays, leases held too long, and pauses.
-func (s *scheduler) tick() {
+// wake ends the delays, the leases held too long and the pauses whose time has come.
+func (s *scheduler) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
-	s.armed = time.Time{}
+	s.rings = time.Time{}
 	now := time.Now()
-	for len(s.alarms) > 0 && !s.alarms[0].at.After(now) {
-		x := s.alarms[0]
+	for len(s.deadlines) > 0 && !s.deadlines[0].deadline.After(now) {
+		x := s.deadlines[0]
 		if x.state == leased {
-			x.wary = true
+			x.recordFirst = true
 			s.lose(x.lease, bus.ErrFenced)
 		}
 		s.makeReady(x)
 	}
-	if len(s.alarms) > 0 {
-		s.arm(s.alarms[0].at)
+	if len(s.deadlines) > 0 {
+		s.wakeAt(s.deadlines[0].deadline)
 	}
 	for _, t := range s.topics {
 		if t.paused.After(now) {
-			s.arm(t.paused)
+			s.wakeAt(t.paused)
 		} else {
-			s.match(t)
+			s.grantReady(t)
 		}
 	}
 }

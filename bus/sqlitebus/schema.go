@@ -9,10 +9,9 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// migrations make the file. Times are microseconds since 1970. What is known of
-// a mailbox as a whole, how often it was claimed and until when it waits,
-// stands in the row of its first message and goes with it, so that an empty
-// mailbox leaves nothing.
+// migrations make the tables. Times are microseconds since 1970. How often a mailbox was
+// claimed and until when it waits is in the row of its first message (attempts, due) and
+// is deleted with it, so that an empty mailbox leaves nothing.
 func migrations() []string {
 	return []string{`
 CREATE TABLE message (
@@ -68,7 +67,8 @@ const (
 	getMeta   = `SELECT coalesce((SELECT value FROM meta WHERE name = ?), 0)`
 )
 
-// load reserves numbers and builds the scheduler from the rows.
+// load reserves numbers and builds the scheduler from the rows. It reserves them before
+// anything is given out, as numbers must not repeat even if this process crashes at once.
 func (b *Bus) load(ctx context.Context, maxHold time.Duration) error {
 	var stamp, seq int64
 	now := time.Now()
@@ -119,14 +119,15 @@ func (b *Bus) loadTopics(ctx context.Context) error {
 		if err := rows.Scan(&name, &until); err != nil {
 			return err
 		}
-		b.sched.found(name, fromMicro(until))
+		b.sched.restoreTopic(name, fromMicro(until))
 	}
 	return rows.Err()
 }
 
-// loadMailboxes finds the mailboxes in the order of their first messages, which
-// is as near as can be told to the order in which they became due. Bodies stay
-// on disk until somebody asks.
+// loadMailboxes restores the mailboxes in the order of their first messages. When each
+// became due is not stored, and this order is the nearest to it. Bodies stay on disk
+// until somebody asks for them. A mailbox may have been worked on before a crash, so
+// its next claim has to be durable first.
 func (b *Bus) loadMailboxes(ctx context.Context) error {
 	rows, err := b.db.Read.QueryContext(ctx, `
 		SELECT m.topic, m.key, m.published, m.not_before, m.attempts, m.due, g.n, g.last, g.urgent, g.bytes
@@ -142,14 +143,14 @@ func (b *Bus) loadMailboxes(ctx context.Context) error {
 	for rows.Next() {
 		var topic bus.Topic
 		var notBefore, due int64
-		x := &box{wary: true, slot: -1}
+		x := &box{recordFirst: true, heapIndex: -1}
 		err := rows.Scan(&topic, &x.key, &x.mail.published, &notBefore, &x.attempts, &due, &x.mail.n, &x.mail.last, &x.mail.urgent,
 			&x.bytes)
 		if err != nil {
 			return err
 		}
 		x.mail.notBefore = fromMicro(notBefore)
-		b.sched.restore(topic, x, fromMicro(due))
+		b.sched.restoreMailbox(topic, x, fromMicro(due))
 	}
 	return rows.Err()
 }

@@ -150,12 +150,12 @@ func TestIdleBusWaitsForNoTime(t *testing.T) {
 	if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: "later", Key: "t", NotBefore: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	if b.Alarms() != 1 {
-		t.Errorf("%d alarms while one mailbox is delayed", b.Alarms())
+	if b.Deadlines() != 1 {
+		t.Errorf("%d alarms while one mailbox is delayed", b.Deadlines())
 	}
 	c := open(t, bustest.FilePlace(t))
 	stampOf(t, c, "a")
-	if c.Alarms() != 0 {
-		t.Errorf("%d alarms while nothing waits", c.Alarms())
+	if c.Deadlines() != 0 {
+		t.Errorf("%d alarms while nothing waits", c.Deadlines())
 	}
 }

@@ -9,23 +9,24 @@ import (
 	"parley/bus"
 )
 
-// This file is for who takes what a bus keeps to another one. Nobody may work
-// with the bus meanwhile.
+// The methods in this file read everything that the bus keeps, so that a migration can
+// store it in another bus. Nobody may work with the bus meanwhile.
 
-// A Letter is a message as the bus keeps it: one that waits, or a dead one.
+// A Letter is a message as the bus keeps it: one that waits in a mailbox, or a dead
+// letter.
 type Letter struct {
 	Topic    bus.Topic
 	Message  bus.Message
-	Replays  int       // how often it was dead before
-	Attempts int       // of one that is first in its mailbox, how often that was claimed
-	Due      time.Time // and until when it waits
-	Reason   string    // of a dead one
-	BuriedAt time.Time
+	Replays  int       // how often it was a dead letter before
+	Attempts int       // of the first in a mailbox: how often the mailbox was claimed; of a dead one: before it was buried
+	Due      time.Time // of the first in a mailbox: until when the mailbox waits
+	Reason   string    // of a dead letter: why it was given up
+	BuriedAt time.Time // of a dead letter
 }
 
-// Letters reads what waits in all mailboxes, in the order of publication. Of
-// several under one id, published days apart, it gives the first: a bus that
-// takes them at once knows the others.
+// Letters reads the messages that wait in all mailboxes, in the order of publication.
+// An id may have been published again days later. Then Letters gives the first only,
+// because a bus that takes both at once drops the second as a duplicate.
 func (b *Bus) Letters(ctx context.Context) iter.Seq2[Letter, error] {
 	return b.letters(ctx, `
 		SELECT topic, key, seq, id, urgent, not_before, body, replays, attempts, due, '', 0 FROM message
@@ -66,7 +67,7 @@ func (b *Bus) letters(ctx context.Context, query string) iter.Seq2[Letter, error
 	}
 }
 
-// A Known id was published on that day, counted from 1970 in UTC.
+// A Known is an id that was published on a day, counted from 1970 in UTC.
 type Known struct {
 	Topic bus.Topic
 	Day   int64
@@ -99,7 +100,7 @@ func (b *Bus) Known(ctx context.Context) iter.Seq2[Known, error] {
 	}
 }
 
-// Pauses tells until when topics are paused.
+// Pauses returns the topics that were paused, and until when.
 func (b *Bus) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
 	rows, err := b.db.Read.QueryContext(ctx, `SELECT topic, until FROM pause`)
 	if err != nil {
@@ -118,5 +119,5 @@ func (b *Bus) Pauses(ctx context.Context) (map[bus.Topic]time.Time, error) {
 	return pauses, rows.Err()
 }
 
-// Highest is above every fence, and every event's id, that the bus ever gave.
+// Highest is above every fence and every event's id that the bus has given.
 func (b *Bus) Highest() int64 { return b.clock.next() }
