@@ -139,7 +139,7 @@ func exitCode(err error, tty terminal.Terminal) int {
 	}
 	var usage *usageError
 	var wrong *config.Error
-	var setting *home.SettingError
+	var setting *config.SettingError
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage

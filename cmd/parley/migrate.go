@@ -93,7 +93,7 @@ func explain(err error, to *config.Config) error {
 	used, isUsed := errors.AsType[*sqlitebus.InUseError](err)
 	switch {
 	case errors.Is(err, migrate.ErrNowhere):
-		return &home.SettingError{Where: to.File, Key: "store.url", Remedy: "not set: a bot is taken from its home to a [store] url, with or without a [bus] url"}
+		return &config.SettingError{Where: to.File, Key: "store.url", Remedy: "not set: a bot is taken from its home to a [store] url, with or without a [bus] url"}
 	case isUsed:
 		return fmt.Errorf("%w: stop it first", used)
 	case isFilled:

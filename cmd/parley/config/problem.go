@@ -43,6 +43,22 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// A SettingError says which setting keeps the server from starting, though the
+// configuration itself is good, and what to do.
+type SettingError struct {
+	Where  string // file:line or where else the value comes from; may be empty
+	Key    string
+	Remedy string
+}
+
+// Error says where the setting stands, its name and what to do.
+func (e *SettingError) Error() string {
+	if e.Where == "" {
+		return e.Key + ": " + e.Remedy
+	}
+	return e.Where + ": " + e.Key + ": " + e.Remedy
+}
+
 // problems makes an *Error of what was found, or nil.
 func problems(found []Problem) error {
 	if len(found) == 0 {

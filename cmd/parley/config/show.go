@@ -31,6 +31,17 @@ func (c *Config) Settings() []Setting {
 	return all
 }
 
+// Origin says where a setting's value comes from: file and line, a variable, or
+// nothing where it is a default.
+func (c *Config) Origin(key string) string {
+	for _, s := range c.Settings() {
+		if s.Key == key && s.From != "default" {
+			return s.From
+		}
+	}
+	return ""
+}
+
 // each visits every value in order, with the table that it stands in.
 func (k *kept) each(visit func(table string, v *value)) {
 	for i := range k.sections {

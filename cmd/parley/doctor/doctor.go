@@ -147,6 +147,6 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 func (f Finding) refused(cfg *config.Config, channel string, refused *channels.SendError) Finding {
 	key := platforms.RefusedSetting(channel, refused)
 	f.State, f.Detail = wrong, fmt.Sprintf("the platform refuses the token (%s)", refused.Code)
-	f.Remedy = platforms.RefusalRemedy(refused) + ": " + key + ", " + home.Origin(cfg, key)
+	f.Remedy = platforms.RefusalRemedy(refused) + ": " + key + ", " + cfg.Origin(key)
 	return f
 }

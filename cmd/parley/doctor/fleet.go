@@ -86,7 +86,7 @@ func skewed(who string, skew time.Duration) string {
 
 // settingOf names where a setting's value is to be changed.
 func settingOf(cfg *config.Config, key string) string {
-	if from := home.Origin(cfg, key); from != "" {
+	if from := cfg.Origin(key); from != "" {
 		return key + " (" + from + ")"
 	}
 	return key
@@ -218,7 +218,7 @@ func probeWrite(dir string) error {
 
 // checkData looks whether what is in the home and where it is to be agree.
 func checkData(cfg *config.Config) []Finding {
-	var setting *home.SettingError
+	var setting *config.SettingError
 	switch err := home.CheckData(cfg); {
 	case err == nil:
 		return nil

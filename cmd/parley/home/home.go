@@ -154,7 +154,7 @@ func (h *Home) give() error {
 
 // NameSetting says of what could not be opened which setting named it, if one did.
 func NameSetting(c *config.Config, key string, err error) error {
-	if from := Origin(c, key); from != "" {
+	if from := c.Origin(key); from != "" {
 		return fmt.Errorf("%s: %s: %w (parley doctor says more)", from, key, err)
 	}
 	return err

@@ -19,8 +19,8 @@ import (
 // shared bus without a shared store, whoever asks for it.
 func CheckData(c *config.Config) error {
 	if c.Bus.URL != "" && c.Store.URL == "" {
-		return &SettingError{
-			Where: Origin(c, "bus.url"), Key: "bus.url",
+		return &config.SettingError{
+			Where: c.Origin("bus.url"), Key: "bus.url",
 			Remedy: "[bus] url without [store] url: processes would share mail but not logs: set [store] url or DATABASE_URL, or leave the bus out",
 		}
 	}
@@ -29,7 +29,7 @@ func CheckData(c *config.Config) error {
 		return err
 	}
 	if moved.Unfinished() {
-		return &SettingError{Key: "home", Remedy: fmt.Sprintf(
+		return &config.SettingError{Key: "home", Remedy: fmt.Sprintf(
 			"%s is being taken to %s, and that is not finished: run parley migrate again as before; or delete %s to go on here as if nothing had been taken, and empty the other place",
 			c.Home, moved.Places(), migrate.Path(c.Home))}
 	}
@@ -47,11 +47,11 @@ func CheckData(c *config.Config) error {
 	for _, part := range parts {
 		switch {
 		case part.Location == "" && part.moved != "":
-			return &SettingError{Where: Origin(c, part.key), Key: part.key, Remedy: fmt.Sprintf(
+			return &config.SettingError{Where: c.Origin(part.key), Key: part.key, Remedy: fmt.Sprintf(
 				"not set, and what was in the home was taken to %s on %s: serve it from there with the configuration that names it; or delete %s to go back to how it was then",
 				part.moved, moved.Done.Format(time.DateOnly), migrate.Path(c.Home))}
 		case part.Location == "" && part.fleet != "":
-			return &SettingError{Where: Origin(c, part.key), Key: part.key, Remedy: fmt.Sprintf(
+			return &config.SettingError{Where: c.Origin(part.key), Key: part.key, Remedy: fmt.Sprintf(
 				"not set, and the bot that has this home keeps that in %s%s; or delete %s if this home is to have data of its own from now on",
 				part.fleet, fleet.remedy(), fleetPath(c.Home))}
 		case part.Location != "" && part.moved == "":
@@ -72,8 +72,8 @@ func checkLeft(c *config.Config, key string, files []string) error {
 		} else if err != nil {
 			return fmt.Errorf("look for data in the home: %w", err)
 		}
-		return &SettingError{
-			Where: Origin(c, key), Key: key,
+		return &config.SettingError{
+			Where: c.Origin(key), Key: key,
 			Remedy: fmt.Sprintf("the home has data of its own in %s, which would be forgotten: take it along with parley migrate, or give this bot a new --home", path),
 		}
 	}
@@ -91,8 +91,8 @@ func checkArrived(ctx context.Context, c *config.Config) error {
 		return NameSetting(c, "store.url", err)
 	}
 	if arriving {
-		return &SettingError{
-			Where: Origin(c, "store.url"), Key: "store.url",
+		return &config.SettingError{
+			Where: c.Origin("store.url"), Key: "store.url",
 			Remedy: "a bot is being taken to " + StoreName(string(c.Store.URL)) + ", and that is not finished: let parley migrate come to its end first, or run it again where it was begun",
 		}
 	}

@@ -147,7 +147,7 @@ func checkWorkable(c *config.Config) error {
 	if path == "" {
 		return nil
 	}
-	return &SettingError{Where: Origin(c, "workspace.root"), Key: "workspace.root", Remedy: fmt.Sprintf(
+	return &config.SettingError{Where: c.Origin("workspace.root"), Key: "workspace.root", Remedy: fmt.Sprintf(
 		"%s cannot be used by this user (uid %d), as when root has worked here: chown -R %d %s", path, os.Geteuid(), os.Geteuid(), c.Workspace.Root)}
 }
 

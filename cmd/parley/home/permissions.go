@@ -36,7 +36,7 @@ func CheckPermissions(c *config.Config) error {
 		return fmt.Errorf("look at the home: %w", err)
 	}
 	refused := func(path, what, remedy string) error {
-		return &SettingError{Where: Origin(c, "home"), Key: "home", Remedy: path + " " + what + ": " + remedy}
+		return &config.SettingError{Where: c.Origin("home"), Key: "home", Remedy: path + " " + what + ": " + remedy}
 	}
 	if uid, ok := uidOf(home); ok && os.Geteuid() != 0 && uid != os.Geteuid() {
 		return refused(c.Home, fmt.Sprintf("belongs to user %d, and this is user %d", uid, os.Geteuid()),

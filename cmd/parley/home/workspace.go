@@ -39,8 +39,8 @@ func MarkWorkspace(c *config.Config) error {
 		return fmt.Errorf("read the workspace's marker: %w", err)
 	}
 	if found := strings.TrimSpace(string(raw)); found != "" && found != name {
-		return &SettingError{
-			Where: Origin(c, "workspace.root"), Key: "workspace.root",
+		return &config.SettingError{
+			Where: c.Origin("workspace.root"), Key: "workspace.root",
 			Remedy: fmt.Sprintf("%s belongs to the store %s, and this one is %s: give every process of a fleet the same shared root, and each store its own; was the store moved, delete %s", c.Workspace.Root, found, name, path),
 		}
 	}

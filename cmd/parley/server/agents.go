@@ -33,10 +33,10 @@ func NewModel(ctx context.Context, c *config.Config, log *slog.Logger) (llm.Mode
 				return nil, fmt.Errorf("model.name: not set, and the server cannot be asked for one now: %w: start it, or name one", err)
 			}
 			if refused, ok := errors.AsType[*llm.Error](err); ok {
-				return nil, &home.SettingError{Key: "model.name", Remedy: "not set, and the server does not list its models: name one. " + refused.Explain()}
+				return nil, &config.SettingError{Key: "model.name", Remedy: "not set, and the server does not list its models: name one. " + refused.Explain()}
 			}
 			if err != nil {
-				return nil, &home.SettingError{Key: "model.name", Remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}
+				return nil, &config.SettingError{Key: "model.name", Remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}
 			}
 			oc.Name = name
 		}

@@ -14,7 +14,6 @@ import (
 	"parley/channels/dispatch"
 	"parley/channels/gateway"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
 	"parley/cmd/parley/platforms"
 	"parley/sessions"
 )
@@ -42,13 +41,13 @@ func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*e
 		ch, err := platforms.Open(c, b, withTroubles(log, trouble))
 		if err != nil {
 			key, wrong := platforms.SettingAtFault(c.Name, err)
-			return nil, &home.SettingError{Where: home.Origin(cfg, key), Key: key, Remedy: wrong}
+			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: wrong}
 		}
 		gate := &gateway.Gate{}
 		gate.Set(accessOf(c))
 		if err := gateway.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
 			key := "channels." + c.Name + ".access"
-			return nil, &home.SettingError{Where: home.Origin(cfg, key), Key: key, Remedy: err.Error()}
+			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: err.Error()}
 		}
 		lines = append(lines, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
 	}
@@ -200,7 +199,7 @@ func (s *Server) probe(ctx context.Context, l *endpoint) {
 // refused makes of a platform's refusal an error that names the setting.
 func (s *Server) refused(l *endpoint, refused *channels.SendError) error {
 	key := platforms.RefusedSetting(l.name, refused)
-	return &home.SettingError{Where: home.Origin(s.settings.Load(), key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
+	return &config.SettingError{Where: s.settings.Load().Origin(key), Key: key, Remedy: remedyOf(l.config.Platform, refused)}
 }
 
 func remedyOf(platform string, refused *channels.SendError) string {

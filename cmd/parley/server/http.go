@@ -201,8 +201,8 @@ func (f *httpAccess) listen(address string) (socket, port net.Listener, err erro
 	var lc net.ListenConfig
 	port, err = lc.Listen(context.Background(), "tcp", address)
 	if err != nil {
-		return nil, nil, errors.Join(&home.SettingError{
-			Where: home.Origin(f.settings.Load(), "http.listen"), Key: "http.listen",
+		return nil, nil, errors.Join(&config.SettingError{
+			Where: f.settings.Load().Origin("http.listen"), Key: "http.listen",
 			Remedy: fmt.Sprintf("cannot listen there (%v): set another address, or \"\" for none", err),
 		}, socket.Close())
 	}

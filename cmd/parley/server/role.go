@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/home"
 )
 
 // A Role is what the process is for that has the home. It is told to others who
@@ -50,7 +49,7 @@ func (r Role) Check(cfg *config.Config) error {
 	case r == Both:
 		return cfg.CheckServe()
 	case cfg.Bus.URL == "":
-		return &home.SettingError{Key: "bus.url", Remedy: "not set, so no other process can do what --role leaves out: set [bus] url and [store] url, or leave --role out"}
+		return &config.SettingError{Key: "bus.url", Remedy: "not set, so no other process can do what --role leaves out: set [bus] url and [store] url, or leave --role out"}
 	case r == Gateway:
 		return cfg.CheckGateway()
 	}
