@@ -48,9 +48,10 @@ type Config struct {
 	Events bus.Events
 	Store  sessions.Store
 	Budget sessions.Budget
-	// Agents returns the agent of that name as it is configured now; false if
-	// there is none.
-	Agents func(name string) (Agent, bool)
+	// Agents returns the agent that answers in the session with that key, as it is
+	// configured now. An error is as one that keeps the session's log from being
+	// opened: the session is tried again, and then its first message is given up.
+	Agents func(ctx context.Context, session string) (Agent, error)
 	// Limits returns the limits on people as they are configured now.
 	Limits func() Limits
 	// Prefix, if set, tells what people begin a command with on a channel; else

@@ -29,6 +29,7 @@ type bench struct {
 	bus   *sqlitebus.Bus
 	store *sqlstore.Store
 	agent agent.Agent
+	own   map[string]agent.Agent // by session, in place of agent
 	limit agent.Limits
 	point func(string)
 
@@ -132,7 +133,7 @@ func (b *bench) run() (stop func()) {
 	b.t.Helper()
 	w := agent.New(agent.Config{
 		Bus: b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy,
-		Agents:      func(name string) (agent.Agent, bool) { return b.agent, name == b.agent.Name },
+		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },
 		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point,
 	})
@@ -147,6 +148,18 @@ func (b *bench) run() (stop func()) {
 	})
 	b.t.Cleanup(stop)
 	return stop
+}
+
+// agentOf is the agent that answers in a session: the bench's, or the one that a
+// test has given to that session.
+func (b *bench) agentOf(_ context.Context, session string) (agent.Agent, error) {
+	if own, ok := b.own[session]; ok {
+		return own, nil
+	}
+	if name, _, _ := strings.Cut(session, ":"); name != b.agent.Name {
+		return agent.Agent{}, fmt.Errorf("nobody answers in %s", session)
+	}
+	return b.agent, nil
 }
 
 // say publishes what user says in chat, and returns the message's id.
@@ -254,6 +267,21 @@ func echo(name string, effect tools.Effect, ran func(tools.Call, string) error) 
 			}
 			return map[string]string{"said": a.Say}, nil
 		})
+}
+
+// Each session is answered by the agent that is looked up for it.
+func TestSessionsHaveAgentsOfTheirOwn(t *testing.T) {
+	says := func(words string) model {
+		return func(context.Context, llm.Request) (llm.Answer, error) { return text(words), nil }
+	}
+	b := newBench(t, says("I am the one for all"))
+	other := b.agent
+	other.Model = says("I am the one for chat 2")
+	b.own = map[string]agent.Agent{"main:test:2": other}
+	b.run()
+	b.wantReply(b.say("1", "u", "who are you?"), "the one for all")
+	b.wantReply(b.say("2", "u", "who are you?"), "the one for chat 2")
+	b.wantReply(b.say("1", "u", "and you?"), "the one for all")
 }
 
 func TestAnswer(t *testing.T) {

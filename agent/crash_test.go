@@ -88,7 +88,7 @@ func crashChild(dir, at string) error {
 func crashWorker(b *sqlitebus.Bus, store *sqlstore.Store, made agent.Agent, point func(string)) *agent.Worker {
 	return agent.New(agent.Config{
 		Bus: b, Events: b, Store: store, Budget: store,
-		Agents:      func(string) (agent.Agent, bool) { return made, true },
+		Agents:      func(context.Context, string) (agent.Agent, error) { return made, nil },
 		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6} },
 		MaxInFlight: 64, Drain: time.Second, Log: slog.New(slog.DiscardHandler), Point: point,
 	})

@@ -86,10 +86,9 @@ func (r *sessionRun) open(ctx context.Context) error {
 	if r.journal, err = journal.Open(log, r.slog); err != nil {
 		return err
 	}
-	name := agentOf(claim.Key)
-	agent, ok := r.cfg.Agents(name)
-	if !ok {
-		return fmt.Errorf("no agent is named %q in the configuration", name)
+	agent, err := r.cfg.Agents(ctx, claim.Key)
+	if err != nil {
+		return err
 	}
 	r.agent, r.room = agent, agent.ContextTokens
 	return nil

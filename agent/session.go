@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -64,12 +63,6 @@ func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errBusAway, err)
-}
-
-// agentOf is the agent's name in a session's key.
-func agentOf(key string) string {
-	name, _, _ := strings.Cut(key, ":")
-	return name
 }
 
 // Why a run ends before its mail is through.

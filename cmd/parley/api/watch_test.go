@@ -234,12 +234,13 @@ func (x *rig) work(m llm.Model) {
 		})
 	w := agent.New(agent.Config{
 		Bus: x.bus, Events: x.bus, Store: x.store, Budget: x.store,
-		Agents: func(name string) (agent.Agent, bool) {
+		Agents: func(_ context.Context, session string) (agent.Agent, error) {
+			name, _, _ := strings.Cut(session, ":")
 			return agent.Agent{
 				Name: name, Model: m, Tools: tools.NewSet(look),
 				Prompt:        func(context.Context, string) (string, error) { return "be brief", nil },
 				MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000,
-			}, true
+			}, nil
 		},
 		Limits:      func() agent.Limits { return agent.Limits{Turns: 3, TurnsHour: 100, TokensDay: 1e6, MaxWaiting: 20} },
 		MaxInFlight: 4, Drain: time.Second, Log: slog.New(slog.DiscardHandler),

@@ -123,7 +123,7 @@ func (h *Home) Work(point func(string)) (stop func()) {
 	}
 	return h.run(agent.New(agent.Config{
 		Bus: h.Bus, Events: h.Bus, Store: h.Store, Budget: h.Store,
-		Agents: func(name string) (agent.Agent, bool) { return main, name == main.Name },
+		Agents: func(context.Context, string) (agent.Agent, error) { return main, nil },
 		Limits: func() agent.Limits {
 			return agent.Limits{Turns: 100, TurnsHour: 10_000, TokensDay: 1 << 40, MaxWaiting: 1000}
 		},

@@ -82,18 +82,19 @@ func (s *Server) limits() agent.Limits {
 	return agent.Limits{Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting}
 }
 
-// agent is an agent as it is configured now.
-func (s *Server) agent(name string) (agent.Agent, bool) {
+// agent is the agent of a session, which its key names, as it is configured now.
+func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
+	name := agentName(session)
 	a, ok := s.settings.Load().Agents[name]
 	if !ok {
-		return agent.Agent{}, false
+		return agent.Agent{}, fmt.Errorf("no agent is named %q in the configuration", name)
 	}
 	return agent.Agent{
 		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(a.Capabilities),
 		Prompt: s.prompt, Keep: s.keep,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
-	}, true
+	}, nil
 }
 
 // window is how much of the context may be used: what is configured, or what

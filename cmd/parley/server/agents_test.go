@@ -1,0 +1,40 @@
+package server
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/agent/demo"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
+)
+
+// The agent of a session is the one that its key names, with that one's settings.
+func TestAgentOfASession(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "parley.toml")
+	text := "[agents.main]\nmax_tool_iterations = 3\n[agents.ops]\nmax_tool_iterations = 7\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(config.Options{File: file, Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := home.Open(t.Context(), cfg, home.WorkspaceOverride{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	s := newServer(h, Config{Settings: cfg, Model: demo.New(), Role: Both, Log: slog.New(slog.DiscardHandler)}, nil)
+	for session, want := range map[string]int{"main:console:default": 3, "ops:slack:C1/17.5": 7} {
+		if a, err := s.agent(t.Context(), session); err != nil || a.MaxIterations != want || a.Name != agentName(session) {
+			t.Errorf("%s: %s with %d iterations, %v; want %d", session, a.Name, a.MaxIterations, err, want)
+		}
+	}
+	if a, err := s.agent(t.Context(), "gone:console:default"); err == nil || !strings.Contains(err.Error(), `"gone"`) {
+		t.Errorf("an agent that there is not: %+v, %v", a, err)
+	}
+}
