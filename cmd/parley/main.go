@@ -115,6 +115,11 @@ func use(ctx context.Context, flags *cli, tty terminal.Terminal, role server.Rol
 	if err != nil {
 		return err
 	}
+	return useHome(ctx, cfg, tty, role, do)
+}
+
+// useHome joins the home of a configuration for one command.
+func useHome(ctx context.Context, cfg *config.Config, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
 	c, leave, err := client.Join(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: quiet(tty.Err)})
 	if nothing, ok := errors.AsType[*home.NothingError](err); ok {
 		return nothing

@@ -217,6 +217,43 @@ func TestLocalConfigurationThatIsNotRead(t *testing.T) {
 	}
 }
 
+// Without a server the commands on people serve themselves. An owner's code begins
+// the home.
+func TestPeopleWithoutAServer(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t)
+	file := filepath.Join(n.cwd, "bot.toml")
+	if err := os.WriteFile(file, []byte("[channels.telegram]\nbot_token = \"1:x\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		out  string
+	}{
+		{[]string{"pairing", "owner"}, "/start "},
+		{[]string{"pairing", "owner", "telegram"}, "/start "},
+		{[]string{"pairing", "list"}, "Nobody is paired, and nobody asks to be.\n"},
+		{[]string{"--json", "pairing", "list"}, "[]\n"},
+		{[]string{"chats"}, "The bot has not been spoken to yet.\n"},
+		{[]string{"--json", "chats"}, "[]\n"},
+	} {
+		if out, errs, code := n.run(append([]string{"--config", file}, c.args...)...); code != exitDone || !strings.Contains(out, c.out) {
+			t.Errorf("%v: exit code %d, saying %q %q, want %q", c.args, code, out, errs, c.out)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		errs string
+	}{
+		{[]string{"pairing", "approve", "ABCDEFGH"}, `no request has the code "ABCDEFGH"`},
+		{[]string{"pairing", "revoke", "telegram:1/2"}, `"telegram:1/2" is not paired`},
+	} {
+		if out, errs, code := n.run(append([]string{"--config", file}, c.args...)...); code != exitFailed || out != "" || !strings.Contains(errs, c.errs) {
+			t.Errorf("%v: exit code %d, saying %q %q, want %q", c.args, code, out, errs, c.errs)
+		}
+	}
+}
+
 // A secret that a command has no use for does not stop it.
 func TestCommandsNeedNoSecretThatTheyDoNotUse(t *testing.T) {
 	t.Parallel()

@@ -6,16 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"net/http"
+	"net/url"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"parley/channels"
-	"parley/channels/sqlbook"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 )
 
@@ -40,32 +43,11 @@ type pairingOwner struct {
 	Channel string `arg:"" optional:"" help:"The channel; needed where there are several."`
 }
 
-// withBook opens the book beside a server that may be running. It makes none.
-func withBook(ctx context.Context, c *cli, tty terminal.Terminal, use func(*sqlbook.Book) error) error {
-	cfg, err := c.load(tty, config.Options{WithoutSecrets: true})
-	if err != nil {
-		return err
-	}
-	if err := home.CheckPermissions(cfg); err != nil {
-		return err
-	}
-	if err := home.CheckData(cfg); err != nil {
-		return err
-	}
-	if err := home.RequireData(ctx, cfg, home.BookFile); err != nil {
-		return err
-	}
-	return openBook(ctx, cfg, use)
-}
-
-// openBook opens the book, which it makes if need be, and gives it to the home's owner.
-func openBook(ctx context.Context, cfg *config.Config, use func(*sqlbook.Book) error) error {
-	of := home.OwnerOf(cfg.Home)
-	book, err := sqlbook.Open(ctx, home.Location(cfg, home.BookFile))
-	if err != nil {
-		return home.NameSetting(cfg, "store.url", err)
-	}
-	return errors.Join(use(book), book.Close(), of.GiveHome(cfg.Home))
+// pairings asks for all of them.
+func pairings(ctx context.Context, server *client.Client) ([]api.Pairing, error) {
+	var found struct{ Pairings []api.Pairing }
+	err := server.Get(ctx, "/v1/pairings", &found)
+	return found.Pairings, err
 }
 
 // Help shows examples.
@@ -75,51 +57,31 @@ func (pairingList) Help() string {
 
 // Run lists pairings.
 func (pairingList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
-		pairings, err := book.Pairings(ctx)
+	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		all, err := pairings(ctx, server)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(pairingsJSON(pairings))
+			return json.NewEncoder(tty.Out).Encode(all)
 		}
-		if len(pairings) == 0 {
+		if len(all) == 0 {
 			_, err := fmt.Fprintln(tty.Out, "Nobody is paired, and nobody asks to be.")
 			return err
 		}
 		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "PERSON\tNAME\tSTATE\tCODE\tSINCE")
-		for _, p := range pairings {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Cell(p.Person), terminal.Cell(p.Name), pairingState(p), p.Code, p.At.Local().Format(time.DateTime))
+		for _, p := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Cell(p.Person), terminal.Cell(p.Name), p.State, p.Code, p.At.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})
 }
 
-func pairingState(p channels.Pairing) string {
-	switch {
-	case p.Owner:
-		return "owner"
-	case p.Approved:
-		return "admitted"
-	}
-	return "asks"
-}
-
-type pairingJSON struct {
-	Person string    `json:"person"`
-	Name   string    `json:"name,omitempty"`
-	State  string    `json:"state"`
-	Code   string    `json:"code,omitempty"`
-	At     time.Time `json:"at"`
-}
-
-func pairingsJSON(pairings []channels.Pairing) []pairingJSON {
-	list := make([]pairingJSON, 0, len(pairings))
-	for _, p := range pairings {
-		list = append(list, pairingJSON{Person: p.Person, Name: p.Name, State: pairingState(p), Code: p.Code, At: p.At})
-	}
-	return list
+// isRefusal tells whether the server refused a request for this reason.
+func isRefusal(err error, code string) bool {
+	refused, ok := errors.AsType[*client.Error](err)
+	return ok && refused.Code == code
 }
 
 // Help shows examples.
@@ -127,9 +89,10 @@ func (pairingApprove) Help() string { return examples("parley pairing approve AB
 
 // Run approves a request.
 func (a pairingApprove) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
-		p, err := book.Admit(ctx, channels.Admission{Code: a.Code})
-		if errors.Is(err, channels.ErrNoCode) {
+	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		var p api.Pairing
+		err := server.Do(ctx, http.MethodPost, "/v1/pairings", "", map[string]string{"code": a.Code}, &p)
+		if isRefusal(err, "unknown_code") {
 			return fmt.Errorf("no request has the code %q, or it is older than an hour: ask the person to write to the bot again, and see `parley pairing list`", a.Code)
 		}
 		if err != nil {
@@ -145,9 +108,9 @@ func (pairingRevoke) Help() string { return examples("parley pairing revoke tele
 
 // Run revokes an admission.
 func (r pairingRevoke) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
-		err := book.Revoke(ctx, r.Who)
-		if errors.Is(err, channels.ErrNoCode) {
+	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		err := server.Do(ctx, http.MethodDelete, "/v1/pairings/"+url.PathEscape(r.Who), "", nil, nil)
+		if isRefusal(err, "not_found") {
 			return fmt.Errorf("%q is not paired: see `parley pairing list`", r.Who)
 		}
 		if err != nil {
@@ -179,41 +142,37 @@ func (o pairingOwner) Run(ctx context.Context, c *cli, tty terminal.Terminal) er
 	if err != nil {
 		return err
 	}
-	of := home.OwnerOf(cfg.Home)
-	if err := os.MkdirAll(cfg.Home, 0o700); err != nil {
-		return fmt.Errorf("create the home: %w", err)
-	}
-	if err := of.GiveHome(cfg.Home); err != nil {
+	if err := home.Begin(ctx, cfg, quiet(tty.Err)); err != nil {
 		return err
 	}
-	return openBook(ctx, cfg, func(book *sqlbook.Book) error {
-		if err := unowned(ctx, cfg, book, name); err != nil {
+	return useHome(ctx, cfg, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		if err := unowned(ctx, cfg, server, name); err != nil {
 			return err
 		}
-		code, err := book.OfferOwner(ctx, name)
-		if err != nil {
+		var offer struct{ Code string }
+		if err := server.Do(ctx, http.MethodPost, "/v1/pairings/owner", "", map[string]string{"channel": name}, &offer); err != nil {
 			return err
 		}
 		prefix := "/"
 		if ch, err := platforms.Open(cfg.Channels[name], nil, slog.New(slog.DiscardHandler)); err == nil {
 			prefix = channels.CommandPrefix(ch)
 		}
-		_, err = fmt.Fprintf(tty.Out, "Say this to the bot on %s within the hour: whoever does so first owns it.\n\n  %sstart %s\n", name, prefix, code)
+		_, err := fmt.Fprintf(tty.Out, "Say this to the bot on %s within the hour: whoever does so first owns it.\n\n  %sstart %s\n", name, prefix, offer.Code)
 		return err
 	})
 }
 
 // unowned refuses a code for a channel that has an owner: it would be good for nothing.
-func unowned(ctx context.Context, cfg *config.Config, book *sqlbook.Book, channel string) error {
+func unowned(ctx context.Context, cfg *config.Config, server *client.Client, channel string) error {
 	if owners := cfg.Channels[channel].Access.Owners; len(owners) > 0 {
 		return fmt.Errorf("%s has an owner in the configuration, so a code makes no other: add the person's id to channels.%s.owners", channel, channel)
 	}
-	pairings, err := book.Pairings(ctx)
+	all, err := pairings(ctx, server)
 	if err != nil {
 		return err
 	}
-	for _, p := range pairings {
-		if p.Owner && strings.HasPrefix(p.Person, channel+":") {
+	for _, p := range all {
+		if p.State == "owner" && strings.HasPrefix(p.Person, channel+":") {
 			return fmt.Errorf("%s owns the bot on %s already: add the other's id to channels.%s.owners, or say `parley pairing revoke %s` first", p.Person, channel, channel, p.Person)
 		}
 	}
@@ -245,39 +204,23 @@ func (chatsCmd) Help() string { return examples("parley chats", "parley --json c
 
 // Run lists where the bot has been spoken to.
 func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
-	return withBook(ctx, c, tty, func(book *sqlbook.Book) error {
-		chats, err := book.Chats(ctx)
-		if err != nil {
+	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		var found struct{ Chats []api.Chat }
+		if err := server.Get(ctx, "/v1/chats", &found); err != nil {
 			return err
 		}
 		if c.JSON {
-			return json.NewEncoder(tty.Out).Encode(chatsJSON(chats))
+			return json.NewEncoder(tty.Out).Encode(found.Chats)
 		}
-		if len(chats) == 0 {
+		if len(found.Chats) == 0 {
 			_, err := fmt.Fprintln(tty.Out, "The bot has not been spoken to yet.")
 			return err
 		}
 		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "ADDRESS\tNAME\tSESSION\tSINCE")
-		for _, ch := range chats {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", terminal.Cell(ch.Address.String()), terminal.Cell(ch.Name), terminal.Cell(ch.Session), ch.Seen.Local().Format(time.DateTime))
+		for _, ch := range found.Chats {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", terminal.Cell(ch.Address), terminal.Cell(ch.Name), terminal.Cell(ch.Session), ch.Since.Local().Format(time.DateTime))
 		}
 		return w.Flush()
 	})
-}
-
-type chatJSON struct {
-	Address string    `json:"address"`
-	Session string    `json:"session"`
-	Name    string    `json:"name,omitempty"`
-	Group   bool      `json:"group"`
-	Since   time.Time `json:"since"`
-}
-
-func chatsJSON(chats []channels.Chat) []chatJSON {
-	list := make([]chatJSON, 0, len(chats))
-	for _, ch := range chats {
-		list = append(list, chatJSON{Address: ch.Address.String(), Session: ch.Session, Name: ch.Name, Group: ch.Group, Since: ch.Seen})
-	}
-	return list
 }

@@ -35,6 +35,7 @@ type Config struct {
 	Access   Access
 	Forget   Forgetter
 	Agent    Agent
+	Channels func() []string // that are configured, whoever connects them
 	Health   Health
 	Metrics  http.Handler
 	// Webhooks are those configured now, by name. They check their callers themselves.

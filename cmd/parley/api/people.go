@@ -10,7 +10,8 @@ import (
 	"parley/cmd/parley/outbox"
 )
 
-type chat struct {
+// A Chat is a place where the bot was spoken to, as the API tells it.
+type Chat struct {
 	Address string    `json:"address"`
 	Session string    `json:"session"`
 	Name    string    `json:"name,omitempty"`
@@ -24,16 +25,17 @@ func (a *API) listChats(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list := make([]chat, len(found))
+	list := make([]Chat, len(found))
 	for i, c := range found {
-		list[i] = chat{c.Address.String(), c.Session, c.Name, c.Group, c.Seen}
+		list[i] = Chat{c.Address.String(), c.Session, c.Name, c.Group, c.Seen}
 	}
 	return w.json(http.StatusOK, struct {
-		Chats []chat `json:"chats"`
+		Chats []Chat `json:"chats"`
 	}{list})
 }
 
-type pairing struct {
+// A Pairing is a person who is admitted or asks to be, as the API tells it.
+type Pairing struct {
 	Person string    `json:"person"`
 	Name   string    `json:"name,omitempty"`
 	State  string    `json:"state"` // owner, admitted or asks
@@ -41,7 +43,7 @@ type pairing struct {
 	At     time.Time `json:"at"`
 }
 
-func pairingOf(p channels.Pairing) pairing {
+func pairingOf(p channels.Pairing) Pairing {
 	state := "asks"
 	switch {
 	case p.Owner:
@@ -49,7 +51,7 @@ func pairingOf(p channels.Pairing) pairing {
 	case p.Approved:
 		state = "admitted"
 	}
-	return pairing{p.Person, p.Name, state, p.Code, p.At}
+	return Pairing{p.Person, p.Name, state, p.Code, p.At}
 }
 
 // listPairings lists who is admitted and who asks to be.
@@ -58,12 +60,12 @@ func (a *API) listPairings(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list := make([]pairing, len(found))
+	list := make([]Pairing, len(found))
 	for i, p := range found {
 		list[i] = pairingOf(p)
 	}
 	return w.json(http.StatusOK, struct {
-		Pairings []pairing `json:"pairings"`
+		Pairings []Pairing `json:"pairings"`
 	}{list})
 }
 
@@ -116,7 +118,7 @@ func (a *API) offerOwner(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if known := a.cfg.Outbox.Channels(); !slices.Contains(known, channel) {
+	if known := a.cfg.Channels(); !slices.Contains(known, channel) {
 		return &outbox.UnknownError{What: "channel", Name: channel, Nearest: outbox.Nearest(channel, known), Known: known}
 	}
 	code, err := a.cfg.People.OfferOwner(r.Context(), channel)

@@ -113,7 +113,8 @@ func (x *rig) config() api.Config {
 		Access: api.Access{
 			Owner: ownerToken, Tokens: tokens, Hosts: func() []string { return []string{"parley.internal"} },
 		},
-		Agent: api.Agent{Name: "main", Say: web.New(x.bus).Say},
+		Agent:    api.Agent{Name: "main", Say: web.New(x.bus).Say},
+		Channels: func() []string { return []string{"discord", "slack", "telegram"} },
 		Health: api.Health{
 			Version: "test", Role: "gateway,worker", Started: time.Now(),
 			Channels: func() map[string]bool { return map[string]bool{"telegram": true, "slack": false} },

@@ -382,6 +382,9 @@ func TestPeople(t *testing.T) {
 	if r := x.do("POST", "/v1/pairings/owner", adminToken, `{"channel": "telegram"}`); r.StatusCode != 200 || len(into[struct{ Code string }](t, r).Code) < 20 {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
+	if r := x.do("POST", "/v1/pairings/owner", adminToken, `{"channel": "discord"}`); r.StatusCode != 200 {
+		t.Errorf("for a channel that another process connects: %d %s", r.StatusCode, r.body)
+	}
 	if r := x.do("POST", "/v1/pairings/owner", adminToken, `{"channel": "telegraph"}`); r.StatusCode != 422 || !strings.Contains(string(r.body), "telegram") {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}

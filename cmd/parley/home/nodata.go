@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/config"
 	"parley/sessions/sqldb"
@@ -81,6 +83,23 @@ func RequireData(ctx context.Context, cfg *config.Config, files ...string) error
 		return noData(cfg, "the store "+StoreName(string(cfg.Store.URL))+" has no tables yet")
 	}
 	return nil
+}
+
+// Begin makes the data of a home, or the tables of a store, where there are none
+// yet and no other process is about to.
+func Begin(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	err := RequireData(ctx, cfg, BusFile, StoreFile, BookFile)
+	if _, nothing := errors.AsType[*NothingError](err); !nothing {
+		return err
+	}
+	h, err := Open(ctx, cfg, WorkspaceOverride{}, log)
+	if _, used := errors.AsType[*sqlitebus.InUseError](err); used {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return h.Close()
 }
 
 // RequireChannel fails where nothing can be sent at all.

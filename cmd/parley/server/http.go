@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -61,6 +63,12 @@ func (s *Server) platforms() []string {
 		}
 	}
 	return names
+}
+
+// configuredChannels names all that are configured. A process that only looks has
+// connected none of them.
+func (s *Server) configuredChannels() []string {
+	return slices.Sorted(maps.Keys(s.settings.Load().Channels))
 }
 
 // setHooks makes the webhooks of the settings in force. Those that were there
@@ -123,8 +131,8 @@ func (f *httpAccess) api(local bool) *api.API {
 	}
 	return api.New(api.Config{
 		Outbox: f.outbox, Sessions: s.home.Store, Events: s.home.Bus, Mail: s.home.Bus, People: s.home.Book, Forget: s.eraser(),
-		Access:  api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
-		Agent:   agent,
+		Access: api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
+		Agent:  agent, Channels: s.configuredChannels,
 		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble},
 		Metrics: s.metrics.Handler(), Webhooks: f.webhooks, Log: s.log,
 	})
