@@ -6,8 +6,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// Filled returns a *sqldb.FilledError if to already keeps something.
-func Filled(ctx context.Context, from, to *Book) error { return sqldb.Filled(ctx, from.db, to.db) }
+// CheckEmpty returns a *sqldb.NotEmptyError if a table of to has rows.
+func CheckEmpty(ctx context.Context, from, to *Book) error {
+	return sqldb.CheckEmpty(ctx, from.db, to.db)
+}
 
 // Copy copies everything from a book in SQLite to one in PostgreSQL, all of it or
 // nothing; see [sqldb.Transfer].

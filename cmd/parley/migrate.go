@@ -89,7 +89,7 @@ func rootBefore(flags *cli, to *config.Config) (string, error) {
 
 // explain says what to do about an error.
 func explain(err error, to *config.Config) error {
-	filled, isFilled := errors.AsType[*sqldb.FilledError](err)
+	filled, isFilled := errors.AsType[*sqldb.NotEmptyError](err)
 	used, isUsed := errors.AsType[*sqlitebus.InUseError](err)
 	switch {
 	case errors.Is(err, migrate.ErrNowhere):

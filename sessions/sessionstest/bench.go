@@ -8,8 +8,8 @@ import (
 	"parley/sessions"
 )
 
-// Benchmark measures small turns, each of an opening and four appends: one after
-// another in one session, and in 200 sessions at once.
+// Benchmark measures small turns, in one session and in 200 sessions at once. Each turn
+// opens the log and appends four times.
 func Benchmark(b *testing.B, h Harness) {
 	b.Run("alone", func(b *testing.B) {
 		s := place{b, h, h.New(b)}.open()

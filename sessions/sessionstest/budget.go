@@ -26,11 +26,11 @@ func budgetTests() []test {
 
 func noon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour) }
 
-func of(id, person string, tokens, most int64) sessions.Reservation {
+func reservation(id, person string, tokens, most int64) sessions.Reservation {
 	return sessions.Reservation{ID: id, Person: person, Tokens: tokens, Cap: most, At: noon()}
 }
 
-func spent(t *testing.T, s sessions.Budget, person string, want int64) {
+func checkSpent(t *testing.T, s sessions.Budget, person string, want int64) {
 	t.Helper()
 	got, err := s.Spent(t.Context(), person, noon())
 	if err != nil || got != want {
@@ -38,14 +38,14 @@ func spent(t *testing.T, s sessions.Budget, person string, want int64) {
 	}
 }
 
-func reserved(t *testing.T, s sessions.Budget, r sessions.Reservation) {
+func mustReserve(t *testing.T, s sessions.Budget, r sessions.Reservation) {
 	t.Helper()
 	if err := s.Reserve(t.Context(), r); err != nil {
 		t.Errorf("reserve %d of %d: %v", r.Tokens, r.Cap, err)
 	}
 }
 
-func refused(t *testing.T, s sessions.Budget, r sessions.Reservation) {
+func mustRefuse(t *testing.T, s sessions.Budget, r sessions.Reservation) {
 	t.Helper()
 	if err := s.Reserve(t.Context(), r); !errors.Is(err, sessions.ErrOverBudget) {
 		t.Errorf("reserve %d of %d: %v, want it over budget", r.Tokens, r.Cap, err)
@@ -54,69 +54,69 @@ func refused(t *testing.T, s sessions.Budget, r sessions.Reservation) {
 
 func reserve(t *testing.T, p place) {
 	s := p.open()
-	spent(t, s, "a", 0)
-	refused(t, s, of("0", "a", 101, 100))
-	spent(t, s, "a", 0)
-	reserved(t, s, of("1", "a", 60, 100))
-	refused(t, s, of("2", "a", 41, 100))
-	spent(t, s, "a", 60)
-	reserved(t, s, of("3", "a", 40, 100))
-	spent(t, s, "a", 100)
-	refused(t, s, of("4", "a", 1, 100))
-	refused(t, s, of("5", "a", 0, 99)) // a cap that was lowered meanwhile
-	reserved(t, s, of("2", "a", 41, 141))
-	spent(t, s, "a", 141)
-	refused(t, s, of("6", "b", 0, -1))
-	if err := s.Reserve(t.Context(), of("7", "a", -50, 1000)); err == nil {
+	checkSpent(t, s, "a", 0)
+	mustRefuse(t, s, reservation("0", "a", 101, 100))
+	checkSpent(t, s, "a", 0)
+	mustReserve(t, s, reservation("1", "a", 60, 100))
+	mustRefuse(t, s, reservation("2", "a", 41, 100))
+	checkSpent(t, s, "a", 60)
+	mustReserve(t, s, reservation("3", "a", 40, 100))
+	checkSpent(t, s, "a", 100)
+	mustRefuse(t, s, reservation("4", "a", 1, 100))
+	mustRefuse(t, s, reservation("5", "a", 0, 99)) // a cap that was lowered meanwhile
+	mustReserve(t, s, reservation("2", "a", 41, 141))
+	checkSpent(t, s, "a", 141)
+	mustRefuse(t, s, reservation("6", "b", 0, -1))
+	if err := s.Reserve(t.Context(), reservation("7", "a", -50, 1000)); err == nil {
 		t.Error("less than nothing was reserved")
 	}
-	spent(t, s, "a", 141)
+	checkSpent(t, s, "a", 141)
 }
 
 func reserveOnce(t *testing.T, p place) {
 	s := p.open()
 	for range 3 {
-		reserved(t, s, of("1", "a", 60, 100))
-		spent(t, s, "a", 60)
+		mustReserve(t, s, reservation("1", "a", 60, 100))
+		checkSpent(t, s, "a", 60)
 	}
 	if err := s.Settle(t.Context(), "1", 30); err != nil {
 		t.Fatal(err)
 	}
-	reserved(t, s, of("1", "a", 60, 100))
-	spent(t, s, "a", 30)
+	mustReserve(t, s, reservation("1", "a", 60, 100))
+	checkSpent(t, s, "a", 30)
 	if err := s.Settle(t.Context(), "1", 50); err != nil {
 		t.Fatal(err)
 	}
-	spent(t, s, "a", 30)
+	checkSpent(t, s, "a", 30)
 
 	var wg sync.WaitGroup
 	for range 20 {
-		wg.Go(func() { reserved(t, s, of("same", "b", 10, 100)) })
+		wg.Go(func() { mustReserve(t, s, reservation("same", "b", 10, 100)) })
 	}
 	wg.Wait()
-	spent(t, s, "b", 10)
+	checkSpent(t, s, "b", 10)
 }
 
 func settle(t *testing.T, p place) {
 	s := p.open()
-	reserved(t, s, of("1", "a", 60, 100))
-	reserved(t, s, of("2", "a", 30, 100))
+	mustReserve(t, s, reservation("1", "a", 60, 100))
+	mustReserve(t, s, reservation("2", "a", 30, 100))
 	for range 2 {
 		if err := s.Settle(t.Context(), "1", 10); err != nil {
 			t.Fatal(err)
 		}
-		spent(t, s, "a", 40)
+		checkSpent(t, s, "a", 40)
 	}
-	reserved(t, s, of("3", "a", 60, 100))
+	mustReserve(t, s, reservation("3", "a", 60, 100))
 	if err := s.Settle(t.Context(), "2", 70); err != nil { // more than was set aside
 		t.Fatal(err)
 	}
-	spent(t, s, "a", 140)
-	refused(t, s, of("4", "a", 1, 100))
+	checkSpent(t, s, "a", 140)
+	mustRefuse(t, s, reservation("4", "a", 1, 100))
 	if err := s.Settle(t.Context(), "nobody's", 10); err != nil {
 		t.Errorf("settling what is unknown: %v", err)
 	}
-	spent(t, s, "a", 140)
+	checkSpent(t, s, "a", 140)
 }
 
 func perDay(t *testing.T, p place) {
@@ -124,19 +124,19 @@ func perDay(t *testing.T, p place) {
 	midnight := noon().Add(12 * time.Hour)
 	east := time.FixedZone("", 14*3600)
 	for i, at := range []time.Time{midnight.Add(-time.Nanosecond).In(east), midnight.In(east)} {
-		r := of(fmt.Sprint(i), "a", 100, 100)
+		r := reservation(fmt.Sprint(i), "a", 100, 100)
 		r.At = at
-		reserved(t, s, r)
+		mustReserve(t, s, r)
 	}
-	spent(t, s, "a", 100)
-	spent(t, s, "b", 0)
-	spent(t, s, "A", 0)
-	reserved(t, s, of("b", "b", 100, 100))
+	checkSpent(t, s, "a", 100)
+	checkSpent(t, s, "b", 0)
+	checkSpent(t, s, "A", 0)
+	mustReserve(t, s, reservation("b", "b", 100, 100))
 	// A call is settled on the day of its reservation.
 	if err := s.Settle(t.Context(), "1", 7); err != nil {
 		t.Fatal(err)
 	}
-	spent(t, s, "a", 100)
+	checkSpent(t, s, "a", 100)
 	if got, err := s.Spent(t.Context(), "a", midnight); err != nil || got != 7 {
 		t.Errorf("spent %d the day after, %v", got, err)
 	}
@@ -144,30 +144,30 @@ func perDay(t *testing.T, p place) {
 
 func budgetRestart(t *testing.T, p place) {
 	s := p.open()
-	reserved(t, s, of("1", "a", 60, 100))
+	mustReserve(t, s, reservation("1", "a", 60, 100))
 	s = p.reopen(s)
-	spent(t, s, "a", 60)
-	reserved(t, s, of("1", "a", 60, 100))
+	checkSpent(t, s, "a", 60)
+	mustReserve(t, s, reservation("1", "a", 60, 100))
 	if err := s.Settle(t.Context(), "1", 20); err != nil {
 		t.Fatal(err)
 	}
 	s = p.reopen(s)
-	spent(t, s, "a", 20)
+	checkSpent(t, s, "a", 20)
 }
 
 func budgetOverflow(t *testing.T, p place) {
 	s := p.open()
 	for i := range 3 {
-		reserved(t, s, of(fmt.Sprint(i), "a", 10, math.MaxInt64))
+		mustReserve(t, s, reservation(fmt.Sprint(i), "a", 10, math.MaxInt64))
 		if err := s.Settle(t.Context(), fmt.Sprint(i), math.MaxInt64); err != nil {
 			t.Fatal(err)
 		}
 	}
-	refused(t, s, of("4", "a", 10, 1_000_000))
-	reserved(t, s, of("5", "b", math.MaxInt64-5, math.MaxInt64))
-	refused(t, s, of("6", "b", 6, math.MaxInt64))
-	reserved(t, s, of("7", "b", 5, math.MaxInt64))
-	refused(t, s, of("8", "b", math.MaxInt64, math.MaxInt64))
+	mustRefuse(t, s, reservation("4", "a", 10, 1_000_000))
+	mustReserve(t, s, reservation("5", "b", math.MaxInt64-5, math.MaxInt64))
+	mustRefuse(t, s, reservation("6", "b", 6, math.MaxInt64))
+	mustReserve(t, s, reservation("7", "b", 5, math.MaxInt64))
+	mustRefuse(t, s, reservation("8", "b", math.MaxInt64, math.MaxInt64))
 }
 
 func budgetAtOnce(t *testing.T, p place) {
@@ -179,7 +179,7 @@ func budgetAtOnce(t *testing.T, p place) {
 		wg.Go(func() {
 			s := stores[g%2]
 			for i := range 20 {
-				r := of(fmt.Sprintf("%d-%d", g, i), "a", 7, most)
+				r := reservation(fmt.Sprintf("%d-%d", g, i), "a", 7, most)
 				switch err := s.Reserve(t.Context(), r); {
 				case err == nil:
 					given.Add(7)
@@ -196,5 +196,5 @@ func budgetAtOnce(t *testing.T, p place) {
 	if want := int64(most / 7 * 7); given.Load() != want {
 		t.Errorf("%d tokens were given, want %d", given.Load(), want)
 	}
-	spent(t, stores[1], "a", given.Load())
+	checkSpent(t, stores[1], "a", given.Load())
 }

@@ -18,8 +18,8 @@ func causeTests() []test {
 	}
 }
 
-// seen fails the test unless err says that a cause belongs to a turn.
-func seen(t *testing.T, err error, cause, turn string) {
+// checkSeen fails the test unless err says that a cause belongs to a turn.
+func checkSeen(t *testing.T, err error, cause, turn string) {
 	t.Helper()
 	got, ok := errors.AsType[*sessions.SeenError](err)
 	if !ok || got.Cause != cause || got.Turn != turn {
@@ -31,45 +31,45 @@ func seenNamesTurn(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	entries := []sessions.Entry{started("t1"), said("t1", "m1", "hello"), said("t1", "m2", "and")}
-	put(t, l, entries...)
-	seen(t, l.Append(t.Context(), 4, said("t2", "m2", "again")), "m2", "t1")
-	seen(t, l.Append(t.Context(), 4, started("t2"), said("t2", "m3", "new"), said("t2", "m1", "old"), reply("t2", "x")), "m1", "t1")
-	stands(t, s, key, entries) // all or none
+	appendAll(t, l, entries...)
+	checkSeen(t, l.Append(t.Context(), 4, said("t2", "m2", "again")), "m2", "t1")
+	checkSeen(t, l.Append(t.Context(), 4, started("t2"), said("t2", "m3", "new"), said("t2", "m1", "old"), reply("t2", "x")), "m1", "t1")
+	logIs(t, s, key, entries) // all or none
 	if l.Next() != 4 {
 		t.Errorf("a refused append moved the end to %d", l.Next())
 	}
-	put(t, l, said("t2", "m3", "new"))
+	appendAll(t, l, said("t2", "m3", "new"))
 }
 
 func seenForEver(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	put(t, l, started("t1"), said("t1", "m1", "hello"), done("t1"))
+	appendAll(t, l, started("t1"), said("t1", "m1", "hello"), done("t1"))
 	command := entry("m2", sessions.KindCommand, sessions.Command{Name: "new", Route: []byte("{}")})
 	command.Cause = "m2"
-	put(t, l, command)
-	put(t, l, summary(4))
+	appendAll(t, l, command)
+	appendAll(t, l, summary(4))
 	s = p.reopen(s)
 	l = openLog(t, s, key, 2)
 	if len(l.Entries()) != 1 {
 		t.Fatalf("the summary does not cover: %v", numbers(l.Entries()))
 	}
-	seen(t, l.Append(t.Context(), 6, said("t2", "m1", "hello")), "m1", "t1")
-	seen(t, l.Append(t.Context(), 6, said("t2", "m2", "/new")), "m2", "m2")
+	checkSeen(t, l.Append(t.Context(), 6, said("t2", "m1", "hello")), "m1", "t1")
+	checkSeen(t, l.Append(t.Context(), 6, said("t2", "m2", "/new")), "m2", "m2")
 }
 
 func seenTwice(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	seen(t, l.Append(t.Context(), 1, said("t1", "m1", "a"), reply("t1", "b"), said("t2", "m1", "a")), "m1", "t1")
-	stands(t, s, key, nil)
-	put(t, l, said("t1", "m1", "a"), reply("t1", "no cause"), reply("t1", "nor here"))
+	checkSeen(t, l.Append(t.Context(), 1, said("t1", "m1", "a"), reply("t1", "b"), said("t2", "m1", "a")), "m1", "t1")
+	logIs(t, s, key, nil)
+	appendAll(t, l, said("t1", "m1", "a"), reply("t1", "no cause"), reply("t1", "nor here"))
 }
 
 func seenApart(t *testing.T, p place) {
 	s := p.open()
 	for i := range 3 {
-		put(t, openLog(t, s, fmt.Sprintf("main:telegram:%d", i), 1), said(fmt.Sprint("t", i), "m1", "hello"))
+		appendAll(t, openLog(t, s, fmt.Sprintf("main:telegram:%d", i), 1), said(fmt.Sprint("t", i), "m1", "hello"))
 	}
 	for i := range 3 {
 		e, err := s.Find(t.Context(), fmt.Sprintf("main:telegram:%d", i), "m1")
@@ -82,7 +82,7 @@ func seenApart(t *testing.T, p place) {
 func seenAlike(t *testing.T, p place) {
 	l := openLog(t, p.open(), key, 1)
 	for _, cause := range []string{"a", "A", "a ", "a\x00", "a\xff", "a\xfe", "a\uFFFD", `\x61`, `\x6100`, "á", "a\u0301"} {
-		put(t, l, said("t", cause, "hello"))
-		seen(t, l.Append(t.Context(), l.Next(), said("t2", cause, "hello")), cause, "t")
+		appendAll(t, l, said("t", cause, "hello"))
+		checkSeen(t, l.Append(t.Context(), l.Next(), said("t2", cause, "hello")), cause, "t")
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"parley/sessions"
 )
 
-// childPlace is the environment variable that makes the suite a writer at that
-// place, until it is killed.
+// childPlace is the environment variable that makes the suite append to the store at
+// that place until it is killed.
 const childPlace = "SESSIONSTEST_PLACE"
 
 const (
@@ -67,10 +67,10 @@ func child(t *testing.T, h Harness, place string) {
 func killed(t *testing.T, p place) {
 	acked := make([]int64, childSessions)
 	for round := range 4 {
-		runAndKill(t, p.at, 40+60*round, acked)
+		runAndKill(t, p.name, 40+60*round, acked)
 		s := p.open()
 		for i, want := range acked {
-			entries := all(t, s, childKey(i))
+			entries := readLog(t, s, childKey(i))
 			if int64(len(entries)) < want || want == 0 {
 				t.Errorf("session %d has %d entries, %d were acknowledged", i, len(entries), want)
 			}
@@ -79,13 +79,13 @@ func killed(t *testing.T, p place) {
 			}
 			for n, e := range entries {
 				if e.N != int64(n+1) || e.Cause != fmt.Sprint("m", n+1) {
-					t.Fatalf("session %d at %d: %s", i, n+1, show(e))
+					t.Fatalf("session %d at %d: %s", i, n+1, describe(e))
 				}
 			}
-			// A server may carry out what the child had handed over when it died,
-			// so the log is read again after it was opened.
+			// A server may still run what the child had sent it before it died, so the log
+			// is read again after it was opened, which ends that.
 			next := openLog(t, s, childKey(i), 1).Next()
-			if later := all(t, s, childKey(i)); next < int64(len(entries)+1) || next > int64(len(later)+1) {
+			if later := readLog(t, s, childKey(i)); next < int64(len(entries)+1) || next > int64(len(later)+1) {
 				t.Errorf("session %d goes on at %d, with %d entries before and %d after", i, next, len(entries), len(later))
 			}
 		}
@@ -95,8 +95,8 @@ func killed(t *testing.T, p place) {
 	}
 }
 
-// runAndKill lets a child write until every session was acknowledged something
-// and at least so many lines in all, and kills it.
+// runAndKill lets a child append until at least one entry of every session, and as many
+// as lines in all, were acknowledged to it, and kills it.
 func runAndKill(t *testing.T, place string, lines int, acked []int64) {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")
@@ -129,7 +129,7 @@ func runAndKill(t *testing.T, place string, lines int, acked []int64) {
 		}
 		acked[i] = n
 		heard[i] = true
-		// What is in the pipe already was acknowledged too: read on to its end.
+		// What the child has printed was acknowledged too, so the pipe is read to its end.
 		if count++; count >= lines && len(heard) == childSessions {
 			_ = cmd.Process.Kill() // it may be killed already
 		}

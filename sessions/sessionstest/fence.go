@@ -20,7 +20,7 @@ func fenceTests() []test {
 	}
 }
 
-func fenced(t *testing.T, what string, err error) {
+func checkFenced(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, sessions.ErrFenced) {
 		t.Errorf("%s: %v, want it fenced", what, err)
@@ -31,19 +31,19 @@ func formerHolder(t *testing.T, p place) {
 	s := p.open()
 	old := openLog(t, s, key, 10)
 	entries := []sessions.Entry{said("t1", "m1", "hello")}
-	put(t, old, entries...)
+	appendAll(t, old, entries...)
 	now := openLog(t, s, key, 11)
-	same(t, "the new holder's log", now.Entries(), entries)
-	fenced(t, "append", old.Append(t.Context(), 2, reply("t1", "late")))
+	sameEntries(t, "the new holder's log", now.Entries(), entries)
+	checkFenced(t, "append", old.Append(t.Context(), 2, reply("t1", "late")))
 	_, err := s.Open(t.Context(), key, 10)
-	fenced(t, "open", err)
+	checkFenced(t, "open", err)
 	_, err = s.Open(t.Context(), key, -3)
-	fenced(t, "open below zero", err)
-	put(t, now, reply("t1", "in time"))
-	fenced(t, "append at the new end", old.Append(t.Context(), 3, reply("t1", "late")))
+	checkFenced(t, "open below zero", err)
+	appendAll(t, now, reply("t1", "in time"))
+	checkFenced(t, "append at the new end", old.Append(t.Context(), 3, reply("t1", "late")))
 	again := openLog(t, s, key, 11)
-	put(t, again, reply("t1", "the same fence opens it again"))
-	if got := len(all(t, s, key)); got != 3 {
+	appendAll(t, again, reply("t1", "the same fence opens it again"))
+	if got := len(readLog(t, s, key)); got != 3 {
 		t.Errorf("%d entries, want 3", got)
 	}
 }
@@ -52,13 +52,13 @@ func formerHolderRetries(t *testing.T, p place) {
 	s := p.open()
 	old := openLog(t, s, key, 10)
 	entries := []sessions.Entry{said("t1", "m1", "hello")}
-	put(t, old, entries...)
+	appendAll(t, old, entries...)
 	openLog(t, s, key, 11)
-	fenced(t, "the same again", old.Append(t.Context(), 1, again(entries)...))
-	fenced(t, "something else there", old.Append(t.Context(), 1, reply("t1", "x")))
-	fenced(t, "a cause that is known", old.Append(t.Context(), 2, again(entries)...))
-	fenced(t, "a gap", old.Append(t.Context(), 9, reply("t1", "x")))
-	stands(t, s, key, entries)
+	checkFenced(t, "the same again", old.Append(t.Context(), 1, withoutNumbers(entries)...))
+	checkFenced(t, "something else there", old.Append(t.Context(), 1, reply("t1", "x")))
+	checkFenced(t, "a cause that is known", old.Append(t.Context(), 2, withoutNumbers(entries)...))
+	checkFenced(t, "a gap", old.Append(t.Context(), 9, reply("t1", "x")))
+	logIs(t, s, key, entries)
 }
 
 func fenceRestart(t *testing.T, p place) {
@@ -66,7 +66,7 @@ func fenceRestart(t *testing.T, p place) {
 	openLog(t, s, key, 1_790_000_000_000_000)
 	s = p.reopen(s)
 	_, err := s.Open(t.Context(), key, 1_789_999_999_999_999)
-	fenced(t, "open after a restart", err)
+	checkFenced(t, "open after a restart", err)
 	openLog(t, s, key, 1_790_000_000_000_000)
 }
 
@@ -75,7 +75,7 @@ func fenceApart(t *testing.T, p place) {
 	low := openLog(t, s, "main:telegram:1", 1)
 	openLog(t, s, "main:telegram:1:1", 99)
 	openLog(t, s, "main:telegram:2", 99)
-	put(t, low, said("t1", "m1", "hello"))
+	appendAll(t, low, said("t1", "m1", "hello"))
 }
 
 func invalidKey(t *testing.T, p place) {
@@ -90,9 +90,9 @@ func invalidKey(t *testing.T, p place) {
 	}
 }
 
-// race lets holders with growing fences open one session and append until they
-// are fenced. Whatever the order in which they came, nobody may have slipped an
-// entry in after a later holder had opened the log.
+// race lets holders with growing fences open one session and append until they are
+// fenced. In whatever order they come, none may append an entry after a later holder
+// has opened the log.
 func race(t *testing.T, p place) {
 	stores := p.stores()
 	const holders, most = 40, 25
@@ -107,7 +107,7 @@ func race(t *testing.T, p place) {
 			turn := fmt.Sprintf("holder%02d", h)
 			l, err := stores[h%2].Open(t.Context(), key, int64(h+1))
 			if err != nil {
-				fenced(t, "open", err)
+				checkFenced(t, "open", err)
 				return
 			}
 			mu.Lock()
@@ -116,7 +116,7 @@ func race(t *testing.T, p place) {
 			for n := range most {
 				cause := fmt.Sprintf("%s-%d", turn, n)
 				if err := l.Append(t.Context(), l.Next(), reply(turn, "x"), said(turn, cause, "y")); err != nil {
-					fenced(t, "append", err)
+					checkFenced(t, "append", err)
 					return
 				}
 				mu.Lock()
@@ -129,11 +129,11 @@ func race(t *testing.T, p place) {
 	if _, ok := opened[fmt.Sprintf("holder%02d", holders-1)]; !ok {
 		t.Error("the highest fence was refused")
 	}
-	inOrder(t, all(t, stores[0], key), opened, acked)
+	inOrder(t, readLog(t, stores[0], key), opened, acked)
 }
 
-// inOrder checks a log that holders raced for: where each of them found its end,
-// and what was acknowledged to them.
+// inOrder checks a log that holders raced for. opened is where each holder found the
+// log's end, and acked are the entries that were acknowledged.
 func inOrder(t *testing.T, entries []sessions.Entry, opened map[string]int64, acked map[string]bool) {
 	t.Helper()
 	for i, e := range entries {

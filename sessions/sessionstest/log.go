@@ -35,13 +35,13 @@ func readBack(t *testing.T, p place) {
 		started("t1"), said("t1", "m1", "hello"), use, reply("t1", "hi"), done("t1", "o1"), published("t1"),
 	}
 	entries[3].At = time.Date(2026, 3, 4, 5, 6, 7, 89000, time.FixedZone("", 3600))
-	put(t, l, entries[:2]...)
-	put(t, l, entries[2:]...)
-	stands(t, s, key, entries)
-	same(t, "the log opened again", openLog(t, s, key, 1).Entries(), entries)
+	appendAll(t, l, entries[:2]...)
+	appendAll(t, l, entries[2:]...)
+	logIs(t, s, key, entries)
+	sameEntries(t, "the log opened again", openLog(t, s, key, 1).Entries(), entries)
 	s = p.reopen(s)
-	stands(t, s, key, entries)
-	same(t, "the log after reopening", openLog(t, s, key, 2).Entries(), entries)
+	logIs(t, s, key, entries)
+	sameEntries(t, "the log after reopening", openLog(t, s, key, 2).Entries(), entries)
 }
 
 func numbersAndTimes(t *testing.T, p place) {
@@ -53,7 +53,7 @@ func numbersAndTimes(t *testing.T, p place) {
 	own := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	entries := []sessions.Entry{reply("t", "a"), reply("t", "b"), reply("t", "c")}
 	entries[1].At = own
-	put(t, l, entries...)
+	appendAll(t, l, entries...)
 	for i, e := range entries {
 		if e.N != int64(i+1) {
 			t.Errorf("entry %d has number %d", i, e.N)
@@ -80,9 +80,9 @@ func oddText(t *testing.T, p place) {
 		e.Person, e.Call = o, o
 		entries = append(entries, e)
 	}
-	put(t, l, entries...)
+	appendAll(t, l, entries...)
 	s = p.reopen(s)
-	stands(t, s, key, entries)
+	logIs(t, s, key, entries)
 	for i, e := range entries {
 		found, err := s.Find(t.Context(), key, e.Cause)
 		if err != nil {
@@ -96,18 +96,18 @@ func oddText(t *testing.T, p place) {
 			t.Errorf("%q came back as %q", odd[i], user.Text)
 		}
 	}
-	// A vendor's JSON may hold bytes that are no text: they are replaced, and a
-	// retry is the same all the same.
+	// A vendor's JSON may hold invalid UTF-8. It is replaced, and the same entries can
+	// still be appended again.
 	raw := reply("t", "")
 	raw.Data = []byte("{\"text\":\"a\xff\xfeb\"}")
 	at := l.Next()
 	l = openLog(t, s, key, 1)
 	for range 2 {
-		if err := l.Append(t.Context(), at, again([]sessions.Entry{raw})...); err != nil {
+		if err := l.Append(t.Context(), at, withoutNumbers([]sessions.Entry{raw})...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text, err := sessions.Decode[sessions.Text](all(t, s, key)[at-1])
+	text, err := sessions.Decode[sessions.Text](readLog(t, s, key)[at-1])
 	if err != nil || text.Text != "a\uFFFD\uFFFDb" {
 		t.Errorf("%q, %v", text.Text, err)
 	}
@@ -127,8 +127,8 @@ func notJSON(t *testing.T, p place) {
 	if err := l.Append(t.Context(), 1, started("t"), bad); err == nil {
 		t.Error("an end of a turn that is a list passed")
 	}
-	stands(t, s, key, nil)
-	put(t, l, reply("t", "good"))
+	logIs(t, s, key, nil)
+	appendAll(t, l, reply("t", "good"))
 }
 
 func large(t *testing.T, p place) {
@@ -139,9 +139,9 @@ func large(t *testing.T, p place) {
 		entries = append(entries, said("t", fmt.Sprint("m", i), strings.Repeat("x", 10_000*(i%2))))
 	}
 	entries = append(entries, reply("t", strings.Repeat("é", 1<<19)))
-	put(t, l, entries...)
-	stands(t, s, key, entries)
-	same(t, "the log", openLog(t, s, key, 2).Entries(), entries)
+	appendAll(t, l, entries...)
+	logIs(t, s, key, entries)
+	sameEntries(t, "the log", openLog(t, s, key, 2).Entries(), entries)
 }
 
 func sameAgain(t *testing.T, p place) {
@@ -149,17 +149,17 @@ func sameAgain(t *testing.T, p place) {
 	l := openLog(t, s, key, 1)
 	first := []sessions.Entry{started("t1"), said("t1", "m1", "hello")}
 	second := []sessions.Entry{reply("t1", "hi"), done("t1")}
-	put(t, l, first...)
-	put(t, l, second...)
+	appendAll(t, l, first...)
+	appendAll(t, l, second...)
 	want := append(append([]sessions.Entry(nil), first...), second...)
 
-	retry := again(second)
+	retry := withoutNumbers(second)
 	retry[0].At = time.Now().Add(time.Hour)
 	for _, l := range []sessions.Log{l, openLog(t, s, key, 1)} {
 		for _, part := range []struct {
 			at      int64
 			entries []sessions.Entry
-		}{{1, again(first)}, {3, retry}, {1, again(want)}, {2, again(want[1:3])}} {
+		}{{1, withoutNumbers(first)}, {3, retry}, {1, withoutNumbers(want)}, {2, withoutNumbers(want[1:3])}} {
 			if err := l.Append(t.Context(), part.at, part.entries...); err != nil {
 				t.Fatalf("again at %d: %v", part.at, err)
 			}
@@ -174,21 +174,21 @@ func sameAgain(t *testing.T, p place) {
 			t.Fatalf("after appending again the next is %d", l.Next())
 		}
 	}
-	stands(t, s, key, want)
-	put(t, l, started("t2"))
+	logIs(t, s, key, want)
+	appendAll(t, l, started("t2"))
 }
 
-// sameAgainAnew is the commit whose answer was lost: a holder knows less of the
-// log than stands in it.
+// sameAgainAnew appends entries again after a commit whose answer was lost: the holder
+// knows fewer entries than the log has.
 func sameAgainAnew(t *testing.T, p place) {
 	s := p.open()
 	ignorant, knowing := openLog(t, s, key, 1), openLog(t, s, key, 1)
 	first := []sessions.Entry{started("t1"), said("t1", "m1", "hello")}
-	put(t, knowing, first...)
-	put(t, ignorant, again(first)...)
+	appendAll(t, knowing, first...)
+	appendAll(t, ignorant, withoutNumbers(first)...)
 	second := []sessions.Entry{done("t1", "o1"), published("t1"), summary(2)}
-	put(t, knowing, second...)
-	put(t, ignorant, again(second)...)
+	appendAll(t, knowing, second...)
+	appendAll(t, ignorant, withoutNumbers(second)...)
 	third := []sessions.Entry{said("t2", "m2", "more")}
 	if err := ignorant.Append(t.Context(), 6, third...); err != nil {
 		t.Fatal(err)
@@ -198,17 +198,17 @@ func sameAgainAnew(t *testing.T, p place) {
 		t.Fatalf("at the end of a log that has grown meanwhile: %v", err)
 	}
 	want := append(append(append(append([]sessions.Entry(nil), first...), second...), third...), fourth...)
-	stands(t, s, key, want)
-	same(t, "what matters", openLog(t, s, key, 1).Entries(), want[2:])
+	logIs(t, s, key, want)
+	sameEntries(t, "what matters", openLog(t, s, key, 1).Entries(), want[2:])
 }
 
 func conflict(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	stood := []sessions.Entry{started("t1"), said("t1", "m1", "hello"), reply("t1", "hi")}
-	put(t, l, stood...)
+	appendAll(t, l, stood...)
 	changed := func(change func(*sessions.Entry)) []sessions.Entry {
-		e := again(stood[1:2])
+		e := withoutNumbers(stood[1:2])
 		change(&e[0])
 		return e
 	}
@@ -224,25 +224,25 @@ func conflict(t *testing.T, p place) {
 		"call":            {2, changed(func(e *sessions.Entry) { e.Call = "c" })},
 		"data":            {2, changed(func(e *sessions.Entry) { e.Data = append([]byte(" "), e.Data...) })},
 		"no data":         {2, changed(func(e *sessions.Entry) { e.Data = nil })},
-		"partial overlap": {3, append(again(stood[2:]), reply("t1", "more"))},
+		"partial overlap": {3, append(withoutNumbers(stood[2:]), reply("t1", "more"))},
 		"a gap":           {5, []sessions.Entry{reply("t1", "more")}},
 		"number zero":     {0, []sessions.Entry{reply("t1", "more")}},
-		"before zero":     {-1, again(stood)},
-		"one too early":   {2, again(stood)[:2]},
+		"before zero":     {-1, withoutNumbers(stood)},
+		"one too early":   {2, withoutNumbers(stood)[:2]},
 	} {
 		if err := l.Append(t.Context(), tt.at, tt.entries...); !errors.Is(err, sessions.ErrConflict) {
 			t.Errorf("%s: %v, want a conflict", name, err)
 		}
 	}
-	stands(t, s, key, stood)
-	put(t, l, reply("t1", "more"))
+	logIs(t, s, key, stood)
+	appendAll(t, l, reply("t1", "more"))
 }
 
 func nothing(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	put(t, l)
-	stands(t, s, key, nil)
+	appendAll(t, l)
+	logIs(t, s, key, nil)
 }
 
 func manySessions(t *testing.T, p place) {
@@ -274,13 +274,13 @@ func manySessions(t *testing.T, p place) {
 	wg.Wait()
 	for i := range count {
 		key := fmt.Sprintf("main:telegram:%d", i)
-		entries := all(t, s, key)
+		entries := readLog(t, s, key)
 		if len(entries) != 3*turns {
 			t.Fatalf("%s has %d entries", key, len(entries))
 		}
 		for i, e := range entries {
 			if u, _ := sessions.Decode[sessions.User](e); e.N != int64(i+1) || e.Kind == sessions.KindUser && u.Text != key {
-				t.Fatalf("%s holds %s", key, show(e))
+				t.Fatalf("%s holds %s", key, describe(e))
 			}
 		}
 	}

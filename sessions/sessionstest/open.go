@@ -15,7 +15,7 @@ func openTests() []test {
 		{"a turn that has not ended survives a summary", unfinishedSurvives},
 		{"a turn that is not published survives a summary", unpublishedSurvives},
 		{"several unfinished turns come in order", unfinishedInOrder},
-		{"whatever is appended, what matters is returned", whatMatters},
+		{"whatever is appended, what matters is returned", openReturnsWhatMatters},
 	}
 }
 
@@ -24,19 +24,19 @@ func summaryCovers(t *testing.T, p place) {
 	l := openLog(t, s, key, 1)
 	for i := range 5 {
 		turn := fmt.Sprint("t", i)
-		put(t, l, started(turn), said(turn, "m"+turn, "hello"), done(turn))
+		appendAll(t, l, started(turn), said(turn, "m"+turn, "hello"), done(turn))
 	}
-	put(t, l, summary(9)) // keeps turns 3 and 4 word for word
-	put(t, l, reply("t5", "after"))
-	entries := all(t, s, key)
-	same(t, "what matters", openLog(t, s, key, 1).Entries(), entries[9:])
+	appendAll(t, l, summary(9)) // keeps turns 3 and 4 word for word
+	appendAll(t, l, reply("t5", "after"))
+	entries := readLog(t, s, key)
+	sameEntries(t, "what matters", openLog(t, s, key, 1).Entries(), entries[9:])
 
-	put(t, l, summary(17))
-	put(t, l, reply("t6", "after"))
-	entries = all(t, s, key)
+	appendAll(t, l, summary(17))
+	appendAll(t, l, reply("t6", "after"))
+	entries = readLog(t, s, key)
 	for range 2 {
 		l = openLog(t, s, key, 2)
-		same(t, "what matters", l.Entries(), entries[17:])
+		sameEntries(t, "what matters", l.Entries(), entries[17:])
 		if l.Next() != 20 {
 			t.Errorf("the next is %d", l.Next())
 		}
@@ -47,59 +47,59 @@ func summaryCovers(t *testing.T, p place) {
 func summaryAhead(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	put(t, l, reply("t1", "before"), summary(1000), reply("t2", "after"))
-	entries := all(t, s, key)
-	same(t, "what matters", openLog(t, s, key, 1).Entries(), entries[1:])
-	put(t, l, summary(-5))
-	entries = all(t, s, key)
-	same(t, "what matters", openLog(t, s, key, 1).Entries(), entries)
+	appendAll(t, l, reply("t1", "before"), summary(1000), reply("t2", "after"))
+	entries := readLog(t, s, key)
+	sameEntries(t, "what matters", openLog(t, s, key, 1).Entries(), entries[1:])
+	appendAll(t, l, summary(-5))
+	entries = readLog(t, s, key)
+	sameEntries(t, "what matters", openLog(t, s, key, 1).Entries(), entries)
 }
 
 func unfinishedSurvives(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	put(t, l, started("t0"), said("t0", "m0", "hello"), done("t0"))
-	put(t, l, said("t1", "m1", "hello"), started("t1"), reply("t1", "one"), reply("x", "another's"), reply("t1", "two"))
-	put(t, l, summary(8))
-	put(t, l, published("t1")) // which does not end it
+	appendAll(t, l, started("t0"), said("t0", "m0", "hello"), done("t0"))
+	appendAll(t, l, said("t1", "m1", "hello"), started("t1"), reply("t1", "one"), reply("x", "another's"), reply("t1", "two"))
+	appendAll(t, l, summary(8))
+	appendAll(t, l, published("t1")) // which does not end it
 	s = p.reopen(s)
 	l = openLog(t, s, key, 2)
-	entries := all(t, s, key)
+	entries := readLog(t, s, key)
 	want := append(append(append([]sessions.Entry(nil), entries[3:6]...), entries[7]), entries[8:]...)
-	same(t, "what matters", l.Entries(), want)
+	sameEntries(t, "what matters", l.Entries(), want)
 
-	put(t, l, done("t1"))
-	entries = all(t, s, key)
-	same(t, "what matters when it has ended", openLog(t, s, key, 2).Entries(), entries[8:])
+	appendAll(t, l, done("t1"))
+	entries = readLog(t, s, key)
+	sameEntries(t, "what matters when it has ended", openLog(t, s, key, 2).Entries(), entries[8:])
 }
 
 func unpublishedSurvives(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	put(t, l, started("t1"), said("t1", "m1", "hello"), done("t1", "o1"))
-	put(t, l, summary(3))
-	entries := all(t, s, key)
-	same(t, "what matters", openLog(t, s, key, 2).Entries(), entries)
+	appendAll(t, l, started("t1"), said("t1", "m1", "hello"), done("t1", "o1"))
+	appendAll(t, l, summary(3))
+	entries := readLog(t, s, key)
+	sameEntries(t, "what matters", openLog(t, s, key, 2).Entries(), entries)
 	l = openLog(t, p.reopen(s), key, 3)
-	put(t, l, published("t1"))
+	appendAll(t, l, published("t1"))
 	s = p.open()
-	entries = all(t, s, key)
-	same(t, "what matters when it is published", openLog(t, s, key, 3).Entries(), entries[3:])
+	entries = readLog(t, s, key)
+	sameEntries(t, "what matters when it is published", openLog(t, s, key, 3).Entries(), entries[3:])
 }
 
 func unfinishedInOrder(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	put(t, l, started("b"), started("a"), reply("b", "1"), reply("c", "2"), reply("a", "3"), reply("b", "4"))
-	put(t, l, done("a", "o"), summary(7))
-	entries := all(t, s, key)
+	appendAll(t, l, started("b"), started("a"), reply("b", "1"), reply("c", "2"), reply("a", "3"), reply("b", "4"))
+	appendAll(t, l, done("a", "o"), summary(7))
+	entries := readLog(t, s, key)
 	want := append(append([]sessions.Entry(nil), entries[:3]...), entries[4:]...)
-	same(t, "what matters", openLog(t, s, key, 1).Entries(), want)
+	sameEntries(t, "what matters", openLog(t, s, key, 1).Entries(), want)
 }
 
-// whatMatters appends at random, by several holders, and compares each opening
-// with a plain reading of the whole log.
-func whatMatters(t *testing.T, p place) {
+// openReturnsWhatMatters appends at random, as several holders, and compares what Open
+// returns with what follows from reading the whole log.
+func openReturnsWhatMatters(t *testing.T, p place) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -139,17 +139,17 @@ func whatMatters(t *testing.T, p place) {
 			}
 			batch = append(batch, e)
 		}
-		put(t, l, batch...)
+		appendAll(t, l, batch...)
 		if r.IntN(3) == 0 {
 			fence += r.Int64N(2)
 			l = openLog(t, s, key, fence)
-			same(t, "what matters", l.Entries(), matters(t, all(t, s, key)))
+			sameEntries(t, "what matters", l.Entries(), expectedOnOpen(t, readLog(t, s, key)))
 		}
 	}
 }
 
-// matters is what the contract says that opening a log returns, said plainly.
-func matters(t *testing.T, log []sessions.Entry) []sessions.Entry {
+// expectedOnOpen is what Open has to return by its contract, found in the simplest way.
+func expectedOnOpen(t *testing.T, log []sessions.Entry) []sessions.Entry {
 	t.Helper()
 	type turn struct{ started, done, pending, published bool }
 	turns := map[string]turn{}

@@ -28,7 +28,7 @@ func list(t *testing.T, p place) {
 		want = append(want, fmt.Sprintf("main:telegram:%d", i), fmt.Sprintf("Main:a-b_c%%2F:%d:x", i))
 	}
 	for _, key := range want {
-		put(t, openLog(t, s, key, 1), reply("t", "x"))
+		appendAll(t, openLog(t, s, key, 1), reply("t", "x"))
 	}
 	slices.Sort(want)
 	for _, limit := range []int{1, 7, 50, 1000} {
@@ -63,8 +63,8 @@ func info(t *testing.T, p place) {
 	before := time.Now().Add(-time.Millisecond)
 	l := openLog(t, s, key, 1)
 	opened := time.Now()
-	put(t, l, reply("t", "a"), reply("t", "b"))
-	put(t, l, reply("t", "c"))
+	appendAll(t, l, reply("t", "a"), reply("t", "b"))
+	appendAll(t, l, reply("t", "c"))
 	list, err := s.List(t.Context(), "", 10)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v, %v", list, err)
@@ -88,7 +88,7 @@ func readFrom(t *testing.T, p place) {
 	for i := range 350 {
 		entries = append(entries, reply("t", fmt.Sprint(i)))
 	}
-	put(t, l, entries...)
+	appendAll(t, l, entries...)
 	for _, from := range []int64{-1, 0, 1, 2, 100, 101, 349, 350, 351, 9999} {
 		var got []sessions.Entry
 		for e, err := range s.Read(t.Context(), key, from) {
@@ -97,7 +97,7 @@ func readFrom(t *testing.T, p place) {
 			}
 			got = append(got, e)
 		}
-		same(t, fmt.Sprintf("the log from %d on", from), got, entries[min(max(from, 1), 351)-1:])
+		sameEntries(t, fmt.Sprintf("the log from %d on", from), got, entries[min(max(from, 1), 351)-1:])
 	}
 	// Who reads slowly, many times at once, keeps nobody from writing or reading.
 	var nest func(depth int)
@@ -120,7 +120,7 @@ func readFrom(t *testing.T, p place) {
 			t.Fatal(err)
 		}
 		if e.N == 1 {
-			put(t, openLog(t, s, key, 2), reply("t", "meanwhile"))
+			appendAll(t, openLog(t, s, key, 2), reply("t", "meanwhile"))
 		}
 	}
 }
@@ -128,13 +128,13 @@ func readFrom(t *testing.T, p place) {
 func readCovered(t *testing.T, p place) {
 	s := p.open()
 	entries := []sessions.Entry{said("t", "m", "hello"), reply("t", "hi"), summary(2), reply("t2", "later")}
-	put(t, openLog(t, s, key, 1), entries...)
-	stands(t, s, key, entries)
+	appendAll(t, openLog(t, s, key, 1), entries...)
+	logIs(t, s, key, entries)
 	found, err := s.Find(t.Context(), key, "m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "what was found", []sessions.Entry{found}, entries[:1])
+	sameEntries(t, "what was found", []sessions.Entry{found}, entries[:1])
 }
 
 func notFound(t *testing.T, p place) {
@@ -142,7 +142,7 @@ func notFound(t *testing.T, p place) {
 	if _, err := s.Info(t.Context(), "main:telegram:nobody"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("a session that is not there is told of with %v", err)
 	}
-	put(t, openLog(t, s, key, 1), said("t", "m", "hello"), reply("t", "hi"))
+	appendAll(t, openLog(t, s, key, 1), said("t", "m", "hello"), reply("t", "hi"))
 	for _, other := range []string{"main:telegram:43", "", "no key\x00"} {
 		count := 0
 		for _, err := range s.Read(t.Context(), other, 1) {
@@ -171,7 +171,7 @@ func notFound(t *testing.T, p place) {
 func readerIsNoHolder(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
-	put(t, l, reply("t", "a"))
-	all(t, s, key)
-	put(t, l, reply("t", "b"))
+	appendAll(t, l, reply("t", "a"))
+	readLog(t, s, key)
+	appendAll(t, l, reply("t", "b"))
 }

@@ -1,4 +1,9 @@
 // Package sessionstest is the suite that every store of sessions passes: each promise of package sessions is a test.
+//
+// sessionstest.go has Run, which an implementation's tests call, and what the tests
+// share. Each other file has the tests of one group of promises, after which it is
+// named; those of erasing are in three: erase.go, erase_person.go and erase_age.go.
+// bench.go is the benchmark of an implementation.
 package sessionstest
 
 import (
@@ -13,7 +18,7 @@ import (
 	"parley/sessions"
 )
 
-// A Store is all that a store does.
+// A Store is every interface that an implementation must have.
 type Store interface {
 	sessions.Store
 	sessions.Reader
@@ -22,23 +27,23 @@ type Store interface {
 	io.Closer
 }
 
-// A Harness tells the suite how to come by a store.
+// A Harness is how the suite opens an implementation and looks into it.
 type Harness struct {
-	// New makes an empty place for a store, a file's path or a database's URL,
-	// that goes away with the test.
+	// New makes an empty place for a store and returns its name, a file's path or a
+	// database's URL. The place is removed when the test ends.
 	New func(t testing.TB) string
 	// Open opens the store at a place. Another process may have had it open, and
 	// have been killed.
 	Open func(ctx context.Context, place string) (Store, error)
 	// Shared says that several processes may have a place open at once.
 	Shared bool
-	// Files lists the files of a store, which must not hold what was erased. Nil
-	// if they are a server's.
+	// Files lists the files of a store, which must not hold what was erased. It is nil
+	// if a server keeps them.
 	Files func(t testing.TB, place string) []string
 }
 
-// Run runs the suite. To have a process to kill it starts the test binary again
-// with the name of the test that calls Run, which therefore does nothing else.
+// Run runs the suite. For a process that it can kill, it starts the test binary again
+// with the name of the test that called Run. So that test must do nothing else.
 func Run(t *testing.T, h Harness) {
 	if place := os.Getenv(childPlace); place != "" {
 		child(t, h, place)
@@ -65,23 +70,23 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// A test is one promise.
+// A test is the test of one promise.
 type test struct {
 	promise string
 	run     func(*testing.T, place)
 }
 
-// A place is where the stores of one test are.
+// A place is where one test's store keeps its data.
 type place struct {
-	t  testing.TB
-	h  Harness
-	at string
+	t       testing.TB
+	harness Harness
+	name    string
 }
 
 // open opens the store until the test ends or it is closed.
 func (p place) open() Store {
 	p.t.Helper()
-	s, err := p.h.Open(p.t.Context(), p.at)
+	s, err := p.harness.Open(p.t.Context(), p.name)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -98,11 +103,12 @@ func (p place) reopen(s Store) Store {
 	return p.open()
 }
 
-// stores opens the store, twice if it can be shared: as two processes have it.
+// stores opens the store twice, as two processes would, or returns one store twice if
+// only one process can have it open.
 func (p place) stores() [2]Store {
 	p.t.Helper()
 	one := p.open()
-	if !p.h.Shared {
+	if !p.harness.Shared {
 		return [2]Store{one, one}
 	}
 	return [2]Store{one, p.open()}
@@ -119,8 +125,8 @@ func openLog(t testing.TB, s sessions.Store, key string, fence int64) sessions.L
 	return l
 }
 
-// put appends entries at the end of a log.
-func put(t testing.TB, l sessions.Log, entries ...sessions.Entry) {
+// appendAll appends entries at the end of a log.
+func appendAll(t testing.TB, l sessions.Log, entries ...sessions.Entry) {
 	t.Helper()
 	at := l.Next()
 	if err := l.Append(t.Context(), at, entries...); err != nil {
@@ -131,8 +137,8 @@ func put(t testing.TB, l sessions.Log, entries ...sessions.Entry) {
 	}
 }
 
-// all reads the whole log of a session.
-func all(t testing.TB, s sessions.Reader, key string) []sessions.Entry {
+// readLog reads the whole log of a session.
+func readLog(t testing.TB, s sessions.Reader, key string) []sessions.Entry {
 	t.Helper()
 	var entries []sessions.Entry
 	for e, err := range s.Read(t.Context(), key, 1) {
@@ -144,27 +150,27 @@ func all(t testing.TB, s sessions.Reader, key string) []sessions.Entry {
 	return entries
 }
 
-// stands fails the test unless the session's log is exactly that.
-func stands(t testing.TB, s sessions.Reader, key string, want []sessions.Entry) {
+// logIs fails the test unless the session's log has exactly these entries.
+func logIs(t testing.TB, s sessions.Reader, key string, want []sessions.Entry) {
 	t.Helper()
-	same(t, "the log", all(t, s, key), want)
+	sameEntries(t, "the log", readLog(t, s, key), want)
 }
 
-// same fails the test unless two lists of entries are the same, times included
-// as far as a microsecond.
-func same(t testing.TB, what string, got, want []sessions.Entry) {
+// sameEntries fails the test unless two lists of entries are equal, with times compared
+// in microseconds.
+func sameEntries(t testing.TB, what string, got, want []sessions.Entry) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s has %d entries %v, want %d %v", what, len(got), numbers(got), len(want), numbers(want))
 	}
 	for i := range got {
-		if g, w := show(got[i]), show(want[i]); g != w {
+		if g, w := describe(got[i]), describe(want[i]); g != w {
 			t.Fatalf("entry %d of %s is\n%s\nwant\n%s", i, what, g, w)
 		}
 	}
 }
 
-func show(e sessions.Entry) string {
+func describe(e sessions.Entry) string {
 	return fmt.Sprintf("%d turn=%q kind=%q at=%s cause=%q person=%q call=%q data=%q",
 		e.N, e.Turn, e.Kind, e.At.UTC().Truncate(time.Microsecond), e.Cause, e.Person, e.Call, e.Data)
 }
@@ -213,8 +219,9 @@ func summary(covers int64) sessions.Entry {
 	return entry("s", sessions.KindSummary, sessions.Summary{Covers: covers, Text: "so far"})
 }
 
-// again is a deep copy of entries, as a caller has them that must retry.
-func again(entries []sessions.Entry) []sessions.Entry {
+// withoutNumbers copies entries, without the numbers and times that Append has given
+// them, for a caller who appends them again.
+func withoutNumbers(entries []sessions.Entry) []sessions.Entry {
 	copied := make([]sessions.Entry, len(entries))
 	for i, e := range entries {
 		e.Data = bytes.Clone(e.Data)

@@ -9,8 +9,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// Two processes want more connections than there are. Each goes on with those
-// that it has, and no write fails for it.
+// Two processes want more connections than the server allows. Each goes on with those
+// that it has, and no write fails.
 func TestTooManyConnectionsAreDoneWithout(t *testing.T) {
 	t.Parallel()
 	owner := sqldbtest.Start(t).URL()

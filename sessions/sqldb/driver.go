@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// patience is how long one statement may take, unless the URL sets
+	// callTimeout is how long one statement may take, unless the URL sets
 	// statement_timeout. A server that is stopped, or a network that drops packets,
 	// must not block callers for ever.
-	patience = 30 * time.Second
+	callTimeout = 30 * time.Second
 	// connectWithin bounds reaching the server, unless the URL does.
 	connectWithin = 5 * time.Second
 )
@@ -23,15 +23,15 @@ const (
 // errLost says that a connection broke while a statement was under way.
 var errLost = errors.New("connection to the database lost")
 
-// A connector makes connections that take the queries of this package's users:
-// with ? for arguments, and with a deadline for each that has none.
+// A connector makes connections that write each ? of a query as PostgreSQL's $1, $2, …
+// and give each statement that has no deadline one.
 type connector struct {
 	driver.Connector
 	queries  *queries
 	patience time.Duration
 }
 
-// Connect makes one.
+// Connect makes a connection.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	dc, err := c.Connector.Connect(ctx)
 	if err != nil {
@@ -67,19 +67,20 @@ func (c *conn) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, c.patience)
 }
 
-// certain turns driver.ErrBadConn, which database/sql retries, into errLost. pgx
+// hideBadConn turns driver.ErrBadConn, which database/sql retries, into errLost. pgx
 // returns it for a statement without arguments even if only the answer was lost, and
 // a retry would run the write twice.
-func certain(err error) error {
+func hideBadConn(err error) error {
 	if errors.Is(err, driver.ErrBadConn) {
 		return errLost
 	}
 	return err
 }
 
-// heed notes an error which says that the server takes no writes: after a failover
-// the pool must drop such connections, or it would never reach the new primary.
-func (c *conn) heed(err error) error {
+// noteReadOnly returns err, and remembers if it says that the server takes no writes.
+// After a failover the pool must drop such connections, or it would never reach the
+// new primary.
+func (c *conn) noteReadOnly(err error) error {
 	const readOnly = "25006" // read_only_sql_transaction
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == readOnly {
 		c.readOnly = true
@@ -98,10 +99,10 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	result, err := c.Conn.ExecContext(ctx, c.queries.rebound(query), args)
-	return result, certain(c.heed(err))
+	return result, hideBadConn(c.noteReadOnly(err))
 }
 
-// QueryContext runs a query; its deadline holds for reading the rows too.
+// QueryContext runs a query. Its deadline bounds the reading of the rows too.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
@@ -110,13 +111,13 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	found, err := c.Conn.QueryContext(ctx, c.queries.rebound(query), args)
 	if err != nil {
 		cancel()
-		return nil, certain(c.heed(err))
+		return nil, hideBadConn(c.noteReadOnly(err))
 	}
 	return rows{found, cancel}, nil
 }
 
-// PrepareContext prepares nothing: pgx does so by itself, once for each connection
-// and query.
+// PrepareContext prepares nothing, as pgx does so itself, once for each connection and
+// query.
 func (c *conn) PrepareContext(_ context.Context, query string) (driver.Stmt, error) {
 	return stmt{c, query}, nil
 }
@@ -135,19 +136,20 @@ func (c *conn) ResetSession(ctx context.Context) error {
 	return c.Conn.ResetSession(ctx)
 }
 
+// rows are the rows of a query with a deadline, which cancel frees.
 type rows struct {
 	driver.Rows
 	cancel context.CancelFunc
 }
 
-// Close ends the reading. Its error may be the first news of a failed commit.
+// Close ends the reading. A statement without BEGIN commits after its last row, so this
+// error may be the first to say that the commit failed.
 func (r rows) Close() error {
 	defer r.cancel()
 	return r.Rows.Close()
 }
 
-// A stmt is a query that the driver below has prepared on each connection where
-// it was used.
+// A stmt is a query on a connection. The driver prepares it there when it first runs.
 type stmt struct {
 	conn  *conn
 	query string
@@ -159,10 +161,10 @@ func (s stmt) Close() error { return nil }
 // NumInput leaves counting the arguments to the server.
 func (s stmt) NumInput() int { return -1 }
 
-// Exec is what drivers had before contexts.
+// Exec is required by driver.Stmt, and database/sql does not call it.
 func (s stmt) Exec([]driver.Value) (driver.Result, error) { return nil, driver.ErrSkip }
 
-// Query is what drivers had before contexts.
+// Query is required by driver.Stmt, and database/sql does not call it.
 func (s stmt) Query([]driver.Value) (driver.Rows, error) { return nil, driver.ErrSkip }
 
 // ExecContext runs the statement.

@@ -11,7 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrDamaged says that a database file holds what SQLite did not write.
+// ErrDamaged says that a database file is damaged, or is no SQLite database.
 var ErrDamaged = errors.New("the database is damaged")
 
 // Examine reads a SQLite file from end to end and fails with ErrDamaged if it is
@@ -46,7 +46,7 @@ func Examine(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// damaged tells an error that speaks of the file's content from others.
+// damaged makes an ErrDamaged of an error that is about the file's content.
 func damaged(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {

@@ -8,8 +8,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// After a failover the one server that a connection reaches may take no writes,
-// and never will, while the next connection reaches the one that does.
+// After a failover a connection may still reach the old server, which takes no writes,
+// while a new connection reaches the new one.
 func TestConnectionThatTakesNoWritesIsLeft(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t)+"&pool_max_conns=1", schemaOf(schema...))
 	for i, write := range []func(n int) error{

@@ -13,24 +13,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// groupWaits is how many milliseconds a group waits for a row that another
+// rowWait is how many milliseconds a group waits for a row that another
 // transaction has locked. Then the group is rolled back and each of its statements
 // runs alone, so that only the one that needs the row waits for it.
-const groupWaits = "100"
+const rowWait = "100"
 
 const lockTimeout = "SELECT set_config('lock_timeout', $1, true)"
 
-// turnWaits is how many milliseconds a group waits for its turn. A process that was
+// turnWait is how many milliseconds a group waits for its turn. A process that was
 // stopped while it held the turn must not hold up all others.
-const turnWaits = "1000"
+const turnWait = "1000"
 
 // takeTurn is a lock that one group at a time holds until its commit, among all
 // processes that share the tables.
 const takeTurn = "SELECT pg_advisory_xact_lock(hashtext('parley:turns:' || current_schema()))"
 
-// errUndone says that a group was rolled back, usually because of one of its
+// errRolledBack says that a group was rolled back, usually because of one of its
 // statements.
-var errUndone = errors.New("group undone")
+var errRolledBack = errors.New("group undone")
 
 // A statement is a write that consists of one SQL statement.
 type statement struct {
@@ -40,28 +40,29 @@ type statement struct {
 	turns bool  // it goes to the groups that take turns; see InTurn
 
 	changed int64
-	none    bool // it returned no row
+	noRow   bool // it returned no row
 	done    chan error
 }
 
-// on runs the statement in a transaction. That it returns no row is noted and is no
-// error, which would roll the transaction back.
-func (st *statement) on(tx *Tx) (err error) {
-	st.none = false
+// runIn runs the statement in a transaction. If it returns no row, runIn notes that and
+// returns nil, as an error would roll the transaction back.
+func (st *statement) runIn(tx *Tx) (err error) {
+	st.noRow = false
 	if len(st.dest) == 0 {
 		st.changed, err = tx.Exec(st.query, st.args...)
 		return err
 	}
 	err = tx.Get(st.query, st.args, st.dest...)
-	st.none = errors.Is(err, sql.ErrNoRows)
-	if st.none {
+	st.noRow = errors.Is(err, sql.ErrNoRows)
+	if st.noRow {
 		return nil
 	}
 	return err
 }
 
+// result is what the statement's caller gets. Err is the error of running it.
 func (st *statement) result(err error) (int64, error) {
-	if err == nil && st.none {
+	if err == nil && st.noRow {
 		err = sql.ErrNoRows
 	}
 	return st.changed, err
@@ -85,7 +86,7 @@ func (s *server) startLanes() {
 func (s *server) lane(queue <-chan *statement) {
 	for st := range queue {
 		runtime.Gosched() // lets callers that the last group woke queue for this one
-		s.carry(gather(queue, []*statement{st}))
+		s.runGroup(gather(queue, []*statement{st}))
 	}
 }
 
@@ -99,10 +100,10 @@ func (s *server) group(ctx context.Context, st *statement) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !s.enter() {
+	if !s.beginWrite() {
 		return ErrClosed
 	}
-	defer s.under.Done()
+	defer s.writing.Done()
 	st.done = make(chan error, 1)
 	if st.turns {
 		s.groups.turns <- st
@@ -110,42 +111,42 @@ func (s *server) group(ctx context.Context, st *statement) error {
 		s.groups.queue <- st
 	}
 	err := <-st.done
-	if errors.Is(err, errUndone) { // usually because of another statement; nothing was written
-		err = s.single(context.WithoutCancel(ctx), st)
+	if errors.Is(err, errRolledBack) { // usually because of another statement; nothing was written
+		err = s.runSingle(context.WithoutCancel(ctx), st)
 	}
 	return err
 }
 
-// carry runs a group and gives each of its callers the outcome. A single statement
+// runGroup runs a group and gives each of its callers the outcome. A single statement
 // is run as a group too: groupWaits keeps it from blocking the lane.
-func (s *server) carry(batch []*statement) {
-	err := s.together(batch)
+func (s *server) runGroup(batch []*statement) {
+	err := s.transactGroup(batch)
 	for _, st := range batch {
 		st.done <- err
 	}
 }
 
-func (s *server) alone(ctx context.Context, st *statement) error {
-	if !s.enter() {
+func (s *server) single(ctx context.Context, st *statement) error {
+	if !s.beginWrite() {
 		return ErrClosed
 	}
-	defer s.under.Done()
-	return s.single(ctx, st)
+	defer s.writing.Done()
+	return s.runSingle(ctx, st)
 }
 
-// single runs one statement, which without BEGIN is a transaction.
-func (s *server) single(ctx context.Context, st *statement) error {
-	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return false, st.on(&Tx{conn: conn}) })
+// runSingle runs one statement, which without BEGIN is a transaction of its own.
+func (s *server) runSingle(ctx context.Context, st *statement) error {
+	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return false, st.runIn(&Tx{conn: conn}) })
 }
 
-// together runs a group in one transaction. Its error is errUndone if the group was
+// transactGroup runs a group in one transaction. Its error is errUndone if the group was
 // certainly rolled back; after any other error it may have been committed.
-func (s *server) together(batch []*statement) error {
+func (s *server) transactGroup(batch []*statement) error {
 	held, err := s.connect(context.Background())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = held.Close() }() // the next user of the connection checks it
+	defer func() { _ = held.Close() }() // ResetSession checks the connection before it is used again
 	var failed error
 	err = held.Raw(func(dc any) error {
 		c := dc.(*conn)
@@ -154,27 +155,27 @@ func (s *server) together(batch []*statement) error {
 		}
 		ctx, cancel := c.bounded(context.Background())
 		defer cancel()
-		failed = c.heed(c.send(ctx, batch))
+		failed = c.noteReadOnly(c.sendGroup(ctx, batch))
 		if _, refused := errors.AsType[*pgconn.PgError](failed); refused && !c.Conn.Conn().IsClosed() {
-			failed = errUndone
+			failed = errRolledBack
 		}
 		return nil
 	})
 	if err != nil { // the connection was closed before anything was sent
-		return errUndone
+		return errRolledBack
 	}
 	return failed
 }
 
-// send runs statements in one pipeline, which PostgreSQL makes one transaction
+// sendGroup runs statements in one pipeline, which PostgreSQL makes one transaction
 // without BEGIN and COMMIT. If it returns nil, they are durable.
-func (c *conn) send(ctx context.Context, batch []*statement) error {
+func (c *conn) sendGroup(ctx context.Context, batch []*statement) error {
 	var sent pgx.Batch
 	if batch[0].turns {
-		sent.Queue(lockTimeout, turnWaits)
+		sent.Queue(lockTimeout, turnWait)
 		sent.Queue(takeTurn)
 	}
-	sent.Queue(lockTimeout, groupWaits)
+	sent.Queue(lockTimeout, rowWait)
 	first := sent.Len()
 	for _, st := range batch {
 		sent.Queue(c.queries.rebound(st.query), st.args...)
@@ -190,7 +191,7 @@ func (c *conn) send(ctx context.Context, batch []*statement) error {
 		if err != nil {
 			break
 		}
-		err = st.take(results)
+		err = st.readResult(results)
 	}
 	if end := results.Close(); err == nil && end != nil {
 		err = fmt.Errorf("commit: %w", end)
@@ -198,16 +199,16 @@ func (c *conn) send(ctx context.Context, batch []*statement) error {
 	return err
 }
 
-func (st *statement) take(results pgx.BatchResults) error {
-	st.none = false
+func (st *statement) readResult(results pgx.BatchResults) error {
+	st.noRow = false
 	if len(st.dest) == 0 {
 		tag, err := results.Exec()
 		st.changed = tag.RowsAffected()
 		return err
 	}
 	err := results.QueryRow().Scan(st.dest...)
-	st.none = errors.Is(err, pgx.ErrNoRows)
-	if st.none {
+	st.noRow = errors.Is(err, pgx.ErrNoRows)
+	if st.noRow {
 		return nil
 	}
 	return err

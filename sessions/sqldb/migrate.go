@@ -45,7 +45,7 @@ func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 	}
 	for i := version; i < len(s.Postgres); i++ {
 		if _, err := tx.ExecContext(ctx, s.Postgres[i]); err != nil {
-			return fmt.Errorf("migrate to version %d: %w", i+1, mayMake(err))
+			return fmt.Errorf("migrate to version %d: %w", i+1, explainRights(err))
 		}
 	}
 	const note = `
@@ -62,8 +62,8 @@ func migratePostgres(ctx context.Context, pool *sql.DB, s Schema) (err error) {
 	return nil
 }
 
-// mayMake says what to do about a user who may not make tables.
-func mayMake(err error) error {
+// explainRights adds to the error of a user who may not make tables what to do about it.
+func explainRights(err error) error {
 	const denied = "42501" // insufficient_privilege
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == denied {
 		return fmt.Errorf("%w: its user makes the tables at the first start of each release: GRANT CREATE ON SCHEMA public to it, or make it the owner of the database", err)
@@ -71,8 +71,8 @@ func mayMake(err error) error {
 	return err
 }
 
-// versionOf is how many migrations the component's tables have seen. They may be
-// more than are known here, if the newer release says that this one can go on.
+// versionOf is how many migrations the component's tables have seen. That may be more
+// than this release knows, if the newer release has noted that this one may go on.
 func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 	const table = `
 		CREATE TABLE IF NOT EXISTS parley_schema (
@@ -80,15 +80,15 @@ func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 			version   INTEGER NOT NULL, -- how many migrations its tables have seen
 			oldest    INTEGER NOT NULL  -- how many a release must know to work on them
 		)`
-	// To make what is there already would ask for the right to make tables, which
-	// the user of a bot that only runs need not have.
+	// CREATE TABLE IF NOT EXISTS requires the right to make tables even if the table
+	// exists. The user of a bot that is up to date need not have that right.
 	var there bool
 	if err := tx.QueryRowContext(ctx, "SELECT to_regclass('parley_schema') IS NOT NULL").Scan(&there); err != nil {
 		return 0, fmt.Errorf("look for the table of versions: %w", err)
 	}
 	if !there {
 		if _, err := tx.ExecContext(ctx, table); err != nil {
-			return 0, fmt.Errorf("make the table of versions: %w", mayMake(err))
+			return 0, fmt.Errorf("make the table of versions: %w", explainRights(err))
 		}
 	}
 	var version, oldest int
@@ -99,7 +99,7 @@ func versionOf(ctx context.Context, tx *sql.Tx, s Schema) (int, error) {
 	case err != nil:
 		return 0, fmt.Errorf("read the version: %w", err)
 	case oldest > len(s.Postgres):
-		return 0, newer(version, len(s.Postgres))
+		return 0, newerError(version, len(s.Postgres))
 	}
 	return version, nil
 }

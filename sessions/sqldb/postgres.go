@@ -20,20 +20,19 @@ const (
 	// maxConns bounds one component's connections, so that a fleet of processes
 	// fits into a server's hundred. More of them commit no faster.
 	maxConns = 12
-	// tooMany says that a server, a database or a user has all its connections.
-	tooMany = "53300"
-	// attempts bounds how often a write is begun that others got in the way of.
-	attempts = 10
+	// tooManyConnections says that a server, a database or a user has all its connections.
+	tooManyConnections = "53300"
+	// maxAttempts bounds how often a write is tried that conflicts with others.
+	maxAttempts = 10
 )
 
-// A server is a PostgreSQL database. Its connections recover by themselves: one
-// that is found dead is replaced.
+// A server is the backend for PostgreSQL. A connection that is found dead is replaced.
 type server struct {
-	pool   *sql.DB
-	groups groups
-	mu     sync.Mutex
-	closed bool
-	under  sync.WaitGroup // writes under way
+	pool    *sql.DB
+	groups  groups
+	mu      sync.Mutex
+	closed  bool
+	writing sync.WaitGroup // writes under way
 }
 
 func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
@@ -41,8 +40,8 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
-	driver := stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(settle(cfg)))
-	pool := sql.OpenDB(connector{driver, &queries{}, patienceOf(cfg)})
+	driver := stdlib.GetConnector(*cfg, stdlib.OptionAfterConnect(setUp(cfg)))
+	pool := sql.OpenDB(connector{driver, &queries{}, statementTimeout(cfg)})
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -54,7 +53,7 @@ func openPostgres(ctx context.Context, url string, s Schema) (*DB, error) {
 	return &DB{Read: pool, backend: server, postgres: true}, nil
 }
 
-// parse reads a URL, with pool_max_conns beside what PostgreSQL itself knows.
+// parse reads a URL. Beside PostgreSQL's own parameters it may have pool_max_conns.
 func parse(url string) (*pgx.ConnConfig, int, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -76,17 +75,17 @@ func parse(url string) (*pgx.ConnConfig, int, error) {
 	return cfg, conns, nil
 }
 
-// settle makes a function that sets up a new connection, in what the URL leaves
-// open: a server that commits without flushing is told to flush, and it ends what
-// a process that vanished has left behind, with the rows it holds.
-func settle(cfg *pgx.ConnConfig) func(context.Context, *pgx.Conn) error {
+// setUp returns a function that sets up a new connection, except for what the URL sets.
+// The server has to flush each commit to disk. And it has to end a transaction that a
+// vanished process left open, which would keep its rows locked.
+func setUp(cfg *pgx.ConnConfig) func(context.Context, *pgx.Conn) error {
 	const each = `SELECT set_config($1, $2, false) WHERE $3 = '' OR current_setting($1) = $3`
 	return func(ctx context.Context, conn *pgx.Conn) error {
 		var batch pgx.Batch
 		for _, set := range []struct{ name, value, instead string }{
 			{"synchronous_commit", "on", "off"},
-			{"statement_timeout", milliseconds(patience), "0"},
-			{"idle_in_transaction_session_timeout", milliseconds(2 * patience), "0"},
+			{"statement_timeout", milliseconds(callTimeout), "0"},
+			{"idle_in_transaction_session_timeout", milliseconds(2 * callTimeout), "0"},
 		} {
 			if _, given := cfg.RuntimeParams[set.name]; !given {
 				batch.Queue(each, set.name, set.value, set.instead)
@@ -94,24 +93,25 @@ func settle(cfg *pgx.ConnConfig) func(context.Context, *pgx.Conn) error {
 		}
 		err := conn.SendBatch(ctx, &batch).Close()
 		if err != nil {
-			err = errors.Join(fmt.Errorf("set up connection: %w", pooled(err)), conn.Close(ctx))
+			err = errors.Join(fmt.Errorf("set up connection: %w", explainPool(err)), conn.Close(ctx))
 		}
 		return err
 	}
 }
 
-// pooled says what to do about a server that has statements prepared which this
-// connection has not, as one has behind a pool that hands connections on.
-func pooled(err error) error {
+// explainPool adds what to do to an error about prepared statements. A connection pool
+// before the server causes these: it gives a client connections on which others have
+// prepared statements.
+func explainPool(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && (pg.Code == "42P05" || pg.Code == "26000") {
 		return fmt.Errorf("%w: a pool such as PgBouncer in transaction mode needs default_query_exec_mode=exec in the URL", err)
 	}
 	return err
 }
 
-// patienceOf is the URL's statement_timeout, as far as it is said in milliseconds
-// or with a unit that Go has too.
-func patienceOf(cfg *pgx.ConnConfig) time.Duration {
+// statementTimeout is the URL's statement_timeout, if it is in milliseconds or has a unit
+// that Go knows too.
+func statementTimeout(cfg *pgx.ConnConfig) time.Duration {
 	given := cfg.RuntimeParams["statement_timeout"]
 	if n, err := strconv.Atoi(given); err == nil && n > 0 {
 		return time.Duration(n) * time.Millisecond
@@ -119,17 +119,18 @@ func patienceOf(cfg *pgx.ConnConfig) time.Duration {
 	if d, err := time.ParseDuration(given); err == nil && d > 0 {
 		return d
 	}
-	return patience
+	return callTimeout
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// enter admits a write unless the database is closed.
-func (s *server) enter() bool {
+// beginWrite counts a write that close has to wait for. It returns false if the database
+// is closed.
+func (s *server) beginWrite() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.under.Add(1)
+		s.writing.Add(1)
 	}
 	return !s.closed
 }
@@ -139,7 +140,7 @@ func (s *server) close() error {
 	was := s.closed
 	s.closed = true
 	s.mu.Unlock()
-	s.under.Wait()
+	s.writing.Wait()
 	if !was {
 		s.stopLanes()
 	}
@@ -147,10 +148,10 @@ func (s *server) close() error {
 }
 
 func (s *server) write(ctx context.Context, fn func(*Tx) error) error {
-	if !s.enter() {
+	if !s.beginWrite() {
 		return ErrClosed
 	}
-	defer s.under.Done()
+	defer s.writing.Done()
 	return s.repeat(ctx, func(conn *sql.Conn) (bool, error) { return transact(conn, fn) })
 }
 
@@ -158,8 +159,8 @@ func (s *server) start(fn func(*Tx) error) {
 	_ = s.write(context.Background(), fn) // nobody asks what became of it
 }
 
-// repeat has do carry out a write on a connection, and again as long as nothing
-// came of it: do says so, or the error does.
+// repeat calls do with a connection, and again as long as do, or its error, says that
+// certainly nothing was written and that another try may succeed.
 func (s *server) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, err error)) error {
 	for n := 1; ; n++ {
 		conn, err := s.connect(ctx)
@@ -167,25 +168,25 @@ func (s *server) repeat(ctx context.Context, do func(*sql.Conn) (undone bool, er
 			return err
 		}
 		undone, err := do(conn)
-		_ = conn.Close() // it was used: whether it can be used again the next one asks
-		if err == nil || n == attempts || !undone && !harmless(err, n) {
+		_ = conn.Close() // ResetSession checks the connection before it is used again
+		if err == nil || n == maxAttempts || !undone && !mayRetry(err, n) {
 			return err
 		}
 		time.Sleep(time.Duration(rand.Int64N(int64(n) * int64(5*time.Millisecond))))
 	}
 }
 
-// connect takes a connection. Where the server has no more to give, those that
-// are there already come free in a moment.
+// connect takes a connection. If the server allows no further ones, connect waits for
+// one of those that this process has.
 func (s *server) connect(ctx context.Context) (*sql.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for {
 		conn, err := s.pool.Conn(ctx)
 		if err == nil {
 			return conn, nil
 		}
-		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != tooMany || s.pool.Stats().OpenConnections == 0 {
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != tooManyConnections || s.pool.Stats().OpenConnections == 0 {
 			return nil, fmt.Errorf("connect: %w", err)
 		}
 		select {
@@ -196,21 +197,21 @@ func (s *server) connect(ctx context.Context) (*sql.Conn, error) {
 	}
 }
 
-// transact runs fn in a transaction. If that failed, it tells whether the
-// transaction was certainly undone for no fault of fn's.
+// transact runs fn in a transaction. If that failed, undone tells whether the transaction
+// was certainly rolled back, and not because of fn.
 func transact(conn *sql.Conn, fn func(*Tx) error) (undone bool, err error) {
 	ctx := context.Background() // each statement has a deadline of its own
 	if _, err := conn.ExecContext(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED"); err != nil {
-		return gone(conn), fmt.Errorf("begin: %w", err)
+		return isClosed(conn), fmt.Errorf("begin: %w", err)
 	}
 	err = fn(&Tx{conn: conn})
-	if err == nil && failed(conn) {
-		// A COMMIT would be accepted, and undo all.
+	if err == nil && inFailedTransaction(conn) {
+		// The server answers COMMIT of a failed transaction with success, and rolls back.
 		err = errors.New("a statement failed unnoticed")
 	}
 	if err != nil {
 		_, undo := conn.ExecContext(ctx, "ROLLBACK")
-		if gone(conn) {
+		if isClosed(conn) {
 			return true, err
 		}
 		if undo != nil {
@@ -224,10 +225,10 @@ func transact(conn *sql.Conn, fn func(*Tx) error) (undone bool, err error) {
 	return false, nil
 }
 
-// harmless tells of an error of the nth try that it undid a statement and its
-// transaction, and that to try again may help: others were in the way, or the
-// connection was gone before anything was sent.
-func harmless(err error, n int) bool {
+// mayRetry tells whether the error of the nth try certainly rolled the transaction back
+// and another try may succeed: others were in the way, or the connection was gone
+// before anything was sent.
+func mayRetry(err error, n int) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "40001", // serialization failure
@@ -241,8 +242,9 @@ func harmless(err error, n int) bool {
 	return errors.Is(err, driver.ErrBadConn)
 }
 
-// status asks the driver for the state of a connection, without asking the server.
-func status(c *sql.Conn, of func(*pgx.Conn) bool) (yes bool) {
+// askDriver asks the driver about a connection, without a round trip to the server. It
+// returns true if the driver cannot tell.
+func askDriver(c *sql.Conn, of func(*pgx.Conn) bool) (yes bool) {
 	err := c.Raw(func(dc any) error {
 		yes = of(dc.(*conn).Conn.Conn())
 		return nil
@@ -250,10 +252,13 @@ func status(c *sql.Conn, of func(*pgx.Conn) bool) (yes bool) {
 	return yes || err != nil
 }
 
-func gone(conn *sql.Conn) bool {
-	return status(conn, func(c *pgx.Conn) bool { return c.IsClosed() })
+// isClosed tells whether a connection is closed.
+func isClosed(conn *sql.Conn) bool {
+	return askDriver(conn, func(c *pgx.Conn) bool { return c.IsClosed() })
 }
 
-func failed(conn *sql.Conn) bool {
-	return status(conn, func(c *pgx.Conn) bool { return c.PgConn().TxStatus() != 'T' })
+// inFailedTransaction tells whether a connection is not in a transaction that can still
+// be committed.
+func inFailedTransaction(conn *sql.Conn) bool {
+	return askDriver(conn, func(c *pgx.Conn) bool { return c.PgConn().TxStatus() != 'T' })
 }

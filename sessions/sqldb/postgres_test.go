@@ -84,8 +84,8 @@ func TestFailedMigrationLeavesTheDatabaseAsItWas(t *testing.T) {
 	}
 }
 
-// Two writes that lock the same rows the other way round: one of them is made to
-// fail by the server, and nobody notices.
+// Two writes lock the same rows in different orders. The server makes one of them fail,
+// and it is tried again without its caller's noticing.
 func TestDeadlockIsTriedAgain(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
 	if _, err := db.Exec(t.Context(), "INSERT INTO t (n, s) VALUES (1, ''), (2, '')"); err != nil {
@@ -120,7 +120,7 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 	}
 }
 
-// hold keeps some rows from being changed by others until release is called.
+// hold locks some rows until release is called.
 func hold(t *testing.T, db *sqldb.DB, all *sync.WaitGroup, rows string) (release func()) {
 	t.Helper()
 	held, released := make(chan struct{}), make(chan struct{})
@@ -138,8 +138,8 @@ func hold(t *testing.T, db *sqldb.DB, all *sync.WaitGroup, rows string) (release
 	return func() { close(released) }
 }
 
-// A row that somebody holds keeps those from going on who change it, and nobody
-// who happens to be in a group with them.
+// A locked row holds up the statements that change it, and not the others in their
+// group.
 func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 	db := openAt(t, sqldbtest.New(t), schemaOf(schema...))
 	for n := range 60 {
@@ -170,7 +170,8 @@ func TestGroupsDoNotWaitForOneRow(t *testing.T) {
 	}
 }
 
-// Statements that come one by one wait for that row too, each alone in its group.
+// A statement that waits for a locked row does not hold up the lane, even if it is alone
+// in its group.
 func TestLaneDoesNotWaitForOneRow(t *testing.T) {
 	place := sqldbtest.New(t)
 	db := openAt(t, place, schemaOf(schema...))
@@ -202,9 +203,10 @@ func TestLaneDoesNotWaitForOneRow(t *testing.T) {
 	all.Wait()
 }
 
-// Groups side by side would take these rows in different orders, wait for each
-// other, and be undone: the sequence tells, which goes on whatever is undone. It
-// also counts who waits for a row and then looks at it again, which few do.
+// Groups that run at the same time would lock these rows in different orders, wait for
+// each other, and be rolled back. A sequence counts every try, as it goes on whatever is
+// rolled back. It also counts a statement that waits for a row and then reads it again,
+// which is rare.
 func TestTurnsWaitForNobody(t *testing.T) {
 	place := sqldbtest.New(t)
 	const people, times = 100, 20
@@ -412,8 +414,8 @@ func TestTextIsWhatItWas(t *testing.T) {
 	}
 }
 
-// Whether a write took place is not known when its answer is lost. Whoever asked
-// for it is told so: to try again is theirs, for it may be there already.
+// When the answer to a write is lost, nobody knows whether it took place. Its caller gets
+// an error and has to decide; this package does not try again.
 func TestLostAnswerIsAnErrorAndNothingIsDoneTwice(t *testing.T) {
 	proxy, place := sqldbtest.NewProxy(t, sqldbtest.New(t))
 	db := openAt(t, place, schemaOf(schema...))

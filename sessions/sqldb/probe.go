@@ -12,21 +12,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Health is how a PostgreSQL server is set up, as connections of this package
-// have it, and what is kept there.
+// Health is how a PostgreSQL server is set up for connections of this package, and
+// which tables it has.
 type Health struct {
-	Version  int  // as server_version_num: 150004
-	ReadOnly bool // it is a replica, or takes no writes for another reason
-	MayMake  bool // tables, in its schema
+	Version   int  // as server_version_num: 150004
+	ReadOnly  bool // it is a replica, or takes no writes for another reason
+	MayCreate bool // whether our user may make tables in the schema
 	// Fsync, Commits and Pages are fsync, synchronous_commit and full_page_writes.
-	Fsync, Commits, Pages string
-	MaxConns              int // that it allows, those kept for its owner left out
-	Conns                 int // that one component of one process opens at most
+	Fsync, SynchronousCommit, FullPageWrites string
+	MaxConns                                 int // how many connections it allows, without those reserved for superusers
+	Conns                                    int // how many one component of one process opens at most
 	// Skew is how far its clock is ahead of ours, about.
 	Skew time.Duration
-	// Versions is how many migrations each component's tables have seen, Oldest
-	// how many a release must know to work on them. Those that were never opened
-	// are missing.
+	// Versions is how many migrations each component's tables have seen, and Oldest how
+	// many a release must know to work on them. They lack components that were never
+	// opened.
 	Versions, Oldest map[string]int
 }
 
@@ -38,14 +38,14 @@ func Probe(ctx context.Context, url string) (h Health, err error) {
 	}
 	c, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return h, plain(err)
+		return h, withoutRepeats(err)
 	}
 	defer func() {
 		if end := c.Close(context.WithoutCancel(ctx)); err == nil && end != nil {
 			err = end
 		}
 	}()
-	if err := settle(cfg)(ctx, c); err != nil {
+	if err := setUp(cfg)(ctx, c); err != nil {
 		return h, err
 	}
 	h.Conns = conns
@@ -55,9 +55,9 @@ func Probe(ctx context.Context, url string) (h Health, err error) {
 	return h, h.readVersions(ctx, c)
 }
 
-// plain leaves of an error to connect what went wrong: the driver's own repeats
-// who was to connect, and tries of each address.
-func plain(err error) error {
+// withoutRepeats is the network error inside of an error to connect. The driver's error
+// names the user and the database too, and each address that it tried.
+func withoutRepeats(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op
 	}
@@ -77,11 +77,11 @@ func (h *Health) ask(ctx context.Context, c *pgx.Conn) error {
 		current_setting('synchronous_commit'), current_setting('full_page_writes'), current_setting('max_connections'),
 		current_setting('superuser_reserved_connections'), current_setting('transaction_read_only'),
 		has_schema_privilege(current_schema(), 'CREATE')`).
-		Scan(&version, &h.Fsync, &h.Commits, &h.Pages, &most, &reserved, &readOnly, &mayMake)
+		Scan(&version, &h.Fsync, &h.SynchronousCommit, &h.FullPageWrites, &most, &reserved, &readOnly, &mayMake)
 	if err != nil {
 		return err
 	}
-	h.ReadOnly, h.MayMake = readOnly == "on", mayMake.Bool
+	h.ReadOnly, h.MayCreate = readOnly == "on", mayMake.Bool
 	numbers := make([]int, 3)
 	for i, text := range []string{version, most, reserved} {
 		if numbers[i], err = strconv.Atoi(text); err != nil {

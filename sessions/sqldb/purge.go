@@ -9,19 +9,18 @@ import (
 	"time"
 )
 
-// purgeWithin bounds a purge of PostgreSQL's, whose statements are bounded otherwise.
+// purgeWithin bounds a purge on PostgreSQL, in place of the timeout of statements.
 const purgeWithin = 30 * time.Minute
 
-// Purge makes the database let go of what was deleted. Until then it can stand
-// in pages that nothing points to, and on SQLite in the log beside the file.
+// Purge removes what deleted rows leave behind: until then their content may be in
+// unused pages, and on SQLite in the log beside the file.
 //
-// On SQLite nothing of it is left in any of the database's files when Purge
-// returns nil. It rewrites the file, so it takes as long as that is large, needs
-// as much room again, and writes wait for it; that the pages of deleted rows be
-// overwritten would not do, for rows leave copies behind where a page is split
-// or joined. On PostgreSQL the space of the dead rows of those tables is given
-// free to be written over, beside everybody's work; what the server's own log
-// and backups hold is theirs.
+// On SQLite nothing of it is in any of the database's files once Purge returns nil. It
+// rewrites the file, so it takes time and room in proportion to the file's size, and
+// writes wait for it. To overwrite deleted rows (secure_delete) would not be enough,
+// because rows leave copies behind where a page is split or joined. On PostgreSQL Purge
+// frees the space of the tables' dead rows to be written over, while everybody goes on
+// working. The server's write-ahead log and backups keep what they have.
 func (db *DB) Purge(ctx context.Context, tables ...string) error {
 	if err := db.backend.purge(ctx, tables); err != nil {
 		return fmt.Errorf("purge: %w", err)
@@ -29,12 +28,12 @@ func (db *DB) Purge(ctx context.Context, tables ...string) error {
 	return nil
 }
 
-// purge works on the writer's connection, between two groups: writes queue up
-// behind it, where on a connection of its own they would run into its lock.
+// purge runs on the writer's connection, between two groups, so that writes queue up
+// behind it. If it had a connection of its own, they would fail on its lock.
 func (w *writer) purge(ctx context.Context, _ []string) error {
 	done := make(chan error, 1)
 	select {
-	case w.asides <- func(conn *sql.Conn) { done <- rewrite(ctx, conn) }:
+	case w.betweenGroups <- func(conn *sql.Conn) { done <- vacuum(ctx, conn) }:
 		return <-done
 	case <-w.stopped:
 		return ErrClosed
@@ -43,12 +42,12 @@ func (w *writer) purge(ctx context.Context, _ []string) error {
 	}
 }
 
-func rewrite(ctx context.Context, conn *sql.Conn) error {
+func vacuum(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, "VACUUM"); err != nil {
 		return fmt.Errorf("rewrite the file: %w", err)
 	}
 	for {
-		// Who still reads what was before keeps the log from being emptied.
+		// A reader of an earlier state keeps the log from being emptied.
 		var busy, frames, moved int
 		err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved)
 		if err != nil {
@@ -66,17 +65,17 @@ func rewrite(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (s *server) purge(ctx context.Context, tables []string) (err error) {
-	if !s.enter() {
+	if !s.beginWrite() {
 		return ErrClosed
 	}
-	defer s.under.Done()
+	defer s.writing.Done()
 	ctx, cancel := context.WithTimeout(ctx, purgeWithin)
 	defer cancel()
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // it was used: whether it can be used again the next one asks
+	defer func() { _ = conn.Close() }() // ResetSession checks the connection before it is used again
 	const set = "SELECT set_config('statement_timeout', ?, false)"
 	var before string
 	if err := conn.QueryRowContext(ctx, "SELECT current_setting('statement_timeout')").Scan(&before); err != nil {

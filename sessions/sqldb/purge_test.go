@@ -16,7 +16,7 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// traces counts how often a text stands in the files of a folder.
+// traces counts how often a text occurs in the files of a folder.
 func traces(t *testing.T, dir, text string) (n int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -103,8 +103,8 @@ func TestPurgeWhileServing(t *testing.T) {
 	})
 }
 
-// One writes to two files in turns: a pair of copies in which the first is more
-// than one ahead, or behind, is of no single instant.
+// The test writes to two files by turns. If the copies differ by more than one write,
+// they are not of the same instant.
 func TestSnapshotIsOfOneInstant(t *testing.T) {
 	dir := t.TempDir()
 	var copies []sqldb.Copy

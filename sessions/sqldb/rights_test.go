@@ -9,8 +9,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// Who may not make tables is told what is missing, and may run what somebody else
-// has migrated.
+// A user who may not make tables is told what is missing, and can work on tables that
+// another user has made.
 func TestUserWhoMayNotMakeTables(t *testing.T) {
 	t.Parallel()
 	owner := sqldbtest.Start(t).URL()
@@ -34,7 +34,7 @@ func TestUserWhoMayNotMakeTables(t *testing.T) {
 	if _, err := sqldb.OpenAt(t.Context(), runner, s); err == nil || !strings.Contains(err.Error(), "GRANT CREATE ON SCHEMA") {
 		t.Errorf("an empty database: %v", err)
 	}
-	if h := health(); h.MayMake || len(h.Versions) > 0 {
+	if h := health(); h.MayCreate || len(h.Versions) > 0 {
 		t.Errorf("doctor hears %+v", h)
 	}
 	openAt(t, owner, s)
@@ -48,7 +48,7 @@ func TestUserWhoMayNotMakeTables(t *testing.T) {
 		t.Errorf("the next release: %v", err)
 	}
 	sqldbtest.Query(t, "pgx", owner, "GRANT CREATE ON SCHEMA public TO runner")
-	if h := health(); !h.MayMake {
+	if h := health(); !h.MayCreate {
 		t.Errorf("doctor hears %+v", h)
 	}
 	openAt(t, runner, next)

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// lockWithin bounds how long a snapshot waits for one file's writer while it
-	// keeps those of others waiting, who give up after ten seconds.
-	lockWithin = 500 * time.Millisecond
-	lockEvery  = 500 * time.Microsecond
-	// copyPages is how much is copied at once: 4 MB.
+	// lockWait bounds how long a snapshot waits for the lock of one file while it holds
+	// those of others. Their writers wait meanwhile, and give up after ten seconds.
+	lockWait  = 500 * time.Millisecond
+	lockRetry = 500 * time.Microsecond
+	// copyPages is how many pages are copied at once: 4 MB.
 	copyPages = 1024
 )
 
@@ -24,9 +24,9 @@ const (
 type Copy struct{ From, To string }
 
 // Snapshot copies SQLite files, each to one that must not exist, readable by its
-// owner alone. All are copied as they stood at one and the same instant, while
-// this and other processes go on writing to them: together the copies are what
-// a power cut at that instant would have left.
+// owner alone. All copies are of one and the same instant, although this and other
+// processes go on writing to the files: together they are what a power cut at that
+// instant would have left.
 func Snapshot(ctx context.Context, copies ...Copy) (err error) {
 	var sources []*source
 	defer func() {
@@ -65,12 +65,12 @@ func Snapshot(ctx context.Context, copies ...Copy) (err error) {
 	return nil
 }
 
-// A source is a file that is copied, with a connection that keeps its writers
-// away and one that sees it as it then is.
+// A source is a file that is copied. It has a connection that locks out the file's
+// writers for a moment, and one whose read transaction begins in that moment.
 type source struct {
 	Copy
-	pool       *sql.DB
-	lock, read *sql.Conn
+	pool               *sql.DB
+	lockConn, readConn *sql.Conn
 }
 
 func openSource(ctx context.Context, c Copy) (*source, error) {
@@ -82,53 +82,53 @@ func openSource(ctx context.Context, c Copy) (*source, error) {
 		return nil, err
 	}
 	s := &source{Copy: c, pool: pool}
-	if s.lock, err = pool.Conn(ctx); err != nil {
+	if s.lockConn, err = pool.Conn(ctx); err != nil {
 		return s, err
 	}
-	if s.read, err = pool.Conn(ctx); err != nil {
+	if s.readConn, err = pool.Conn(ctx); err != nil {
 		return s, err
 	}
-	_, err = s.lock.ExecContext(ctx, "PRAGMA busy_timeout = 0")
+	_, err = s.lockConn.ExecContext(ctx, "PRAGMA busy_timeout = 0")
 	return s, err
 }
 
-// freeze keeps all writers away for the moment in which the readers begin; false
-// if one of them could not be stopped soon enough.
+// freeze locks the writers of all files out while the read transactions begin, so that
+// these see one instant. It returns false if it did not get one of the locks in time.
 func freeze(ctx context.Context, sources []*source) (done bool, err error) {
 	var locked []*source
 	defer func() {
 		for _, s := range locked {
-			if _, undo := s.lock.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); undo != nil {
+			if _, undo := s.lockConn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); undo != nil {
 				err = errors.Join(err, undo)
 			}
 		}
 	}()
 	for _, s := range sources {
-		ok, err := s.stop(ctx)
+		ok, err := s.lockWriters(ctx)
 		if err != nil || !ok {
 			return false, err
 		}
 		locked = append(locked, s)
 	}
 	for _, s := range sources {
-		// The transaction begins with its first query.
+		// BEGIN alone does not begin to read; the first query does.
 		var tables int
-		if _, err := s.read.ExecContext(ctx, "BEGIN"); err != nil {
+		if _, err := s.readConn.ExecContext(ctx, "BEGIN"); err != nil {
 			return false, err
 		}
-		if err := s.read.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		if err := s.readConn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// stop takes the lock that its writers take for each commit. They leave it for
-// moments only, so it asks often.
-func (s *source) stop(ctx context.Context) (bool, error) {
-	deadline := time.Now().Add(lockWithin)
+// lockWriters takes the lock that writers take for each commit. Between two commits it is
+// free for a moment only, so lockWriters tries often.
+func (s *source) lockWriters(ctx context.Context) (bool, error) {
+	deadline := time.Now().Add(lockWait)
 	for {
-		_, err := s.lock.ExecContext(ctx, "BEGIN IMMEDIATE")
+		_, err := s.lockConn.ExecContext(ctx, "BEGIN IMMEDIATE")
 		if err == nil {
 			return true, nil
 		}
@@ -139,7 +139,7 @@ func (s *source) stop(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 		select {
-		case <-time.After(lockEvery):
+		case <-time.After(lockRetry):
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
@@ -160,7 +160,7 @@ func (s *source) copy(ctx context.Context) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return s.read.Raw(func(dc any) error {
+	return s.readConn.Raw(func(dc any) error {
 		b, err := dc.(interface {
 			NewBackup(to string) (*sqlite.Backup, error)
 		}).NewBackup(fileURI(s.To))

@@ -1,9 +1,8 @@
 // Package sqldb opens a SQL database and makes writes to it durable.
 //
-// It is the ground under everything that Parley keeps in SQL: the embedded bus,
-// the store and the book. A place is the path of a SQLite file or the URL of a
-// PostgreSQL database; statements are the same for both as far as their tongues
-// agree, with ? for each argument.
+// Everything that Parley keeps in SQL uses it: the embedded bus, the store and the
+// book. A place is the path of a SQLite file or the URL of a PostgreSQL database.
+// Statements have ? for each argument, and most are the same for both.
 //
 // SQLite allows one writer at a time, and a durable commit costs a disk flush;
 // so one goroutine writes, and what queues up while it flushes is committed
@@ -12,11 +11,11 @@
 // which saves round trips.
 //
 // The files, in reading order: sqldb.go is what users see; sqlite.go and writer.go
-// are SQLite and its group commit; postgres.go, driver.go and group.go PostgreSQL,
-// its connections and its groups; migrate.go the versions of a schema; text.go texts
-// that every database can hold. For those who look after a database: probe.go and
-// examine.go check one, snapshot.go copies a SQLite file, transfer.go moves tables
-// to PostgreSQL, purge.go removes the traces of deleted rows.
+// are SQLite and its group commit; postgres.go, driver.go and group.go are PostgreSQL,
+// its connections and its groups; migrate.go keeps the versions of a schema; text.go
+// has texts that every database can store. Operators need the rest: probe.go and
+// examine.go check a database, snapshot.go copies SQLite files, transfer.go moves tables
+// to PostgreSQL, and purge.go removes the traces of deleted rows.
 package sqldb
 
 import (
@@ -32,19 +31,19 @@ var ErrClosed = errors.New("database is closed")
 
 // A DB is one database.
 type DB struct {
-	// Read is for queries; it is never to be written through, nor used within a
-	// write, which would wait for a connection while it holds one.
+	// Read is for queries. Nobody writes through it, and nobody uses it inside of Write,
+	// which would wait for a second connection while it holds one.
 	Read *sql.DB
 
 	backend  backend
 	postgres bool
 }
 
-// A backend carries out writes as one kind of database has them.
+// A backend carries out writes on one kind of database.
 type backend interface {
 	write(ctx context.Context, fn func(*Tx) error) error
 	start(fn func(*Tx) error)
-	alone(ctx context.Context, st *statement) error
+	single(ctx context.Context, st *statement) error
 	group(ctx context.Context, st *statement) error
 	purge(ctx context.Context, tables []string) error
 	close() error
@@ -54,10 +53,10 @@ type backend interface {
 // others. Each migration is a script that runs once, in order, with all others
 // or not at all.
 //
-// Migrations only add: tables, indexes, columns with defaults. What a release
-// has read or written, the next one leaves in place and goes on filling. So the
-// processes of a fleet are replaced one by one: those of release N and of N-1
-// work on one schema, and what N adds is taken away by N+2 at the earliest.
+// Migrations only add: tables, indexes, columns with defaults. What a release has read
+// or written, the next one leaves in place and goes on filling. So the processes of a
+// fleet can be replaced one by one: those of release N and of N-1 work on one schema,
+// and what N no longer needs is removed by N+2 at the earliest.
 type Schema struct {
 	Name     string   // the component's: store, book
 	SQLite   []string // its migrations
@@ -75,9 +74,9 @@ func Open(ctx context.Context, path string, migrations []string) (*DB, error) {
 	return openSQLite(ctx, path, migrations)
 }
 
-// OpenAt opens the database at place: the one that a PostgreSQL URL names, or
-// the SQLite file as Open has it. Several processes may open a PostgreSQL
-// database at the same time: one migrates, the others wait.
+// OpenAt opens the database at place: the PostgreSQL database that a URL names, or a
+// SQLite file, as Open does. Several processes may open a PostgreSQL database at the
+// same time: one migrates, the others wait.
 func OpenAt(ctx context.Context, place string, s Schema) (*DB, error) {
 	if IsURL(place) {
 		return openPostgres(ctx, place, s)
@@ -97,15 +96,15 @@ func (db *DB) Postgres() bool { return db.postgres }
 
 // Write runs fn in a transaction and returns once it is durable. On SQLite other
 // writes may share the transaction, on PostgreSQL others go on beside it at READ
-// COMMITTED: fn locks the rows it decides on. Fn may run more than once: it must
-// set, not add to, what it leaves behind outside the database. An error of fn
-// undoes fn alone and is returned as it is; to refuse without undoing others'
-// work, set a variable and return nil. Once handed over a write is carried out
-// even if ctx ends meanwhile; Write then waits for it all the same, so that nil
-// and error mean what they say.
+// COMMITTED, so fn must lock the rows that its decisions depend on. Fn may run more than
+// once, so outside the database it must set variables and not add to them. An error of
+// fn undoes fn alone and is returned as it is. On SQLite that makes the others of its
+// group run again; to refuse more cheaply, fn sets a variable and returns nil. Once
+// queued, a write is carried out even if ctx ends, and Write waits for that, so that
+// nil always means done.
 //
-// On PostgreSQL an error may also mean that the answer to a commit was lost, and
-// with it whether it took place: writes are to be such that they can be repeated.
+// On PostgreSQL an error may also mean that the answer to a commit was lost. Then
+// nobody knows whether it took place, so writes must be such that they can be repeated.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return db.backend.write(ctx, fn)
 }
@@ -114,30 +113,30 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 // there is a server, and returns how many rows it has changed.
 func (db *DB) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	st := &statement{query: query, args: args}
-	return st.result(db.backend.alone(ctx, st))
+	return st.result(db.backend.single(ctx, st))
 }
 
 // Get carries out one statement as Exec does and scans the first row that it
 // returns; it gives sql.ErrNoRows if there is none.
 func (db *DB) Get(ctx context.Context, query string, args []any, dest ...any) error {
 	st := &statement{query: query, args: args, dest: dest}
-	_, err := st.result(db.backend.alone(ctx, st))
+	_, err := st.result(db.backend.single(ctx, st))
 	return err
 }
 
-// Group carries out one statement as Exec does, or as Get does where there is a
-// dest, but together with others that come at the same time, which share its
-// round trip and its commit. So the rows that it changes are to be its own as a
-// rule: groups that change the same ones in another order wait for each other,
-// until the server makes one of them try again.
+// Group carries out one statement as Exec does, or as Get does if there is a dest, but
+// together with others that come at the same time, which share its round trip and its
+// commit. It is for rows that nobody else changes, as a rule: two groups that change
+// the same rows in different orders wait for each other, until the server makes one of
+// them try again.
 func (db *DB) Group(ctx context.Context, query string, args []any, dest ...any) (int64, error) {
 	st := &statement{query: query, args: args, dest: dest}
 	return st.result(db.backend.group(ctx, st))
 }
 
-// InTurn carries out one statement as Group does, for rows that others change
-// too: the groups of such statements follow one another, in all processes that
-// have the database open, so that no two wait for each other.
+// InTurn carries out one statement as Group does, for rows that others change too. One
+// group of such statements runs at a time, in all processes that have the database
+// open, so no two can wait for each other.
 func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any) (int64, error) {
 	st := &statement{query: query, args: args, dest: dest, turns: true}
 	return st.result(db.backend.group(ctx, st))
@@ -148,16 +147,16 @@ func (db *DB) InTurn(ctx context.Context, query string, args []any, dest ...any)
 // comes before the next one, so there fn has run when Start returns.
 func (db *DB) Start(fn func(*Tx) error) { db.backend.start(fn) }
 
-// Close carries out the writes handed over and closes the database.
+// Close waits for the writes that are queued and closes the database.
 func (db *DB) Close() error {
 	return errors.Join(db.backend.close(), db.Read.Close())
 }
 
-// A Tx is the transaction of a write, or of a group of them. Statements are
-// prepared once and kept, so queries are to be constants.
+// A Tx is the transaction of a write, or of a group of writes. Each query is prepared
+// once and kept, so queries have to be constants.
 type Tx struct {
 	conn  *sql.Conn
-	stmts map[string]*sql.Stmt // nil where the driver keeps its own
+	stmts map[string]*sql.Stmt // nil if the driver keeps prepared statements itself
 }
 
 func (tx *Tx) stmt(query string) (*sql.Stmt, error) {

@@ -141,8 +141,7 @@ func single(t *testing.T, place string) {
 	}
 }
 
-// Statements that come at once are told each what became of it, whoever else's
-// was refused.
+// Statements of one group each get their own outcome, also if another of them fails.
 func TestGroups(t *testing.T) { each(t, grouped) }
 
 func grouped(t *testing.T, place string) {

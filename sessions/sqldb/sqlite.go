@@ -60,7 +60,7 @@ func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) err
 		return err
 	}
 	if version > len(migrations) {
-		return newer(version, len(migrations))
+		return newerError(version, len(migrations))
 	}
 	for i := version; i < len(migrations); i++ {
 		script := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; COMMIT;", migrations[i], i+1)
@@ -72,7 +72,7 @@ func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) err
 	return nil
 }
 
-// newer refuses data that this release does not understand.
-func newer(version, known int) error {
+// newerError refuses data that this release does not understand.
+func newerError(version, known int) error {
 	return fmt.Errorf("it has version %d and this release knows %d: use the newer release", version, known)
 }

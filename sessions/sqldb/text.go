@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// marked begins a text that is written in hexadecimal.
-const marked = `\x`
+// hexPrefix begins a text that Text has written in hexadecimal.
+const hexPrefix = `\x`
 
-// Text is s as any database can hold it. Ids come from elsewhere and are
-// compared, so those with a NUL or with invalid UTF-8, which PostgreSQL refuses,
-// are written in hexadecimal: no two of them become one.
+// Text is s as any database can store it. PostgreSQL refuses NUL and invalid UTF-8, so
+// texts with these are written in hexadecimal. They are not just cleaned, because ids
+// from outside are compared, and no two of them may become the same.
 func Text(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, marked) {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, hexPrefix) {
 		return s
 	}
-	return marked + hex.EncodeToString([]byte(s))
+	return hexPrefix + hex.EncodeToString([]byte(s))
 }
 
-// Untext is what Text was made of.
+// Untext is the s of which Text has made its argument.
 func Untext(s string) string {
-	if after, ok := strings.CutPrefix(s, marked); ok {
+	if after, ok := strings.CutPrefix(s, hexPrefix); ok {
 		if b, err := hex.DecodeString(after); err == nil {
 			return string(b)
 		}
@@ -30,8 +30,7 @@ func Untext(s string) string {
 	return s
 }
 
-// rebind writes a query's ? as PostgreSQL's $1, $2 and so on, but for those
-// within quotes.
+// rebind replaces each ? of a query that is not in quotes by PostgreSQL's $1, $2, ….
 func rebind(query string) string {
 	if !strings.Contains(query, "?") {
 		return query

@@ -13,35 +13,34 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// A FilledError says that a table holds something where none was to.
-type FilledError struct{ Table string }
+// A NotEmptyError says that a table has rows and had to be empty.
+type NotEmptyError struct{ Table string }
 
-func (e *FilledError) Error() string { return "table " + e.Table + " is not empty" }
+func (e *NotEmptyError) Error() string { return "table " + e.Table + " is not empty" }
 
-// Filled gives a *FilledError if one of the tables of from, a SQLite database,
-// holds something in to.
-func Filled(ctx context.Context, from, to *DB) error {
+// CheckEmpty checks that to has no rows in any of the tables of from, a SQLite database.
+// It returns a *NotEmptyError for the first that has.
+func CheckEmpty(ctx context.Context, from, to *DB) error {
 	tables, err := tablesOf(ctx, from)
 	if err != nil {
 		return err
 	}
 	for _, table := range tables {
 		var filled bool
-		if err := to.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+table.id()+")").Scan(&filled); err != nil {
+		if err := to.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+table.quoted()+")").Scan(&filled); err != nil {
 			return fmt.Errorf("look into table %s: %w", table.name, err)
 		}
 		if filled {
-			return &FilledError{table.name}
+			return &NotEmptyError{table.name}
 		}
 	}
 	return nil
 }
 
-// Transfer takes every row of every table of from, a SQLite database, to the
-// tables of those names in to, a PostgreSQL database, in one transaction, and
-// returns how many rows each had. What stands there in the end is read again and
-// compared; where it is not the same, or where a table was not empty, nothing is
-// taken. Within runs in that transaction too.
+// Transfer copies every row of every table of from, a SQLite database, to the tables of
+// the same names in to, a PostgreSQL database, in one transaction, and returns how many
+// rows each table had. It reads the copies again and compares them. If they differ, or
+// if a table was not empty, nothing is copied. Within runs in the same transaction.
 func Transfer(ctx context.Context, from, to *DB, within func(*Tx) error) (map[string]int64, error) {
 	tables, err := tablesOf(ctx, from)
 	if err != nil {
@@ -50,7 +49,7 @@ func Transfer(ctx context.Context, from, to *DB, within func(*Tx) error) (map[st
 	var rows map[string]int64
 	err = to.Write(ctx, func(tx *Tx) error {
 		rows = map[string]int64{}
-		// It may take its time, and nobody is to come in between.
+		// A large table takes longer than other statements may.
 		for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
 			if _, err := tx.Exec("SELECT set_config(?, '0', true)", name); err != nil {
 				return err
@@ -71,21 +70,21 @@ func Transfer(ctx context.Context, from, to *DB, within func(*Tx) error) (map[st
 	return rows, nil
 }
 
-// A table is one that is taken over, with its columns.
+// A table is a table that is copied, with its columns.
 type table struct {
 	name    string
 	columns []string
 }
 
-func (t table) id() string { return pgx.Identifier{t.name}.Sanitize() }
+func (t table) quoted() string { return pgx.Identifier{t.name}.Sanitize() }
 
-// query reads all of it, the same columns in the same order wherever it is.
+// query reads the whole table, with the columns in the same order in both databases.
 func (t table) query() string {
 	ids := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		ids[i] = pgx.Identifier{c}.Sanitize()
 	}
-	return "SELECT " + strings.Join(ids, ", ") + " FROM " + t.id()
+	return "SELECT " + strings.Join(ids, ", ") + " FROM " + t.quoted()
 }
 
 // tablesOf lists the tables of a SQLite database.
@@ -113,15 +112,15 @@ func tablesOf(ctx context.Context, db *DB) ([]table, error) {
 }
 
 func (t table) transfer(ctx context.Context, from *DB, tx *Tx) (n int64, err error) {
-	if _, err := tx.Exec("LOCK TABLE " + t.id() + " IN ACCESS EXCLUSIVE MODE"); err != nil {
+	if _, err := tx.Exec("LOCK TABLE " + t.quoted() + " IN ACCESS EXCLUSIVE MODE"); err != nil {
 		return 0, err
 	}
 	var filled bool
-	if err := tx.Get("SELECT EXISTS (SELECT 1 FROM "+t.id()+")", nil, &filled); err != nil {
+	if err := tx.Get("SELECT EXISTS (SELECT 1 FROM "+t.quoted()+")", nil, &filled); err != nil {
 		return 0, err
 	}
 	if filled {
-		return 0, &FilledError{t.name}
+		return 0, &NotEmptyError{t.name}
 	}
 	found, err := from.Read.QueryContext(ctx, t.query())
 	if err != nil {
@@ -129,17 +128,17 @@ func (t table) transfer(ctx context.Context, from *DB, tx *Tx) (n int64, err err
 	}
 	defer func() { _ = found.Close() }() // found.Err has told already
 	seed := maphash.MakeSeed()
-	taken, there := &sum{seed: seed}, &sum{seed: seed}
+	taken, there := &checksum{seed: seed}, &checksum{seed: seed}
 	err = tx.conn.Raw(func(dc any) error {
 		c := dc.(*conn).Conn.Conn()
-		truths, err := t.truths(ctx, c)
+		truths, err := t.boolColumns(ctx, c)
 		if err != nil {
 			return err
 		}
-		if _, err := c.CopyFrom(ctx, pgx.Identifier{t.name}, t.columns, &taking{rows: found, sum: taken, truths: truths}); err != nil {
+		if _, err := c.CopyFrom(ctx, pgx.Identifier{t.name}, t.columns, &copySource{rows: found, checksum: taken, bools: truths}); err != nil {
 			return err
 		}
-		return t.read(ctx, c, there)
+		return t.sumRows(ctx, c, there)
 	})
 	if err != nil {
 		return 0, err
@@ -147,12 +146,12 @@ func (t table) transfer(ctx context.Context, from *DB, tx *Tx) (n int64, err err
 	if *taken != *there {
 		return 0, fmt.Errorf("%d rows were taken and %d other ones stand there", taken.rows, there.rows)
 	}
-	return taken.rows, t.count(tx)
+	return taken.rows, t.continueNumbers(tx)
 }
 
-// truths tells of each column whether it holds true and false, which SQLite has
-// as numbers.
-func (t table) truths(ctx context.Context, c *pgx.Conn) ([]bool, error) {
+// boolColumns tells of each column whether PostgreSQL has it as a boolean. SQLite has
+// numbers instead.
+func (t table) boolColumns(ctx context.Context, c *pgx.Conn) ([]bool, error) {
 	found, err := c.Query(ctx, t.query()+" LIMIT 0")
 	if err != nil {
 		return nil, err
@@ -165,8 +164,8 @@ func (t table) truths(ctx context.Context, c *pgx.Conn) ([]bool, error) {
 	return truths, found.Err()
 }
 
-// read sums up what stands in PostgreSQL.
-func (t table) read(ctx context.Context, c *pgx.Conn, into *sum) error {
+// sumRows adds the rows of the table in PostgreSQL to a checksum.
+func (t table) sumRows(ctx context.Context, c *pgx.Conn, into *checksum) error {
 	found, err := c.Query(ctx, t.query())
 	if err != nil {
 		return err
@@ -184,10 +183,11 @@ func (t table) read(ctx context.Context, c *pgx.Conn, into *sum) error {
 	return found.Err()
 }
 
-// count has a column that numbers rows by itself go on behind those taken.
-func (t table) count(tx *Tx) error {
+// continueNumbers makes a column that numbers new rows go on above the numbers of the
+// copied rows.
+func (t table) continueNumbers(tx *Tx) error {
 	var column string
-	err := tx.Get("SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(?) AND attidentity <> ''", []any{t.id()}, &column)
+	err := tx.Get("SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(?) AND attidentity <> ''", []any{t.quoted()}, &column)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -195,29 +195,29 @@ func (t table) count(tx *Tx) error {
 		return err
 	}
 	var last sql.NullInt64
-	if err := tx.Get("SELECT max("+pgx.Identifier{column}.Sanitize()+") FROM "+t.id(), nil, &last); err != nil || !last.Valid {
+	if err := tx.Get("SELECT max("+pgx.Identifier{column}.Sanitize()+") FROM "+t.quoted(), nil, &last); err != nil || !last.Valid {
 		return err
 	}
-	_, err = tx.Exec("SELECT setval(pg_get_serial_sequence(?, ?), ?)", t.id(), column, last.Int64)
+	_, err = tx.Exec("SELECT setval(pg_get_serial_sequence(?, ?), ?)", t.quoted(), column, last.Int64)
 	return err
 }
 
-// A taking hands rows of SQLite to PostgreSQL and sums them up.
-type taking struct {
-	rows   *sql.Rows
-	sum    *sum
-	truths []bool
-	err    error
-	row    []any
+// A copySource is the rows of SQLite as pgx copies them, with their checksum.
+type copySource struct {
+	rows     *sql.Rows
+	checksum *checksum
+	bools    []bool
+	err      error
+	row      []any
 }
 
 // Next is for package pgx.
-func (s *taking) Next() bool {
+func (s *copySource) Next() bool {
 	if s.err != nil || !s.rows.Next() {
 		return false
 	}
-	s.row = make([]any, len(s.truths))
-	dest := make([]any, len(s.truths))
+	s.row = make([]any, len(s.bools))
+	dest := make([]any, len(s.bools))
 	for i := range dest {
 		dest[i] = &s.row[i]
 	}
@@ -225,28 +225,28 @@ func (s *taking) Next() bool {
 		return false
 	}
 	for i, v := range s.row {
-		if n, ok := v.(int64); ok && s.truths[i] {
+		if n, ok := v.(int64); ok && s.bools[i] {
 			s.row[i] = n != 0
 		}
 	}
-	s.err = s.sum.add(s.row)
+	s.err = s.checksum.add(s.row)
 	return s.err == nil
 }
 
 // Values is for package pgx.
-func (s *taking) Values() ([]any, error) { return s.row, s.err }
+func (s *copySource) Values() ([]any, error) { return s.row, s.err }
 
 // Err is for package pgx.
-func (s *taking) Err() error { return errors.Join(s.err, s.rows.Err()) }
+func (s *copySource) Err() error { return errors.Join(s.err, s.rows.Err()) }
 
-// A sum of rows is the same in whatever order they come.
-type sum struct {
+// A checksum of rows is the same in whatever order they come.
+type checksum struct {
 	seed  maphash.Seed
 	rows  int64
 	total uint64
 }
 
-func (s *sum) add(row []any) error {
+func (s *checksum) add(row []any) error {
 	var text []byte
 	for _, v := range row {
 		switch v := v.(type) {

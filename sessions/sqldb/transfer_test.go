@@ -12,8 +12,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// twins opens a SQLite database with some rows and a PostgreSQL database with
-// the same tables, which are empty.
+// twins opens a SQLite database with some rows, and a PostgreSQL database with the same
+// tables, all empty.
 func twins(t *testing.T, rows int) (from, to *sqldb.DB, url string) {
 	t.Helper()
 	const lists = `CREATE TABLE flags (name TEXT PRIMARY KEY, raised BOOLEAN NOT NULL, small INTEGER NOT NULL, note TEXT)`
@@ -56,7 +56,7 @@ func nothing(*sqldb.Tx) error { return nil }
 func TestTransferTakesEverything(t *testing.T) {
 	t.Parallel()
 	from, to, url := twins(t, 5000)
-	if err := sqldb.Filled(t.Context(), from, to); err != nil {
+	if err := sqldb.CheckEmpty(t.Context(), from, to); err != nil {
 		t.Fatalf("before: %v", err)
 	}
 	rows, err := sqldb.Transfer(t.Context(), from, to, nothing)
@@ -74,8 +74,8 @@ func TestTransferTakesEverything(t *testing.T) {
 	if strings.Join(got, "") != "5007" {
 		t.Errorf("the next line is %v, want 5007", got)
 	}
-	var filled *sqldb.FilledError
-	if err := sqldb.Filled(t.Context(), from, to); !errors.As(err, &filled) {
+	var filled *sqldb.NotEmptyError
+	if err := sqldb.CheckEmpty(t.Context(), from, to); !errors.As(err, &filled) {
 		t.Errorf("after: %v, want a FilledError", err)
 	}
 	if _, err := sqldb.Transfer(t.Context(), from, to, nothing); !errors.As(err, &filled) {
@@ -90,7 +90,7 @@ func TestTransferIsAllOrNothing(t *testing.T) {
 	if _, err := sqldb.Transfer(t.Context(), from, to, func(*sqldb.Tx) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("it ends with %v", err)
 	}
-	// What changes a row on its way is noticed.
+	// A row that is changed on its way is noticed.
 	sqldbtest.Query(t, "pgx", url, `CREATE FUNCTION louder() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN NEW.text := upper(NEW.text); RETURN NEW; END $$`)
 	sqldbtest.Query(t, "pgx", url, `CREATE TRIGGER louder BEFORE INSERT ON lines FOR EACH ROW EXECUTE FUNCTION louder()`)
@@ -114,7 +114,7 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Version < 140000 || h.ReadOnly || h.Fsync != "on" || h.Commits != "on" || h.Pages != "on" || h.Conns != 3 || h.MaxConns < 10 {
+	if h.Version < 140000 || h.ReadOnly || h.Fsync != "on" || h.SynchronousCommit != "on" || h.FullPageWrites != "on" || h.Conns != 3 || h.MaxConns < 10 {
 		t.Errorf("it says %+v", h)
 	}
 	if h.Skew.Abs().Seconds() > 1 {
@@ -124,7 +124,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("versions are %v", h.Versions)
 	}
 	h, err = sqldb.Probe(t.Context(), url+"&synchronous_commit=off&default_transaction_read_only=on")
-	if err != nil || h.Commits != "off" || !h.ReadOnly {
+	if err != nil || h.SynchronousCommit != "off" || !h.ReadOnly {
 		t.Errorf("with settings in the URL: %+v, %v", h, err)
 	}
 	if _, err := sqldb.Probe(t.Context(), "postgres://u:hunter2@127.0.0.1:1/d"); err == nil || strings.Contains(err.Error(), "hunter2") {

@@ -13,31 +13,32 @@ import (
 // those behind it.
 const maxGroup = 256
 
+// A write is a function that waits to run in a transaction.
 type write struct {
 	fn   func(*Tx) error
-	done chan error // buffered; nil where nobody waits
+	done chan error // buffered; nil if nobody waits
 }
 
 // A writer is the one goroutine that writes to a SQLite database. It commits writes
 // in groups: what queues up during one commit shares the next, and so the disk flush.
 type writer struct {
-	tx      *Tx
-	writes  chan write
-	asides  chan func(*sql.Conn) // run between two groups, outside of transactions
-	stop    chan struct{}
-	stopped chan struct{}
-	once    sync.Once
-	mu      sync.RWMutex // hand holds it for reading, so that close cannot come in between
-	closed  bool
+	tx            *Tx
+	writes        chan write
+	betweenGroups chan func(*sql.Conn) // run between two groups, outside of transactions
+	stop          chan struct{}
+	stopped       chan struct{}
+	once          sync.Once
+	mu            sync.RWMutex // enqueue holds it for reading, so that nothing is queued after close
+	closed        bool
 }
 
 func startWriter(conn *sql.Conn) *writer {
 	w := &writer{
-		tx:      &Tx{conn: conn, stmts: map[string]*sql.Stmt{}},
-		writes:  make(chan write, maxGroup),
-		asides:  make(chan func(*sql.Conn)),
-		stop:    make(chan struct{}),
-		stopped: make(chan struct{}),
+		tx:            &Tx{conn: conn, stmts: map[string]*sql.Stmt{}},
+		writes:        make(chan write, maxGroup),
+		betweenGroups: make(chan func(*sql.Conn)),
+		stop:          make(chan struct{}),
+		stopped:       make(chan struct{}),
 	}
 	go w.run()
 	return w
@@ -48,20 +49,20 @@ func (w *writer) write(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	done := make(chan error, 1)
-	if !w.hand(write{fn: fn, done: done}) {
+	if !w.enqueue(write{fn: fn, done: done}) {
 		return ErrClosed
 	}
 	return <-done
 }
 
-// alone joins a group like every write: there is no round trip to save.
-func (w *writer) alone(ctx context.Context, st *statement) error { return w.write(ctx, st.on) }
+// single joins a group like every write, as there is no round trip to save.
+func (w *writer) single(ctx context.Context, st *statement) error { return w.write(ctx, st.runIn) }
 
-func (w *writer) group(ctx context.Context, st *statement) error { return w.write(ctx, st.on) }
+func (w *writer) group(ctx context.Context, st *statement) error { return w.write(ctx, st.runIn) }
 
-func (w *writer) start(fn func(*Tx) error) { w.hand(write{fn: fn}) }
+func (w *writer) start(fn func(*Tx) error) { w.enqueue(write{fn: fn}) }
 
-func (w *writer) hand(wr write) bool {
+func (w *writer) enqueue(wr write) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.closed {
@@ -99,7 +100,7 @@ func (w *writer) run() {
 			// lets them queue, so that they share this commit.
 			runtime.Gosched()
 			group = gather(w.writes, append(group[:0], wr))
-		case do := <-w.asides:
+		case do := <-w.betweenGroups:
 			do(w.tx.conn)
 			continue
 		case <-w.stop:
@@ -133,16 +134,16 @@ func (w *writer) commit(group []write) {
 		failed, err := w.try(group)
 		if failed < 0 {
 			for _, wr := range group {
-				wr.tell(err)
+				wr.report(err)
 			}
 			return
 		}
-		group[failed].tell(err)
+		group[failed].report(err)
 		group = append(group[:failed], group[failed+1:]...)
 	}
 }
 
-func (wr write) tell(err error) {
+func (wr write) report(err error) {
 	if wr.done != nil {
 		wr.done <- err
 	}

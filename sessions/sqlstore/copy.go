@@ -10,8 +10,10 @@ import (
 // Schema returns the store's tables, for backup and doctor.
 func Schema() sqldb.Schema { return schema() }
 
-// Filled returns a *sqldb.FilledError if to already keeps something.
-func Filled(ctx context.Context, from, to *Store) error { return sqldb.Filled(ctx, from.db, to.db) }
+// CheckEmpty returns a *sqldb.NotEmptyError if a table of to has rows.
+func CheckEmpty(ctx context.Context, from, to *Store) error {
+	return sqldb.CheckEmpty(ctx, from.db, to.db)
+}
 
 // Copy copies everything from a store in SQLite to one in PostgreSQL, all of it or
 // nothing; see [sqldb.Transfer].

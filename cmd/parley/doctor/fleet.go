@@ -126,14 +126,14 @@ func judgePostgres(h sqldb.Health) (found []Finding) {
 	if h.ReadOnly {
 		say(wrong, "it takes no writes: it is a replica, or default_transaction_read_only is on", "name the primary in [store] url")
 	}
-	if missingTables(h) && !h.MayMake {
+	if missingTables(h) && !h.MayCreate {
 		say(wrong, "its user may not make tables, and some are still to be made", "GRANT CREATE ON SCHEMA public to that user, or make it the owner of the database")
 	}
-	if h.Fsync == "off" || h.Pages == "off" {
-		say(wrong, fmt.Sprintf("fsync is %s and full_page_writes is %s: a crash of its machine may ruin everything", h.Fsync, h.Pages),
+	if h.Fsync == "off" || h.FullPageWrites == "off" {
+		say(wrong, fmt.Sprintf("fsync is %s and full_page_writes is %s: a crash of its machine may ruin everything", h.Fsync, h.FullPageWrites),
 			"set both to on in postgresql.conf, and reload it")
 	}
-	if h.Commits == "off" {
+	if h.SynchronousCommit == "off" {
 		say(wrong, "synchronous_commit is off: a crash loses what was acknowledged", "take synchronous_commit out of [store] url")
 	}
 	needs := home.StorePools * h.Conns

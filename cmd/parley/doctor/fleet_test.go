@@ -68,13 +68,13 @@ func TestDoctorOnPostgreSQL(t *testing.T) {
 	}{
 		{"as it should be", func(*sqldb.Health) {}, "", ""},
 		{"empty", func(h *sqldb.Health) { h.Versions, h.Oldest = nil, nil }, "", ""},
-		{"empty, and may not be filled", func(h *sqldb.Health) { h.Versions, h.Oldest, h.MayMake = nil, nil, false }, wrong, "GRANT CREATE"},
-		{"filled, and no more is to be made", func(h *sqldb.Health) { h.MayMake = false }, "", ""},
+		{"empty, and may not be filled", func(h *sqldb.Health) { h.Versions, h.Oldest, h.MayCreate = nil, nil, false }, wrong, "GRANT CREATE"},
+		{"filled, and no more is to be made", func(h *sqldb.Health) { h.MayCreate = false }, "", ""},
 		{"an old one", func(h *sqldb.Health) { h.Version = 130012 }, wrong, "use PostgreSQL 14 or newer"},
 		{"a replica", func(h *sqldb.Health) { h.ReadOnly = true }, wrong, "name the primary"},
 		{"no fsync", func(h *sqldb.Health) { h.Fsync = "off" }, wrong, "postgresql.conf"},
-		{"torn pages", func(h *sqldb.Health) { h.Pages = "off" }, wrong, "postgresql.conf"},
-		{"late commits", func(h *sqldb.Health) { h.Commits = "off" }, wrong, "take synchronous_commit out"},
+		{"torn pages", func(h *sqldb.Health) { h.FullPageWrites = "off" }, wrong, "postgresql.conf"},
+		{"late commits", func(h *sqldb.Health) { h.SynchronousCommit = "off" }, wrong, "take synchronous_commit out"},
 		{"too few connections", func(h *sqldb.Health) { h.MaxConns = 20 }, wrong, "raise max_connections"},
 		{"few connections", func(h *sqldb.Health) { h.MaxConns = 50 }, note, "pool_max_conns"},
 		{"a newer schema", func(h *sqldb.Health) { h.Oldest[store.Name] = 99 }, wrong, "use the newer release"},
@@ -82,7 +82,7 @@ func TestDoctorOnPostgreSQL(t *testing.T) {
 		{"behind", func(h *sqldb.Health) { h.Skew = -2 * time.Second }, wrong, "2s behind"},
 	} {
 		h := sqldb.Health{
-			Version: 150004, Fsync: "on", Commits: "on", Pages: "on", MaxConns: 97, Conns: 12, MayMake: true,
+			Version: 150004, Fsync: "on", SynchronousCommit: "on", FullPageWrites: "on", MaxConns: 97, Conns: 12, MayCreate: true,
 			Versions: map[string]int{store.Name: len(store.Postgres), book.Name: len(book.Postgres)},
 			Oldest:   map[string]int{store.Name: 0, book.Name: 0},
 		}

@@ -229,12 +229,12 @@ func (m *migration) begin(ctx context.Context) (done bool, err error) {
 		return move.done, err
 	}
 	if m.note.Has(PartStore) && !move.store {
-		if err := sqlstore.Filled(ctx, m.from.store, m.to.store); err != nil {
+		if err := sqlstore.CheckEmpty(ctx, m.from.store, m.to.store); err != nil {
 			return false, err
 		}
 	}
 	if m.note.Has(PartStore) && !move.book {
-		if err := sqlbook.Filled(ctx, m.from.book, m.to.book); err != nil {
+		if err := sqlbook.CheckEmpty(ctx, m.from.book, m.to.book); err != nil {
 			return false, err
 		}
 	}

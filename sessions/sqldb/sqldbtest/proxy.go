@@ -11,13 +11,13 @@ import (
 
 // A Proxy stands between a client and PostgreSQL, and can lose answers.
 type Proxy struct {
-	pass atomic.Int64 // answers to let through before
-	lose atomic.Int64
-	lost atomic.Int64
+	pass atomic.Int64 // how many answers to let through first
+	lose atomic.Int64 // how many answers to lose then
+	lost atomic.Int64 // how many were lost
 }
 
-// NewProxy starts a proxy before the server of that URL, until the test ends, and
-// returns its own URL with it.
+// NewProxy starts a proxy to the server of a URL, and returns it with its own URL. It
+// ends with the test.
 func NewProxy(t testing.TB, place string) (*Proxy, string) {
 	t.Helper()
 	u, err := url.Parse(place)
@@ -43,16 +43,16 @@ func NewProxy(t testing.TB, place string) (*Proxy, string) {
 	})
 	t.Cleanup(func() {
 		listener.Close()
-		wg.Wait() // whoever is connected has left before: cleanups run last in, first out
+		wg.Wait() // clients have closed before, as cleanups run in reverse order
 	})
 	return p, u.String()
 }
 
-// Lose makes the server's next answer get lost: the connection is cut once the
-// server has answered. Until then it goes on as if nothing were wrong.
+// Lose makes the proxy lose the server's next answer: it cuts the connection once the
+// server has answered.
 func (p *Proxy) Lose() { p.lose.Add(1) }
 
-// LoseAfter does so with the one that comes after as many as passes.
+// LoseAfter lets as many answers as passes through, and loses the next.
 func (p *Proxy) LoseAfter(passes int) {
 	p.pass.Store(int64(passes))
 	p.lose.Add(1)
@@ -90,8 +90,8 @@ func (p *Proxy) serve(client net.Conn, server string) {
 	}
 }
 
-// ready tells whether an answer ends with the server's being idle: whatever it was
-// asked, it has done, and it is in no transaction.
+// ready tells whether an answer ends with ReadyForQuery outside of a transaction: the
+// server has done all that it was asked.
 func ready(answer []byte) bool {
 	const message = "Z\x00\x00\x00\x05I"
 	return len(answer) >= len(message) && string(answer[len(answer)-len(message):]) == message

@@ -1,0 +1,107 @@
+package sessionstest
+
+import (
+	"context"
+	"fmt"
+	"parley/sessions"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// appendedAt makes when the time at which entries were appended.
+func appendedAt(when time.Time, entries ...sessions.Entry) []sessions.Entry {
+	for i := range entries {
+		entries[i].At = when
+	}
+	return entries
+}
+
+func erasedBefore(t *testing.T, p place) {
+	s := p.open()
+	now := time.Now()
+	long, lately := now.Add(-48*time.Hour), now.Add(-time.Hour)
+	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "old by its last append alone")...)
+	l := openLog(t, s, other, clockFence())
+	appendAll(t, l, appendedAt(long, wholeTurn(anna, "old", "x")...)...)
+	appendAll(t, l, appendedAt(long, summary(4))...)
+	appendAll(t, l, appendedAt(long, saidBy(anna, started("open")), saidBy(anna, said("open", "open", "x")))...)
+	appendAll(t, l, appendedAt(long, saidBy(anna, started("slow")), saidBy(anna, said("slow", "slow", "x")))...)
+	appendAll(t, l, appendedAt(lately, append([]sessions.Entry{done("slow")}, wholeTurn(anna, "new", "x")...)...)...)
+
+	got, err := s.EraseBefore(t.Context(), now.Add(-24*time.Hour))
+	checkErased(t, "what is old", got, err, nil, []string{other}, 5)
+	if got := turnsOf(readLog(t, s, other)); !slices.Equal(got, []string{"s", "open", "slow", "new"}) {
+		t.Errorf("turns %v are left", got)
+	}
+	appendAll(t, l, done("open")) // nobody is shut out
+	checkSeen(t, l.Append(t.Context(), l.Next(), said("x", "old", "again")), "old", "old")
+
+	got, err = s.EraseBefore(t.Context(), time.Now().Add(time.Minute))
+	checkErased(t, "everything", got, err, []string{other, key}, nil, 4+11)
+}
+
+func erasedFromMany(t *testing.T, p place) {
+	const many = 450
+	s := p.open()
+	var whole []string
+	for n := range many {
+		key := fmt.Sprintf("main:telegram:%04d", n)
+		whole = append(whole, key)
+		appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a", "x")...)
+	}
+	got, err := s.EraseBefore(t.Context(), time.Now().Add(time.Hour))
+	checkErased(t, "what is old", got, err, whole, nil, 4*many)
+}
+
+func erasedBeforeUnderWork(t *testing.T, p place) {
+	stores := p.stores()
+	s := stores[0]
+	before := time.Now().Add(-time.Hour)
+	ctx, stop := context.WithCancel(t.Context())
+	var working, warm sync.WaitGroup
+	for w := range 4 {
+		warm.Add(1)
+		l := openLog(t, s, fmt.Sprintf("main:telegram:%d", w), clockFence())
+		working.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				turn := fmt.Sprint("t", n)
+				e := wholeTurn(anna, turn, "x")
+				if n%2 == 0 {
+					e = appendedAt(before.Add(-time.Hour), e...)
+				}
+				appendAll(t, l, e...)
+				if n == 8 {
+					warm.Done()
+				}
+			}
+		})
+	}
+	warm.Wait()
+	var n int64
+	for range 3 {
+		got, err := stores[1].EraseBefore(t.Context(), before)
+		if err != nil {
+			t.Error(err)
+		}
+		n += got.Entries
+	}
+	stop()
+	working.Wait()
+	got, err := s.EraseBefore(t.Context(), before)
+	if err != nil || n+got.Entries == 0 {
+		t.Errorf("erased %d entries, %v", n, err)
+	}
+	for w := range 4 {
+		entries := readLog(t, s, fmt.Sprintf("main:telegram:%d", w))
+		if last := entries[len(entries)-1].N; last < 8 || int64(len(entries)) > last-last%8/2 {
+			t.Errorf("session %d has %d of %d entries", w, len(entries), last)
+		}
+		for _, e := range entries {
+			if e.At.Before(before) {
+				t.Fatalf("entry %d is left", e.N)
+			}
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package sessionstest
+
+import (
+	"errors"
+	"fmt"
+	"parley/sessions"
+	"slices"
+	"testing"
+	"time"
+)
+
+func erasedPerson(t *testing.T, p place) {
+	s := p.open()
+	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a1", "mine")...)
+	shared := openLog(t, s, other, clockFence())
+	appendAll(t, shared, wholeTurn(anna, "a1", "hers")...)
+	appendAll(t, shared, wholeTurn(berta, "b1", "ours")...)
+	appendAll(t, shared, wholeTurn(anna, "a2", "hers")...)
+	command := saidBy(anna, entry("c1", sessions.KindCommand, sessions.Command{Name: "help", Route: []byte("{}")}))
+	command.Cause = "c1"
+	appendAll(t, shared, command)
+	appendAll(t, shared, saidBy(anna, started("open")), saidBy(anna, said("open", "open", "not done yet")))
+	appendAll(t, shared, saidBy(berta, started("b2")), saidBy(berta, said("b2", "b2", "nor this")))
+	appendAll(t, openLog(t, s, "main:telegram:8", clockFence()), wholeTurn(berta, "b1", "private")...)
+
+	got, err := s.ErasePerson(t.Context(), anna)
+	checkErased(t, "the person", got, err, []string{key}, []string{other}, 4+4+4+1+2)
+	if got := turnsOf(readLog(t, s, other)); !slices.Equal(got, []string{"b1", "b2"}) {
+		t.Errorf("turns %v are left", got)
+	}
+	if n := len(readLog(t, s, "main:telegram:8")); n != 4 {
+		t.Errorf("another's session has %d entries", n)
+	}
+	l := openLog(t, s, other, clockFence())
+	if l.Next() != shared.Next() {
+		t.Errorf("it goes on at %d, not at %d", l.Next(), shared.Next())
+	}
+	if got := turnsOf(l.Entries()); !slices.Equal(got, []string{"b1", "b2"}) {
+		t.Errorf("opened it has turns %v", got)
+	}
+	for _, cause := range []string{"a1", "a2", "c1", "open"} {
+		checkSeen(t, l.Append(t.Context(), l.Next(), said("x", cause, "again")), cause, cause)
+	}
+	appendAll(t, l, published("b1"))
+	got, err = s.ErasePerson(t.Context(), anna)
+	checkErased(t, "the person once more", got, err, nil, nil, 0)
+	if _, err := s.ErasePerson(t.Context(), ""); err == nil {
+		t.Error("nobody was erased")
+	}
+}
+
+func erasedOnBehalf(t *testing.T, p place) {
+	s := p.open()
+	told := saidBy(anna, entry("n1", sessions.KindNotice, sessions.Notice{Code: "told", Quotes: []sessions.Quote{{Kind: "told", Person: anna, Text: secret}}}))
+	told.Cause = "n1"
+	for _, session := range []string{key, other} {
+		l := openLog(t, s, session, clockFence())
+		appendAll(t, l, wholeTurn(berta, "b1", "mine")...)
+		appendAll(t, l, told)
+	}
+	if _, err := s.EraseSession(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.ErasePerson(t.Context(), anna)
+	checkErased(t, "on whose behalf it was said", got, err, nil, []string{other}, 1)
+	l := openLog(t, s, other, clockFence())
+	checkSeen(t, l.Append(t.Context(), l.Next(), said("x", "n1", "again")), "n1", "n1")
+	told.Turn, told.Cause = "n2", "n2"
+	appendAll(t, l, told)
+	got, err = s.ErasePerson(t.Context(), berta)
+	checkErased(t, "to whom it was said", got, err, []string{other}, nil, 5)
+}
+
+func erasedUnknown(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, other, clockFence())
+	appendAll(t, l, wholeTurn(berta, "b1", "ours")...)
+	appendAll(t, l, saidBy(anna, started("a1")), saidBy(anna, said("a1", "a1", "hers")), entry("a1", "kind_of_tomorrow", map[string]string{"text": secret}))
+	if got := l.Entries(); len(got) > 0 {
+		t.Fatalf("a new log had %v", got)
+	}
+	if got := openLog(t, s, other, clockFence()).Entries(); len(got) != 7 || got[6].Kind != "kind_of_tomorrow" {
+		t.Errorf("opened it has %v", got)
+	}
+	got, err := s.ErasePerson(t.Context(), anna)
+	checkErased(t, "the person", got, err, nil, []string{other}, 3)
+	old := time.Now().Add(time.Hour)
+	appendAll(t, openLog(t, s, other, clockFence()), entry("b1", "kind_of_tomorrow", nil), published("b1"))
+	got, err = s.EraseBefore(t.Context(), old)
+	checkErased(t, "what is old", got, err, []string{other}, nil, 6)
+}
+
+func erasedUnderWork(t *testing.T, p place) {
+	s := p.open()
+	f := clockFence()
+	l := openLog(t, s, other, f)
+	appendAll(t, l, wholeTurn(anna, "a1", "hers")...)
+	appendAll(t, l, saidBy(berta, started("b1")), saidBy(berta, said("b1", "b1", "ours")))
+	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append(t.Context(), l.Next(), reply("b1", "what she said")); !errors.Is(err, sessions.ErrFenced) {
+		t.Errorf("who has read it appends: %v", err)
+	}
+	l = openLog(t, s, other, clockFence())
+	appendAll(t, l, reply("b1", "something else"), done("b1"))
+}
+
+func erasedSummary(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, other, clockFence())
+	appendAll(t, l, wholeTurn(berta, "b1", "ours")...)
+	appendAll(t, l, summary(4)) // as 5: of Berta alone
+	appendAll(t, l, wholeTurn(anna, "a1", "hers")...)
+	appendAll(t, l, summary(9))
+	appendAll(t, l, wholeTurn(berta, "b2", "ours")...)
+	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, e := range readLog(t, s, other) {
+		if e.Kind != sessions.KindSummary {
+			continue
+		}
+		d, err := sessions.Decode[sessions.Summary](e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, fmt.Sprint(e.N, d.Covers, d.Text))
+	}
+	if want := []string{"5 4so far", "10 9"}; !slices.Equal(texts, want) {
+		t.Errorf("the summaries are %q, want %q", texts, want)
+	}
+	if got := turnsOf(openLog(t, s, other, clockFence()).Entries()); !slices.Equal(got, []string{"s", "b2"}) {
+		t.Errorf("opened it has turns %v: what was covered must not come back", got)
+	}
+}
+
+func erasedBudget(t *testing.T, p place) {
+	s := p.open()
+	now := time.Now()
+	for _, r := range []sessions.Reservation{
+		{ID: "r1", Person: anna, Tokens: 10, Cap: 100, At: now},
+		{ID: "r2", Person: anna, Tokens: 20, Cap: 100, At: now},
+		{ID: "r3", Person: berta, Tokens: 40, Cap: 100, At: now},
+	} {
+		if err := s.Reserve(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Settle(t.Context(), "r1", 7); err != nil {
+		t.Errorf("settling what she had reserved: %v", err)
+	}
+	for person, want := range map[string]int64{anna: 0, berta: 40} {
+		if got, err := s.Spent(t.Context(), person, now); err != nil || got != want {
+			t.Errorf("%s has spent %d, want %d: %v", person, got, want, err)
+		}
+	}
+}
