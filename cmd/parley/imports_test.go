@@ -43,6 +43,8 @@ func rules() []rule {
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
 		{"sessions/workspace", 2, nil},
 		{"tools/...", 2, []string{"tools"}},
+		{"tools/guard", 2, []string{"tools", "tools/guard/shellline"}},
+		{"tools/guard/shellline", 1, nil},
 		{"channels", 2, []string{"bus", "channels/markup"}},
 		{"agent/llm", 2, []string{"tools"}},
 		{"agent/journal", 2, []string{"sessions"}},
@@ -124,6 +126,7 @@ func libraries() map[string][]string {
 		"golang.org/x/term":                        {"channels/console", "cmd/parley"},
 		"golang.org/x/time":                        anyAbove,
 		"modernc.org/sqlite":                       {"sessions/sqldb"},
+		"mvdan.cc/sh/v3":                           {"tools/guard/shellline"},
 	}
 }
 
