@@ -6,13 +6,16 @@ import (
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 	"parley/cmd/parley/webhook"
 )
 
-// loadConfig reads the configuration, checked against the platforms that there are.
+// loadConfig reads the configuration, checked against the platforms and tools that
+// there are.
 func loadConfig(o config.Options) (*config.Config, error) {
 	o.Platforms, o.CheckTemplate = platforms.Settings(), webhook.Check
+	o.Tools, o.CheckRule = server.ToolNames(), server.CheckRule
 	return config.Load(o)
 }
 

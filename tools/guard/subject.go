@@ -145,3 +145,11 @@ func plainURL(raw string) string {
 	}
 	return text
 }
+
+// Names are the tools that a rule can be about although a machine may lack them:
+// those that run commands, and those that reach the web.
+func Names() []string {
+	return []string{
+		execShell, spawn, "git_status", "git_diff", "git_log", "git_commit", "git_branch", webFetch, webSearch, applyPatch,
+	}
+}

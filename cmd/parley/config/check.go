@@ -25,7 +25,9 @@ func (l *loader) check() {
 	}
 	for _, name := range append([]string{defaults}, l.names["agents"]...) {
 		l.checkPlaces("agents."+name+".may_message", true)
+		l.checkRules("agents." + name)
 	}
+	l.checkRules("tools")
 	l.checkHTTP()
 	l.checkModel()
 }

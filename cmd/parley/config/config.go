@@ -31,6 +31,10 @@ type Options struct {
 	Platforms []Platform
 	// CheckTemplate says what is wrong with a webhook's template; nil checks none.
 	CheckTemplate func(text string) error
+	// CheckRule says which tool a rule names that is none of Tools, "" if it is one,
+	// and why a rule cannot be read; nil checks none.
+	CheckRule func(rule string) (unknown string, err error)
+	Tools     []string
 	// Env looks up an environment variable; nil is os.LookupEnv.
 	Env func(name string) (string, bool)
 }
@@ -47,6 +51,7 @@ type Config struct {
 	Agents   map[string]Agent // by name; "main" is always there
 	Channels map[string]Channel
 	Targets  map[string][]bus.Address
+	Tools    Tools
 	HTTPAccess
 	Keeping
 
@@ -152,6 +157,7 @@ type Agent struct {
 	MaxParallelTools  int
 	ContextTokens     int
 	Queue             string // "steer" or "followup"
+	Rules             Rules
 	Prompt            string // no effect yet
 	Model             string // no effect yet
 }

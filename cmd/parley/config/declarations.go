@@ -188,7 +188,7 @@ func (s section) keys(table string) []string {
 // The platforms are those that a channel can be on. A new setting needs its line
 // here, the field that it fills, and its line in docs/configuration.md.
 func declarations(platforms []Platform) []section {
-	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), laterSections())
+	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), laterSections())
 }
 
 func processSections() []section {
@@ -243,7 +243,7 @@ func agentSections() []section {
 			{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: "OPENAI_API_KEY", inChat: true, example: `"${OPENAI_API_KEY}"`,
 				since: first, fills: into(func(c *Config) any { return &c.Model.APIKey })},
 		}},
-		{name: "agents", named: true, settings: []setting{
+		{name: "agents", named: true, settings: append([]setting{
 			{key: "capabilities", kind: asTexts, def: []string{"file_read", "file_write"},
 				oneOf: slices.Concat(built("file_read", "file_write"), unbuilt("shell", "network", "git", "session")),
 				since: first, fills: into(func(a *Agent) any { return &a.Capabilities })},
@@ -256,7 +256,7 @@ func agentSections() []section {
 			{key: "queue", kind: asText, def: "steer", oneOf: built("steer", "followup"), since: first, fills: into(func(a *Agent) any { return &a.Queue })},
 			{key: "prompt", kind: asText, example: `"You are …"`, since: notYet, fills: into(func(a *Agent) any { return &a.Prompt })},
 			{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
-		}},
+		}, ruleSettings(func(owner any) *Rules { return &owner.(*Agent).Rules })...)},
 	}
 }
 
@@ -321,9 +321,6 @@ func httpSections() []section {
 
 func laterSections() []section {
 	return []section{
-		{name: "tools", settings: []setting{
-			{key: "mcp_servers", kind: asOpaque, example: `{ … }`, since: notYet},
-		}},
 		{name: "budget", settings: []setting{
 			{key: "user_day", kind: asMoney, least: 1, example: `2.0`, since: notYet},
 			{key: "day", kind: asMoney, least: 1, example: `20.0`, since: notYet},

@@ -31,5 +31,6 @@ func platforms() []config.Platform {
 // load is config.Load with what the program adds.
 func load(o config.Options) (*config.Config, error) {
 	o.Platforms, o.CheckTemplate = platforms(), webhook.Check
+	ruled(&o)
 	return config.Load(o)
 }

@@ -138,6 +138,10 @@ func (s *Server) reload(load func() (*config.Config, error), reloaded func()) {
 		s.log.Error("the new configuration cannot be taken over; the old one stays in force", slog.Any("error", err))
 		return
 	}
+	if err := s.setGuard(next); err != nil {
+		s.log.Error("the new rules cannot be read; the old configuration stays in force", slog.Any("error", err))
+		return
+	}
 	for _, l := range s.channels {
 		l.gate.Set(accessOf(next.Channels[l.name]))
 	}

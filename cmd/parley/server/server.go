@@ -22,6 +22,7 @@ import (
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/metrics"
 	"parley/tools"
+	"parley/tools/guard"
 )
 
 // A Config is what a server is opened with.
@@ -42,6 +43,7 @@ type Server struct {
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
 	model    llm.Model                     // nil: nobody answers
 	tools    *tools.Set
+	guard    atomic.Pointer[guard.Guard] // replaced with settings
 	channels []*endpoint
 	metrics  *metrics.Metrics
 	role     Role
@@ -78,7 +80,11 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 			l.receive = false // serve receives; a command only sends what its person wants sent
 		}
 	}
-	return newServer(h, c, opened), nil
+	s := newServer(h, c, opened)
+	if err := s.setGuard(c.Settings); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return s, nil
 }
 
 // newServer wires a server over an open home, with those channels and the ones

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/crash"
+	"parley/tools"
+	"parley/tools/files"
+	"parley/tools/guard"
+	"parley/tools/memory"
+	"parley/tools/message"
+)
+
+// ToolNames are the tools that a rule can be about: those that there always are, and
+// those that only some machines have.
+func ToolNames() []string {
+	all := slices.Concat(files.New(nil), memory.New(nil), []tools.Tool{message.New(nil)}, crash.Tools())
+	names := guard.Names()
+	for _, tool := range all {
+		if name := tool.Spec().Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// CheckRule says which tool a rule names that there is not, and why a rule cannot be read.
+func CheckRule(text string) (unknown string, err error) {
+	rule, err := guard.ParseRule(text)
+	if err != nil {
+		return "", err
+	}
+	return rule.Unknown(ToolNames()), nil
+}
+
+// setGuard puts the rules of settings into force.
+func (s *Server) setGuard(c *config.Config) error {
+	agents := make(map[string]guard.Policy, len(c.Agents))
+	for name, a := range c.Agents {
+		agents[name] = guard.Policy(a.Rules)
+	}
+	g, err := guard.New(guard.Config{
+		All: guard.Policy(c.Tools.Rules), Agents: agents,
+		Path: s.pathName, Addresses: s.reached,
+	})
+	if err != nil {
+		return fmt.Errorf("read the rules for tools: %w", err)
+	}
+	s.guard.Store(g)
+	return nil
+}
+
+// decide is what the rules in force say of a call.
+func (s *Server) decide(_ context.Context, call tools.Call) tools.Verdict {
+	return s.guard.Load().Decide(call)
+}
+
+// pathName is the name by which a session's workspace knows a path.
+func (s *Server) pathName(call tools.Call, path string) string {
+	dir, err := s.home.Workspace(call.Session)
+	if err != nil {
+		return path
+	}
+	name, err := dir.Name(path)
+	if err != nil {
+		return path // the tool refuses it as well
+	}
+	return name
+}
+
+// reached are the addresses that a message to a channel and a chat would reach.
+func (s *Server) reached(channel, chat string) []string {
+	to, failed := s.addresses(message.Letter{Channel: channel, Chat: chat})
+	if failed != nil {
+		return nil // the tool refuses it as well
+	}
+	var all []string
+	for _, a := range to {
+		all = append(all, a.String())
+	}
+	return all
+}
