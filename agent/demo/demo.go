@@ -43,30 +43,24 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 	if n := len(said); n > 0 && len(r.Tools) == 0 && isSummary(said[n-1]) {
 		return say(digest(r.Messages), emit), nil
 	}
-	var asked []request
-	for _, text := range said {
-		asked = append(asked, m.grammar.requests(text)...)
-	}
 	var told []string
-	for _, q := range asked {
+	for _, q := range m.grammar.requests(said) {
+		granted := slices.ContainsFunc(r.Tools, func(s tools.Spec) bool { return s.Name == q.tool })
 		switch {
 		case q.tool == "":
-			told = append(told, q.say)
+			told = append(slices.DeleteFunc(told, func(s string) bool { return s == q.say }), q.say)
 		case len(done) > 0 && done[0].use.Name == q.tool:
-			told = append(told, q.tell(done[0]))
+			told = append(told, q.tell(done[0].result.Content))
 			done = done[1:]
-		case !granted(r.Tools, q.tool):
+		case !granted:
 			told = append(told, fmt.Sprintf("For that I would need the tool `%s`, and this agent was not given it.", q.tool))
 		case r.NoCalls:
-			told = append(told, fmt.Sprintf("I was stopped before I could do this: %s.", q.what()))
+			told = append(told, fmt.Sprintf("I was stopped before I could do this: %s.", q.words))
 		default:
 			return call(q, emit)
 		}
 	}
-	if len(told) == 0 {
-		told = append(told, introduction)
-	}
-	return say(strings.Join(unique(told), "\n\n"), emit), nil
+	return say(strings.Join(told, "\n\n"), emit), nil
 }
 
 // A step is a tool call of this turn and what came of it.
@@ -84,9 +78,11 @@ func current(messages []llm.Message) (said []string, done []step) {
 			case b.Kind == llm.BlockToolUse:
 				done = append(done, step{use: b})
 			case b.Kind == llm.BlockToolResult:
-				settle(done, b)
+				if i := slices.IndexFunc(done, func(s step) bool { return s.use.Call == b.Call }); i >= 0 {
+					done[i].result = b
+				}
 			case len(words) > 0:
-				if wasCancelled(done) { // that was the turn before
+				if slices.ContainsFunc(done, step.wasCancelled) { // what was said until then is not wanted any more
 					said, done = nil, nil
 				}
 				said = append(said, words...)
@@ -99,6 +95,7 @@ func current(messages []llm.Message) (said []string, done []step) {
 // start is where what is to be answered begins: after the last message of ours
 // that asked for no tool.
 func start(messages []llm.Message) int {
+	isUse := func(b llm.Block) bool { return b.Kind == llm.BlockToolUse }
 	for i, m := range slices.Backward(messages) {
 		if m.Role == llm.RoleAssistant && !slices.ContainsFunc(m.Blocks, isUse) {
 			return i + 1
@@ -107,25 +104,9 @@ func start(messages []llm.Message) int {
 	return 0
 }
 
-func isUse(b llm.Block) bool { return b.Kind == llm.BlockToolUse }
-
-// settle gives a result to its call.
-func settle(done []step, result llm.Block) {
-	for i := range done {
-		if done[i].result.Kind == "" && done[i].use.Call == result.Call {
-			done[i].result = result
-			return
-		}
-	}
-}
-
-// wasCancelled tells whether one of the calls was cancelled: what had been
-// asked until then is not wanted any more.
-func wasCancelled(done []step) bool {
-	return slices.ContainsFunc(done, func(s step) bool {
-		failure, failed := failureOf(s.result.Content)
-		return failed && failure.Code == tools.Cancelled
-	})
+func (s step) wasCancelled() bool {
+	var o outcome
+	return json.Unmarshal(s.result.Content, &o) == nil && o.Error != nil && o.Error.Code == tools.Cancelled
 }
 
 // wordsOf is what people say in a block, message by message. What the system
@@ -154,29 +135,13 @@ func digest(messages []llm.Message) string {
 	for _, m := range messages {
 		for _, b := range m.Blocks {
 			for _, words := range wordsOf(m, b) {
-				if isSummary(b.Text) {
-					continue
+				if line := []rune(strings.Join(strings.Fields(words), " ")); !isSummary(words) {
+					said = append(said, "- "+string(line[:min(len(line), length)]))
 				}
-				line := []rune(strings.Join(strings.Fields(words), " "))
-				said = append(said, "- "+string(line[:min(len(line), length)]))
 			}
 		}
 	}
 	return "What was said last:\n" + strings.Join(said[max(0, len(said)-most):], "\n")
-}
-
-func granted(specs []tools.Spec, name string) bool {
-	return slices.ContainsFunc(specs, func(s tools.Spec) bool { return s.Name == name })
-}
-
-func unique(texts []string) []string {
-	var out []string
-	for _, t := range texts {
-		if !slices.Contains(out, t) {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 // call asks for a tool.
@@ -189,19 +154,11 @@ func call(q request, emit func(llm.Delta)) (llm.Answer, error) {
 	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockToolUse, Name: q.tool, Args: args}}}, nil
 }
 
-// say answers in words, a few pieces at a time.
+// say answers in words, a few at a time.
 func say(text string, emit func(llm.Delta)) llm.Answer {
-	const pieces = 4
-	rest := text
-	for size := len(text)/pieces + 1; rest != ""; {
-		cut := len(rest)
-		if size < len(rest) {
-			if space := strings.IndexAny(rest[size:], " \n"); space >= 0 {
-				cut = size + space + 1
-			}
-		}
-		emit(llm.Delta{Kind: llm.BlockText, Text: rest[:cut]})
-		rest = rest[cut:]
+	const atOnce = 20
+	for some := range slices.Chunk(strings.SplitAfter(text, " "), atOnce) {
+		emit(llm.Delta{Kind: llm.BlockText, Text: strings.Join(some, "")})
 	}
 	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: text}}}
 }

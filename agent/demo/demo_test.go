@@ -104,56 +104,44 @@ func wantAll(t *testing.T, answer string, parts ...string) {
 func TestUnderstands(t *testing.T) {
 	const list, read, write, grep, remember, recall, message = "list_directory ", "read_file ", "write_file ", "grep ", "memory_write ", "memory_read ", "message "
 	cases := map[string][]string{
-		"list the files":                       {list + `{"path":"."}`},
-		"List the files.":                      {list + `{"path":"."}`},
-		"please list all files":                {list + `{"path":"."}`},
-		"ls":                                   {list + `{"path":"."}`},
-		"ls docs/":                             {list + `{"path":"docs/"}`},
-		"What files are there?":                {list + `{"path":"."}`},
-		"Can you tell me what files you have?": {list + `{"path":"."}`},
-		"list the files in docs":               {list + `{"path":"docs"}`},
-		"list the files in the docs folder":    {list + `{"path":"docs"}`},
-		"list docs":                            {list + `{"path":"docs"}`},
-		"show me the files in the workspace":   {list + `{"path":"."}`},
-		"list the contents of docs":            {list + `{"path":"docs"}`},
+		"list the files":                     {list + `{"path":"."}`},
+		"List the files.":                    {list + `{"path":"."}`},
+		"please list all files":              {list + `{"path":"."}`},
+		"ls":                                 {list + `{"path":"."}`},
+		"ls docs/":                           {list + `{"path":"docs/"}`},
+		"What files are there?":              {list + `{"path":"."}`},
+		"list the files in docs":             {list + `{"path":"docs"}`},
+		"list the files in the docs folder":  {list + `{"path":"docs"}`},
+		"list docs":                          {list + `{"path":"docs"}`},
+		"show me the files in the workspace": {list + `{"path":"."}`},
 
 		"read notes.txt":               {read + `{"path":"notes.txt"}`},
 		"Read `notes.txt`.":            {read + `{"path":"notes.txt"}`},
 		"could you read the file a.md": {read + `{"path":"a.md"}`},
 		`open "my notes.txt", please`:  {read + `{"path":"my notes.txt"}`},
 		"what's in notes.txt?":         {read + `{"path":"notes.txt"}`},
-		"what does notes.txt say?":     {read + `{"path":"notes.txt"}`},
 
-		"write hello to notes.txt":                  {write + `{"content":"hello","path":"notes.txt"}`},
-		`Write "Hello, world!" into notes.txt.`:     {write + `{"content":"Hello, world!","path":"notes.txt"}`},
-		"write go to bed to the file a/b.txt":       {write + `{"content":"go to bed","path":"a/b.txt"}`},
-		"write to list.txt: milk\neggs":             {write + `{"content":"milk\neggs","path":"list.txt"}`},
-		"create a file named x.txt containing yes.": {write + `{"content":"yes.","path":"x.txt"}`},
-		"save tea as drinks.txt":                    {write + `{"content":"tea","path":"drinks.txt"}`},
+		"write hello to notes.txt":              {write + `{"content":"hello","path":"notes.txt"}`},
+		`Write "Hello, world!" into notes.txt.`: {write + `{"content":"Hello, world!","path":"notes.txt"}`},
+		"write go to bed to the file a/b.txt":   {write + `{"content":"go to bed","path":"a/b.txt"}`},
+		"save tea as drinks.txt":                {write + `{"content":"tea","path":"drinks.txt"}`},
 
-		"find hello":               {grep + `{"pattern":"(?i)hello"}`},
-		"search for a.b in docs":   {grep + `{"path":"docs","pattern":"(?i)a\\.b"}`},
-		"Find “hello” in my files": {grep + `{"pattern":"(?i)hello"}`},
-		"search the files for tea": {grep + `{"pattern":"(?i)tea"}`},
+		"find hello":             {grep + `{"pattern":"(?i)hello"}`},
+		"search for a.b in docs": {grep + `{"path":"docs","pattern":"(?i)a\\.b"}`},
 
-		"remember that I like tea.":              {remember + `{"content":"I like tea."}`},
-		"Remember: eat first, then sleep":        {remember + `{"content":"eat first, then sleep"}`},
-		"don't forget the milk":                  {remember + `{"content":"the milk"}`},
-		"what do you remember?":                  {recall + `{}`},
-		"What do you know about tea?":            {recall + `{"query":"tea"}`},
-		"tell me what do you remember about Ann": {recall + `{"query":"Ann"}`},
+		"remember that I like tea.":       {remember + `{"content":"I like tea."}`},
+		"Remember: eat first, then sleep": {remember + `{"content":"eat first, then sleep"}`},
+		"what do you remember?":           {recall + `{}`},
+		"What do you know about tea?":     {recall + `{"query":"tea"}`},
 
 		"tell telegram 42 that lunch is ready":    {message + `{"channel":"telegram","chat_id":"42","content":"lunch is ready"}`},
 		"Tell slack C1: the build, that is, runs": {message + `{"channel":"slack","chat_id":"C1","content":"the build, that is, runs"}`},
 		"tell telegram:-100 that hi":              {message + `{"channel":"telegram","chat_id":"-100","content":"hi"}`},
-		"tell oncall that I think that it is red": {message + `{"channel":"oncall","chat_id":"","content":"I think that it is red"}`},
-		"tell telegram 42 hello":                  {message + `{"channel":"telegram","chat_id":"42","content":"hello"}`},
-		"send \"good morning\" to slack C1":       {message + `{"channel":"slack","chat_id":"C1","content":"good morning"}`},
+		"tell oncall that I think that it is red": {message + `{"channel":"oncall","content":"I think that it is red"}`},
 
-		"write hello to a.txt and then read a.txt":           {write + `{"content":"hello","path":"a.txt"}`, read + `{"path":"a.txt"}`},
-		"First list the files, then read a, then read b.":    {list + `{"path":"."}`, read + `{"path":"a"}`, read + `{"path":"b"}`},
-		"list the files\nread a.txt":                         {list + `{"path":"."}`, read + `{"path":"a.txt"}`},
-		`write "one then read two" to a.txt then read a.txt`: {write + `{"content":"one then read two","path":"a.txt"}`, read + `{"path":"a.txt"}`},
+		"write hello to a.txt and then read a.txt":        {write + `{"content":"hello","path":"a.txt"}`, read + `{"path":"a.txt"}`},
+		"First list the files, then read a, then read b.": {list + `{"path":"."}`, read + `{"path":"a"}`, read + `{"path":"b"}`},
+		"list the files\nread a.txt":                      {list + `{"path":"."}`, read + `{"path":"a.txt"}`},
 
 		"hello":              nil,
 		"help!":              nil,
@@ -180,27 +168,27 @@ func TestTellsResults(t *testing.T) {
 		want              []string
 	}{
 		{"list the files", "list_directory", `{"entries":[{"name":"docs","is_dir":true,"size":0},{"name":"a.txt","is_dir":false,"size":5},{"name":"b","is_dir":false,"size":1}]}`,
-			[]string{"The workspace has 3 entries:", "`docs/`", "`a.txt` (5 bytes)", "`b` (1 byte)"}},
-		{"list the files", "list_directory", `{"entries":[]}`, []string{"The workspace is empty."}},
-		{"list docs", "list_directory", `{"entries":[{"name":"a","size":2},{"_truncated":"…"}]}`, []string{"`docs` has 1 entry", "… and more"}},
+			[]string{"docs/\na.txt\nb\n"}},
+		{"list the files", "list_directory", `{"entries":[]}`, []string{"There is nothing."}},
+		{"list docs", "list_directory", `{"entries":[{"name":"a","size":2},{"_truncated":"…"}]}`, []string{"a\n… and more"}},
 		{"list the files", "list_directory", `{"_truncated_json":"{\"entries\":[{"}`, []string{"came back", "_truncated_json"}},
-		{"read a.txt", "read_file", `{"content":"one\ntwo\n"}`, []string{"`a.txt` says:", "```\none\ntwo\n```"}},
+		{"read a.txt", "read_file", `{"content":"one\ntwo\n"}`, []string{"Done: read a.txt.", "```\none\ntwo\n```"}},
 		{"read a.md", "read_file", "{\"content\":\"```go\\nx\\n```\"}", []string{"````\n```go\nx\n```\n````"}},
-		{"read a.txt", "read_file", `{"content":""}`, []string{"`a.txt` is empty."}},
+		{"read a.txt", "read_file", `{"content":""}`, []string{"There is nothing."}},
 		{"read a.txt", "read_file", `{"error":{"code":"file_not_found","message":"there is no a.txt, but a.md"}}`,
-			[]string{"I could not read `a.txt`.", "There is no a.txt, but a.md.", "file_not_found"}},
+			[]string{"I could not do this: read a.txt.", "there is no a.txt, but a.md", "file_not_found"}},
 		{"write x to a.txt", "write_file", `{"message":"Successfully wrote 1 bytes to a.txt"}`, []string{"Successfully wrote 1 bytes to a.txt."}},
-		{"find tea", "grep", `{"matches":[{"path":"a.txt","line":3,"text":"green tea"}]}`, []string{"1 line", "a.txt:3: green tea"}},
+		{"find tea", "grep", `{"matches":[{"path":"a.txt","line":3,"text":"green tea"}]}`, []string{"a.txt:3: green tea"}},
 		{"find tea", "grep", `{"matches":[{"path":"a","line":1,"text":"tea"}],"count":1,"truncated":"more"}`, []string{"a:1: tea", "… and more"}},
-		{"find tea", "grep", `{"matches":[]}`, []string{"found nothing"}},
-		{"remember that I like tea", "memory_write", `{"message":"Successfully wrote 10 bytes to memory (mode: append)"}`, []string{"I will remember that."}},
+		{"find tea", "grep", `{"matches":[]}`, []string{"There is nothing."}},
+		{"remember that I like tea", "memory_write", `{"message":"Successfully wrote 10 bytes to memory (mode: append)"}`, []string{"Done: remember that I like tea.", "10 bytes"}},
 		{"what do you remember", "memory_read", `{"content":"I like tea"}`, []string{"I like tea"}},
-		{"what do you remember", "memory_read", `{"content":"","message":"No memory file found"}`, []string{"nothing yet"}},
-		{"what do you know about tea", "memory_read", `{"query":"tea","matches":["I like tea"],"count":1}`, []string{"about tea", "I like tea"}},
-		{"what do you know about tea", "memory_read", `{"query":"tea","matches":[],"count":0}`, []string{"nothing about tea"}},
-		{"tell telegram 42 that hi", "message", `{"status":"sent","channel":"telegram","chat_id":"42","content_length":2}`, []string{"telegram 42"}},
+		{"what do you remember", "memory_read", `{"content":"","message":"No memory file found"}`, []string{"No memory file found."}},
+		{"what do you know about tea", "memory_read", `{"query":"tea","matches":["I like tea"],"count":1}`, []string{"about tea", "```\nI like tea\n```"}},
+		{"what do you know about tea", "memory_read", `{"query":"tea","matches":[],"count":0}`, []string{"There is nothing."}},
+		{"tell telegram 42 that hi", "message", `{"status":"sent","channel":"telegram","chat_id":"42","content_length":2}`, []string{"telegram 42", "on its way"}},
 		{"tell telegram 42 that hi", "message", `{"error":{"code":"permission_denied","message":"allowed are: slack C1"}}`,
-			[]string{"could not pass that on to telegram 42", "Allowed are: slack C1"}},
+			[]string{"could not do this: tell telegram 42 that hi", "allowed are: slack C1"}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.ask+" "+tc.result, func(t *testing.T) {
@@ -227,7 +215,7 @@ func TestSequenceAnswersEachInOrder(t *testing.T) {
 		"read_file":  `{"content":"old"}`,
 	})
 	answer := c.ask("write hello to a.txt and then read a.txt")
-	wantAll(t, answer, "could not write `a.txt`", "old")
+	wantAll(t, answer, "could not do this: write hello to a.txt", "old")
 	if strings.Index(answer, "could not") > strings.Index(answer, "old") {
 		t.Errorf("answers out of order:\n%s", answer)
 	}
@@ -242,7 +230,7 @@ func TestSequenceAnswersEachInOrder(t *testing.T) {
 func TestSteeredMessagesAreAnswered(t *testing.T) {
 	c := newChat(t, map[string]string{"list_directory": `{"entries":[]}`, "read_file": `{"content":"tea"}`})
 	c.steer = "and read a.txt"
-	wantAll(t, c.ask("list the files"), "workspace is empty", "tea")
+	wantAll(t, c.ask("list the files"), "list the files. There is nothing.", "tea")
 	if len(c.calls) != 2 {
 		t.Errorf("calls %q, want two", c.calls)
 	}
@@ -251,14 +239,14 @@ func TestSteeredMessagesAreAnswered(t *testing.T) {
 func TestSeveralWaitingMessages(t *testing.T) {
 	c := newChat(t, map[string]string{"list_directory": `{"entries":[]}`, "read_file": `{"content":"tea"}`})
 	c.messages = []llm.Message{user("[telegram · Ann]", "list the files"), user("[telegram · Ann]", "what is love?")}
-	wantAll(t, c.ask("read a.txt"), "workspace is empty", "did not understand", "tea")
+	wantAll(t, c.ask("read a.txt"), "list the files. There is nothing.", "did not understand", "tea")
 }
 
 func TestCancelledRequestsAreForgotten(t *testing.T) {
 	c := newChat(t, map[string]string{"list_directory": `{"error":{"code":"cancelled","message":"stopped"}}`, "read_file": `{"content":"tea"}`})
 	a := c.generate(llm.Request{Messages: []llm.Message{user("list the files")}, Tools: c.granted})
 	c.messages = []llm.Message{user("list the files"), {Role: llm.RoleAssistant, Blocks: a.Blocks}, c.run(a.Blocks)}
-	if answer := c.ask("read a.txt"); strings.Contains(answer, "workspace") || !strings.Contains(answer, "tea") {
+	if answer := c.ask("read a.txt"); strings.Contains(answer, "list the files") || !strings.Contains(answer, "tea") {
 		t.Errorf("answer %q, want only what a.txt says", answer)
 	}
 }
@@ -287,7 +275,7 @@ func TestToolNotGranted(t *testing.T) {
 func TestNoCallsSaysWhatRemains(t *testing.T) {
 	c := newChat(t, nil)
 	a := c.generate(llm.Request{Messages: []llm.Message{user("read a.txt")}, Tools: c.granted, NoCalls: true})
-	wantAll(t, a.Blocks[0].Text, "before I could", "read `a.txt`")
+	wantAll(t, a.Blocks[0].Text, "before I could", "read a.txt")
 }
 
 func TestEndsWithItsContext(t *testing.T) {
