@@ -15,9 +15,9 @@ const (
 	// maxCost bounds the cost of one call, so that a provider that reports nonsense
 	// cannot make a day's sum overflow.
 	maxCost = 1 << 40
-	// kept is how long spending and reservations are kept: a call that was cut
-	// off is resumed or given up long before.
-	kept = 7 * 24 * time.Hour
+	// keepFor is how long spending and reservations are kept. A call that was interrupted
+	// is resumed or given up long before.
+	keepFor = 7 * 24 * time.Hour
 )
 
 // Reserve sets tokens aside for one call; see [sessions.Budget].
@@ -113,9 +113,9 @@ func (s *Store) Spent(ctx context.Context, person string, at time.Time) (int64, 
 	return tokens, nil
 }
 
-// sweep deletes old days, once a day in each process. A day must be old both by the
-// clock and by the time of the reservation that calls it. Nobody waits for it; if it
-// fails, the next one deletes them.
+// sweep deletes what is older than keepFor, once a day in each process. A day must be
+// old both by the clock and by the time of the reservation, as either may be wrong.
+// Nobody waits for sweep; if it fails, the next one deletes the same days.
 func (s *Store) sweep(now, at time.Time) {
 	if today := day(now); s.swept.Swap(today) == today {
 		return
@@ -123,7 +123,7 @@ func (s *Store) sweep(now, at time.Time) {
 	if at.Before(now) {
 		now = at
 	}
-	before := day(now.Add(-kept))
+	before := day(now.Add(-keepFor))
 	s.db.Start(func(tx *sqldb.Tx) error {
 		if _, err := tx.Exec("DELETE FROM reservations WHERE day < ?", before); err != nil {
 			return err

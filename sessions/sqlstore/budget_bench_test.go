@@ -11,8 +11,8 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// Two processes reserve and settle at once what a few people spend, so that most
-// writes change a row that others change too.
+// BenchmarkBudget lets two processes reserve and settle for a few people at the same
+// time, so that most writes change a row that others change too.
 func BenchmarkBudget(b *testing.B) {
 	for _, people := range []int64{2, 20, 200} {
 		b.Run(fmt.Sprintf("people=%d", people), func(b *testing.B) {

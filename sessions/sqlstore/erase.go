@@ -14,7 +14,7 @@ import (
 
 var _ sessions.Eraser = (*Store)(nil)
 
-// erasureTables keep, without any text, what must stay known of erased sessions.
+// erasureTables store what must stay known about erased sessions. They hold no text.
 const erasureTables = `
 CREATE TABLE erased (
 	key   {bytes} NOT NULL,     -- of the session
@@ -25,7 +25,7 @@ CREATE TABLE erased (
 
 CREATE TABLE graves (
 	key   {bytes} PRIMARY KEY,  -- of a session that was erased
-	fence BIGINT NOT NULL       -- only under a higher one it begins anew
+	fence BIGINT NOT NULL       -- only a higher fence may open the session again
 );
 
 CREATE TABLE purges (
@@ -38,7 +38,7 @@ func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, 
 	if err := sessions.CheckKey(key); err != nil {
 		return sessions.Erased{}, fmt.Errorf("erase session: %w", err)
 	}
-	done, err := s.erase(ctx, func(e *erasing) error { return e.one(ctx, key, (*sessionErasure).whole) })
+	done, err := s.erase(ctx, func(e *erasing) error { return e.eraseOne(ctx, key, (*sessionErasure).whole) })
 	if err == nil && len(done.Sessions) == 0 {
 		err = sessions.ErrNotFound
 	}
@@ -56,11 +56,11 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 	person = sqldb.Text(person)
 	done, err := s.erase(ctx, func(e *erasing) error {
 		const spokeIn = "EXISTS (SELECT 1 FROM entries WHERE session = s.id AND person = ?)"
-		err := e.each(ctx, func(p *sessionErasure) error { return p.person(person) }, spokeIn, person)
+		err := e.eachSession(ctx, func(p *sessionErasure) error { return p.person(person) }, spokeIn, person)
 		if err != nil {
 			return err
 		}
-		return s.db.Write(ctx, func(tx *sqldb.Tx) error { return unname(tx, person) })
+		return s.db.Write(ctx, func(tx *sqldb.Tx) error { return anonymiseSpending(tx, person) })
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase person %s: %w", person, err)
@@ -74,7 +74,7 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 	at := stamp(before)
 	done, err := s.erase(ctx, func(e *erasing) error {
 		const old = "updated < ? OR EXISTS (SELECT 1 FROM entries WHERE session = s.id AND at < ?)"
-		return e.each(ctx, func(p *sessionErasure) error { return p.before(at) }, old, at, at)
+		return e.eachSession(ctx, func(p *sessionErasure) error { return p.before(at) }, old, at, at)
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase what is before %s: %w", at, err)
@@ -120,13 +120,13 @@ func (s *Store) purge(ctx context.Context) error {
 	return err
 }
 
-// eachAtOnce bounds how many sessions one query looks through, as queries have a
+// sessionsAtOnce bounds how many sessions one query looks through, as queries have a
 // timeout.
-const eachAtOnce = 200
+const sessionsAtOnce = 200
 
-// each calls from for every session s for which the condition holds.
-func (e *erasing) each(ctx context.Context, from func(*sessionErasure) error, condition string, args ...any) error {
-	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, eachAtOnce)
+// eachSession calls from for every session s for which the condition holds.
+func (e *erasing) eachSession(ctx context.Context, from func(*sessionErasure) error, condition string, args ...any) error {
+	query := fmt.Sprintf("SELECT key, %s FROM (SELECT id, key, updated FROM sessions WHERE key > ? ORDER BY key LIMIT %d) s ORDER BY key", condition, sessionsAtOnce)
 	for last := ""; ; {
 		page, err := e.page(ctx, query, append(slices.Clone(args), last)...)
 		if err != nil || len(page) == 0 {
@@ -137,14 +137,14 @@ func (e *erasing) each(ctx context.Context, from func(*sessionErasure) error, co
 			if !found.holds {
 				continue
 			}
-			if err := e.one(ctx, found.key, from); err != nil {
+			if err := e.eraseOne(ctx, found.key, from); err != nil {
 				return fmt.Errorf("session %s: %w", found.key, err)
 			}
 		}
 	}
 }
 
-// A candidate is a session, and whether each's condition holds for it.
+// A candidate is a session, and whether the condition of eachSession holds for it.
 type candidate struct {
 	key   string
 	holds bool
@@ -166,8 +166,8 @@ func (e *erasing) page(ctx context.Context, query string, args ...any) (page []c
 	return page, rows.Err()
 }
 
-// one erases from one session, in one transaction.
-func (e *erasing) one(ctx context.Context, key string, from func(*sessionErasure) error) error {
+// eraseOne erases from one session, in one transaction.
+func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionErasure) error) error {
 	var p *sessionErasure
 	err := e.store.db.Write(ctx, func(tx *sqldb.Tx) error {
 		p = &sessionErasure{tx: tx, key: key}
@@ -175,12 +175,12 @@ func (e *erasing) one(ctx context.Context, key string, from func(*sessionErasure
 		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
 			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
 		if errors.Is(err, sql.ErrNoRows) {
-			return p.leaveTombstone() // a worker may be about to open it with mail that is to be erased
+			return p.leaveTombstone() // a worker may be about to create the session for mail that has to be erased
 		}
 		if err != nil {
 			return err
 		}
-		if err := from(p); err != nil || p.erased == 0 && !p.gone {
+		if err := from(p); err != nil || p.erased == 0 && !p.whollyErased {
 			return err
 		}
 		_, err = tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro())
@@ -191,7 +191,7 @@ func (e *erasing) one(ctx context.Context, key string, from func(*sessionErasure
 	}
 	e.done.Entries += p.erased
 	switch {
-	case p.gone:
+	case p.whollyErased:
 		e.done.Sessions = append(e.done.Sessions, key)
 	case p.erased > 0:
 		e.done.Shared = append(e.done.Shared, key)

@@ -9,9 +9,9 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// shared makes a session of so many entries, of which every second turn is
-// telegram:7's.
-func shared(tb testing.TB, s *sqlstore.Store, key string, entries int) {
+// sharedSession makes a session with so many entries. Every second turn is that of
+// telegram:7.
+func sharedSession(tb testing.TB, s *sqlstore.Store, key string, entries int) {
 	tb.Helper()
 	l, err := s.Open(tb.Context(), key, time.Now().UnixMicro()+1)
 	if err != nil {
@@ -33,7 +33,8 @@ func shared(tb testing.TB, s *sqlstore.Store, key string, entries int) {
 	}
 }
 
-// Of 10,000 entries half are a person's, in one session with somebody else.
+// BenchmarkErasePerson erases half of the 10,000 entries of a session: those of one of
+// two people.
 func BenchmarkErasePerson(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
@@ -41,7 +42,7 @@ func BenchmarkErasePerson(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		shared(b, s, "main:telegram:-1", 10_000)
+		sharedSession(b, s, "main:telegram:-1", 10_000)
 		b.StartTimer()
 		if done, err := s.ErasePerson(b.Context(), "telegram:7"); err != nil || done.Entries != 5000 {
 			b.Fatal(done, err)

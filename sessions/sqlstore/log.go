@@ -81,9 +81,9 @@ func rowsOf(at int64, entries []sessions.Entry) ([]row, error) {
 
 // appended is the outcome of an append.
 type appended struct {
-	refused error // why nothing was written; unlike a failure it will be the same again
-	state   state // the log's, afterwards
-	rows    []row // as they stand in the log
+	refused error // why nothing was written; unlike after a failure, trying again is no use
+	state   state // the log's state afterwards
+	rows    []row // the entries as the log has them
 }
 
 // append writes rows, or finds out why it may not. It first assumes that the log is
@@ -108,7 +108,7 @@ func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
 	case fence != l.fence:
 		return appended{refused: sessions.ErrFenced}, nil
 	case rows[0].n >= 1 && rows[len(rows)-1].n <= st.last:
-		// Perhaps this append again, after its commit's answer was lost.
+		// This may be the same append again, after the answer to its commit was lost.
 		return l.compare(tx, st, rows)
 	case rows[0].n != st.last+1:
 		return appended{refused: sessions.ErrConflict}, nil
@@ -121,7 +121,8 @@ func (l *log) append(tx *sqldb.Tx, rows []row) (appended, error) {
 }
 
 // extend writes rows at the end of a log if its state is st and their causes are
-// new. It is false if it wrote nothing, as st is out of date or a cause is known.
+// new. It returns false if it wrote nothing, because st is out of date or a cause is
+// known.
 func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error) {
 	switch seen, err := l.seen(tx, rows); {
 	case err != nil:
@@ -129,7 +130,7 @@ func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error)
 	case seen != nil:
 		return appended{refused: seen}, false, nil
 	}
-	next, err := st.with(rows)
+	next, err := st.afterAppend(rows)
 	if err != nil {
 		return appended{refused: err}, true, nil // the data is not what its kind promises
 	}
@@ -146,7 +147,8 @@ func (l *log) extend(tx *sqldb.Tx, st state, rows []row) (appended, bool, error)
 	return appended{state: next, rows: rows}, true, l.store.insert(tx, l.session, rows)
 }
 
-// seen looks for a cause that the session knows already, or that rows have twice.
+// seen looks for a cause that the session knows already, or that two rows have. Erased
+// causes count as known.
 func (l *log) seen(tx *sqldb.Tx, rows []row) (*sessions.SeenError, error) {
 	for i, r := range rows {
 		if r.cause == "" {

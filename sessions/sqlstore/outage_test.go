@@ -13,9 +13,9 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// insist repeats what an outage made fail, as the callers of a store do. It
-// counts the failures.
-func insist(t *testing.T, failures *int, try func() error) bool {
+// retryUntilDone calls try until it succeeds, as the callers of a store do during an
+// outage, and counts the failures.
+func retryUntilDone(t *testing.T, failures *int, try func() error) bool {
 	deadline := time.After(30 * time.Second)
 	for tick := time.Tick(5 * time.Millisecond); ; {
 		err := try()
@@ -32,12 +32,12 @@ func insist(t *testing.T, failures *int, try func() error) bool {
 	}
 }
 
-// One session's worth of work: entries that are appended again and again until
-// that is acknowledged, and paid for. Whatever was lost with a connection, each
-// of them stands in the log once, and each is paid for once.
+// workThrough works on one session until ctx ends: it reserves, appends and settles, each
+// until that is acknowledged. Whatever was lost with a connection, the log must then have
+// each entry once, and each must be paid for once.
 func workThrough(ctx context.Context, t *testing.T, s *sqlstore.Store, key string) (entries, failures int) {
 	var l sessions.Log
-	if !insist(t, &failures, func() (err error) {
+	if !retryUntilDone(t, &failures, func() (err error) {
 		l, err = s.Open(t.Context(), key, 1)
 		return err
 	}) {
@@ -46,15 +46,15 @@ func workThrough(ctx context.Context, t *testing.T, s *sqlstore.Store, key strin
 	for n := 0; ctx.Err() == nil; n++ {
 		id, at := fmt.Sprintf("%s-%d", key, n), l.Next()
 		r := sessions.Reservation{ID: id, Person: key, Tokens: 10, Cap: 1 << 40, At: noon()}
-		ok := insist(t, &failures, func() error { return s.Reserve(t.Context(), r) }) &&
-			insist(t, &failures, func() error {
+		ok := retryUntilDone(t, &failures, func() error { return s.Reserve(t.Context(), r) }) &&
+			retryUntilDone(t, &failures, func() error {
 				err := l.Append(t.Context(), at, sessions.Entry{Turn: id, Kind: sessions.KindUser, Cause: id}, sessions.Entry{Turn: id, Kind: sessions.KindText})
 				if errors.Is(err, sessions.ErrConflict) || errors.As(err, new(*sessions.SeenError)) || errors.Is(err, sessions.ErrFenced) {
 					t.Errorf("what was appended once was refused when repeated: %v", err)
 				}
 				return err
 			}) &&
-			insist(t, &failures, func() error { return s.Settle(t.Context(), id, 7) })
+			retryUntilDone(t, &failures, func() error { return s.Settle(t.Context(), id, 7) })
 		if !ok {
 			break
 		}
@@ -77,11 +77,11 @@ func TestServerIsKilledUnderLoad(t *testing.T) {
 		wg.Go(func() { entries[i], failures[i] = workThrough(ctx, t, s, key(i)) })
 	}
 	for range 2 {
-		until(t, s, key(0))
+		waitForGrowth(t, s, key(0))
 		server.Kill()
 		server.Restart()
 	}
-	until(t, s, key(0))
+	waitForGrowth(t, s, key(0))
 	cancel()
 	wg.Wait()
 	failed := 0
@@ -107,11 +107,11 @@ func TestServerIsKilledUnderLoad(t *testing.T) {
 	t.Logf("%d calls failed and were repeated", failed)
 }
 
-// until waits until a session's log has grown by a few entries.
-func until(t *testing.T, s *sqlstore.Store, key string) {
+// waitForGrowth waits until a session's log has grown by a few entries.
+func waitForGrowth(t *testing.T, s *sqlstore.Store, key string) {
 	t.Helper()
 	failures, from := 0, int64(-1)
-	insist(t, &failures, func() error {
+	retryUntilDone(t, &failures, func() error {
 		list, err := s.List(t.Context(), "", 100)
 		for _, info := range list {
 			if info.Key != key {
@@ -128,8 +128,8 @@ func until(t *testing.T, s *sqlstore.Store, key string) {
 	})
 }
 
-// Each call's answer is lost once the server has carried it out. Repeated, it
-// succeeds, and what it does was done once.
+// The answer to each call is lost after the server has carried it out. The repeated call
+// succeeds, and nothing is done twice.
 func TestLostAnswerIsRepeatedSafely(t *testing.T) {
 	proxy, place := sqldbtest.NewProxy(t, sqldbtest.New(t))
 	s := open(t, place)

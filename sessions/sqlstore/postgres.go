@@ -82,7 +82,7 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row) (appended, bool, err
 	if rows[0].n != l.state.last+1 || repeats(rows) {
 		return appended{}, false, nil
 	}
-	next, err := l.state.with(rows)
+	next, err := l.state.afterAppend(rows)
 	if err != nil {
 		return appended{refused: err}, true, nil // the data is not what its kind promises
 	}

@@ -27,8 +27,8 @@ func (s *Store) List(ctx context.Context, after string, limit int) (list []sessi
 	if limit <= 0 {
 		return nil, nil
 	}
-	// Databases refuse these bytes. No key has them, and their replacements sort
-	// alike.
+	// Databases refuse invalid UTF-8 and NUL. No key has them, and what replaces them
+	// sorts in the same place.
 	after = strings.ReplaceAll(strings.ToValidUTF8(after, "\uFFFD"), "\x00", "\x01")
 	found, err := s.queries.list.QueryContext(ctx, after, limit)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Store) Info(ctx context.Context, key string) (sessions.Info, error) {
 	return info, nil
 }
 
-// scanInfo reads a row of a session as a list shows it.
+// scanInfo reads a session's row.
 func scanInfo(scan func(dest ...any) error) (info sessions.Info, err error) {
 	var created, updated string
 	if err := scan(&info.Key, &info.Entries, &created, &updated); err != nil {
@@ -113,7 +113,7 @@ func notFound(err error) error {
 	return err
 }
 
-// queries are the prepared reads.
+// queries are the prepared queries.
 type queries struct {
 	span, turn, page, session, find, list, info, spent, tombstone *sql.Stmt
 }

@@ -39,7 +39,7 @@ func rowOf(n int64, e sessions.Entry, now time.Time) (row, error) {
 		cause:  sqldb.Text(e.Cause),
 		person: sqldb.Text(e.Person),
 		call:   sqldb.Text(e.Call),
-		data:   document(e.Data),
+		data:   cleanJSON(e.Data),
 	}, nil
 }
 
@@ -79,9 +79,9 @@ func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
 func day(t time.Time) string { return t.UTC().Format(dayLayout) }
 
-// document is JSON that every database can hold. Each byte that is not UTF-8 becomes
-// U+FFFD, as JSON decoders would make it. NUL occurs in JSON only escaped.
-func document(data json.RawMessage) string {
+// cleanJSON is data as every database can store it. It replaces each byte that is not
+// UTF-8 by U+FFFD, as JSON decoders do. A NUL can only occur escaped in JSON.
+func cleanJSON(data json.RawMessage) string {
 	if utf8.Valid(data) {
 		return string(data)
 	}

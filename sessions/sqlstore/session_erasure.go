@@ -19,8 +19,8 @@ type sessionErasure struct {
 	updated    string
 	unfinished string
 
-	erased int64 // entries
-	gone   bool  // the whole session was erased
+	erased       int64 // how many entries were erased
+	whollyErased bool  // whether the whole session was
 }
 
 // whole erases the whole session.
@@ -31,7 +31,7 @@ func (p *sessionErasure) whole() error {
 	if _, err := p.tx.Exec("DELETE FROM sessions WHERE id = ?", p.id); err != nil {
 		return err
 	}
-	p.gone = true
+	p.whollyErased = true
 	return p.leaveTombstone()
 }
 
@@ -94,7 +94,7 @@ func (p *sessionErasure) fenceOff(erased []span) error {
 	open = slices.DeleteFunc(open, func(t turn) bool {
 		return slices.ContainsFunc(erased, func(s span) bool { return s.turn == t.ID })
 	})
-	if err := st.keep(open); err != nil {
+	if err := st.setUnfinished(open); err != nil {
 		return err
 	}
 	_, err = p.tx.Exec("UPDATE sessions SET fence = fence + 1, unfinished = ? WHERE id = ?", st.unfinished, p.id)
@@ -213,9 +213,9 @@ func (p *sessionErasure) redactSummaries(query string, arg any, which func(sessi
 	return nil
 }
 
-// unname moves what a person has spent to the sums of nobody. It adds exactly the
+// anonymiseSpending moves what a person has spent to the empty name. It adds exactly the
 // rows that the DELETE returns, so that tokens spent meanwhile are not lost.
-func unname(tx *sqldb.Tx, person string) error {
+func anonymiseSpending(tx *sqldb.Tx, person string) error {
 	found, err := tx.Query("DELETE FROM spending WHERE person = ? RETURNING day, tokens", person)
 	if err != nil {
 		return err

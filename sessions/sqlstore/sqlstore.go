@@ -5,20 +5,19 @@
 // same transaction. So opening a session costs one write, which raises its fence,
 // and one read of the entries that are still needed, however long its past is.
 //
-// Entries never change once they are written (but for erasing, which raises the
-// fence). So Open may read them outside of the transaction that raised the fence,
-// up to the last number that this returned.
+// Entries do not change once they are written, except by erasing, which raises the
+// fence. So Open may read them after the statement that raised the fence, up to the
+// last number that this statement returned.
 //
 // The files, in reading order:
 //
 //   - sqlstore.go, schema.go: opening a store and a session; the tables
 //   - log.go, state.go, row.go: appending, what a session's row says, an entry as a
 //     row
-//   - postgres.go: the statements in which PostgreSQL does as one what SQLite does
-//     in several
+//   - postgres.go: statements that do on PostgreSQL what SQLite does in several
 //   - reader.go, budget.go: reading logs back; reserving and spending tokens
 //   - erase.go, session_erasure.go: erasing from all sessions, and from one
-//   - copy.go: taking all to another database
+//   - copy.go: copying everything to another database
 package sqlstore
 
 import (
@@ -50,7 +49,7 @@ type Store struct {
 	queries queries
 	inserts []string     // by the number of rows
 	swept   atomic.Value // the day on which sweep last ran
-	erasing sync.Mutex   // one erasing at a time
+	erasing sync.Mutex   // held by the one erasing that may run
 }
 
 // maxInsert is the most rows of one INSERT.
@@ -80,8 +79,8 @@ func (s *Store) Close() error {
 	return errors.Join(s.queries.close(), s.db.Close())
 }
 
-// Writable tells whether the store can be written to, by writing. Reading would not
-// tell: a standby and a full disk can be read.
+// Writable writes a row, and returns an error if the store does not take it. Reading
+// would prove nothing: a standby and a full disk can be read.
 func (s *Store) Writable(ctx context.Context) error {
 	_, err := s.db.Exec(ctx, `INSERT INTO spending (person, day, tokens) VALUES ('', '', 0)
 		ON CONFLICT (person, day) DO UPDATE SET tokens = 0`)

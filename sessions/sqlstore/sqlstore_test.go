@@ -154,7 +154,7 @@ func TestOpeningDoesNotReadThePast(t *testing.T) {
 		}
 		return best
 	}
-	without, with := quickest(long(t, 0, 10)), quickest(long(t, 20_000, 10))
+	without, with := quickest(longSession(t, 0, 10)), quickest(longSession(t, 20_000, 10))
 	t.Logf("without a past %s, with a long one %s", without, with)
 	if with > 5*without {
 		t.Errorf("a long past makes an opening of %s one of %s", without, with)

@@ -8,16 +8,15 @@ import (
 	"parley/sessions"
 )
 
-// A state is what a session's row says of its log, by which Open knows what it has
-// to read.
+// A state is what a session's row says about its log. It tells Open what to read.
 type state struct {
 	last       int64
 	summary    int64
 	covers     int64
-	unfinished string // turns, encoded
+	unfinished string // the turns that are not finished, as JSON
 }
 
-// A turn that is not finished.
+// A turn is a turn that is not finished.
 type turn struct {
 	ID   string `json:"turn"`
 	From int64  `json:"from"` // its first entry
@@ -37,16 +36,16 @@ func (s state) turns() ([]turn, error) {
 	return turns, nil
 }
 
-// with is the state after rows were appended.
-func (s state) with(rows []row) (state, error) {
+// afterAppend is the state after rows were appended.
+func (s state) afterAppend(rows []row) (state, error) {
 	for i, r := range rows {
 		s.last = r.n
 		var err error
 		switch sessions.Kind(r.kind) {
 		case sessions.KindSummary:
-			err = s.summarise(r)
+			err = s.noteSummary(r)
 		case sessions.KindTurnStarted, sessions.KindTurnDone, sessions.KindPublished:
-			err = s.turned(rows[:i+1])
+			err = s.noteTurn(rows[:i+1])
 		}
 		if err != nil {
 			return state{}, fmt.Errorf("%s entry %d: %w", r.kind, r.n, err)
@@ -55,9 +54,9 @@ func (s state) with(rows []row) (state, error) {
 	return s, nil
 }
 
-// summarise notes what a summary covers, at most the entries before it: one that
-// covered itself would hide the entries after it.
-func (s *state) summarise(r row) error {
+// noteSummary notes what a summary covers: at most the entries before it. If it covered
+// more, it would hide itself and the entries after it.
+func (s *state) noteSummary(r row) error {
 	var data sessions.Summary
 	if err := json.Unmarshal([]byte(r.data), &data); err != nil {
 		return err
@@ -67,10 +66,10 @@ func (s *state) summarise(r row) error {
 	return nil
 }
 
-// turned notes that the last of rows begins or ends a turn, or says that a turn is
-// published. The other rows were appended with it; the turn's first entry is among
-// them, as no turn has entries from before it starts.
-func (s *state) turned(rows []row) error {
+// noteTurn notes that the last of rows begins a turn, ends it, or says that its messages
+// are published. The other rows are appended with it. If the turn is new, its first
+// entry is among them.
+func (s *state) noteTurn(rows []row) error {
 	r := rows[len(rows)-1]
 	turns, err := s.turns()
 	if err != nil {
@@ -100,10 +99,10 @@ func (s *state) turned(rows []row) error {
 	case i >= 0:
 		turns = slices.Delete(turns, i, i+1)
 	}
-	return s.keep(turns)
+	return s.setUnfinished(turns)
 }
 
-func (s *state) keep(turns []turn) error {
+func (s *state) setUnfinished(turns []turn) error {
 	if len(turns) == 0 {
 		s.unfinished = ""
 		return nil

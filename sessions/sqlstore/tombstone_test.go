@@ -10,8 +10,8 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// Whoever opens a session while it is being erased, under a fence of before, does
-// not begin it anew with what they may hold of it.
+// A holder whose fence is from before an erasing cannot create the session anew, with
+// what it may still remember, by opening it while it is being erased.
 func TestOpeningDuringAnErasure(t *testing.T) {
 	place := sqldbtest.New(t)
 	s := open(t, place)

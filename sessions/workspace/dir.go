@@ -22,34 +22,32 @@ const (
 // A Dir is one session's directory. It may be used from many goroutines. It is
 // an fs.FS, fs.ReadDirFS and fs.StatFS, and every method takes a path as Name does.
 type Dir struct {
-	all   *Workspaces
-	name  string       // below all.base
-	until time.Time    // the last moment at which a write may take effect; zero is any
-	ended func() error // if set, says when the work is to end
+	workspaces *Workspaces
+	name       string       // below all.base
+	until      time.Time    // the last moment at which a write may take effect; zero means no limit
+	workEnded  func() error // if set, an error of it ends a measurement; see Within
 }
 
-// Until is the same directory for one who has it for a limited time only. A
-// write that would take effect after t is refused with ErrLate and changes
-// nothing: a process that was paused must not undo what its successor has
-// written.
+// Until is the same directory for a holder who may write only until t. A write that
+// would take effect later is refused with ErrLate and changes nothing: a process that
+// was paused must not undo what its successor has written.
 func (d *Dir) Until(t time.Time) *Dir {
-	return &Dir{all: d.all, name: d.name, until: t, ended: d.ended}
+	return &Dir{workspaces: d.workspaces, name: d.name, until: t, workEnded: d.workEnded}
 }
 
-// late tells whether the time is over, also where the clock that only grows
-// has stood still with the machine.
-func (d *Dir) late() bool {
+// isLate tells whether the time is over. It asks both of Go's clocks: the monotonic one
+// stands still while the machine sleeps, and the other can be set.
+func (d *Dir) isLate() bool {
 	now := time.Now()
 	return !d.until.IsZero() && (now.After(d.until) || now.Round(0).After(d.until.Round(0)))
 }
 
-// Path is where the directory lies on the host: for a sandbox that is to show
-// it to a child, never for a model.
-func (d *Dir) Path() string { return filepath.Join(d.all.base.Name(), d.name) }
+// Path is where the directory is on the host. It is for a sandbox, which shows the
+// directory to a child process, and never for a model.
+func (d *Dir) Path() string { return filepath.Join(d.workspaces.base.Name(), d.name) }
 
-// Name makes of a path, as a model gives it, a name as fs.FS takes them:
-// relative, clean, "." for the directory itself. An absolute path that points
-// into the directory is taken as relative to it.
+// Name turns a path that a model gives into a name for fs.FS: relative, clean, and "."
+// for the directory itself. An absolute path into the directory is made relative to it.
 func (d *Dir) Name(path string) (string, error) {
 	switch {
 	case path == "":
@@ -59,18 +57,18 @@ func (d *Dir) Name(path string) (string, error) {
 	case strings.ContainsRune(path, 0):
 		return "", refuse("the path holds a NUL byte")
 	case path == "~" || strings.HasPrefix(path, "~/"):
-		return "", refuse("%q: ~ is not expanded, give a path relative to the workspace", shown(path))
+		return "", refuse("%q: ~ is not expanded, give a path relative to the workspace", shortened(path))
 	}
 	name := filepath.Clean(path)
 	if filepath.IsAbs(name) {
 		inside, ok := d.below(name)
 		if !ok {
-			return "", refuse("%q is outside the workspace: give a path relative to it", shown(path))
+			return "", refuse("%q is outside the workspace: give a path relative to it", shortened(path))
 		}
 		name = inside
 	}
 	if !filepath.IsLocal(name) {
-		return "", refuse("%q leads out of the workspace: give a path inside it", shown(path))
+		return "", refuse("%q leads out of the workspace: give a path inside it", shortened(path))
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if len(part) > maxPart {
@@ -84,7 +82,7 @@ func (d *Dir) Name(path string) (string, error) {
 }
 
 func (d *Dir) below(abs string) (string, bool) {
-	for _, base := range []string{d.all.base.Name(), d.all.real} {
+	for _, base := range []string{d.workspaces.base.Name(), d.workspaces.resolved} {
 		rel, err := filepath.Rel(filepath.Join(base, d.name), abs)
 		if err == nil && filepath.IsLocal(rel) {
 			return rel, true
@@ -94,25 +92,25 @@ func (d *Dir) below(abs string) (string, bool) {
 }
 
 // do runs an operation on the open directory.
-func (d *Dir) do(path string, operate func(s *space, name string) error) error {
+func (d *Dir) do(path string, operate func(s *openDir, name string) error) error {
 	name, err := d.Name(path)
 	if err != nil {
 		return err
 	}
-	s, err := d.all.acquire(d.name)
+	s, err := d.workspaces.acquire(d.name)
 	if err != nil {
 		return err
 	}
-	defer d.all.release(s)
+	defer d.workspaces.release(s)
 	return sanitised(name, operate(s, name))
 }
 
-// Open opens a regular file for reading. It never waits: a FIFO, a socket, a
-// device and a file with further hard links (which may belong to somebody
-// else) are refused.
+// Open opens a regular file for reading. It never blocks, as it opens no FIFO, socket or
+// device. It also refuses a file with further hard links, which may be outside of the
+// workspace.
 func (d *Dir) Open(path string) (fs.File, error) {
 	var file fs.File
-	err := d.do(path, func(s *space, name string) (err error) {
+	err := d.do(path, func(s *openDir, name string) (err error) {
 		file, _, err = s.open(name)
 		return err
 	})
@@ -122,30 +120,30 @@ func (d *Dir) Open(path string) (fs.File, error) {
 	return file, nil
 }
 
-func (s *space) open(name string) (*reading, fs.FileInfo, error) {
+func (s *openDir) open(name string) (*readFile, fs.FileInfo, error) {
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = regular(name, info)
+		err = checkRegular(name, info)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
-	return &reading{f: f, name: name}, info, nil
+	return &readFile{f: f, name: name}, info, nil
 }
 
-// reading is an open file whose errors do not name the host's path.
-type reading struct {
+// A readFile is an open file whose errors do not name the host's path.
+type readFile struct {
 	f    *os.File
 	name string
 }
 
-func (r *reading) Stat() (fs.FileInfo, error) { return r.f.Stat() }
+func (r *readFile) Stat() (fs.FileInfo, error) { return r.f.Stat() }
 
-func (r *reading) Read(p []byte) (int, error) {
+func (r *readFile) Read(p []byte) (int, error) {
 	n, err := r.f.Read(p)
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
@@ -153,19 +151,19 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, sanitised(r.name, err)
 }
 
-func (r *reading) Close() error { return sanitised(r.name, r.f.Close()) }
+func (r *readFile) Close() error { return sanitised(r.name, r.f.Close()) }
 
-// regular refuses all but a regular file with a single name.
-func regular(name string, info fs.FileInfo) error {
+// checkRegular refuses everything but a regular file with a single name.
+func checkRegular(name string, info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return refuse("%q is a directory, not a file", shown(name))
+		return refuse("%q is a directory, not a file", shortened(name))
 	case mode&fs.ModeSymlink != 0:
-		return refuse("%q is a symbolic link: give the path of the file that it points to", shown(name))
+		return refuse("%q is a symbolic link: give the path of the file that it points to", shortened(name))
 	case !mode.IsRegular():
-		return refuse("%q is a %s, not a regular file", shown(name), kind(mode))
-	case shared(info):
-		return refuse("%q has further hard links, which may lie outside the workspace: make a copy of it under a new name", shown(name))
+		return refuse("%q is a %s, not a regular file", shortened(name), kind(mode))
+	case hasOtherLinks(info):
+		return refuse("%q has further hard links, which may lie outside the workspace: make a copy of it under a new name", shortened(name))
 	}
 	return nil
 }
@@ -185,24 +183,24 @@ func kind(mode fs.FileMode) string {
 // Stat describes what a path leads to.
 func (d *Dir) Stat(path string) (fs.FileInfo, error) {
 	var info fs.FileInfo
-	err := d.do(path, func(s *space, name string) (err error) {
+	err := d.do(path, func(s *openDir, name string) (err error) {
 		info, err = s.root.Stat(name)
 		return err
 	})
 	return info, err
 }
 
-// ReadDir lists a directory by name, without the traces of writes under way.
+// ReadDir lists a directory by name, without temporary files.
 func (d *Dir) ReadDir(path string) ([]fs.DirEntry, error) {
 	var entries []fs.DirEntry
-	err := d.do(path, func(s *space, name string) (err error) {
+	err := d.do(path, func(s *openDir, name string) (err error) {
 		entries, err = s.readDir(name)
 		return err
 	})
 	return entries, err
 }
 
-func (s *space) readDir(name string) (entries []fs.DirEntry, err error) {
+func (s *openDir) readDir(name string) (entries []fs.DirEntry, err error) {
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
@@ -218,7 +216,7 @@ func (s *space) readDir(name string) (entries []fs.DirEntry, err error) {
 		case err != nil:
 			return nil, err
 		case len(entries) > maxEntries:
-			return nil, tooBig("%q holds more than %d entries, too many to list", shown(name), maxEntries)
+			return nil, tooBig("%q holds more than %d entries, too many to list", shortened(name), maxEntries)
 		}
 	}
 }

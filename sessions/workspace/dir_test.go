@@ -137,9 +137,9 @@ func TestWhatACrashLeaves(t *testing.T) {
 	}
 }
 
-// everyWay tries a path with each operation; all must fail as want, soon, and
-// without naming the host's directories.
-func everyWay(t *testing.T, d *workspace.Dir, path string, want error) {
+// tryEveryOperation tries a path with every operation. Each must fail with want, at once,
+// and without naming the host's directories.
+func tryEveryOperation(t *testing.T, d *workspace.Dir, path string, want error) {
 	t.Helper()
 	attempts := map[string]func() error{
 		"open": func() error {
@@ -187,7 +187,7 @@ func TestLinksOut(t *testing.T) {
 	for _, path := range []string{
 		"file", "file/", "dir/secret", "dir/new", "dir/sub/new", "relative/secret", "relative/new/x", "dangling", "dangling/x", "absolute", "loop", "loop/x", "hard", "../x",
 	} {
-		everyWay(t, d, path, fs.ErrInvalid)
+		tryEveryOperation(t, d, path, fs.ErrInvalid)
 	}
 	for _, path := range []string{"dir", "dir/", "relative", "absolute"} {
 		if entries, err := d.ReadDir(path); !errors.Is(err, fs.ErrInvalid) {
@@ -220,23 +220,23 @@ func TestWhatIsNoFile(t *testing.T) {
 	must(t, syscall.Mkfifo(in("pipe"), 0o600))
 	must(t, os.Mkdir(in("folder"), 0o700))
 	must(t, d.Write("plain", nil))
-	everyWay(t, d, "pipe", fs.ErrInvalid)
-	everyWay(t, d, "folder", fs.ErrInvalid)
-	everyWay(t, d, "folder/", fs.ErrInvalid)
-	everyWay(t, d, "plain/x", fs.ErrInvalid)
-	everyWay(t, d, ".", fs.ErrInvalid)
+	tryEveryOperation(t, d, "pipe", fs.ErrInvalid)
+	tryEveryOperation(t, d, "folder", fs.ErrInvalid)
+	tryEveryOperation(t, d, "folder/", fs.ErrInvalid)
+	tryEveryOperation(t, d, "plain/x", fs.ErrInvalid)
+	tryEveryOperation(t, d, ".", fs.ErrInvalid)
 	t.Run("socket", func(t *testing.T) {
 		t.Chdir(d.Path()) // the name of a socket may not be long
 		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", "socket")
 		must(t, err)
 		defer func() { must(t, l.Close()) }()
-		everyWay(t, d, "socket", fs.ErrInvalid)
+		tryEveryOperation(t, d, "socket", fs.ErrInvalid)
 	})
 	t.Run("device", func(t *testing.T) {
 		if err := syscall.Mknod(in("null"), syscall.S_IFCHR|0o600, 1<<8|3); err != nil {
 			t.Skip("needs the right to make devices: ", err)
 		}
-		everyWay(t, d, "null", fs.ErrInvalid)
+		tryEveryOperation(t, d, "null", fs.ErrInvalid)
 	})
 	if _, err := d.Open("missing"); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), d.Path()) {
 		t.Errorf("a missing file gave %v", err)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// refusal is an error in words fit for a model, and the error that it is for errors.Is.
+// A refusal is an error in words for a model; kind is what errors.Is finds.
 type refusal struct {
 	words string
 	kind  error
@@ -25,13 +25,13 @@ func refuse(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), fs.ErrInvalid}
 }
 
-// tooBig says that there is more than can be worked on.
+// tooBig says that a file or directory is larger than this package works on.
 func tooBig(format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), syscall.EFBIG}
 }
 
-// shown is a path short enough for an error.
-func shown(path string) string {
+// shortened is a path short enough for an error.
+func shortened(path string) string {
 	const most = 120
 	if len(path) <= most {
 		return path
@@ -52,10 +52,10 @@ func sanitised(name string, err error) error {
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQuota) || errors.Is(err, ErrLate) || isForeign(err) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrQuota) || errors.Is(err, ErrLate) || isCallbackError(err) {
 		return err
 	}
-	name = shown(name)
+	name = shortened(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &refusal{fmt.Sprintf("%q does not exist", name), fs.ErrNotExist}
@@ -66,7 +66,8 @@ func sanitised(name string, err error) error {
 	}
 	number, ok := errors.AsType[syscall.Errno](err)
 	if !ok {
-		// All that is left is os.Root's own verdict, which it does not export.
+		// The only error left is that of os.Root for a path that leads out, which is not
+		// exported.
 		return refuse("%q leads out of the workspace, or through a symbolic link with an absolute target: give a path inside it", name)
 	}
 	switch number {
@@ -84,12 +85,12 @@ func sanitised(name string, err error) error {
 	return &refusal{fmt.Sprintf("%q: %s", name, number.Error()), number}
 }
 
-// foreign is an error of the function that Update was given: not ours to reword.
-type foreign struct{ error }
+// A callbackError is an error of Update's change, which is not reworded.
+type callbackError struct{ error }
 
-func (f foreign) Unwrap() error { return f.error }
+func (f callbackError) Unwrap() error { return f.error }
 
-func isForeign(err error) bool {
-	_, ok := errors.AsType[foreign](err)
+func isCallbackError(err error) bool {
+	_, ok := errors.AsType[callbackError](err)
 	return ok
 }

@@ -10,16 +10,17 @@ import (
 	"time"
 )
 
-// A child that is being killed may go on writing for a moment.
+// Deleting is tried several times, because a child process that is being killed may
+// still write for a moment.
 const (
 	removeTries = 50
 	removeEvery = 50 * time.Millisecond
 )
 
-// Remove deletes a session's directory and all that is in it, and tells whether
-// there was one. Whoever opens it again gets a new one; what is under way in the
-// old one ends there and leaves nothing. A directory that every session works in
-// is somebody's own and stays.
+// Remove deletes a session's directory with all that is in it, and tells whether there
+// was one. Opening it again makes a new one. Operations under way end in the old one,
+// and what they write is deleted too. The directory of Fixed is a person's own and is
+// not deleted.
 func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 	if w.fixed {
 		return false, nil
@@ -28,7 +29,7 @@ func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	trash, used, err := w.discard(name)
+	trash, used, err := w.moveToTrash(name)
 	if err != nil {
 		return false, fmt.Errorf("remove workspace: %w", err)
 	}
@@ -40,15 +41,15 @@ func (w *Workspaces) Remove(ctx context.Context, key string) (bool, error) {
 	case <-ctx.Done():
 		return false, fmt.Errorf("remove workspace: %w", ctx.Err())
 	}
-	if err := w.delete(ctx, trash); err != nil {
+	if err := w.deleteTrash(ctx, trash); err != nil {
 		return false, fmt.Errorf("remove workspace: %w", err)
 	}
 	return true, nil
 }
 
-// discard gives a directory a name under which nobody looks for it, whatever
-// becomes of this process, and says when nobody uses it any more.
-func (w *Workspaces) discard(name string) (trash string, used <-chan struct{}, err error) {
+// moveToTrash gives a directory a temporary name, so that nobody finds it even if this
+// process dies now. used is closed when nobody uses the directory any more.
+func (w *Workspaces) moveToTrash(name string) (trash string, used <-chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	trash = temporaryName()
@@ -59,34 +60,34 @@ func (w *Workspaces) discard(name string) (trash string, used <-chan struct{}, e
 		return "", nil, sanitised("", err)
 	}
 	gone := make(chan struct{})
-	s, ok := w.spaces[name]
+	s, ok := w.dirs[name]
 	if !ok {
 		close(gone)
 		return trash, gone, nil
 	}
-	delete(w.spaces, name)
-	s.gone = gone
+	delete(w.dirs, name)
+	s.unused = gone
 	if s.refs == 0 {
 		if s.idle != nil {
 			w.idle.Remove(s.idle)
 		}
-		s.drop()
+		s.closeRemoved()
 	}
 	return trash, gone, nil
 }
 
-// drop lets go of a directory that was removed. The caller holds mu.
-func (s *space) drop() {
+// closeRemoved closes a directory that was removed. The caller holds mu.
+func (s *openDir) closeRemoved() {
 	if s.root != nil {
 		_ = s.root.Close() // a descriptor of a directory holds nothing that could be lost
 	}
-	close(s.gone)
+	close(s.unused)
 }
 
-func (w *Workspaces) delete(ctx context.Context, trash string) error {
+func (w *Workspaces) deleteTrash(ctx context.Context, trash string) error {
 	for try := 1; ; try++ {
 		err := w.base.RemoveAll(trash)
-		if err == nil || try == removeTries || !isRefilled(err) {
+		if err == nil || try == removeTries || !isNotEmpty(err) {
 			return sanitised("", err)
 		}
 		select {
@@ -97,12 +98,12 @@ func (w *Workspaces) delete(ctx context.Context, trash string) error {
 	}
 }
 
-func isRefilled(err error) bool {
+func isNotEmpty(err error) bool {
 	return errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST)
 }
 
-// clear deletes what a process that died had begun to remove.
-func (w *Workspaces) clear() (err error) {
+// clearTrash deletes directories that a process had begun to remove when it died.
+func (w *Workspaces) clearTrash() (err error) {
 	f, err := w.base.Open(".")
 	if err != nil {
 		return fmt.Errorf("list workspaces: %w", sanitised("", err))
@@ -112,8 +113,8 @@ func (w *Workspaces) clear() (err error) {
 		entries, err := f.ReadDir(1024)
 		for _, e := range entries {
 			if e.IsDir() && IsTemporary(e.Name()) {
-				// One that is being filled is somebody else's to remove.
-				if err := w.base.RemoveAll(e.Name()); err != nil && !isRefilled(err) {
+				// If something is still written to it, the process that removes it is alive.
+				if err := w.base.RemoveAll(e.Name()); err != nil && !isNotEmpty(err) {
 					return fmt.Errorf("remove workspace: %w", sanitised("", err))
 				}
 			}

@@ -57,7 +57,7 @@ func TestRemove(t *testing.T) {
 	if got := files(t, root); len(got) != 1 {
 		t.Errorf("what is left: %q", got)
 	}
-	// Who had it open goes on in a new one, of which all may be used.
+	// A Dir that was opened before goes on in a new directory, with the whole quota.
 	if err := d.Write("b.txt", make([]byte, 8000)); err != nil {
 		t.Errorf("writing after the removal: %v", err)
 	}
@@ -92,7 +92,7 @@ func TestRemovalThatWasCutOffIsEnded(t *testing.T) {
 	if err := open(t, all, "main:telegram:42").Write("a.txt", nil); err != nil {
 		t.Fatal(err)
 	}
-	// As a process leaves it that dies in the middle.
+	// This is how a process leaves it that dies in the middle.
 	if err := os.Rename(filepath.Join(root, "main", "telegram:42"), filepath.Join(root, ".parley-abcdefghijklmnopqrstuvwxyz.tmp")); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRemoveUnderWork(t *testing.T) {
 					return
 				default:
 				}
-				// What is under way when the directory goes may fail; the next does not.
+				// A write under way when the directory is removed may fail; the next does not.
 				name := fmt.Sprintf("%d/%d.txt", w, n%10)
 				if err := d.Write(name, []byte("x")); err != nil {
 					err = d.Write(name, []byte("x"))

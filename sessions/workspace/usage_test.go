@@ -98,8 +98,8 @@ func deepen(t *testing.T, dir string, n int) {
 	must(t, at.Close())
 }
 
-// What lies deeper than is allowed now can be read, is no obstacle to others,
-// and goes with its session.
+// A file that an earlier release wrote deeper than is allowed now can be read, does not
+// hinder other writes, and is removed with its session.
 func TestWhatIsDeeperFromBefore(t *testing.T) {
 	all := newAll(t, workspace.Config{})
 	d := open(t, all, "main:a:b")
@@ -131,8 +131,7 @@ func TestMeasuringEndsWithItsContext(t *testing.T) {
 	must(t, d.Write("a", nil)) // as nothing was remembered of the half look
 }
 
-// A name that only looks like that of a write under way is anybody's; one that is
-// such a name can be given to nothing.
+// A name that only resembles a temporary one may be used; a temporary one may not.
 func TestNamesOfWritesUnderWay(t *testing.T) {
 	d := newDir(t)
 	long := time.Now().Add(-time.Hour)
@@ -149,8 +148,8 @@ func TestNamesOfWritesUnderWay(t *testing.T) {
 	if err != nil || len(entries) != 5 {
 		t.Errorf("there is %v, %v; want five files", entries, err)
 	}
-	everyWay(t, d, ".parley-"+strings.Repeat("a", 26)+".tmp", fs.ErrInvalid)
-	everyWay(t, d, "sub/.parley-"+strings.Repeat("7", 26)+".tmp/x", fs.ErrInvalid)
+	tryEveryOperation(t, d, ".parley-"+strings.Repeat("a", 26)+".tmp", fs.ErrInvalid)
+	tryEveryOperation(t, d, "sub/.parley-"+strings.Repeat("7", 26)+".tmp/x", fs.ErrInvalid)
 }
 
 // Measuring opens no more than it needs.

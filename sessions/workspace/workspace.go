@@ -1,10 +1,9 @@
 // Package workspace is a session's directory, contained by os.Root.
 //
-// Everything that a model names goes through a Dir: a path that leads out of
-// the directory, by dots, by links or by a race, is refused by the kernel's own
-// walk and not by a comparison of texts. A file is replaced whole or not at
-// all. Errors speak of the path as it was given and never of where the
-// directory lies on the host.
+// Every path that a model names goes through a Dir. The kernel refuses a path that leads
+// out of the directory, by dots, by links or by a race; nothing depends on comparing
+// texts. A file is replaced whole or not at all. Errors name the path as it was given,
+// and never where the directory is on the host.
 //
 // A Dir's errors are judged with errors.Is: fs.ErrInvalid is a path that cannot
 // be used (it leads out, is no regular file, is too long), fs.ErrNotExist one
@@ -12,8 +11,8 @@
 // ErrQuota a write that does not fit any more, and ErrLate one that came too late.
 //
 // The files, in reading order: workspace.go names and opens the directories; dir.go
-// reads, write.go writes, remove.go deletes; refusal.go makes the errors; space.go
-// holds the open directories, usage.go counts against the quota.
+// reads, write.go writes, remove.go deletes; refusal.go makes the errors; opendir.go
+// shares and closes open directories; usage.go counts against the quota.
 package workspace
 
 import (
@@ -42,7 +41,7 @@ const DefaultMaxBytes = 200 << 20
 
 // Config says where the directories are and how much each may hold.
 type Config struct {
-	// Root is the directory that holds them all. It is made where it is missing.
+	// Root is the directory that holds them all. It is made if it is missing.
 	Root string
 	// MaxBytes bounds what is written to one of them; 0 is DefaultMaxBytes.
 	MaxBytes int64
@@ -54,15 +53,15 @@ type Config struct {
 // Workspaces gives each session its directory.
 type Workspaces struct {
 	base     *os.Root
-	real     string // base without symbolic links
+	resolved string // base's path without symbolic links
 	fixed    bool   // every session works in base itself
-	maxBytes int64  // 0 where fixed: in a directory of one's own one is not counted
+	maxBytes int64  // 0 if fixed: the size of a person's own directory is not bounded
 	maxOpen  int
 	folds    bool // the filesystem takes a and A for one name
 
 	mu     sync.Mutex
-	spaces map[string]*space // by directory below base
-	idle   *list.List        // of *space, the longest unused first
+	dirs   map[string]*openDir // by directory below base
+	idle   *list.List          // of *space, the longest unused first
 	closed bool
 }
 
@@ -84,7 +83,7 @@ func New(cfg Config) (*Workspaces, error) {
 	if w.folds, err = foldsCase(w.base); err != nil {
 		return nil, errors.Join(fmt.Errorf("try out %s: %w", cfg.Root, err), w.Close())
 	}
-	if err := w.clear(); err != nil {
+	if err := w.clearTrash(); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
@@ -114,10 +113,11 @@ func open(dir string) (*Workspaces, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open workspace: %w", err), base.Close())
 	}
-	return &Workspaces{base: base, real: direct, maxOpen: 256, spaces: map[string]*space{}, idle: list.New()}, nil
+	return &Workspaces{base: base, resolved: direct, maxOpen: 256, dirs: map[string]*openDir{}, idle: list.New()}, nil
 }
 
-// foldsCase finds out whether names that differ in case alone are one.
+// foldsCase finds out whether the filesystem takes names that differ only in case for
+// one name.
 func foldsCase(base *os.Root) (bool, error) {
 	name := temporaryName()
 	f, err := base.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -128,14 +128,14 @@ func foldsCase(base *os.Root) (bool, error) {
 	return statErr == nil, errors.Join(f.Close(), base.Remove(name))
 }
 
-// Open gives a session its directory, making it where it is missing, readable
-// by its owner alone. A Dir need not be closed. The key is as sessions.Key makes it.
+// Open returns a session's directory. If it is missing, Open makes it, readable by its
+// owner alone. A Dir need not be closed. The key is as sessions.Key makes it.
 func (w *Workspaces) Open(key string) (*Dir, error) {
 	name, err := w.name(key)
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{all: w, name: name}
+	d := &Dir{workspaces: w, name: name}
 	s, err := w.acquire(name)
 	if err != nil {
 		return nil, err
@@ -144,13 +144,13 @@ func (w *Workspaces) Open(key string) (*Dir, error) {
 	return d, nil
 }
 
-// Close closes the directories. An operation under way still ends as it would
-// have; later ones fail.
+// Close closes the directories. Operations under way go on to their end; later ones
+// fail.
 func (w *Workspaces) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
-	return errors.Join(w.trim(0), w.base.Close())
+	return errors.Join(w.closeIdle(0), w.base.Close())
 }
 
 // maxName bounds a directory's name well below what filesystems allow (255, and
@@ -164,11 +164,11 @@ func (w *Workspaces) name(key string) (string, error) {
 	}
 	agent, rest, ok := strings.Cut(key, ":")
 	if !ok || rest == "" || len(key) > 256 {
-		return "", fmt.Errorf("open workspace: %q is no session key", shown(key))
+		return "", fmt.Errorf("open workspace: %q is no session key", shortened(key))
 	}
 	for part := range strings.SplitSeq(key, ":") {
 		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return !keyRune(r) }) {
-			return "", fmt.Errorf("open workspace: %q is no session key", shown(key))
+			return "", fmt.Errorf("open workspace: %q is no session key", shortened(key))
 		}
 	}
 	return filepath.Join(w.component(agent), w.component(rest)), nil
@@ -178,9 +178,9 @@ func keyRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._@-%", r)
 }
 
-// component is a part of a key as a directory's name. One that is too long, or
-// that another could differ from in case alone where case does not count, gets
-// a hash of the part behind "~", which no key holds: so no two keys meet.
+// component is a part of a key as a directory's name. A part that is too long, or that
+// has capitals on a filesystem that ignores case, gets "~" and its hash at the end. No
+// key has a "~", so no two keys share a directory.
 func (w *Workspaces) component(part string) string {
 	folded := w.folds && strings.ContainsFunc(part, unicode.IsUpper)
 	if len(part) <= maxName && !folded {

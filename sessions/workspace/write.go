@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// Bounds of a path that is written: whoever walks through a directory, or carries
-// it elsewhere, can count on them. What lies deeper from before can be read.
+// Bounds of a path that is written. Walking through a directory, and copying it to
+// another place, relies on them. Earlier releases wrote deeper; such files can be read.
 const (
 	maxDepth   = 32
 	maxWritten = 1024 // bytes
 )
 
-// Write replaces a file's content, making the file and its directories where
-// they are missing. Whoever reads, and whoever starts after a crash, finds the
-// old content or the new, whole; only a power cut may bring the old one back.
+// Write replaces a file's content. It makes the file and its directories if they are
+// missing. A reader finds the whole old content or the whole new one, also after a
+// crash; only a power cut may bring the old one back.
 func (d *Dir) Write(path string, content []byte) error {
-	return d.do(path, func(s *space, name string) error {
+	return d.do(path, func(s *openDir, name string) error {
 		s.writes.Lock()
 		defer s.writes.Unlock()
-		info, err := s.target(name)
+		info, err := s.checkTarget(name)
 		if err != nil {
 			return err
 		}
@@ -34,14 +34,14 @@ func (d *Dir) Write(path string, content []byte) error {
 	})
 }
 
-// Update replaces a file's content by what change makes of it; no other write
-// comes between. A file that is missing gives nil, one longer than limit bytes
-// is refused. An error of change is returned as it is, and nothing is written.
+// Update replaces a file's content by what change makes of it, without another write in
+// between. It calls change with nil if the file is missing, and refuses a file longer
+// than limit bytes. An error of change is returned as it is, and nothing is written.
 func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, error)) error {
-	err := d.do(path, func(s *space, name string) error {
+	err := d.do(path, func(s *openDir, name string) error {
 		s.writes.Lock()
 		defer s.writes.Unlock()
-		info, err := s.target(name)
+		info, err := s.checkTarget(name)
 		if err != nil {
 			return err
 		}
@@ -53,18 +53,18 @@ func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, 
 		}
 		content, err := change(old)
 		if err != nil {
-			return foreign{err}
+			return callbackError{err}
 		}
 		return s.replace(d, name, info, content)
 	})
-	if own, ok := errors.AsType[foreign](err); ok {
+	if own, ok := errors.AsType[callbackError](err); ok {
 		return own.error
 	}
 	return err
 }
 
-// target looks at what is to be replaced: nil if there is nothing yet.
-func (s *space) target(name string) (fs.FileInfo, error) {
+// checkTarget looks at the file that is to be replaced. It returns nil if there is none.
+func (s *openDir) checkTarget(name string) (fs.FileInfo, error) {
 	if len(name) > maxWritten {
 		return nil, refuse("the path has %d bytes, at most %d are allowed for a file that is written: give a shorter one", len(name), maxWritten)
 	}
@@ -78,10 +78,10 @@ func (s *space) target(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return info, regular(name, info)
+	return info, checkRegular(name, info)
 }
 
-func (s *space) readAll(name string, limit int64) (content []byte, err error) {
+func (s *openDir) readAll(name string, limit int64) (content []byte, err error) {
 	file, info, err := s.open(name)
 	if err != nil {
 		return nil, err
@@ -94,20 +94,20 @@ func (s *space) readAll(name string, limit int64) (content []byte, err error) {
 		content = buffer.Bytes()
 	}
 	if size := max(info.Size(), int64(len(content))); err == nil && size > limit {
-		err = tooBig("%q has %d bytes, at most %d can be worked on", shown(name), size, limit)
+		err = tooBig("%q has %d bytes, at most %d can be worked on", shortened(name), size, limit)
 	}
 	return content, err
 }
 
 // replace writes a file beside the old one and gives it its name.
-func (s *space) replace(d *Dir, name string, old fs.FileInfo, content []byte) (err error) {
-	more := usage{counted(int64(len(content))), 1}
+func (s *openDir) replace(d *Dir, name string, old fs.FileInfo, content []byte) (err error) {
+	more := usage{roundUp(int64(len(content))), 1}
 	if old != nil {
 		was := usageOf(old)
 		more = usage{more.bytes - was.bytes, 0}
 	}
 	dir := path.Dir(name)
-	above := folders(s.missing(dir))
+	above := usageOfFolders(s.missingFolders(dir))
 	all := more
 	all.add(above)
 	if err := s.reserve(d, all); err != nil {
@@ -117,65 +117,65 @@ func (s *space) replace(d *Dir, name string, old fs.FileInfo, content []byte) (e
 		if err := s.root.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		s.used.add(above)
+		s.usage.add(above)
 	}
 	if err := s.sweep(dir); err != nil {
 		return err
 	}
 	temporary := path.Join(dir, temporaryName())
 	if err := s.create(temporary, old, content); err != nil {
-		return errors.Join(err, s.discard(temporary))
+		return errors.Join(err, s.removeIfThere(temporary))
 	}
-	// Asked as late as can be: between this and the new name there is nothing.
-	if d.late() {
-		return errors.Join(ErrLate, s.discard(temporary))
+	// This is asked as late as possible: the next call gives the file its name.
+	if d.isLate() {
+		return errors.Join(ErrLate, s.removeIfThere(temporary))
 	}
 	if err := s.root.Rename(temporary, name); err != nil {
-		return errors.Join(err, s.discard(temporary))
+		return errors.Join(err, s.removeIfThere(temporary))
 	}
-	s.used.add(more)
+	s.usage.add(more)
 	return nil
 }
 
-// missing counts the folders of a path that are not there yet.
-func (s *space) missing(dir string) int {
+// missingFolders counts the folders of a path that are not there yet.
+func (s *openDir) missingFolders(dir string) int {
 	for n := 0; ; n++ {
 		if dir == "." {
 			return n
 		}
 		if _, err := s.root.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-			return n // what else is wrong shows when it is used
+			return n // if it cannot be used for another reason, writing will say so
 		}
 		dir = path.Dir(dir)
 	}
 }
 
-func (s *space) create(name string, old fs.FileInfo, content []byte) error {
+func (s *openDir) create(name string, old fs.FileInfo, content []byte) error {
 	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
 	if err == nil && old != nil {
-		err = f.Chmod(old.Mode().Perm()) // past the umask: a file keeps the mode that it had
+		err = f.Chmod(old.Mode().Perm()) // the umask does not apply: a file keeps the mode that it had
 	}
 	if err == nil {
-		err = f.Sync() // before its name: after a power cut it would be empty under it
+		err = f.Sync() // before it gets its name, or a power cut could leave it empty under that name
 	}
 	return errors.Join(err, f.Close())
 }
 
-func (s *space) discard(temporary string) error {
+func (s *openDir) removeIfThere(temporary string) error {
 	if err := s.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// A file that is being written, and a directory that is being removed, has a
-// name of its own with 26 random characters, which listings leave out and no path
-// that is given may hold. A crash leaves it behind; what is older than any write
-// takes is swept away.
+// A file that is being written, and a directory that is being removed, has a temporary
+// name with 26 random characters. Listings leave such names out, and Name refuses them.
+// A crash leaves such a file behind; sweep removes it once it is older than any write
+// takes.
 const (
 	temporaryPrefix = ".parley-"
 	temporarySuffix = ".tmp"
@@ -186,8 +186,8 @@ func temporaryName() string {
 	return temporaryPrefix + strings.ToLower(rand.Text()) + temporarySuffix
 }
 
-// IsTemporary tells whether a name is one that is given to what is being written
-// or removed, and is no part of what a directory holds.
+// IsTemporary tells whether a name is a temporary one, of a file that is being written or
+// a directory that is being removed.
 func IsTemporary(name string) bool {
 	text, begins := strings.CutPrefix(name, temporaryPrefix)
 	text, ends := strings.CutSuffix(text, temporarySuffix)
@@ -195,9 +195,9 @@ func IsTemporary(name string) bool {
 	return begins && ends && len(text) == 26 && strings.Trim(text, characters) == ""
 }
 
-// sweep clears a directory of what a crash left, the first time that something
-// is written there.
-func (s *space) sweep(dir string) (err error) {
+// sweep removes from a directory the temporary files that a crash left, the first time
+// that something is written there.
+func (s *openDir) sweep(dir string) (err error) {
 	if s.swept[dir] {
 		return nil
 	}
@@ -216,12 +216,12 @@ func (s *space) sweep(dir string) (err error) {
 		}
 		name = path.Join(dir, name)
 		if info, err := s.root.Lstat(name); err == nil && time.Since(info.ModTime()) > staleAfter {
-			if err := s.discard(name); err != nil {
+			if err := s.removeIfThere(name); err != nil {
 				return err
 			}
 		}
 	}
-	if s.swept == nil || len(s.swept) > 1024 { // bounded: sweeping twice does no harm
+	if s.swept == nil || len(s.swept) > 1024 { // to sweep twice does no harm
 		s.swept = map[string]bool{}
 	}
 	s.swept[dir] = true

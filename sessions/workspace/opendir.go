@@ -1,0 +1,100 @@
+package workspace
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// An openDir is one session's directory. All operations on it share its descriptor,
+// which stays open for a while after the last of them.
+type openDir struct {
+	name   string
+	refs   int           // operations under way; guarded by Workspaces.mu, as are the next two
+	idle   *list.Element // its place in Workspaces.idle; nil while in use
+	unused chan struct{} // set if the directory was removed: closed when nobody uses it any more
+	once   sync.Once     // opens it
+	err    error         // why it could not be opened
+	root   *os.Root
+
+	writes   sync.Mutex // held during a write, which reads, changes and replaces; guards all below
+	measured bool       // whether usage is known
+	usage    usage
+	swept    map[string]bool // folders cleared of what a crash left
+}
+
+// acquire returns the open directory for one operation; release gives it back.
+func (w *Workspaces) acquire(name string) (*openDir, error) {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return nil, os.ErrClosed
+	}
+	s, ok := w.dirs[name]
+	if !ok {
+		s = &openDir{name: name}
+		w.dirs[name] = s
+	}
+	s.refs++
+	if s.idle != nil {
+		w.idle.Remove(s.idle)
+		s.idle = nil
+	}
+	w.mu.Unlock()
+
+	s.once.Do(func() { s.root, s.err = w.openSpace(name) })
+	if s.err != nil {
+		err := s.err
+		w.release(s)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (w *Workspaces) openSpace(name string) (*os.Root, error) {
+	if err := w.base.MkdirAll(name, 0o700); err != nil {
+		return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
+	}
+	root, err := w.base.OpenRoot(name)
+	if err != nil {
+		return nil, fmt.Errorf("open workspace: %w", sanitised("", err))
+	}
+	return root, nil
+}
+
+// release gives an open directory back. If too many are idle, it closes those that have
+// been idle for longest. One that could not be opened is tried again next time.
+func (w *Workspaces) release(s *openDir) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.refs--; s.refs > 0 {
+		return
+	}
+	if s.unused != nil {
+		s.closeRemoved()
+		return
+	}
+	if s.err != nil {
+		delete(w.dirs, s.name)
+		return
+	}
+	s.idle = w.idle.PushBack(s)
+	most := w.maxOpen
+	if w.closed {
+		most = 0
+	}
+	_ = w.closeIdle(most) // a descriptor of a directory holds nothing that could be lost
+}
+
+// closeIdle closes idle directories until at most that many are left. The caller holds mu.
+func (w *Workspaces) closeIdle(most int) error {
+	var errs []error
+	for w.idle.Len() > most {
+		oldest := w.idle.Remove(w.idle.Front()).(*openDir)
+		delete(w.dirs, oldest.name)
+		errs = append(errs, oldest.root.Close())
+	}
+	return errors.Join(errs...)
+}
