@@ -12,7 +12,7 @@ import (
 	"parley/agent/transcript"
 )
 
-// A Request is what the model is asked.
+// A Request is one request to the model.
 type Request struct {
 	N      int // which one, from 1
 	Header http.Header
@@ -76,8 +76,8 @@ func messageOf(raw json.RawMessage) Message {
 	return out
 }
 
-// Said is what was last said by people, without who said it and what they
-// quoted. A message that is in no frame is given as it stands.
+// Said is what people last said, without its frame and what they quoted. It is the whole
+// message if that has no frame.
 func (r Request) Said() string {
 	raw, _ := r.newest()
 	text := messageOf(raw).Content
@@ -87,7 +87,7 @@ func (r Request) Said() string {
 	return text
 }
 
-// Results are the contents of the tool messages since then.
+// Results are the contents of the tool messages after the last user message.
 func (r Request) Results() []string {
 	var out []string
 	_, rest := r.newest()
@@ -103,15 +103,15 @@ func (r Request) Results() []string {
 	return out
 }
 
-// Rounds is how often the model has asked for tools since then.
+// Rounds is how often the model has called tools since the last user message.
 func (r Request) Rounds() int {
 	_, rest := r.newest()
 	return bytes.Count(rest, []byte(`{"role":"assistant"`))
 }
 
-// newest is the last user message, and what follows it. It is looked for and
-// not decoded, since most of a request is of no interest and many are
-// measured: a message begins with its role, and a quote in a text is escaped.
+// newest is the last user message, and what follows it. It searches the bytes instead of
+// decoding the whole request, which would cost benchmarks too much. That finds no text:
+// a message begins with its role, and quotation marks in texts are escaped.
 func (r Request) newest() (message, rest []byte) {
 	at := bytes.LastIndex(r.Body, []byte(`{"role":"user"`))
 	if at < 0 {
@@ -225,9 +225,9 @@ func Fail(status int, body string, headers ...string) Response {
 	return r
 }
 
-// Rounds plays responses one after another in each conversation: the first
-// when something was said, the next after its tools have run. The last is the
-// answer, however many rounds there were.
+// Rounds plays responses one after another in each conversation: the first when a person
+// has said something, and the next after each round of tools. The last is played for all
+// further rounds.
 func Rounds(responses ...Response) Script {
 	return func(r Request) Response {
 		return responses[min(r.Rounds(), len(responses)-1)]
@@ -237,7 +237,7 @@ func Rounds(responses ...Response) Script {
 // Always plays the same response.
 func Always(r Response) Script { return func(Request) Response { return r } }
 
-// Sequence plays responses in the order of requests, whoever asks; the last is
+// Sequence plays responses in the order of requests, of whatever conversation; the last is
 // repeated.
 func Sequence(responses ...Response) Script {
 	return func(r Request) Response { return responses[min(r.N, len(responses))-1] }

@@ -1,10 +1,13 @@
 // Package agenttest is a scripted server that speaks OpenAI's chat-completions protocol, for tests.
 //
-// A script is a function: it sees a request and says what comes back, byte by
-// byte if need be. It is called from many goroutines at once, and since the
-// whole conversation is in each request it needs no state: one server plays
-// the model of any number of chats. A Server is an http.Handler too, for a
-// process of its own.
+// A Script is a function that gets a request and returns the response, byte by byte if
+// need be. It is called from many goroutines at once. Each request has the whole
+// conversation, so a script needs no state, and one server plays the model of any
+// number of chats. A Server is also an http.Handler, for a process of its own.
+//
+// server.go is the server and how responses are timed and cut off; script.go reads
+// requests and makes responses and scripts; strict.go has scripts that refuse what
+// certain providers refuse.
 package agenttest
 
 import (
@@ -20,7 +23,7 @@ import (
 	"time"
 )
 
-// A Script says what comes back for a request.
+// A Script returns the response to a request.
 type Script func(Request) Response
 
 // A Server plays a model.
@@ -36,12 +39,12 @@ type Server struct {
 	requests []Request
 }
 
-// kept is how many requests a server remembers unless it is told otherwise.
-const kept = 1000
+// defaultKept is how many requests a server remembers unless Keep says otherwise.
+const defaultKept = 1000
 
-// New makes a server, to be served by the caller.
+// New makes a server. The caller serves it, or calls Start.
 func New(script Script) *Server {
-	return &Server{Models: []string{"scripted"}, script: script, keep: kept}
+	return &Server{Models: []string{"scripted"}, script: script, keep: defaultKept}
 }
 
 // Start serves on the loopback until the test ends, and gives the base URL.
@@ -55,8 +58,8 @@ func (s *Server) Start(t testing.TB) string {
 	return h.URL + "/v1"
 }
 
-// Keep says how many of the newest requests are remembered: none, where many
-// are measured. It is called before the first of them.
+// Keep sets how many of the newest requests are remembered; a benchmark needs none. It is
+// called before the first request.
 func (s *Server) Keep(n int) { s.keep = n }
 
 // Asked is how many answers were asked for.
@@ -66,7 +69,7 @@ func (s *Server) Asked() int {
 	return s.asked
 }
 
-// Requests are those that are remembered, the oldest first.
+// Requests are the requests that are remembered, the oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +128,7 @@ func (s *Server) list(w http.ResponseWriter) {
 	}
 }
 
-// A Response is what comes back.
+// A Response is an HTTP response, with the times at which its parts are sent.
 type Response struct {
 	Status int // left out: 200
 	Header http.Header
@@ -165,7 +168,7 @@ func (r Response) When(released <-chan struct{}) Response {
 	return r
 }
 
-// Split makes parts of n bytes each, wherever that cuts.
+// Split cuts a response into parts of n bytes each, within characters too.
 func (r Response) Split(n int) Response {
 	all := r.text()
 	r.Parts = nil
@@ -207,7 +210,7 @@ func (r Response) text() string {
 	return b.String()
 }
 
-// play writes a response. It gives up when whoever asked is gone.
+// play writes a response. It gives up when the client has gone.
 func (r Response) play(w http.ResponseWriter, req *http.Request) {
 	gone := req.Context().Done()
 	if !pause(gone, r.Delay, r.Wait) {
@@ -240,7 +243,7 @@ func (r Response) play(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// pause waits, and tells whether somebody still does.
+// pause waits for d and for released. It returns false if the client has gone.
 func pause(gone <-chan struct{}, d time.Duration, released <-chan struct{}) bool {
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -261,8 +264,8 @@ func pause(gone <-chan struct{}, d time.Duration, released <-chan struct{}) bool
 	return true
 }
 
-// reset throws the connection away, so that the other side gets an error and
-// not an end.
+// reset resets the connection, so that the client gets an error and not the end of the
+// stream.
 func reset(control *http.ResponseController) {
 	conn, _, err := control.Hijack()
 	if err != nil {
@@ -273,5 +276,5 @@ func reset(control *http.ResponseController) {
 			panic(fmt.Sprintf("agenttest: set linger: %v", err))
 		}
 	}
-	_ = conn.Close() // it is to be broken
+	_ = conn.Close() // with SetLinger(0) this sends a reset
 }

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Ordered is a provider that wants messages in its order, like Mistral: people
-// never speak right after a tool, each result follows its call, and the last
-// word is not the model's.
+// Ordered is a provider that insists on an order of messages, like Mistral: people never
+// speak right after a tool, each result follows its call, and the last message is not
+// the model's.
 func Ordered(next Script) Script {
 	return func(r Request) Response {
-		if wrong := disorder(r.Messages()); wrong != "" {
+		if wrong := checkOrder(r.Messages()); wrong != "" {
 			return Fail(http.StatusBadRequest, fmt.Sprintf(
 				`{"object":"error","message":%s,"type":"invalid_request_message_order","param":null,"code":"3230"}`, quote(wrong)))
 		}
@@ -21,7 +21,7 @@ func Ordered(next Script) Script {
 	}
 }
 
-func disorder(messages []Message) string {
+func checkOrder(messages []Message) string {
 	last, open := "", map[string]bool{}
 	for _, m := range messages {
 		switch {
@@ -46,8 +46,8 @@ func disorder(messages []Message) string {
 	return ""
 }
 
-// WantsThoughts is a provider whose model thinks and that wants what it thought
-// back, like DeepSeek: with each message of the model's that calls tools.
+// WantsThoughts is a provider that requires what its model thought with each of the
+// model's messages that calls tools, like DeepSeek.
 func WantsThoughts(next Script) Script {
 	return func(r Request) Response {
 		for _, m := range r.Messages() {
@@ -62,8 +62,8 @@ func WantsThoughts(next Script) Script {
 	}
 }
 
-// WantsTools is a provider that takes no calls and results in a conversation
-// without the tools that they are of, like Anthropic behind LiteLLM.
+// WantsTools is a provider that refuses calls and results in a request that offers no
+// tools, like Anthropic behind LiteLLM.
 func WantsTools(next Script) Script {
 	return func(r Request) Response {
 		if len(r.Tools()) == 0 && (bytes.Contains(r.Body, []byte(`"tool_calls":[`)) || bytes.Contains(r.Body, []byte(`{"role":"tool"`))) {
@@ -73,9 +73,8 @@ func WantsTools(next Script) Script {
 	}
 }
 
-// Window is a provider whose window has so many tokens, four bytes each, and
-// that refuses longer requests in the words of others: {window} and {asked} in
-// them are the numbers.
+// Window is a provider whose window has that many tokens, of four bytes each. It refuses
+// longer requests with words, in which {window} and {asked} are replaced by the numbers.
 func Window(tokens, status int, words string, next Script) Script {
 	return func(r Request) Response {
 		asked := Tokens(r)

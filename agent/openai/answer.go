@@ -8,10 +8,9 @@ import (
 	"parley/agent/llm"
 )
 
-// What an answer may have at most, so that a server that does not end costs no
-// more than this.
+// Bounds of an answer, for a server that sends without end.
 const (
-	maxAnswer  = 16 << 20 // bytes that are kept of it
+	maxAnswer  = 16 << 20 // bytes of it that are kept
 	maxStream  = 96 << 20 // bytes of its stream
 	maxCalls   = 128
 	maxName    = 256 // bytes of a tool's name
@@ -23,38 +22,38 @@ type assembly struct {
 	host     string
 	emit     func(llm.Delta)
 	pieces   []*piece
-	text     *piece // that grows; nil once a call has followed it
-	thought  *piece
-	calls    int
+	text     *piece // the text that grows; nil once a call has followed it
+	thought  *piece // the only thinking piece
+	calls    int    // how many calls there are
 	byIndex  map[int]*piece
 	lastCall *piece
 	split    splitter
-	whole    message // what came as a message and not as a delta
+	message  wholeMessage // what came as a message and not as a delta
 
-	usage     *usage
+	usage     *wireUsage
 	stop      llm.Stop
 	reason    string
-	announced bool // tool calls were
-	finished  bool // the model has said that it ended
+	announced bool // the finish_reason says that there are tool calls
+	finished  bool // there was a finish_reason
 	size      int  // bytes of text and arguments, for an estimate
 	kept      int  // bytes of all that is kept
 }
 
-// A message is what servers send beside or instead of deltas: all that was said
-// so far, or the whole answer.
-type message struct {
-	said    string // by messages
+// A wholeMessage remembers what came as "message". Some servers send that beside or
+// instead of "delta": all that was said so far, or the whole answer.
+type wholeMessage struct {
+	text    string // what messages have said so far
 	thought string
 
-	streamsText, streamsThought bool // these come as deltas
-	called                      bool // calls have come
+	streamsText, streamsThought bool // whether these come as deltas
+	called                      bool // whether calls have come
 }
 
 // A piece is a block that grows.
 type piece struct {
 	kind    llm.BlockKind
-	at      int  // its index in the answer
-	quiet   bool // it is not shown as it grows, because what follows it is already
+	index   int  // its index in the answer
+	hidden  bool // it is not emitted as it grows, because a later piece has been
 	text    strings.Builder
 	id      string
 	name    string
@@ -67,7 +66,7 @@ func newAssembly(host string, emit func(llm.Delta)) *assembly {
 	return &assembly{host: host, emit: emit, byIndex: map[int]*piece{}}
 }
 
-// add takes one event. A *refusal is what the server says of its own failing.
+// add takes one event. Its error is a *refusal if the event says that the server failed.
 func (a *assembly) add(raw []byte) error {
 	var c chunk
 	if err := json.Unmarshal(raw, &c); err != nil {
@@ -93,7 +92,7 @@ func (a *assembly) add(raw []byte) error {
 		if choice.Index != 0 {
 			continue // only one was asked for
 		}
-		if err := a.choice(choice); err != nil {
+		if err := a.takeChoice(choice); err != nil {
 			return err
 		}
 	}
@@ -103,55 +102,53 @@ func (a *assembly) add(raw []byte) error {
 	return nil
 }
 
-func (a *assembly) choice(c choice) error {
+func (a *assembly) takeChoice(c choice) error {
 	if !missing(c.Error) {
 		return refusalIn([]byte(`{"error":` + string(c.Error) + `}`))
 	}
-	if err := a.delta(c.Delta); err != nil {
+	if err := a.takeDelta(c.Delta); err != nil {
 		return err
 	}
-	a.whole.note(c.Delta)
+	a.message.noteDelta(c.Delta)
 	if c.Message != nil {
-		if err := a.delta(a.whole.news(*c.Message)); err != nil {
+		if err := a.takeDelta(a.message.newIn(*c.Message)); err != nil {
 			return err
 		}
 	}
-	return a.end(reasonOf(c.Finish))
+	return a.takeFinishReason(reasonOf(c.Finish))
 }
 
-func (a *assembly) delta(d delta) error {
-	if err := a.think(d); err != nil {
+func (a *assembly) takeDelta(d delta) error {
+	if err := a.takeThinking(d); err != nil {
 		return err
 	}
 	thought, said := a.split.add(d.Content.text)
-	a.ponder(thought)
-	a.say(said + string(d.Refusal))
+	a.addThinking(thought)
+	a.addText(said + string(d.Refusal))
 	if len(d.ToolCalls) > maxCalls {
 		return fmt.Errorf("%w: more than %d tool calls", errGarbled, maxCalls)
 	}
 	for i, call := range d.ToolCalls {
-		if err := a.call(call, i > 0); err != nil {
+		if err := a.takeCall(call, i > 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// note remembers what kinds of things have come as deltas.
-func (m *message) note(d delta) {
+// noteDelta remembers what a server sends as deltas.
+func (m *wholeMessage) noteDelta(d delta) {
 	m.streamsText = m.streamsText || d.Content.text+string(d.Refusal) != ""
 	m.streamsThought = m.streamsThought || d.thinking() != ""
 	m.called = m.called || len(d.ToolCalls) > 0
 }
 
-// news is what a message has that neither a delta nor an earlier message has
-// brought: some servers send beside each delta, or at the end, all that was
-// said so far.
-func (m *message) news(d delta) delta {
+// newIn is the part of a message that neither a delta nor an earlier message has had.
+func (m *wholeMessage) newIn(d delta) delta {
 	var news delta
 	if !m.streamsText {
-		news.Content.text = beyond(d.Content.text+string(d.Refusal), m.said)
-		m.said += news.Content.text
+		news.Content.text = beyond(d.Content.text+string(d.Refusal), m.text)
+		m.text += news.Content.text
 	}
 	if !m.streamsThought {
 		more := beyond(d.thinking(), m.thought)
@@ -166,7 +163,8 @@ func (m *message) news(d delta) delta {
 	return news
 }
 
-// beyond is what a text has more than what was said before, if it goes on with it.
+// beyond is the rest of a text that begins with what was said before, or else the whole
+// text.
 func beyond(text, before string) string {
 	if rest, ok := strings.CutPrefix(text, before); ok {
 		return rest
@@ -175,14 +173,14 @@ func beyond(text, before string) string {
 }
 
 func (a *assembly) begin(kind llm.BlockKind) *piece {
-	p := &piece{kind: kind, at: len(a.pieces)}
+	p := &piece{kind: kind, index: len(a.pieces)}
 	a.pieces = append(a.pieces, p)
 	return p
 }
 
-// say takes what the model says. What follows a call is a block of its own,
-// since the first one has been shown as ended.
-func (a *assembly) say(text string) {
+// addText adds what the model says. Text after a call is a block of its own, because
+// watchers have been told that the first one has ended.
+func (a *assembly) addText(text string) {
 	if text == "" || a.text == nil && a.calls > 0 && strings.TrimSpace(text) == "" {
 		return
 	}
@@ -196,62 +194,63 @@ func (a *assembly) grow(p *piece, text string) {
 	a.size += len(text)
 	a.kept += len(text)
 	p.text.WriteString(text)
-	if !p.quiet {
-		a.emit(llm.Delta{Block: p.at, Kind: p.kind, Text: text})
+	if !p.hidden {
+		a.emit(llm.Delta{Block: p.index, Kind: p.kind, Text: text})
 	}
 }
 
-// think takes what a model thought, and what its provider wants back of it.
-func (a *assembly) think(d delta) error {
+// takeThinking takes what a delta has of the model's thinking, and what its provider
+// wants back.
+func (a *assembly) takeThinking(d delta) error {
 	text := d.thinking()
-	a.ponder(text)
+	a.addThinking(text)
 	if text != "" && d.ReasoningContent.all() != "" {
 		a.thought.thought.Echo = true
 	}
 	if !missing(d.ReasoningDetails) {
 		a.kept += len(d.ReasoningDetails)
-		if err := a.pondering().details.add(d.ReasoningDetails); err != nil {
+		if err := a.thinkingPiece().details.add(d.ReasoningDetails); err != nil {
 			return err
 		}
 	}
 	if !missing(d.ExtraContent) {
 		a.kept += len(d.ExtraContent)
-		a.pondering().thought.Extra = d.ExtraContent
+		a.thinkingPiece().thought.Extra = d.ExtraContent
 	}
 	return nil
 }
 
-// ponder takes text that a model thought.
-func (a *assembly) ponder(text string) {
+// addThinking adds text that the model thought.
+func (a *assembly) addThinking(text string) {
 	if text == "" {
 		return
 	}
-	p := a.pondering()
-	// A block that has been left is not begun again.
-	p.quiet = p.quiet || p.at < len(a.pieces)-1
+	p := a.thinkingPiece()
+	// Watchers have been told of a later block, so they no longer see this one grow.
+	p.hidden = p.hidden || p.index < len(a.pieces)-1
 	a.grow(p, text)
 }
 
-// pondering is the block of what the model thinks. It is one, since providers
-// want it back whole.
-func (a *assembly) pondering() *piece {
+// thinkingPiece is the piece of what the model thinks. There is only one, because
+// providers want the thinking back whole.
+func (a *assembly) thinkingPiece() *piece {
 	if a.thought == nil {
 		a.thought = a.begin(llm.BlockThinking)
-		a.thought.quiet = a.text != nil // which goes on
+		a.thought.hidden = a.text != nil // the text goes on
 	}
 	return a.thought
 }
 
-// answer is what has come together, of a request of so many bytes.
+// answer is the answer that was put together. asked is the request's size in bytes.
 func (a *assembly) answer(asked int) (llm.Answer, error) {
 	thought, said := a.split.rest()
-	a.ponder(thought)
-	a.say(said)
-	stop := a.stopped(a.calls)
+	a.addThinking(thought)
+	a.addText(said)
+	stop := a.stopReason(a.calls)
 	if stop == llm.StopWindow && a.calls == 0 && a.text == nil {
 		return llm.Answer{}, &refusal{code: "context_length_exceeded", message: "the model's window is full"}
 	}
-	out := llm.Answer{Stop: stop, Usage: a.used(asked)}
+	out := llm.Answer{Stop: stop, Usage: a.usageOf(asked)}
 	if stop != llm.StopWhole {
 		out.Reason = a.reason
 	}
@@ -262,16 +261,16 @@ func (a *assembly) answer(asked int) (llm.Answer, error) {
 		case llm.BlockToolUse:
 			if p.name == "" {
 				if stop != llm.StopWhole {
-					continue // it is not to be trusted anyway
+					continue // the answer is not whole, and the call's name may have been cut off
 				}
 				return llm.Answer{}, fmt.Errorf("%w: a tool call without a name", errGarbled)
 			}
 			b.Name, b.Text, b.Args = p.name, "", objectOf(p.text.String())
-			if !seen[p.id] { // an id that is not unique is none
+			if !seen[p.id] { // calls that share an id get ids of our own
 				b.ProviderID, seen[p.id] = p.id, true
 			}
 			if p.call.ExtraContent != nil || p.call.ThoughtSignature != nil {
-				b.Provider = saved(savedCall{By: a.host, callExtra: p.call})
+				b.Provider = toRaw(savedCall{By: a.host, callExtra: p.call})
 			}
 		case llm.BlockThinking:
 			b.Provider = p.savedThought(a.host)
@@ -288,12 +287,12 @@ func (p *piece) savedThought(host string) json.RawMessage {
 		return nil
 	}
 	p.thought.By = host
-	return saved(p.thought)
+	return toRaw(p.thought)
 }
 
-// saved is what a block keeps for its provider; raw JSON that was read is
-// always written again.
-func saved(v any) json.RawMessage {
+// toRaw is JSON for the Provider field of a block. Its values were read from JSON, so
+// they can always be written.
+func toRaw(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil

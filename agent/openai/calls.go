@@ -8,9 +8,9 @@ import (
 	"parley/agent/llm"
 )
 
-// call takes a part of a tool call. Beside says that another part stands before
-// it in the same event.
-func (a *assembly) call(raw json.RawMessage, beside bool) error {
+// takeCall takes a part of a tool call. Beside says that the same event has another part
+// before it.
+func (a *assembly) takeCall(raw json.RawMessage, beside bool) error {
 	var d callDelta
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return fmt.Errorf("%w: a tool call of %d bytes", errGarbled, len(raw))
@@ -18,7 +18,7 @@ func (a *assembly) call(raw json.RawMessage, beside bool) error {
 	p := a.callOf(d, beside)
 	switch {
 	case p == nil:
-		return nil // a part of nothing
+		return nil // the part is empty and belongs to no call
 	case a.calls > maxCalls:
 		return fmt.Errorf("%w: more than %d tool calls", errGarbled, maxCalls)
 	case len(d.Function.Name) > maxName:
@@ -32,7 +32,7 @@ func (a *assembly) call(raw json.RawMessage, beside bool) error {
 	}
 	if p.name == "" && d.Function.Name != "" { // some repeat it in each part
 		p.name = string(d.Function.Name)
-		a.emit(llm.Delta{Block: p.at, Kind: llm.BlockToolUse, Name: p.name})
+		a.emit(llm.Delta{Block: p.index, Kind: llm.BlockToolUse, Name: p.name})
 	}
 	p.text.WriteString(string(d.Function.Arguments))
 	a.size += len(d.Function.Arguments)
@@ -58,7 +58,7 @@ func (a *assembly) callOf(d callDelta, beside bool) *piece {
 	case id != "" && p != nil && p.id != "" && id != p.id:
 		p = a.byID(id)
 	case id == "" && name != "" && beside:
-		p = nil // side by side they are calls of their own
+		p = nil // parts of one event with names are calls of their own
 	}
 	if p != nil && p.endsBefore(d) {
 		p = nil

@@ -11,15 +11,15 @@ import (
 // answer that is no stream has the same shape, with a message for a delta.
 type chunk struct {
 	Choices []json.RawMessage `json:"choices"` // each is decoded alone, so that many cost little
-	Usage   *usage            `json:"usage"`
+	Usage   *wireUsage        `json:"usage"`
 	Groq    *groq             `json:"x_groq"`
 	Error   json.RawMessage   `json:"error"`
-	Object  flexible          `json:"object"`  // "error": the rest is one
-	Message json.RawMessage   `json:"message"` // without choices: an error's
+	Object  flexible          `json:"object"`  // "error" if the rest is an error
+	Message json.RawMessage   `json:"message"` // if there are no choices, an error's message
 }
 
 type groq struct {
-	Usage *usage `json:"usage"`
+	Usage *wireUsage `json:"usage"`
 }
 
 type choice struct {
@@ -50,7 +50,7 @@ func (d delta) thinking() string {
 	return d.Content.thinking
 }
 
-// keepThinking puts thinking into the field of another delta in which it came.
+// keepThinking puts text into the field of another delta in which d has its thinking.
 func (d delta) keepThinking(into *delta, text string) {
 	if d.ReasoningContent.all() != "" {
 		into.ReasoningContent.text = text
@@ -72,7 +72,7 @@ type callDelta struct {
 // flexible is a string that some servers write as a number, or as null.
 type flexible string
 
-// UnmarshalJSON takes what there is.
+// UnmarshalJSON takes any JSON value.
 func (f *flexible) UnmarshalJSON(b []byte) error {
 	*f = ""
 	switch {
@@ -84,19 +84,19 @@ func (f *flexible) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// arguments are JSON in a string; of some servers an object itself.
+// arguments are JSON in a string. Some servers send the object itself.
 type arguments string
 
-// UnmarshalJSON takes either.
+// UnmarshalJSON takes a string or an object.
 func (a *arguments) UnmarshalJSON(b []byte) error { return (*flexible)(a).UnmarshalJSON(b) }
 
-// content is text; of some servers a list of parts, thinking among them.
+// content is text. Some servers send a list of parts, thinking among them.
 type content struct {
 	text     string
 	thinking string
 }
 
-// The most parts that content has, one within another and side by side.
+// Bounds of how deep parts are nested in content, and how many there are.
 const (
 	maxPartDepth = 4
 	maxParts     = 4096
@@ -159,7 +159,7 @@ func (c *content) readParts(b []byte, depth int) error {
 
 func (c content) all() string { return c.thinking + c.text }
 
-// missing tells whether a field is not there, or says that there is nothing.
+// missing tells whether a field is absent or empty.
 func missing(raw json.RawMessage) bool {
 	switch strings.TrimSpace(string(raw)) {
 	case "", "null", "false", `""`, "{}", "[]":
@@ -168,8 +168,8 @@ func missing(raw json.RawMessage) bool {
 	return false
 }
 
-// objectOf makes a JSON object of the arguments that a model wrote, wherever
-// they can be read as one, and otherwise a JSON string of them.
+// objectOf is the arguments that a model wrote as a JSON object, or, if they cannot be
+// read as one, as a JSON string.
 func objectOf(written string) json.RawMessage {
 	raw := bytes.TrimSpace([]byte(written))
 	if missing(raw) {

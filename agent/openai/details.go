@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The most that an answer's reasoning_details may have.
+// Bounds of an answer's reasoning_details.
 const (
 	maxDetails     = 4096
 	maxDetailsSize = 4 << 20 // bytes as they came
 )
 
-// details are reasoning_details: entries that arrive in parts.
+// details are the reasoning_details of an answer: entries that arrive in parts.
 type details struct {
 	entries []*detail
 	size    int
@@ -49,8 +49,8 @@ func (ds *details) add(raw json.RawMessage) error {
 	return nil
 }
 
-// continuedBy tells whether an entry is the next part of this one. What is
-// encrypted comes whole.
+// continuedBy tells whether an entry is the next part of this one. Encrypted entries come
+// whole.
 func (d *detail) continuedBy(next map[string]any) bool {
 	kind, _ := next["type"].(string)
 	before, _ := d.fields["type"].(string)
@@ -74,7 +74,7 @@ func (d *detail) merge(next map[string]any) {
 	}
 }
 
-// raw is all of them as they are sent back.
+// raw is all entries as they are sent back.
 func (ds *details) raw() json.RawMessage {
 	if len(ds.entries) == 0 {
 		return nil
@@ -86,5 +86,5 @@ func (ds *details) raw() json.RawMessage {
 		}
 		all = append(all, d.fields)
 	}
-	return saved(all)
+	return toRaw(all)
 }

@@ -11,10 +11,10 @@ import (
 // A dialect is what a server was found to understand of the protocol.
 type dialect struct {
 	limit      limit // how the length of an answer is bounded
-	noUsage    bool  // usage cannot be asked for
-	noChoice   bool  // tool calls cannot be forbidden
-	noEcho     bool  // what the model thought is not wanted back
-	wantsEcho  bool  // each answer needs what the model thought, also one that has nothing
+	noUsage    bool  // it does not take stream_options, which ask for usage
+	noChoice   bool  // it does not take tool_choice, which forbids calls
+	noEcho     bool  // it does not take back what the model thought
+	wantsEcho  bool  // it requires what the model thought with each of the model's messages
 	bridges    bool  // people may not speak right after a tool: Mistral
 	noThinking bool  // with tools, the model must not reason
 	shortIDs   bool  // ids of calls are nine letters and digits: Mistral
@@ -38,14 +38,14 @@ func firstDialect(base string) dialect {
 
 // A lesson is what a refusal teaches.
 type lesson struct {
-	dialect dialect
-	about   string // for the log
-	// once says that it is about what one conversation holds, and says nothing
-	// of the server.
+	dialect dialect // to ask again in
+	about   string  // for the log
+	// once says that the refusal is about the content of one conversation. Then the
+	// dialect is used for this request only.
 	once bool
 }
 
-// learn is what a refusal teaches; false if that is nothing new.
+// learn is what a refusal teaches. It returns false if that is nothing new.
 func (d dialect) learn(r *refusal) (lesson, bool) {
 	next := d
 	if !d.bridges && r.ordersMessages() {
@@ -76,19 +76,19 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 	return lesson{dialect: next, about: about}, about != ""
 }
 
-// learnToEcho learns what becomes of what the model thought. A server that does
-// not know the field gets it never; one that misses it gets it always. Any other
-// complaint is about what this conversation holds, and nobody else's.
+// learnToEcho learns whether to send back what the model thought. A server that does not
+// know the field never gets it, and one that requires it always does. Any other
+// complaint is about the content of this conversation alone.
 func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 	if !r.names("reasoning_content", "reasoning_details", "extra_content", "thought_signature", "`signature`") {
 		return lesson{}, false
 	}
 	next := d
 	switch {
-	case r.says("passed back", "is missing", "missing reasoning", "is required", "must be provided"):
+	case r.mentions("passed back", "is missing", "missing reasoning", "is required", "must be provided"):
 		next.wantsEcho, next.noEcho = true, false
 		return lesson{dialect: next, about: "reasoning_content is wanted"}, next != d
-	case r.says("unsupported", "not supported", "unrecognized", "unknown", "not permitted", "unexpected", "additional propert", "not allowed"):
+	case r.mentions("unsupported", "not supported", "unrecognized", "unknown", "not permitted", "unexpected", "additional propert", "not allowed"):
 		next.noEcho, next.wantsEcho = true, false
 		return lesson{dialect: next, about: "reasoning_content is unknown"}, next != d
 	}
@@ -99,11 +99,11 @@ func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 // ordersMessages tells whether a server, or the template of its model, does not
 // let people speak right after a tool. Templates fail with a status of 500.
 func (r *refusal) ordersMessages() bool {
-	return r.is("3230", "invalid_request_message_order") || r.says("after role 'tool'", "after role \"tool\"", "roles must alternate")
+	return r.hasCode("3230", "invalid_request_message_order") || r.mentions("after role 'tool'", "after role \"tool\"", "roles must alternate")
 }
 
-// names tells whether a refusal is about one of these parameters. Only few
-// servers say so in a field; of the others there is only what they write.
+// names tells whether a refusal is about one of these parameters. Few servers name it in
+// a field; the others name it only in their message.
 func (r *refusal) names(parameters ...string) bool {
 	text := strings.ToLower(r.message)
 	return slices.ContainsFunc(parameters, func(p string) bool {

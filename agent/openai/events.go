@@ -13,33 +13,34 @@ import (
 var errGarbled = errors.New("the answer is garbled")
 
 const (
-	maxEvent = 8 << 20 // the most that one event may have
-	maxDrain = 4 << 10 // the most that is read after the end
+	maxEvent = 8 << 20 // bytes of one event
+	maxDrain = 4 << 10 // bytes that are read after the end
 )
 
-// events reads an answer's body and gives the library what its reader can
-// take: one data line for each event, no comments, no other fields, no limit
-// to how many of them there were. An error in the stream becomes data like any
-// other, and so does a body that is no stream at all but one JSON value.
+// events reads an answer's body, and gives the library what its reader can take: one data
+// line for each event, and nothing else. The library gives up after a number of other
+// lines, and reads errors in its own way. So comments and other fields are dropped, and
+// an error in the stream becomes data like any other. So does a body that is no stream
+// but a single JSON value.
 type events struct {
-	body io.ReadCloser
-	in   *bufio.Reader
-	beat func() // told of each line, comments included
+	body       io.ReadCloser
+	in         *bufio.Reader
+	signOfLife func() // called for each line, comments included
 
-	out    bytes.Buffer // waits to be read
-	event  []byte       // data of the event so far
-	name   string       // of the event
-	bare   bool         // the event is JSON without "data:" before it
-	done   bool         // the end was announced
-	size   int          // bytes read so far
-	failed error        // what ends the reading
+	out       bytes.Buffer // what the library has not read yet
+	event     []byte       // data of the event so far
+	name      string       // of the event
+	noFraming bool         // the event is JSON without "data:" before it, perhaps on several lines
+	done      bool         // [DONE] has come
+	size      int          // bytes read so far
+	failed    error        // why there is nothing more to read
 }
 
 func newEvents(body io.ReadCloser, beat func()) *events {
-	return &events{body: body, in: bufio.NewReader(body), beat: beat}
+	return &events{body: body, in: bufio.NewReader(body), signOfLife: beat}
 }
 
-// Read gives what is ready, and waits only for the first of it.
+// Read returns what is ready. It waits only if nothing is.
 func (e *events) Read(p []byte) (int, error) {
 	for e.out.Len() == 0 {
 		if e.failed != nil {
@@ -53,8 +54,8 @@ func (e *events) Read(p []byte) (int, error) {
 // Close ends the reading of the body.
 func (e *events) Close() error { return e.body.Close() }
 
-// drain reads what little may follow the announced end, so that the connection
-// can be used again.
+// drain reads the little that may follow [DONE], so that the connection can be used
+// again.
 func (e *events) drain() {
 	if e.done {
 		_, _ = io.CopyN(io.Discard, e.in, maxDrain) // at worst it is not used again
@@ -65,9 +66,9 @@ func (e *events) drain() {
 func (e *events) next() error {
 	line, err := e.line()
 	if len(line) > 0 || err == nil {
-		e.beat()
+		e.signOfLife()
 		for part := range bytes.SplitSeq(line, []byte("\r")) {
-			if failed := e.field(part); failed != nil {
+			if failed := e.takeLine(part); failed != nil {
 				return failed
 			}
 		}
@@ -99,19 +100,19 @@ func (e *events) line() ([]byte, error) {
 	}
 }
 
-// field takes one line of the stream.
-func (e *events) field(line []byte) error {
+// takeLine takes one line of the stream.
+func (e *events) takeLine(line []byte) error {
 	switch {
 	case len(e.event)+len(line) > maxEvent:
 		return fmt.Errorf("%w: an event of more than %d bytes", errGarbled, maxEvent)
-	case e.bare:
-		return e.more(line)
+	case e.noFraming:
+		return e.addLine(line)
 	case len(line) == 0:
-		return e.flush()
-	case line[0] == '{': // an error, or a whole answer, without ceremony
-		e.bare = true
+		return e.endEvent()
+	case line[0] == '{': // an error or a whole answer, without "data:"
+		e.noFraming = true
 		e.event = append(e.event[:0], line...)
-		e.whole()
+		e.passIfWhole()
 		return nil
 	}
 	name, value, _ := bytes.Cut(line, []byte(":"))
@@ -122,23 +123,23 @@ func (e *events) field(line []byte) error {
 		e.name = string(value)
 	case "data":
 		e.event = append(append(e.event, value...), ' ')
-		e.whole()
+		e.passIfWhole()
 	}
 	return nil
 }
 
-// more takes a line of JSON that was printed over several.
-func (e *events) more(line []byte) error {
+// addLine adds a line of JSON that is printed on several lines.
+func (e *events) addLine(line []byte) error {
 	e.event = append(append(e.event, ' '), line...)
 	if len(line) > 0 && line[0] == '}' {
-		e.whole()
+		e.passIfWhole()
 	}
 	return nil
 }
 
-// whole passes an event on as soon as it is one: not every server ends its
+// passIfWhole passes an event on as soon as it is whole JSON: not every server ends its
 // events with an empty line.
-func (e *events) whole() {
+func (e *events) passIfWhole() {
 	data := bytes.TrimSpace(e.event)
 	switch {
 	case string(data) == "[DONE]":
@@ -152,8 +153,8 @@ func (e *events) whole() {
 	}
 }
 
-// flush ends an event that is not JSON.
-func (e *events) flush() error {
+// endEvent ends an event at an empty line. If it was whole it has been passed on already.
+func (e *events) endEvent() error {
 	data := bytes.TrimSpace(e.event)
 	switch {
 	case len(data) == 0:
@@ -166,14 +167,14 @@ func (e *events) flush() error {
 		e.pass(text)
 	case e.name == "" || e.name == "message":
 		return errGarbled
-	default: // some event of the server's own
+	default: // an event that only this server knows
 		e.reset()
 	}
 	return nil
 }
 
-// pass hands an event to the library, whose reader makes of data that begins
-// with an error one of its own, unless there is a space before it.
+// pass gives an event to the library. The library's reader would handle data that begins
+// with {"error" itself, so pass puts a space after the brace.
 func (e *events) pass(data []byte) {
 	e.out.WriteString("data: ")
 	if data[0] == '{' {
@@ -186,5 +187,5 @@ func (e *events) pass(data []byte) {
 }
 
 func (e *events) reset() {
-	e.event, e.name, e.bare = e.event[:0], "", false
+	e.event, e.name, e.noFraming = e.event[:0], "", false
 }

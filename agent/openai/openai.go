@@ -1,20 +1,19 @@
-// Package openai is every model that speaks OpenAI's chat-completions protocol.
+// Package openai asks any model whose server speaks OpenAI's chat-completions protocol.
 //
-// It works over sashabaranov/go-openai, whose client addresses the server,
-// authenticates and frames the stream. What differs from provider to provider
-// is done here: requests are written whole by this package, and the bytes of
-// answers pass through a reader of its own before and behind the library's,
-// because servers say more than the library's types can hold, and say it less
-// exactly than its reader expects.
+// The library sashabaranov/go-openai addresses the server, authenticates, and frames the
+// stream. This package does all that differs from provider to provider. It writes the
+// request's body itself, cleans the stream before the library reads it (events.go), and
+// decodes the events that the library frames (chunk.go): servers send more than the
+// library's types can hold, and less exactly than its reader expects.
 //
-// A Model asks once: whether and when to ask again is decided by its caller.
-// It only repeats a request that was refused for a parameter which the server
-// does not know, without it, and remembers that.
+// A Model asks once; its caller decides whether and when to ask again. A Model repeats
+// a request only if the server refused a parameter or a form that can be left out. It
+// remembers that in its dialect.
 //
-// The files, in reading order: openai.go is the model; request.go, calls.go, thinking.go
-// and dialect.go write a request; stream.go, events.go and chunk.go read the stream;
-// answer.go and ends.go put the answer together; used.go and details.go read what it
-// cost; faults.go, causes.go and overflow.go tell what an error means.
+// The files, in reading order: openai.go is the model; request.go and dialect.go write a
+// request; stream.go, events.go and chunk.go read the stream; answer.go, calls.go,
+// thinking.go, details.go, stops.go and usage.go put the answer together; refusal.go,
+// error_causes.go and overflow.go tell what an error means.
 package openai
 
 import (
@@ -38,22 +37,23 @@ const (
 	DefaultName = "gpt-5-mini"
 )
 
-// maxLessons is more than there is to learn about a server.
-const maxLessons = 10
+// maxAttempts bounds how often one request is asked differently. It is more than there is
+// to learn about a server.
+const maxAttempts = 10
 
 // Config is what a Model needs to know.
 type Config struct {
 	BaseURL string // as the server's users write it, often ending in /v1; left out: DefaultURL
 	APIKey  string // left out: none is sent
 	Name    string // of the model
-	Window  int    // its context in tokens; 0 where that is not known
+	Window  int    // its context in tokens; 0 if that is not known
 	// HTTP makes the requests; left out: a client without any deadline of its
 	// own that keeps its connections.
 	HTTP *http.Client
 	Log  *slog.Logger // left out: nothing is logged
 
-	FirstToken time.Duration // the longest wait for an answer's begin; left out: 120 s
-	Idle       time.Duration // and within it; left out: 60 s
+	FirstToken time.Duration // the longest wait for the beginning of an answer; left out: 120 s
+	Idle       time.Duration // the longest wait within an answer; left out: 60 s
 }
 
 // Model is one model on one server.
@@ -66,7 +66,7 @@ type Model struct {
 	window  int     // in tokens, as the server has said; 0 while it has not
 }
 
-// New makes a model; nothing is asked yet.
+// New makes a model. It does not reach its server yet.
 func New(cfg Config) (*Model, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -112,8 +112,9 @@ func (c Config) complete() (Config, string, error) {
 	return c, u.Host, nil
 }
 
-// newTransport keeps a connection for each of many answers at once, notices
-// when one is dead, and never waits for a compressed block to fill.
+// newTransport makes a transport that keeps connections for many answers at once, and
+// pings them to notice dead ones. It asks for no compression, as a compressed stream is
+// held back until a block is full.
 func newTransport() *http.Transport {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -128,8 +129,8 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// Info says what the configuration says, and of the window what the server has
-// said if that is less.
+// Info returns the model's name and window: the configured window, or the one that the
+// server has named if that is smaller.
 func (m *Model) Info() llm.Info {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,12 +141,12 @@ func (m *Model) Info() llm.Info {
 	return llm.Info{Name: m.cfg.Name, ContextTokens: window}
 }
 
-// leastWindow is less than any model's that could be of use here: a server that
-// says less means something else.
+// leastWindow is smaller than the window of any useful model. If a server seems to name a
+// smaller one, the number means something else.
 const leastWindow = 512
 
-// measured remembers how large the server says that the window is.
-func (m *Model) measured(window int) {
+// rememberWindow remembers how large the window is that the server has named.
+func (m *Model) rememberWindow(window int) {
 	if window < leastWindow {
 		return
 	}
@@ -162,7 +163,7 @@ func (m *Model) measured(window int) {
 
 // Generate asks once. See llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
-	spoken, said := m.spoken(), false
+	spoken, said := m.currentDialect(), false
 	for attempt := 1; ; attempt++ {
 		body, err := encode(r, m.cfg.Name, m.host, spoken)
 		if err != nil {
@@ -179,25 +180,25 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 			return llm.Answer{}, ctx.Err()
 		}
 		next, learned := m.adapt(spoken, err)
-		switch fault := m.fault(err); {
-		case learned && said: // which is void: whoever asks has to know
+		switch fault := m.errorOf(err); {
+		case learned && said: // the caller has shown some of a void answer, so it has to ask again itself
 			fault.Fault = llm.Busy
 			return llm.Answer{}, fault
-		case !learned || attempt == maxLessons:
+		case !learned || attempt == maxAttempts:
 			return llm.Answer{}, fault
 		}
 		spoken = next
 	}
 }
 
-func (m *Model) spoken() dialect {
+func (m *Model) currentDialect() dialect {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dialect
 }
 
-// adapt learns from a refusal, and tells how to ask again, if that is worth it.
-// What was learned of the server is remembered for all.
+// adapt learns from a refusal. It returns the dialect to ask again in, and whether it has
+// learned anything. What it learns about the server holds for all later requests.
 func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
@@ -221,16 +222,16 @@ func (m *Model) adapt(spoken dialect, err error) (dialect, bool) {
 	return learned.dialect, true
 }
 
-// fault makes of what went wrong what the contract has words for.
-func (m *Model) fault(err error) *llm.Error {
+// errorOf turns what went wrong into the contract's error.
+func (m *Model) errorOf(err error) *llm.Error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		e := &llm.Error{
 			Fault: r.fault(), Cause: r.cause(), Status: r.status, Code: r.word(), RetryAfter: r.retryAfter,
-			Said: conceal(r.said(), m.cfg.APIKey), Err: r,
+			Said: concealKey(r.description(), m.cfg.APIKey), Err: r,
 		}
 		if e.Fault == llm.Overflow {
 			e.Window = r.window()
-			m.measured(e.Window)
+			m.rememberWindow(e.Window)
 		}
 		return e
 	}
@@ -241,8 +242,8 @@ func (m *Model) fault(err error) *llm.Error {
 	return e
 }
 
-// FirstModel finds a name where none was given: DefaultName at DefaultURL,
-// elsewhere the first model that the server lists and that can chat.
+// FirstModel finds a model's name if none is configured: DefaultName at DefaultURL, and
+// elsewhere the first that the server lists and that can chat.
 func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	cfg, host, err := cfg.complete()
 	if err != nil {
@@ -254,9 +255,9 @@ func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 15*time.Second, errStalled)
 	defer cancel()
 	m := &Model{cfg: cfg, host: host}
-	names, err := m.list(ctx)
+	names, err := m.listModels(ctx)
 	if err != nil {
-		return "", m.fault(err)
+		return "", m.errorOf(err)
 	}
 	if len(names) == 0 {
 		return "", &llm.Error{Fault: llm.Refused, Err: fmt.Errorf("%s lists no models that chat: name one", host)}

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// overflow tells whether the request was too long for the model. OpenAI has a
-// code for it; of the others there is only what they write. A limit of tokens
-// in a time is none of the window, except where one request alone is over it.
-func (r *refusal) overflow() bool {
-	if r.is("context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded", "exceed_context_size_error",
+// isOverflow tells whether the request was too long for the model. OpenAI has a code for
+// that; for most others there is only their message. A limit of tokens per time does
+// not count, except if one request alone is over it (status 413).
+func (r *refusal) isOverflow() bool {
+	if r.hasCode("context_length_exceeded", "context_window_exceeded", "model_context_window_exceeded", "exceed_context_size_error",
 		"request_too_large", "string_above_max_length", "prompt_too_long", "input_too_long",
 		"1261", "3051") { // Z.ai and Mistral
 		return true
@@ -19,14 +19,14 @@ func (r *refusal) overflow() bool {
 	case http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusPaymentRequired:
 		return false
 	case http.StatusRequestEntityTooLarge:
-		if r.says("token") {
+		if r.mentions("token") {
 			return true
 		}
 	}
-	if r.says("rate limit", "per minute", "per day", "daily", "monthly", "too many requests") {
+	if r.mentions("rate limit", "per minute", "per day", "daily", "monthly", "too many requests") {
 		return false
 	}
-	return r.says(
+	return r.mentions(
 		"maximum context length", "context length exceeded", "exceeds the context", "context window",
 		"available context size", "context size has been exceeded", "configured context size",
 		"prompt is too long", "input is too long", "maximum prompt length",
@@ -44,8 +44,8 @@ func (r *refusal) overflow() bool {
 	)
 }
 
-// window is how many tokens the server says that the model can read, 0 if it
-// does not say so.
+// window is how many tokens the model can read according to the refusal, or 0 if it does
+// not say that.
 func (r *refusal) window() int {
 	if r.context > 0 {
 		return r.context

@@ -14,8 +14,8 @@ import (
 	"parley/agent/llm"
 )
 
-// A refusal is a server's own word that it does not answer: a status, or an
-// error in the stream.
+// A refusal is a server's answer that it does not answer: a status, or an error in the
+// stream.
 type refusal struct {
 	status     int // of the response; in a stream, where it says one
 	written    int // the status that the error itself names
@@ -23,12 +23,12 @@ type refusal struct {
 	code       string
 	kind       string
 	param      string
-	context    int // the window's size in tokens, where a field says it: llama.cpp
+	context    int // the window's size in tokens, if a field has it: llama.cpp
 	message    string
 }
 
-// Error is what a log may hold of it: a server's own words may repeat what
-// people said.
+// Error is fit for logs. It leaves out the server's message, which may repeat what people
+// said.
 func (r *refusal) Error() string {
 	text := "the server refuses"
 	if r.status > 0 {
@@ -40,8 +40,8 @@ func (r *refusal) Error() string {
 	return text
 }
 
-// said is what the server wrote, in one line.
-func (r *refusal) said() string {
+// description is what the server wrote, in one line.
+func (r *refusal) description() string {
 	switch {
 	case r.message != "":
 		return r.message
@@ -65,34 +65,34 @@ func (r *refusal) word() string {
 	return ""
 }
 
-// fault says what a refusal means. What is too long is found first: servers
-// give it all kinds of statuses.
+// fault says what a refusal means. Overflow is tested first, because servers give it all
+// kinds of statuses.
 func (r *refusal) fault() llm.Fault {
 	s := r.status
 	switch {
-	case r.overflow():
+	case r.isOverflow():
 		return llm.Overflow
-	case r.misspoken():
+	case r.isModelsOwn():
 		return llm.Busy
 	case r.cause() != "":
 		return llm.Refused
 	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests, s >= 500:
 		return llm.Busy
-	case s == http.StatusBadRequest && r.says("does not support tools"):
+	case s == http.StatusBadRequest && r.mentions("does not support tools"):
 		return llm.Refused
 	case s >= 400:
 		return llm.Rejected
-	case r.is("invalid_request_error", "invalid_prompt", "invalid_argument"):
+	case r.hasCode("invalid_request_error", "invalid_prompt", "invalid_argument"):
 		return llm.Rejected
 	}
 	return llm.Busy
 }
 
-func (r *refusal) is(words ...string) bool {
+func (r *refusal) hasCode(words ...string) bool {
 	return slices.Contains(words, strings.ToLower(r.code)) || slices.Contains(words, strings.ToLower(r.kind))
 }
 
-// refusalOf reads a response that is none.
+// refusalOf reads a response with a status that is no success.
 func refusalOf(status int, header http.Header, body []byte) *refusal {
 	r := &refusal{status: status}
 	r.read(body)
@@ -111,8 +111,8 @@ func refusalIn(raw []byte) *refusal {
 	return r
 }
 
-// read takes an error in any of the shapes in which servers write it: an
-// object, a text, a list, in a field or bare; or a page for people.
+// read takes an error in any of the shapes in which servers write it: an object, a text
+// or a list, in a field or alone. It ignores an HTML page.
 func (r *refusal) read(body []byte) {
 	var list []json.RawMessage
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -171,7 +171,7 @@ func (r *refusal) readFields(fields map[string]json.RawMessage) {
 	}
 }
 
-// oneLine is a message fit for a log: short, and without what steers a terminal.
+// oneLine is a message fit for a terminal: short, and without control characters.
 func oneLine(text string) string {
 	const most = 300
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
@@ -187,7 +187,7 @@ func oneLine(text string) string {
 	return text[:cut] + "…"
 }
 
-// waitOf is how long a response asks to wait.
+// waitOf is how long a response's headers ask the client to wait.
 func waitOf(h http.Header, now time.Time) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
 		return seconds(ms / 1000), true
@@ -202,18 +202,17 @@ func waitOf(h http.Header, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// seconds is a number of them, a day at most.
+// seconds is a duration of s seconds, a day at most.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 24*60*60) * float64(time.Second))
 }
 
-// conceal takes the key out of what a server said, and words that show a part
-// of it.
-func conceal(message, key string) string {
+// concealKey replaces words of a server's message that hold the key or a part of it.
+func concealKey(message, key string) string {
 	if key == "" {
 		return message
 	}
-	const shown = 6 // as many of its first characters give it away
+	const shown = 6 // a word with so many of its first characters is taken for the key
 	words := strings.Split(message, " ")
 	for i, w := range words {
 		if strings.Contains(w, key) || strings.Contains(w, "***") || len(key) > 2*shown && strings.Contains(w, key[:shown]) {

@@ -12,9 +12,8 @@ import (
 	"parley/tools"
 )
 
-// The request as it is on the wire. The library's types leave out what is
-// empty or zero and have no room for what some providers want back, so the
-// body is written from these.
+// The request's body. The library's own types leave out empty and zero fields that
+// servers need, and lack those that some providers want back.
 type (
 	wireRequest struct {
 		Model               string         `json:"model"`
@@ -66,16 +65,16 @@ type callExtra struct {
 	ThoughtSignature json.RawMessage `json:"thought_signature,omitempty"`
 }
 
-// savedCall is a tool use's Provider.
+// savedCall is what the Provider field of a tool use holds.
 type savedCall struct {
-	By string `json:"by"` // the server that said it: no other understands it
+	By string `json:"by"` // the host of the server that sent it: others do not understand it
 	callExtra
 }
 
-// savedThought is a thinking block's Provider.
+// savedThought is what the Provider field of a thinking block holds.
 type savedThought struct {
 	By string `json:"by"`
-	// Echo wants the text itself back, as reasoning_content.
+	// Echo says that the server wants the text itself back, as reasoning_content.
 	Echo    bool            `json:"echo,omitempty"`
 	Details json.RawMessage `json:"reasoning_details,omitempty"`
 	Extra   json.RawMessage `json:"extra_content,omitempty"`
@@ -117,11 +116,11 @@ func encode(r llm.Request, model, host string, d dialect) ([]byte, error) {
 	w.Messages = t.messages
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // < is one byte for the model too
+	e.SetEscapeHTML(false) // the escape \u003c would cost the model more tokens than <
 	if err := e.Encode(w); err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	// Cut to size: it is held as long as the model takes.
+	// The copy has no spare capacity: it stays in memory for as long as the model takes.
 	return bytes.Clone(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
@@ -133,19 +132,19 @@ func toolOf(s tools.Spec) wireTool {
 	return wireTool{Type: "function", Function: wireSpec{Name: s.Name, Description: s.Description, Parameters: schema}}
 }
 
-// A transcript renders messages one after another.
+// A transcript is the messages of a request, in the dialect of its server.
 type transcript struct {
 	host     string
 	dialect  dialect
 	messages []wireMessage
-	ids      map[string]string // call → the id that it went by
+	ids      map[string]string // by call: the id under which the request has it
 }
 
 func (t *transcript) add(m wireMessage) { t.messages = append(t.messages, m) }
 
-// user renders results, then what people said: nothing may come between a call
-// and its result. What is said in a row is one message, since many servers
-// insist on turns that alternate.
+// user adds results, then what people said: nothing may come between a call and its
+// result. Texts in a row become one message, because many servers insist that user and
+// assistant alternate.
 func (t *transcript) user(blocks []llm.Block) {
 	var said []string
 	for _, b := range blocks {
@@ -174,15 +173,15 @@ func (t *transcript) user(blocks []llm.Block) {
 	t.add(wireMessage{Role: "user", Content: &text})
 }
 
-// bridge stands between a tool's result and what people say, where a server
-// wants the model to have spoken in between.
+// bridge is put between a tool's result and what people say if a server wants the model
+// to have spoken in between.
 const bridge = "(I have read the results.)"
 
-// noThought stands for what the model thought where a server wants to have it
-// back and there is nothing: an empty text would count as missing.
-const noThought = " "
+// emptyThought is sent as the model's thinking if a server wants that back and there is
+// none: an empty text would count as missing.
+const emptyThought = " "
 
-// assistant renders a step of the model's own.
+// assistant adds a message of the model's.
 func (t *transcript) assistant(blocks []llm.Block) {
 	m := wireMessage{Role: "assistant"}
 	var said []string
@@ -203,7 +202,7 @@ func (t *transcript) assistant(blocks []llm.Block) {
 		m.Content = new(strings.Join(said, "\n\n"))
 	}
 	if t.dialect.wantsEcho && m.ReasoningContent == "" {
-		m.ReasoningContent = noThought
+		m.ReasoningContent = emptyThought
 	}
 	t.add(m)
 }

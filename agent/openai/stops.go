@@ -7,9 +7,9 @@ import (
 	"parley/agent/llm"
 )
 
-// end takes an answer's finish_reason. Some servers repeat it; the first that
-// says that the answer is not whole holds.
-func (a *assembly) end(reason string) error {
+// takeFinishReason takes an answer's finish_reason. Some servers send several; the first
+// that says that the answer is not whole counts.
+func (a *assembly) takeFinishReason(reason string) error {
 	if reason == "" {
 		return nil
 	}
@@ -28,8 +28,8 @@ func (a *assembly) end(reason string) error {
 	return nil
 }
 
-// stopOf says what a finish_reason means. Servers have many words for it; what
-// nobody knows is not taken for the end of a whole answer.
+// stopOf says what a finish_reason means. Servers have many words for it. An unknown word
+// is not taken for the end of a whole answer.
 func stopOf(reason string) llm.Stop {
 	if announcesCalls(reason) {
 		return llm.StopWhole
@@ -60,13 +60,14 @@ func announcesCalls(reason string) bool {
 	return false
 }
 
-// stopped is why the answer that came together ended.
-func (a *assembly) stopped(calls int) llm.Stop {
+// stopReason is why the answer ended. If the server announced calls and sent none, they
+// were lost.
+func (a *assembly) stopReason(calls int) llm.Stop {
 	if a.stop == llm.StopWhole && a.announced && calls == 0 {
 		return llm.StopLost
 	}
 	return a.stop
 }
 
-// reasonOf is a finish_reason as it is compared.
+// reasonOf is a finish_reason in the form in which stopOf compares it.
 func reasonOf(f flexible) string { return strings.ToLower(strings.TrimSpace(string(f))) }

@@ -18,14 +18,14 @@ import (
 )
 
 var (
-	// errStalled says that a server has not gone on for too long.
+	// errStalled says that a server sent nothing for too long.
 	errStalled = errors.New("the server has stopped answering")
-	// errCut says that an answer stopped without having ended.
+	// errCut says that the stream stopped before the answer had ended.
 	errCut = errors.New("the answer was cut off")
 )
 
-// After an answer has said that it ended, usage may follow, and then the end
-// of the stream; neither is waited for like an answer.
+// After the finish_reason, usage may follow, and then the end of the stream. The answer
+// is there already, so these are waited for only briefly.
 const (
 	tailWait  = 5 * time.Second
 	drainWait = 50 * time.Millisecond
@@ -33,21 +33,22 @@ const (
 
 // ask sends one request and reads its answer.
 func (m *Model) ask(ctx context.Context, body []byte, emit func(llm.Delta)) (llm.Answer, error) {
-	w := watchOver(ctx, m.cfg.FirstToken)
+	w := newStallTimer(ctx, m.cfg.FirstToken)
 	defer w.end()
-	x := &exchange{http: m.cfg.HTTP, body: body, beat: w.beat}
-	// The exchange replaces the body, so the library is given none to judge.
+	x := &exchange{http: m.cfg.HTTP, body: body, signOfLife: w.signOfLife}
+	// The exchange replaces the body. The library gets an empty request, so that it has
+	// nothing to reject.
 	stream, err := m.client(x).CreateChatCompletionStream(w.ctx, library.ChatCompletionRequest{})
 	if err != nil {
-		return llm.Answer{}, w.because(err)
+		return llm.Answer{}, w.causeOf(err)
 	}
-	defer func() { _ = stream.Close() }() // all that it had to say was read, or does not matter
+	defer func() { _ = stream.Close() }() // everything of interest was read
 	a := newAssembly(m.host, emit)
 	for {
 		raw, err := stream.RecvRaw()
 		if err != nil {
 			if !a.finished && !x.events.done {
-				return llm.Answer{}, w.because(err)
+				return llm.Answer{}, w.causeOf(err)
 			}
 			break
 		}
@@ -73,8 +74,8 @@ func (m *Model) client(x library.HTTPDoer) *library.Client {
 	return library.NewClientWithConfig(c)
 }
 
-// list asks for the names of those of the server's models that chat.
-func (m *Model) list(ctx context.Context) ([]string, error) {
+// listModels asks the server for its models, and returns the names of those that chat.
+func (m *Model) listModels(ctx context.Context) ([]string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.cfg.BaseURL+"/models", nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask for the models: %w", err)
@@ -99,17 +100,16 @@ func (m *Model) list(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, d := range listed.Data {
-		if d.ID != "" && chats(d.ID, string(d.Type)) {
+		if d.ID != "" && canChat(d.ID, string(d.Type)) {
 			names = append(names, d.ID)
 		}
 	}
 	return names, nil
 }
 
-// chats tells whether a model of that name, and of that type if its server gives
-// one, is likely to be one that can be talked to: servers list embedding models
-// and others among them.
-func chats(name, kind string) bool {
+// canChat guesses by its name, and its type if its server gives one, whether a model can
+// chat: servers list models for embeddings and other purposes too.
+func canChat(name, kind string) bool {
 	for _, text := range []string{strings.ToLower(name), strings.ToLower(kind)} {
 		for _, other := range []string{"embed", "rerank", "whisper", "tts", "transcri", "moderation", "dall-e", "diffusion", "bge-", "minilm", "text-to-", "image"} {
 			if strings.Contains(text, other) {
@@ -120,14 +120,14 @@ func chats(name, kind string) bool {
 	return true
 }
 
-// An exchange is the library's HTTP client for one request. It sends the body
-// that it holds, keeps the headers of refusals, which the library drops, and
-// reads the answer first.
+// An exchange is the library's HTTP client for one request. It sends its own body in
+// place of the library's, reads refusals with their headers, which the library drops,
+// and cleans the answer's stream before the library reads it.
 type exchange struct {
-	http   *http.Client
-	body   []byte
-	beat   func()
-	events *events
+	http       *http.Client
+	body       []byte
+	signOfLife func()
+	events     *events
 }
 
 // Do makes the request.
@@ -139,7 +139,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.events = newEvents(resp.Body, x.beat)
+	x.events = newEvents(resp.Body, x.signOfLife)
 	resp.Body = x.events
 	return resp, nil
 }
@@ -150,10 +150,10 @@ type unreachable struct {
 	err  error
 }
 
-// Error is the host and what the network said.
+// Error names the host and the network's error.
 func (u *unreachable) Error() string { return fmt.Sprintf("ask %s: %v", u.host, u.err) }
 
-// Unwrap is what the network said.
+// Unwrap is the network's error.
 func (u *unreachable) Unwrap() error { return u.err }
 
 // do makes a request; any status but 2xx is a *refusal.
@@ -161,7 +161,7 @@ func do(client *http.Client, req *http.Request) (*http.Response, error) {
 	resp, err := client.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // the URL says nothing new
+			err = u.Err // without the URL, which is configured
 		}
 		return nil, &unreachable{host: req.URL.Host, err: err}
 	}
@@ -176,8 +176,8 @@ func do(client *http.Client, req *http.Request) (*http.Response, error) {
 	return nil, refusalOf(resp.StatusCode, resp.Header, body)
 }
 
-// A watch ends a request that does not go on. It belongs to one goroutine.
-type watch struct {
+// A stallTimer cancels a request whose answer does not go on. One goroutine uses it.
+type stallTimer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
@@ -185,30 +185,33 @@ type watch struct {
 	last   time.Time // of progress
 }
 
-// patience is how many limits pass while there is nothing but signs of life.
-const patience = 4
+// maxSignsOfLife is for how many limits a server may send nothing but signs of life, such
+// as comments in the stream.
+const maxSignsOfLife = 4
 
-func watchOver(ctx context.Context, limit time.Duration) *watch {
-	w := &watch{limit: limit, last: time.Now()}
+func newStallTimer(ctx context.Context, limit time.Duration) *stallTimer {
+	w := &stallTimer{limit: limit, last: time.Now()}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	w.timer = time.AfterFunc(limit, func() { w.cancel(errStalled) })
 	return w
 }
 
-// progress grants another limit.
-func (w *watch) progress(limit time.Duration) {
+// progress notes that the answer has gone on, and sets the next limit.
+func (w *stallTimer) progress(limit time.Duration) {
 	w.limit, w.last = limit, time.Now()
 	w.timer.Reset(limit)
 }
 
-// beat grants another limit too, but not for ever.
-func (w *watch) beat() {
-	left := patience*w.limit - time.Since(w.last)
+// signOfLife notes that the server has sent something that is no progress. It grants
+// another limit, up to maxSignsOfLife of them.
+func (w *stallTimer) signOfLife() {
+	left := maxSignsOfLife*w.limit - time.Since(w.last)
 	w.timer.Reset(max(0, min(w.limit, left)))
 }
 
-// because says what stands behind an error of reading.
-func (w *watch) because(err error) error {
+// causeOf is the reason of an error of reading: that the request was cancelled, and why,
+// or that the stream was cut off.
+func (w *stallTimer) causeOf(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
 	}
@@ -218,7 +221,7 @@ func (w *watch) because(err error) error {
 	return err
 }
 
-func (w *watch) end() {
+func (w *stallTimer) end() {
 	w.timer.Stop()
 	w.cancel(nil)
 }

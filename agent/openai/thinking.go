@@ -2,11 +2,11 @@ package openai
 
 import "strings"
 
-// A splitter tells what a model thinks from what it says where its server sends
-// both as one text: the thinking stands in <think>…</think> at the start.
+// A splitter separates what a model thinks from what it says, for servers that send both
+// as one text with the thinking in <think>…</think> at its beginning.
 type splitter struct {
 	state   splitState
-	held    string // may be a part of a tag
+	held    string // the end of the text so far, if it may be part of a tag
 	closing string // the tag that ends the thinking
 	begun   bool   // something of the thinking was passed on
 }
@@ -14,13 +14,13 @@ type splitter struct {
 type splitState int
 
 const (
-	splitStart  splitState = iota // nothing was said yet
+	splitStart  splitState = iota // it is not certain yet whether there is an opening tag
 	splitInside                   // between the tags
-	splitAfter                    // behind them: empty lines belong to neither
-	splitPlain                    // the rest is what it says
+	splitAfter                    // right after the closing tag: white space is dropped
+	splitPlain                    // all the rest is what the model says
 )
 
-// add takes the next piece of text, wherever the stream has cut it.
+// add takes the next piece of text. The stream may cut it anywhere, within a tag too.
 func (s *splitter) add(text string) (thought, said string) {
 	if s.state == splitStart {
 		text = s.start(s.held + text)
@@ -59,7 +59,7 @@ func (s *splitter) start(text string) string {
 	return text
 }
 
-// inside passes thinking on, up to what may be the closing tag's beginning.
+// inside passes thinking on, but for what may be the beginning of the closing tag.
 func (s *splitter) inside(text string) (thought, rest string) {
 	s.held = ""
 	thought, rest, closed := strings.Cut(text, s.closing)
@@ -81,7 +81,7 @@ func (s *splitter) inside(text string) (thought, rest string) {
 	return thought, rest
 }
 
-// rest is what was held back when the text ended.
+// rest is what add held back and the end of the text sets free.
 func (s *splitter) rest() (thought, said string) {
 	held := s.held
 	s.held = ""

@@ -2,7 +2,8 @@ package openai
 
 import "parley/agent/llm"
 
-type usage struct {
+// A wireUsage is what servers write about the tokens of an answer.
+type wireUsage struct {
 	Prompt     float64 `json:"prompt_tokens"`
 	Completion float64 `json:"completion_tokens"`
 	Total      float64 `json:"total_tokens"`
@@ -15,8 +16,9 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// used is what the server counted, or else a guess: four bytes a token.
-func (a *assembly) used(asked int) llm.Usage {
+// usageOf is the number of tokens that the server counted, or, if it counted none, a guess
+// of four bytes a token. asked is the size of the request.
+func (a *assembly) usageOf(asked int) llm.Usage {
 	u := a.usage
 	if u == nil || u.Prompt <= 0 && u.Completion <= 0 {
 		return llm.Usage{Input: int64(asked+3) / 4, Output: int64(a.size+3) / 4, Estimated: true}
@@ -28,13 +30,13 @@ func (a *assembly) used(asked int) llm.Usage {
 	return llm.Usage{
 		Input:  int64(max(0, u.Prompt)),
 		Cached: int64(max(0, min(cached, u.Prompt))),
-		Output: int64(max(0, u.Completion) + u.apart()),
+		Output: int64(max(0, u.Completion) + u.uncountedReasoning()),
 	}
 }
 
-// apart are tokens of reasoning that a server does not count among those of the
-// answer: xAI says how many they are, Gemini only has them in the sum.
-func (u *usage) apart() float64 {
+// uncountedReasoning is how many tokens of reasoning are missing in the server's count of
+// the answer: xAI counts them apart, and Gemini includes them only in the total.
+func (u *wireUsage) uncountedReasoning() float64 {
 	reasoning := 0.0
 	if u.Completed != nil {
 		reasoning = max(0, u.Completed.Reasoning)

@@ -31,7 +31,7 @@ const (
 	tagQuote   = "quote"
 	tagNotice  = "notice"
 	tagSummary = "summary"
-	tagPast    = "past" // what the model itself did, where it is told of it
+	tagPast    = "past" // what the model itself did, in text that retells it
 )
 
 // NoticeTold is the code of a notice of what the agent said here on behalf of
@@ -44,8 +44,8 @@ const (
 	maxQuotes = 16_000 // of all that come with one message
 )
 
-// frameMessage is what a person said, with who said it and when. It depends on
-// the entry alone, and so it is the same from step to step.
+// frameMessage is what a person said, in a frame that tells who said it and when. It
+// depends on the entry alone, so it is the same in every step.
 func frameMessage(person string, u sessions.User) string {
 	var b strings.Builder
 	b.WriteString("<" + tagMessage)
@@ -59,7 +59,7 @@ func frameMessage(person string, u sessions.User) string {
 	return b.String()
 }
 
-// frameNotice is what the system says.
+// frameNotice is what the system says, in its frame.
 func frameNotice(n sessions.Notice) string {
 	if len(n.Quotes) == 0 {
 		return "<" + tagNotice + ">" + escapeTags(n.Text) + "</" + tagNotice + ">"
@@ -76,18 +76,18 @@ func frameNotice(n sessions.Notice) string {
 	return b.String()
 }
 
-// FrameSummary is a summary of what was said before.
+// FrameSummary is a summary of what was said before, in its frame.
 func FrameSummary(text string) string {
 	return "<" + tagSummary + " of=\"what was said before; it may lack details, so look again where exact values matter\">\n" +
 		escapeTags(text) + "\n</" + tagSummary + ">"
 }
 
-// frameQuotes adds what was quoted, as far as there is room, and says of each
-// quote how much of it is left out.
+// frameQuotes adds quotes, as far as there is room, and says of each how much of it is
+// left out.
 func frameQuotes(b *strings.Builder, quotes []sessions.Quote) {
 	left := maxQuotes
 	for _, q := range quotes {
-		text, cut := firstCharacters(q.Text, min(maxQuote, left))
+		text, cut := cutCharacters(q.Text, min(maxQuote, left))
 		left -= utf8.RuneCountInString(text)
 		b.WriteString("<" + tagQuote)
 		writeAttribute(b, "kind", quoteKind(q.Kind))
@@ -114,8 +114,8 @@ func quoteKind(kind string) string {
 	return kind
 }
 
-// firstCharacters is the first n characters of a text, and how many it has beyond them.
-func firstCharacters(text string, n int) (string, int) {
+// cutCharacters is the first n characters of a text, and how many it has beyond them.
+func cutCharacters(text string, n int) (string, int) {
 	count := utf8.RuneCountInString(text)
 	if count <= n {
 		return text, 0
@@ -143,8 +143,8 @@ func writeTime(b *strings.Builder, at time.Time) {
 
 const maxAttribute = 100 // characters
 
-// writeAttribute adds one, if there is something to it: a line of visible characters,
-// without those that could end it.
+// writeAttribute adds an attribute, unless its value is empty. It makes the value one
+// line of visible characters, without those that could end the attribute or the tag.
 func writeAttribute(b *strings.Builder, name, value string) {
 	value = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
@@ -158,7 +158,7 @@ func writeAttribute(b *strings.Builder, name, value string) {
 	if value == "" {
 		return
 	}
-	value, _ = firstCharacters(value, maxAttribute)
+	value, _ = cutCharacters(value, maxAttribute)
 	fmt.Fprintf(b, ` %s="%s"`, name, value)
 }
 
@@ -219,8 +219,8 @@ func looksLikeTag(text string) bool {
 	return false
 }
 
-// Words gives back what people said themselves in a text that a model was given,
-// message by message, without what they quoted.
+// Words extracts from a text with frames what people said themselves, message by message,
+// without what they quoted.
 func Words(text string) []string {
 	const begin, end, quote = "<" + tagMessage + " ", "</" + tagMessage + ">", "<" + tagQuote + " "
 	var said []string

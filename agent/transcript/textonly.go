@@ -7,12 +7,12 @@ import (
 	"parley/agent/llm"
 )
 
-// Bounds of what is retold.
+// Bounds of what TextOnly and Split give.
 const (
-	MinPiece   = 2048 // bytes of the past that are summed up at once, at least
-	maxPieces  = 16
-	maxArgs    = 500  // bytes of a call's arguments that are told
-	maxOutcome = 2000 // and of its result
+	MinPiece   = 2048 // the least bytes of the past that are worth a group of their own
+	maxPieces  = 16   // groups
+	maxArgs    = 500  // bytes of a call's arguments
+	maxOutcome = 2000 // bytes of a call's result
 )
 
 // TextOnly retells messages in words alone, each text a block: many providers
@@ -57,9 +57,9 @@ func shorten(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// Split puts blocks into groups of about so many bytes. Of a block that is longer
-// than that only the beginning is kept. Where there are too many groups, the oldest
-// are left out, and a note says so.
+// Split puts blocks into groups of about size bytes. It keeps only the beginning of a
+// longer block. If there are too many groups, it leaves out the oldest, and a note says
+// so.
 func Split(blocks []llm.Block, size int) [][]llm.Block {
 	var all [][]llm.Block
 	room := 0

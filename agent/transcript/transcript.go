@@ -1,9 +1,10 @@
-// Package transcript is a session's log as a model is shown it.
+// Package transcript turns a session's log into the messages that a model is shown.
 //
 // transcript.go makes messages of the log's entries and keeps them within a size;
 // frames.go marks in the text who said what, so that nobody can speak for anybody
-// else; textonly.go retells messages without calls, for a summary. The same log
-// always gives the same bytes: providers then reuse what they have read.
+// else; textonly.go retells messages without calls, for a summary; untrusted.go tells
+// whether strangers may have written some of it. The same log always gives the same
+// bytes, so that providers can reuse what they have read.
 package transcript
 
 import (
@@ -18,22 +19,21 @@ import (
 // BytesPerToken is a cautious guess where no provider has counted.
 const BytesPerToken = 4
 
-// clearedResult stands for an old result that makes room for what is new.
+// clearedResult replaces an old result to make room.
 const clearedResult = `"[an old result, cleared to save room; call the tool again if it matters]"`
 
-// Render makes the model's messages of the log. The same log gives the same
-// bytes, so that providers can reuse what they have read. Every call is
-// followed by its result, whatever the log lacks.
+// Render turns the log's records into messages, within about contextTokens. Every call
+// is followed by a result, even if the log has none.
 func Render(records []journal.Record, contextTokens int) []llm.Message {
 	r := &rendering{}
 	covered := int64(0)
 	if s, ok := NewestSummary(records); ok {
 		covered = s.Covers
-		r.summary(s)
+		r.addSummary(s)
 	}
 	for _, rec := range records {
 		if rec.N > covered {
-			r.entry(rec)
+			r.addEntry(rec)
 		}
 	}
 	r.addResults()
@@ -51,13 +51,14 @@ func NewestSummary(records []journal.Record) (sessions.Summary, bool) {
 	return sessions.Summary{}, false
 }
 
+// A rendering is the messages that Render has made so far.
 type rendering struct {
 	messages []llm.Message
-	calls    []llm.Block // of the last answer, in the order in which the model made them
-	results  map[string]llm.Block
+	calls    []llm.Block          // of the last answer, in the order in which the model made them
+	results  map[string]llm.Block // of these calls, by call
 }
 
-func (r *rendering) entry(rec journal.Record) {
+func (r *rendering) addEntry(rec journal.Record) {
 	switch d := rec.Data.(type) {
 	case sessions.User:
 		r.addResults()
@@ -66,12 +67,12 @@ func (r *rendering) entry(rec journal.Record) {
 		r.addResults()
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameNotice(d)})
 	case sessions.Thinking:
-		r.answerBlock(llm.Block{Kind: llm.BlockThinking, Text: d.Text, Provider: d.Provider})
+		r.addAnswerBlock(llm.Block{Kind: llm.BlockThinking, Text: d.Text, Provider: d.Provider})
 	case sessions.Text:
-		r.answerBlock(llm.Block{Kind: llm.BlockText, Text: d.Text})
+		r.addAnswerBlock(llm.Block{Kind: llm.BlockText, Text: d.Text})
 	case sessions.ToolUse:
 		b := llm.Block{Kind: llm.BlockToolUse, Call: rec.Call, Name: d.Name, Args: d.Args, ProviderID: d.ProviderID, Provider: d.Provider}
-		r.answerBlock(b)
+		r.addAnswerBlock(b)
 		r.calls = append(r.calls, b)
 	case sessions.ToolResult:
 		if r.results == nil {
@@ -81,8 +82,9 @@ func (r *rendering) entry(rec journal.Record) {
 	}
 }
 
-// summary comes first, wherever it stands in the log: it replaces the past.
-func (r *rendering) summary(s sessions.Summary) {
+// addSummary adds the summary. It comes first, wherever the log has it, as it replaces
+// the past.
+func (r *rendering) addSummary(s sessions.Summary) {
 	if s.Text == "" {
 		return
 	}
@@ -97,8 +99,8 @@ func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
 	r.messages = append(r.messages, llm.Message{Role: role, Blocks: blocks})
 }
 
-// answerBlock adds a block of the model's. One that follows results is a new answer.
-func (r *rendering) answerBlock(b llm.Block) {
+// addAnswerBlock adds a block that the model wrote. After results a new answer begins.
+func (r *rendering) addAnswerBlock(b llm.Block) {
 	if len(r.results) > 0 {
 		r.addResults()
 	}
@@ -161,8 +163,8 @@ func EstimateMessages(messages []llm.Message) int {
 	return n / BytesPerToken
 }
 
-// TruncateResults cuts results that are longer than a quarter of the room, where all does not
-// fit. The same log and the same room give the same bytes.
+// TruncateResults cuts results that are longer than a quarter of limit, in tokens, if the
+// messages do not fit into it. The same log and limit give the same bytes.
 func TruncateResults(messages []llm.Message, limit int) {
 	if limit <= 0 || EstimateMessages(messages) <= limit {
 		return

@@ -22,15 +22,15 @@ func Untrusted(records []journal.Record, n int64) bool {
 		}
 	}
 	for _, r := range records {
-		if r.N > covered && r.N < n && foreign(r) {
+		if r.N > covered && r.N < n && fromOthers(r) {
 			return true
 		}
 	}
 	return false
 }
 
-// foreign tells whether an entry holds what strangers may have written.
-func foreign(r journal.Record) bool {
+// fromOthers tells whether an entry holds what strangers may have written.
+func fromOthers(r journal.Record) bool {
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
 		return d.Untrusted
