@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 )
 
-// repaired is the name under which a result says what was repaired in the
+// repaired is the name of the field in which a result says what was repaired in the
 // arguments of its call.
 const repaired = "_repaired_args"
 
-// maxNote bounds it, in bytes.
+// maxNote bounds that text, in bytes.
 const maxNote = 500
 
-// Annotate adds to a result the note of Check: a field of its own behind those of
-// an object, and beside the result where that is none. No note changes nothing.
+// Annotate adds the note of Check to a result. An object gets it as a further field; any
+// other result is put into an object beside it. An empty note changes nothing.
 func Annotate(content json.RawMessage, note string) json.RawMessage {
 	if note == "" {
 		return content

@@ -20,14 +20,14 @@ var (
 	errEscapes = errors.New(`a text holds backslashes that can be read in two ways: write each backslash that is meant as one twice (\\)`)
 )
 
-// read makes a JSON value of what a model wrote, and notes of what it had to
-// mend to do so. Nothing at all counts as no arguments.
-func read(raw json.RawMessage) (value any, notes []string, err error) {
+// readArgs makes a JSON value of what a model wrote. The notes say what it had to repair. An
+// empty text counts as no arguments.
+func readArgs(raw json.RawMessage) (value any, notes []string, err error) {
 	if !utf8.Valid(raw) {
 		return nil, nil, errors.New("the arguments are not valid UTF-8")
 	}
 	text := string(raw)
-	for range 3 { // models have been seen to encode twice; more is nonsense
+	for range 3 { // some models encode the arguments twice; more is nonsense
 		text = strings.TrimSpace(text)
 		if text == "" || text == "null" {
 			return map[string]any{}, notes, nil
@@ -66,7 +66,7 @@ func readOnce(text string, notes []string) (any, []string, error) {
 	return value, append(notes, more...), nil
 }
 
-// unfence takes off a Markdown fence around the whole of a text.
+// unfence removes a Markdown fence around the whole text.
 func unfence(text string) (string, bool) {
 	const fence = "```"
 	first, rest, ok := strings.Cut(text, "\n")
@@ -78,11 +78,11 @@ func unfence(text string) (string, bool) {
 	return strings.TrimSpace(body), true
 }
 
-// mend rewrites what is not JSON and can mean one thing only: raw line ends and
-// tabs in texts, commas before a closing bracket, and backslashes that begin no
-// escape, which are kept as backslashes. What was cut off stays cut off.
+// mend repairs slips that can mean one thing only: raw line ends and tabs in texts,
+// commas before a closing bracket, and backslashes that begin no escape, which stay
+// backslashes. It refuses a text that was cut off: the missing end may matter.
 func mend(text string) (mended string, notes []string, err error) {
-	m := mender{text: text}
+	m := argsMender{text: text}
 	m.out.Grow(len(text) + 16)
 	for i := 0; i < len(text); {
 		if m.inText {
@@ -109,20 +109,22 @@ func mend(text string) (mended string, notes []string, err error) {
 	return m.out.String(), notes, nil
 }
 
-type mender struct {
+// A mender copies arguments to out and repairs them on the way.
+type argsMender struct {
 	text   string
 	out    strings.Builder
-	depth  int
-	inText bool
-	// Of the text being read: an escape that JSON knows and that could be meant
-	// as a backslash and a letter, and a backslash that cannot be an escape.
+	depth  int  // of brackets
+	inText bool // within quotes
+	// Of the quoted text: whether it has an escape that could also be meant as a
+	// backslash and a letter, and a backslash that cannot be an escape. If it has both,
+	// nobody can tell how the first is meant.
 	escapes, bare bool
 
-	commas, controls, slashes, ambiguous bool
+	commas, controls, slashes, ambiguous bool // what was found in all texts
 }
 
-// between takes one byte outside texts and returns where the next is.
-func (m *mender) between(i int) int {
+// between takes one byte outside of quotes and returns where the next is.
+func (m *argsMender) between(i int) int {
 	c := m.text[i]
 	switch c {
 	case '"':
@@ -141,12 +143,12 @@ func (m *mender) between(i int) int {
 	return i + 1
 }
 
-// maxBlank bounds how far a closing bracket is looked for behind a comma, so
-// that many commas and much space do not take long.
+// maxBlank bounds how far after a comma a closing bracket is looked for, so that many
+// commas with much space do not take long.
 const maxBlank = 1024
 
-// within takes one character of a text.
-func (m *mender) within(i int) int {
+// within takes one character within quotes.
+func (m *argsMender) within(i int) int {
 	c := m.text[i]
 	switch {
 	case c == '"':
@@ -168,7 +170,7 @@ func (m *mender) within(i int) int {
 	return i + 1
 }
 
-func (m *mender) escape(i int) int {
+func (m *argsMender) escape(i int) int {
 	next := m.text[i+1]
 	switch {
 	case next == '"' || next == '\\' || next == '/':
@@ -191,10 +193,9 @@ func fourHex(s string) bool {
 	return err == nil
 }
 
-// parse reads one JSON value into a tree. Numbers stay as they are written. It
-// refuses what is nested deeper than depth, names given twice (who checks and
-// who acts might each take another), and numbers beyond all use, which make
-// exact arithmetic slow.
+// parse reads one JSON value into a tree. Numbers stay as they are written. It refuses
+// values nested deeper than depth, numbers so large that exact arithmetic would be slow,
+// and names given twice: the checks might read one of the two and the tool the other.
 func parse(raw []byte, depth int) (any, error) {
 	p := parser{dec: json.NewDecoder(strings.NewReader(string(raw)))}
 	p.dec.UseNumber()
@@ -225,7 +226,7 @@ func (p *parser) value(depth int) (any, error) {
 		}
 		return p.object(depth - 1)
 	case json.Number:
-		return t, useful(t)
+		return t, checkNumber(t)
 	}
 	return token, nil
 }
@@ -251,7 +252,7 @@ func (p *parser) object(depth int) (any, error) {
 			return nil, err
 		}
 		name, ok := token.(string)
-		if !ok { // the decoder gives nothing else
+		if !ok { // the decoder never returns this
 			return nil, errors.New("a name must be a text")
 		}
 		if _, twice := object[name]; twice {
@@ -265,7 +266,7 @@ func (p *parser) object(depth int) (any, error) {
 	return object, err
 }
 
-func useful(n json.Number) error {
+func checkNumber(n json.Number) error {
 	const maxExponent, maxDigits = 400, 400
 	_, exponent, found := strings.Cut(strings.ToLower(n.String()), "e")
 	if found {

@@ -8,7 +8,7 @@ import (
 	"parley/tools"
 )
 
-// BenchmarkFirstCheck is what the first call of a tool pays for its schema.
+// BenchmarkFirstCheck measures the first call of a tool, which compiles its schema.
 func BenchmarkFirstCheck(b *testing.B) {
 	for b.Loop() {
 		if _, _, err := tools.NewSet(look()).Check(tools.Call{Name: "look", Args: json.RawMessage(`{"path":"a"}`)}); err != nil {

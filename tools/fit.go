@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// fitter brings values to the types that a schema asks for, where nothing is
-// lost by it: "5" to 5, 42 to "42", 5.0 to 5, an object that was encoded twice
-// to the object; and it drops a null that stands for what is left out. Schemas
-// that leave a choice (anyOf and the like) are left to the validator.
+// A fitter converts values to the types that a schema asks for, if nothing is lost by
+// that: "5" to 5, 42 to "42", 5.0 to 5, an object that was encoded twice to the object.
+// It drops a null that a model sends for an optional argument. It does not look into
+// schemas that leave a choice (anyOf and the like).
 type fitter struct{ notes []string }
 
 func (f *fitter) value(doc map[string]any, v any, at string) any {
@@ -66,7 +66,7 @@ func (f *fitter) note(at string, from, to any) {
 	f.add(fmt.Sprintf("%q was %s and is read as %s", clip(at, 64), typeName(from), typeName(to)))
 }
 
-// add notes something; the notes go to the model, so they are few.
+// add adds a note, up to maxProblems of them: they go to the model.
 func (f *fitter) add(note string) {
 	if len(f.notes) < maxProblems {
 		f.notes = append(f.notes, note)
@@ -88,7 +88,7 @@ func convert(types []string, v any) (any, bool) {
 // convertText reads a text as a value of one of the types.
 func convertText(types []string, text string) (any, bool) {
 	if strings.EqualFold(text, "true") || strings.EqualFold(text, "false") {
-		text = strings.ToLower(text) // Python's
+		text = strings.ToLower(text) // Python writes True
 	}
 	value, err := parse([]byte(text), maxArgsDepth)
 	if err != nil || value == nil {
@@ -122,8 +122,8 @@ func typeName(v any) string {
 	return "object"
 }
 
-// integral writes a whole number without fraction and exponent, as Go's
-// integers are read.
+// integral writes a whole number without fraction and exponent, so that Go can read it
+// as an integer. It returns false for any other number.
 func integral(n json.Number) (json.Number, bool) {
 	if !strings.ContainsAny(n.String(), ".eE") {
 		return n, true

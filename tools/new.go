@@ -12,26 +12,26 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// An Option gives a tool that New makes what only some tools can do.
+// An Option gives a tool an ability that not all tools have.
 type Option[Args any] func(*function[Args])
 
-// Reconcile lets a tool find out whether a call that was cut off has happened,
-// as a Reconciler does.
+// Reconcile makes a tool a Reconciler: look finds out whether a call took effect.
 func Reconcile[Args any](look func(ctx context.Context, call Call, args Args) (result any, done bool, err error)) Option[Args] {
 	return func(f *function[Args]) { f.look = look }
 }
 
-// Effects lets the effect of a call depend on its arguments; it stands in for
-// the effect of the Spec wherever the arguments can be read.
+// Effects makes a tool an Effecter: of gives the effect of a call by its arguments. The
+// effect of the Spec is that of calls whose arguments cannot be read.
 func Effects[Args any](of func(args Args) Effect) Option[Args] {
 	return func(f *function[Args]) { f.effect = of }
 }
 
 // New makes a tool of a function. The schema is made of the type of its
 // arguments, a struct: fields with omitempty or omitzero are optional, the tag
-// `jsonschema` describes a field and the tag `enum` lists the texts that it may
-// be, parted by commas. What run returns is marshalled to JSON and is the
-// result; in an Untrusted it is marked as such. A type that cannot be described is a mistake of the program: New panics.
+// `jsonschema` describes a field, and the tag `enum` lists the texts that it may
+// be, separated by commas. What run returns is the result, as JSON; if it is an
+// Untrusted, the result is marked so. A type that cannot be described is a mistake in
+// the program, so New panics.
 func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args) (any, error), opts ...Option[Args]) Tool {
 	schema, names, err := describe[Args]()
 	if err != nil {
@@ -45,9 +45,8 @@ func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args
 	return f
 }
 
-// function is a tool made of a function. It is always an Effecter and a
-// Reconciler; where it was given neither, it says what the Spec says and that
-// it cannot tell.
+// A function is a tool made of a function. It always has the methods of an Effecter and
+// a Reconciler. Without the options these return the effect of the Spec, and an error.
 type function[Args any] struct {
 	spec   Spec
 	names  []string // of the arguments, in the order of the fields
@@ -97,8 +96,8 @@ func (f *function[Args]) Reconcile(ctx context.Context, call Call) (Result, bool
 	return result, err == nil, err
 }
 
-// decode reads the arguments once more with care: a tool may be run without a
-// Set, and encoding/json would take a name whose case differs for another's.
+// decode reads the arguments, and refuses unknown names again: a tool may be run without
+// a Set that has checked them, and encoding/json ignores the case of names.
 func (f *function[Args]) decode(raw json.RawMessage) (Args, error) {
 	var args Args
 	if len(raw) == 0 {
@@ -134,8 +133,7 @@ func (f *function[Args]) encode(value any) (Result, error) {
 	return Result{Content: raw, Untrusted: untrusted}, nil
 }
 
-// marshal is json.Marshal without the escapes that only HTML needs: models pay
-// for each of them.
+// marshal is json.Marshal without the escapes for HTML, which cost the model tokens.
 func marshal(value any) (json.RawMessage, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -146,7 +144,7 @@ func marshal(value any) (json.RawMessage, error) {
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// describe makes the schema of a struct, the same bytes each time.
+// describe makes the schema of a struct. The same struct always gives the same bytes.
 func describe[Args any]() (json.RawMessage, []string, error) {
 	t := reflect.TypeFor[Args]()
 	if t.Kind() != reflect.Struct {
@@ -157,9 +155,9 @@ func describe[Args any]() (json.RawMessage, []string, error) {
 		return nil, nil, err
 	}
 	if schema.Properties == nil {
-		schema.Properties = map[string]*jsonschema.Schema{} // some providers refuse an object without
+		schema.Properties = map[string]*jsonschema.Schema{} // some providers refuse an object schema without properties
 	}
-	plain(schema)
+	withoutNulls(schema)
 	for _, field := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		property := schema.Properties[name]
@@ -176,18 +174,19 @@ func describe[Args any]() (json.RawMessage, []string, error) {
 	return raw, schema.PropertyOrder, nil
 }
 
-// plain takes "null" out of the types that the library adds it to: what is
-// optional is left out, and a null that a model sends for it is dropped.
-func plain(s *jsonschema.Schema) {
+// withoutNulls removes "null" from types, to which the library adds it for slices, maps and
+// pointers. A model leaves an optional argument out, and a null that it sends instead is
+// dropped.
+func withoutNulls(s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
 	if rest := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(rest) == 1 {
 		s.Type, s.Types = rest[0], nil
 	}
-	plain(s.Items)
-	plain(s.AdditionalProperties)
+	withoutNulls(s.Items)
+	withoutNulls(s.AdditionalProperties)
 	for _, property := range s.Properties {
-		plain(property)
+		withoutNulls(property)
 	}
 }

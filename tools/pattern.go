@@ -6,14 +6,14 @@ import (
 	"regexp/syntax"
 )
 
-// maxPatternSteps bounds a regular expression when its repetitions are written
-// out: so many steps are taken at most for each character of a text.
+// maxPatternSteps bounds the size of a regular expression with its repetitions written
+// out. Matching takes at most that many steps for each character of a text.
 const maxPatternSteps = 2000
 
-// Pattern compiles a regular expression that somebody else wrote. One that would
-// be large is refused before it is built: (\pL?){999} is ten characters, and
-// costs a thousand times what a small one does. Steps says how large it is: at
-// most that many are taken for each character of a text.
+// Pattern compiles a regular expression that a model or another program wrote. It refuses
+// a large one before it is built: (\pL?){999} has ten characters, and costs a thousand
+// times what a small one does. Steps is its size: matching takes at most that many steps
+// for each character of a text.
 func Pattern(text string) (compiled *regexp.Regexp, steps int, err error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -29,7 +29,7 @@ func Pattern(text string) (compiled *regexp.Regexp, steps int, err error) {
 // stepsOf bounds how many instructions an expression compiles to. The parser
 // bounds how deep it is, and its repetitions.
 func stepsOf(re *syntax.Regexp) int {
-	const plenty = 1 << 30 // beyond it nothing is added up any more
+	const plenty = 1 << 30 // the sum stops growing here, so that it does not overflow
 	sum := 2
 	if re.Op == syntax.OpLiteral {
 		sum = len(re.Rune)

@@ -26,7 +26,7 @@ func TestPatternsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Beside the expression a program has an instruction to fail and one to match.
+		// A program has two instructions beyond those of the expression: to fail, and to match.
 		if len(program.Inst) > steps+2 {
 			t.Errorf("%.40q has %d instructions, and is said to have %d", text, len(program.Inst), steps)
 		}

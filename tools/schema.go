@@ -22,7 +22,7 @@ const (
 // maxProblems bounds how many problems one error names.
 const maxProblems = 5
 
-// schema is a compiled schema, beside what it was compiled from.
+// A schema is a compiled schema, with the document of which it was compiled.
 type schema struct {
 	doc   map[string]any
 	valid *jsonschema.Schema
@@ -57,7 +57,7 @@ func compile(raw json.RawMessage) (*schema, error) {
 	return &schema{doc: doc, valid: valid}, nil
 }
 
-// denied loads nothing: a schema that points elsewhere is refused.
+// denied refuses to load the documents to which a schema refers.
 type denied struct{}
 
 func (denied) Load(string) (any, error) {
@@ -66,7 +66,7 @@ func (denied) Load(string) (any, error) {
 
 // check reads, mends and validates arguments.
 func (s *schema) check(raw json.RawMessage) (json.RawMessage, string, *Error) {
-	value, notes, err := read(raw)
+	value, notes, err := readArgs(raw)
 	if err != nil {
 		return nil, "", Errorf(InvalidArgs, "%v", err)
 	}

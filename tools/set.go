@@ -16,8 +16,8 @@ type Set struct {
 	specs []Spec // by name
 }
 
-// member is a tool with its schema, which is compiled when it is first needed:
-// a program that starts and serves health checks does not pay for it.
+// A member is a tool with its schema. The schema is compiled when it is first needed, so
+// that the program starts quickly.
 type member struct {
 	tool   Tool
 	spec   Spec
@@ -69,11 +69,10 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 // Specs lists the tools by name. The list is the caller's.
 func (s *Set) Specs() []Spec { return slices.Clone(s.specs) }
 
-// Check makes of a call's arguments, as the model wrote them, what the tool may
-// be run with: one JSON object that fits the schema. Slips whose meaning is
-// beyond doubt are mended, and the note says which; nothing is ever completed or
-// guessed. The error says what would work: NotFound, InvalidArgs, or
-// ExecutionFailed for a tool whose own schema is of no use.
+// Check turns a call's arguments, as the model wrote them, into one JSON object that fits
+// the tool's schema. It repairs slips whose meaning is beyond doubt, and the note says
+// which; it never completes or guesses anything. The error says what would work: it is
+// NotFound, InvalidArgs, or ExecutionFailed for a tool whose own schema is not valid.
 func (s *Set) Check(call Call) (args json.RawMessage, note string, err *Error) {
 	m, ok := s.tools[call.Name]
 	if !ok {

@@ -295,7 +295,7 @@ func TestCheckIsQuickWithBombs(t *testing.T) {
 	}
 }
 
-// raw is a tool with a schema of its own, as servers bring them.
+// raw is a tool with a given schema, like those of another program.
 type raw struct{ schema string }
 
 func (r raw) Spec() tools.Spec { return tools.Spec{Name: "raw", Schema: json.RawMessage(r.schema)} }

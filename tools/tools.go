@@ -1,10 +1,15 @@
-// Package tools is what can be done: specs, calls, results, errors, and the set that an agent has.
+// Package tools is the contract of an agent's tools: specs, calls, results, errors, and the set that an agent has.
 //
 // A tool is made by New from a function; the schema of its arguments comes from
 // their type. Tools know nothing of permissions, deadlines, redaction or
-// truncation: whoever calls them applies these, the same for all. The families
-// of tools live in folders below and work through the small operations that
-// they are handed.
+// truncation: their caller applies these to all tools alike. The families of tools
+// are in the folders below. What they need of the rest of the program they get as
+// small interfaces and functions.
+//
+// The files, in reading order: tools.go is the contract; new.go makes a tool of a
+// function; set.go is an agent's set; args.go, fit.go, schema.go, pattern.go and
+// words.go read, repair and check what a model wrote as arguments; annotate.go adds to a
+// result what was repaired; truncate.go shortens a result.
 package tools
 
 import (
@@ -14,18 +19,18 @@ import (
 	"time"
 )
 
-// An Effect says what a repeat of a call would do. It decides whether a call
-// that was cut off runs again, and whether calls run side by side.
+// An Effect says what repeating a call would do. It decides whether a call that was
+// interrupted runs again, and whether calls run at the same time.
 type Effect string
 
 const (
-	// Pure calls change nothing. They run side by side and are repeated freely.
+	// Pure calls change nothing. They run at the same time and are repeated freely.
 	Pure Effect = "pure"
 	// Idempotent calls may be repeated under the same Key: the second does nothing new.
 	Idempotent Effect = "idempotent"
 	// Reconcilable calls can find out whether they have happened: see Reconciler.
 	Reconcilable Effect = "reconcilable"
-	// Once calls are never repeated; after a cut their outcome is unknown.
+	// Once calls are never repeated. If one is interrupted, its outcome is unknown.
 	Once Effect = "once"
 )
 
@@ -48,10 +53,10 @@ type Spec struct {
 	Description string
 	// Schema is the JSON Schema of the arguments, always of an object.
 	Schema json.RawMessage
-	// Effect holds unless the tool is an Effecter.
+	// Effect is that of every call, unless the tool is an Effecter.
 	Effect Effect
-	// Timeout is the deadline of a call, MaxTimeout the most that a call may
-	// ask for. Zero is 10 s and 60 s.
+	// Timeout is how long a call may take, and MaxTimeout the longest time that the model
+	// may ask for. Zero means 10 s and 60 s.
 	Timeout    time.Duration
 	MaxTimeout time.Duration
 	Permission Permission
@@ -69,8 +74,9 @@ type Call struct {
 	Args json.RawMessage
 	// Attempt counts from 1.
 	Attempt int
-	// Held is when the caller last knew that nobody else works on the session;
-	// the zero time if nobody can. What the call changes it changes soon after.
+	// Held is when the caller last knew that no other process works on the session; zero
+	// if no other can. A tool that changes something must do so soon after it: another
+	// process may take over the session later.
 	Held time.Time
 
 	Turn    string
@@ -104,8 +110,9 @@ type Untrusted struct{ Value any }
 // A Tool is one thing an agent can do.
 type Tool interface {
 	Spec() Spec
-	// Run does it once. Its error, if any, is for the model: an *Error says
-	// which, any other counts as ExecutionFailed. Only ctx ends the turn.
+	// Run runs a call once. Its error is for the model: an *Error has a code, and any
+	// other counts as ExecutionFailed. An error does not end the turn; only the end of
+	// ctx does.
 	Run(ctx context.Context, call Call) (Result, error)
 }
 
@@ -114,9 +121,9 @@ type Effecter interface {
 	EffectOf(call Call) Effect
 }
 
-// A Reconciler is a tool that finds out whether a call that was cut off has
-// happened. It gives the result and true if it has, and false if it has not and
-// is to be run; an error means that it cannot tell.
+// A Reconciler is a tool that can find out whether a call that was interrupted took
+// effect. Reconcile returns the result and true if it did, and false if it did not and
+// has to be run; an error means that the tool cannot tell.
 type Reconciler interface {
 	Reconcile(ctx context.Context, call Call) (Result, bool, error)
 }
@@ -153,7 +160,7 @@ const (
 // An Error is a failure as the model reads it.
 type Error struct {
 	Code Code `json:"code"`
-	// Message says what would work.
+	// Message says what went wrong and what would work instead.
 	Message string `json:"message"`
 }
 

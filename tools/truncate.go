@@ -11,25 +11,24 @@ import (
 )
 
 const (
-	// maxCutDepth bounds how deep a value is looked into to cut it well: each
-	// level is read again from its beginning.
+	// maxCutDepth bounds how deep Truncate looks into a value: each level is read again
+	// from its beginning.
 	maxCutDepth = 4
-	// leastMember is the least that a long member of an object is cut to;
-	// where that is too much, the object is cut as a text.
+	// leastMember is the shortest length to which the members of an object are cut. If
+	// they would have to be shorter, the object is cut as a text.
 	leastMember = 48
-	// tailMember is the member whose end is kept: errors stand there.
+	// tailMember is the member of which the end is kept, as errors are at its end.
 	tailMember = `"stderr"`
 )
 
-// Truncate brings a result to at most most bytes and says whether it had to.
-// Where says in which file the whole is kept, "" if nowhere. A text is cut at
-// its end, on a whole character, and says how much is left out; a text under
-// the name stderr keeps its end. An array keeps its leading elements and ends
-// with an object that counts them. Of an object the long members are cut and
-// the short ones kept, or, where there are too many, it becomes
-// {"_truncated_json": its beginning}. The same content gives the same bytes.
-// What comes back is valid JSON and UTF-8 and, for two bytes or more, no longer
-// than asked; what was no JSON counts as a text.
+// Truncate shortens a result to at most most bytes, and returns whether it had to. Where
+// is the file in which the whole result is kept, or "". A text is cut at its end, on a
+// whole character, and a note says how much is left out; a text named stderr is cut at
+// its beginning. An array keeps its first elements and ends with an object that counts
+// them. An object keeps its short members, and its long ones are cut; if it has too many
+// it becomes {"_truncated_json": its beginning}. The same content gives the same bytes.
+// The result is valid JSON and UTF-8 and, if most is at least two, no longer than most.
+// Content that is no JSON counts as a text.
 func Truncate(content json.RawMessage, most int, where string) (json.RawMessage, bool) {
 	if !utf8.Valid(content) {
 		content = bytes.ToValidUTF8(content, []byte("\uFFFD"))
@@ -44,7 +43,7 @@ func Truncate(content json.RawMessage, most int, where string) (json.RawMessage,
 	if err := json.Compact(&compact, content); err == nil { // it is valid, so it does
 		content = compact.Bytes()
 	}
-	c := cutter{where: where}
+	c := truncator{where: where}
 	return c.value(content, max(most, len(`""`)), maxCutDepth, false), true
 }
 
@@ -57,10 +56,11 @@ func quote(s string) []byte {
 	return raw
 }
 
-type cutter struct{ where string }
+// A cutter cuts one result; where is the file in which the whole is kept.
+type truncator struct{ where string }
 
-// value brings compact JSON to at most that many bytes, which are at least two.
-func (c cutter) value(raw []byte, most, depth int, tail bool) []byte {
+// value cuts compact JSON to at most most bytes; most is at least two.
+func (c truncator) value(raw []byte, most, depth int, tail bool) []byte {
 	switch {
 	case len(raw) <= most:
 		return raw
@@ -74,15 +74,15 @@ func (c cutter) value(raw []byte, most, depth int, tail bool) []byte {
 	return c.opaque(raw, most)
 }
 
-// text cuts a text at its end, or at its beginning for its tail.
-func (c cutter) text(raw []byte, most int, tail bool) []byte {
+// text cuts a text at its end, or at its beginning if its tail is to be kept.
+func (c truncator) text(raw []byte, most int, tail bool) []byte {
 	body := raw[1 : len(raw)-1]
 	total := 0 // of the text's own bytes
 	for i := 0; i < len(body); {
 		step, own := character(body[i:])
 		i, total = i+step, total+own
 	}
-	// How long the note is hangs on how much is kept, so there is room for the longest.
+	// The note's length depends on how much is kept, so room is left for the longest.
 	room, noted := most-len(`""`)-len(newlineIf(true))-len(c.note(total, total)), true
 	if room < 0 {
 		room, noted = most-len(`""`), false
@@ -98,7 +98,7 @@ func (c cutter) text(raw []byte, most int, tail bool) []byte {
 	return slices.Concat([]byte(`"`), kept, []byte(newlineIf(noted)), []byte(note), []byte(`"`))
 }
 
-// newlineIf parts a note from the text, within quotes.
+// newlineIf is the line break between a text and its note, escaped.
 func newlineIf(noted bool) string {
 	if noted {
 		return `\n`
@@ -106,8 +106,8 @@ func newlineIf(noted bool) string {
 	return ""
 }
 
-// note is what a text says of its cut, as it stands within quotes.
-func (c cutter) note(kept, total int) string {
+// note says how much of a text is left out, escaped for use within quotes.
+func (c truncator) note(kept, total int) string {
 	whole := ""
 	if c.where != "" {
 		where := quote(c.where)
@@ -116,8 +116,8 @@ func (c cutter) note(kept, total int) string {
 	return fmt.Sprintf("[cut: %d of %d bytes shown%s]", kept, total, whole)
 }
 
-// keep is the longest beginning or end of a text, of whole characters, that
-// takes at most room bytes within quotes. Own counts the text's own bytes in it.
+// keep is the longest beginning, or end, of an escaped text that has whole characters and
+// at most room bytes. Own is how many bytes that is without escapes.
 func keep(body []byte, room, total int, tail bool) (kept []byte, own int) {
 	if tail {
 		own = total
@@ -139,9 +139,9 @@ func keep(body []byte, room, total int, tail bool) (kept []byte, own int) {
 	return body[:end], own
 }
 
-// character measures the first character of what stands within quotes: the
-// bytes that it takes there, where an escape and a pair of surrogates are one,
-// and its own.
+// character measures the first character of an escaped text: how many bytes it takes
+// there, an escape or a pair of surrogates being one character, and how many without
+// escapes.
 func character(body []byte) (step, own int) {
 	if c := body[0]; c != '\\' {
 		if c < utf8.RuneSelf {
@@ -165,7 +165,7 @@ func character(body []byte) (step, own int) {
 	return len(`\u0000`), own
 }
 
-// escaped is the number in \u0000.
+// escaped is the number of an escape such as \u00e4.
 func escaped(body []byte) rune {
 	n, err := strconv.ParseUint(string(body[2:6]), 16, 32)
 	if err != nil { // valid JSON has four digits there
@@ -176,7 +176,7 @@ func escaped(body []byte) rune {
 
 // array keeps leading elements and counts them at the end. An element that is
 // too long by itself is cut if it is the first.
-func (c cutter) array(raw []byte, most, depth int) []byte {
+func (c truncator) array(raw []byte, most, depth int) []byte {
 	total := 0
 	for range elements(raw) {
 		total++
@@ -203,7 +203,7 @@ func (c cutter) array(raw []byte, most, depth int) []byte {
 }
 
 // count is the object at the end of an array that was cut.
-func (c cutter) count(shown, total int) []byte {
+func (c truncator) count(shown, total int) []byte {
 	where := ""
 	if c.where != "" {
 		where = `,"whole":` + string(quote(c.where))
@@ -213,7 +213,7 @@ func (c cutter) count(shown, total int) []byte {
 
 // object cuts the long members, all to the same length, so that the short ones
 // are kept: an exit code beside megabytes of output.
-func (c cutter) object(raw []byte, most, depth int) []byte {
+func (c truncator) object(raw []byte, most, depth int) []byte {
 	room := most - len(`{}`)
 	var lengths []int
 	for name, value := range members(raw) {
@@ -223,7 +223,7 @@ func (c cutter) object(raw []byte, most, depth int) []byte {
 			return c.opaque(raw, most)
 		}
 	}
-	longest := level(lengths, room)
+	longest := commonLength(lengths, room)
 	if longest < leastMember {
 		return c.opaque(raw, most)
 	}
@@ -236,9 +236,8 @@ func (c cutter) object(raw []byte, most, depth int) []byte {
 	return out
 }
 
-// level is the greatest length to which all may be cut so that their sum fits
-// into room; 0 if there is none.
-func level(lengths []int, room int) int {
+// commonLength is the greatest length to which all can be cut so that their sum fits into room.
+func commonLength(lengths []int, room int) int {
 	slices.Sort(lengths)
 	for i, length := range lengths {
 		rest := len(lengths) - i
@@ -251,7 +250,7 @@ func level(lengths []int, room int) int {
 }
 
 // opaque keeps the beginning of what cannot be cut by its parts, as a text.
-func (c cutter) opaque(raw []byte, most int) []byte {
+func (c truncator) opaque(raw []byte, most int) []byte {
 	const before, after = `{"_truncated_json":`, `}`
 	room := most - len(before) - len(after)
 	if room < len(`""`) {
@@ -301,7 +300,7 @@ func skip(raw []byte, i int) int {
 			depth++
 		case ']', '}':
 			if depth == 0 {
-				return i // of what holds a number or a word
+				return i // the end of the array or object in which a number or a word was last
 			}
 			if depth--; depth == 0 {
 				return i + 1

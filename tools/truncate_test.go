@@ -21,7 +21,7 @@ func cut(t *testing.T, content string, most int) string {
 	return string(got)
 }
 
-// proper is what holds of every result.
+// proper checks what must be true of every result.
 func proper(t *testing.T, got json.RawMessage, most int) {
 	t.Helper()
 	if !json.Valid(got) || !utf8.Valid(got) || len(got) > most {

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// unknownName says that there is no such argument, and which there are.
+// unknownName is the message for an argument that the tool does not have. It names those
+// that it has.
 func unknownName(name string, known []string) string {
 	switch near := nearest(name, known); {
 	case len(known) == 0:
@@ -19,7 +20,7 @@ func unknownName(name string, known []string) string {
 	return fmt.Sprintf("%q is unknown: the arguments are %s", clip(name, 64), strings.Join(known, ", "))
 }
 
-// nearest is the name that a slip of the pen would turn into name, or "".
+// nearest is the one of names that was probably meant by name, or "".
 func nearest(name string, names []string) string {
 	name = plainName(clip(name, 64))
 	best, least := "", 1+max(1, len(name)/3)
@@ -39,12 +40,12 @@ func nearest(name string, names []string) string {
 	return ""
 }
 
-// plainName takes away what distinguishes fileName, file-name and file_name.
+// plainName is the same for fileName, file-name and file_name.
 func plainName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// distance counts the bytes to insert, delete or replace that make b of a.
+// distance is how many bytes must be inserted, deleted or replaced to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

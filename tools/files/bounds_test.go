@@ -98,7 +98,7 @@ func TestGlobsMatch(t *testing.T) {
 	}
 }
 
-// asked is a context that is over once it was asked so many times.
+// asked is a context that ends once Err was called so many times.
 type asked struct {
 	context.Context
 	left int
@@ -111,8 +111,7 @@ func (a *asked) Err() error {
 	return nil
 }
 
-// A search ends with its call between lines and within one, after a bounded
-// number of steps.
+// A search ends soon after its call has ended, between two lines and within one.
 func TestGrepEndsWithItsCall(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat(`(\pL?){9}`, 20) + "!"
@@ -132,7 +131,7 @@ func TestGrepEndsWithItsCall(t *testing.T) {
 		const plenty = 1 << 30
 		ctx := &asked{t.Context(), plenty}
 		read := func() error {
-			return s.lines(ctx, bufio.NewReaderSize(patient(ctx, strings.NewReader(c.text)), maxLine), "x")
+			return s.searchLines(ctx, bufio.NewReaderSize(untilDone(ctx, strings.NewReader(c.text)), maxLine), "x")
 		}
 		if err := read(); err != nil || len(s.found) > 0 {
 			t.Errorf("%s: found %v, %v", name, s.found, err)

@@ -1,11 +1,12 @@
 // Package files is the tools that read, write and find files in a session's workspace.
 //
-// They work through a Dir, so the same tools serve a directory on this machine,
-// one in a sandbox or one elsewhere. The Dir contains them: which paths lead
-// where is its business, and the tools only turn its errors into codes.
+// They work through a Dir, so the same tools serve a directory on this machine, in a
+// sandbox or in another place. The Dir decides which paths may be used; the tools only
+// turn its errors into codes.
 //
-// The files: files.go lists the tools; read.go, write.go, glob.go and grep.go are the
-// tools themselves; pattern.go matches paths, scan.go walks a directory.
+// The files: files.go lists the tools, and has list_directory; read.go, write.go, glob.go
+// and grep.go are the other tools; pattern.go turns patterns of paths into regular
+// expressions, and scan.go searches lines.
 package files
 
 import (
@@ -21,39 +22,39 @@ import (
 	"parley/tools"
 )
 
-// A Dir is a directory and all that is in it. It should also be an
-// fs.ReadDirFS and an fs.StatFS, as it need not open directories.
+// A Dir is a directory with all that is in it. It should also be an fs.ReadDirFS and an
+// fs.StatFS, as its Open need not open directories.
 //
-// Its errors are shown to the model as they are, so they name no path of the
-// host, and are told apart by errors.Is: fs.ErrInvalid for a path that cannot be
-// used, fs.ErrNotExist, fs.ErrPermission, and any other.
+// The model is shown its errors as they are, so they must not name paths of the host.
+// errors.Is tells them apart: fs.ErrInvalid for a path that cannot be used,
+// fs.ErrNotExist, fs.ErrPermission, and any other.
 type Dir interface {
 	fs.FS
-	// Name makes of a path, as a model gives it, a name as fs.FS takes them.
+	// Name turns a path that a model gives into a name for fs.FS.
 	Name(path string) (string, error)
-	// Write replaces a file's content whole or not at all, and makes the file
-	// and its directories where they are missing.
+	// Write replaces a file's content whole or not at all. It makes the file and its
+	// directories if they are missing.
 	Write(name string, content []byte) error
-	// Update replaces a file's content, of at most limit bytes, by what change
-	// makes of it, and no other write comes between. Old is nil if the file is
-	// missing. An error of change is returned as it is.
+	// Update replaces a file's content, of at most limit bytes, by what change makes of
+	// it, without another write in between. Old is nil if the file is missing. An error
+	// of change is returned as it is.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 }
 
 // maxWhole bounds how much of a file is read into memory.
 const maxWhole = 16 << 20
 
-// New makes the tools. Open gives a call its session's directory.
+// New makes the tools. Open returns the directory of a call's session.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.Tool {
-	b := box{open: open}
+	b := fileTools{open: open}
 	return []tools.Tool{b.readFile(), b.writeFile(), b.editFile(), b.listDirectory(), b.glob(), b.grep()}
 }
 
-type box struct {
+type fileTools struct {
 	open func(ctx context.Context, call tools.Call) (Dir, error)
 }
 
-// spec has what the file tools share.
+// spec is a Spec with the timeouts of the file tools.
 func spec(name, description string, effect tools.Effect, permission tools.Permission) tools.Spec {
 	return tools.Spec{
 		Name: name, Description: description, Effect: effect, Permission: permission,
@@ -61,8 +62,8 @@ func spec(name, description string, effect tools.Effect, permission tools.Permis
 	}
 }
 
-// failure is an error of a Dir as the model reads it.
-func failure(err error) error {
+// asToolError is an error of a Dir as the model reads it.
+func asToolError(err error) error {
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		return known
 	}
@@ -90,16 +91,16 @@ type entry struct {
 	Size  int64  `json:"size"`
 }
 
-func (b box) listDirectory() tools.Tool {
+func (b fileTools) listDirectory() tools.Tool {
 	about := "List one directory of the workspace: name, is_dir and size in bytes of each entry, sorted by name. Not recursive: use glob to find files in subdirectories."
 	return tools.New(spec("list_directory", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args pathArgs) (any, error) {
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		list, err := fs.ReadDir(dir, orDot(args.Path))
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		entries := make([]entry, 0, len(list))
 		for _, e := range list {
@@ -112,7 +113,7 @@ func (b box) listDirectory() tools.Tool {
 	})
 }
 
-// orDot takes no path at all for the workspace itself.
+// orDot is path, or the workspace itself if path is empty.
 func orDot(path string) string {
 	if path == "" {
 		return "."
@@ -120,8 +121,8 @@ func orDot(path string) string {
 	return path
 }
 
-// describe looks through symbolic links; one that leads nowhere, or out, is a
-// name and nothing more.
+// describe is a directory entry for the model. It follows a symbolic link; one that leads
+// nowhere, or out of the workspace, has only a name.
 func describe(dir fs.FS, parent string, e fs.DirEntry) entry {
 	out := entry{Name: e.Name(), IsDir: e.IsDir()}
 	var info fs.FileInfo
@@ -140,12 +141,12 @@ func describe(dir fs.FS, parent string, e fs.DirEntry) entry {
 	return out
 }
 
-// sniffed is how much of a file is looked at to tell text from the rest.
+// sniffed is how many bytes of a file decide whether it is text.
 const sniffed = 8 << 10
 
-// binary tells whether a file that begins so is no text. A character may be cut
-// at the end.
-func binary(start []byte) bool {
+// isBinary tells whether a file that begins like this is no text. It allows for some
+// invalid bytes, as the last character may be cut.
+func isBinary(start []byte) bool {
 	broken := 0
 	for i := 0; i < len(start); {
 		r, size := utf8.DecodeRune(start[i:])
@@ -160,14 +161,14 @@ func binary(start []byte) bool {
 	return broken > 3 && broken*10 > len(start)*3
 }
 
-// textOnly reads the start of a file and refuses what is no text.
+// textOnly reads the start of a file and refuses a file that is no text.
 func textOnly(path string, size int64, file io.Reader) ([]byte, error) {
 	start := make([]byte, sniffed)
 	n, err := io.ReadFull(file, start)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	if start = start[:n]; binary(start) {
+	if start = start[:n]; isBinary(start) {
 		return nil, tools.Errorf(tools.ExecutionFailed, "%q is no text (%s, %d bytes): it cannot be read or edited as text", short(path), http.DetectContentType(start), size)
 	}
 	return start, nil
@@ -186,6 +187,7 @@ func short(s string) string {
 	return s[:n] + "…"
 }
 
+// wrote is the result of a write.
 func wrote(n int, path string) map[string]string {
 	return map[string]string{"message": fmt.Sprintf("Successfully wrote %d bytes to %s", n, path)}
 }

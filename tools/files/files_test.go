@@ -179,7 +179,8 @@ func TestQuota(t *testing.T) {
 	c.WantError(t, "write_file", args("path", strings.Repeat("d/", 32)+"a", "content", ""), tools.InvalidPath, "33 names", "at most 32")
 }
 
-// TestEscapes tries with every tool to get out of the workspace, or stuck in it.
+// TestEscapes tries with every tool to get out of the workspace, or to block on a file in
+// it.
 func TestEscapes(t *testing.T) {
 	c, dir := newCaller(t)
 	outside := t.TempDir()
@@ -243,8 +244,8 @@ func TestEditFile(t *testing.T) {
 	c.WantError(t, "edit_file", args("path", "f", "old_text", "a"), tools.InvalidArgs, "new_text")
 }
 
-// TestEditIsFoundAgain asks after a cut whether an edit was made: before it must
-// never count as after, nor the other way round.
+// TestEditIsFoundAgain asks, after an interruption, whether an edit was made. The file
+// before the edit must never be taken for the one after it, nor the other way round.
 func TestEditIsFoundAgain(t *testing.T) {
 	c, dir := newCaller(t)
 	for _, edit := range []struct{ content, from, to string }{

@@ -36,7 +36,7 @@ type globResult struct {
 	Truncated string   `json:"truncated,omitempty"`
 }
 
-func (b box) glob() tools.Tool {
+func (b fileTools) glob() tools.Tool {
 	about := "Find files and directories of the workspace by a pattern of their paths. Returns paths relative to the workspace, sorted; directories end with a slash."
 	return tools.New(spec("glob", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args globArgs) (any, error) {
 		// The search begins where the pattern does: docs/*.md does not visit src.
@@ -47,7 +47,7 @@ func (b box) glob() tools.Tool {
 		}
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		if !path.IsAbs(base) {
 			base = orDot(args.Path) + "/" + base
@@ -57,13 +57,13 @@ func (b box) glob() tools.Tool {
 			err = nil // the pattern's own directory is missing: it matches nothing
 		}
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		return result, nil
 	})
 }
 
-// matching finds what matches below a directory.
+// matching finds the files and directories below base whose paths match.
 func matching(ctx context.Context, dir Dir, base string, pattern *regexp.Regexp) (globResult, error) {
 	result := globResult{Matches: []string{}}
 	from, err := dir.Name(base)
@@ -88,7 +88,8 @@ func matching(ctx context.Context, dir Dir, base string, pattern *regexp.Regexp)
 	return result, err
 }
 
-// globOf compiles a pattern of paths, or the part of a given one that is left.
+// globOf compiles rest, which is a pattern of paths or what is left of it without the
+// directory where it begins. Given is the whole pattern, and what its argument is called.
 func globOf(what, given, rest string) (*regexp.Regexp, error) {
 	if given == "" || len(given) > maxPattern {
 		return nil, tools.Errorf(tools.InvalidArgs, "%s is a pattern of 1 to %d bytes, such as **/*.go", what, maxPattern)
@@ -100,7 +101,7 @@ func globOf(what, given, rest string) (*regexp.Regexp, error) {
 	return compiled, nil
 }
 
-// below is a name seen from the directory where the search began.
+// below is a name relative to the directory where the search began.
 func below(from, name string) string {
 	if from == "." {
 		return name
@@ -108,12 +109,12 @@ func below(from, name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, from), "/")
 }
 
-// aside tells whether a directory is searched only if the path leads into it:
-// what git keeps, and what results were too long to show.
-func aside(name string) bool { return name == ".git" || name == ".agent" }
+// isSetAside tells whether a directory is searched only if the model gives a path into it:
+// git's own, and that of results that were too long to show.
+func isSetAside(name string) bool { return name == ".git" || name == ".agent" }
 
-// walk visits what is below a directory, or a file, in the order of names.
-// Symbolic links are not followed. The text says why it ended early, if it did.
+// walk visits a file, or all that is below a directory, in the order of names. It does
+// not follow symbolic links. If it ends early, early tells the model why.
 func walk(ctx context.Context, dir fs.FS, from string, visit func(name string, e fs.DirEntry) error) (early string, err error) {
 	visited := 0
 	err = fs.WalkDir(dir, from, func(name string, e fs.DirEntry, err error) error {
@@ -121,12 +122,12 @@ func walk(ctx context.Context, dir fs.FS, from string, visit func(name string, e
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && name != from && !errors.Is(err, context.Canceled):
-			return nil // gone, or not ours to read: the rest is still worth finding
+			return nil // it has gone or may not be read; the rest is still searched
 		case err != nil:
 			return err
 		case name == from && e.IsDir():
 			return nil
-		case e.IsDir() && aside(e.Name()):
+		case e.IsDir() && isSetAside(e.Name()):
 			return fs.SkipDir
 		}
 		if visited++; visited > maxVisited {

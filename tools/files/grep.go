@@ -18,7 +18,7 @@ import (
 const (
 	maxMatches = 200
 	maxLine    = 64 << 10 // bytes of a line that are searched
-	maxShown   = 400      // and shown
+	maxShown   = 400      // bytes of a line that are shown
 	maxContext = 10       // lines
 )
 
@@ -43,7 +43,7 @@ type grepResult struct {
 	Truncated string  `json:"truncated,omitempty"`
 }
 
-func (b box) grep() tools.Tool {
+func (b fileTools) grep() tools.Tool {
 	about := "Search the text files of the workspace for a regular expression, line by line. Returns path, line number and text of each match; files that are no text are skipped, long lines shortened."
 	return tools.New(spec("grep", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args grepArgs) (any, error) {
 		s, err := newSearch(args)
@@ -52,26 +52,26 @@ func (b box) grep() tools.Tool {
 		}
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		from, err := dir.Name(orDot(args.Path))
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		early, err := walk(ctx, dir, from, func(name string, e fs.DirEntry) error {
 			if !e.Type().IsRegular() || !s.wanted(below(from, name), e.Name()) {
 				return nil
 			}
-			return s.file(ctx, dir, name)
+			return s.searchFile(ctx, dir, name)
 		})
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		return grepResult{Matches: s.found, Count: len(s.found), Truncated: early}, nil
 	})
 }
 
-// search is one grep.
+// A search is one call of grep.
 type search struct {
 	text    scanner
 	glob    *regexp.Regexp // nil for every file
@@ -100,20 +100,20 @@ func (s *search) wanted(name, base string) bool {
 	return s.glob.MatchString(name) || s.names && s.glob.MatchString(base)
 }
 
-// file searches one file. One that cannot be read, or is no text, is skipped.
-func (s *search) file(ctx context.Context, dir fs.FS, name string) error {
+// searchFile searches one file. It skips a file that cannot be read or is no text.
+func (s *search) searchFile(ctx context.Context, dir fs.FS, name string) error {
 	file, err := dir.Open(name)
 	if err != nil {
-		return nil //nolint:nilerr // gone meanwhile, or not ours to read
+		return nil //nolint:nilerr // the file has gone or may not be read, and is skipped
 	}
-	err = s.lines(ctx, bufio.NewReaderSize(patient(ctx, file), maxLine), name)
+	err = s.searchLines(ctx, bufio.NewReaderSize(untilDone(ctx, file), maxLine), name)
 	_ = file.Close() // it was only read
 	return err
 }
 
-func (s *search) lines(ctx context.Context, from *bufio.Reader, name string) error {
-	if start, err := from.Peek(sniffed); err != nil && !errors.Is(err, io.EOF) || binary(start) {
-		return ctx.Err() // what cannot be read is passed over
+func (s *search) searchLines(ctx context.Context, from *bufio.Reader, name string) error {
+	if start, err := from.Peek(sniffed); err != nil && !errors.Is(err, io.EOF) || isBinary(start) {
+		return ctx.Err() // a file that cannot be read is skipped, unless the call has ended
 	}
 	var before []string
 	var open []int // matches that want lines after them
@@ -153,8 +153,8 @@ func (s *search) lines(ctx context.Context, from *bufio.Reader, name string) err
 	}
 }
 
-// nextLine reads one line without its end. Of a very long one it gives the
-// beginning; the line is valid until the next is read.
+// nextLine reads one line without its end, or the beginning of a very long line. It is
+// valid until the next is read.
 func nextLine(from *bufio.Reader) ([]byte, error) {
 	line, err := from.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

@@ -17,7 +17,7 @@ type readArgs struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many lines to read; left out: to the end"`
 }
 
-func (b box) readFile() tools.Tool {
+func (b fileTools) readFile() tools.Tool {
 	about := "Read a text file of the workspace. Give offset and limit (in lines) to read part of a long file; grep finds the lines that matter. The content comes back exactly as it is, fit to be used with edit_file."
 	return tools.New(spec("read_file", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args readArgs) (any, error) {
 		if args.Offset < 0 || args.Limit < 0 {
@@ -25,11 +25,11 @@ func (b box) readFile() tools.Tool {
 		}
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		content, err := read(ctx, dir, args)
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		return map[string]string{"content": strings.ReplaceAll(strings.ToValidUTF8(content, "\uFFFD"), "\x00", "\uFFFD")}, nil
 	})
@@ -53,11 +53,11 @@ func read(ctx context.Context, dir Dir, args readArgs) (content string, err erro
 	if err != nil {
 		return "", err
 	}
-	lines := bufio.NewReaderSize(patient(ctx, io.MultiReader(bytes.NewReader(start), file)), 64<<10)
+	lines := bufio.NewReaderSize(untilDone(ctx, io.MultiReader(bytes.NewReader(start), file)), 64<<10)
 	return readLines(lines, args)
 }
 
-// readLines reads a run of lines; memory is bounded by maxWhole.
+// readLines reads the lines that args ask for, of at most maxWhole bytes.
 func readLines(from *bufio.Reader, args readArgs) (string, error) {
 	first := max(args.Offset, 1)
 	var out strings.Builder
@@ -84,8 +84,8 @@ func readLines(from *bufio.Reader, args readArgs) (string, error) {
 	return out.String(), nil
 }
 
-// lineCount is how many lines there are when the last piece read, of line
-// number line, may be empty.
+// lineCount is how many lines a file has of which piece was read last, as line number
+// line: an empty piece is no line.
 func lineCount(line int, piece []byte) int {
 	if len(piece) == 0 {
 		return line - 1
@@ -97,9 +97,9 @@ type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-// patient is a reader that gives up when ctx does: a file can be longer than
-// any deadline.
-func patient(ctx context.Context, from io.Reader) io.Reader {
+// untilDone is a reader that fails once ctx has ended, as reading a large file may take
+// longer than any deadline.
+func untilDone(ctx context.Context, from io.Reader) io.Reader {
 	return readFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err

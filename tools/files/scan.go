@@ -10,17 +10,17 @@ import (
 	"parley/tools"
 )
 
-// maxSteps is how many steps of a search are taken at most, but for a few, until
-// it is asked again whether somebody waits for it.
+// maxSteps is about how many steps a search takes before it asks again whether its call
+// has ended.
 const maxSteps = 1 << 20
 
-// A scanner looks for a regular expression, line by line, and ends with its call
+// A scanner looks for a regular expression, line by line. It ends when its call does,
 // also within a long line.
 type scanner struct {
 	pattern *regexp.Regexp
-	literal []byte // if set, all that the expression is
-	steps   int    // for each character at most
-	taken   int    // since it was asked last
+	literal []byte // if set, the expression is this text and nothing more
+	steps   int    // the most steps for each character
+	taken   int    // steps since it last asked whether the call has ended
 }
 
 func newScanner(pattern string) (scanner, error) {
@@ -38,7 +38,7 @@ func newScanner(pattern string) (scanner, error) {
 	return s, nil
 }
 
-// hits tells whether a line holds the expression.
+// hits tells whether the expression matches in a line.
 func (s *scanner) hits(ctx context.Context, line []byte) (bool, error) {
 	cost := (len(line) + 1) * s.steps
 	if s.taken += cost; s.taken > maxSteps {
@@ -59,11 +59,11 @@ func (s *scanner) hits(ctx context.Context, line []byte) (bool, error) {
 	return hit, in.err
 }
 
-// interrupted gives a line character by character, and ends early when the call does.
+// An interrupted reads a line character by character, and ends early when the call does.
 type interrupted struct {
 	line  []byte
 	ended func() error
-	every int // so many characters it asks
+	every int // after how many characters it asks whether the call has ended
 	given int
 	err   error
 }

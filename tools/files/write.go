@@ -15,15 +15,15 @@ type writeArgs struct {
 	Content string `json:"content" jsonschema:"the whole new content"`
 }
 
-func (b box) writeFile() tools.Tool {
+func (b fileTools) writeFile() tools.Tool {
 	about := "Write a text file of the workspace. What was in it before is replaced; missing directories are made. To change part of a file use edit_file."
 	return tools.New(spec("write_file", about, tools.Idempotent, tools.FileWrite), func(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
 		dir, err := b.open(ctx, call)
 		if err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		if err := dir.Write(args.Path, []byte(args.Content)); err != nil {
-			return nil, failure(err)
+			return nil, asToolError(err)
 		}
 		return wrote(len(args.Content), args.Path), nil
 	})
@@ -35,12 +35,12 @@ type editArgs struct {
 	NewText string `json:"new_text" jsonschema:"what stands in its place afterwards"`
 }
 
-func (b box) editFile() tools.Tool {
+func (b fileTools) editFile() tools.Tool {
 	about := "Replace a text in a file of the workspace. old_text must occur exactly once, to the letter: read the file first and give enough lines around the change. To make a new file use write_file."
-	return tools.New(spec("edit_file", about, tools.Reconcilable, tools.FileWrite), b.edit, tools.Reconcile(b.edited))
+	return tools.New(spec("edit_file", about, tools.Reconcilable, tools.FileWrite), b.edit, tools.Reconcile(b.wasEdited))
 }
 
-func (b box) edit(ctx context.Context, call tools.Call, args editArgs) (any, error) {
+func (b fileTools) edit(ctx context.Context, call tools.Call, args editArgs) (any, error) {
 	if args.OldText == "" {
 		return nil, tools.Errorf(tools.InvalidArgs, "old_text is empty: give the text to replace, or use write_file to write the whole file")
 	}
@@ -49,7 +49,7 @@ func (b box) edit(ctx context.Context, call tools.Call, args editArgs) (any, err
 	}
 	dir, err := b.open(ctx, call)
 	if err != nil {
-		return nil, failure(err)
+		return nil, asToolError(err)
 	}
 	err = dir.Update(args.Path, maxWhole, func(old []byte) ([]byte, error) {
 		if old == nil {
@@ -58,7 +58,7 @@ func (b box) edit(ctx context.Context, call tools.Call, args editArgs) (any, err
 		return replaced(old, args)
 	})
 	if err != nil {
-		return nil, failure(err)
+		return nil, asToolError(err)
 	}
 	return editDone(args), nil
 }
@@ -81,17 +81,17 @@ func replaced(old []byte, args editArgs) ([]byte, error) {
 	return nil, tools.Errorf(tools.InvalidArgs, "old_text does not occur in %q: read the file and copy the text to the letter, with its blanks and line ends", short(args.Path))
 }
 
-// occurrences are the places of a text, those that overlap included: which of
-// them is meant would be as unclear. A million are enough to say "several".
+// occurrences are the places of a text, including those that overlap: which of them is
+// meant would be unclear too. It stops at a million.
 //
-// The time grows with both lengths and not with their product, which a text of
-// one letter in a file of that letter would make it (Knuth, Morris and Pratt).
+// It takes time in proportion to the sum of both lengths (Knuth, Morris and Pratt). A
+// simple search would take their product if both repeat one letter.
 func occurrences(in []byte, text string) []int {
 	start := bytes.Index(in, []byte(text))
-	if start < 0 || text == "" { // nothing is everywhere, and nobody asks
+	if start < 0 || text == "" { // the tool refuses an empty text before
 		return nil
 	}
-	back := borders(text)
+	back := prefixLengths(text)
 	var at []int
 	for i, have := start, 0; i < len(in) && len(at) < 1_000_000; i++ {
 		for have > 0 && in[i] != text[have] {
@@ -108,9 +108,9 @@ func occurrences(in []byte, text string) []int {
 	return at
 }
 
-// borders says for each beginning of a text how much of its end is a beginning
-// of the text again.
-func borders(text string) []int32 {
+// prefixLengths gives for each beginning of a text the length of its longest proper end that
+// is also a beginning of the text.
+func prefixLengths(text string) []int32 {
 	back := make([]int32, len(text))
 	for i, have := 1, 0; i < len(text); i++ {
 		for have > 0 && text[i] != text[have] {
@@ -124,37 +124,37 @@ func borders(text string) []int32 {
 	return back
 }
 
-// errUnclear says that a file could be as it is before or after an edit.
+// errUnclear says that a file could be as it is both before and after an edit.
 var errUnclear = errors.New("the file does not show whether the edit was made")
 
-// edited finds out whether an edit that was cut off was made. The file is whole
-// either way, so it has old_text exactly once if not, and if so new_text where
-// that was.
-func (b box) edited(ctx context.Context, call tools.Call, args editArgs) (any, bool, error) {
+// wasEdited finds out whether an edit that was interrupted was made. Writes replace the
+// whole file, so without the edit it has old_text exactly once, and with it new_text in
+// that place.
+func (b fileTools) wasEdited(ctx context.Context, call tools.Call, args editArgs) (any, bool, error) {
 	dir, err := b.open(ctx, call)
 	if err != nil {
 		return nil, false, err
 	}
-	content, err := whole(dir, args.Path)
+	content, err := readWhole(dir, args.Path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return nil, false, nil // nothing was edited, and running it says why
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	done, err := applied(content, args)
+	done, err := isApplied(content, args)
 	return editDone(args), done, err
 }
 
-// applied tells whether content is what an edit leaves behind.
-func applied(content []byte, args editArgs) (bool, error) {
+// isApplied tells whether content is what an edit leaves behind.
+func isApplied(content []byte, args editArgs) (bool, error) {
 	if args.OldText == "" || args.OldText == args.NewText {
 		return false, nil // never made
 	}
 	old := occurrences(content, args.OldText)
 	if args.NewText == "" {
 		if len(old) == 0 {
-			return false, errUnclear // taken out, or never in
+			return false, errUnclear // old_text was removed, or was never there
 		}
 		return false, nil
 	}
@@ -174,7 +174,7 @@ func applied(content []byte, args editArgs) (bool, error) {
 	return false, nil
 }
 
-func whole(dir Dir, path string) (content []byte, err error) {
+func readWhole(dir Dir, path string) (content []byte, err error) {
 	file, err := dir.Open(path)
 	if err != nil {
 		return nil, err

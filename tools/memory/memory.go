@@ -1,4 +1,4 @@
-// Package memory is the tools that keep what an agent is to remember, as a file in the session's workspace.
+// Package memory is the tools with which an agent remembers, in a file of the session's workspace.
 //
 // The file is plain Markdown that people and the file tools may edit too.
 package memory
@@ -20,7 +20,7 @@ import (
 // File is the name of the file.
 const File = "MEMORY.md"
 
-// MaxBytes bounds the file: what is remembered goes into every prompt.
+// MaxBytes bounds the file, as it goes into every prompt.
 const MaxBytes = 1 << 20
 
 // A Dir is where the file is.
@@ -28,15 +28,15 @@ type Dir interface {
 	fs.FS
 	// Write replaces a file's content whole or not at all.
 	Write(name string, content []byte) error
-	// Update does so with content of at most limit bytes by what change makes of
-	// it, and no other write comes between. Old is nil if the file is missing.
-	// An error of change is returned as it is.
+	// Update replaces a file's content, of at most limit bytes, by what change makes of
+	// it, without another write in between. Old is nil if the file is missing. An error
+	// of change is returned as it is.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
 }
 
-// New makes memory_read and memory_write. Open gives a call its session's directory.
+// New makes memory_read and memory_write. Open returns the directory of a call's session.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.Tool {
-	k := keeper{open: open}
+	k := memoryTools{open: open}
 	return []tools.Tool{
 		tools.New(tools.Spec{
 			Name: "memory_read", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
@@ -45,11 +45,11 @@ func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.T
 		tools.New(tools.Spec{
 			Name: "memory_write", Effect: tools.Reconcilable, Permission: tools.FileWrite, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
 			Description: "Keep something for later conversations: facts, preferences, decisions, in short paragraphs. mode append (default) adds a paragraph; overwrite replaces all of the memory, so read it first.",
-		}, k.write, tools.Effects(effect), tools.Reconcile(k.written)),
+		}, k.write, tools.Effects(effect), tools.Reconcile(k.wasWritten)),
 	}
 }
 
-type keeper struct {
+type memoryTools struct {
 	open func(ctx context.Context, call tools.Call) (Dir, error)
 }
 
@@ -68,13 +68,13 @@ type found struct {
 	Count   int      `json:"count"`
 }
 
-func (k keeper) read(ctx context.Context, call tools.Call, args readArgs) (any, error) {
+func (k memoryTools) read(ctx context.Context, call tools.Call, args readArgs) (any, error) {
 	content, err := k.content(ctx, call)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return map[string]string{"content": "", "message": "No memory file found"}, nil
 	case err != nil:
-		return nil, failure(err)
+		return nil, asToolError(err)
 	case args.Query == "":
 		return map[string]string{"content": text(content)}, nil
 	}
@@ -82,12 +82,12 @@ func (k keeper) read(ctx context.Context, call tools.Call, args readArgs) (any, 
 	return found{args.Query, matches, len(matches)}, nil
 }
 
-// text is what any bytes are in a result.
+// text is a file's content as text for a result: without NUL, and valid UTF-8.
 func text(content []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(content), "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// matching are the paragraphs, parted by blank lines, that hold the query.
+// matching are the paragraphs, separated by blank lines, that contain the query.
 func matching(content, query string) []string {
 	query = strings.ToLower(query)
 	matches := []string{}
@@ -100,7 +100,7 @@ func matching(content, query string) []string {
 }
 
 // content is the whole file, or fs.ErrNotExist.
-func (k keeper) content(ctx context.Context, call tools.Call) (content []byte, err error) {
+func (k memoryTools) content(ctx context.Context, call tools.Call) (content []byte, err error) {
 	dir, err := k.open(ctx, call)
 	if err != nil {
 		return nil, err
@@ -124,14 +124,14 @@ func effect(args writeArgs) tools.Effect {
 	return tools.Reconcilable
 }
 
-func (k keeper) write(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
+func (k memoryTools) write(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
 	dir, err := k.open(ctx, call)
 	if err != nil {
-		return nil, failure(err)
+		return nil, asToolError(err)
 	}
 	switch {
-	case args.Mode == "overwrite": // the way out where the old one has become too long
-		content, wrong := fitting([]byte(args.Content))
+	case args.Mode == "overwrite": // this also works when the file has become too long to read
+		content, wrong := checkSize([]byte(args.Content))
 		if err = wrong; err == nil {
 			err = dir.Write(File, content)
 		}
@@ -141,7 +141,7 @@ func (k keeper) write(ctx context.Context, call tools.Call, args writeArgs) (any
 		err = dir.Update(File, MaxBytes, func(old []byte) ([]byte, error) { return appended(old, args.Content) })
 	}
 	if err != nil {
-		return nil, failure(err)
+		return nil, asToolError(err)
 	}
 	return done(args), nil
 }
@@ -157,27 +157,27 @@ func done(args writeArgs) map[string]string {
 	}
 }
 
-// appended puts a paragraph behind the others.
+// appended is the file with one more paragraph at its end.
 func appended(old []byte, content string) ([]byte, error) {
 	old = bytes.TrimRight(old, " \t\r\n")
 	if len(old) == 0 {
-		return fitting([]byte(content))
+		return checkSize([]byte(content))
 	}
-	return fitting(append(append(bytes.Clone(old), "\n\n"...), content...))
+	return checkSize(append(append(bytes.Clone(old), "\n\n"...), content...))
 }
 
-func fitting(content []byte) ([]byte, error) {
+func checkSize(content []byte) ([]byte, error) {
 	if len(content) > MaxBytes {
 		return nil, tools.Errorf(tools.ExecutionFailed, "the memory would have %d bytes, at most %d are allowed: read it and write what still matters with mode overwrite", len(content), MaxBytes)
 	}
 	return content, nil
 }
 
-// written finds out whether an append that was cut off has happened. The file
-// is whole either way, and nothing else of the session has run since: so it has
-// if the paragraph stands at the end. Where an earlier one said the same, it is
-// not said twice.
-func (k keeper) written(ctx context.Context, call tools.Call, args writeArgs) (any, bool, error) {
+// wasWritten finds out whether an append that was interrupted took place. Writes replace the
+// whole file, and no other call of the session has run since. So it did if the paragraph
+// is at the end of the file. If an earlier call appended the same paragraph, it counts
+// too: then it need not be there twice.
+func (k memoryTools) wasWritten(ctx context.Context, call tools.Call, args writeArgs) (any, bool, error) {
 	content, err := k.content(ctx, call)
 	_, tooLong := errors.AsType[*tools.Error](err)
 	if tooLong || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
@@ -193,8 +193,8 @@ func (k keeper) written(ctx context.Context, call tools.Call, args writeArgs) (a
 	return done(args), true, nil
 }
 
-// failure is an error as the model reads it.
-func failure(err error) error {
+// asToolError is an error as the model reads it.
+func asToolError(err error) error {
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		return known
 	}

@@ -1,7 +1,7 @@
 // Package message is the tool that says something in another chat than the one that is answered.
 //
-// It knows no channels: what it is handed decides who may be reached, and
-// carries the letter on under its id, so that a repeat is no second letter.
+// It knows no channels. The function that New gets decides who may be reached, and
+// publishes the letter under its id, so that a repeated call sends no second letter.
 package message
 
 import (
@@ -30,15 +30,16 @@ type Letter struct {
 	Content string
 }
 
-// New makes the tool. Deliver makes the letter durable, once for each ID, or
-// refuses it with a *tools.Error: permission_denied for a place that may not be
-// reached, naming those that this person may reach, and invalid_args for one that
-// there is not and for a text in which there is nothing to see.
+// New makes the tool. Deliver makes the letter durable, once for each ID, or refuses it
+// with a *tools.Error: permission_denied for a chat that may not be reached, naming those
+// that this person may reach, and invalid_args for a chat that does not exist and for a
+// text without visible characters.
 func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "message",
 		Effect: tools.Idempotent,
-		// Handing over waits for a bus that is away: its outcome would be unknown.
+		// If the bus does not answer, deliver waits for it: an error would leave the outcome
+		// unknown.
 		Timeout: time.Minute, MaxTimeout: time.Minute,
 		Description: "Send a message to another chat than this one: to one that this person may reach, or to a target's name in channel. " +
 			"It is shown there as told on behalf of the person who asks, and quoted, so give the text alone. " +
@@ -85,7 +86,7 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 	return sent{"sent", a.Channel, a.ChatID, len(content)}, nil
 }
 
-// clean takes out NUL, DEL and the control characters that no chat shows.
+// clean removes the control characters that no chat shows.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == 0x7f || r < 0x20 && r != '\n' && r != '\r' && r != '\t' {

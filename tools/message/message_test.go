@@ -15,7 +15,7 @@ var _ = flag.Bool("update", false, "write the golden files")
 
 var args = toolstest.Args
 
-// post keeps the letters that it is handed.
+// post remembers the letters that the tool delivers.
 type post struct {
 	letters []message.Letter
 	err     error
