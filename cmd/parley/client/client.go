@@ -1,8 +1,10 @@
 // Package client is the terminal beside a server: it asks the API of the process
 // that has the home, over the home's socket, and follows conversations.
 //
-// client.go asks and follows; conversation.go is a terminal's end of a conversation
-// with the agent; catchup.go makes up for what was missed while no server was there.
+// client.go asks and follows; join.go reaches the server that has the home, or becomes
+// it for as long as a command runs; conversation.go is a terminal's end of a
+// conversation with the agent; catchup.go makes up for what was missed while no server
+// was there.
 package client
 
 import (

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,7 +34,7 @@ type endpoint struct {
 // openEndpoints makes the channels of a configuration. The book is what some of
 // them must remember.
 func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*endpoint, error) {
-	var lines []*endpoint
+	var opened []*endpoint
 	for _, c := range cfg.ChannelsByName() {
 		if !c.Built() {
 			continue
@@ -49,9 +51,9 @@ func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*e
 			key := "channels." + c.Name + ".access"
 			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: err.Error()}
 		}
-		lines = append(lines, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
+		opened = append(opened, &endpoint{name: c.Name, channel: ch, gate: gate, receive: c.Mode == "chat", config: c, trouble: trouble})
 	}
-	return lines, nil
+	return opened, nil
 }
 
 func accessOf(c config.Channel) gateway.Access {
@@ -61,7 +63,7 @@ func accessOf(c config.Channel) gateway.Access {
 // receive runs the gateways of the channels that receive, each in one process
 // of the fleet.
 func (s *Server) receive(ctx context.Context) error {
-	return side(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
+	return forEach(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
 		if !l.receive {
 			<-ctx.Done()
 			return nil
@@ -92,7 +94,7 @@ func (s *Server) connect(ctx context.Context, gw *gateway.Gateway) error {
 
 // dispatch runs the dispatchers of all channels.
 func (s *Server) dispatch(ctx context.Context) error {
-	return side(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
+	return forEach(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
 		d := &dispatch.Dispatcher{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Book: s.home.Book, Subjects: s.home.Book, Drafts: s.home.Book,
 			Policy: dispatch.Policy{OnUnknown: l.config.OnUnknown, Drain: s.settings.Load().Serve.Drain},
@@ -102,13 +104,14 @@ func (s *Server) dispatch(ctx context.Context) error {
 	})
 }
 
-// side runs something for each line at the same time, and ends all when one fails.
-func side(ctx context.Context, lines []*endpoint, run func(context.Context, *endpoint) error) error {
+// forEach runs something for each endpoint at the same time, and ends all when one
+// fails.
+func forEach(ctx context.Context, endpoints []*endpoint, run func(context.Context, *endpoint) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var running sync.WaitGroup
-	errs := make([]error, len(lines))
-	for i, l := range lines {
+	errs := make([]error, len(endpoints))
+	for i, l := range endpoints {
 		running.Go(func() {
 			if errs[i] = run(ctx, l); errs[i] != nil {
 				cancel(errs[i])
@@ -215,4 +218,33 @@ func (s *Server) commandPrefix(channel string) string {
 		}
 	}
 	return "/"
+}
+
+// platforms names the channels that may be sent to.
+func (s *Server) platforms() []string {
+	var names []string
+	for _, l := range s.channels {
+		if l.config.Platform != "" {
+			names = append(names, l.name)
+		}
+	}
+	return names
+}
+
+// configuredChannels names all that are configured. A process that only looks has
+// connected none of them.
+func (s *Server) configuredChannels() []string {
+	return slices.Sorted(maps.Keys(s.settings.Load().Channels))
+}
+
+// connected tells which channels are in touch with their platforms, as far as
+// they can tell.
+func (s *Server) connected() map[string]bool {
+	up := map[string]bool{}
+	for _, l := range s.channels {
+		if l.config.Platform != "" {
+			up[l.name] = !l.down.Load() && channels.Connected(l.channel)
+		}
+	}
+	return up
 }

@@ -6,17 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"parley/bus"
-	"parley/channels"
-	"parley/channels/console"
-	"parley/channels/gateway"
 	"parley/channels/web"
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/backup"
@@ -36,7 +31,7 @@ type httpAccess struct {
 	token  string
 }
 
-// newHTTPAccess makes the front of a server whose lines are set.
+// newHTTPAccess makes the access to a server whose channels are set.
 func (s *Server) newHTTPAccess() (*httpAccess, error) {
 	token := rand.Text() + rand.Text() // a reader's is asked for over its socket alone
 	if s.role != Reader {
@@ -52,23 +47,6 @@ func (s *Server) newHTTPAccess() (*httpAccess, error) {
 	}
 	f.setHooks()
 	return f, nil
-}
-
-// platforms names the channels that may be sent to.
-func (s *Server) platforms() []string {
-	var names []string
-	for _, l := range s.channels {
-		if l.config.Platform != "" {
-			names = append(names, l.name)
-		}
-	}
-	return names
-}
-
-// configuredChannels names all that are configured. A process that only looks has
-// connected none of them.
-func (s *Server) configuredChannels() []string {
-	return slices.Sorted(maps.Keys(s.settings.Load().Channels))
 }
 
 // setHooks makes the webhooks of the settings in force. Those that were there
@@ -172,30 +150,6 @@ func (s *Server) tokens() []api.Token {
 // say publishes what somebody says to the agent over HTTP.
 func (s *Server) say(ctx context.Context, session string, in bus.Inbound) error {
 	return web.New(s.home.Bus).Say(ctx, session, in)
-}
-
-// connected tells which channels are in touch with their platforms, as far as
-// they can tell.
-func (s *Server) connected() map[string]bool {
-	up := map[string]bool{}
-	for _, l := range s.channels {
-		if l.config.Platform != "" {
-			up[l.name] = !l.down.Load() && channels.Connected(l.channel)
-		}
-	}
-	return up
-}
-
-// streamOnlyEndpoints are the channels without a platform: terminals, and programs
-// that talk to the agent.
-func (s *Server) streamOnlyEndpoints() []*endpoint {
-	var lines []*endpoint
-	for _, name := range []string{console.Name, web.Name} {
-		l := &endpoint{name: name, channel: streamOnly{name: name, agent: config.MainAgent, events: s.home.Bus}, gate: &gateway.Gate{}, trouble: &atomic.Pointer[string]{}}
-		l.config.Name, l.config.Agent = name, config.MainAgent
-		lines = append(lines, l)
-	}
-	return lines
 }
 
 // listen opens the socket, and the HTTP port if address is not empty.

@@ -1,8 +1,13 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/bus"
 	"parley/tools/message"
@@ -37,5 +42,40 @@ func TestWordsAboutWhoHasItTold(t *testing.T) {
 		if told := out.Told; (told == nil) != (c.from == c.to) || told != nil && (told.For.ID != c.person || told.At.String() != c.from || told.Words != c.content) {
 			t.Errorf("%s in %s: %+v", c.person, c.from, told)
 		}
+	}
+}
+
+// What may be repeated is tried through an outage, and not after a refusal.
+func TestRetryUntilDone(t *testing.T) {
+	t.Parallel()
+	away := errors.New("nobody answers")
+	for _, c := range []struct {
+		name  string
+		fails int
+		err   error
+		want  error
+		asked int
+	}{
+		{"at once", 0, nil, nil, 1},
+		{"after an outage", 20, away, nil, 21},
+		{"refused", 1, fmt.Errorf("publish: %w", bus.ErrFull), bus.ErrFull, 1},
+		{"never", 1000, away, away, 64},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				asked := 0
+				err := retryUntilDone(ctx, func() error {
+					if asked++; asked <= c.fails {
+						return c.err
+					}
+					return nil
+				})
+				if !errors.Is(err, c.want) || asked != c.asked {
+					t.Errorf("it gives %v after %d times, want %v after %d", err, asked, c.want, c.asked)
+				}
+			})
+		})
 	}
 }

@@ -4,8 +4,11 @@
 // and the store, and this package makes the agents, their tools and their model.
 //
 // server.go opens and closes; serve.go runs and reloads; host.go is the server of a
-// single command; channels.go makes channels of settings, agents.go agents, tools.go
-// their tools; http.go is what programs and terminals reach.
+// single command, and role.go says what a process is for. channels.go makes channels
+// of settings and runs them, streamonly.go those that have no platform, and owners.go
+// offers a bot to its owner. agents.go makes agents, tools.go their tools, and
+// messages.go is the message tool's way out. http.go is what programs and terminals
+// reach; readiness.go and troubles.go say how the parts are.
 package server
 
 import (

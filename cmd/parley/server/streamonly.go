@@ -2,10 +2,15 @@ package server
 
 import (
 	"context"
+	"sync/atomic"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/console"
+	"parley/channels/gateway"
 	"parley/channels/markup"
+	"parley/channels/web"
+	"parley/cmd/parley/config"
 )
 
 // A streamOnly channel has no platform: whoever is there reads by watching the
@@ -36,3 +41,15 @@ func (w streamOnly) Send(_ context.Context, to bus.Address, part channels.Part) 
 
 // Limits has none; watchers read Markdown.
 func (streamOnly) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
+
+// streamOnlyEndpoints are the channels without a platform: terminals, and programs
+// that talk to the agent.
+func (s *Server) streamOnlyEndpoints() []*endpoint {
+	var all []*endpoint
+	for _, name := range []string{console.Name, web.Name} {
+		l := &endpoint{name: name, channel: streamOnly{name: name, agent: config.MainAgent, events: s.home.Bus}, gate: &gateway.Gate{}, trouble: &atomic.Pointer[string]{}}
+		l.config.Name, l.config.Agent = name, config.MainAgent
+		all = append(all, l)
+	}
+	return all
+}
