@@ -127,6 +127,10 @@ func libraries() map[string][]string {
 		"golang.org/x/time":                        anyAbove,
 		"modernc.org/sqlite":                       {"sessions/sqldb"},
 		"mvdan.cc/sh/v3":                           {"tools/guard/shellline"},
+
+		"codeberg.org/readeck/go-readability":             {"tools/web"},
+		"github.com/JohannesKaufmann/html-to-markdown/v2": {"tools/web"},
+		"golang.org/x/net":                                {"tools/web"},
 	}
 }
 

@@ -29,6 +29,7 @@ func (l *loader) check() {
 	}
 	l.checkRules("tools")
 	l.checkHTTP()
+	l.checkWeb()
 	l.checkModel()
 }
 

@@ -52,6 +52,7 @@ type Config struct {
 	Channels map[string]Channel
 	Targets  map[string][]bus.Address
 	Tools    Tools
+	Web      Web
 	HTTPAccess
 	Keeping
 

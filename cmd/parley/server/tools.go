@@ -12,13 +12,24 @@ import (
 	"parley/tools/files"
 	"parley/tools/memory"
 	"parley/tools/message"
+	"parley/tools/web"
 )
 
 func (s *Server) newTools() *tools.Set {
 	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) })
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, message.New(s.deliver))
+	all = append(all, web.New(web.Config{Settings: s.webSettings})...)
 	return tools.NewSet(append(all, crash.Tools()...)...)
+}
+
+// webSettings is what the operator has set of the web, as it is now.
+func (s *Server) webSettings() web.Settings {
+	c := s.settings.Load().Web
+	return web.Settings{
+		Allow: c.Allow, Deny: c.Deny,
+		Search: web.Search{Service: c.Search, APIKey: string(c.APIKey), BaseURL: c.BaseURL},
+	}
 }
 
 // mostWriting is how long after the lease was asked for a tool's write may take

@@ -1,0 +1,111 @@
+package web
+
+import (
+	"net"
+	"net/netip"
+	"syscall"
+
+	"parley/tools"
+)
+
+// Refuse says why web_fetch makes no connection to an address, or "" for one of the
+// public web. Whatever is not plainly public is refused: private, loopback and
+// link-local networks, a cloud's metadata, what is kept for documentation and
+// multicast, and addresses that are translated into others on their way, since
+// nobody can tell where they end.
+func Refuse(addr netip.Addr) string {
+	addr = addr.WithZone("").Unmap()
+	if !addr.IsValid() {
+		return "it is no address"
+	}
+	if addr.Is6() && !netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20}), 3).Contains(addr) {
+		return named(addr, "it is no address of the public web")
+	}
+	for _, block := range refusedBlocks() {
+		if netip.MustParsePrefix(block.prefix).Contains(addr) {
+			return block.why
+		}
+	}
+	if isOwn(addr) {
+		return "it is an address of the machine that this runs on"
+	}
+	return ""
+}
+
+// named says more of those IPv6 addresses that people know by a name.
+func named(addr netip.Addr, otherwise string) string {
+	switch {
+	case addr.IsLoopback():
+		return "it is a loopback address"
+	case addr.IsLinkLocalUnicast():
+		return "it is a link-local address"
+	case addr.IsPrivate():
+		return "it is a private address"
+	}
+	return otherwise
+}
+
+type refusedBlock struct{ prefix, why string }
+
+// refusedBlocks are the networks of IPv4, and of the IPv6 that is in use (2000::/3),
+// that are not the public web.
+func refusedBlocks() []refusedBlock {
+	const (
+		private    = "it is a private address"
+		reserved   = "it is a reserved address"
+		translated = "it is an address that is translated into another"
+	)
+	return []refusedBlock{
+		{"0.0.0.0/8", reserved},
+		{"10.0.0.0/8", private},
+		{"100.64.0.0/10", private}, // behind a provider's translation
+		{"127.0.0.0/8", "it is a loopback address"},
+		{"168.63.129.16/32", "it is the address of a cloud's metadata"},
+		{"169.254.0.0/16", "it is a link-local address"},
+		{"172.16.0.0/12", private},
+		{"192.0.0.0/24", reserved},
+		{"192.0.2.0/24", reserved},
+		{"192.88.99.0/24", translated}, // relays of 6to4
+		{"192.168.0.0/16", private},
+		{"198.18.0.0/15", reserved},
+		{"198.51.100.0/24", reserved},
+		{"203.0.113.0/24", reserved},
+		{"224.0.0.0/4", "it is a multicast address"},
+		{"240.0.0.0/4", reserved},
+		{"2001::/32", translated}, // Teredo
+		{"2001::/23", reserved},   // what the IETF keeps for protocols
+		{"2001:db8::/32", reserved},
+		{"2002::/16", translated}, // 6to4
+		{"3fff::/20", reserved},
+	}
+}
+
+// isOwn tells whether this machine has the address: what it serves there may be
+// meant for itself alone, behind a firewall that lets its own packets through.
+func isOwn(addr netip.Addr) bool {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, own := range interfaces {
+		if prefix, err := netip.ParsePrefix(own.String()); err == nil && prefix.Addr().Unmap() == addr {
+			return true
+		}
+	}
+	return false
+}
+
+// connecting makes of a check what a dialer asks right before each connection, when
+// the name is looked up and the address is the one that the kernel gets.
+func connecting(refuse func(netip.Addr) string) func(network, address string, _ syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return tools.Errorf(tools.PermissionDenied, "no connection to %q: it is no address", address)
+		}
+		if why := refuse(to.Addr()); why != "" {
+			return tools.Errorf(tools.PermissionDenied, "no connection to %s: %s. web_fetch reads the public web alone.", to.Addr(), why)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,85 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"parley/tools"
+)
+
+// mostConverting is how many pages are made Markdown of at once: each takes some
+// tens of megabytes while it lasts.
+const mostConverting = 4
+
+// A fetcher is web_fetch.
+type fetcher struct {
+	settings   func() Settings
+	transport  http.RoundTripper
+	converting chan struct{}
+}
+
+// fetched is the result of web_fetch.
+type fetched struct {
+	Status      int    `json:"status"`
+	ContentType string `json:"content_type"`
+	Body        string `json:"body"`
+	URL         string `json:"url"`   // where it came from, after redirects
+	Bytes       int    `json:"bytes"` // that were read of the answer's body, decompressed
+	// Location is where a redirect leads that was not followed.
+	Location string `json:"location,omitempty"`
+}
+
+func (f *fetcher) fetch(ctx context.Context, _ tools.Call, args fetchArgs) (any, error) {
+	settings := f.settings()
+	request, own, err := args.request(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
+	response, err := f.client(settings, own).Do(request)
+	if err != nil {
+		return nil, unreachable(ctx, request.URL.Hostname(), err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	got, err := read(response)
+	if err != nil {
+		return nil, unreachable(ctx, response.Request.URL.Hostname(), err)
+	}
+	out := fetched{
+		Status: response.StatusCode, ContentType: plain(clip(response.Header.Get("Content-Type"), 200)),
+		URL: plain(response.Request.URL.String()), Bytes: len(got.content),
+	}
+	if 300 <= out.Status && out.Status < 400 {
+		out.Location = plain(clip(response.Header.Get("Location"), 2000))
+	}
+	if out.Body, err = f.show(ctx, got, args.Raw); err != nil {
+		return nil, err
+	}
+	return tools.Untrusted{Value: out}, nil
+}
+
+// show makes of an answer what the model reads.
+func (f *fetcher) show(ctx context.Context, a answer, raw bool) (string, error) {
+	text := ""
+	switch a.kind {
+	case isText:
+		text = strings.ReplaceAll(a.text(), "\x00", "\uFFFD")
+		if !raw {
+			text = plain(text)
+		}
+	case isPage:
+		if text = strings.ReplaceAll(a.text(), "\x00", "\uFFFD"); raw {
+			break
+		}
+		select {
+		case f.converting <- struct{}{}:
+			defer func() { <-f.converting }()
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		text = markdown(text, a.from)
+	case isBinary:
+		return a.aboutBinary(), nil
+	}
+	return a.whole(text), nil
+}

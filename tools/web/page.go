@@ -1,0 +1,228 @@
+package web
+
+import (
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+
+	readability "codeberg.org/readeck/go-readability"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+const (
+	// maxElements and maxNested bound the page that is made Markdown of: beyond
+	// them the work would grow faster than the page.
+	maxElements = 30_000
+	maxNested   = 100
+	// maxSpan bounds how many columns or rows a cell of a table takes.
+	maxSpan = 8
+	// leastArticle is how much of a page's text its article must have, in percent,
+	// to stand for the page.
+	leastArticle = 30
+)
+
+// markdown is a page as a model reads it: what a person would see of it, its
+// article where it has one, without scripts, pictures and ornaments.
+func markdown(source string, from *url.URL) string {
+	doc, err := html.Parse(strings.NewReader(source))
+	if err != nil {
+		return "[this page cannot be read as HTML: with raw you see its source]"
+	}
+	c := cleaner{base: from, sheet: styleSheet{rules: map[string][]styleRule{}}, left: maxElements}
+	c.prepare(doc)
+	c.children(doc, 0)
+	title := strings.Join(strings.Fields(c.title), " ")
+	text := render(article(doc, from))
+	if c.left < 0 {
+		text += "\n\n[cut: this page has more than " + strconv.Itoa(maxElements) + " elements]"
+	}
+	if first, _, _ := strings.Cut(text, "\n"); title != "" && strings.Trim(first, "# ") != title {
+		text = "# " + title + "\n\n" + text
+	}
+	return plain(text)
+}
+
+// article is the part of a page that is worth reading, or else all of it.
+func article(doc *html.Node, from *url.URL) *html.Node {
+	parser := readability.NewParser()
+	parser.DisableJSONLD = true
+	parser.Logger = slog.New(slog.DiscardHandler)
+	found, err := parser.ParseDocument(doc, from)
+	if err != nil || found.Node == nil || found.Length*100 < textLength(doc)*leastArticle {
+		return doc
+	}
+	return found.Node
+}
+
+// textLength counts the letters of what is seen, roughly.
+func textLength(n *html.Node) int {
+	length := 0
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			length += len([]rune(strings.TrimSpace(d.Data)))
+		}
+	}
+	return length
+}
+
+// render writes a page as Markdown.
+func render(n *html.Node) string {
+	conv := converter.NewConverter(
+		converter.WithPlugins(
+			base.NewBasePlugin(),
+			commonmark.NewCommonmarkPlugin(),
+			table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithHeaderPromotion(true)),
+		),
+		// Escapes cost a model tokens, and finding out which are needed takes the
+		// square of a text's brackets.
+		converter.WithEscapeMode(converter.EscapeModeDisabled),
+	)
+	text, err := conv.ConvertNode(n)
+	if err != nil {
+		return "[this page cannot be shown as Markdown: with raw you see its source]"
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// A cleaner takes out of a page what nobody would see and what would cost too much,
+// and writes links so that they can be followed.
+type cleaner struct {
+	base  *url.URL
+	sheet styleSheet
+	title string
+	left  int // how many elements may still come
+}
+
+// prepare looks for what holds for the whole page: its title, its styles, and what
+// its links are relative to.
+func (c *cleaner) prepare(doc *html.Node) {
+	selector := compound()
+	based := false
+	for n := range doc.Descendants() {
+		switch {
+		case n.Type != html.ElementNode || n.FirstChild == nil && n.DataAtom != atom.Base:
+		case n.DataAtom == atom.Title && c.title == "" && n.Namespace == "":
+			c.title = clip(n.FirstChild.Data, 300)
+		case n.DataAtom == atom.Style:
+			c.sheet.read(n.FirstChild.Data, selector)
+		case n.DataAtom == atom.Base && !based:
+			if href, err := c.base.Parse(attribute(n, "href")); err == nil {
+				c.base, based = href, true
+			}
+		}
+	}
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// children cleans what is below a node.
+func (c *cleaner) children(n *html.Node, depth int) {
+	var next *html.Node
+	for child := n.FirstChild; child != nil; child = next {
+		next = child.NextSibling
+		switch child.Type {
+		case html.CommentNode, html.DoctypeNode:
+			n.RemoveChild(child)
+		case html.TextNode:
+			child.Data = strings.ReplaceAll(child.Data, "![", "[") // would be a picture
+		case html.ElementNode:
+			if c.left--; c.left < 0 || c.drops(child) {
+				n.RemoveChild(child)
+				continue
+			}
+			if depth > maxNested {
+				next = unwrap(child)
+				continue
+			}
+			if child.DataAtom == atom.Img {
+				c.picture(child)
+				continue
+			}
+			c.children(child, depth+1)
+			c.attributes(child)
+		}
+	}
+}
+
+// unwrap puts what is in an element into its place, and returns what comes next.
+func unwrap(n *html.Node) *html.Node {
+	next := n.NextSibling
+	if n.FirstChild != nil {
+		next = n.FirstChild
+	}
+	for child := n.FirstChild; child != nil; child = n.FirstChild {
+		n.RemoveChild(child)
+		n.Parent.InsertBefore(child, n)
+	}
+	n.Parent.RemoveChild(n)
+	return next
+}
+
+// drops tells whether an element is left out with all that is in it.
+func (c *cleaner) drops(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Iframe, atom.Object, atom.Embed, atom.Svg, atom.Math,
+		atom.Canvas, atom.Audio, atom.Video, atom.Input, atom.Select, atom.Datalist, atom.Link, atom.Meta, atom.Title, atom.Base:
+		return true
+	case atom.Dialog:
+		return attribute(n, "open") == ""
+	case atom.Html, atom.Body:
+		return false // often hidden until a script has run
+	}
+	return hides(n, c.sheet.of(n))
+}
+
+// picture puts what a picture shows in its place. Its address is left out: a client
+// that shows the answer would fetch it, and tell its server what stands in it.
+func (c *cleaner) picture(n *html.Node) {
+	if alt := strings.Join(strings.Fields(attribute(n, "alt")), " "); alt != "" {
+		n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " [image: " + clip(alt, 200) + "] "}, n)
+	}
+	n.Parent.RemoveChild(n)
+}
+
+// attributes keeps of an element's attributes those that Markdown is made of.
+func (c *cleaner) attributes(n *html.Node) {
+	kept := n.Attr[:0]
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "href":
+			if href, ok := c.link(a.Val); ok && n.DataAtom == atom.A {
+				kept = append(kept, html.Attribute{Key: "href", Val: href})
+			}
+		case "colspan", "rowspan":
+			if span, err := strconv.Atoi(strings.TrimSpace(a.Val)); err == nil && span > 1 {
+				kept = append(kept, html.Attribute{Key: a.Key, Val: strconv.Itoa(min(span, maxSpan))})
+			}
+		case "class", "id", "role", "start", "dir", "lang":
+			kept = append(kept, html.Attribute{Key: a.Key, Val: clip(a.Val, 300)})
+		}
+	}
+	n.Attr = kept
+}
+
+// link is where a link leads, if that is a place that can be fetched or written to.
+func (c *cleaner) link(href string) (string, bool) {
+	u, err := c.base.Parse(strings.TrimSpace(href))
+	if err != nil || len(href) > 2000 || u.User != nil {
+		return "", false
+	}
+	switch u.Scheme {
+	case "http", "https", "mailto":
+		return u.String(), true
+	}
+	return "", false
+}

@@ -1,0 +1,108 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"parley/tools"
+)
+
+type fetchArgs struct {
+	URL     string            `json:"url" jsonschema:"begins with https:// or http://"`
+	Method  string            `json:"method,omitempty" jsonschema:"GET (default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS"`
+	Headers map[string]string `json:"headers,omitempty" jsonschema:"headers to send"`
+	Body    string            `json:"body,omitempty" jsonschema:"what to send with POST, PUT, PATCH or DELETE"`
+	Raw     bool              `json:"raw,omitempty" jsonschema:"true gives a page's source in place of Markdown"`
+	Timeout int               `json:"timeout,omitempty" jsonschema:"seconds, 30 by default and 120 at most"`
+}
+
+func (a fetchArgs) method() string {
+	if a.Method == "" {
+		return http.MethodGet
+	}
+	return strings.ToUpper(strings.TrimSpace(a.Method))
+}
+
+// reads tells whether the call changes nothing where it goes.
+func (a fetchArgs) reads() bool {
+	return a.method() == http.MethodGet || a.method() == http.MethodHead
+}
+
+func effectOf(args fetchArgs) tools.Effect {
+	if args.reads() {
+		return tools.Pure
+	}
+	return tools.Once
+}
+
+// request makes the request of a call; own are the headers that the model gave.
+func (a fetchArgs) request(ctx context.Context, settings Settings) (r *http.Request, own http.Header, err error) {
+	target, err := parseTarget(a.URL)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := settings.permit(target.Hostname()); err != nil {
+		return nil, nil, err
+	}
+	method := a.method()
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		if a.Body != "" {
+			return nil, nil, tools.Errorf(tools.InvalidArgs, "%s sends no body: leave body out, or use POST", method)
+		}
+	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+	default:
+		return nil, nil, tools.Errorf(tools.InvalidArgs, "the method %q is not one of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS", clip(a.Method, 32))
+	}
+	if own, err = a.headers(); err != nil {
+		return nil, nil, err
+	}
+	var body io.Reader
+	if a.Body != "" {
+		body = strings.NewReader(a.Body)
+	}
+	if r, err = http.NewRequestWithContext(ctx, method, target.String(), body); err != nil {
+		return nil, nil, tools.Errorf(tools.InvalidArgs, "this cannot be requested: check the URL")
+	}
+	r.Header.Set("User-Agent", "Parley")
+	r.Header.Set("Accept", "text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q=0.8")
+	if a.Body != "" {
+		r.Header.Set("Content-Type", contentType(a.Body))
+	}
+	maps.Copy(r.Header, own)
+	return r, own, nil
+}
+
+// headers are those of the arguments, without those that the connection needs.
+func (a fetchArgs) headers() (http.Header, error) {
+	own := http.Header{}
+	for name, value := range a.Headers {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, tools.Errorf(tools.InvalidArgs, "the header %q holds what no header may: letters, digits and hyphens in its name, one line in its value", clip(name, 64))
+		}
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		if slices.Contains([]string{
+			"Host", "Content-Length", "Transfer-Encoding", "Accept-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade", "Expect",
+		}, name) || strings.HasPrefix(name, "Proxy-") {
+			return nil, tools.Errorf(tools.InvalidArgs, "the header %s is set by itself: leave it out", name)
+		}
+		own.Set(name, value)
+	}
+	return own, nil
+}
+
+// contentType is what a body is where the model does not say it.
+func contentType(body string) string {
+	if json.Valid([]byte(body)) {
+		return "application/json"
+	}
+	return "text/plain; charset=utf-8"
+}

@@ -1,0 +1,193 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"parley/tools"
+)
+
+const (
+	usualHits = 5
+	mostHits  = 20
+	// maxQuery is what the services take, in characters.
+	maxQuery = 400
+)
+
+// A searcher is a service that searches the web.
+type searcher interface {
+	// search gives at most that many hits, the best first.
+	search(ctx context.Context, query string, most int) ([]hit, error)
+}
+
+// A hit is one page that a search has found.
+type hit struct {
+	Title   string `json:"title"`
+	URL     string `json:"url"`
+	Snippet string `json:"snippet"`
+}
+
+// search is web_search.
+type search struct {
+	settings func() Settings
+	client   *http.Client
+}
+
+type searchArgs struct {
+	Query      string `json:"query" jsonschema:"what to look for"`
+	NumResults int    `json:"num_results,omitempty" jsonschema:"how many results, 5 by default and 20 at most"`
+}
+
+type searched struct {
+	Query   string `json:"query"`
+	Results []hit  `json:"results"`
+}
+
+// unconfigured is the result where the operator has named no service: nothing has
+// failed, and trying again would not help.
+type unconfigured struct {
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	Query   string `json:"query"`
+}
+
+func (s *search) search(ctx context.Context, _ tools.Call, args searchArgs) (any, error) {
+	query := strings.TrimSpace(args.Query)
+	if query == "" || len([]rune(query)) > maxQuery {
+		return nil, tools.Errorf(tools.InvalidArgs, "query must have 1 to %d characters: give a few words", maxQuery)
+	}
+	most := min(args.NumResults, mostHits)
+	if most <= 0 {
+		most = usualHits
+	}
+	service := s.service()
+	if service == nil {
+		return unconfigured{
+			Error: "web search is not configured", Query: query,
+			Message: `The operator sets [web] search to "brave" or "tavily" with api_key, or to "searxng" with base_url. Until then answer from what you know, or fetch a page whose URL is known with web_fetch.`,
+		}, nil
+	}
+	hits, err := service.search(ctx, query, most)
+	if err != nil {
+		return nil, err
+	}
+	return tools.Untrusted{Value: searched{query, presentable(hits, most)}}, nil
+}
+
+// service is the one that is configured, or nil.
+func (s *search) service() searcher {
+	set := s.settings().Search
+	base := func(usual string) endpoint {
+		if set.BaseURL != "" {
+			usual = set.BaseURL
+		}
+		return endpoint{client: s.client, base: strings.TrimSuffix(usual, "/"), service: set.Service}
+	}
+	switch set.Service {
+	case "brave":
+		return brave{base("https://api.search.brave.com"), set.APIKey}
+	case "tavily":
+		return tavily{base("https://api.tavily.com"), set.APIKey}
+	case "searxng":
+		return searxng{base(""), set.APIKey}
+	}
+	return nil
+}
+
+// presentable are hits as a model reads them: plain text, and URLs of the web.
+func presentable(hits []hit, most int) []hit {
+	shown := []hit{}
+	for _, h := range hits {
+		u, err := url.Parse(h.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || len(h.URL) > maxURL || len(shown) == most {
+			continue
+		}
+		shown = append(shown, hit{clip(textOf(h.Title), 300), plain(h.URL), clip(textOf(h.Snippet), 2000)})
+	}
+	return shown
+}
+
+// textOf is the text of a piece of HTML, on one line.
+func textOf(markup string) string {
+	var b strings.Builder
+	for tokens := html.NewTokenizer(strings.NewReader(markup)); ; {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			return strings.Join(strings.Fields(plain(b.String())), " ")
+		case html.TextToken:
+			b.Write(tokens.Text())
+		}
+	}
+}
+
+// An endpoint is the API of a service.
+type endpoint struct {
+	client  *http.Client
+	base    string
+	service string
+}
+
+// stay follows no redirect: what is sent holds a key.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// ask sends a request and reads the answer into into. Nothing that the service says
+// stands in an error.
+func (e endpoint) ask(ctx context.Context, method, path string, header http.Header, body, into any) error {
+	var sent io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		sent = bytes.NewReader(raw)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, e.base+path, sent)
+	if err != nil {
+		return tools.Errorf(tools.ExecutionFailed, "the search service cannot be asked: the operator checks [web] base_url")
+	}
+	r.Header = header
+	r.Header.Set("Accept", "application/json")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	response, err := e.client.Do(r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return tools.Errorf(tools.ExecutionFailed, "the search service %s cannot be reached now", e.service)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return e.refused(response.StatusCode)
+	}
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err != nil || len(raw) > maxBody || json.Unmarshal(raw, into) != nil {
+		return tools.Errorf(tools.ExecutionFailed, "the search service %s gave an answer that cannot be read", e.service)
+	}
+	return nil
+}
+
+// refused says what an answer other than 200 means.
+func (e endpoint) refused(status int) error {
+	switch {
+	case status == http.StatusForbidden && e.service == "searxng":
+		return tools.Errorf(tools.ExecutionFailed, "the search service refuses JSON: the operator adds json to search.formats in SearXNG's settings.yml")
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusUnprocessableEntity && e.service == "brave":
+		return tools.Errorf(tools.ExecutionFailed, "the search service %s refuses the key (status %d): the operator checks [web] api_key", e.service, status)
+	case status == http.StatusTooManyRequests || status == 432 || status == 433:
+		return tools.Errorf(tools.ExecutionFailed, "the search service %s has no more searches for us now: try again later, or answer without", e.service)
+	}
+	return tools.Errorf(tools.ExecutionFailed, "the search service %s failed with status %d: try again later, or answer without", e.service, status)
+}

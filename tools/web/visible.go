@@ -1,0 +1,186 @@
+package web
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// A look is what CSS says of one element, by property, lower case.
+type look map[string]string
+
+// hides tells whether an element so marked and so styled shows nothing to people:
+// what is written there is written for machines.
+func hides(n *html.Node, style look) bool {
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "hidden":
+			return true
+		case "aria-hidden":
+			if strings.EqualFold(strings.TrimSpace(a.Val), "true") {
+				return true
+			}
+		}
+	}
+	return style.gone() || style.tiny() || style.away() || style.clear()
+}
+
+// gone says that it is not drawn.
+func (l look) gone() bool {
+	opacity, set := l.size("opacity")
+	return l["display"] == "none" ||
+		l["visibility"] == "hidden" || l["visibility"] == "collapse" || l["content-visibility"] == "hidden" ||
+		set && opacity < 0.05
+}
+
+// tiny says that it is drawn too small to be read.
+func (l look) tiny() bool {
+	if size, set := l.size("font-size"); set && size < 2 {
+		return true
+	}
+	small := func(names ...string) bool {
+		for _, name := range names {
+			if size, set := l.size(name); set && size < 2 && l[name] != "auto" {
+				return true
+			}
+		}
+		return false
+	}
+	wide, high := small("width", "max-width"), small("height", "max-height")
+	clips := strings.ContainsAny(l["overflow"]+l["overflow-x"]+l["overflow-y"], "dp") // hidden, clip
+	return wide && high || clips && (wide || high) ||
+		strings.HasPrefix(l["transform"], "scale(0)")
+}
+
+// away says that it is drawn where nobody looks.
+func (l look) away() bool {
+	far := func(name string) bool {
+		size, set := l.size(name)
+		return set && size <= -500
+	}
+	if far("text-indent") || far("margin-left") || far("margin-top") {
+		return true
+	}
+	if l["position"] != "absolute" && l["position"] != "fixed" {
+		return false
+	}
+	return far("left") || far("top") || far("right") || far("bottom") ||
+		strings.HasPrefix(l["clip"], "rect(") && strings.Trim(l["clip"], "rect(), 01px") == "" ||
+		strings.HasPrefix(l["clip-path"], "inset(50%") || strings.HasPrefix(l["clip-path"], "inset(100%")
+}
+
+// clear says that it is drawn in the color of its ground.
+func (l look) clear() bool {
+	color := l["color"]
+	if color == "" {
+		return false
+	}
+	ground := l["background-color"]
+	if ground == "" {
+		ground = l["background"]
+	}
+	return color == "transparent" || color == ground || strings.HasPrefix(color, "rgba(") && alphaless(color)
+}
+
+func alphaless(color string) bool {
+	alpha := strings.TrimSuffix(color[strings.LastIndexAny(color, ",/")+1:], ")")
+	n, err := strconv.ParseFloat(strings.TrimSpace(alpha), 64)
+	return err == nil && n < 0.05
+}
+
+// size reads a length roughly, in pixels.
+func (l look) size(name string) (pixels float64, set bool) {
+	value := l[name]
+	end := strings.IndexFunc(value, func(r rune) bool { return r != '-' && r != '+' && r != '.' && (r < '0' || '9' < r) })
+	if end < 0 {
+		end = len(value)
+	}
+	n, err := strconv.ParseFloat(value[:end], 64)
+	if err != nil {
+		return 0, false
+	}
+	switch value[end:] {
+	case "em", "rem", "ex", "ch", "vw", "vh", "cm":
+		n *= 16
+	case "%":
+		if name == "opacity" {
+			n /= 100
+		} else {
+			n *= 0.16
+		}
+	}
+	return n, true
+}
+
+// declarations reads what stands in a style attribute or between the braces of a
+// rule. What is overruled is dropped, whatever says so that it is important.
+func declarations(css string) look {
+	style := look{}
+	for declaration := range strings.SplitSeq(unescapeCSS(withoutComments(css)), ";") {
+		name, value, ok := strings.Cut(declaration, ":")
+		if !ok {
+			continue
+		}
+		value, _, _ = strings.Cut(strings.ToLower(value), "!")
+		style[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+	}
+	return style
+}
+
+func withoutComments(css string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(css, "/*")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		if _, css, found = strings.Cut(rest, "*/"); !found {
+			return b.String()
+		}
+	}
+}
+
+// unescapeCSS reads escapes such as \6e in place of n.
+func unescapeCSS(css string) string {
+	if !strings.Contains(css, `\`) {
+		return css
+	}
+	var b strings.Builder
+	for i := 0; i < len(css); i++ {
+		if css[i] != '\\' {
+			b.WriteByte(css[i])
+			continue
+		}
+		end := i + 1
+		for end < len(css) && end-i <= 6 && strings.ContainsRune("0123456789abcdefABCDEF", rune(css[end])) {
+			end++
+		}
+		n, err := strconv.ParseUint(css[i+1:end], 16, 32)
+		if err != nil {
+			continue // the character behind it stands for itself
+		}
+		b.WriteRune(rune(n))
+		if i = end - 1; end < len(css) && css[end] == ' ' {
+			i++
+		}
+	}
+	return b.String()
+}
+
+// plain leaves out of a text the characters that nobody sees, in which orders can
+// be hidden: tags, zero widths, and what turns the direction of writing.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 0xE0000 <= r && r <= 0xE0FFF, 0x202A <= r && r <= 0x202E, 0x2060 <= r && r <= 0x206F,
+			r == 0x200B, r == 0x200E, r == 0x200F, r == 0xFEFF, r == 0xAD, r == 0x180E, r == 0x7f,
+			r < ' ' && r != '\n' && r != '\r' && r != '\t':
+			return -1
+		case r == 0x2028, r == 0x2029:
+			return '\n'
+		}
+		return r
+	}, text)
+}
