@@ -98,6 +98,3 @@ var ErrNoNetworkWall = errors.New("without walls a command cannot be kept from t
 // ErrLate is the error of Run where too much time went by since Command.Held:
 // nothing was run.
 var ErrLate = errors.New("it was too late to start the command")
-
-// ErrNotFound is the error of Run where there is no such program inside.
-var ErrNotFound = errors.New("there is no such program in the sandbox")

@@ -1,0 +1,227 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// leaseTime is how long a command goes on after its caller was last known to be
+	// at work: less than what is left then of a lease that others could take over.
+	leaseTime = 3 * time.Second
+	// leaseEvery is how often it is said that the caller is still at work.
+	leaseEvery = 500 * time.Millisecond
+	// endTime is how long a supervisor has for ending what it has started.
+	endTime = 10 * time.Second
+)
+
+// clock is the time since the machine was started, the same for all processes. It
+// runs on while one stands still, and while the machine sleeps.
+func clock() int64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		panic(err) // Linux has it since 2.6.39
+	}
+	return now.Nano()
+}
+
+// Run implements Sandbox.
+func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return Result{}, err
+	}
+	req, err := b.request(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	var both sync.Mutex
+	stdout, stderr := &output{shared: &both, tell: c.Output}, &output{shared: &both, tell: c.Output}
+	rep, err := supervised(ctx, req, c.Stdin, stdout, stderr)
+	if err != nil {
+		return Result{}, fmt.Errorf("run a command in the sandbox: %w", err)
+	}
+	if rep.Killed == Cancelled && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		rep.Killed, rep.Detail = Timeout, "its time was over" // both saw it at the same moment
+	}
+	if rep.Killed != "" {
+		b.cfg.Log.Info("a command was ended", slog.String("reason", string(rep.Killed)))
+		if b.cfg.OnKill != nil {
+			b.cfg.OnKill(rep.Killed)
+		}
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		return Result{}, cause
+	}
+	return Result{
+		ExitCode: rep.ExitCode, Stdout: stdout.text(), Stderr: stderr.text(), Duration: rep.Duration,
+		Killed: rep.Killed, Detail: rep.Detail, Refused: rep.Refused,
+	}, nil
+}
+
+// request is what the supervisor is told.
+func (b *Box) request(ctx context.Context, c Command) (request, error) {
+	now := clock()
+	lease := leaseTime
+	if !c.Held.IsZero() {
+		lease -= max(0, time.Since(c.Held), time.Now().Round(0).Sub(c.Held.Round(0)))
+	}
+	req := request{
+		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir,
+		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
+		Processes: b.cfg.Processes, Quota: c.Quota, Lease: now + int64(lease),
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		req.Deadline = now + int64(time.Until(deadline))
+	}
+	switch {
+	case c.Network:
+		req.FullNet, req.Hosts = b.cfg.Network.Full, b.cfg.Network.Hosts
+	case b.mode == None:
+		return req, ErrNoNetworkWall
+	}
+	return req, req.owner()
+}
+
+// owner lets root's commands run as whom the workspace belongs to: without root's
+// capabilities they could not write to it.
+func (r *request) owner() error {
+	info, err := os.Stat(r.Workspace)
+	if err != nil {
+		return fmt.Errorf("look at the workspace: %w", err)
+	}
+	if of, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && of.Uid != 0 {
+		r.UID, r.GID = int(of.Uid), int(of.Gid)
+	}
+	return nil
+}
+
+// environment is the command's: nothing of this process's but what is configured.
+func (b *Box) environment(c Command) []string {
+	env := []string{"PATH=" + searched, "LANG=C.UTF-8", "TERM=dumb", "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh", "GIT_CONFIG_NOSYSTEM=1"}
+	for _, name := range b.cfg.Env {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, c.Env...)
+}
+
+// supervised runs a request under a supervisor of its own.
+func supervised(ctx context.Context, req request, stdin string, stdout, stderr io.Writer) (report, error) {
+	p, err := startSupervisor(stdin, stdout, stderr)
+	if err != nil {
+		return report{}, err
+	}
+	ended := make(chan struct{})
+	var beside sync.WaitGroup
+	beside.Go(func() { p.keep(ctx, req, ended) })
+	kill := context.AfterFunc(ctx, func() {
+		select {
+		case <-ended:
+		case <-time.After(endTime):
+			_ = p.cmd.Process.Kill() // it may have ended just now
+		}
+	})
+	raw, readErr := io.ReadAll(io.LimitReader(p.report, 1<<20))
+	waitErr := p.cmd.Wait()
+	close(ended)
+	kill()
+	beside.Wait()
+	if err := errors.Join(readErr, p.report.Close()); err != nil {
+		return report{}, err
+	}
+	var rep report
+	if json.Unmarshal(raw, &rep) != nil {
+		return report{}, fmt.Errorf("the supervisor has not said how it ended (%v)", waitErr)
+	}
+	switch rep.Fault {
+	case faultLate:
+		return report{}, ErrLate
+	case faultSetup:
+		return report{}, errSetup
+	}
+	if rep.Failure != "" {
+		return report{}, errors.New(rep.Failure)
+	}
+	return rep, nil
+}
+
+// A supervisorProcess is a supervisor at work.
+type supervisorProcess struct {
+	cmd     *exec.Cmd
+	control *os.File
+	report  *os.File
+}
+
+// startSupervisor runs this program once more: also after its file was replaced.
+func startSupervisor(stdin string, stdout, stderr io.Writer) (*supervisorProcess, error) {
+	controlEnd, control, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	rep, reportEnd, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, controlEnd.Close(), control.Close())
+	}
+	cmd := exec.Command("/proc/self/exe", supervisorCommand) //nolint:noctx // it ends what it has started before it ends
+	cmd.Env = []string{}                                     // nil would be ours
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if stdin != "" {
+		cmd.Stdin = strings.NewReader(stdin)
+	}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.ExtraFiles = []*os.File{controlEnd, reportEnd}
+	cmd.WaitDelay = time.Second
+	err = cmd.Start()
+	err = errors.Join(err, controlEnd.Close(), reportEnd.Close())
+	if err != nil {
+		return nil, errors.Join(err, control.Close(), rep.Close())
+	}
+	return &supervisorProcess{cmd: cmd, control: control, report: rep}, nil
+}
+
+// keep tells the supervisor what to run, and that we are at work, until it has
+// ended or ctx does.
+func (p *supervisorProcess) keep(ctx context.Context, req request, ended <-chan struct{}) {
+	defer p.control.Close()
+	raw, err := json.Marshal(req)
+	if err != nil {
+		return // the supervisor sees the end, and reports that it was told nothing
+	}
+	if _, err := p.control.Write(append(raw, '\n')); err != nil {
+		return
+	}
+	every := time.NewTicker(leaseEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			return
+		case <-every.C:
+		}
+		now := clock()
+		if ctx.Err() != nil {
+			return
+		}
+		line := append(strconv.AppendInt(nil, now+int64(leaseTime), 10), '\n')
+		if _, err := p.control.Write(line); err != nil {
+			return
+		}
+	}
+}

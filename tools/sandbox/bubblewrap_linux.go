@@ -1,0 +1,285 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"parley/tools/sandbox/egress"
+	"parley/tools/sandbox/seccomp"
+)
+
+// entrance is where this program lies inside, for commands that need its proxy.
+const entrance = "/run/parley"
+
+// tasksEach is how many threads there may be for each process that is allowed: the
+// kernel refuses more of them, and programs of today start many.
+const tasksEach = 8
+
+// startBubblewrap starts the command in namespaces of its own. It waits before its
+// first line until its limits are set from here: where bubblewrap sets it up, those
+// of processes count for the command alone.
+func (s *supervisor) startBubblewrap() (_ *child, err error) {
+	var pipes pipes
+	defer func() { err = errors.Join(err, pipes.closeTheirs()) }()
+	status, statusEnd, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	wait, release, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{others: 2, close: func() error { return nil }}
+	args := []string{"--json-status-fd", pipes.give(statusEnd), "--block-fd", pipes.give(wait)}
+	walls, err := s.walls(&pipes)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, walls...)
+	// A shell says of a program that there is none, and with which code it ends then.
+	command := append([]string{"sh", "-c", `exec "$0" "$@"`}, s.Args...)
+	if s.Args[0] == "sh" {
+		command = s.Args
+	}
+	if len(s.Hosts) > 0 && !s.FullNet {
+		if command, err = s.behindProxy(c, &pipes, &args); err != nil {
+			return nil, err
+		}
+	}
+	args = append(append(args, "--remount-ro", "/", "--"), command...)
+
+	c.cmd = exec.Command(s.Bwrap, args...) //nolint:noctx // attend ends it
+	c.cmd.Env = []string{}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	c.cmd.ExtraFiles = pipes.theirs
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Credential: s.credential()}
+	if err := c.cmd.Start(); err != nil {
+		return nil, errors.Join(err, status.Close(), release.Close())
+	}
+	err = pipes.closeTheirs()
+	words := json.NewDecoder(status)
+	var first struct {
+		Child int `json:"child-pid"`
+	}
+	if words.Decode(&first) == nil && first.Child > 0 {
+		err = errors.Join(err, s.limitTasks(first.Child), killFirst(first.Child))
+	}
+	_, released := release.Write([]byte{1})
+	if released != nil && !errors.Is(released, unix.EPIPE) { // it has ended already, and says why
+		err = errors.Join(err, released)
+	}
+	c.code = func(end error) (int, error) { return bubblewrapCode(words, status, end) }
+	return c, errors.Join(err, release.Close())
+}
+
+// pipes are the files that a child gets beside its three.
+type pipes struct{ theirs []*os.File }
+
+// give adds a file, and returns the number that the child knows it by.
+func (p *pipes) give(f *os.File) string {
+	p.theirs = append(p.theirs, f)
+	return strconv.Itoa(2 + len(p.theirs))
+}
+
+// text adds a file that holds a short text.
+func (p *pipes) text(content []byte) (string, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	_, err = w.Write(content)
+	return p.give(r), errors.Join(err, w.Close())
+}
+
+func (p *pipes) closeTheirs() (err error) {
+	for _, f := range p.theirs {
+		err = errors.Join(err, f.Close())
+	}
+	p.theirs = nil
+	return err
+}
+
+// bubblewrapCode is the exit code that bubblewrap has told of. Without one it has
+// not run the command.
+func bubblewrapCode(words *json.Decoder, status io.Closer, end error) (int, error) {
+	defer status.Close()
+	for {
+		var word struct {
+			Code *int `json:"exit-code"`
+		}
+		if err := words.Decode(&word); err != nil {
+			break
+		}
+		if word.Code != nil {
+			return *word.Code, nil
+		}
+	}
+	if _, err := exitCode(end); err != nil {
+		return -1, err
+	}
+	return -1, errSetup
+}
+
+// limitTasks bounds how many processes and threads there may be in the namespace
+// of a process. Root is not bound by it.
+func (s *supervisor) limitTasks(pid int) error {
+	most := uint64(s.Processes) * tasksEach
+	if most == 0 {
+		return nil
+	}
+	err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most}, nil)
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
+		return nil // it has ended; or it was more bound before
+	}
+	return err
+}
+
+// killFirst lets the kernel, where memory is short, end a command before anything else.
+func killFirst(pid int) error {
+	err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ESRCH) {
+		return nil // it has ended; or the system allows it to nobody
+	}
+	return err
+}
+
+// credential is whom the command runs as; nil is as this process.
+func (s *supervisor) credential() *syscall.Credential {
+	if s.UID < 0 {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(s.UID), Gid: uint32(s.GID)}
+}
+
+// walls are bubblewrap's arguments for what there is inside.
+func (s *supervisor) walls(pipes *pipes) ([]string, error) {
+	uid, gid := os.Getuid(), os.Getgid()
+	if s.UID >= 0 {
+		uid, gid = s.UID, s.GID
+	}
+	passwd, err := pipes.text(fmt.Appendf(nil, "root:x:0:0:root:/:/bin/sh\nagent:x:%d:%d:agent:/tmp:/bin/sh\n", uid, gid))
+	if err != nil {
+		return nil, err
+	}
+	group, err := pipes.text(fmt.Appendf(nil, "root:x:0:\nagent:x:%d:\n", gid))
+	if err != nil {
+		return nil, err
+	}
+	program, err := seccomp.Assemble(seccomp.Hardened)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := pipes.text(program)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{
+		"--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
+		"--cap-drop", "ALL", "--clearenv", "--hostname", "sandbox", "--seccomp", filter,
+	}
+	if s.FullNet {
+		args = append(args, "--share-net")
+	}
+	for _, dir := range []string{"/etc", "/etc/ssl", "/run", "/var"} {
+		args = append(args, "--perms", "0755", "--dir", dir)
+	}
+	args = append(args, system(s.FullNet)...)
+	size := strconv.FormatInt(s.Tmp, 10)
+	args = append(args,
+		"--perms", "0644", "--file", passwd, "/etc/passwd", "--perms", "0644", "--file", group, "/etc/group",
+		"--proc", "/proc", "--dev", "/dev",
+		"--perms", "1777", "--size", size, "--tmpfs", "/dev/shm",
+		"--perms", "1777", "--size", size, "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp",
+		"--remount-ro", "/dev")
+	for _, name := range s.Read {
+		args = append(args, "--ro-bind-try", name, name)
+	}
+	args = append(args, "--bind", s.Workspace, inside)
+	args = append(args, "--chdir", filepath.Join(inside, s.Dir), "--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp")
+	for _, pair := range s.Env {
+		name, value, _ := strings.Cut(pair, "=")
+		args = append(args, "--setenv", name, value)
+	}
+	return args, nil
+}
+
+// system shows the programs of this machine and what they need, read-only.
+func system(net bool) (args []string) {
+	args = []string{"--ro-bind", "/usr", "/usr"}
+	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		info, err := os.Lstat(name)
+		if err != nil {
+			continue
+		}
+		if info.Mode()&os.ModeSymlink == 0 {
+			args = append(args, "--ro-bind", name, name)
+			continue
+		}
+		if target, err := os.Readlink(name); err == nil {
+			args = append(args, "--symlink", target, name)
+		}
+	}
+	for _, name := range settings(net) {
+		args = append(args, "--ro-bind-try", name, name)
+	}
+	return args
+}
+
+// settings are the files of /etc that programs need and that hold no secret.
+func settings(net bool) []string {
+	names := []string{
+		"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone",
+		"/etc/nsswitch.conf", "/etc/protocols", "/etc/services", "/etc/mime.types", "/etc/magic", "/etc/terminfo", "/etc/inputrc",
+		"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
+		"/etc/python3", "/etc/fonts", "/etc/perl", "/etc/java-17-openjdk", "/etc/os-release",
+	}
+	if net {
+		names = append(names, "/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf")
+	}
+	return names
+}
+
+// behindProxy gives the command a way to the hosts that are allowed, and to no
+// others: the namespace has no network, and what is connected to inside is a socket
+// whose other end is accepted by a proxy in this process.
+func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "proxy"), os.NewFile(uintptr(pair[1]), "proxy")
+	number := pipes.give(theirs)
+	proxy := egress.New(s.Hosts)
+	c.refused = proxy.Refused
+	c.close = proxy.Close
+	go serveInside(ours, proxy)
+	at := "http://" + insideProxy
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"} {
+		*args = append(*args, "--setenv", name, at)
+	}
+	*args = append(*args, "--setenv", "NODE_USE_ENV_PROXY", "1", "--ro-bind", exe, entrance)
+	request, err := json.Marshal(entering{Listen: number, Args: s.Args})
+	if err != nil {
+		return nil, err
+	}
+	told, err := pipes.text(request)
+	if err != nil {
+		return nil, err
+	}
+	return []string{entrance, enterCommand, told}, nil
+}

@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"errors"
+	"log/slog"
+)
+
+// A Mode is what the walls are made of.
+type Mode string
+
+// The modes.
+const (
+	Auto       Mode = "auto"       // the first of Bubblewrap and Landlock that works
+	Bubblewrap Mode = "bubblewrap" // namespaces
+	Landlock   Mode = "landlock"   // rules of the kernel, where there may be no namespaces
+	None       Mode = "none"       // no walls at all
+)
+
+// A Network is what a command that may use the network can reach; the zero value
+// is nothing.
+type Network struct {
+	Full  bool
+	Hosts []string // as egress.Check takes them
+}
+
+// Config says how commands are run.
+type Config struct {
+	Mode      Mode
+	Network   Network
+	MemoryMB  int // of all processes of a command
+	Processes int
+	TmpMB     int      // of temporary files
+	Read      []string // files and folders of this machine that commands may read besides the system's
+	Env       []string // names of variables of this process that commands get
+	Log       *slog.Logger
+	// OnKill, if set, is told why a command was ended.
+	OnKill func(Reason)
+}
+
+// A Box is a Sandbox of this machine.
+type Box struct {
+	cfg   Config
+	mode  Mode
+	bwrap string // the program
+}
+
+// Mode is what the walls are made of: never Auto.
+func (b *Box) Mode() Mode { return b.mode }
+
+// An Attempt is a mode that was tried and does not work.
+type Attempt struct {
+	Mode   Mode
+	Err    error
+	Remedy string
+}
+
+// An AbsentError says that no walls can be put up on this machine, so that nothing
+// is to be run.
+type AbsentError struct{ Tried []Attempt }
+
+func (e *AbsentError) Error() string {
+	words := "commands cannot be run inside walls on this machine"
+	for _, a := range e.Tried {
+		words += "; " + string(a.Mode) + ": " + a.Err.Error()
+	}
+	return words
+}
+
+// Remedy says what to do.
+func (e *AbsentError) Remedy() string {
+	words := ""
+	for i, a := range e.Tried {
+		if i > 0 {
+			words += "; or "
+		}
+		words += a.Remedy
+	}
+	return words
+}
+
+// A SettingError says that a setting asks for what cannot be had.
+type SettingError struct{ Key, Wrong, Remedy string }
+
+func (e *SettingError) Error() string { return e.Key + ": " + e.Wrong + ": " + e.Remedy }
+
+// errSetup says that a command was not run because its walls could not be put up.
+var errSetup = errors.New("the walls of the sandbox could not be put up")

@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// usage is what a folder holds.
+type usage struct {
+	bytes int64
+	items int
+}
+
+const (
+	diskBlock = 4096
+	// maxDepth and maxItems bound a look at a folder that the command may fill.
+	maxDepth = 256
+	maxItems = 1_000_000
+)
+
+// Errors that make a folder one that cannot be measured.
+var (
+	errDeep = errors.New("it holds folders within folders without end")
+	errMany = errors.New("it holds more files than can be counted")
+)
+
+// measure adds up what a folder holds. It follows no link, whatever becomes of the
+// folder meanwhile. A folder in it that cannot be read is an error: it could hold
+// anything.
+func measure(folder string) (usage, error) {
+	var u usage
+	fd, err := unix.Open(folder, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return u, err
+	}
+	return u, u.add(os.NewFile(uintptr(fd), folder), 0)
+}
+
+// add counts what is in a folder, and closes it.
+func (u *usage) add(folder *os.File, depth int) (err error) {
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	for {
+		names, err := folder.Readdirnames(1024)
+		for _, name := range names {
+			if err := u.item(int(folder.Fd()), name, depth); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (u *usage) item(above int, name string, depth int) error {
+	var st unix.Stat_t
+	err := unix.Fstatat(above, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	u.items++
+	u.bytes += max(diskBlock, (st.Blocks*512+diskBlock-1)/diskBlock*diskBlock)
+	switch {
+	case u.items > maxItems:
+		return errMany
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return nil
+	case depth >= maxDepth:
+		return errDeep
+	}
+	fd, err := openFolder(above, name)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil // it is gone, or no folder any more
+	}
+	if err != nil {
+		return &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	return u.add(os.NewFile(uintptr(fd), name), depth+1)
+}
+
+// openFolder opens a folder to be counted. One that is closed to its owner is
+// opened again: it is the command's own, and could hold anything.
+func openFolder(above int, name string) (int, error) {
+	const how = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(above, name, unix.O_RDONLY|how, 0)
+	if !errors.Is(err, unix.EACCES) {
+		return fd, err
+	}
+	pinned, err := unix.Openat(above, name, unix.O_PATH|how, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(pinned)
+	itself := fmt.Sprintf("/proc/self/fd/%d", pinned)
+	if err := unix.Chmod(itself, 0o700); err != nil {
+		return -1, err
+	}
+	return unix.Open(itself, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}

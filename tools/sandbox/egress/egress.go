@@ -1,0 +1,248 @@
+// Package egress is an HTTP proxy that lets a command reach the hosts that are allowed.
+//
+// It takes CONNECT and requests with an absolute URL. What is not on its list is
+// refused with a 403 that names the host.
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Check says what is wrong with an entry of the list: it is HOST, or *.DOMAIN for
+// all below a domain, for the ports 80 and 443; or either with :PORT.
+func Check(entry string) error {
+	host, port := split(entry)
+	name := strings.TrimPrefix(host, "*.")
+	if _, err := netip.ParseAddr(name); err == nil && name == host {
+		return checkPort(port)
+	}
+	if name == "" || len(name) > 253 || strings.HasPrefix(name, ".") || strings.ContainsFunc(name, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '.' || r == '_')
+	}) {
+		return fmt.Errorf("%q is no host: write api.example.com, *.example.com or api.example.com:8443", entry)
+	}
+	return checkPort(port)
+}
+
+func checkPort(port string) error {
+	if port == "" {
+		return nil
+	}
+	if n, err := net.LookupPort("tcp", port); err != nil || n == 0 {
+		return fmt.Errorf("%q is no port", port)
+	}
+	return nil
+}
+
+// split parts a host from its port, if it has one. Brackets go.
+func split(entry string) (host, port string) {
+	entry = strings.ToLower(entry)
+	if host, port, err := net.SplitHostPort(entry); err == nil {
+		return strings.TrimSuffix(host, "."), port
+	}
+	return strings.TrimSuffix(strings.Trim(entry, "[]"), "."), ""
+}
+
+// A Proxy serves one command.
+type Proxy struct {
+	allowed []string
+	server  *http.Server
+	dial    *net.Dialer
+	through *http.Transport
+	closed  chan struct{} // ends the connections that tunnels have taken over
+	close   func()
+
+	mu      sync.Mutex
+	refused []string
+}
+
+// maxRefused bounds how many hosts are remembered that were refused.
+const maxRefused = 20
+
+// New makes a proxy for those hosts.
+func New(allowed []string) *Proxy {
+	p := &Proxy{allowed: allowed, dial: &net.Dialer{Timeout: 20 * time.Second}, closed: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.closed) })
+	p.through = &http.Transport{ // Proxy is nil: what the environment says is not for this
+		DialContext: p.connect, ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 256 << 10,
+		DisableCompression: true, IdleConnTimeout: 10 * time.Second,
+	}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 20 * time.Second, MaxHeaderBytes: 256 << 10, ErrorLog: log.New(io.Discard, "", 0)}
+	return p
+}
+
+// Serve takes connections until the proxy is closed.
+func (p *Proxy) Serve(l net.Listener) error {
+	if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Close ends every connection.
+func (p *Proxy) Close() error {
+	p.close()
+	p.through.CloseIdleConnections()
+	return p.server.Close()
+}
+
+// Refused lists the hosts that were asked for and are not allowed.
+func (p *Proxy) Refused() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.refused)
+}
+
+// allows tells whether a host and port are on the list.
+func (p *Proxy) allows(host, port string) bool {
+	return slices.ContainsFunc(p.allowed, func(entry string) bool {
+		name, at := split(entry)
+		if at != "" && at != port || at == "" && port != "80" && port != "443" {
+			return false
+		}
+		domain, below := strings.CutPrefix(name, "*")
+		return host == name || below && strings.HasSuffix(host, domain)
+	})
+}
+
+// ServeHTTP is one request of the command.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	target, fallback := r.Host, "80"
+	switch {
+	case r.Method == http.MethodConnect:
+		fallback = "443"
+	case r.URL.Scheme == "http" && r.URL.Host != "":
+		target = r.URL.Host
+	default:
+		http.Error(w, "parley: this is a proxy: it takes CONNECT, and requests with an http:// URL", http.StatusBadRequest)
+		return
+	}
+	host, port := split(target)
+	if port == "" {
+		port = fallback
+	}
+	if !p.allows(host, port) {
+		p.refuse(w, net.JoinHostPort(host, port))
+		return
+	}
+	if r.Method == http.MethodConnect {
+		p.tunnel(r.Context(), w, net.JoinHostPort(host, port))
+		return
+	}
+	p.forward(w, r)
+}
+
+func (p *Proxy) refuse(w http.ResponseWriter, host string) {
+	p.mu.Lock()
+	if !slices.Contains(p.refused, host) && len(p.refused) < maxRefused {
+		p.refused = append(p.refused, host)
+	}
+	p.mu.Unlock()
+	http.Error(w, fmt.Sprintf("parley: the host %s may not be reached: the operator allows hosts in [sandbox] network", host), http.StatusForbidden)
+}
+
+// connect reaches a host that is allowed. A name that leads to this machine, or to
+// what only machines of a cloud can ask, is refused: who answers for a name is not
+// always who wrote it down.
+func (p *Proxy) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _ := split(address)
+	d := *p.dial
+	if _, err := netip.ParseAddr(host); err != nil { // a name
+		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			to, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
+			}
+			if ours(to.Addr()) {
+				return fmt.Errorf("%s leads to %s, which is refused: name the address itself to allow it", host, to.Addr())
+			}
+			return nil
+		}
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// ours tells whether an address is this machine's, or its cloud's.
+func ours(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsLinkLocalMulticast() ||
+		a == netip.AddrFrom4([4]byte{168, 63, 129, 16}) || a == netip.MustParseAddr("fd00:ec2::254")
+}
+
+// tunnel connects the command with a host, until either ends it.
+func (p *Proxy) tunnel(ctx context.Context, w http.ResponseWriter, address string) {
+	far, err := p.connect(ctx, "tcp", address)
+	if err != nil {
+		http.Error(w, "parley: "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	near, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = far.Close() // nothing was sent
+		http.Error(w, "parley: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-p.closed:
+		case <-ended:
+		}
+		_ = near.Close() // each may be closed already
+		_ = far.Close()
+	}()
+	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(near, far) // whoever ends it ends it for both
+		halfClose(near)
+	})
+	_, _ = io.Copy(far, buffered)
+	halfClose(far)
+	back.Wait()
+}
+
+// halfClose says that no more is sent.
+func halfClose(c net.Conn) {
+	if c, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = c.CloseWrite() // it may be closed already
+	}
+}
+
+// forward sends a plain request on.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
+	out := r.Clone(r.Context())
+	out.RequestURI = ""
+	for _, name := range []string{"Connection", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate", "Keep-Alive", "Te", "Trailer", "Upgrade"} {
+		out.Header.Del(name)
+	}
+	out.Host = r.URL.Host // what is asked of the host is what was allowed
+	resp, err := p.through.RoundTrip(out)
+	if err != nil {
+		http.Error(w, "parley: "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer resp.Body.Close()
+	for name, values := range resp.Header {
+		if name != "Connection" && name != "Keep-Alive" {
+			w.Header()[name] = values
+		}
+	}
+	w.WriteHeader(resp.StatusCode)
+	_, _ = io.Copy(w, resp.Body) // the command, or the host, may have enough
+}

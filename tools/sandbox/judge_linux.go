@@ -1,0 +1,238 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"parley/tools/sandbox/seccomp"
+)
+
+// A judge carries out what a command asks for by a path and Landlock has no rules
+// for: changing a file's mode and times. It does so for files that the command may
+// write to, and refuses it for all others.
+type judge struct {
+	from    *os.File // the file by which the listener comes
+	uid     int      // whose files alone; -1 is this process's own
+	folders []string
+}
+
+func newJudge(from *os.File, uid int, folders ...string) *judge {
+	j := &judge{from: from, uid: uid}
+	if uid < 0 {
+		j.uid = os.Geteuid()
+	}
+	for _, folder := range folders {
+		if direct, err := filepath.EvalSymlinks(folder); err == nil {
+			j.folders = append(j.folders, direct)
+		}
+	}
+	return j
+}
+
+// asked is struct seccomp_notif: a call that waits for its answer.
+type asked struct {
+	id   uint64
+	pid  uint32
+	_    uint32
+	call int32
+	_    uint32
+	_    uint64
+	args [6]uint64
+}
+
+// answered is struct seccomp_notif_resp.
+type answered struct {
+	id     uint64
+	value  int64
+	failed int32
+	_      uint32
+}
+
+// run answers until no process of the command is left.
+func (j *judge) run() {
+	listener, err := receive(j.from)
+	if err != nil {
+		return // the command was not run, and its standard error says why
+	}
+	defer listener.Close()
+	fd := int(listener.Fd())
+	for {
+		events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(events, -1); errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if events[0].Revents&unix.POLLIN == 0 {
+			return
+		}
+		var call asked
+		if err := control(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&call)); err != nil {
+			continue // it has ended meanwhile
+		}
+		answer := answered{id: call.id}
+		if err := j.carryOut(fd, &call); err != nil {
+			number, ok := errors.AsType[syscall.Errno](err)
+			if !ok {
+				number = unix.EPERM
+			}
+			answer.failed = -int32(number)
+		}
+		_ = control(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer)) // it may have ended
+	}
+}
+
+func control(fd int, what uint, with unsafe.Pointer) error {
+	if _, _, failed := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(what), uintptr(with)); failed != 0 {
+		return failed
+	}
+	return nil
+}
+
+// An act is what a call asks for.
+type act struct {
+	mode     bool // else the times
+	dir      int
+	path     uint64
+	noFollow bool
+	bits     uint32
+	times    uint64 // 0 is now
+}
+
+// understand reads a call's arguments.
+func understand(call *asked) (act, error) {
+	a := &call.args
+	switch call.call {
+	case seccomp.Chmod:
+		return act{mode: true, dir: unix.AT_FDCWD, path: a[0], bits: uint32(a[1])}, nil
+	case unix.SYS_FCHMODAT:
+		return act{mode: true, dir: int(int32(a[0])), path: a[1], bits: uint32(a[2])}, nil
+	case unix.SYS_FCHMODAT2:
+		return act{mode: true, dir: int(int32(a[0])), path: a[1], bits: uint32(a[2]), noFollow: a[3]&unix.AT_SYMLINK_NOFOLLOW != 0}, nil
+	case unix.SYS_UTIMENSAT:
+		return act{dir: int(int32(a[0])), path: a[1], times: a[2], noFollow: a[3]&unix.AT_SYMLINK_NOFOLLOW != 0}, nil
+	}
+	return act{}, unix.ENOSYS
+}
+
+// carryOut does what a call asks for, if it may be done.
+func (j *judge) carryOut(listener int, call *asked) error {
+	act, err := understand(call)
+	if err != nil {
+		return err
+	}
+	name, err := readText(int(call.pid), act.path)
+	if err != nil {
+		return err
+	}
+	var times []unix.Timespec
+	if !act.mode && act.times != 0 {
+		if times, err = readTimes(int(call.pid), act.times); err != nil {
+			return err
+		}
+	}
+	file, err := open(int(call.pid), act.dir, name, act.noFollow)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(file)
+	// Only now is it certain that the process is the one that has asked.
+	if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&call.id)); err != nil {
+		return err
+	}
+	itself := fmt.Sprintf("/proc/self/fd/%d", file)
+	if err := j.mayChange(file, itself); err != nil {
+		return err
+	}
+	if act.mode {
+		return unix.Chmod(itself, act.bits&0o1777)
+	}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, itself, times, 0)
+}
+
+// mayChange refuses a file that the command may not write to.
+func (j *judge) mayChange(file int, itself string) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(file, &st); err != nil {
+		return err
+	}
+	if int(st.Uid) != j.uid || st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return unix.EPERM
+	}
+	at, err := os.Readlink(itself)
+	if err != nil {
+		return err
+	}
+	for _, folder := range j.folders {
+		if at == folder || strings.HasPrefix(at, folder+"/") {
+			return nil
+		}
+	}
+	return unix.EPERM
+}
+
+// open finds the file that a process means, from where the process is. It opens
+// nothing of it but its place.
+func open(pid, dir int, name string, noFollow bool) (int, error) {
+	base := fmt.Sprintf("/proc/%d/cwd", pid)
+	if dir != unix.AT_FDCWD {
+		base = fmt.Sprintf("/proc/%d/fd/%d", pid, dir)
+	}
+	if name == "" {
+		return -1, unix.ENOENT
+	}
+	from, err := unix.Open(base, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(from)
+	how := unix.O_PATH | unix.O_CLOEXEC
+	if noFollow {
+		how |= unix.O_NOFOLLOW
+	}
+	return unix.Openat(from, name, how, 0)
+}
+
+// readText reads a text that ends with a NUL out of a process.
+func readText(pid int, at uint64) (string, error) {
+	text := make([]byte, 0, unix.PathMax)
+	for len(text) < unix.PathMax {
+		// What lies behind the end of a page may not be there.
+		part := make([]byte, min(uint64(unix.PathMax-len(text)), 4096-(at+uint64(len(text)))%4096))
+		n, err := peek(pid, at+uint64(len(text)), part)
+		if err != nil {
+			return "", err
+		}
+		if end := bytes.IndexByte(part[:n], 0); end >= 0 {
+			return string(append(text, part[:end]...)), nil
+		}
+		text = append(text, part[:n]...)
+	}
+	return "", unix.ENAMETOOLONG
+}
+
+// peek reads memory of a process.
+func peek(pid int, at uint64, into []byte) (int, error) {
+	local := []unix.Iovec{{Base: &into[0]}}
+	local[0].SetLen(len(into))
+	n, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(at), Len: len(into)}}, 0)
+	if err == nil && n == 0 {
+		err = unix.EFAULT
+	}
+	return n, err
+}
+
+// readTimes reads the two times of a call.
+func readTimes(pid int, at uint64) ([]unix.Timespec, error) {
+	raw := make([]byte, int(unsafe.Sizeof(unix.Timespec{}))*2)
+	if n, err := peek(pid, at, raw); err != nil || n < len(raw) {
+		return nil, errors.Join(err, unix.EFAULT)
+	}
+	return (*[2]unix.Timespec)(unsafe.Pointer(&raw[0]))[:], nil
+}

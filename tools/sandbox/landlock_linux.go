@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/sys/unix"
+
+	"parley/tools/sandbox/seccomp"
+)
+
+// leastABI is the first version of Landlock that keeps a process from signalling
+// those outside, and from their abstract sockets.
+const leastABI = 6
+
+// landlockWalls are what is put up around a process that shares its namespaces.
+type landlockWalls struct {
+	Read, ReadFiles []string
+	Write           []string
+	Devices         []string
+	UID, GID        int
+	Tasks           uint64 // processes and threads of this user, ours included; 0 is any
+	Listener        string // the file by which the calls are handed out that others judge
+}
+
+// startHere starts the command without namespaces of its own: within walls that its
+// first process puts up around itself, or in the mode None within none.
+func (s *supervisor) startHere() (_ *child, err error) {
+	tmp, err := s.makeTemporary()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{tmp: tmp, code: exitCode, close: func() error { return removeTree(tmp) }}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	env := append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
+	dir := filepath.Join(s.Workspace, s.Dir)
+	e := entering{Args: s.Args, Env: env}
+	var pipes pipes
+	defer func() { err = errors.Join(err, pipes.closeTheirs()) }()
+	var judge *judge
+	if s.Mode == Landlock {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		judge = newJudge(os.NewFile(uintptr(pair[0]), "listener"), s.UID, s.Workspace, tmp)
+		e.Walls = s.landlockWalls(tmp)
+		e.Walls.Listener = pipes.give(os.NewFile(uintptr(pair[1]), "listener"))
+	}
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	told, err := pipes.text(raw)
+	if err != nil {
+		return nil, err
+	}
+	c.cmd = exec.Command("/proc/self/exe", enterCommand, told) //nolint:noctx // attend ends it
+	c.cmd.Env = []string{"PATH=" + searched}                   // by which it finds the program
+	c.cmd.Dir = dir
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	c.cmd.ExtraFiles = pipes.theirs
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Credential: s.credential()}
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if judge != nil {
+		go judge.run()
+	}
+	return c, nil
+}
+
+// makeTemporary makes the folder for temporary files of one command.
+func (s *supervisor) makeTemporary() (string, error) {
+	dir, err := os.MkdirTemp("", temporaryPrefix)
+	if err != nil || s.UID < 0 {
+		return dir, err
+	}
+	return dir, os.Chown(dir, s.UID, s.GID)
+}
+
+func (s *supervisor) landlockWalls(tmp string) *landlockWalls {
+	w := &landlockWalls{
+		Read:  append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}, s.Read...),
+		Write: []string{s.Workspace, tmp}, UID: s.UID, GID: s.GID,
+		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
+	}
+	for _, name := range settings(false) {
+		if info, err := os.Stat(name); err == nil && !info.IsDir() {
+			w.ReadFiles = append(w.ReadFiles, name)
+		} else if err == nil {
+			w.Read = append(w.Read, name)
+		}
+	}
+	w.ReadFiles = append(w.ReadFiles, "/etc/passwd", "/etc/group") // names and numbers; no secret
+	if s.Processes > 0 {
+		w.Tasks = uint64(s.Processes)*tasksEach + tasksOf(max(s.UID, os.Geteuid()))
+	}
+	return w
+}
+
+// putUp puts the walls up around this thread, which is to become the command.
+func (w *landlockWalls) putUp() error {
+	if err := killFirst(os.Getpid()); err != nil {
+		return err
+	}
+	if w.Tasks > 0 {
+		if err := lower(unix.RLIMIT_NPROC, w.Tasks); err != nil {
+			return err
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	existing := func(paths []string) []string {
+		return slices.DeleteFunc(paths, func(p string) bool {
+			_, err := os.Stat(p)
+			return err != nil
+		})
+	}
+	// V6 is wanted whole: BestEffort would put up less and say nothing.
+	err := landlock.V6.Restrict(
+		landlock.RODirs(existing(w.Read)...), landlock.ROFiles(existing(w.ReadFiles)...),
+		landlock.RWDirs(w.Write...).WithRefer(), landlock.RWFiles(existing(w.Devices)...))
+	if err != nil {
+		return err
+	}
+	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	return w.filterCalls()
+}
+
+// dropCapabilities takes from root what makes it more than a user.
+func dropCapabilities() error {
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EPERM) {
+			break // who has none needs not drop any
+		}
+		if err != nil && !errors.Is(err, unix.EINVAL) { // an older kernel has fewer
+			return err
+		}
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
+}
+
+// filterCalls is the last wall. The calls that others are to judge are handed out
+// by a file.
+func (w *landlockWalls) filterCalls() error {
+	number, err := strconv.Atoi(w.Listener)
+	if err != nil {
+		return err
+	}
+	program := seccomp.Program(seccomp.Closed)
+	if len(program) == 0 {
+		return seccomp.ErrArchitecture
+	}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	fd, _, failed := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&filter)))
+	if failed != 0 {
+		return failed
+	}
+	err = unix.Sendmsg(number, []byte{0}, unix.UnixRights(int(fd)), nil, 0)
+	return errors.Join(err, unix.Close(int(fd)), unix.Close(number))
+}

@@ -1,0 +1,332 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"parley/tools/sandbox"
+)
+
+func TestTakesNoMoreThanItMay(t *testing.T) {
+	change := func(c *sandbox.Config) { c.MemoryMB, c.TmpMB = 64, 8 }
+	eachModeWith(t, change, func(t *testing.T, b *sandbox.Box) {
+		for _, c := range []struct {
+			line string
+			why  sandbox.Reason
+		}{
+			{`bomb() { bomb | bomb & }; bomb; sleep 10`, sandbox.Processes},
+			{`for i in $(seq 100); do sleep 10 & done; wait`, sandbox.Processes},
+			{`"$1" attempt memory 200`, sandbox.Memory},
+			{`for i in 1 2 3 4 5; do "$1" attempt memory 20 & done; wait`, sandbox.Memory},
+			{`i=0; while :; do head -c 1000000 /dev/zero >big$i; i=$((i+1)); done`, sandbox.Disk},
+			{`i=0; while :; do : >many$i; i=$((i+1)); done`, sandbox.Disk},
+			{`mkdir closed; head -c 19000000 /dev/zero >closed/f; head -c 19000000 /dev/zero >g; chmod 0 closed; sleep 10`, sandbox.Disk},
+		} {
+			workspace := t.TempDir()
+			r := sh(t, b, workspace, c.line, self(t))
+			if r.Killed != c.why || r.Detail == "" || r.ExitCode != -1 {
+				t.Errorf("%s ended with %d, %q %s: %.300s", c.line, r.ExitCode, r.Killed, r.Detail, r.Stderr)
+			}
+		}
+		// What is too large for its file system or its limit is an error of the program's.
+		r := sh(t, b, t.TempDir(), `head -c 30000000 /dev/zero >big; truncate -s 1T sparse; ls -l; rm sparse; truncate -s 1000000 big`)
+		if r.Killed != "" || strings.Contains(r.Stderr, "killed") {
+			t.Errorf("a large file: %+v", r)
+		}
+		if !strings.Contains(r.Stdout, " 20971520 ") || strings.Contains(r.Stdout, "1099511627776") {
+			t.Errorf("it made files larger than the workspace may be: %s", r.Stdout)
+		}
+		r = sh(t, b, t.TempDir(), `for i in 1 2 3 4; do head -c 9000000 /dev/zero >"$TMPDIR/$i"; done; sleep 1; echo over`)
+		if b.Mode() == sandbox.Landlock && r.Killed != sandbox.Disk || b.Mode() == sandbox.Bubblewrap && !strings.Contains(r.Stderr, "No space left") {
+			t.Errorf("temporary files: %+v", r)
+		}
+		// A workspace that holds too much can be cleared, and not filled.
+		full := t.TempDir()
+		for _, name := range []string{"a", "b"} {
+			must(t, os.WriteFile(filepath.Join(full, name), make([]byte, 15<<20), 0o600))
+		}
+		if r := sh(t, b, full, `sleep 0.3; rm a; echo removed`); r.Stdout != "removed\n" || r.Killed != "" {
+			t.Errorf("it cannot be cleared: %+v", r)
+		}
+		must(t, os.WriteFile(filepath.Join(full, "a"), make([]byte, 15<<20), 0o600))
+		if r := sh(t, b, full, `head -c 1000000 /dev/zero >c`); r.Killed != sandbox.Disk {
+			t.Errorf("it can be filled: %+v", r)
+		}
+	})
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	eachMode(t, func(t *testing.T, b *sandbox.Box) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		r, err := b.Run(ctx, sandbox.Command{Args: []string{"sh", "-c", "echo first; yes ä; echo last"}, Workspace: t.TempDir()})
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if err != nil || r.Killed != sandbox.Timeout || r.ExitCode != -1 {
+			t.Errorf("it ended with %v, %q", err, r.Killed)
+		}
+		if len(r.Stdout) < sandbox.MaxOutput || len(r.Stdout) > sandbox.MaxOutput+100 || !strings.HasPrefix(r.Stdout, "first\nä\n") ||
+			!strings.Contains(r.Stdout, "bytes are left out …\n") || strings.ContainsRune(r.Stdout, '\uFFFD') {
+			t.Errorf("%d bytes are kept: %.100s", len(r.Stdout), r.Stdout)
+		}
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 4<<20 {
+			t.Errorf("%d bytes of memory were kept", grown)
+		}
+		r = sh(t, b, t.TempDir(), `seq 1 30000; echo end`)
+		if !strings.HasPrefix(r.Stdout, "1\n2\n3\n") || !strings.HasSuffix(r.Stdout, "\n29999\n30000\nend\n") || r.ExitCode != 0 {
+			t.Errorf("beginning and end are not kept: %.20s … %s", r.Stdout, r.Stdout[len(r.Stdout)-20:])
+		}
+	})
+}
+
+// stubborn starts processes that do not want to end. Its argument marks them all.
+const stubborn = `trap '' TERM HUP INT
+	setsid sh -c 'trap "" TERM HUP; sleep 1001 & sleep 1001' "$1" &
+	(sh -c 'trap "" TERM; while :; do sleep 1; done' "$1" &) &
+	nohup setsid sleep 1001 >/dev/null 2>&1 &`
+
+func TestNothingOutlivesACommand(t *testing.T) {
+	eachMode(t, func(t *testing.T, b *sandbox.Box) {
+		mark := "mark-" + t.Name() + "-" + time.Now().Format("150405.000000")
+		none := func(when string) {
+			t.Helper()
+			if left := with(mark); len(left) > 0 {
+				t.Errorf("%s: %d processes are left", when, len(left))
+			}
+		}
+		began := time.Now()
+		if r := sh(t, b, t.TempDir(), stubborn+`
+			sleep 99 & echo hi`, mark); r.Stdout != "hi\n" || r.ExitCode != 0 || r.Killed != "" {
+			t.Errorf("it gave %+v", r)
+		}
+		if d := time.Since(began); d > 15*time.Second {
+			t.Errorf("it waited %v for what was in the background", d)
+		}
+		none("after its end")
+		for _, how := range []string{"deadline", "cancel"} {
+			ctx, cancel := context.WithCancel(t.Context())
+			if how == "deadline" {
+				ctx, cancel = context.WithTimeout(t.Context(), 700*time.Millisecond)
+			}
+			r, err := b.Run(ctx, sandbox.Command{
+				Args: []string{"sh", "-c", stubborn + "\necho up; wait; sleep 100", "sh", mark}, Workspace: t.TempDir(),
+				Output: func([]byte) {
+					if how == "cancel" {
+						cancel()
+					}
+				},
+			})
+			if how == "cancel" && !errors.Is(err, context.Canceled) || how == "deadline" && (err != nil || r.Killed != sandbox.Timeout) {
+				t.Errorf("%s gave %+v, %v", how, r, err)
+			}
+			none("after a " + how)
+			cancel()
+		}
+		if r := sh(t, b, t.TempDir(), `kill -9 $$`, mark); r.ExitCode != 137 {
+			t.Errorf("a signal gave %+v", r)
+		}
+	})
+}
+
+// A worker that dies, or stands still, leaves no process, and nothing is written
+// for it any more.
+func TestAWorkerThatIsGone(t *testing.T) {
+	eachMode(t, func(t *testing.T, b *sandbox.Box) {
+		for _, how := range []struct {
+			name   string
+			signal unix.Signal
+		}{{"killed", unix.SIGKILL}, {"stopped", unix.SIGSTOP}} {
+			workspace := t.TempDir()
+			mark := "mark-" + how.name + "-" + t.Name() + time.Now().Format("150405.000000")
+			cmd := exec.Command(self(t), "attempt", "worker", string(b.Mode()), workspace,
+				"set -- "+mark+"; "+stubborn+` while :; do date +%N >>written; sleep 0.02; done # `+mark)
+			must(t, cmd.Start())
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			written := filepath.Join(workspace, "written")
+			waitFor(t, "the command to write", func() bool {
+				info, err := os.Stat(written)
+				return err == nil && info.Size() > 0
+			})
+			must(t, cmd.Process.Signal(how.signal))
+			waitFor(t, "the command's end", func() bool {
+				left := with(mark)
+				return !slices.ContainsFunc(left, func(pid int) bool { return pid != cmd.Process.Pid })
+			})
+			last, err := os.ReadFile(written)
+			must(t, err)
+			if how.signal == unix.SIGSTOP {
+				must(t, cmd.Process.Signal(unix.SIGCONT))
+			}
+			<-ended
+			now, err := os.ReadFile(written)
+			must(t, err)
+			if len(now) != len(last) {
+				t.Errorf("%s: it went on writing", how.name)
+			}
+		}
+	})
+}
+
+func TestIsNotStartedLate(t *testing.T) {
+	eachMode(t, func(t *testing.T, b *sandbox.Box) {
+		workspace := t.TempDir()
+		c := sandbox.Command{Args: []string{"touch", "ran"}, Workspace: workspace, Held: time.Now().Add(-time.Minute)}
+		if _, err := b.Run(t.Context(), c); !errors.Is(err, sandbox.ErrLate) {
+			t.Errorf("it gave %v", err)
+		}
+		if _, err := os.Stat(filepath.Join(workspace, "ran")); err == nil {
+			t.Error("it ran")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		c.Held = time.Now()
+		if _, err := b.Run(ctx, c); !errors.Is(err, context.Canceled) {
+			t.Errorf("after the end it gave %v", err)
+		}
+		c.Workspace = filepath.Join(workspace, "missing")
+		if _, err := b.Run(t.Context(), c); err == nil {
+			t.Error("without a workspace it ran")
+		}
+	})
+}
+
+func TestManyCallsLeaveNothing(t *testing.T) {
+	eachMode(t, func(t *testing.T, b *sandbox.Box) {
+		tmp := t.TempDir()
+		t.Setenv("TMPDIR", tmp)
+		workspace := t.TempDir()
+		sh(t, b, workspace, `true`)
+		files := func() int {
+			entries, err := os.ReadDir("/proc/self/fd")
+			must(t, err)
+			return len(entries)
+		}
+		fds, routines, held := files(), runtime.NumGoroutine(), len(with(tmp))
+		for range 100 {
+			done := make(chan struct{})
+			go func() { // side by side with another
+				defer close(done)
+				sh(t, b, workspace, `echo x >"$TMPDIR/x"; sleep 60 & true`)
+			}()
+			if r := sh(t, b, workspace, `echo $((1+1))`); r.Stdout != "2\n" {
+				t.Fatalf("it gave %+v", r)
+			}
+			<-done
+		}
+		waitFor(t, "goroutines and files", func() bool { return runtime.NumGoroutine() <= routines && files() <= fds })
+		if n := len(with(tmp)); n > held {
+			t.Errorf("%d processes are left", n-held)
+		}
+		if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+			t.Errorf("%d files are left, %v", len(left), err)
+		}
+	})
+}
+
+func TestHostsThatAreAllowed(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("NOT TESTED: the hosts that a command may reach, for want of curl")
+	}
+	asked := make(chan string, 10)
+	server := func(name string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- name
+			w.Write([]byte("hello from " + name))
+		}))
+		t.Cleanup(s.Close)
+		return s.Listener.Addr().String()
+	}
+	open1, closed := server("open"), server("closed")
+	b := open(t, sandbox.Bubblewrap, func(c *sandbox.Config) { c.Network.Hosts = []string{open1} })
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	run := func(network bool) sandbox.Result {
+		t.Helper()
+		r, err := b.Run(ctx, sandbox.Command{
+			Args: []string{"sh", "-c", `curl -s "http://$1/"; echo; curl -s "http://$2/"; curl -s --noproxy '*' --max-time 3 "http://$1/" || echo no direct way`, "sh", open1, closed}, Workspace: t.TempDir(), Network: network,
+		})
+		must(t, err)
+		return r
+	}
+	r := run(true)
+	if !strings.HasPrefix(r.Stdout, "hello from open\nparley: the host "+closed+" may not be reached") || !strings.HasSuffix(r.Stdout, "no direct way\n") || !slices.Equal(r.Refused, []string{closed}) {
+		t.Errorf("it gave %+v", r)
+	}
+	if r := run(false); strings.Contains(r.Stdout, "hello") || len(r.Refused) > 0 {
+		t.Errorf("without the capability it gave %+v", r)
+	}
+	if len(asked) != 1 || <-asked != "open" {
+		t.Error("other servers were asked than the one that is allowed")
+	}
+	whole := open(t, sandbox.Bubblewrap, func(c *sandbox.Config) { c.Network.Full = true })
+	r, err := whole.Run(ctx, sandbox.Command{Args: []string{"curl", "-s", "http://" + closed}, Workspace: t.TempDir(), Network: true})
+	if err != nil || r.Stdout != "hello from closed" {
+		t.Errorf("with the whole network it gave %+v, %v", r, err)
+	}
+}
+
+// What a mode cannot keep is refused, and never less kept than was asked.
+func TestWhatCannotBeKeptIsRefused(t *testing.T) {
+	wrong := func(cfg sandbox.Config, key string) {
+		t.Helper()
+		_, err := sandbox.Open(t.Context(), cfg)
+		setting, ok := errors.AsType[*sandbox.SettingError](err)
+		if !ok || setting.Key != key || setting.Remedy == "" {
+			t.Errorf("%s with %+v gave %v", cfg.Mode, cfg.Network, err)
+		}
+	}
+	for _, network := range []sandbox.Network{{Full: true}, {Hosts: []string{"example.com"}}} {
+		cfg := config(sandbox.Landlock)
+		cfg.Network = network
+		wrong(cfg, "sandbox.network")
+		t.Run("without bubblewrap", func(t *testing.T) {
+			t.Setenv("PATH", t.TempDir())
+			cfg.Mode = sandbox.Auto
+			wrong(cfg, "sandbox.network")
+			cfg.Mode = sandbox.Bubblewrap
+			wrong(cfg, "sandbox.mode")
+		})
+	}
+	cfg := config(sandbox.None)
+	cfg.Network = sandbox.Network{}
+	wrong(cfg, "sandbox.network")
+	cfg.Network.Full = true
+	b, err := sandbox.Open(t.Context(), cfg)
+	must(t, err)
+	if _, err := b.Run(t.Context(), sandbox.Command{Args: []string{"true"}, Workspace: t.TempDir()}); !errors.Is(err, sandbox.ErrNoNetworkWall) {
+		t.Errorf("without walls and without the capability it gave %v", err)
+	}
+	if r := sh(t, b, t.TempDir(), `echo hi; echo "$TMPDIR"`); !strings.HasPrefix(r.Stdout, "hi\n") {
+		t.Errorf("without walls it gave %+v", r)
+	}
+}
+
+func TestAutoTakesWhatWorks(t *testing.T) {
+	b, err := sandbox.Open(t.Context(), config(sandbox.Auto))
+	must(t, err)
+	if b.Mode() != sandbox.Bubblewrap {
+		t.Errorf("it took %s", b.Mode())
+	}
+	t.Setenv("PATH", t.TempDir())
+	if b, err = sandbox.Open(t.Context(), config(sandbox.Auto)); err != nil || b.Mode() != sandbox.Landlock {
+		t.Errorf("without bubblewrap it took %v, %v", b, err)
+	}
+}

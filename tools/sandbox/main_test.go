@@ -1,0 +1,250 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"parley/tools/sandbox"
+)
+
+// The test binary is three programs: the tests, what the sandbox runs this program
+// for, and what is run inside, or instead of a worker, by the tests.
+func TestMain(m *testing.M) {
+	if code, asked := sandbox.Main(os.Args); asked {
+		os.Exit(code)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "attempt" {
+		if err := attempt(os.Args[2], os.Args[3:]...); err != nil {
+			fmt.Println("refused:", err)
+			os.Exit(9)
+		}
+		fmt.Println("done")
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// attempt is what a command tries that a shell has no words for.
+func attempt(what string, args ...string) error {
+	switch what {
+	case "tcp", "udp", "unix", "unixgram":
+		c, err := (&net.Dialer{Timeout: 5 * time.Second}).Dial(what, args[0])
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(c, "hello")
+		return err
+	case "pair": // a pair of sockets for datagrams, turned to a path
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Sendto(fds[0], []byte("hello"), 0, &unix.SockaddrUnix{Name: args[0]})
+	case "stream": // which programs use to speak with their children
+		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		return err
+	case "vsock":
+		fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Close(fd)
+	case "signal":
+		return unix.Kill(number(args[0]), unix.SIGTERM)
+	case "limit": // another process's limits
+		return unix.Prlimit(number(args[0]), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 3}, nil)
+	case "trace":
+		return unix.PtraceAttach(number(args[0]))
+	case "memory":
+		return hold(number(args[0]))
+	case "memfd":
+		_, err := unix.MemfdCreate("x", 0)
+		return err
+	case "ring":
+		if _, _, failed := unix.Syscall(unix.SYS_IO_URING_SETUP, 4, 0, 0); failed != 0 {
+			return failed
+		}
+		return nil
+	case "namespace":
+		return unix.Unshare(unix.CLONE_NEWUSER)
+	case "worker":
+		return worker(args[0], args[1], args[2])
+	}
+	return errors.New("no such attempt")
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// hold takes so many megabytes, and keeps them for a while.
+func hold(mb int) error {
+	kept := make([][]byte, 0, mb)
+	for range mb {
+		part := make([]byte, 1<<20)
+		for i := 0; i < len(part); i += 4096 {
+			part[i] = 1
+		}
+		kept = append(kept, part)
+	}
+	time.Sleep(30 * time.Second) // until it is ended
+	fmt.Println(len(kept))
+	return nil
+}
+
+// worker runs a command that never ends in a sandbox of its own.
+func worker(mode, workspace, command string) error {
+	b, err := sandbox.Open(context.Background(), config(sandbox.Mode(mode)))
+	if err != nil {
+		return err
+	}
+	_, err = b.Run(context.Background(), sandbox.Command{Args: []string{"sh", "-c", command}, Workspace: workspace, Network: true})
+	return err
+}
+
+func config(mode sandbox.Mode) sandbox.Config {
+	cfg := sandbox.Config{Mode: mode, MemoryMB: 512, Processes: 64, TmpMB: 64, Log: slog.New(slog.DiscardHandler)}
+	cfg.Network.Full = mode == sandbox.None
+	return cfg
+}
+
+// eachMode runs a test within each kind of walls.
+func eachMode(t *testing.T, test func(t *testing.T, b *sandbox.Box)) {
+	eachModeWith(t, func(*sandbox.Config) {}, test)
+}
+
+func eachModeWith(t *testing.T, change func(*sandbox.Config), test func(t *testing.T, b *sandbox.Box)) {
+	t.Helper()
+	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock} {
+		t.Run(string(mode), func(t *testing.T) {
+			test(t, open(t, mode, change))
+		})
+	}
+}
+
+// open is a sandbox in which this program can be run too.
+func open(t *testing.T, mode sandbox.Mode, change func(*sandbox.Config)) *sandbox.Box {
+	t.Helper()
+	cfg := config(mode)
+	cfg.Read = []string{filepath.Dir(self(t))}
+	change(&cfg)
+	b, err := sandbox.Open(t.Context(), cfg)
+	if err != nil {
+		t.Skipf("NOT TESTED: this machine cannot have the sandbox %s: %v", mode, err)
+	}
+	return b
+}
+
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// sh runs a line of shell for a session, in at most 20 seconds.
+func sh(t *testing.T, b *sandbox.Box, workspace, line string, args ...string) sandbox.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	r, err := b.Run(ctx, sandbox.Command{
+		Args: append([]string{"sh", "-c", line, "sh"}, args...), Workspace: workspace, Network: b.Mode() == sandbox.None,
+		Quota: sandbox.Quota{Bytes: 20 << 20, Items: 1000},
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return r
+}
+
+// try makes an attempt inside.
+func try(t *testing.T, b *sandbox.Box, workspace string, what ...string) sandbox.Result {
+	t.Helper()
+	return sh(t, b, workspace, `exec "$@"`, append([]string{self(t), "attempt"}, what...)...)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// with lists the processes whose arguments hold a text.
+func with(text string) (pids []int) {
+	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range names {
+		raw, err := os.ReadFile(name)
+		pid := number(filepath.Base(filepath.Dir(name)))
+		if err == nil && pid != os.Getpid() && strings.Contains(string(raw), text) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// waitFor waits until something holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for until := time.Now().Add(20 * time.Second); !holds(); {
+		if time.Now().After(until) {
+			t.Fatalf("waited too long for %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// The tests run as root where root runs them, and then once more as a user who is
+// nobody: both are what people run Parley as.
+func TestAsAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the tests are run by an ordinary user as it is")
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("", "parley-sandbox-test-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	tmp, program := filepath.Join(dir, "tmp"), filepath.Join(dir, "program", "test")
+	must(t, os.MkdirAll(tmp, 0o755))
+	must(t, os.Chown(tmp, nobody, nobody))
+	must(t, os.Mkdir(filepath.Dir(program), 0o755))
+	raw, err := os.ReadFile(self(t))
+	must(t, err)
+	must(t, os.WriteFile(program, raw, 0o755))
+	cmd := exec.Command(program, "-test.v", "-test.timeout=8m")
+	cmd.Dir = tmp
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmp, "TMPDIR=" + tmp}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "NOT TESTED") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+	if err != nil {
+		t.Errorf("as user %d: %v\n%s", nobody, err, out)
+	}
+}

@@ -1,0 +1,60 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// An output keeps the beginning and the end of what is written to it.
+type output struct {
+	shared *sync.Mutex // with the command's other output, around tell
+	tell   func([]byte)
+
+	head, tail []byte
+	start      int // of the oldest byte in tail, once it is full
+	total      int64
+}
+
+const half = MaxOutput / 2
+
+func (o *output) Write(p []byte) (int, error) {
+	o.shared.Lock()
+	defer o.shared.Unlock()
+	if o.tell != nil {
+		o.tell(p)
+	}
+	o.total += int64(len(p))
+	rest := p
+	if room := half - len(o.head); room > 0 {
+		n := min(room, len(rest))
+		o.head = append(o.head, rest[:n]...)
+		rest = rest[n:]
+	}
+	if len(rest) > half {
+		rest = rest[len(rest)-half:]
+	}
+	if room := half - len(o.tail); room > 0 && len(rest) > 0 {
+		n := min(room, len(rest))
+		o.tail = append(o.tail, rest[:n]...)
+		rest = rest[n:]
+	}
+	for len(rest) > 0 {
+		n := copy(o.tail[o.start:], rest)
+		o.start = (o.start + n) % half
+		rest = rest[n:]
+	}
+	return len(p), nil
+}
+
+// text is what is kept. No character is cut in half.
+func (o *output) text() string {
+	o.shared.Lock()
+	defer o.shared.Unlock()
+	head, tail := string(o.head), string(o.tail[o.start:])+string(o.tail[:o.start])
+	missing := o.total - int64(len(head)) - int64(len(tail))
+	if missing <= 0 {
+		return strings.ToValidUTF8(head+tail, "\uFFFD")
+	}
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes are left out …\n", missing) + strings.ToValidUTF8(tail, "")
+}

@@ -1,0 +1,155 @@
+//go:build linux && (amd64 || arm64)
+
+package seccomp
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where a filter finds things: struct seccomp_data.
+const (
+	atNumber = 0
+	atArch   = 4
+	atArgs   = 16
+)
+
+// The answers.
+const (
+	allow  = 0x7fff0000
+	notify = 0x7fc00000
+	refuse = 0x00050000
+)
+
+func errno(e unix.Errno) uint32 { return refuse | uint32(e) }
+
+// A rule answers a call; where test is set, only calls that it matches.
+type rule struct {
+	call   uint32
+	answer uint32
+	test   test
+}
+
+// A test is a part of a filter that goes on with the answer at its end where the
+// call is to be answered, and past it where it is not.
+type test []unix.SockFilter
+
+func load(at uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+}
+
+func jump(how uint16, k uint32, yes, no int) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, Jt: uint8(yes), Jf: uint8(no), K: k}
+}
+
+func answer(k uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k} }
+
+// low and high are the halves of an argument.
+func low(n uint32) uint32  { return atArgs + 8*n }
+func high(n uint32) uint32 { return atArgs + 8*n + 4 }
+
+// notZero matches calls whose argument is not 0.
+func notZero(n uint32) test {
+	return test{load(low(n)), jump(unix.BPF_JEQ, 0, 0, 2), load(high(n)), jump(unix.BPF_JEQ, 0, 1, 0)}
+}
+
+// someOf matches calls that have one of the flags.
+func someOf(n, flags uint32) test {
+	return test{load(low(n)), jump(unix.BPF_JSET, flags, 0, 1)}
+}
+
+// noneOf matches calls whose argument, less the bits of mask, is none of the values.
+func noneOf(n, mask uint32, values ...uint32) test {
+	t := test{load(low(n)), {Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: ^mask}}
+	for i, v := range values {
+		t = append(t, jump(unix.BPF_JEQ, v, len(values)-i, 0))
+	}
+	return t
+}
+
+// Assemble makes the program of a filter, as the kernel and bubblewrap take it.
+func Assemble(f Filter) ([]byte, error) {
+	var raw []byte
+	for _, in := range Program(f) {
+		raw = binary.NativeEndian.AppendUint16(raw, in.Code)
+		raw = append(raw, in.Jt, in.Jf)
+		raw = binary.NativeEndian.AppendUint32(raw, in.K)
+	}
+	return raw, nil
+}
+
+// Program is a filter as instructions.
+func Program(f Filter) []unix.SockFilter {
+	program := []unix.SockFilter{
+		load(atArch), jump(unix.BPF_JEQ, arch, 1, 0), answer(errno(unix.ENOSYS)), // calls of other kinds have other numbers
+		load(atNumber), jump(unix.BPF_JGE, 0x40000000, 0, 1), answer(errno(unix.ENOSYS)), // likewise
+	}
+	rules := hardened()
+	if f == Closed {
+		rules = slices.Concat(closed(), rules)
+	}
+	for _, r := range rules {
+		program = append(program, load(atNumber), jump(unix.BPF_JEQ, r.call, 0, len(r.test)+1))
+		program = append(program, r.test...)
+		program = append(program, answer(r.answer))
+	}
+	return append(program, answer(allow))
+}
+
+func all(answer uint32, calls ...uint32) (rules []rule) {
+	for _, call := range calls {
+		rules = append(rules, rule{call: call, answer: answer})
+	}
+	return rules
+}
+
+// hardened refuses what no command needs and kernels were broken by, memory that
+// no limit counts, and networks that do not belong to a namespace.
+func hardened() []rule {
+	missing := errno(unix.ENOSYS)
+	rules := all(missing,
+		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
+		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET,
+		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_KEXEC_LOAD, unix.SYS_FANOTIFY_INIT)
+	return append(rules, rule{unix.SYS_SOCKET, errno(unix.EAFNOSUPPORT),
+		noneOf(0, 0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)})
+}
+
+// closed refuses what leads to other processes of the same user and to any network.
+// A path that a call names is not a filter's to judge.
+func closed() []rule {
+	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	denied, missing := errno(unix.EPERM), errno(unix.ENOSYS)
+	rules := slices.Concat(
+		all(denied, unix.SYS_SOCKET, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_FCHOWNAT, unix.SYS_MOUNT, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT),
+		all(missing, unix.SYS_CLONE3, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN, unix.SYS_INOTIFY_INIT1),
+		all(errno(unix.ENOTSUP), unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, setxattrat, removexattrat),
+		all(notify, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2),
+		legacy(),
+	)
+	return append(rules,
+		rule{unix.SYS_UTIMENSAT, notify, notZero(1)}, // without a path it is for an open file
+		rule{unix.SYS_CLONE, denied, someOf(0, namespaces)},
+		rule{unix.SYS_SOCKETPAIR, denied, noneOf(0, 0, unix.AF_UNIX)},
+		// A pair for datagrams could be turned to any socket that has a path.
+		rule{unix.SYS_SOCKETPAIR, denied, noneOf(1, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)},
+		rule{unix.SYS_PRLIMIT64, denied, notZero(0)},
+		rule{unix.SYS_SCHED_SETAFFINITY, denied, notZero(0)},
+		rule{unix.SYS_SCHED_SETSCHEDULER, denied, notZero(0)},
+		rule{unix.SYS_SCHED_SETPARAM, denied, notZero(0)},
+		rule{unix.SYS_SCHED_SETATTR, denied, notZero(0)},
+		rule{unix.SYS_SETPRIORITY, denied, notZero(1)},
+		rule{unix.SYS_IOPRIO_SET, denied, notZero(1)},
+	)
+}
+
+// Calls that the library has no names for yet; their numbers are the same everywhere.
+const (
+	setxattrat    = 463
+	removexattrat = 466
+)

@@ -1,0 +1,363 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lookEvery is how often it is looked what a command takes.
+const lookEvery = 100 * time.Millisecond
+
+// Main carries out what this program runs itself for. It tells whether args, as
+// in os.Args, asked for that, and if so the exit code.
+func Main(args []string) (code int, asked bool) {
+	if len(args) < 2 {
+		return 0, false
+	}
+	switch args[1] {
+	case supervisorCommand:
+		return supervise(), true
+	case enterCommand:
+		return enter(), true
+	}
+	return 0, false
+}
+
+// supervise runs one command and ends it when its time has come. It is a process
+// of its own, so that whatever becomes of the one that asked, somebody is there
+// to end the command.
+func supervise() int {
+	runtime.LockOSThread() // a child is told when the thread that started it ends
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	s := &supervisor{signals: signals, gone: make(chan struct{})}
+	rep := s.run(os.NewFile(controlFD, "control"))
+	raw, err := json.Marshal(rep)
+	if err == nil {
+		_, err = os.NewFile(reportFD, "report").Write(raw)
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// A supervisor ends what it has started.
+type supervisor struct {
+	request
+	signals <-chan os.Signal
+	lease   atomic.Int64
+	gone    chan struct{} // closed when nobody wants the command any longer
+	child   *child
+	scope   scope
+	before  usage     // of the workspace
+	disk    time.Time // when the disk is to be measured next
+}
+
+// A child is the command with what stands around it.
+type child struct {
+	cmd *exec.Cmd
+	// others is how many of its processes are not the command's.
+	others int
+	tmp    string // its folder for temporary files on this machine; "" is none
+	// code is the program's exit code once the child has ended, if it was run.
+	code    func(err error) (int, error)
+	refused func() []string
+	close   func() error
+}
+
+func failed(err error) report {
+	switch {
+	case errors.Is(err, ErrLate):
+		return report{Failure: err.Error(), Fault: faultLate}
+	case errors.Is(err, errSetup):
+		return report{Failure: err.Error(), Fault: faultSetup}
+	}
+	return report{Failure: err.Error()}
+}
+
+func (s *supervisor) run(control *os.File) report {
+	lines := bufio.NewReader(control)
+	line, err := lines.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &s.request)
+	}
+	if err != nil {
+		return failed(fmt.Errorf("read the request: %w", err))
+	}
+	s.lease.Store(s.Lease)
+	go s.listen(lines)
+	// Whose parent ends becomes a child of this process, and is ended with the rest.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return failed(err)
+	}
+	if s.Quota != (Quota{}) {
+		if s.before, err = measure(s.Workspace); err != nil {
+			return failed(fmt.Errorf("measure the workspace: %w", err))
+		}
+	}
+	if clock() > s.lease.Load() {
+		return failed(ErrLate)
+	}
+	began := time.Now()
+	if s.child, err = s.start(); err != nil {
+		return failed(errors.Join(err, s.killAll()))
+	}
+	rep := s.attend()
+	rep.Duration = time.Since(began)
+	return rep
+}
+
+// listen takes the news from whom the command is run for: until when it may go on.
+func (s *supervisor) listen(lines *bufio.Reader) {
+	defer close(s.gone)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if until, err := strconv.ParseInt(strings.TrimSuffix(line, "\n"), 10, 64); err == nil {
+			s.lease.Store(until)
+		}
+	}
+}
+
+// start starts the child by the request's mode.
+func (s *supervisor) start() (*child, error) {
+	if err := lower(unix.RLIMIT_CORE, 0); err != nil {
+		return nil, err
+	}
+	if err := lower(unix.RLIMIT_NOFILE, 4096); err != nil {
+		return nil, err
+	}
+	if s.Quota.Bytes > 0 {
+		if err := lower(unix.RLIMIT_FSIZE, uint64(s.Quota.Bytes)); err != nil {
+			return nil, err
+		}
+	}
+	switch s.Mode {
+	case Bubblewrap:
+		return s.startBubblewrap()
+	case Landlock:
+		if err := s.scope.enter(); err != nil {
+			return nil, err
+		}
+		return s.startHere()
+	case None:
+		return s.startHere()
+	}
+	return nil, fmt.Errorf("there is no mode %q", s.Mode)
+}
+
+// lower sets a limit of this process, and of what it starts, if it is higher.
+func lower(what int, most uint64) error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(what, &now); err != nil {
+		return err
+	}
+	most = min(most, now.Max)
+	return unix.Setrlimit(what, &unix.Rlimit{Cur: most, Max: most})
+}
+
+// attend waits for the child's end, or brings it about, and reports.
+func (s *supervisor) attend() report {
+	ended := make(chan error, 1)
+	go func() { ended <- s.child.cmd.Wait() }()
+	killed, detail, end := s.watch(ended)
+	err := s.killAll()
+	if killed != "" && err == nil {
+		end = <-ended
+	}
+	rep := report{ExitCode: -1, Killed: killed, Detail: detail}
+	if killed == "" {
+		rep.ExitCode, end = s.child.code(end)
+		if end != nil {
+			rep = failed(end)
+		}
+		if s.child.refused != nil {
+			rep.Refused = s.child.refused()
+		}
+	}
+	if rep.Killed == "" && rep.Failure == "" {
+		if rep.Detail = s.overQuota(); rep.Detail != "" {
+			rep.Killed = Disk
+		}
+	}
+	if err = errors.Join(err, s.child.close()); err != nil {
+		return failed(fmt.Errorf("clear up after the command: %w", err))
+	}
+	return rep
+}
+
+// watch waits until the child ends by itself, or is to be ended.
+func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, end error) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if killed, detail = s.expired(); killed != "" {
+			return killed, detail, nil
+		}
+		select {
+		case end = <-ended:
+			return "", "", end
+		case <-s.gone:
+			return Cancelled, "nobody wants it any longer", nil
+		case <-s.signals:
+			return Cancelled, "the machine is being stopped", nil
+		case <-time.After(s.rest()):
+		case <-tick.C:
+			if killed, detail = s.inspect(); killed != "" {
+				return killed, detail, nil
+			}
+		}
+	}
+}
+
+// rest is the time until the deadline.
+func (s *supervisor) rest() time.Duration {
+	if s.Deadline == 0 {
+		return time.Hour
+	}
+	return max(0, time.Duration(s.Deadline-clock()))
+}
+
+// expired tells whether the command's time is over.
+func (s *supervisor) expired() (Reason, string) {
+	now := clock()
+	switch {
+	case s.Deadline != 0 && now >= s.Deadline:
+		return Timeout, "its time was over"
+	case now > s.lease.Load():
+		return Lease, "the process that ran it died or stood still"
+	}
+	return "", ""
+}
+
+// inspect looks whether the command takes more than it may.
+func (s *supervisor) inspect() (Reason, string) {
+	tree, err := descendants()
+	if err != nil {
+		return "", "" // what cannot be seen now is looked at again
+	}
+	reap(tree.children, s.child.cmd.Process.Pid)
+	if n := len(tree.all) - s.child.others; s.Processes > 0 && n > s.Processes {
+		return Processes, fmt.Sprintf("it had %d processes, at most %d are allowed", n, s.Processes)
+	}
+	if used := memoryOf(tree.all); s.Memory > 0 && used > s.Memory {
+		return Memory, fmt.Sprintf("it took %d MB of memory, at most %d are allowed", used>>20, s.Memory>>20)
+	}
+	if now := time.Now(); !now.Before(s.disk) {
+		over := s.overDisk()
+		// Walking through many files takes long: it takes a tenth of the time at most.
+		s.disk = time.Now().Add(9 * time.Since(now))
+		return reasonOf(over), over
+	}
+	return "", ""
+}
+
+func reasonOf(over string) Reason {
+	if over == "" {
+		return ""
+	}
+	return Disk
+}
+
+// overDisk says what is too much of what the command has written; "" if nothing.
+func (s *supervisor) overDisk() string {
+	if over := s.overQuota(); over != "" {
+		return over
+	}
+	if s.child.tmp == "" {
+		return ""
+	}
+	used, err := measure(s.child.tmp)
+	if err != nil {
+		return "its temporary files cannot be measured: " + err.Error()
+	}
+	if used.bytes > s.Tmp {
+		return fmt.Sprintf("its temporary files took %d MB, at most %d are allowed", used.bytes>>20, s.Tmp>>20)
+	}
+	return ""
+}
+
+// overQuota says what the workspace holds too much. Where it held too much before,
+// it may not hold more: a command may be what makes it less.
+func (s *supervisor) overQuota() string {
+	if s.Quota == (Quota{}) {
+		return ""
+	}
+	now, err := measure(s.Workspace)
+	switch {
+	case err != nil:
+		return "the workspace cannot be measured: " + err.Error()
+	case s.Quota.Bytes > 0 && now.bytes > max(s.Quota.Bytes, s.before.bytes):
+		return fmt.Sprintf("the workspace held %d MB, at most %d are allowed", now.bytes>>20, s.Quota.Bytes>>20)
+	case s.Quota.Items > 0 && now.items > max(s.Quota.Items, s.before.items):
+		return fmt.Sprintf("the workspace held %d files and folders, at most %d are allowed", now.items, s.Quota.Items)
+	}
+	return ""
+}
+
+// killAll ends every process that has come of the child, and returns when none is
+// left. No process escapes: whose parent ends becomes a child of this one. It never
+// gives up, because nobody else would end them.
+func (s *supervisor) killAll() error {
+	own := 0
+	if s.child != nil {
+		own = s.child.cmd.Process.Pid
+	}
+	for {
+		if s.scope.proven() {
+			_ = unix.Kill(-1, unix.SIGKILL) // all at once, so that none can make another meanwhile
+		} else if own > 0 {
+			_ = unix.Kill(own, unix.SIGKILL) // where it leads a namespace, that ends with it
+		}
+		tree, err := descendants()
+		if err != nil {
+			return err
+		}
+		alive := 0
+		for _, pid := range tree.all {
+			if pid == own && ended(pid) {
+				continue // whoever waits for it takes it away
+			}
+			alive++
+			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended just now
+		}
+		reap(tree.children, own)
+		if alive == 0 {
+			return nil
+		}
+		if alive < 100 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// exitCode is that of a process that was run directly.
+func exitCode(err error) (int, error) {
+	if err == nil {
+		return 0, nil
+	}
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return -1, err
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return exit.ExitCode(), nil
+}
