@@ -32,17 +32,7 @@ func sit(t *testing.T) *desk {
 // sitAt is sit with a configuration of its own.
 func sitAt(t *testing.T, cfg console.Config) *desk {
 	t.Helper()
-	front, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no terminals here: ", err)
-	}
-	var unlock, number int32
-	control(t, front, syscall.TIOCSPTLCK, &unlock)
-	control(t, front, syscall.TIOCGPTN, &number)
-	back, err := os.OpenFile("/dev/pts/"+strconv.Itoa(int(number)), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no terminals here: ", err)
-	}
+	front, back := openTerminal(t)
 	d := &desk{keyboard: front, shown: new(paper)}
 	read := make(chan struct{})
 	go func() {
@@ -59,6 +49,24 @@ func sitAt(t *testing.T, cfg console.Config) *desk {
 	d.talk = begin(t, cfg)
 	d.see(t, "›")
 	return d
+}
+
+// openTerminal opens a terminal: the keyboard and glass in front of it, and what a
+// program reads and writes behind it. A test that closes them is to close both.
+func openTerminal(t testing.TB) (front, back *os.File) {
+	t.Helper()
+	front, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminals here: ", err)
+	}
+	var unlock, number int32
+	control(t, front, syscall.TIOCSPTLCK, &unlock)
+	control(t, front, syscall.TIOCGPTN, &number)
+	back, err = os.OpenFile("/dev/pts/"+strconv.Itoa(int(number)), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminals here: ", err)
+	}
+	return front, back
 }
 
 // resize tells the terminal its size.
@@ -79,7 +87,7 @@ func resize(t *testing.T, f *os.File, width, height uint16) {
 	}
 }
 
-func control(t *testing.T, f *os.File, request uintptr, value *int32) {
+func control(t testing.TB, f *os.File, request uintptr, value *int32) {
 	t.Helper()
 	conn, err := f.SyscallConn()
 	if err != nil {

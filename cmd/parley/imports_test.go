@@ -57,7 +57,7 @@ func rules() []rule {
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
 		{"channels/pacing", 3, []string{"channels", "bus"}},
 		{"channels/reactions", 3, []string{"channels", "bus"}},
-		{"channels/channelstest", 3, []string{"channels", "bus"}},
+		{"channels/channelstest", 3, []string{"channels", "channels/markup", "bus"}},
 		{"channels/gateway", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
 		{"channels/dispatch", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
 		{"channels/stagetest", 4, []string{"channels/channelstest", "channels/sqlbook", "bus", "bus/..."}},

@@ -1,0 +1,340 @@
+package channelstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+var errStore = errors.New("the store is away")
+
+// A store is where a check has messages published to. Like a bus it drops the
+// ids that it knows.
+type store struct {
+	run *channelRun
+
+	mu     sync.Mutex
+	known  map[string]bool
+	kept   []bus.Inbound
+	atWork map[string]bool // by chat: a message of it is being published
+}
+
+func newStore(r *channelRun) *store {
+	return &store{run: r, known: map[string]bool{}, atWork: map[string]bool{}}
+}
+
+// publish keeps a message.
+func (s *store) publish(_ context.Context, in bus.Inbound) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if in.ID == "" {
+		s.run.Error("a message has no id")
+	}
+	if !s.known[in.ID] {
+		s.known[in.ID] = true
+		s.kept = append(s.kept, in)
+	}
+	return nil
+}
+
+// begin notes that a message of a chat is being published, until end is called.
+func (s *store) begin(in bus.Inbound) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	chat := in.At.Chat
+	if s.atWork[chat] {
+		s.run.Errorf("two messages of chat %s are published at once", chat)
+	}
+	s.atWork[chat] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.atWork[chat] = false
+	}
+}
+
+func (s *store) all() []bus.Inbound {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.kept)
+}
+
+// wait waits for that many messages.
+func (s *store) wait(n int) []bus.Inbound {
+	s.run.Helper()
+	s.run.until(fmt.Sprintf("%d messages", n), func() bool { return len(s.all()) >= n })
+	return s.all()
+}
+
+// texts are what was published of a chat.
+func (s *store) texts(at bus.Address) (texts []string) {
+	for _, in := range s.all() {
+		if in.At == at {
+			texts = append(texts, in.Text)
+		}
+	}
+	return texts
+}
+
+func (s *store) want(chat int, texts ...string) {
+	s.run.Helper()
+	if got := s.texts(s.run.platform.Address(chat)); !slices.Equal(got, texts) {
+		s.run.Errorf("of chat %d was published %q, want %q", chat, got, texts)
+	}
+}
+
+func checkAcknowledgement(r *channelRun) {
+	const n = 5
+	for i := range n {
+		r.say(1, fmt.Sprint("m", i))
+	}
+	kept, open := newStore(r), make(chan struct{})
+	entered := make(chan struct{}, n)
+	r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
+		entered <- struct{}{}
+		<-open
+		if in.Text == "m0" {
+			if got := r.platform.Unacknowledged(); got < n {
+				r.Errorf("%d of %d messages are kept while none is published", got, n)
+			}
+		}
+		return kept.publish(ctx, in)
+	})
+	<-entered
+	if got := r.platform.Unacknowledged(); got != n {
+		r.Errorf("%d of %d messages are kept while one is being published", got, n)
+	}
+	close(open)
+	for _, in := range kept.wait(n) {
+		if in.At != r.platform.Address(1) || in.Group || !in.Mentioned || in.From.ID == "" {
+			r.Errorf("published as %+v", in)
+		}
+	}
+	kept.want(1, "m0", "m1", "m2", "m3", "m4")
+	r.until("the acknowledgements", func() bool { return r.platform.Unacknowledged() == 0 })
+}
+
+func checkFailedPublish(r *channelRun) {
+	kept, ids := newStore(r), map[string]bool{}
+	var failures atomic.Int32
+	_, keeps := r.Lacks[Acknowledgements]
+	r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
+		defer kept.begin(in)()
+		if in.Text == "first" {
+			ids[in.ID] = true
+			if n := failures.Add(1); n <= 3 {
+				if !keeps && r.platform.Unacknowledged() == 0 {
+					r.Error("a message is acknowledged whose publish has failed")
+				}
+				return errStore
+			}
+		}
+		return kept.publish(ctx, in)
+	})
+	r.say(1, "first")
+	r.say(1, "second")
+	kept.wait(2)
+	kept.want(1, "first", "second")
+	if len(ids) != 1 {
+		r.Errorf("the same message has %d ids", len(ids))
+	}
+}
+
+func checkRestart(r *channelRun) {
+	kept, stuck := newStore(r), make(chan bus.Inbound, 1)
+	for _, text := range []string{"published", "not published", "behind it"} {
+		r.say(1, text)
+	}
+	stop := r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
+		if in.Text == "published" {
+			return kept.publish(ctx, in)
+		}
+		select {
+		case stuck <- in:
+		default:
+		}
+		return errStore
+	})
+	first := <-stuck
+	if err := stop(); err != nil {
+		r.Errorf("Receive ended with %v", err)
+	}
+	if n := r.platform.Unacknowledged(); n < 2 {
+		r.Errorf("%d messages are kept for the next process, want 2", n)
+	}
+	r.receive(r.restarted(), kept.publish)
+	again := kept.wait(3)
+	kept.want(1, "published", "not published", "behind it")
+	if again[1].ID != first.ID {
+		r.Errorf("the same message has the ids %s and %s", first.ID, again[1].ID)
+	}
+	r.until("the acknowledgements", func() bool { return r.platform.Unacknowledged() == 0 })
+}
+
+func checkOrder(r *channelRun) {
+	const chats, each = 8, 12
+	want := []string{}
+	for i := range each {
+		want = append(want, fmt.Sprint("m", i))
+	}
+	say := func(from, to int) { // in all chats
+		for i := from; i < to; i++ {
+			for chat := range chats {
+				r.say(chat+1, want[i])
+			}
+		}
+	}
+	say(0, each/2) // before anybody listens
+	kept := newStore(r)
+	var mu sync.Mutex
+	failed := map[string]bool{}
+	r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
+		defer kept.begin(in)()
+		mu.Lock()
+		fails := in.Text == "m3" && !failed[in.ID]
+		failed[in.ID] = true
+		mu.Unlock()
+		if fails {
+			return errStore
+		}
+		return kept.publish(ctx, in)
+	})
+	say(each/2, each)
+	kept.wait(chats * each)
+	for chat := range chats {
+		kept.want(chat+1, want...)
+	}
+}
+
+func checkSideBySide(r *channelRun) {
+	const others = 20
+	kept, open := newStore(r), make(chan struct{})
+	slow := r.platform.Address(1)
+	r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
+		if in.At == slow {
+			select {
+			case <-open:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return kept.publish(ctx, in)
+	})
+	for chat := range others + 1 {
+		r.say(chat+1, "hello")
+	}
+	kept.wait(others)
+	kept.want(1) // nothing
+	close(open)
+	kept.wait(others + 1)
+}
+
+func checkOutage(r *channelRun) {
+	kept := newStore(r)
+	stop := r.receive(r.channel, kept.publish)
+	r.say(1, "before")
+	kept.wait(1)
+	r.platform.Down()
+	r.say(1, "meanwhile")
+	r.platform.Up()
+	r.say(1, "after")
+	kept.wait(3)
+	kept.want(1, "before", "meanwhile", "after")
+	if err := stop(); err != nil {
+		r.Errorf("Receive ended with %v", err)
+	}
+}
+
+// checkReceivingLimited counts to three, as a channel may have two connections, each
+// of which is refused once before it is to wait.
+func checkReceivingLimited(r *channelRun) {
+	began := time.Now()
+	r.platform.Break(Receiving, RateLimited)
+	kept := newStore(r)
+	r.receive(r.channel, kept.publish)
+	r.until("the third call", func() bool { return r.platform.Calls(Receiving) >= 3 })
+	if waited := time.Since(began); waited < RetryAfter {
+		r.Errorf("the platform had the third call after %v, and had asked to wait for %v", waited, RetryAfter)
+	}
+	r.platform.Mend()
+	r.say(1, "hello")
+	kept.wait(1)
+}
+
+func checkReceivingRefused(r *channelRun) {
+	r.platform.Break(Receiving, AccountRefused)
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	err := r.channel.Receive(ctx, newStore(r).publish)
+	if fault := r.faultOf(string(AccountRefused), err); fault.Fault != channels.Stop {
+		r.Errorf("Receive ended with %v, want %s", fault, channels.Stop)
+	}
+}
+
+func checkReceiveEnds(r *channelRun) {
+	r.Run("while nothing is said", func(t *testing.T) {
+		r := newChannelRun(t, r.ChannelHarness)
+		if err := r.receive(r.channel, newStore(r).publish)(); err != nil {
+			r.Errorf("Receive ended with %v", err)
+		}
+	})
+	r.Run("while a message is being published", func(t *testing.T) {
+		r := newChannelRun(t, r.ChannelHarness)
+		entered := make(chan struct{}, 1)
+		stop := r.receive(r.channel, func(ctx context.Context, _ bus.Inbound) error {
+			entered <- struct{}{}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		r.say(1, "hello")
+		<-entered
+		if err := stop(); err != nil {
+			r.Errorf("Receive ended with %v", err)
+		}
+	})
+	r.Run("while no message can be published", func(t *testing.T) {
+		r := newChannelRun(t, r.ChannelHarness)
+		failed := make(chan struct{}, 1)
+		stop := r.receive(r.channel, func(context.Context, bus.Inbound) error {
+			select {
+			case failed <- struct{}{}:
+			default:
+			}
+			return errStore
+		})
+		r.say(1, "hello")
+		<-failed
+		if err := stop(); err != nil {
+			r.Errorf("Receive ended with %v", err)
+		}
+	})
+	r.Run("while the platform is away", func(t *testing.T) {
+		if why, lacks := r.Lacks[Network]; lacks {
+			t.Skipf("the channel lacks %s: %s", Network, why)
+		}
+		r := newChannelRun(t, r.ChannelHarness)
+		r.platform.Down()
+		if err := r.receive(r.channel, newStore(r).publish)(); err != nil {
+			r.Errorf("Receive ended with %v", err)
+		}
+	})
+}
+
+func checkReceiveRefuses(r *channelRun) {
+	if _, lacks := r.Lacks[Inbound]; !lacks {
+		r.Skip("the channel receives")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	if err := r.channel.Receive(ctx, newStore(r).publish); err == nil || ctx.Err() != nil {
+		r.Errorf("Receive ended with %v: a channel that receives has to pass the checks of receiving", err)
+	}
+}

@@ -1,0 +1,103 @@
+package discord_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/discord"
+	"parley/channels/discord/discordtest"
+)
+
+func TestDiscordKeepsTheContract(t *testing.T) {
+	channelstest.RunChannel(t, channelstest.ChannelHarness{
+		New:     func(t testing.TB) channelstest.FakePlatform { return newPlatform(t) },
+		Secrets: []string{secret},
+		Lacks:   map[channelstest.Feature]string{channelstest.Inbound: "it only sends for now"},
+	})
+}
+
+// A platform is a Discord as the contract's suite plays with it. It shows nonces.
+type platform struct {
+	t testing.TB
+	*discordtest.Server
+	url string
+}
+
+func newPlatform(t testing.TB) *platform {
+	p := &platform{t: t, Server: discordtest.New(token)}
+	p.ShowNonces = true
+	p.start("127.0.0.1:0")
+	t.Cleanup(func() { _ = p.Close() }) // it may be closed already
+	return p
+}
+
+func (p *platform) start(addr string) {
+	url, err := p.Start(addr)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.url = url
+}
+
+func (p *platform) Up() {
+	p.start(strings.TrimSuffix(strings.TrimPrefix(p.url, "http://"), "/api/v9"))
+}
+
+func (p *platform) Down() {
+	if err := p.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *platform) Channel(log *slog.Logger) channels.Channel {
+	return channel(p.t, discord.Config{Token: token, APIURL: p.url, RateLimit: discord.NoPace, Log: log})
+}
+
+func (p *platform) Address(chat int) bus.Address { return at(fmt.Sprint(1000 + chat)) }
+
+func (p *platform) Say(int, string) { p.t.Fatal("nobody can say anything yet") }
+
+func (p *platform) Unacknowledged() int { return 0 }
+
+func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
+	for _, m := range p.Sent(p.Address(chat).Chat) {
+		shown = append(shown, channelstest.ShownMessage{ID: m.ID, Text: m.Text, File: m.File})
+	}
+	return shown
+}
+
+// method is the call of a kind. Texts and files are posted to the same place.
+func method(call channelstest.Call) string {
+	return map[channelstest.Call]string{
+		channelstest.Sending: "POST messages", channelstest.Uploading: "POST messages",
+		channelstest.Editing: "PATCH messages", channelstest.Finding: "GET messages",
+	}[call]
+}
+
+func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(method(call)) }
+
+func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
+	says := func(code int) string { return fmt.Sprintf(`{"message": %q, "code": %d}`, channelstest.Words, code) }
+	limit := fmt.Sprintf(`{"message": %q, "retry_after": %v, "global": false}`, channelstest.Words, channelstest.RetryAfter.Seconds())
+	act := map[channelstest.Trouble]discordtest.Act{
+		channelstest.RateLimited:    discordtest.Answer(http.StatusTooManyRequests, limit),
+		channelstest.PlaceRefused:   discordtest.Answer(http.StatusNotFound, says(10003)),
+		channelstest.AccountRefused: discordtest.Answer(http.StatusUnauthorized, says(0)),
+		channelstest.ServerError:    discordtest.Answer(http.StatusInternalServerError, says(0)),
+		channelstest.ProxyPage:      discordtest.Answer(http.StatusForbidden, "<html>"+channelstest.Words),
+		channelstest.Garbage:        discordtest.Answer(http.StatusOK, "<html>"+channelstest.Words),
+		channelstest.CutBefore:      discordtest.Cut(false),
+		channelstest.CutAfter:       discordtest.Cut(true),
+		channelstest.HangBefore:     discordtest.Hang(false),
+		channelstest.HangAfter:      discordtest.Hang(true),
+	}[trouble]
+	p.Fail(method(call), "", 0, act)
+}
+
+func (p *platform) Mend() { p.Heal() }

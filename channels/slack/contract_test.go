@@ -1,0 +1,112 @@
+package slack_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/slack"
+	"parley/channels/slack/slacktest"
+)
+
+// Slack advises shorter texts than it takes.
+func TestSlackKeepsTheContract(t *testing.T) {
+	channelstest.RunChannel(t, channelstest.ChannelHarness{
+		New:       func(t testing.TB) channelstest.FakePlatform { return newPlatform(t) },
+		Secrets:   []string{secret},
+		TakesUpTo: 40000,
+	})
+}
+
+// A platform is a Slack as the contract's suite plays with it: chat 7 is that of
+// the user U7 with the bot.
+type platform struct {
+	t testing.TB
+	*slacktest.Server
+	url  string
+	book *book
+}
+
+func newPlatform(t testing.TB) *platform {
+	p := &platform{t: t, Server: slacktest.New(botToken, appToken), book: newBook()}
+	p.start("127.0.0.1:0")
+	t.Cleanup(func() { _ = p.Close() }) // it may be closed already
+	return p
+}
+
+func (p *platform) start(addr string) {
+	url, err := p.Start(addr)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.url = url
+}
+
+func (p *platform) Up() {
+	p.start(strings.TrimSuffix(strings.TrimPrefix(p.url, "http://"), "/api/"))
+}
+
+func (p *platform) Down() {
+	if err := p.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *platform) Channel(log *slog.Logger) channels.Channel {
+	c, err := slack.New(slack.Config{
+		Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: p.url, RateLimit: slack.NoPace, Joins: p.book, Cursors: p.book, Log: log,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return c
+}
+
+func (p *platform) Address(chat int) bus.Address { return at(fmt.Sprint("D", chat)) }
+
+func (p *platform) Say(chat int, text string) {
+	p.Server.Say(p.Address(chat).Chat, "U"+strconv.Itoa(chat), text)
+}
+
+func (p *platform) Unacknowledged() int { return p.Unacked() }
+
+// Shown gives a file the id that Slack gave for it, which is no message's.
+func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
+	for _, m := range p.Sent(p.Address(chat).Chat) {
+		shown = append(shown, channelstest.ShownMessage{ID: m.TS, Text: m.Text, File: m.File})
+	}
+	return shown
+}
+
+func method(call channelstest.Call) string {
+	return map[channelstest.Call]string{
+		channelstest.Sending: "chat.postMessage", channelstest.Editing: "chat.update", channelstest.Uploading: "files.completeUploadExternal",
+		channelstest.Finding: "conversations.history", channelstest.Receiving: "apps.connections.open",
+	}[call]
+}
+
+func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(method(call)) }
+
+func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
+	act := map[channelstest.Trouble]slacktest.Act{
+		channelstest.RateLimited:    slacktest.Limit(strconv.Itoa(int(channelstest.RetryAfter.Seconds()))),
+		channelstest.PlaceRefused:   slacktest.Refuse("is_archived"),
+		channelstest.AccountRefused: slacktest.Refuse("token_revoked"),
+		channelstest.ServerError:    slacktest.Status(http.StatusInternalServerError, channelstest.Words),
+		channelstest.ProxyPage:      slacktest.Status(http.StatusForbidden, "<html>"+channelstest.Words),
+		channelstest.Garbage:        slacktest.Status(http.StatusOK, "<html>"+channelstest.Words),
+		channelstest.CutBefore:      slacktest.Cut(false),
+		channelstest.CutAfter:       slacktest.Cut(true),
+		channelstest.HangBefore:     slacktest.Hang(false),
+		channelstest.HangAfter:      slacktest.Hang(true),
+	}[trouble]
+	p.Fail(method(call), "", 0, act)
+}
+
+func (p *platform) Mend() { p.Heal() }

@@ -1,0 +1,106 @@
+package telegram_test
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/telegram"
+	"parley/channels/telegram/telegramtest"
+)
+
+func TestTelegramKeepsTheContract(t *testing.T) {
+	channelstest.RunChannel(t, channelstest.ChannelHarness{
+		New:     func(t testing.TB) channelstest.FakePlatform { return newPlatform(t) },
+		Secrets: []string{secret},
+	})
+}
+
+// A platform is a Bot API server as the contract's suite plays with it: a chat's
+// number is its id, and its person's.
+type platform struct {
+	t testing.TB
+	*telegramtest.Server
+	url string
+}
+
+func newPlatform(t testing.TB) *platform {
+	p := &platform{t: t, Server: telegramtest.New(token, name)}
+	p.start("127.0.0.1:0")
+	t.Cleanup(func() { _ = p.Close() }) // it may be closed already
+	return p
+}
+
+func (p *platform) start(addr string) {
+	url, err := p.Start(addr)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.url = url
+}
+
+func (p *platform) Up() { p.start(strings.TrimPrefix(p.url, "http://")) }
+
+func (p *platform) Down() {
+	if err := p.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *platform) Channel(log *slog.Logger) channels.Channel {
+	c, err := telegram.New(telegram.Config{Name: "tg", Token: token, APIURL: p.url, RateLimit: telegram.NoPace, Log: log})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return c
+}
+
+func (p *platform) Address(chat int) bus.Address { return at(strconv.Itoa(chat)) }
+
+func (p *platform) Say(chat int, text string) { p.Server.Say(int64(chat), int64(chat), text) }
+
+func (p *platform) Unacknowledged() int { return p.Unconfirmed() }
+
+func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
+	for _, m := range p.Sent(int64(chat)) {
+		one := channelstest.ShownMessage{ID: strconv.Itoa(m.ID), Text: m.Text}
+		if m.File != nil {
+			one.File = m.File.Name
+		}
+		shown = append(shown, one)
+	}
+	return shown
+}
+
+func method(call channelstest.Call) string {
+	return map[channelstest.Call]string{
+		channelstest.Sending: "sendMessage", channelstest.Editing: "editMessageText", channelstest.Uploading: "sendDocument",
+		channelstest.Showing: "sendChatAction", channelstest.Receiving: "getUpdates",
+	}[call]
+}
+
+func (p *platform) Calls(call channelstest.Call) int { return p.Server.Calls(method(call)) }
+
+func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
+	fault := map[channelstest.Trouble]telegramtest.Fault{
+		channelstest.RateLimited:    {Status: http.StatusTooManyRequests, Description: channelstest.Words, RetryAfter: int(channelstest.RetryAfter.Seconds())},
+		channelstest.PlaceRefused:   {Status: http.StatusForbidden, Description: "Forbidden: bot was blocked by the user " + channelstest.Words},
+		channelstest.AccountRefused: {Status: http.StatusUnauthorized, Description: "Unauthorized " + channelstest.Words},
+		channelstest.ServerError:    {Status: http.StatusInternalServerError, Description: "Internal Server Error " + channelstest.Words},
+		channelstest.ProxyPage:      {Status: http.StatusForbidden, Raw: "<html>" + channelstest.Words},
+		channelstest.Garbage:        {Status: http.StatusOK, Raw: "<html>" + channelstest.Words},
+		channelstest.CutBefore:      {Act: telegramtest.Drop},
+		channelstest.CutAfter:       {Act: telegramtest.Cut},
+		channelstest.HangBefore:     {Act: telegramtest.Hang},
+		channelstest.HangAfter:      {Act: telegramtest.Stall},
+	}[trouble]
+	fault.Method = method(call)
+	p.Fail(fault)
+}
+
+func (p *platform) Mend() { p.Heal() }
