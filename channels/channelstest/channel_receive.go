@@ -125,22 +125,24 @@ func checkAcknowledgement(r *channelRun) {
 func checkFailedPublish(r *channelRun) {
 	kept, ids := newStore(r), map[string]bool{}
 	var failures atomic.Int32
-	_, keeps := r.Lacks[Acknowledgements]
+	_, unacknowledged := r.Lacks[Acknowledgements]
+	r.say(1, "first")
+	r.say(1, "second")
 	r.receive(r.channel, func(ctx context.Context, in bus.Inbound) error {
 		defer kept.begin(in)()
 		if in.Text == "first" {
 			ids[in.ID] = true
-			if n := failures.Add(1); n <= 3 {
-				if !keeps && r.platform.Unacknowledged() == 0 {
-					r.Error("a message is acknowledged whose publish has failed")
-				}
+			// An acknowledgement that came too early has arrived by the third time.
+			n := failures.Add(1)
+			if got := r.platform.Unacknowledged(); !unacknowledged && got < 2 {
+				r.Errorf("%d of 2 messages are kept after %d failures to publish the first", got, n-1)
+			}
+			if n <= 3 {
 				return errStore
 			}
 		}
 		return kept.publish(ctx, in)
 	})
-	r.say(1, "first")
-	r.say(1, "second")
 	kept.wait(2)
 	kept.want(1, "first", "second")
 	if len(ids) != 1 {

@@ -136,6 +136,20 @@ func checkEditFaults(r *channelRun) {
 	}
 }
 
+// bounded is the error of a call that has to end.
+func (r *channelRun) bounded(what string, call func() error) error {
+	r.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- call() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(patience):
+		r.Fatalf("%s: the call does not end", what)
+		return nil
+	}
+}
+
 // checkFault makes a call in trouble, and checks what the adapter says of it and
 // that it has not called again by itself.
 func (r *channelRun) checkFault(kind Call, want expectation, call func(context.Context) error) {
@@ -147,9 +161,9 @@ func (r *channelRun) checkFault(kind Call, want expectation, call func(context.C
 	defer cancel()
 	before := r.platform.Calls(kind)
 	r.platform.Break(kind, want.trouble)
-	err := call(ctx)
-	r.platform.Mend()
 	what := string(kind) + ", " + string(want.trouble)
+	err := r.bounded(what, func() error { return call(ctx) })
+	r.platform.Mend()
 	fault := r.faultOf(what, err)
 	repeatable := kind != Sending && kind != Uploading && want.fault == channels.Unknown && fault.Fault == channels.Retry
 	if fault.Fault != want.fault && !repeatable {
@@ -314,13 +328,9 @@ func checkSendEnds(r *channelRun) {
 	}()
 	r.until("the call", func() bool { return r.platform.Calls(Sending) > before })
 	cancel()
-	select {
-	case err := <-ended:
-		if fault := r.faultOf("cancelled", err); fault.Fault != channels.Unknown {
-			r.Errorf("what is cancelled while it is sent gives %v, want %s", fault, channels.Unknown)
-		}
-	case <-time.After(patience):
-		r.Error("Send does not end with its context")
+	err = r.bounded("cancelled", func() error { return <-ended })
+	if fault := r.faultOf("cancelled", err); fault.Fault != channels.Unknown {
+		r.Errorf("what is cancelled while it is sent gives %v, want %s", fault, channels.Unknown)
 	}
 }
 
@@ -352,13 +362,16 @@ func checkLimits(r *channelRun) {
 	}
 	longest := strings.Repeat("y", length)
 	if limits.EditBytes > 0 {
-		longest = longest[:min(length, limits.EditBytes)]
+		longest = bytesOf(limits.EditBytes)
 	}
 	id := r.send(2, plainPart("edited", "hi"))
 	if err := editor.Edit(r.Context(), r.platform.Address(2), id, channels.Part{Key: "edited", Text: longest, Plain: longest}); err != nil {
 		r.Errorf("the longest edit: %v", err)
 	}
 }
+
+// bytesOf is a text of that many bytes, in characters of two.
+func bytesOf(n int) string { return strings.Repeat("é", n/2) }
 
 func checkTooLong(r *channelRun) {
 	limits := r.channel.Limits()
@@ -369,7 +382,7 @@ func checkTooLong(r *channelRun) {
 	}
 	if editor, can := channels.AsEditor(r.channel); can && limits.EditBytes > 0 {
 		id := r.send(1, plainPart("edited", "hi"))
-		text := strings.Repeat("x", limits.EditBytes+1)
+		text := bytesOf(limits.EditBytes + 2)
 		err := editor.Edit(r.Context(), r.platform.Address(1), id, channels.Part{Key: "edited", Text: text, Plain: text})
 		if fault := r.faultOf("too long for an edit", err); fault.Fault != channels.Rejected {
 			r.Errorf("an edit that is too long gives %v, want %s", fault, channels.Rejected)
