@@ -22,7 +22,8 @@ import (
 	"parley/channels/markup"
 )
 
-// A Channel is one account on one chat platform.
+// A Channel is one account on one chat platform. channelstest.RunChannel checks what
+// is promised here, and in abilities.go, on each adapter with a fake of its platform.
 type Channel interface {
 	// Receive hands what people say to publish until ctx is done. It tells the
 	// platform that a message has arrived only after publish has returned nil;

@@ -1,4 +1,8 @@
-// Package channelstest holds the suite that every book passes, and a platform in memory for tests.
+// Package channelstest holds the suites that every channel and every book passes, and a platform in memory for tests.
+//
+// RunChannel (channel.go) plays with an adapter and a fake of its platform's API.
+// RunBook (book.go) checks a book. Platform (platform.go) is a channel for the tests
+// of those who use one: it needs no fake, as it is one.
 package channelstest
 
 import (

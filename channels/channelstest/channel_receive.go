@@ -182,7 +182,7 @@ func checkRestart(r *channelRun) {
 }
 
 func checkOrder(r *channelRun) {
-	const chats, each = 8, 12
+	const chats, each = 12, 20 // more than Telegram gives at once
 	want := []string{}
 	for i := range each {
 		want = append(want, fmt.Sprint("m", i))

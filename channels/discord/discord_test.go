@@ -110,18 +110,13 @@ func TestSendingAPartAgainSendsItOnce(t *testing.T) {
 	}
 }
 
-func TestFindSent(t *testing.T) {
+// Discord does not promise to show nonces: that none is shown proves nothing.
+func TestAMessageWhoseNonceIsNotShownMayHaveBeenSent(t *testing.T) {
 	r := newRig(t)
-	r.server.ShowNonces = true
-	id, err := r.Send(t.Context(), at("11"), part("hi"))
-	if err != nil {
+	if _, err := r.Send(t.Context(), at("11"), part("hi")); err != nil {
 		t.Fatal(err)
 	}
-	if found, sent, err := r.FindSent(t.Context(), at("11"), part("hi")); err != nil || !sent || found != id {
-		t.Errorf("FindSent = %q, %v, %v", found, sent, err)
-	}
-	// That a nonce is not shown proves nothing.
-	_, _, err = r.FindSent(t.Context(), at("11"), channels.Part{Key: "other"})
+	_, _, err := r.FindSent(t.Context(), at("11"), part("hi"))
 	if e := sendError(t, err); e.Fault != channels.Unknown {
 		t.Errorf("got %v, want unknown", e)
 	}
@@ -226,44 +221,6 @@ func TestWhatDiscordNeverTakesIsRejected(t *testing.T) {
 	}
 }
 
-func TestSendsThatAreCutOffAreUnknown(t *testing.T) {
-	for what, act := range map[string]discordtest.Act{
-		"cut": discordtest.Cut(false), "cut, though sent": discordtest.Cut(true),
-		"without end": discordtest.Hang(false), "without end, though sent": discordtest.Hang(true),
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			r.server.Fail("POST messages", "", 1, act)
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			_, err := r.Send(ctx, at("11"), part("hi"))
-			if e := sendError(t, err); e.Fault != channels.Unknown {
-				t.Errorf("got %v, want unknown", e)
-			}
-		})
-	}
-}
-
-func TestSendsThatNeverLeftMayBeRetried(t *testing.T) {
-	r := newRig(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := r.Send(ctx, at("11"), part("hi"))
-	if e := sendError(t, err); e.Fault != channels.Retry || !errors.Is(e, context.Canceled) {
-		t.Errorf("a cancelled send gives %v, want retry", e)
-	}
-	if err := r.server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	// One may still meet a connection that was idle, and cannot tell.
-	_, _ = r.Send(t.Context(), at("11"), part("hi"))
-	_, err = r.Send(t.Context(), at("11"), part("hi"))
-	if e := sendError(t, err); e.Fault != channels.Retry {
-		t.Errorf("got %v, want retry", e)
-	}
-}
-
 func TestChatsDoNotWaitForEachOther(t *testing.T) {
 	r := newRig(t)
 	r.server.Fail("POST messages", "11", 1, discordtest.Hang(false))
@@ -307,9 +264,6 @@ func TestCheck(t *testing.T) {
 	_, err := channel(t, discord.Config{Token: "a.wrong.one", APIURL: r.url}).Check(t.Context())
 	if e := sendError(t, err); e.Fault != channels.Stop {
 		t.Errorf("a refused token gives %v, want stop", e)
-	}
-	if err := r.Receive(t.Context(), nil); err == nil {
-		t.Error("it claims to receive")
 	}
 }
 

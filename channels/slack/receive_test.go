@@ -329,38 +329,6 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-func TestNothingIsAcknowledgedBeforeItIsPublished(t *testing.T) {
-	r := newRig(t)
-	m := newMailbox(r)
-	var mu sync.Mutex
-	away := true
-	tried := make(chan struct{}, 100)
-	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if away {
-			tried <- struct{}{}
-			return errors.New("the bus is away")
-		}
-		return m.publish(ctx, in)
-	})
-	r.server.Say("D1", "U1", "one")
-	r.server.Say("D1", "U1", "two")
-	<-tried
-	<-tried
-	if n := r.server.Unacked(); n != 2 {
-		t.Errorf("%d events are not acknowledged, want 2", n)
-	}
-	mu.Lock()
-	away = false
-	mu.Unlock()
-	m.wait(t, 2)
-	until(t, "acks", acked(r))
-	if got := texts(m.all()); got != "one|two" {
-		t.Errorf("published: %s", got)
-	}
-}
-
 func TestWhatIsNotPublishedKeepsTheCursorBack(t *testing.T) {
 	r := newRig(t)
 	r.Quicken(time.Second, time.Minute, 10*time.Millisecond)
@@ -424,27 +392,6 @@ func TestWhatThereIsNoRoomForIsReadLater(t *testing.T) {
 	r.server.Forget()
 	close(gate)
 	m.wait(t, 20)
-}
-
-func TestOneChatDoesNotWaitForAnother(t *testing.T) {
-	r := newRig(t)
-	m := newMailbox(r)
-	gate := make(chan struct{})
-	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
-		if in.At.Chat == "D1" {
-			<-gate
-		}
-		return m.publish(ctx, in)
-	})
-	r.server.Say("D1", "U1", "slow")
-	for i := range 100 {
-		r.server.Say(fmt.Sprint("D", i+2), "U2", "fast")
-	}
-	m.wait(t, 100)
-	close(gate)
-	if got := m.wait(t, 101)[100].Text; got != "slow" {
-		t.Errorf("got %q", got)
-	}
 }
 
 func TestSocketsThatBreakLoseNothing(t *testing.T) {

@@ -2,7 +2,6 @@ package slack_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -183,23 +182,6 @@ func TestFindSentSaysSoWhenNobodyCanTell(t *testing.T) {
 	_, _, err = r.FindSent(t.Context(), at("C2"), part("hi"))
 	if e := sendError(t, err); e.Fault != channels.Unknown || e.Code != "too_much" {
 		t.Errorf("got %v, want unknown", e)
-	}
-}
-
-func TestSendsThatNeverLeftMayBeRetried(t *testing.T) {
-	r := newRig(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := r.Send(ctx, at("C1"), part("hi"))
-	if e := sendError(t, err); e.Fault != channels.Retry || !errors.Is(e, context.Canceled) {
-		t.Errorf("a cancelled send gives %v, want retry", e)
-	}
-	if err := r.server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = r.Send(t.Context(), at("C1"), part("hi"))
-	if e := sendError(t, err); e.Fault != channels.Retry {
-		t.Errorf("got %v, want retry", e)
 	}
 }
 

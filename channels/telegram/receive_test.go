@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,107 +13,6 @@ import (
 	"parley/channels"
 	"parley/channels/telegram/telegramtest"
 )
-
-func TestAnUpdateIsConfirmedOnlyOncePublished(t *testing.T) {
-	r := newRig(t)
-	for i := range 5 {
-		r.server.Say(1, 1, fmt.Sprint("m", i))
-	}
-	gate := make(chan struct{})
-	box := newMailbox()
-	entered := make(chan struct{}, 5)
-	receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
-		entered <- struct{}{}
-		<-gate
-		return box.publish(ctx, in)
-	})
-	<-entered
-	if n := r.server.Unconfirmed(); n != 5 {
-		t.Errorf("%d of 5 updates are held while nothing is published", n)
-	}
-	if n := r.server.Calls("getUpdates"); n != 1 {
-		t.Errorf("polled %d times while nothing is published", n)
-	}
-	close(gate)
-	for i, in := range box.wait(t, 5) {
-		if in.Text != fmt.Sprint("m", i) {
-			t.Errorf("message %d is %q", i, in.Text)
-		}
-	}
-	until(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
-}
-
-func TestAFailedPublishIsTriedAgainBeforeAnythingElseOfItsChat(t *testing.T) {
-	r := newRig(t)
-	r.server.Say(1, 1, "a")
-	r.server.Say(1, 1, "b")
-	r.server.Say(2, 2, "other")
-	box := newMailbox()
-	var failures atomic.Int32
-	broken := errors.New("disk is full")
-	receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
-		if in.Text == "a" && failures.Add(1) <= 2 {
-			if r.server.Unconfirmed() != 3 {
-				t.Error("something was confirmed while a message was not stored")
-			}
-			return broken
-		}
-		return box.publish(ctx, in)
-	})
-	var chat []string
-	for _, in := range box.wait(t, 3) {
-		if in.At.Chat == "1" {
-			chat = append(chat, in.Text)
-		}
-	}
-	if got := strings.Join(chat, " "); got != "a b" {
-		t.Errorf("chat 1 got %q, want a b", got)
-	}
-	if n := strings.Count(r.logged.String(), "not stored yet"); n != 1 {
-		t.Errorf("logged %d times", n)
-	}
-}
-
-func TestASlowChatDelaysNoOtherOfItsBatch(t *testing.T) {
-	r := newRig(t)
-	for chat := range int64(100) {
-		r.server.Say(chat+1, chat+1, "hello")
-	}
-	gate := make(chan struct{})
-	box := newMailbox()
-	receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
-		if in.At.Chat == "1" {
-			<-gate
-		}
-		return box.publish(ctx, in)
-	})
-	box.wait(t, 99)
-	close(gate)
-	box.wait(t, 100)
-}
-
-func TestOrderOfManyChatsOverManyBatches(t *testing.T) {
-	r := newRig(t)
-	const chats, each = 40, 20
-	for i := range each {
-		for chat := range int64(chats) {
-			r.server.Say(chat+1, chat+1, fmt.Sprint(i))
-		}
-	}
-	box := newMailbox()
-	receive(t, r.Channel, box.publish)
-	next := make(map[string]int)
-	for _, in := range box.wait(t, chats*each) {
-		if in.Text != fmt.Sprint(next[in.At.Chat]) {
-			t.Fatalf("chat %s got %s, want %d", in.At.Chat, in.Text, next[in.At.Chat])
-		}
-		next[in.At.Chat]++
-	}
-	until(t, "all confirmed", func() bool { return r.server.Unconfirmed() == 0 })
-	if n := len(box.wait(t, 0)); n != chats*each {
-		t.Errorf("%d messages of %d", n, chats*each)
-	}
-}
 
 // A process that dies in the middle of a batch has confirmed nothing of it.
 func TestWhatADeadProcessHadNotPublishedComesAgain(t *testing.T) {
@@ -312,23 +209,6 @@ func TestAMessageThatMayNameTheBotWaitsForItsName(t *testing.T) {
 	if in := box.wait(t, 1)[0]; !in.Mentioned || in.Text != "hello" {
 		t.Errorf("got %+v", in)
 	}
-}
-
-func TestChatsArePublishedSideBySide(t *testing.T) {
-	r := newRig(t)
-	const chats = 50
-	for chat := range int64(chats) {
-		r.server.Say(chat+1, chat+1, "hello")
-	}
-	var together sync.WaitGroup
-	together.Add(chats)
-	box := newMailbox()
-	receive(t, r.Channel, func(ctx context.Context, in bus.Inbound) error {
-		together.Done()
-		together.Wait() // returns only if all chats are here at once
-		return box.publish(ctx, in)
-	})
-	box.wait(t, chats)
 }
 
 // However long the bot's own servers were away, what was said meanwhile goes on

@@ -44,8 +44,9 @@ type Message struct {
 // A Server is Discord with one bot. Its methods may be called by several
 // goroutines at once. It is also an http.Handler; use its URL as api_url.
 type Server struct {
-	token string
-	http  *http.Server
+	token    string
+	http     *http.Server
+	listener net.Listener
 
 	// ShowNonces has nonces in what is listed, which Discord does not promise.
 	// Set it before the first call.
@@ -77,13 +78,18 @@ func (s *Server) Start(addr string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("listen: %w", err)
 	}
+	s.listener = l
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
 	return "http://" + l.Addr().String() + "/api/v9", nil
 }
 
 // Close stops listening and cuts every connection.
-func (s *Server) Close() error { return s.http.Close() }
+func (s *Server) Close() error {
+	err := s.http.Close()
+	_ = s.listener.Close() // http may not have begun to serve it; else it is closed already
+	return err
+}
 
 // Sent is what the bot has sent to a channel, in order.
 func (s *Server) Sent(channel string) []Message {

@@ -59,6 +59,7 @@ type Message struct {
 type Server struct {
 	botToken, appToken string
 	http               *http.Server
+	listener           net.Listener
 	sockets            *sockets
 
 	mu       sync.Mutex
@@ -91,6 +92,7 @@ func (s *Server) Start(addr string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("listen: %w", err)
 	}
+	s.listener = l
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
 	return "http://" + l.Addr().String() + "/api/", nil
@@ -99,6 +101,7 @@ func (s *Server) Start(addr string) (string, error) {
 // Close stops listening and cuts every connection.
 func (s *Server) Close() error {
 	err := s.http.Close()
+	_ = s.listener.Close() // http may not have begun to serve it; else it is closed already
 	s.sockets.cut()
 	return err
 }

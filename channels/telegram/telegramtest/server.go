@@ -54,6 +54,7 @@ type Server struct {
 	token    string
 	username string
 	http     *http.Server
+	listener net.Listener
 
 	mu       sync.Mutex
 	faults   []*Fault
@@ -100,6 +101,7 @@ func (s *Server) Start(addr string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("listen: %w", err)
 	}
+	s.listener = l
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
 	return "http://" + l.Addr().String(), nil
@@ -107,7 +109,9 @@ func (s *Server) Start(addr string) (string, error) {
 
 // Close stops listening and cuts every connection.
 func (s *Server) Close() error {
-	if err := s.http.Close(); err != nil {
+	err := s.http.Close()
+	_ = s.listener.Close() // http may not have begun to serve it; else it is closed already
+	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
 	return nil
