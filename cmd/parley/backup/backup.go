@@ -1,4 +1,4 @@
-// Package backup writes what a home remembers into one file while the bot serves, and makes a home of it again.
+// Package backup writes all data of a home into one file while the bot serves, and restores a home from it.
 //
 // A backup is what a power cut at one instant would have left: the databases of
 // the bus, the sessions and the channels are copied as they stood at the same
@@ -46,7 +46,7 @@ const (
 	workspaces   = "workspaces" // in the home, and in the backup
 )
 
-// databases are those that a home may have; what it keeps elsewhere is backed up there.
+// databases are the files that a home may have. Data on servers is backed up there.
 func databases() []string { return []string{"bus.db", "sessions.db", "book.db"} }
 
 // A Source is what is backed up.
@@ -103,8 +103,8 @@ func Write(ctx context.Context, s Source, w io.Writer) (Manifest, error) {
 	return m, nil
 }
 
-// snapshot copies the databases and opens the copies, which have no names any
-// more then: whatever becomes of this process, none stays behind.
+// snapshot copies the databases and opens the copies. It removes the names of the copies
+// at once, so that none stays behind even if this process is killed.
 func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, err error) {
 	if err := Sweep(home); err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func at(name string, err error) error {
 }
 
 func (p *packer) open(dir *os.Root, full, name string) error {
-	// Not to wait at a pipe that somebody put there.
+	// O_NONBLOCK keeps open from waiting at a pipe.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -281,7 +281,7 @@ func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {
 
 func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
-// A reader ends with what its context says.
+// A reader fails once its context has ended.
 type reader struct {
 	ctx func() error
 	r   io.Reader

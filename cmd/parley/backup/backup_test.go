@@ -98,8 +98,8 @@ func equal(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// talked is a closed home in which somebody has said a word and had it written.
-func talked(t *testing.T, dir, word string) {
+// homeWithWord is a closed home in which somebody has said a word and had it written.
+func homeWithWord(t *testing.T, dir, word string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -114,8 +114,8 @@ func talked(t *testing.T, dir, word string) {
 	h.Close()
 }
 
-// holds checks that a home is what was made with that word, and works.
-func holds(t *testing.T, dir, word string) {
+// checkWord checks that a home is what was made with that word, and works.
+func checkWord(t *testing.T, dir, word string) {
 	t.Helper()
 	h := hometest.Open(t, dir)
 	defer h.Close()
@@ -136,7 +136,7 @@ func holds(t *testing.T, dir, word string) {
 
 func TestBackupAndRestore(t *testing.T) {
 	home := t.TempDir()
-	talked(t, home, "first")
+	homeWithWord(t, home, "first")
 	space := filepath.Join(home, "workspaces", "main", "telegram:42")
 	for name, content := range map[string]string{
 		"token": "the owner's", "parley.toml": "secret = 1", "bus.db.lock": "1", "parley.sock": "",
@@ -192,7 +192,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(elsewhere, "workspaces/main/telegram:42/empty")); err != nil || !info.IsDir() {
 		t.Errorf("the empty folder: %v", err)
 	}
-	holds(t, elsewhere, "first")
+	checkWord(t, elsewhere, "first")
 }
 
 func keys(m map[string]string) (names []string) {
@@ -206,8 +206,8 @@ func keys(m map[string]string) (names []string) {
 func TestUsedHomeIsMovedAside(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	talked(t, first, "first")
-	talked(t, second, "second")
+	homeWithWord(t, first, "first")
+	homeWithWord(t, second, "second")
 	before := tree(t, second)
 	raw, _ := write(t, first)
 	if _, err := read(t, raw, second, backup.Options{}); !errors.Is(err, backup.ErrUsed) {
@@ -229,8 +229,8 @@ func TestUsedHomeIsMovedAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, second, "first")
-	holds(t, got.Aside, "second")
+	checkWord(t, second, "first")
+	checkWord(t, got.Aside, "second")
 	asides, err := backup.Asides(second)
 	if err != nil || !slices.Equal(asides, []string{got.Aside}) {
 		t.Errorf("asides are %q, %v", asides, err)
@@ -246,7 +246,7 @@ func isInUse(err error) bool {
 // there, or what is there is the same to the byte.
 func TestDamagedBackupIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	talked(t, filepath.Join(dir, "home"), "first")
+	homeWithWord(t, filepath.Join(dir, "home"), "first")
 	raw, _ := write(t, filepath.Join(dir, "home"))
 	whole := filepath.Join(dir, "whole")
 	if _, err := read(t, raw, whole, backup.Options{}); err != nil {
@@ -323,7 +323,7 @@ func repack(t *testing.T, raw []byte, change func(h *tar.Header, content []byte,
 
 func TestForgedBackupIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	talked(t, filepath.Join(dir, "home"), "first")
+	homeWithWord(t, filepath.Join(dir, "home"), "first")
 	raw, _ := write(t, filepath.Join(dir, "home"))
 	isList := func(h *tar.Header) bool { return h.Name == "manifest.json" }
 	adding := func(extra tar.Header, content string) func(*tar.Header, []byte, func(*tar.Header, []byte)) {
@@ -409,8 +409,8 @@ func TestRestoreKilled(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			dir := t.TempDir()
 			home, other := filepath.Join(dir, "home"), filepath.Join(dir, "other")
-			talked(t, home, "old")
-			talked(t, other, "new")
+			homeWithWord(t, home, "old")
+			homeWithWord(t, other, "new")
 			before := tree(t, home)
 			raw, _ := write(t, other)
 			if err := os.WriteFile(filepath.Join(dir, "backup"), raw, 0o600); err != nil {
@@ -427,15 +427,15 @@ func TestRestoreKilled(t *testing.T) {
 			}
 			if !decided {
 				equal(t, "not decided", tree(t, home), before)
-				holds(t, home, "old")
+				checkWord(t, home, "old")
 				return
 			}
-			holds(t, home, "new")
+			checkWord(t, home, "new")
 			asides, err := backup.Asides(home)
 			if err != nil || len(asides) != 1 {
 				t.Fatal(asides, err)
 			}
-			holds(t, asides[0], "old")
+			checkWord(t, asides[0], "old")
 			for name := range tree(t, home) {
 				if strings.Contains(name, "restor") && !strings.HasPrefix(name, "/"+filepath.Base(asides[0])) {
 					t.Errorf("%s is left", name)
@@ -557,7 +557,7 @@ func goesOn(t *testing.T, raw []byte, accepted, all []string) {
 
 func TestBackupSaysWhatIsWrong(t *testing.T) {
 	home := t.TempDir()
-	talked(t, home, "first")
+	homeWithWord(t, home, "first")
 	full := errors.New("disk full")
 	if _, err := backup.Write(t.Context(), backup.Source{Home: home}, failing{full}); !errors.Is(err, full) {
 		t.Errorf("onto a full disk: %v", err)

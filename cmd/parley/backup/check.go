@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Check reads a backup as a restore into the home would, and finds out whether it
-// can be restored: it is whole, its files and folders can be laid out, and its
-// databases, which are laid out in the home for the moment, open by try. What
-// prevents it is named. The home is not changed.
+// Check finds out whether a backup can be restored into the home: it is complete, its
+// files and folders can be made, and try can open its databases, which are unpacked into
+// a directory in the home for that. The error names what prevents a restore. The home is
+// not changed.
 func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.Context, dir string) error) (err error) {
 	dir, release, err := scratch(home, backupScratch)
 	if err != nil {

@@ -74,7 +74,7 @@ func opens(t *testing.T) func(context.Context, string) error {
 // restored, also where its paths are longer than the system takes.
 func TestDeepTreesDoNotSpoilABackup(t *testing.T) {
 	home := t.TempDir()
-	talked(t, home, "first")
+	homeWithWord(t, home, "first")
 	space := filepath.Join(home, "workspaces", "main", "telegram:42")
 	for i := range 5 {
 		dir := filepath.Join(space, fmt.Sprint("tree", i))
@@ -108,7 +108,7 @@ func TestDeepTreesDoNotSpoilABackup(t *testing.T) {
 	if n, end := depth(t, filepath.Join(there, "tree1"), "d"); n != 125 || end != "" {
 		t.Errorf("%d of 125 folders of a tree that is too deep are there, and %q", n, end)
 	}
-	holds(t, restored, "first")
+	checkWord(t, restored, "first")
 }
 
 // A backup of an older release may hold what is too deep now. It is restored all
@@ -116,7 +116,7 @@ func TestDeepTreesDoNotSpoilABackup(t *testing.T) {
 func TestDeepBackupOfAnOlderReleaseIsRestored(t *testing.T) {
 	dir := t.TempDir()
 	home := filepath.Join(dir, "home")
-	talked(t, home, "first")
+	homeWithWord(t, home, "first")
 	raw, _ := write(t, home)
 	deep := "workspaces/main/telegram:42" + strings.Repeat("/d", 1500)
 	old := repack(t, raw, func(h *tar.Header, content []byte, put func(*tar.Header, []byte)) {
@@ -140,7 +140,7 @@ func TestDeepBackupOfAnOlderReleaseIsRestored(t *testing.T) {
 // The check finds what a restore would stumble over, and names it.
 func TestCheckNamesWhatCannotBeRestored(t *testing.T) {
 	home := t.TempDir()
-	talked(t, home, "first")
+	homeWithWord(t, home, "first")
 	raw, _ := write(t, home)
 	if err := backup.Check(t.Context(), bytes.NewReader(raw), home, opens(t)); err != nil {
 		t.Fatal(err)

@@ -13,9 +13,10 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// A restore is decided when the new memory has the name agreed. What follows can
-// be done again and again, by whoever comes next: first all that was there goes
-// aside, then, under the name placing, each part comes to its place.
+// A restore is decided by renaming the directory with the new data to agreed. All that
+// follows can be repeated, by any process that opens the home next: first the old data
+// is moved aside, then the directory is renamed to placing, and each part is moved from
+// it to its place.
 const (
 	agreed      = ".restore"
 	placing     = ".restore.placing"
@@ -32,8 +33,8 @@ func parts() []string {
 	return append(names, workspaces)
 }
 
-// Asides lists the directories in a home in which restores have put what was
-// there before. They hold what people said until somebody deletes them.
+// Asides lists the directories in a home into which restores have moved the old data.
+// They hold what people said until somebody deletes them.
 func Asides(home string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(escape(home), asidePrefix+"*"))
 	if err != nil {
@@ -42,12 +43,12 @@ func Asides(home string) ([]string, error) {
 	return found, nil
 }
 
-// escape keeps what a directory is called from being a pattern.
+// escape makes a pattern for filepath.Glob that matches only dir.
 func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// asideName is a name for a directory in home that nobody has yet.
+// asideName is an unused name for a directory in home.
 func asideName(home string) string {
 	name := asidePrefix + time.Now().UTC().Format("20060102T150405Z")
 	for n := 2; ; n++ {
@@ -58,9 +59,10 @@ func asideName(home string) string {
 	}
 }
 
-// commit decides a restore: dir holds what the home is to be.
+// commit decides a restore: dir holds the new data. Everything is synced to disk before
+// the rename, so that a power cut leaves either the old home or the whole new one.
 func commit(home, dir, aside string, point func(string)) error {
-	if err := movable(home); err != nil {
+	if err := checkMovable(home); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(dir)
@@ -91,9 +93,9 @@ func commit(home, dir, aside string, point func(string)) error {
 	return syncDir(home)
 }
 
-// movable refuses a home in which a part is a filesystem of its own: it could
-// be moved neither aside nor to its place.
-func movable(home string) error {
+// checkMovable refuses a home in which a part is on another filesystem: rename could move
+// it neither aside nor to its place.
+func checkMovable(home string) error {
 	ours, err := device(home)
 	if err != nil {
 		return err
@@ -108,8 +110,8 @@ func movable(home string) error {
 	return err
 }
 
-// Finish ends a restore that was cut off after it was decided. It is to be
-// called before a home is opened, and does nothing where there is none.
+// Finish ends a restore that was interrupted after it was decided. It has to be called
+// before a home is opened, and does nothing if there is no such restore.
 func Finish(home string) (err error) {
 	pending := false
 	for _, name := range []string{agreed, placing} {
@@ -158,8 +160,7 @@ func finish(home string, point func(string)) error {
 	return place(home, to, point)
 }
 
-// setAside moves away what the home remembered. What is there under these names
-// now was there before.
+// setAside moves the old data away. Nothing new is in the home under these names yet.
 func setAside(home, from string, point func(string)) error {
 	name, err := os.ReadFile(filepath.Join(from, asideFile))
 	if err != nil {
@@ -184,7 +185,8 @@ func setAside(home, from string, point func(string)) error {
 	return errors.Join(syncDir(aside), syncDir(home))
 }
 
-// place gives each part its name. Those that are not there any more have it.
+// place moves each part to its place. A part that is missing in from is in its place
+// already.
 func place(home, from string, point func(string)) error {
 	for _, part := range parts() {
 		err := os.Rename(filepath.Join(from, part), filepath.Join(home, part))

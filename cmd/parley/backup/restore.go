@@ -34,11 +34,11 @@ const maxManifest = 1 << 30
 
 // Options are how a backup is restored.
 type Options struct {
-	// Force restores into a home that remembers something already. What that is
-	// is moved aside within the home, not deleted.
+	// Force restores into a home that has data already. That data is moved aside within
+	// the home, and not deleted.
 	Force bool
-	// Try, if set, is given the directory in which the home to be is laid out,
-	// before anything is moved: an error leaves the home as it was.
+	// Try, if set, is called with the directory into which the backup was unpacked, before
+	// anything is moved. Its error leaves the home as it was.
 	Try func(ctx context.Context, dir string) error
 	// Point, if set, is called at each place where a crash would matter.
 	Point func(name string)
@@ -50,10 +50,10 @@ type Restored struct {
 	Aside string `json:"aside,omitempty"` // the directory with what was there before
 }
 
-// Read makes of a backup the memory of the home, which is made where it is
-// missing. All of the backup is read and held against its sums before the home
-// is touched. If the process dies, the home is as it was, or the backup's once
-// Finish was called; a home that is being served is refused.
+// Read restores a backup into the home, which it makes if it is missing. It reads the
+// whole backup and checks its sums before it changes the home. If the process dies, the
+// home has its old data, or that of the backup once Finish was called. Read refuses a
+// home that is being served.
 func Read(ctx context.Context, r io.Reader, home string, o Options) (Restored, error) {
 	if o.Point == nil {
 		o.Point = func(string) {}
@@ -132,7 +132,7 @@ func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manif
 		return m, err
 	}
 	defer func() { _ = root.Close() }() // a descriptor of a directory holds nothing that could be lost
-	u := &unpacker{tar: tar.NewReader(zipped), trail: trail{top: root}, files: map[string]File{}}
+	u := &unpacker{tar: tar.NewReader(zipped), trail: openFolders{top: root}, files: map[string]File{}}
 	if planned {
 		u.plan = &plan{files: map[string]bool{}, folders: map[string]bool{}}
 	}
@@ -157,7 +157,7 @@ func damaged(err error) error {
 // An unpacker takes a tar apart.
 type unpacker struct {
 	tar      *tar.Reader
-	trail    trail
+	trail    openFolders
 	plan     *plan           // if set, files of workspaces are not laid out
 	files    map[string]File // by name
 	manifest Manifest
@@ -241,7 +241,7 @@ func (u *unpacker) file(h *tar.Header) error {
 // fill reads a file of the backup into f; f is nil for one that is only read.
 func (u *unpacker) fill(h *tar.Header, f *os.File) error {
 	sum := sha256.New()
-	read := &faulty{r: u.tar}
+	read := &erringReader{r: u.tar}
 	to := io.Writer(sum)
 	if f != nil {
 		to = io.MultiWriter(f, sum)
@@ -263,13 +263,13 @@ func (u *unpacker) fill(h *tar.Header, f *os.File) error {
 	return f.Sync()
 }
 
-// faulty remembers an error of reading, to tell it from one of writing.
-type faulty struct {
+// An erringReader remembers an error of reading, to tell it from one of writing.
+type erringReader struct {
 	r   io.Reader
 	err error
 }
 
-func (f *faulty) Read(b []byte) (int, error) {
+func (f *erringReader) Read(b []byte) (int, error) {
 	n, err := f.r.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.err = err

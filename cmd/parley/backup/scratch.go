@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// What is worked on lies in the home under names that begin so, and is nothing
-// to anybody once its process has ended.
+// Temporary directories in the home have names that begin so. They are of no use once
+// their process has ended.
 const (
 	backupScratch  = ".backup-"
 	restoreScratch = ".restoring-"
 )
 
-// scratch makes a directory that is ours while release is not called, and while
-// this process lives.
+// scratch makes a temporary directory. Sweep of another process leaves it alone until
+// release is called or this process ends.
 func scratch(home, prefix string) (dir string, release func() error, err error) {
 	if dir, err = os.MkdirTemp(home, prefix); err != nil {
 		return "", nil, err

@@ -62,16 +62,16 @@ func syncFolder(dir *os.Root) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// A trail holds the folders that lead to where a backup is being laid out, so
-// that the next file costs the way from the last one and not from the top.
-type trail struct {
+// An openFolders keeps the folders open that lead to the one in which a file was last
+// unpacked. The next file is usually near, so few folders have to be opened for it.
+type openFolders struct {
 	top   *os.Root
 	names []string
 	dirs  []*os.Root
 }
 
-// to opens a folder, making it and those above it where they are missing.
-func (t *trail) to(dir string) (*os.Root, error) {
+// to opens a folder. It makes the folder and those above it if they are missing.
+func (t *openFolders) to(dir string) (*os.Root, error) {
 	var want []string
 	if dir != "." {
 		want = strings.Split(dir, "/")
@@ -97,7 +97,7 @@ func (t *trail) to(dir string) (*os.Root, error) {
 	return t.at(), nil
 }
 
-func (t *trail) at() *os.Root {
+func (t *openFolders) at() *os.Root {
 	if len(t.dirs) == 0 {
 		return t.top
 	}
@@ -105,7 +105,7 @@ func (t *trail) at() *os.Root {
 }
 
 // back leaves the folders below the first n.
-func (t *trail) back(n int) error {
+func (t *openFolders) back(n int) error {
 	var errs []error
 	for len(t.dirs) > n {
 		last := len(t.dirs) - 1

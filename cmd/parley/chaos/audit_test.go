@@ -17,8 +17,8 @@ import (
 	"parley/sessions/workspace"
 )
 
-// An audit is what a storm has left: on the platform, in the log, on disk, in
-// the book, and in Redis.
+// An audit compares what a storm has left on the platforms, in the logs, on disk, in the
+// book and in Redis with what was said.
 type audit struct {
 	storm      *storm
 	violations []string
@@ -50,8 +50,8 @@ func (s *storm) audit() *audit {
 	s.T.Helper()
 	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lost: map[string]int{}, maybe: map[string]bool{}, givenUpIn: map[string]int{}, entriesByKind: map[sessions.Kind]int{}}
 	a.measure()
-	s.dismiss()
-	close(s.calm)
+	s.endAll()
+	close(s.stopWaking)
 	s.waking.Wait()
 	client := s.client()
 	for _, key := range s.keys(client) {
@@ -67,7 +67,7 @@ func (s *storm) audit() *audit {
 		a.wrong("%d messages are dead letters, and the turns that were given up had %d", dead, a.buried)
 	}
 	a.readPlatform()
-	a.membersThatEndedThemself = len(s.alone)
+	a.membersThatEndedThemself = len(s.unexpected)
 	return a
 }
 
@@ -133,8 +133,8 @@ func (a *audit) readBook() {
 	}
 }
 
-// readDrafts looks what became of drafts. One of which nobody can tell whether it
-// was posted may be left over; one that was never posted may still be in the book.
+// readDrafts checks what became of drafts. A draft may be left over if nobody can tell
+// whether it was posted; the book may still have one that was never posted.
 func (a *audit) readDrafts() {
 	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), `SELECT s.channel, s.chat, s.thread, p.state, p.send, p.changed
 		FROM parts p JOIN sends s ON s.id = p.send WHERE p.send LIKE '%#draft' AND (p.state = 'draft' AND p.platform_id <> '' OR p.state = 'unknown')`) {
@@ -147,7 +147,7 @@ func (a *audit) readDrafts() {
 	}
 }
 
-// readLogs holds each session's log against what was said in it.
+// readLogs compares each session's log with what was said in it.
 func (a *audit) readLogs() {
 	t := a.storm.T
 	store, err := sqlstore.Open(t.Context(), a.storm.pg.URL())
@@ -166,7 +166,7 @@ func (a *audit) readLogs() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newLedger(a, key, p, said)
+		l := newLogAudit(a, key, p, said)
 		for e, err := range store.Read(t.Context(), key, 1) {
 			if errors.Is(err, sessions.ErrNotFound) {
 				break
@@ -174,24 +174,24 @@ func (a *audit) readLogs() {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.enter(e)
+			l.addEntry(e)
 		}
-		l.close()
+		l.finish()
 		dir, err := spaces.Open(key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.inspect(dir)
+		l.checkFiles(dir)
 	}
 	a.readTold(store)
 	for call, times := range a.made {
-		a.wrong("the bell was rung %d times by %q, which no log has", times, call)
+		a.wrong("the once tool was called %d times by %q, which no log has", times, call)
 	}
 }
 
-// readTold looks whether the sessions of the chats in which something was told
-// know of each of those messages, once. On Slack a reply would stand in a thread
-// below the message, which has a session of its own.
+// readTold checks that a message which an agent sent to another chat is known there: the
+// session in which replies to it would come has it exactly once. On Slack that is the
+// session of the thread below the message.
 func (a *audit) readTold(store *sqlstore.Store) {
 	knows := map[string]map[string]int{} // by session and cause
 	want := map[string]map[string]bool{}
@@ -240,7 +240,7 @@ func (a *audit) expect(address, text, send string) {
 	a.expected[address][text] = append(a.expected[address][text], send)
 }
 
-// readPlatform holds what people were sent against what the log says.
+// readPlatform compares what people were sent with what the logs say.
 func (a *audit) readPlatform() {
 	for address, texts := range a.expected {
 		sent := map[string]int{}

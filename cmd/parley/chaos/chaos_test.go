@@ -38,11 +38,11 @@ func TestChaos(t *testing.T) {
 
 func chaos(t *testing.T, seed uint64) {
 	s := newStorm(full(t), seed, *chaosChats, max(1, *chaosMessages / *chaosChats), 8*time.Second)
-	s.doom()
+	s.armCrashpoints()
 	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
 	a := s.audit()
 	t.Logf("%s", a)
-	for _, how := range s.alone {
+	for _, how := range s.unexpected {
 		t.Logf("ended by itself: %s", how)
 	}
 	for _, wrong := range a.violations {

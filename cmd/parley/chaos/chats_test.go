@@ -84,7 +84,7 @@ func (p *chat) person() string {
 	return fmt.Sprint("slack:U", p.who)
 }
 
-// A delivered message is one of the bot's as people see it now.
+// delivered message is a message of the bot as people see it now.
 type delivered struct {
 	text string
 	at   time.Time // since when it says that
@@ -118,7 +118,7 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	return all
 }
 
-// toldBy is a text that a person has told in another chat.
+// toldBy is a text that the agent said in another chat on a person's behalf.
 func toldBy(person, text string) string { return person + " has told: " + text }
 
 // toldWords makes toldBy of what a chat was told on somebody's behalf, on any

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Signals at random find a process almost always waiting. The lines between two
-// steps, where it matters most, are microseconds long; so processes also kill or
-// stop themselves there.
+// A signal at a random time almost always finds a process waiting. The moments between
+// two steps of the protocol matter most and last microseconds; so processes also kill or
+// stop themselves there, at crashpoints.
 
-// pointsOf are the lines at which a process of that role may.
+// pointsOf are the crashpoints of a process in that role.
 func pointsOf(role string) []string {
 	if role == gateway {
 		return []string{
@@ -31,8 +31,8 @@ func pointsOf(role string) []string {
 	}
 }
 
-// crashpoint is more for the environment of a process's next start: the line at which
-// it stops or kills itself, if it comes to that.
+// crashpoint is an environment variable for a process's next start. It names the
+// crashpoint at which the process stops or kills itself when it gets there.
 func (s *storm) crashpoint(role string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,9 +41,9 @@ func (s *storm) crashpoint(role string) []string {
 	return []string{fmt.Sprintf("%s=%s/%d", what, points[s.random.IntN(len(points))], 1+s.random.IntN(20))}
 }
 
-// wake continues processes that have stopped themselves, once that was for
-// longer than a lease, until over.
-func (s *storm) wake(random *rand.Rand, over <-chan struct{}) {
+// continueStopped continues processes that have stopped themselves, each after longer
+// than a lease, until over is closed.
+func (s *storm) continueStopped(random *rand.Rand, over <-chan struct{}) {
 	until := map[*member]time.Time{}
 	for pause(random, 500*time.Millisecond, time.Millisecond, over) {
 		for m := range s.stoppedByThemselves() {

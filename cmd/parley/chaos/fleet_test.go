@@ -42,9 +42,9 @@ type fleet struct {
 	pg    *sqldbtest.Server
 	root  string // of the workspaces, which all share
 
-	mu      sync.Mutex
-	members []*member
-	alone   []string // how processes ended that nobody had told to
+	mu         sync.Mutex
+	members    []*member
+	unexpected []string // how processes ended that nobody had told to end
 	// crashpoints, if set, is more for the environment of a start that is not the first,
 	// and killed is told of processes that have killed themselves.
 	crashpoints func(role string) []string
@@ -194,7 +194,7 @@ func (f *fleet) atStart() func(string) []string {
 	return f.crashpoints
 }
 
-// ended notes that a process has ended that nobody had told to.
+// ended notes that a process has ended that nobody had told to end.
 func (f *fleet) ended(m *member, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -202,7 +202,7 @@ func (f *fleet) ended(m *member, err error) {
 		f.killed(m.role)
 		return
 	}
-	f.alone = append(f.alone, fmt.Sprintf("%s: %v: %s", m.name, err, lastLine(m.stderr.String())))
+	f.unexpected = append(f.unexpected, fmt.Sprintf("%s: %v: %s", m.name, err, lastLine(m.stderr.String())))
 }
 
 func lastLine(text string) string {
@@ -234,8 +234,8 @@ func (m *member) end(s syscall.Signal) {
 	<-m.done
 }
 
-// dismiss ends all members in good order.
-func (f *fleet) dismiss() {
+// endAll ends all members in good order.
+func (f *fleet) endAll() {
 	f.T.Helper()
 	var ending sync.WaitGroup
 	for _, m := range f.members {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// onceToolName is the tool of effect once that the program has in tests: it rings
-// the bell at PARLEY_BELL, and nobody can take that back or ask about it.
+// onceToolName is the tool of effect once that the program has in tests. It requests the
+// URL in PARLEY_BELL, which nobody can undo or ask about.
 const onceToolName = "ring"
 
-// A onceTool counts who has rung it.
+// A onceTool is the server at that URL. It counts the requests of each call.
 type onceTool struct {
 	url string
 
@@ -30,7 +30,8 @@ func newOnceTool(t testing.TB) *onceTool {
 	return b
 }
 
-// ServeHTTP rings, and takes its time to say so: callers die meanwhile.
+// ServeHTTP counts the request first, and answers it a little later, so that callers are
+// killed in between.
 func (b *onceTool) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	b.made[r.URL.Query().Get("call")]++
@@ -41,7 +42,7 @@ func (b *onceTool) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// calls tells how often each call has rung.
+// calls tells how often each call has made the request.
 func (b *onceTool) calls() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

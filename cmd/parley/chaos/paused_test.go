@@ -8,8 +8,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A process that stands still for longer than a lease, at the worst moment, and
-// then goes on as if nothing had happened.
+// A process is stopped for longer than a lease, at the worst moment, and then goes on as
+// if nothing had happened.
 func TestPausedProcessDoesNothingTwice(t *testing.T) {
 	for _, c := range []struct {
 		at, role string

@@ -79,7 +79,7 @@ const (
 	askRewrite  = "rewrite"  // idempotent
 	askRemember = "remember" // reconcilable: a paragraph is added
 	askCount    = "count"    // reconcilable: a number is replaced by the next
-	askRing     = "ring"     // once: a bell outside
+	askOnce     = "ring"     // once: the once tool
 	askNote     = "note"     // a message of its own, to the same chat
 	askShout    = "shout"    // a message to the wall on Telegram
 	askPost     = "post"     // a message to the wall on Slack
@@ -180,7 +180,7 @@ func (s said) calls(round int) []agenttest.ToolCall {
 		askRemember: tool("memory_write", `{"content":%q}`, s.mark()),
 		askCount:    tool("edit_file", `{"path":"count.txt","old_text":"<","new_text":"%d;["}`, s.n),
 		askRead:     tool("read_file", `{"path":"count.txt","limit":%d}`, readBy+s.n),
-		askRing:     tool(onceToolName, `{"n":%d}`, s.n),
+		askOnce:     tool(onceToolName, `{"n":%d}`, s.n),
 		askNote:     tool("message", `{"channel":%q,"content":"note %s"}`, s.here, s.mark()),
 		askShout:    tool("message", `{"channel":%q,"content":"shout %s"}`, telegramWall, s.mark()),
 		askPost:     tool("message", `{"channel":%q,"content":"post %s"}`, slackWall, s.mark()),
@@ -190,7 +190,7 @@ func (s said) calls(round int) []agenttest.ToolCall {
 	case s.what == askAll && round == 0:
 		return []agenttest.ToolCall{each[askRead], each[askRewrite], each[askRemember]}
 	case s.what == askAll && round == 1:
-		return []agenttest.ToolCall{each[askCount], each[askRing], each[askNote], each[askShout], each[askPost]}
+		return []agenttest.ToolCall{each[askCount], each[askOnce], each[askNote], each[askShout], each[askPost]}
 	case s.what == askAll && round == 2, s.what == askCount && round == 1:
 		return []agenttest.ToolCall{settle}
 	case each[s.what].Name != "" && round == 0:
@@ -213,30 +213,30 @@ type storm struct {
 	deeds map[string]int
 	took  time.Duration
 
-	random *rand.Rand // draws the points at which processes kill themselves
-	waking sync.WaitGroup
-	calm   chan struct{} // closed when nobody is to be woken any more
+	random     *rand.Rand // draws the points at which processes kill themselves
+	waking     sync.WaitGroup
+	stopWaking chan struct{} // closed when stopped processes are no longer to be continued
 }
 
 func newStorm(f *fleet, seed uint64, chats, each int, lull time.Duration) *storm {
 	return &storm{
 		fleet: f, seed: seed, chats: f.newChats(chats), each: each, lull: lull, said: make([][]said, chats), deeds: map[string]int{},
-		random: rand.New(rand.NewPCG(seed, 999)), calm: make(chan struct{}),
+		random: rand.New(rand.NewPCG(seed, 999)), stopWaking: make(chan struct{}),
 	}
 }
 
-// doom lets processes kill and stop themselves at lines of their own, from their
-// next start on.
-func (s *storm) doom() {
+// armCrashpoints makes processes kill and stop themselves at crashpoints, from their next
+// start on.
+func (s *storm) armCrashpoints() {
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	s.fleet.crashpoints = s.crashpoint
 	s.fleet.killed = func(role string) { s.did("killed a " + role + " at a line") }
-	s.waking.Go(func() { s.wake(rand.New(rand.NewPCG(s.seed, 998)), s.calm) })
+	s.waking.Go(func() { s.continueStopped(rand.New(rand.NewPCG(s.seed, 998)), s.stopWaking) })
 }
 
-// run lets people talk while the fleet is broken at random, and returns when
-// everything was answered that can be.
+// run lets people talk while hands break the fleet at random, and returns when every
+// message is answered that can be.
 func (s *storm) run(patience time.Duration, hands ...func(*storm, *rand.Rand, <-chan struct{})) {
 	s.T.Helper()
 	began := time.Now()
@@ -258,7 +258,7 @@ func (s *storm) run(patience time.Duration, hands ...func(*storm, *rand.Rand, <-
 // talk is one person: what they say next may come before the last is answered.
 func (s *storm) talk(i int, random *rand.Rand) {
 	kinds := []string{
-		askSay, askTell, askRead, askRewrite, askRemember, askCount, askRing, askNote, askShout, askPost, askAll, askAll, askAll,
+		askSay, askTell, askRead, askRewrite, askRemember, askCount, askOnce, askNote, askShout, askPost, askAll, askAll, askAll,
 	}
 	if s.brisk {
 		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askTell })
@@ -386,7 +386,7 @@ const stormSeed = 4
 func TestFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	t.Parallel()
 	s := newStorm(full(t), stormSeed, 60, 15, 4*time.Second)
-	s.doom()
+	s.armCrashpoints()
 	s.run(4*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
 	a := s.audit()
 	t.Logf("%s", a)

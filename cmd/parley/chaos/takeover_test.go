@@ -89,8 +89,8 @@ func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	if restarts := s.deeds["restarted a worker"] + s.deeds["restarted a gateway"]; restarts != len(s.members) {
 		t.Errorf("%d processes were restarted under load, want all %d", restarts, len(s.members))
 	}
-	if a.interrupted > 0 || a.repeats > 0 || a.givenUp > 0 || len(s.alone) > 0 {
-		t.Errorf("%d sends were interrupted, %d repeated, %d turns given up; %v", a.interrupted, a.repeats, a.givenUp, s.alone)
+	if a.interrupted > 0 || a.repeats > 0 || a.givenUp > 0 || len(s.unexpected) > 0 {
+		t.Errorf("%d sends were interrupted, %d repeated, %d turns given up; %v", a.interrupted, a.repeats, a.givenUp, s.unexpected)
 	}
 	if a.slowest > noticed {
 		t.Errorf("somebody waited %v", a.slowest)
@@ -136,8 +136,8 @@ func TestRedisAwayForHalfAMinute(t *testing.T) {
 	for _, wrong := range slices.Concat(durable, a.violations) {
 		t.Error(wrong)
 	}
-	if a.repeats > 0 || a.givenUp > 0 || len(s.alone) > 0 {
-		t.Errorf("%d sends were repeated, %d turns given up; %v", a.repeats, a.givenUp, s.alone)
+	if a.repeats > 0 || a.givenUp > 0 || len(s.unexpected) > 0 {
+		t.Errorf("%d sends were repeated, %d turns given up; %v", a.repeats, a.givenUp, s.unexpected)
 	}
 	if a.slowest < away/2 {
 		t.Errorf("the slowest answer took %v: nobody can have missed Redis", a.slowest)

@@ -1,11 +1,10 @@
 // Package erase forgets what a person said, a session, or what is old, everywhere it was kept.
 //
-// It works while the bot serves. First the mail goes, and with it the leases of
-// those who work on it; then the files, the book and last the log, from which
-// the rest is found: whoever is cut off in between begins again and ends what
-// was begun. The log shuts out whoever still had it open, so a turn that was
-// under way can write no more; what it had let out in that moment a second
-// round finds.
+// It works while the bot serves. It erases the mail first, and takes the leases of the
+// workers that hold it; then the workspaces and the book; and last the log, by which it
+// finds the rest. So if it is interrupted, calling it again finds what is left. Erasing
+// the log also fences off a worker that had it open. What such a worker has published
+// until then is found in a second round.
 //
 // The files: erase.go erases, receipt.go says what was erased, retention.go erases what
 // is old at intervals.
@@ -27,17 +26,17 @@ import (
 	"parley/sessions"
 )
 
-// rounds bounds how often it is looked whether something was under way.
-const rounds = 3
+// maxRounds bounds how often an erasure looks again for what came in the meantime.
+const maxRounds = 3
 
-// A Bus is what is erased from. One that is a bus.Forgetter as well forgets what
-// waits; of others only dead letters can be dropped.
+// A Bus is the bus from which messages are erased. If it is a bus.Forgetter, waiting
+// messages are erased too, otherwise only dead letters.
 type Bus interface {
 	bus.Inspector
 	bus.DeadLetters
 }
 
-// A Store is what the logs are erased from.
+// A Store is the store from which logs are erased.
 type Store interface {
 	sessions.Eraser
 	sessions.Reader
@@ -45,30 +44,30 @@ type Store interface {
 	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
 }
 
-// A Book is what the records of the channels are erased from.
+// A Book is the book from which the channels' records are erased.
 type Book interface {
 	Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error)
 	Pairings(ctx context.Context) ([]channels.Pairing, error)
 	Chats(ctx context.Context) ([]channels.Chat, error)
 }
 
-// Workspaces is what the directories of sessions are removed from.
+// Workspaces removes the directories of sessions.
 type Workspaces interface {
 	Remove(ctx context.Context, key string) (bool, error)
 }
 
-// Config is where what people said is kept.
+// Config names the places where the words of people are kept.
 type Config struct {
 	Bus        Bus
 	Store      Store
 	Book       Book
 	Workspaces Workspaces
-	// Kept is what no erasure reaches in this set-up: it goes into each receipt.
+	// Kept is what an erasure cannot reach in this installation. Each receipt lists it.
 	Kept []Kept
 	Log  *slog.Logger
 }
 
-// An Eraser erases.
+// An Eraser erases from all these places.
 type Eraser struct{ cfg Config }
 
 // New makes an Eraser.
@@ -81,17 +80,17 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("erase: a person is CHANNEL:USER, not %q", person)
 	}
 	r := e.receipt("person " + person)
-	t := &target{person: person, round: func(t *target) (sessions.Erased, error) { return e.cfg.Store.ErasePerson(ctx, person) }}
+	t := &target{person: person, eraseLog: func(t *target) (sessions.Erased, error) { return e.cfg.Store.ErasePerson(ctx, person) }}
 	if channel == "web" {
 		t.origin = user
 	}
-	paired, err := e.chat(ctx, person)
+	paired, err := e.pairingOf(ctx, person)
 	if err != nil {
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
 	if paired.Person != "" {
 		if at, err := bus.ParseAddress(paired.Chat); err == nil {
-			t.at = append(t.at, at)
+			t.addresses = append(t.addresses, at)
 		}
 		r.keep("that "+person+" may talk to the bot", "it is nothing that they said; parley pairing revoke "+person+" ends it")
 	}
@@ -99,13 +98,13 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		t.alone, t.shared, err = e.cfg.Store.Spoke(ctx, person)
 		return len(t.alone)+len(t.shared) > 0, err
 	}
-	if err := e.rounds(ctx, &r, t, again); err != nil {
+	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
 	for _, key := range r.Log.Shared {
 		r.keep("files, memory and what others said in session "+key, "others share it; look through its workspace by hand")
 	}
-	e.done(&r)
+	e.addKept(&r)
 	return r, nil
 }
 
@@ -115,63 +114,63 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("erase: %w", err)
 	}
 	r := e.receipt("session " + key)
-	t := &target{alone: []string{key}, round: func(*target) (sessions.Erased, error) {
+	t := &target{alone: []string{key}, eraseLog: func(*target) (sessions.Erased, error) {
 		done, err := e.cfg.Store.EraseSession(ctx, key)
 		if errors.Is(err, sessions.ErrNotFound) {
-			err = nil // the rest of it may have been there
+			err = nil // the session may have had mail, files or records without a log
 		}
 		return done, err
 	}}
-	// Whoever comes now begins anew: that is not what was to be erased.
+	// What comes now belongs to a new session of that key, which is not to be erased.
 	again := func() (bool, error) { return false, nil }
-	if err := e.rounds(ctx, &r, t, again); err != nil {
+	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
-	e.done(&r)
+	e.addKept(&r)
 	return r, nil
 }
 
-// A target is what is erased by one call.
+// A target is what one call erases.
 type target struct {
-	person string        // "" where it is a session
-	origin string        // of what a program has handed in, if that is the person
-	at     []bus.Address // where what was sent is the person's
-	alone  []string      // sessions that go whole
-	shared []string      // of which the person's turns go
-	round  func(*target) (sessions.Erased, error)
+	person    string        // "" for a session
+	origin    string        // if the person is a program's token: the origin of its messages
+	addresses []bus.Address // the chats in which everything that was sent is erased
+	alone     []string      // sessions that are erased whole
+	shared    []string      // sessions from which the person's turns are erased
+	eraseLog  func(*target) (sessions.Erased, error)
 }
 
-// rounds erases until nothing is found that came while it was erased.
-func (e *Eraser) rounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
+// eraseInRounds erases until again finds nothing that came in the meantime.
+func (e *Eraser) eraseInRounds(ctx context.Context, r *Receipt, t *target, again func() (bool, error)) error {
 	if _, err := again(); err != nil {
 		return err
 	}
 	for n := 1; ; n++ {
-		gone, err := e.around(ctx, r, t)
+		gone, err := e.eraseBeside(ctx, r, t)
 		if err != nil {
 			return err
 		}
-		log, err := t.round(t)
+		log, err := t.eraseLog(t)
 		r.Log = sum(r.Log, log)
 		if err != nil {
 			return err
 		}
 		if gone.Leases > 0 {
-			// Somebody was at work. Now they cannot write any more, so what they
-			// have let out since is there to be found.
-			if _, err := e.around(ctx, r, t); err != nil {
+			// A worker lost its lease. By now it is fenced off from the log as well, so what
+			// it has published in between is complete and can be erased.
+			if _, err := e.eraseBeside(ctx, r, t); err != nil {
 				return err
 			}
 		}
-		if more, err := again(); err != nil || !more || n == rounds {
+		if more, err := again(); err != nil || !more || n == maxRounds {
 			return err
 		}
 	}
 }
 
-// around erases what is kept beside the log.
-func (e *Eraser) around(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
-	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: slices.Clone(t.at)}
+// eraseBeside erases everything but the log.
+func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Forgotten, error) {
+	what := sqlbook.Erasure{Sessions: t.alone, Person: t.person, Origin: t.origin, At: slices.Clone(t.addresses)}
 	if _, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		what.Asked = time.Now()
 	}
@@ -214,7 +213,7 @@ func (e *Eraser) around(ctx context.Context, r *Receipt, t *target) (bus.Forgott
 	return gone, err
 }
 
-// forget takes out of the bus what it can.
+// forget removes messages from the bus, as far as the bus can.
 func (e *Eraser) forget(ctx context.Context, r *Receipt, which func(bus.Topic, bus.Message) bool, keys ...string) (bus.Forgotten, error) {
 	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
 		return f.Forget(ctx, which, keys...)
@@ -224,7 +223,7 @@ func (e *Eraser) forget(ctx context.Context, r *Receipt, which func(bus.Topic, b
 	return bus.Forgotten{DeadLetters: gone}, err
 }
 
-// drop drops those dead letters.
+// drop drops the dead letters that which picks.
 func (e *Eraser) drop(ctx context.Context, which func(bus.DeadLetter) bool) (n int, err error) {
 	topics, err := e.cfg.Bus.Topics(ctx)
 	if err != nil {
@@ -247,7 +246,8 @@ func (e *Eraser) drop(ctx context.Context, which func(bus.DeadLetter) bool) (n i
 				}
 				n++
 			}
-			// A letter that is gone cannot say where to go on.
+			// The next page begins after the last letter that was kept: the bus does not know
+			// the place of one that was dropped.
 			if kept != "" {
 				after = kept
 			}
@@ -276,13 +276,13 @@ func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus
 		if out.Session == "" {
 			return t.origin != "" && out.Origin == t.origin
 		}
-		return slices.Contains(t.alone, out.Session) || slices.Contains(t.shared, out.Session) && e.isOf(ctx, t.person, out)
+		return slices.Contains(t.alone, out.Session) || slices.Contains(t.shared, out.Session) && e.isPersons(ctx, t.person, out)
 	}
 	return false
 }
 
-// onBehalf is the person on whose behalf something was told, of which a session
-// is to learn; "" for any other message.
+// onBehalf is the person on whose behalf the agent said something in this session, if in
+// is the notice of that; "" for any other message.
 func onBehalf(in bus.Inbound) string {
 	if in.Kind != bus.Notice || len(in.Quotes) == 0 || in.Quotes[0].Kind != bus.Told {
 		return ""
@@ -290,9 +290,10 @@ func onBehalf(in bus.Inbound) string {
 	return in.Quotes[0].From.ID
 }
 
-// isOf tells whether a message was said in a turn of the person's. One whose
-// turn is not in the log any more was theirs: it was there when it was published.
-func (e *Eraser) isOf(ctx context.Context, person string, out bus.Outbound) bool {
+// isPersons tells whether a message comes from a turn of the person. If the turn is no
+// longer in the log it was theirs: it was there when the message was published, and has
+// been erased since.
+func (e *Eraser) isPersons(ctx context.Context, person string, out bus.Outbound) bool {
 	cause := out.Turn
 	if cause == "" { // a command's
 		cause = bus.ReplyCause(out.ID)
@@ -304,8 +305,8 @@ func (e *Eraser) isOf(ctx context.Context, person string, out bus.Outbound) bool
 	return err == nil && entry.Person == person
 }
 
-// chat is a person's admission; the zero Pairing if there is none.
-func (e *Eraser) chat(ctx context.Context, person string) (channels.Pairing, error) {
+// pairingOf is a person's pairing; the zero Pairing if there is none.
+func (e *Eraser) pairingOf(ctx context.Context, person string) (channels.Pairing, error) {
 	all, err := e.cfg.Book.Pairings(ctx)
 	if err != nil {
 		return channels.Pairing{}, err
@@ -366,8 +367,8 @@ func (e *Eraser) receipt(what string) Receipt {
 	return Receipt{What: what, At: time.Now().UTC(), Kept: slices.Clone(e.cfg.Kept)}
 }
 
-// done ends a receipt with what is kept of everything.
-func (e *Eraser) done(r *Receipt) {
+// addKept adds to a receipt what no erasure reaches.
+func (e *Eraser) addKept(r *Receipt) {
 	r.keep("the ids of messages", "so that none is answered a second time")
 	r.keep("backups that were made before", "erase them by hand")
 	r.keep("what the platforms keep", "it is theirs")

@@ -10,8 +10,8 @@ import (
 	"parley/sessions"
 )
 
-// A Receipt says what was erased, and what was not. It holds ids and counts,
-// nothing of what was said.
+// A Receipt says what was erased, and what was not. It holds ids and counts, and nothing
+// that anybody said.
 type Receipt struct {
 	What       string          `json:"what"`
 	At         time.Time       `json:"at"`

@@ -18,14 +18,14 @@ const (
 	holdName    = "retention"
 )
 
-// Before erases what ended before a time. What waits to be answered or sent is
-// not old, whenever it was said.
+// Before erases what ended before a time. Messages that wait to be answered or sent are
+// kept, however old they are.
 func (e *Eraser) Before(ctx context.Context, before time.Time) (Receipt, error) {
 	r := e.receipt("what ended before " + before.UTC().Format(time.RFC3339))
 	if err := e.before(ctx, &r, before); err != nil {
 		return r, fmt.Errorf("erase what is old: %w", err)
 	}
-	e.done(&r)
+	e.addKept(&r)
 	return r, nil
 }
 
@@ -40,7 +40,7 @@ func (e *Eraser) before(ctx context.Context, r *Receipt, before time.Time) error
 		return err
 	}
 	for _, key := range gone {
-		// Somebody may have begun it anew in this moment: then the files are theirs.
+		// If somebody has just begun the session anew, the files are the new session's.
 		if there, err := e.exists(ctx, key); there || err != nil {
 			if err != nil {
 				return err
@@ -60,7 +60,7 @@ func (e *Eraser) before(ctx context.Context, r *Receipt, before time.Time) error
 		return err
 	}
 	if f, ok := e.cfg.Bus.(bus.Forgetter); ok {
-		// None is picked out, but what was settled leaves the files.
+		// This picks no message. It makes the bus remove from its files what was settled.
 		if _, err := f.Forget(ctx, func(bus.Topic, bus.Message) bool { return false }, gone...); err != nil {
 			return err
 		}
@@ -69,8 +69,9 @@ func (e *Eraser) before(ctx context.Context, r *Receipt, before time.Time) error
 	return err
 }
 
-// orphans are the sessions that were erased now, and those that an earlier call
-// has erased without coming to the rest of them: their chats are known still.
+// orphans are the sessions whose logs were erased: now, or by an earlier call that was
+// interrupted before it erased the rest. The latter are found by their chats, which the
+// book still knows.
 func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Erased) ([]string, error) {
 	chats, err := e.cfg.Book.Chats(ctx)
 	if err != nil {
@@ -92,8 +93,8 @@ func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Era
 	return gone, nil
 }
 
-// Run erases, at once and then daily, what is older than so many days, until ctx
-// is done. Of a fleet one process does, the holder of "retention".
+// Run erases what is older than that many days, at once and then daily, until ctx is
+// done. In a fleet only the holder of "retention" does so.
 func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
 	for ctx.Err() == nil {
 		held, release, err := holder.Hold(ctx, holdName)

@@ -30,7 +30,7 @@ import (
 // Channel is the name of the one channel that there is.
 const Channel = "telegram"
 
-// patience is longer than anything that is expected to happen may take.
+// patience is how long a test waits for something before it fails.
 const patience = 30 * time.Second
 
 // A Home is an open home in a directory of its own.
@@ -193,7 +193,7 @@ func WaitFor(t testing.TB, what string, cond func() bool) {
 	}
 }
 
-// Traces lists the files below dir in which a text stands, whatever they are.
+// Traces lists all files below dir that contain a text.
 func Traces(t testing.TB, dir, text string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

@@ -1,9 +1,9 @@
 // Package metrics counts what happens, for Prometheus.
 //
-// What happens is told as it happens: Metrics is the agent's Observer, and Send
-// makes a Dispatcher's. What stands is looked up at each scrape. Labels hold
-// names from the configuration and from the program, never a text, a person or
-// a chat.
+// Events are counted as they happen: Metrics is the agent's Observer, and Send makes that
+// of a Dispatcher. The state of queues and channels is looked up at each scrape. Labels
+// hold names from the configuration and from the program, never a text, a person or a
+// chat.
 //
 // The files: metrics.go counts turns, calls and sends; tools.go counts tools; status.go
 // looks up queues and channels at each scrape.
@@ -24,8 +24,8 @@ import (
 
 const namespace = "parley"
 
-// Config is what Metrics looks up. Every function may be nil: then there is
-// nothing to tell.
+// Config is what Metrics looks up. Every function may be nil; then its metrics are
+// missing.
 type Config struct {
 	Build Build
 	Fleet Fleet
@@ -107,8 +107,7 @@ func seconds(name, help string, buckets []float64, labels ...string) *prometheus
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Handler serves what is counted. What cannot be looked up is left out, and the
-// rest is served.
+// Handler serves the metrics. It leaves out those that cannot be looked up.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: errorLog{m.log}})
 }

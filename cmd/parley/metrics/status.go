@@ -11,10 +11,10 @@ import (
 	"parley/bus"
 )
 
-// Fleet is what all processes share. One of them tells it, so that sums over the
+// Fleet is what all processes share. Only one of them exports it, so that sums over the
 // fleet are right.
 type Fleet struct {
-	// Holder says that it is this process's turn to tell; nil is always.
+	// Holder tells whether this process is the one that exports it; nil means always.
 	Holder func() bool
 	Bus    bus.Inspector
 	Book   Book
@@ -94,8 +94,8 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 
 type gauges func(d *prometheus.Desc, v float64, label string)
 
-// bus tells of every topic that there is, and of those that there will be: a
-// series that is missing alarms nobody.
+// bus exports every topic that exists, and also those that the configured channels will
+// have: an alert on a missing series would never fire.
 func (s *status) bus(ctx context.Context, channels []string, gauge gauges) {
 	topics, err := s.Fleet.Bus.Topics(ctx)
 	if err != nil {

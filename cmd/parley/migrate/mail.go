@@ -15,10 +15,10 @@ import (
 	"parley/bus/sqlitebus"
 )
 
-// ErrDiffers says that after all what stands there is not what was here.
+// ErrDiffers says that the mail in the new bus is not the same as that in the old one.
 var ErrDiffers = errors.New("what was taken is not the same")
 
-// Mail counts what was taken of a bus.
+// Mail counts what was copied of a bus.
 type Mail struct {
 	Messages  int64 `json:"messages"`
 	Mailboxes int   `json:"mailboxes"`
@@ -30,8 +30,8 @@ type Mail struct {
 // knownAtOnce is how many known ids are sent together.
 const knownAtOnce = 500
 
-// takeBus takes the mail: what waits, what is dead, what is known and what is
-// paused. All of it can be done again.
+// takeBus copies the mail: waiting messages, dead letters, known ids and pauses. All of
+// it can be done again.
 func (m *migration) takeBus(ctx context.Context) error {
 	fence, err := m.from.store.Fence(ctx)
 	if err != nil {
@@ -77,8 +77,8 @@ func (m *migration) takeBus(ctx context.Context) error {
 	return m.compare(ctx, was)
 }
 
-// takeKnown takes the ids that were published lately, so that what a platform
-// hands over again is not answered twice.
+// takeKnown copies the ids that were published lately, so that a message which a platform
+// delivers again is not answered twice.
 func (m *migration) takeKnown(ctx context.Context) error {
 	var last sqlitebus.Known
 	var ids []string
@@ -121,7 +121,7 @@ func (m *migration) takePauses(ctx context.Context) error {
 	return nil
 }
 
-// compare reads what stands there now and holds it against what was here.
+// compare reads the mail in the new bus and compares it with what was copied.
 func (m *migration) compare(ctx context.Context, was *tally) error {
 	is := newTally()
 	is.seed = was.seed
@@ -158,8 +158,8 @@ func (m *migration) compare(ctx context.Context, was *tally) error {
 	return nil
 }
 
-// A tally sums up letters, each with its place in its mailbox. It is the same in
-// whatever order mailboxes come.
+// A tally is a checksum of letters, each with its place in its mailbox. It is the same in
+// whatever order the mailboxes come.
 type tally struct {
 	seed   maphash.Seed
 	places map[bus.Topic]map[string]uint64
@@ -181,7 +181,7 @@ func (t *tally) add(topic bus.Topic, m bus.Message, attempts, replays int, more 
 	place := boxes[m.Key]
 	boxes[m.Key]++
 	switch {
-	case more != "": // it is dead, and has attempts of its own
+	case more != "": // a dead letter has its own number of attempts
 	case place == 0:
 		t.boxes++
 	default:

@@ -1,17 +1,17 @@
-// Package migrate takes a bot from the SQLite files of a home to Redis and PostgreSQL.
+// Package migrate copies a bot from the SQLite files of a home to Redis and PostgreSQL.
 //
-// Everything goes: the logs, the book, and the mail that waits. A migration has
-// an id, which stands in the home before anything is written anywhere, and then
-// in all that it writes to. So it can be killed at any point and run again: what
-// was taken is known there and not taken twice, and until all of it is, neither
-// the home nor what it is taken to can be served.
+// It copies the logs, the book, and the mail that waits. A migration has an id, which is
+// written to the home before anything else, and then to everything that it copies to. So
+// it can be killed at any point and run again: what was copied is marked with the id and
+// not copied twice. Until everything is copied, neither the home nor its new places can
+// be served.
 //
-// The order is that of what is safe without what follows: the logs and the book
-// first, each in one transaction, and then the mail, which somebody might answer.
+// The logs and the book come first, each in one transaction. The mail comes last,
+// because a bot that has mail answers it and needs the logs for that.
 //
-// The files: migrate.go runs a migration, note.go is the note in the home that names it,
-// moves.go is the table in which a database notes what was taken to it, mail.go takes the
-// mail.
+// The files: migrate.go runs a migration; note.go is the note in the home that names it;
+// moves.go is the table in which a database notes what was copied to it; mail.go copies
+// the mail.
 package migrate
 
 import (
@@ -32,41 +32,41 @@ import (
 
 // Errors that callers decide on.
 var (
-	// ErrNothing says that the home has nothing to take.
+	// ErrNothing says that the home has nothing to copy.
 	ErrNothing = errors.New("there is nothing to take")
-	// ErrNowhere says that no other place is named.
+	// ErrNowhere says that no place to copy to is named.
 	ErrNowhere = errors.New("no other place is named")
-	// ErrOther says that something else was taken to the same place, or begun to be.
+	// ErrOther says that another migration was begun from this home or to this place.
 	ErrOther = errors.New("another migration was begun")
 )
 
-// Config says what is taken where.
+// Config says what is copied, and to where.
 type Config struct {
 	// Home is the directory in which the migration is noted; BusFile, StoreFile
 	// and BookFile are the files there.
 	Home                         string
 	BusFile, StoreFile, BookFile string
-	// Bus is where the mail goes; without a URL it stays.
+	// Bus is where the mail is copied; without a URL the mail stays in the home.
 	Bus redisbus.Config
-	// StoreURL is where the logs and the book go.
+	// StoreURL is the database to which the logs and the book are copied.
 	StoreURL string
-	// BusName and StoreName are those two as people may read them.
+	// BusName and StoreName are those two URLs without passwords, for people.
 	BusName, StoreName string
 	Log                *slog.Logger
-	Point              func(name string) // is told how far it has come; for tests
+	Point              func(name string) // called at each point where tests kill the process; may be nil
 }
 
-// A Report says what was taken.
+// A Report says what was copied.
 type Report struct {
 	ID    string           `json:"id"`
-	Rows  map[string]int64 `json:"rows"` // of logs and book, by table; none that an earlier run has taken
+	Rows  map[string]int64 `json:"rows"` // of the logs and the book, by table; without those that an earlier run has copied
 	Mail  Mail             `json:"mail"`
 	Store string           `json:"store"`
 	Bus   string           `json:"bus,omitempty"`
 	Took  time.Duration    `json:"took_ns"`
 }
 
-// A migration is one run of one.
+// A migration is one run of Run.
 type migration struct {
 	Config
 	note   Note
@@ -86,9 +86,9 @@ type migration struct {
 	intake *redisbus.Intake
 }
 
-// Run takes everything, or goes on with what an earlier run has begun. It gives
-// a *sqlitebus.InUseError while a process has the home, and errors of package
-// redisbus and sqldb where the place is not empty.
+// Run copies everything, or goes on with what an earlier run has begun. It returns a
+// *sqlitebus.InUseError while a process has the home open, and an error of package
+// redisbus or sqldb if the new place is not empty.
 func Run(ctx context.Context, c Config) (r *Report, err error) {
 	began := time.Now()
 	m := &migration{Config: c}
@@ -123,27 +123,27 @@ func Run(ctx context.Context, c Config) (r *Report, err error) {
 	return &m.report, nil
 }
 
-// plan finds out which parts are to be taken, and under which id.
+// plan finds out which parts are to be copied, and under which id.
 func (m *migration) plan() error {
 	note, err := Read(m.Home)
 	if err != nil {
 		return err
 	}
 	if note.Unfinished() {
-		if note.Store != m.StoreName || note.Has(PartBus) != (m.Bus.URL != "") {
+		if note.Store != m.StoreName || note.HasPart(PartBus) != (m.Bus.URL != "") {
 			return fmt.Errorf("%w from this home, to %s: finish that one first, or delete %s to give it up", ErrOther, note.Places(), Path(m.Home))
 		}
 		m.note = note
-		if m.note.Has(PartBus) {
+		if m.note.HasPart(PartBus) {
 			m.note.Bus = m.BusName
 		}
 		return nil
 	}
 	var parts []string
-	if note.Store == "" && there(m.StoreFile, m.BookFile) {
+	if note.Store == "" && anyExists(m.StoreFile, m.BookFile) {
 		parts = append(parts, PartStore)
 	}
-	if note.Bus == "" && m.Bus.URL != "" && there(m.BusFile) {
+	if note.Bus == "" && m.Bus.URL != "" && anyExists(m.BusFile) {
 		parts = append(parts, PartBus)
 	}
 	switch {
@@ -155,13 +155,13 @@ func (m *migration) plan() error {
 		return fmt.Errorf("%w: the logs are in %s, and this is %s", ErrOther, note.Store, m.StoreName)
 	}
 	m.note = Note{ID: rand.Text(), Parts: parts, Store: m.StoreName, Bus: note.Bus, Began: time.Now().UTC()}
-	if m.note.Has(PartBus) {
+	if m.note.HasPart(PartBus) {
 		m.note.Bus = m.BusName
 	}
 	return nil
 }
 
-func there(files ...string) bool {
+func anyExists(files ...string) bool {
 	for _, file := range files {
 		if _, err := os.Stat(file); err == nil {
 			return true
@@ -170,8 +170,8 @@ func there(files ...string) bool {
 	return false
 }
 
-// open opens both sides. The old bus is first: its lock keeps everybody else out
-// of the home.
+// open opens both sides, the old bus first, whose lock keeps every other process from
+// opening the home.
 func (m *migration) open(ctx context.Context) (err error) {
 	if m.from.bus, err = sqlitebus.Open(ctx, sqlitebus.Config{Path: m.BusFile, Log: m.Log}); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (m *migration) open(ctx context.Context) (err error) {
 	if m.to.moves, err = openMoves(ctx, m.StoreURL); err != nil {
 		return err
 	}
-	if m.note.Has(PartBus) {
+	if m.note.HasPart(PartBus) {
 		m.to.bus, err = redisbus.Open(ctx, m.Bus)
 	}
 	return err
@@ -221,24 +221,25 @@ func (m *migration) close() error {
 	return errors.Join(errs...)
 }
 
-// begin looks whether everything can be taken, and then notes on both sides that
-// it is, the home first. Done says that an earlier run has taken it all.
+// begin checks that everything can be copied, and then notes the migration on both sides,
+// in the home first: a database in which a migration has begun is not served, and the
+// home has to say which one that is. It returns done if an earlier run has copied all.
 func (m *migration) begin(ctx context.Context) (done bool, err error) {
 	move, err := m.to.moves.find(ctx, m.note.ID)
 	if err != nil || move.done {
 		return move.done, err
 	}
-	if m.note.Has(PartStore) && !move.store {
+	if m.note.HasPart(PartStore) && !move.store {
 		if err := sqlstore.CheckEmpty(ctx, m.from.store, m.to.store); err != nil {
 			return false, err
 		}
 	}
-	if m.note.Has(PartStore) && !move.book {
+	if m.note.HasPart(PartStore) && !move.book {
 		if err := sqlbook.CheckEmpty(ctx, m.from.book, m.to.book); err != nil {
 			return false, err
 		}
 	}
-	if m.note.Has(PartBus) {
+	if m.note.HasPart(PartBus) {
 		if m.intake, err = redisbus.NewIntake(ctx, m.to.bus, m.note.ID); err != nil {
 			return false, err
 		}
@@ -250,14 +251,14 @@ func (m *migration) begin(ctx context.Context) (done bool, err error) {
 	return false, m.to.moves.begin(ctx, m.note.ID)
 }
 
-// takeAll takes the parts, and then records that they are whole.
+// takeAll copies the parts, and then records that they are complete.
 func (m *migration) takeAll(ctx context.Context) error {
-	if m.note.Has(PartStore) {
+	if m.note.HasPart(PartStore) {
 		if err := m.takeStore(ctx); err != nil {
 			return err
 		}
 	}
-	if m.note.Has(PartBus) {
+	if m.note.HasPart(PartBus) {
 		if err := m.takeBus(ctx); err != nil {
 			return err
 		}
@@ -265,7 +266,7 @@ func (m *migration) takeAll(ctx context.Context) error {
 	return m.to.moves.finish(ctx, m.note.ID)
 }
 
-// takeStore takes the logs and the book.
+// takeStore copies the logs and the book.
 func (m *migration) takeStore(ctx context.Context) error {
 	move, err := m.to.moves.find(ctx, m.note.ID)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"parley/sessions/sqldb"
 )
 
-// moves is the table in which a database remembers what was taken to it.
+// moves is the table in which a database notes what was copied to it.
 type moves struct{ db *sqldb.DB }
 
-// A move is how far one has come.
+// A move says which parts of a migration are complete.
 type move struct{ known, store, book, done bool }
 
 func openMoves(ctx context.Context, url string) (*moves, error) {
@@ -33,7 +33,8 @@ CREATE TABLE moves (
 
 func (t *moves) close() error { return t.db.Close() }
 
-// find tells how far a move has come; ErrOther while another one is under way.
+// find tells how far a migration has come. It returns ErrOther while another one is under
+// way.
 func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 	other, err := t.unfinished(ctx, id)
 	if err == nil && other {
@@ -51,7 +52,7 @@ func (t *moves) find(ctx context.Context, id string) (m move, err error) {
 	return m, nil
 }
 
-// unfinished tells whether a move beside that one is under way.
+// unfinished tells whether a migration other than that one is under way.
 func (t *moves) unfinished(ctx context.Context, beside string) (yes bool, err error) {
 	err = t.db.Read.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM moves WHERE done = 0 AND id <> ?)", beside).Scan(&yes)
 	if err != nil {
@@ -68,7 +69,7 @@ func (t *moves) begin(ctx context.Context, id string) error {
 	return nil
 }
 
-// within notes that a part was taken, in the transaction that takes it.
+// within notes that a part was copied, in the transaction that copies it.
 func (t *moves) within(id, part string) func(*sqldb.Tx) error {
 	return func(tx *sqldb.Tx) error {
 		_, err := tx.Exec("UPDATE moves SET "+part+" = ? WHERE id = ?", time.Now().UnixMicro(), id)
@@ -83,8 +84,8 @@ func (t *moves) finish(ctx context.Context, id string) error {
 	return nil
 }
 
-// Unfinished tells whether something is being taken to a database, so that it
-// must not be served yet.
+// Unfinished tells whether a migration to a database is under way, so that it must not be
+// served yet.
 func Unfinished(ctx context.Context, url string) (yes bool, err error) {
 	t, err := openMoves(ctx, url)
 	if err != nil {

@@ -12,37 +12,37 @@ import (
 	"time"
 )
 
-// The parts of a home that are taken.
+// The parts of a home that can be copied.
 const (
 	PartStore = "store" // the logs, and the book
 	PartBus   = "bus"   // the mail
 )
 
-// A Note stands in a home of which something was taken, or is being taken.
+// A Note is written in a home from which something was copied, or is being copied.
 type Note struct {
 	ID    string    `json:"id"`
-	Parts []string  `json:"parts"` // that the latest migration takes
-	Store string    `json:"store"` // where the logs are now; "" is here
-	Bus   string    `json:"bus"`   // where the mail is now; "" is here
+	Parts []string  `json:"parts"` // those that the latest migration copies
+	Store string    `json:"store"` // where the logs are now; "" means in this home
+	Bus   string    `json:"bus"`   // where the mail is now; "" means in this home
 	Began time.Time `json:"began"`
 	Done  time.Time `json:"done,omitzero"`
 }
 
-// Unfinished says that a migration was begun and has not come to its end.
+// Unfinished tells whether a migration was begun and has not ended.
 func (n Note) Unfinished() bool { return n.ID != "" && n.Done.IsZero() }
 
-// Has says that the latest migration takes a part.
-func (n Note) Has(part string) bool { return slices.Contains(n.Parts, part) }
+// HasPart tells whether the latest migration copies a part.
+func (n Note) HasPart(part string) bool { return slices.Contains(n.Parts, part) }
 
-// Places names where what was here is now.
+// Places names the places where the content of the home is now.
 func (n Note) Places() string {
 	return strings.Join(slices.DeleteFunc([]string{n.Store, n.Bus}, func(s string) bool { return s == "" }), " and ")
 }
 
-// Path is the file that holds a home's note: to delete it is to give up what it says.
+// Path is the file with a home's note. Deleting it gives the migration up.
 func Path(home string) string { return filepath.Join(home, "moved.json") }
 
-// Read reads a home's note; it is empty where nothing was ever taken.
+// Read reads a home's note. It is empty if nothing was ever copied.
 func Read(home string) (n Note, err error) {
 	raw, err := os.ReadFile(Path(home))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func Read(home string) (n Note, err error) {
 	return n, nil
 }
 
-// write writes it down for good, or leaves what stood there.
+// write replaces the note durably, or leaves the old one as it was.
 func (n Note) write(home string) error {
 	if err := n.replace(home); err != nil {
 		return fmt.Errorf("note in the home what is taken: %w", err)

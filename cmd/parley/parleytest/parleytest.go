@@ -1,6 +1,7 @@
-// Package parleytest runs the real program as a process of its own, between a Bot
-// API server and a model server of the tests' own. The program is built once for a
-// package's tests, with the points at which a test may kill it.
+// Package parleytest runs the real program as a child process, between a fake Telegram server and a scripted model server.
+//
+// It builds the program once for a package's tests, with the crashpoints at which a test
+// may kill it. redis.go is a Redis that a test may kill too.
 package parleytest
 
 import (

@@ -23,7 +23,7 @@ type alert struct {
 	identity string    // status, and every alert's fingerprint and status
 	starts   string    // every alert's start, exactly
 	newest   time.Time // the latest start
-	quiet    bool      // something in it has ended: it is news of an earlier notification
+	hasEnded bool      // something in it has ended: it is news of an earlier notification
 }
 
 func readAlert(data map[string]any) alert {
@@ -32,8 +32,8 @@ func readAlert(data map[string]any) alert {
 		group = exact(data["groupLabels"])
 	}
 	a := alert{
-		group: digest(plain(data["receiver"]), group),
-		quiet: plain(data["status"]) == "resolved",
+		group:    digest(plain(data["receiver"]), group),
+		hasEnded: plain(data["status"]) == "resolved",
 	}
 	var who, starts []string
 	for _, item := range list(data["alerts"]) {
@@ -44,7 +44,7 @@ func readAlert(data map[string]any) alert {
 		}
 		who = append(who, digest(name, status))
 		starts = append(starts, digest(name, plain(one["startsAt"])))
-		a.quiet = a.quiet || status == "resolved"
+		a.hasEnded = a.hasEnded || status == "resolved"
 		if at, err := time.Parse(time.RFC3339Nano, plain(one["startsAt"])); err == nil && at.After(a.newest) {
 			a.newest = at
 		}
@@ -74,7 +74,7 @@ func (h *Handler) acceptAlert(ctx context.Context, r outbox.Request, d delivery)
 	defer h.twins.lock(a.group)()
 	now := h.config.Now()
 	last := h.twins.last(a.group)
-	if last.near(a) && last.identity == a.identity && now.Sub(last.at) < window {
+	if last.startsNear(a) && last.identity == a.identity && now.Sub(last.at) < window {
 		r.Key, r.Digest, r.Subject = last.key, last.key, last.subject
 		return h.config.Outbox.Accept(ctx, r)
 	}
@@ -107,10 +107,11 @@ func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a alert, last
 		// It says the same as a notification before the last one.
 		key = digest(key, last.key)
 	case a.since(span):
-		// Nobody can have told of it in the span before.
+		// The alert is so new that no notification of it can have come in the span before.
 	default:
-		// There is no asking for a key. A post without destinations is sent
-		// nowhere, and it is told from the one that came in that span by its time.
+		// The outbox has no method that looks a key up. So this records a post without
+		// destinations under the key, which is sent nowhere. If a twin used the key before,
+		// Record returns the twin's post, which is recognised by its time.
 		r.Key = a.key(span - 1)
 		r.Digest = r.Key
 		before, err := h.config.Outbox.Record(ctx, r, nil)
@@ -124,7 +125,8 @@ func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a alert, last
 	r.Key, r.Digest, r.Subject = key, key, a.subject(last, key, began)
 	status, err := h.config.Outbox.Accept(ctx, r)
 	if err == nil && len(status.Destinations) == 0 {
-		// Somebody has looked for it in the span after: what they left is not it.
+		// The key has the post without destinations that another process recorded when it
+		// looked for a twin in the span after this one. So another key is used.
 		key = digest(key, "sent")
 		r.Key, r.Digest = key, key
 		status, err = h.config.Outbox.Accept(ctx, r)
@@ -132,8 +134,8 @@ func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a alert, last
 	return status, sent{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
 }
 
-// passOver notes a notification of which nothing is to be said, so that what
-// comes after it is news.
+// passOver remembers a notification for which the template printed nothing, so that the
+// next one is not taken for a repeat of the one before.
 func (h *Handler) passOver(d delivery) {
 	a := readAlert(d.data)
 	defer h.twins.lock(a.group)()
@@ -152,7 +154,7 @@ func (a alert) key(span int64) string {
 // mostSkew is how far the clocks of those who see alerts may be ahead of ours.
 const mostSkew = time.Minute
 
-// since says that the newest of the alerts began in that span.
+// since tells whether the newest of the alerts began in that span.
 func (a alert) since(span int64) bool {
 	return a.newest.After(time.Unix(0, span*int64(window)).Add(mostSkew))
 }
@@ -162,10 +164,10 @@ func (a alert) since(span int64) bool {
 // somebody notices: an edit rings nowhere.
 func (a alert) subject(last sent, key string, now time.Time) string {
 	first := digest(a.group, a.newest.UTC().Format(time.RFC3339))
-	switch same := last.near(a); {
-	case a.quiet && same:
+	switch same := last.startsNear(a); {
+	case a.hasEnded && same:
 		return last.subject
-	case a.quiet:
+	case a.hasEnded:
 		return first
 	case same, now.Sub(a.newest) > window: // a repeat
 		return digest(first, key)
@@ -209,24 +211,24 @@ const mostTried = time.Hour
 
 func (s sent) known() bool { return s.key != "" }
 
-// near says that the alerts of both start within the window.
-func (s sent) near(a alert) bool { return s.known() && s.newest.Sub(a.newest).Abs() <= window }
+// startsNear says that the alerts of both start within the window.
+func (s sent) startsNear(a alert) bool { return s.known() && s.newest.Sub(a.newest).Abs() <= window }
 
-// mostGroups bounds what twins remembers, twice.
+// mostGroups is half of the most groups that recentAlerts remembers.
 const mostGroups = 5000
 
-// twins remembers the last notification of each group, as long as there are not
-// too many: the oldest go when twice as many have come.
-type twins struct {
+// A recentAlerts remembers the last notification of each group. When there are too many
+// groups, it forgets those that came least recently.
+type recentAlerts struct {
 	mu       sync.Mutex
 	now, old map[string]sent
 	groups   [256]sync.Mutex // notifications of one group wait for each other
 }
 
-func newTwins() *twins { return &twins{now: map[string]sent{}} }
+func newRecentAlerts() *recentAlerts { return &recentAlerts{now: map[string]sent{}} }
 
 // lock makes the notifications of a group wait for this one.
-func (t *twins) lock(group string) (unlock func()) {
+func (t *recentAlerts) lock(group string) (unlock func()) {
 	n, err := strconv.ParseUint(group[:2], 16, 8)
 	if err != nil {
 		panic(err) // it is a digest
@@ -235,7 +237,7 @@ func (t *twins) lock(group string) (unlock func()) {
 	return t.groups[n].Unlock
 }
 
-func (t *twins) last(group string) sent {
+func (t *recentAlerts) last(group string) sent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s, ok := t.now[group]; ok {
@@ -244,7 +246,7 @@ func (t *twins) last(group string) sent {
 	return t.old[group]
 }
 
-func (t *twins) keep(group string, s sent) {
+func (t *recentAlerts) keep(group string, s sent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.now) >= mostGroups {

@@ -1,9 +1,9 @@
-// Package webhook is what other programs post: alerts, builds and plain JSON, made into messages.
+// Package webhook turns what other programs post, such as alerts, builds and plain JSON, into messages.
 //
-// A Handler serves one configured webhook. It answers 202 once what was posted
-// is durable, or was there already: a delivery that GitHub repeats and what a
-// second Alertmanager says of the same alerts are sent once. Where that cannot
-// be, it answers 503, and the sender comes again.
+// A Handler serves one configured webhook. It answers 202 once the message is durable, or
+// if it was before: a delivery that GitHub repeats, and a notification that a second
+// Alertmanager sends about the same alerts, become one message. If the message cannot be
+// made durable it answers 503, and the sender tries again.
 //
 // Templates are Go's text/template over the JSON as posted. What they print is
 // escaped, so that a label or a commit message shows as it is and calls nobody;
@@ -86,7 +86,7 @@ const (
 type Handler struct {
 	config Config
 	text   *template.Template
-	twins  *twins
+	twins  *recentAlerts
 }
 
 // New makes the handler of a webhook. Its error is of the template.
@@ -105,7 +105,7 @@ func New(c Config) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("webhook %s: %w", c.Name, err)
 	}
-	return &Handler{config: c, text: t, twins: newTwins()}, nil
+	return &Handler{config: c, text: t, twins: newRecentAlerts()}, nil
 }
 
 // With is the handler of the webhook as it is configured now. It remembers what

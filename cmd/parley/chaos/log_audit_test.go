@@ -12,8 +12,8 @@ import (
 	"parley/tools"
 )
 
-// A ledger is one session's log as it is read.
-type ledger struct {
+// A logAudit checks one session's log.
+type logAudit struct {
 	*audit
 	key     string
 	address string
@@ -39,14 +39,14 @@ type callSeen struct {
 	code             string // of its result
 }
 
-func newLedger(a *audit, key string, p *chat, said []said) *ledger {
+func newLogAudit(a *audit, key string, p *chat, said []said) *logAudit {
 	address := p.address()
 	a.messages += len(said)
 	a.expected[address] = map[string][]string{}
-	return &ledger{audit: a, key: key, address: address, person: p.person(), said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}}
+	return &logAudit{audit: a, key: key, address: address, person: p.person(), said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}}
 }
 
-func (l *ledger) enter(e sessions.Entry) {
+func (l *logAudit) addEntry(e sessions.Entry) {
 	l.entriesByKind[e.Kind]++
 	switch e.Kind {
 	case sessions.KindTurnStarted:
@@ -73,7 +73,7 @@ func (l *ledger) enter(e sessions.Entry) {
 	}
 }
 
-func (l *ledger) call(e sessions.Entry) {
+func (l *logAudit) call(e sessions.Entry) {
 	c := l.calls[e.Call]
 	if e.Kind == sessions.KindToolUse {
 		use, err := sessions.Decode[sessions.ToolUse](e)
@@ -105,7 +105,7 @@ func (l *ledger) call(e sessions.Entry) {
 }
 
 // result looks at what the model was told of a call.
-func (l *ledger) result(c *callSeen, e sessions.Entry) {
+func (l *logAudit) result(c *callSeen, e sessions.Entry) {
 	r, err := sessions.Decode[sessions.ToolResult](e)
 	c.code = r.Code
 	switch {
@@ -140,20 +140,20 @@ func (l *ledger) result(c *callSeen, e sessions.Entry) {
 	}
 }
 
-// checkOnce holds the bell against what the log says of one call.
-func (l *ledger) checkOnce(c *callSeen, call string, r sessions.ToolResult) {
+// checkOnce compares how often a call of the once tool was made with what the log says.
+func (l *logAudit) checkOnce(c *callSeen, call string, r sessions.ToolResult) {
 	key := c.turn + "#" + call
 	times := l.made[key]
 	delete(l.made, key)
 	l.onceCalls++
 	switch {
 	case r.Code == "" && times != 1:
-		l.wrong("%s: call %s has rung the bell %d times, and the log says that it has", l.key, call, times)
+		l.wrong("%s: call %s was made %d times, and the log says once", l.key, call, times)
 	case r.Code == string(tools.Cancelled) && times == 0: // its turn was given up before
 	case r.Code == string(tools.OutcomeUnknown) && times <= 1:
 		l.unknown++
 	case r.Code != "":
-		l.wrong("%s: call %s has rung the bell %d times, and the log says %s", l.key, call, times, r.Content)
+		l.wrong("%s: call %s was made %d times, and the log says %s", l.key, call, times, r.Content)
 	}
 }
 
@@ -167,7 +167,7 @@ func counted(all []said) (text string) {
 	return text
 }
 
-func (l *ledger) end(e sessions.Entry) {
+func (l *logAudit) end(e sessions.Entry) {
 	done, err := sessions.Decode[sessions.TurnDone](e)
 	t := l.turns[e.Turn]
 	if err != nil || t == nil {
@@ -197,8 +197,8 @@ func (l *ledger) end(e sessions.Entry) {
 	}
 }
 
-// close looks whether the log is whole.
-func (l *ledger) close() {
+// finish checks that every turn and call of the log has ended.
+func (l *logAudit) finish() {
 	want := make([]string, len(l.said))
 	for i, m := range l.said {
 		want[i] = m.text()
@@ -234,8 +234,8 @@ func (l *ledger) close() {
 	}
 }
 
-// inspect holds the session's files against what was asked for.
-func (l *ledger) inspect(dir *workspace.Dir) {
+// checkFiles compares the session's files with what people asked for.
+func (l *logAudit) checkFiles(dir *workspace.Dir) {
 	var remembered, latest string
 	for _, m := range l.said {
 		if m.what == askRemember || m.what == askAll {
