@@ -116,6 +116,27 @@ func TestUpdate(t *testing.T) {
 	}))
 }
 
+func TestRemoveOfAFile(t *testing.T) {
+	d := newDir(t)
+	must(t, d.Write("sub/a.txt", []byte("x")))
+	must(t, d.Remove("sub/a.txt"))
+	must(t, d.Remove("sub/a.txt")) // it is gone already
+	if _, err := d.Stat("sub/a.txt"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is %v", err)
+	}
+	outside := filepath.Join(t.TempDir(), "kept")
+	must(t, os.WriteFile(outside, nil, 0o600))
+	must(t, os.Symlink(outside, filepath.Join(d.Path(), "link")))
+	for _, path := range []string{"sub", ".", "../x", "", outside, "link"} {
+		if err := d.Remove(path); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("removing %q gives %v", path, err)
+		}
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatACrashLeaves(t *testing.T) {
 	d := newDir(t)
 	must(t, d.Write("sub/a", nil))

@@ -28,6 +28,9 @@ func TestLateWritesChangeNothing(t *testing.T) {
 		if err := mine.Write("b.txt", []byte("mine")); !errors.Is(err, workspace.ErrLate) {
 			t.Errorf("a write that comes too late gives %v", err)
 		}
+		if err := mine.Remove("a.txt"); !errors.Is(err, workspace.ErrLate) {
+			t.Errorf("a removal that comes too late gives %v", err)
+		}
 	})
 	if got, err := fs.ReadFile(others, "a.txt"); err != nil || string(got) != "another's" {
 		t.Errorf("the file has %q, %v", got, err)

@@ -63,6 +63,27 @@ func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, 
 	return err
 }
 
+// Remove removes a regular file. One that is not there is gone already.
+func (d *Dir) Remove(path string) error {
+	return d.do(path, func(s *openDir, name string) error {
+		s.writes.Lock()
+		defer s.writes.Unlock()
+		info, err := s.checkTarget(name)
+		if err != nil || info == nil {
+			return err
+		}
+		if d.isLate() {
+			return ErrLate
+		}
+		if err := s.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		was := usageOf(info)
+		s.usage.add(usage{-was.bytes, -1})
+		return nil
+	})
+}
+
 // checkTarget looks at the file that is to be replaced. It returns nil if there is none.
 func (s *openDir) checkTarget(name string) (fs.FileInfo, error) {
 	if len(name) > maxWritten {

@@ -4,9 +4,10 @@
 // sandbox or in another place. The Dir decides which paths may be used; the tools only
 // turn its errors into codes.
 //
-// The files: files.go lists the tools, and has list_directory; read.go, write.go, glob.go
-// and grep.go are the other tools; pattern.go turns patterns of paths into regular
-// expressions, and scan.go searches lines.
+// The files: files.go lists the tools, and has list_directory; read.go, write.go, glob.go,
+// grep.go and patch.go are the other tools; diff.go reads a patch and hunks.go finds where
+// it goes; pattern.go turns patterns of paths into regular expressions, and scan.go
+// searches lines.
 package files
 
 import (
@@ -39,6 +40,8 @@ type Dir interface {
 	// it, without another write in between. Old is nil if the file is missing. An error
 	// of change is returned as it is.
 	Update(name string, limit int64, change func(old []byte) ([]byte, error)) error
+	// Remove removes a file; one that is missing is gone already.
+	Remove(name string) error
 }
 
 // maxWhole bounds how much of a file is read into memory.
@@ -47,7 +50,7 @@ const maxWhole = 16 << 20
 // New makes the tools. Open returns the directory of a call's session.
 func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.Tool {
 	b := fileTools{open: open}
-	return []tools.Tool{b.readFile(), b.writeFile(), b.editFile(), b.listDirectory(), b.glob(), b.grep()}
+	return []tools.Tool{b.readFile(), b.writeFile(), b.editFile(), b.applyPatch(), b.listDirectory(), b.glob(), b.grep()}
 }
 
 type fileTools struct {

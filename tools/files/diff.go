@@ -1,0 +1,360 @@
+package files
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"parley/tools"
+)
+
+// This file reads unified diffs. It is written for models: they get the numbers of a
+// hunk wrong and leave out the blank of an empty line, which the libraries that read
+// diffs of programs refuse. So the text of a hunk counts, and its numbers are a hint.
+
+// Bounds of a patch.
+const (
+	maxPatch        = 4 << 20 // bytes
+	maxPatchedFiles = 200
+)
+
+// A filePatch is what a patch does to one file.
+type filePatch struct {
+	from, to string // "" where the file is new, or removed
+	hunks    []hunk
+}
+
+// path is the name by which the patch is told of.
+func (f filePatch) path() string {
+	if f.to == "" {
+		return f.from
+	}
+	return f.to
+}
+
+// A hunk replaces one run of lines by another.
+type hunk struct {
+	line           int    // of the old file, from 1, where it says that it begins
+	old, new       string // whole lines; the last has no line end where the file has none
+	added, removed int
+}
+
+// PatchPaths are the paths that a patch touches, as far as it can be read.
+func PatchPaths(patch string) []string {
+	var paths []string
+	list, _ := parsePatch(patch)
+	for _, f := range list {
+		for _, p := range []string{f.from, f.to} {
+			if p != "" && (len(paths) == 0 || paths[len(paths)-1] != p) {
+				paths = append(paths, p)
+			}
+		}
+	}
+	return paths
+}
+
+// A diffReader goes through the lines of a patch.
+type diffReader struct {
+	lines []string // with their ends
+	at    int
+	files []filePatch
+}
+
+// parsePatch reads a unified diff of any number of files. What it has read before an
+// error it returns with it.
+func parsePatch(patch string) ([]filePatch, error) {
+	if len(patch) > maxPatch {
+		return nil, tools.Errorf(tools.InvalidArgs, "the patch has %d bytes, at most %d are allowed: make several", len(patch), maxPatch)
+	}
+	r := &diffReader{lines: strings.SplitAfter(patch, "\n")}
+	if r.lines[len(r.lines)-1] == "" {
+		r.lines = r.lines[:len(r.lines)-1]
+	}
+	for r.at < len(r.lines) {
+		if err := r.next(); err != nil {
+			return r.files, err
+		}
+	}
+	if len(r.files) == 0 {
+		return nil, tools.Errorf(tools.InvalidArgs, "the patch changes no file: it needs lines --- a/PATH and +++ b/PATH, and hunks that begin with @@")
+	}
+	return r.files, r.check()
+}
+
+// check refuses what no order of changes could mean.
+func (r *diffReader) check() error {
+	if len(r.files) > maxPatchedFiles {
+		return tools.Errorf(tools.InvalidArgs, "the patch changes %d files, at most %d are allowed: make several", len(r.files), maxPatchedFiles)
+	}
+	seen := map[string]bool{}
+	for _, f := range r.files {
+		names := []string{f.from}
+		if f.to != f.from {
+			names = append(names, f.to)
+		}
+		for _, name := range names {
+			if name != "" && seen[name] {
+				return tools.Errorf(tools.InvalidArgs, "%q is in the patch twice: put its hunks together", short(name))
+			}
+			seen[name] = true
+		}
+		if len(f.hunks) == 0 && f.from == f.to {
+			return tools.Errorf(tools.InvalidArgs, "the patch of %q has no hunk: they begin with @@", short(f.path()))
+		}
+	}
+	return nil
+}
+
+// line is one line of the patch without its end; "" behind the last.
+func (r *diffReader) line(n int) string {
+	if n >= len(r.lines) {
+		return ""
+	}
+	return strings.TrimRight(r.lines[n], "\r\n")
+}
+
+// next reads the header of a file or a hunk, or passes over what is neither.
+func (r *diffReader) next() error {
+	line := r.line(r.at)
+	switch {
+	case strings.HasPrefix(line, "diff --git "):
+		return r.gitHeader()
+	case r.isHeader(r.at):
+		return r.header(filePatch{})
+	case strings.HasPrefix(line, "@@"):
+		if len(r.files) == 0 {
+			return tools.Errorf(tools.InvalidArgs, "line %d of the patch: a hunk stands before the lines --- a/PATH and +++ b/PATH", r.at+1)
+		}
+		return r.hunk()
+	}
+	r.at++ // what mails and version control write around a diff
+	return nil
+}
+
+// isHeader tells whether a file's two lines begin there.
+func (r *diffReader) isHeader(n int) bool {
+	return strings.HasPrefix(r.line(n), "--- ") && strings.HasPrefix(r.line(n+1), "+++ ")
+}
+
+// gitHeader reads what git writes before a file's two lines, or in place of them.
+func (r *diffReader) gitHeader() error {
+	start := r.at
+	f := filePatch{}
+	added, removed := false, false
+	for r.at++; r.at < len(r.lines); r.at++ {
+		line := r.line(r.at)
+		word, rest, _ := strings.Cut(line, " ")
+		switch {
+		case strings.HasPrefix(line, "diff --git "), word == "@@":
+			return r.gitOnly(start, f, added, removed)
+		case r.isHeader(r.at):
+			return r.header(f)
+		case strings.HasPrefix(line, "rename from "):
+			f.from = unquote(strings.TrimPrefix(line, "rename from "))
+		case strings.HasPrefix(line, "rename to "):
+			f.to = unquote(strings.TrimPrefix(line, "rename to "))
+		case strings.HasPrefix(line, "new file"):
+			added = true
+		case strings.HasPrefix(line, "deleted file"):
+			removed = true
+		case word == "copy", strings.HasPrefix(line, "GIT binary patch"), word == "Binary" && strings.HasSuffix(rest, "differ"):
+			return tools.Errorf(tools.InvalidArgs, "line %d of the patch: only texts are patched, and copies are written with write_file", r.at+1)
+		}
+	}
+	return r.gitOnly(start, f, added, removed)
+}
+
+// gitOnly is a file of which git says all in its own header: a rename, an empty file.
+func (r *diffReader) gitOnly(start int, f filePatch, added, removed bool) error {
+	if f.from == "" && f.to == "" {
+		before, after, _ := strings.Cut(strings.TrimPrefix(r.line(start), "diff --git "), " b/")
+		f.from, f.to = strings.TrimPrefix(before, "a/"), after
+		switch {
+		case added:
+			f.from = ""
+		case removed:
+			f.to = ""
+		case f.from == f.to:
+			if strings.HasPrefix(r.line(r.at), "@@") {
+				break // a model left the two lines out
+			}
+			return tools.Errorf(tools.InvalidArgs, "line %d of the patch changes nothing of the file's text", start+1)
+		}
+	}
+	return r.add(f)
+}
+
+// header reads a file's two lines.
+func (r *diffReader) header(f filePatch) error {
+	from, to := headerPath(r.line(r.at), "--- "), headerPath(r.line(r.at+1), "+++ ")
+	r.at += 2
+	a, hasA := strings.CutPrefix(from, "a/")
+	b, hasB := strings.CutPrefix(to, "b/")
+	if (hasA || from == "") && (hasB || to == "") {
+		from, to = a, b
+	}
+	if from == "" && to == "" {
+		return tools.Errorf(tools.InvalidArgs, "line %d of the patch names no file", r.at-1)
+	}
+	if f.from != "" && f.to != "" { // a rename, whose names git writes without a/ and b/
+		from, to = f.from, f.to
+	} else if from != "" && to != "" && from != to {
+		// Old and new names that differ, as "a.txt.orig" and "a.txt", mean the new one
+		// unless a rename is stated.
+		from = to
+	}
+	return r.add(filePatch{from: from, to: to})
+}
+
+func (r *diffReader) add(f filePatch) error {
+	r.files = append(r.files, f)
+	return nil
+}
+
+// headerPath is the path in one of the two lines; "" for /dev/null.
+func headerPath(line, mark string) string {
+	path, _, _ := strings.Cut(strings.TrimPrefix(line, mark), "\t")
+	if path = unquote(strings.TrimSpace(path)); path == "/dev/null" {
+		return ""
+	}
+	return path
+}
+
+func unquote(path string) string {
+	if strings.HasPrefix(path, `"`) {
+		if plain, err := strconv.Unquote(path); err == nil {
+			return plain
+		}
+	}
+	return path
+}
+
+// hunk reads a hunk: as many lines as its header says, where this makes sense, and
+// else all that look like its lines.
+func (r *diffReader) hunk() error {
+	line, olds, news, ok := hunkHeader(r.line(r.at))
+	r.at++
+	start := r.at
+	var text hunkText
+	end, whole := r.counted(start, olds, news)
+	if !ok || !whole {
+		end = r.body(start)
+	}
+	for r.at = start; r.at < end; r.at++ {
+		text.take(r.lines[r.at], r.line(r.at-1))
+	}
+	h := hunk{line: line, old: string(text.old), new: string(text.new), added: text.added, removed: text.removed}
+	f := &r.files[len(r.files)-1]
+	if h.old == "" && h.new == "" {
+		return tools.Errorf(tools.InvalidArgs, "line %d of the patch: the hunk is empty", start)
+	}
+	f.hunks = append(f.hunks, h)
+	return nil
+}
+
+// hunkText is a hunk while it is read.
+type hunkText struct {
+	old, new       []byte
+	added, removed int
+}
+
+// take adds one line; before is the one before it.
+func (h *hunkText) take(text, before string) {
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if strings.TrimRight(text, "\r\n") == "" {
+		text = " " + text // an empty line that lost its blank
+	}
+	switch mark, rest := text[0], text[1:]; mark {
+	case '-':
+		h.old = append(h.old, rest...)
+		h.removed++
+	case '+':
+		h.new = append(h.new, rest...)
+		h.added++
+	case ' ':
+		h.old = append(h.old, rest...)
+		h.new = append(h.new, rest...)
+	case '\\': // the line before has no end
+		if !strings.HasPrefix(before, "+") {
+			h.old = withoutEnd(h.old)
+		}
+		if !strings.HasPrefix(before, "-") {
+			h.new = withoutEnd(h.new)
+		}
+	}
+}
+
+func withoutEnd(text []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+}
+
+// hunkHeader reads "@@ -12,5 +12,6 @@ …". Without numbers it is not ok.
+func hunkHeader(line string) (at, olds, news int, ok bool) {
+	fields := strings.Fields(line)
+	if len(fields) < 3 || !strings.HasPrefix(fields[1], "-") || !strings.HasPrefix(fields[2], "+") {
+		return 0, 0, 0, false
+	}
+	at, olds, ok = span(fields[1][1:])
+	_, news, also := span(fields[2][1:])
+	return at, olds, news, ok && also
+}
+
+func span(s string) (at, count int, ok bool) {
+	first, second, has := strings.Cut(s, ",")
+	at, err := strconv.Atoi(first)
+	if err != nil || at < 0 {
+		return 0, 0, false
+	}
+	if !has {
+		return at, 1, true
+	}
+	count, err = strconv.Atoi(second)
+	return at, count, err == nil && count >= 0
+}
+
+// counted is where a hunk of so many lines ends, and whether it does: what follows
+// has to be something else.
+func (r *diffReader) counted(n, olds, news int) (end int, ok bool) {
+	for olds > 0 || news > 0 {
+		if n >= len(r.lines) {
+			return n, false
+		}
+		switch mark := r.line(n) + " "; mark[0] {
+		case '-':
+			olds--
+		case '+':
+			news--
+		case ' ':
+			olds--
+			news--
+		case '\\':
+		default:
+			return n, false
+		}
+		n++
+	}
+	for strings.HasPrefix(r.line(n), `\`) {
+		n++
+	}
+	next := r.line(n)
+	more := next != "" && strings.IndexByte(" +-", next[0]) >= 0 && !r.isHeader(n) && next != "-- " && next != "--"
+	return n, olds == 0 && news == 0 && !more
+}
+
+// body is where the lines that look like a hunk's end.
+func (r *diffReader) body(n int) int {
+	last := n
+	for ; n < len(r.lines); n++ {
+		line := r.line(n)
+		switch {
+		case line == "": // part of it if more follows
+			continue
+		case r.isHeader(n), strings.IndexByte(` +-\`, line[0]) < 0:
+			return last
+		}
+		last = n + 1
+	}
+	return last
+}

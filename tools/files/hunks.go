@@ -1,0 +1,173 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"parley/tools"
+)
+
+// apply gives what a patch makes of a file's content; both are nil for no file.
+func (f filePatch) apply(ctx context.Context, old []byte) ([]byte, error) {
+	a := applying{content: old, line: 1, path: f.path()}
+	for n, h := range f.hunks {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if f.from == "" && h.old != "" {
+			return nil, tools.Errorf(tools.InvalidArgs, "hunk %d of %q wants lines of a file that is to be new", n+1, short(f.path()))
+		}
+		if err := a.hunk(n+1, h); err != nil {
+			return nil, err
+		}
+	}
+	made := append(a.made, a.content[min(a.at, len(a.content)):]...)
+	switch {
+	case f.to == "" && len(made) > 0:
+		return nil, tools.Errorf(tools.InvalidArgs, "%q is to be removed, and the patch does not take out all of its lines", short(f.path()))
+	case f.to == "":
+		return nil, nil
+	case len(made) > maxWhole:
+		return nil, tools.Errorf(tools.InvalidArgs, "%q would have %d bytes, at most %d are allowed", short(f.path()), len(made), maxWhole)
+	}
+	return orEmpty(made), nil
+}
+
+// applying is a file in the middle of its patch.
+type applying struct {
+	path    string
+	content []byte
+	at      int // how far it is done
+	line    int // the number of the line that begins there
+	made    []byte
+}
+
+// hunk applies the next hunk: where its lines stand, behind the hunk before.
+func (a *applying) hunk(n int, h hunk) error {
+	at, old, made, why := a.find(h)
+	if why != "" {
+		return tools.Errorf(tools.InvalidArgs, "nothing was changed: hunk %d of %q does not apply: %s", n, short(a.path), why)
+	}
+	a.made = append(append(a.made, a.content[a.at:at]...), made...)
+	a.line += bytes.Count(a.content[a.at:at+len(old)], []byte("\n"))
+	a.at = at + len(old)
+	return nil
+}
+
+// find is where a hunk's lines stand, and what is to stand there; or why they do not.
+func (a *applying) find(h hunk) (at int, old, made, why string) {
+	expected := a.offset(h.line)
+	if h.old == "" {
+		return a.insertion(h)
+	}
+	for _, v := range a.variants(h) {
+		places := a.places(v[0])
+		for _, at := range places {
+			if at == expected {
+				return at, v[0], v[1], ""
+			}
+		}
+		switch len(places) {
+		case 0:
+		case 1:
+			return places[0], v[0], v[1], ""
+		default:
+			return 0, "", "", fmt.Sprintf("its lines stand at %d places, and at line %d they do not: give more unchanged lines around the change", len(places), h.line)
+		}
+	}
+	return 0, "", "", a.mismatch(expected, h)
+}
+
+// variants are a hunk's lines as a file could have them: with its own line ends, and
+// without one at its end.
+func (a *applying) variants(h hunk) [][2]string {
+	all := [][2]string{{h.old, h.new}}
+	if bytes.Contains(a.content, []byte("\r\n")) && !strings.Contains(h.old+h.new, "\r") {
+		all = append(all, [2]string{strings.ReplaceAll(h.old, "\n", "\r\n"), strings.ReplaceAll(h.new, "\n", "\r\n")})
+	}
+	if !bytes.HasSuffix(a.content, []byte("\n")) {
+		for _, v := range all {
+			if strings.HasSuffix(v[0], "\n") {
+				all = append(all, [2]string{strings.TrimRight(v[0], "\r\n"), strings.TrimSuffix(strings.TrimSuffix(v[1], "\n"), "\r")})
+			}
+		}
+	}
+	return all
+}
+
+// places are where whole lines stand that read so.
+func (a *applying) places(text string) []int {
+	var at []int
+	if text == "" {
+		return nil
+	}
+	for _, i := range occurrences(a.content[a.at:], text) {
+		i += a.at
+		begins := i == 0 || a.content[i-1] == '\n'
+		ends := strings.HasSuffix(text, "\n") || i+len(text) == len(a.content)
+		if begins && ends {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// offset is where a line begins that is not done yet; -1 if there is none.
+func (a *applying) offset(line int) int {
+	at := a.at
+	for n := a.line; n < line; n++ {
+		end := bytes.IndexByte(a.content[at:], '\n')
+		if end < 0 {
+			return -1
+		}
+		at += end + 1
+	}
+	if line < a.line {
+		return -1
+	}
+	return at
+}
+
+// insertion is where a hunk goes that only adds lines and shows none around them:
+// behind the line that it names.
+func (a *applying) insertion(h hunk) (at int, old, made, why string) {
+	if len(a.content) == 0 {
+		return 0, "", h.new, ""
+	}
+	at = a.offset(h.line + 1)
+	switch {
+	case h.line == 0:
+		at = 0
+	case at < 0 && a.offset(h.line) >= 0: // the last line, without an end
+		return len(a.content), "", "\n" + h.new, ""
+	}
+	if at < a.at {
+		return 0, "", "", fmt.Sprintf("it shows no unchanged lines, and there is no line %d to put it behind", h.line)
+	}
+	return at, "", h.new, ""
+}
+
+// mismatch says in words which line is another.
+func (a *applying) mismatch(expected int, h hunk) string {
+	first, _, _ := strings.Cut(h.old, "\n")
+	if expected < 0 {
+		return fmt.Sprintf("the lines that it shows, from %q on, are not in the file behind line %d", short(first), a.line-1)
+	}
+	at := expected
+	n := h.line
+	for want := range strings.Lines(h.old) {
+		has, _, _ := bytes.Cut(a.content[at:], []byte("\n"))
+		want = strings.TrimRight(want, "\r\n")
+		if got := strings.TrimSuffix(string(has), "\r"); got != want {
+			if at >= len(a.content) {
+				return fmt.Sprintf("the file ends before line %d, where it has %q", n, short(want))
+			}
+			return fmt.Sprintf("line %d of the file is %q, where it has %q; read the file and copy the unchanged lines to the letter", n, short(got), short(want))
+		}
+		at = min(at+len(has)+1, len(a.content))
+		n++
+	}
+	return fmt.Sprintf("the lines that it shows, from %q on, do not stand in the file so", short(first))
+}
