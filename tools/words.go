@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"parley/tools/spelling"
 )
 
 // unknownName is the message for an argument that the tool does not have. It names those
@@ -25,7 +27,7 @@ func nearest(name string, names []string) string {
 	name = plainName(clip(name, 64))
 	best, least := "", 1+max(1, len(name)/3)
 	for _, n := range names {
-		if d := distance(name, plainName(n)); d < least {
+		if d := spelling.Distance(name, plainName(n)); d < least {
 			best, least = n, d
 		}
 	}
@@ -43,27 +45,6 @@ func nearest(name string, names []string) string {
 // plainName is the same for fileName, file-name and file_name.
 func plainName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
-}
-
-// distance is how many bytes must be inserted, deleted or replaced to turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // clip keeps at most n bytes of a text, and whole runes.

@@ -22,10 +22,10 @@ import (
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
-	"parley/cmd/parley/outbox"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 	"parley/sessions"
+	"parley/tools/spelling"
 )
 
 type chatCmd struct {
@@ -164,7 +164,7 @@ func unknownCommand(text string) string {
 		return ""
 	}
 	wrong := "there is no command /" + name
-	if near := outbox.Nearest(name, known); near != "" {
+	if near := spelling.Nearest(name, known); near != "" {
 		return wrong + "; did you mean /" + near + "?"
 	}
 	return wrong + "; /help lists those that there are"

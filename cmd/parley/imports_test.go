@@ -34,7 +34,8 @@ func rules() []rule {
 	return []rule{
 		{"bus", 1, nil},
 		{"sessions", 1, nil},
-		{"tools", 1, nil},
+		{"tools/spelling", 0, nil}, // the ground under every "did you mean"
+		{"tools", 1, []string{"tools/spelling"}},
 		{"channels/markup/document", 0, nil},
 		{"channels/markup", 1, []string{"channels/markup/document"}},
 		{"sessions/sqldb", 1, nil}, // the ground under all that is kept in SQL
@@ -75,13 +76,14 @@ func rules() []rule {
 		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "sessions/sqldb", "sessions/sqlstore"}},
 		{"cmd/parley/hometest", 5, []string{"..."}},
 		{"cmd/parley/parleytest", 5, []string{"..."}},
-		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup"}},
+		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
 		{"cmd/parley/metrics", 5, []string{"agent", "agent/llm", "bus"}},
 
-		{"cmd/parley/config", 6, []string{"bus", "tools", "cmd/parley/outbox"}},
+		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "cmd/parley/outbox"}},
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/outbox"}},
 		{"cmd/parley/api", 6, []string{
 			"bus", "sessions", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",
+			"tools/spelling",
 		}},
 
 		// Those that name implementations: of a channel, of what is remembered, and

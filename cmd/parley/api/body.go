@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"parley/bus"
-	"parley/cmd/parley/outbox"
+	"parley/tools/spelling"
 )
 
 // How much a request may bring.
@@ -123,7 +123,7 @@ func unknownField(name string, fields []field) *refusal {
 	for i, f := range fields {
 		known[i] = f.name
 	}
-	if near := outbox.Nearest(name, known); near != "" {
+	if near := spelling.Nearest(name, known); near != "" {
 		return unprocessable("unknown_field", "there is no field %.80q; did you mean %q?", name, near)
 	}
 	return unprocessable("unknown_field", "there is no field %.80q; there is: %s", name, strings.Join(known, ", "))

@@ -8,6 +8,7 @@ import (
 
 	"parley/channels"
 	"parley/cmd/parley/outbox"
+	"parley/tools/spelling"
 )
 
 // A Chat is a place where the bot was spoken to, as the API tells it.
@@ -119,7 +120,7 @@ func (a *API) offerOwner(w *answer, r *http.Request) error {
 		return err
 	}
 	if known := a.cfg.Channels(); !slices.Contains(known, channel) {
-		return &outbox.UnknownError{What: "channel", Name: channel, Nearest: outbox.Nearest(channel, known), Known: known}
+		return &outbox.UnknownError{What: "channel", Name: channel, Nearest: spelling.Nearest(channel, known), Known: known}
 	}
 	code, err := a.cfg.People.OfferOwner(r.Context(), channel)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"parley/tools/spelling"
 )
 
 // A Platform is what the settings of its channels are checked against.
@@ -119,7 +121,7 @@ func (l *loader) checkChannel(name string) {
 	if platform.Name == "" {
 		if !l.mentioned(path + ".platform") {
 			remedy := l.writeKey("channels", "platform")
-			if near := nearest(name, names(l.opts.Platforms)); near != "" {
+			if near := spelling.Nearest(name, names(l.opts.Platforms)); near != "" {
 				remedy = "did you mean [channels." + near + "]? Else " + remedy
 			}
 			l.report(at, path, "its name is no platform's, and it has no platform", remedy)

@@ -9,6 +9,7 @@ import (
 
 	"parley/bus"
 	"parley/cmd/parley/outbox"
+	"parley/tools/spelling"
 )
 
 // check looks at what only shows when everything is known.
@@ -125,7 +126,7 @@ func (l *loader) place(s string, targets bool) *fault {
 		if slices.Contains(known, s) {
 			return nil
 		}
-		if near := nearest(s, known); near != "" {
+		if near := spelling.Nearest(s, known); near != "" {
 			return &fault{wrong: fmt.Sprintf("no target is called %q", s), remedy: fmt.Sprintf("write %q", near)}
 		}
 		return &fault{wrong: fmt.Sprintf("no target is called %q", s), remedy: "add it to [targets], or write an address: CHANNEL:CHAT"}
@@ -139,7 +140,7 @@ func (l *loader) place(s string, targets bool) *fault {
 		return nil
 	}
 	remedy := "add [channels." + at.Channel + "]"
-	if near := nearest(at.Channel, known); near != "" {
+	if near := spelling.Nearest(at.Channel, known); near != "" {
 		remedy = fmt.Sprintf("write %q", bus.Address{Channel: near, Chat: at.Chat, Thread: at.Thread}.String())
 	} else if len(known) > 0 {
 		remedy += ", or use one of " + strings.Join(known, ", ")

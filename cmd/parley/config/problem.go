@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"parley/tools/spelling"
 )
 
 // A Problem is one thing that is wrong, and what to do about it. It never holds
@@ -104,7 +106,7 @@ type fault struct {
 // oneOf is the remedy for a word that is not among the known ones: the nearest,
 // or all of them.
 func oneOf(word string, known []string) string {
-	if near := nearest(word, known); near != "" {
+	if near := spelling.Nearest(word, known); near != "" {
 		return fmt.Sprintf("write %q", near)
 	}
 	quoted := make([]string, len(known))
@@ -115,42 +117,4 @@ func oneOf(word string, known []string) string {
 		return "write " + quoted[0]
 	}
 	return "write one of " + strings.Join(quoted, ", ")
-}
-
-// nearest is the known word that a slip of the fingers may have meant, or "".
-func nearest(word string, known []string) string {
-	if len(word) > 100 {
-		return ""
-	}
-	best, least := "", max(2, len(word)/3)+1
-	for _, k := range known {
-		d := distance(strings.ToLower(word), k)
-		if d < least && d < len(k) {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to insert, drop, change or swap to get from a to b.
-func distance(a, b string) int {
-	older, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		older, prev, row = prev, row, older
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := prev[j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], older[j-2]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"parley/tools/spelling"
 )
 
 // Tools is what holds for the tools of all agents.
@@ -66,7 +68,7 @@ func (l *loader) rule(text string) *fault {
 	case unknown == "":
 		return nil
 	}
-	if near := nearest(unknown, l.opts.Tools); near != "" {
+	if near := spelling.Nearest(unknown, l.opts.Tools); near != "" {
 		return &fault{wrong: fmt.Sprintf("no tool is called %q", unknown), remedy: fmt.Sprintf("write %q", near+strings.TrimPrefix(text, unknown))}
 	}
 	names := slices.Sorted(slices.Values(l.opts.Tools))

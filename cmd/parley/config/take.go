@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley/tools/spelling"
 )
 
 // take reads the file's tree against the table of settings.
@@ -175,7 +177,7 @@ func (l *loader) unknown(full, known []string) {
 
 // meant is what an unknown key may have been meant to be.
 func (l *loader) meant(key string, top bool, known []string) string {
-	if near := nearest(key, known); near != "" {
+	if near := spelling.Nearest(key, known); near != "" {
 		if top {
 			return "did you mean [" + near + "]?"
 		}

@@ -8,6 +8,7 @@ import (
 
 	"parley/bus"
 	"parley/channels/markup"
+	"parley/tools/spelling"
 )
 
 // An UnknownError says that a destination names nothing that is configured.
@@ -116,14 +117,14 @@ func (o *Outbox) resolve(names []string) ([]bus.Address, error) {
 func (o *Outbox) address(name string, targets map[string][]bus.Address) (bus.Address, error) {
 	if !strings.Contains(name, ":") {
 		known := slices.Sorted(maps.Keys(targets))
-		return bus.Address{}, &UnknownError{What: "target", Name: name, Nearest: Nearest(name, known), Known: known}
+		return bus.Address{}, &UnknownError{What: "target", Name: name, Nearest: spelling.Nearest(name, known), Known: known}
 	}
 	a, err := bus.ParseAddress(name)
 	if err != nil || len(name) > bus.MaxKey {
 		return bus.Address{}, &InvalidError{"bad_address", fmt.Sprintf("%q is no address: want CHANNEL:CHAT or CHANNEL:CHAT/THREAD, at most %d bytes and no control characters", clip(name), bus.MaxKey)}
 	}
 	if known := o.Channels(); !slices.Contains(known, a.Channel) {
-		return bus.Address{}, &UnknownError{What: "channel", Name: a.Channel, Nearest: Nearest(a.Channel, known), Known: slices.Sorted(slices.Values(known))}
+		return bus.Address{}, &UnknownError{What: "channel", Name: a.Channel, Nearest: spelling.Nearest(a.Channel, known), Known: slices.Sorted(slices.Values(known))}
 	}
 	return a, nil
 }
@@ -134,40 +135,6 @@ func clip(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
-// Nearest is the known word that a slip of the pen may have made word of, or "".
-func Nearest(word string, known []string) string {
-	if len(word) > 100 {
-		return ""
-	}
-	best, least := "", max(2, len(word)/3)+1
-	for _, k := range known {
-		if d := slips(strings.ToLower(word), strings.ToLower(k)); d < least && d < len(k) {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// slips counts the bytes to insert, drop or change on the way from a to b.
-func slips(a, b string) int {
-	costs := make([]int, len(b)+1)
-	for j := range costs {
-		costs[j] = j
-	}
-	for i := range len(a) {
-		corner := costs[0]
-		costs[0]++
-		for j := range len(b) {
-			kept := corner
-			if a[i] != b[j] {
-				kept = 1 + min(corner, costs[j], costs[j+1])
-			}
-			corner, costs[j+1] = costs[j+1], kept
-		}
-	}
-	return costs[len(b)]
 }
 
 func joined(all []bus.Address) string {

@@ -1,0 +1,46 @@
+// Package spelling finds the known word that a misspelt one may have been meant to be.
+package spelling
+
+import "strings"
+
+// longest bounds the words that are compared, in bytes: no name is longer, and the
+// time grows with the square.
+const longest = 100
+
+// Nearest is the known word that a slip of the fingers may have made word of, or "".
+// Case does not count.
+func Nearest(word string, known []string) string {
+	if len(word) > longest {
+		return ""
+	}
+	best, least := "", max(2, len(word)/3)+1
+	for _, k := range known {
+		if d := Distance(strings.ToLower(word), strings.ToLower(k)); d < least && d < len(k) {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// Distance counts the bytes to insert, drop, change or swap on the way from a to b.
+func Distance(a, b string) int {
+	older, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		older, prev, row = prev, row, older
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := prev[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], older[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
