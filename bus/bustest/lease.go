@@ -21,7 +21,7 @@ var leasing = []promise{
 
 var settling = []promise{
 	{"absorbs up to a number and gives back the rest", settleUpTo},
-	{"counts claims until something is settled", attempts},
+	{"counts claims until something is settled", countsAttempts},
 	{"counts a claim over a restart", attemptsReopen},
 	{"does not count what is settled uncounted", uncounted},
 	{"for later keeps the order and delays nobody else", settleLater},
@@ -204,7 +204,7 @@ func settleUpTo(r *rig) {
 	r.nothingLeft()
 }
 
-func attempts(r *rig) {
+func countsAttempts(r *rig) {
 	r.open(Options{})
 	r.publish("k", "a", "b")
 	for i := range 3 {

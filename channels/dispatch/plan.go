@@ -133,7 +133,7 @@ func (d *delivery) bindSubject(work context.Context) error {
 
 // notAttached stands in for a file where none can be sent.
 func notAttached(f *bus.File) string {
-	return fmt.Sprintf("(The file %s of %s could not be attached here.)", markup.Verbatim(f.Name), size(len(f.Data)))
+	return fmt.Sprintf("(The file %s of %s could not be attached here.)", markup.Verbatim(f.Name), formatSize(len(f.Data)))
 }
 
 // longestFileName is what file systems take, in bytes.
@@ -158,7 +158,7 @@ func fileName(name string) string {
 	return "file"
 }
 
-func size(bytes int) string {
+func formatSize(bytes int) string {
 	switch {
 	case bytes == 1:
 		return "1 byte"

@@ -41,7 +41,7 @@ func TestAStorm(t *testing.T) {
 				rig: r, t: t, rnd: rand.New(rand.NewPCG(seed, 1)), dice: rand.New(rand.NewPCG(seed, 2)),
 				mail: newMailbox(r), want: map[string]string{}, roots: map[string]string{},
 			}
-			s.breaks()
+			s.failRequests()
 			s.start()
 			for range 150 {
 				s.step()
@@ -58,7 +58,8 @@ func (s *storm) happens(percent int) bool {
 	return s.dice.IntN(100) < percent
 }
 
-func (s *storm) breaks() {
+// failRequests makes a part of the requests to some methods fail, each in its own way.
+func (s *storm) failRequests() {
 	for method, act := range map[string]slacktest.Act{
 		"conversations.history": slacktest.Limit("0"),
 		"conversations.replies": slacktest.Status(503, "somebody"),

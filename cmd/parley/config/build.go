@@ -167,7 +167,7 @@ func (l *loader) withoutEffect() []string {
 			at, written := l.places[table]
 			platform := l.platform(l.str(table + ".platform"))
 			switch {
-			case written && sec.later():
+			case written && sec.hasNoEffectYet():
 				tell(at, "["+table+"]", notYet)
 			case sec.name == "channels" && platform.SendsOnly && l.str(table+".mode") != "send":
 				tell(at, "["+table+"]", "platform "+platform.Name+" has only mode = \"send\": "+notYet)
@@ -184,7 +184,7 @@ func (l *loader) settingsWithout(sec *section, table string, tell func(at origin
 		set := &sec.settings[i]
 		path := table + "." + set.key
 		at, written := l.places[path]
-		if written && set.later() {
+		if written && set.hasNoEffectYet() {
 			tell(at, path, notYet)
 		}
 		if !written || !slices.ContainsFunc(set.oneOf, func(c choice) bool { return c.since == notYet }) {

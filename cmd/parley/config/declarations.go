@@ -100,8 +100,8 @@ func choices(since string, names []string) []choice {
 	return all
 }
 
-// later says that the setting has no effect yet.
-func (s setting) later() bool { return s.since == notYet }
+// hasNoEffectYet tells whether no release reads the setting yet.
+func (s setting) hasNoEffectYet() bool { return s.since == notYet }
 
 // words are the values that the setting can have; nil is any.
 func (s setting) words() []string {
@@ -148,9 +148,9 @@ func (s section) depth() int {
 	return 1
 }
 
-// later says that nothing of the section is built.
-func (s section) later() bool {
-	return !slices.ContainsFunc(s.settings, func(set setting) bool { return !set.later() })
+// hasNoEffectYet says that nothing of the section is built.
+func (s section) hasNoEffectYet() bool {
+	return !slices.ContainsFunc(s.settings, func(set setting) bool { return !set.hasNoEffectYet() })
 }
 
 // find is the setting of that key, or nil.

@@ -51,10 +51,10 @@ func TestDeclarationsAreWhole(t *testing.T) {
 			if set.since == "" {
 				t.Errorf("%s does not say since when it has an effect", name)
 			}
-			if set.later() && set.def != nil {
+			if set.hasNoEffectYet() && set.def != nil {
 				t.Errorf("%s has a default and no effect", name)
 			}
-			if !set.later() && !sec.leaf() && set.fills == nil {
+			if !set.hasNoEffectYet() && !sec.leaf() && set.fills == nil {
 				t.Errorf("%s fills no field", name)
 			}
 		}

@@ -43,7 +43,7 @@ func undocumented(sections []section, page string) (wrong []string) {
 				wrong = append(wrong, path+" is not named")
 			case set.def != nil && !says(text, written((&value{set: &set, v: set.def}).shown())):
 				wrong = append(wrong, path+" does not say its default")
-			case set.later() && !strings.Contains(text, notYet):
+			case set.hasNoEffectYet() && !strings.Contains(text, notYet):
 				wrong = append(wrong, path+" has no effect yet, and does not say so")
 			}
 		}

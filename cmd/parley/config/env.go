@@ -116,7 +116,7 @@ func (l *loader) fill(sec *section, prefix string) {
 	for i := range sec.settings {
 		set := &sec.settings[i]
 		path := prefix + "." + set.key
-		if l.mentioned(path) || l.values[path] != nil || set.def == nil || set.later() {
+		if l.mentioned(path) || l.values[path] != nil || set.def == nil || set.hasNoEffectYet() {
 			continue
 		}
 		def := set.def

@@ -91,7 +91,7 @@ func (r *reload) setting(path string, set *setting) {
 		r.values[path] = is // it may stand on another line now
 		return
 	}
-	if set.later() {
+	if set.hasNoEffectYet() {
 		return
 	}
 	parts := strings.Split(path, ".")

@@ -26,7 +26,7 @@ type Setting struct {
 func (c *Config) Settings() []Setting {
 	var all []Setting
 	c.kept.each(func(_ string, v *value) {
-		all = append(all, Setting{Key: v.path, Value: v.shown(), From: v.source(), NoEffect: v.set.later()})
+		all = append(all, Setting{Key: v.path, Value: v.shown(), From: v.source(), NoEffect: v.set.hasNoEffectYet()})
 	})
 	return all
 }
@@ -168,7 +168,7 @@ func (c *Config) Print(w io.Writer) error {
 		}
 		key := strings.TrimPrefix(v.path, table+".") // dotted in a table below this one
 		note := v.source()
-		if v.set.later() {
+		if v.set.hasNoEffectYet() {
 			note += "; " + notYet
 		}
 		fmt.Fprintf(&out, "%s = %s  # %s\n", key, written(v.shown()), comment(note))

@@ -90,8 +90,8 @@ func (c *collector) denyRemoval(args []word) {
 	}
 }
 
-// flags tells whether one of some flags is among the arguments, and gives the
-// others, without options.
+// flags tells whether args have an option with one of the letters short or the name long,
+// and returns the arguments that are no options.
 func flags(args []word, short, long string) (given bool, plain []word) {
 	for i, a := range args {
 		switch {
