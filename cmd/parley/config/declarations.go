@@ -148,7 +148,7 @@ func (s section) depth() int {
 	return 1
 }
 
-// hasNoEffectYet says that nothing of the section is built.
+// hasNoEffectYet tells whether no release reads any setting of the section yet.
 func (s section) hasNoEffectYet() bool {
 	return !slices.ContainsFunc(s.settings, func(set setting) bool { return !set.hasNoEffectYet() })
 }
