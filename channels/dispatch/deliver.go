@@ -12,30 +12,6 @@ import (
 	"parley/channels/markup"
 )
 
-// Codes of the dispatcher's own, beside the platforms'.
-const (
-	undecodable = "undecodable"
-	panicked    = "panicked"
-	expired     = "expired"
-	empty       = "empty"
-	badAddress  = "bad_address"
-	gaveUp      = "given_up"
-	uncertain   = "unknown"
-)
-
-const storageWait = 5 * time.Second // wait after a failure of the book's or the bus's
-
-// A delivery is one message on its way to the platform.
-type delivery struct {
-	*run
-	lease    bus.Lease
-	out      bus.Outbound
-	to       bus.Address   // out.To, or where that moved
-	record   channels.Send // as the book has it; its ID is the message's on the bus
-	attempts int
-	paced    bool // the pace was waited for and not yet used
-}
-
 // deliver sends one message, from the first part that is not known to be sent. Its
 // error is nil once the message is through, and else a *deliveryError.
 func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message, attempts int) error {
@@ -150,16 +126,6 @@ func (d *delivery) begin(ctx, work context.Context) (fresh bool, err error) {
 	return fresh, nil
 }
 
-func (d *delivery) settled(i int) bool {
-	state := d.record.Parts[i].State
-	return state == channels.Sent || state == channels.Unsure
-}
-
-// expired says that the message is too old to be worth sending.
-func (d *delivery) expired() bool {
-	return !d.out.Expires.IsZero() && !time.Now().Before(d.out.Expires)
-}
-
 // partExpired says so of a part: a message of which something has arrived is sent
 // whole, however late.
 func (d *delivery) partExpired(i int) bool {
@@ -204,14 +170,6 @@ func (d *delivery) sendPart(ctx, work context.Context, i int, inHand bool) error
 	return d.transmit(work, i)
 }
 
-// waitAndCheckLease waits for the pace and asks for the lease.
-func (d *delivery) waitAndCheckLease(ctx, work context.Context) error {
-	if err := d.waitForPace(ctx); err != nil {
-		return err
-	}
-	return d.checkLease(work)
-}
-
 // resolveCutOff deals with a part that was found as sending. Settled means that
 // there is nothing more to be done for it.
 func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (settled bool, err error) {
@@ -249,88 +207,6 @@ func (d *delivery) resolveCutOff(ctx, work context.Context, i int) (settled bool
 	}
 	p.Interrupted++
 	return false, d.mark(work, i, p)
-}
-
-// leaveUnknown leaves it at not knowing whether a part has arrived.
-func (d *delivery) leaveUnknown(work context.Context, i int) error {
-	d.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
-	// Once it is noted as unknown nobody comes back to it.
-	if err := d.sendToFallback(work, uncertain); err != nil {
-		return err
-	}
-	p := d.record.Parts[i]
-	p.State = channels.Unsure
-	p.Interrupted++
-	return d.mark(work, i, p)
-}
-
-// checkLease asks the bus before an outward effect.
-func (d *delivery) checkLease(work context.Context) error {
-	err := d.lease.Held(work)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, bus.ErrFenced):
-		d.Log.Warn("lease was lost before a send", slog.String("channel", d.Name), slog.String("id", d.record.ID))
-		return &deliveryError{leaseLost: true}
-	}
-	return later(0)
-}
-
-// mark notes what became of a part.
-func (d *delivery) mark(work context.Context, i int, now channels.SentPart) error {
-	err := d.insist(work, d.lease.Lost(), func(ctx context.Context) error { return d.Book.Mark(ctx, d.record.ID, i, now) })
-	if err != nil {
-		return d.bookFailed(err)
-	}
-	d.record.Parts[i] = now
-	return nil
-}
-
-// insist writes into the book, however often that takes: what the platform has
-// taken and the book does not know would be sent a second time. It ends without
-// success when the lease is lost, or a while after ctx.
-func (r *run) insist(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
-	defer cancel()
-	defer context.AfterFunc(work, func() { time.AfterFunc(r.policy.Drain, cancel) })()
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := write(ctx)
-		if err == nil || errors.Is(err, channels.ErrNoSend) {
-			return err
-		}
-		select {
-		case <-time.After(wait):
-		case <-lost:
-			return err
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-func (d *delivery) bookFailed(err error) error {
-	d.Log.Error("book could not be used", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-	return later(storageWait)
-}
-
-// waitForPace waits until the pace allows a send. What would have to wait for long is
-// given back instead.
-func (d *delivery) waitForPace(ctx context.Context) error {
-	if d.paced {
-		return nil
-	}
-	after, err := d.pace.Wait(ctx, d.lease.Lost(), d.to.Chat)
-	switch {
-	case errors.Is(err, bus.ErrFenced):
-		return &deliveryError{leaseLost: true}
-	case err != nil:
-		return later(0)
-	case after > 0:
-		return later(after)
-	}
-	d.paced = true
-	return nil
 }
 
 const unknownNeedWait = 30 * time.Second // wait where another release has to send

@@ -1,17 +1,17 @@
 // Package dispatch takes what the bot says from the bus and sends it, once, in order and in pace.
 //
-// Read dispatch.go first: claiming mailboxes and settling them. deliver.go is the
-// way of one message, part by part, with the book written before and after each
-// step; plan.go says as which parts a message is sent, and transmit.go hands one
-// part to the platform and decides about what comes back. delivery_error.go
-// says how a delivery may end without having sent its message. give_up.go says when
-// a message is given up, fallback.go and notices.go what happens then.
-// failure_streaks.go counts what fails in a row, and retry_schedule.go plans when it
-// is tried again.
+// Read dispatch.go first: the Dispatcher and what its parts share while it runs.
+// mailbox.go claims mailboxes and settles them. deliver.go is the way of one message,
+// part by part, with the book written before and after each step; delivery.go is the
+// message on that way, and how it may end. plan.go says as which parts a message is
+// sent, transmit.go hands one part to the platform and decides about what comes back,
+// and give_up.go says when a message is given up and what happens then. notices.go
+// tells sessions what was told in their chats. failure_streaks.go counts what fails in
+// a row, and retry_schedule.go plans when it is tried again.
 //
 // The rest shows people that the bot is at work: typing.go, and drafts.go, which
 // follows what turns say; draft_schedule.go decides what is shown when, and
-// draft_calls.go calls the platform.
+// draft_calls.go calls the platform. Both sleep by an alarm (alarm.go).
 package dispatch
 
 import (
@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"parley/bus"
@@ -183,117 +182,41 @@ func (r *run) observe(result string, took time.Duration) {
 	}
 }
 
-// serve claims and sends until held ends or the platform refuses the account,
-// and returns when nothing is in flight any more.
-func (r *run) serve(held context.Context) error {
-	ctx, stop := context.WithCancelCause(held)
-	defer stop(nil)
-	// What was begun is finished after ctx, but not for ever.
-	work, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
-	var running sync.WaitGroup
-	r.startIndicators(ctx, work, &running)
-	refused := r.claimAll(ctx, stop, func(lease bus.Lease) error { return r.workMailbox(ctx, work, lease) }, cut)
-	stop(nil)
-	running.Wait()
-	return refused
+func (r *run) render(text string) []channels.SentPart {
+	return asParts(r.renderer.Render(text, r.limits.Dialect, r.limits.Length))
 }
 
-// startIndicators starts what lets people see the bot at work.
-func (r *run) startIndicators(ctx, work context.Context, running *sync.WaitGroup) {
-	listeners := []bus.Listener{r.pace}
-	if r.typing != nil {
-		listeners = append(listeners, r.typing)
-		running.Go(func() { r.typing.show(ctx) })
-	}
-	if r.drafts != nil {
-		listeners = append(listeners, r.drafts)
-		r.drafts.start(ctx, work, running)
-	}
-	if r.reactions != nil {
-		listeners = append(listeners, r.reactions)
-		running.Go(func() { r.reactions.Run(ctx) })
-	}
-	running.Go(func() { bus.Follow(ctx, r.Bus, r.Name, listeners...) })
+// renderEdit is render where the first part takes the place of a text.
+func (r *run) renderEdit(text string) []channels.SentPart {
+	return asParts(r.renderer.RenderFirst(text, r.limits.Dialect, r.limits.EditBytes, r.limits.Length))
 }
 
-// claimAll works on mailboxes, at most AtOnce at a time, until ctx is done; it
-// cuts off what is still at work Drain later.
-func (r *run) claimAll(ctx context.Context, stop context.CancelCauseFunc, work func(bus.Lease) error, cut func()) error {
-	var refused error
-	var once sync.Once
-	refuse := func(err error) {
-		once.Do(func() { refused = err })
-		stop(err)
+func asParts(pieces []markup.Piece) []channels.SentPart {
+	parts := make([]channels.SentPart, len(pieces))
+	for i, piece := range pieces {
+		parts[i] = channels.SentPart{Text: piece.Text, Plain: piece.Plain}
 	}
-	wait, err := bus.ClaimEach(ctx, r.Bus, bus.OutboundTopic(r.Name), r.policy.AtOnce, func(lease bus.Lease) {
-		if err := work(lease); err != nil {
-			refuse(err)
+	return parts
+}
+
+// insist writes into the book, however often that takes: what the platform has
+// taken and the book does not know would be sent a second time. It ends without
+// success when the lease is lost, or a while after ctx.
+func (r *run) insist(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
+	defer cancel()
+	defer context.AfterFunc(work, func() { time.AfterFunc(r.policy.Drain, cancel) })()
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := write(ctx)
+		if err == nil || errors.Is(err, channels.ErrNoSend) {
+			return err
 		}
-	})
-	if err != nil {
-		refuse(fmt.Errorf("claim mail: %w", err))
-	}
-	late := time.AfterFunc(r.policy.Drain, cut)
-	defer late.Stop()
-	wait()
-	return refused
-}
-
-// workMailbox sends the mail of one address and settles once. Its error is the
-// platform's refusal of the account.
-func (r *run) workMailbox(ctx, work context.Context, lease bus.Lease) error {
-	key := lease.Claim().Key
-	r.drafts.blockAddress(key)
-	end := r.sendMail(ctx, work, lease)
-	r.drafts.unblockAddress(key, end.left)
-	if end.leaseLost {
-		return nil // whoever holds the mailbox now settles it
-	}
-	bus.RetrySettle(work, lease, end.End, r.policy.Drain, func(err error) {
-		r.Log.Warn("mail could not be settled", slog.String("channel", r.Name), slog.String("address", key), slog.Any("error", err))
-	})
-	r.point("send:settled")
-	return end.refused
-}
-
-// A mailboxEnd is how work on a mailbox has ended.
-type mailboxEnd struct {
-	bus.End
-	left      bool  // mail that is still to be sent
-	leaseLost bool  // so it is not to be settled here
-	refused   error // the platform refuses the account
-}
-
-// sendMail works through the mail that is there and says how to settle it.
-func (r *run) sendMail(ctx, work context.Context, lease bus.Lease) (end mailboxEnd) {
-	began := time.Now()
-	key := lease.Claim().Key
-	if wait := r.retries.remaining(key, channels.Connected(r.Channel)); wait > 0 {
-		return mailboxEnd{End: bus.End{Uncounted: true, After: wait}, left: true}
-	}
-	mail, err := lease.Mail(work, 0)
-	if err != nil {
-		r.Log.Warn("mail could not be read", slog.String("channel", r.Name), slog.String("address", key), slog.Any("error", err))
-		return mailboxEnd{End: bus.End{Uncounted: true, After: time.Second}, left: true, leaseLost: errors.Is(err, bus.ErrFenced)}
-	}
-	for i, m := range mail {
-		if ctx.Err() != nil || i > 0 && time.Since(began) > longestHold {
-			end.Uncounted, end.left = true, true
-			return end
+		select {
+		case <-time.After(wait):
+		case <-lost:
+			return err
+		case <-ctx.Done():
+			return err
 		}
-		attempts := 1 // only the first was tried when the mailbox was claimed before
-		if i == 0 {
-			attempts = lease.Claim().Attempts
-		}
-		if how, failed := errors.AsType[*deliveryError](r.deliver(ctx, work, lease, m, attempts)); failed {
-			how.settles(&end.End, m)
-			end.left = how.bury == "" || i+1 < len(mail)
-			end.leaseLost, end.refused = how.leaseLost, how.refused
-			return end
-		}
-		end.Done = m.Seq
 	}
-	r.retries.remove(key)
-	return end
 }

@@ -12,6 +12,15 @@ import (
 	"parley/channels"
 )
 
+// A draftCall is one call for a draft.
+type draftCall struct {
+	*draft
+	id, text string
+	length   int  // of what was said, in characters
+	unknown  bool // whether it is posted is to be found out first
+	last     bool // the edit that closes the draft of a turn without an answer
+}
+
 // makeCall makes one call. It is finished even when ctx is done: what is on its way
 // to the platform is better known than not.
 func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {

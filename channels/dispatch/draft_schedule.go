@@ -3,7 +3,6 @@ package dispatch
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -13,9 +12,6 @@ import (
 	"parley/bus"
 	"parley/channels"
 )
-
-// draftSuffix makes a turn's id the id of its draft in the book.
-const draftSuffix = "#draft"
 
 // loadLeft are the drafts of earlier processes, however long the book takes: a
 // message that is to replace one must not pass it by.
@@ -55,40 +51,19 @@ func (d *drafts) adopt(ctx context.Context, known []channels.Send) []*draft {
 	return left
 }
 
-// A draftCall is one call for a draft.
-type draftCall struct {
-	*draft
-	id, text string
-	length   int  // of what was said, in characters
-	unknown  bool // whether it is posted is to be found out first
-	last     bool // the edit that closes the draft of a turn without an answer
-}
-
 // schedule calls the platform whenever a draft is due.
 func (d *drafts) schedule(ctx, work context.Context, wg *sync.WaitGroup) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		now, wait := d.due(time.Now())
-		for _, one := range now {
+	d.alarm.run(ctx, func() (sleep time.Duration) {
+		calls, sleep := d.due(time.Now())
+		for _, one := range calls {
 			wg.Go(func() { d.makeCall(ctx, work, one) })
 		}
-		if wait > 0 {
-			timer.Reset(wait)
-		} else {
-			timer.Stop()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.wake:
-		case <-timer.C:
-		}
-	}
+		return sleep
+	})
 }
 
 // due takes up what is to be done now, and says for how long there is nothing
-// more to do, 0 being until somebody stirs.
+// more to do, 0 being until the alarm rings.
 func (d *drafts) due(now time.Time) (ready []draftCall, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -164,34 +139,6 @@ func (d *drafts) forgetIdle(now time.Time) {
 	}
 }
 
-// closeDraft ends a draft that is not to be replaced any more.
-func (d *drafts) closeDraft(work context.Context, x *draft, id string) {
-	d.mark(work, x, channels.SentPart{State: channels.Sent, PlatformID: id})
-	d.point("draft:closed")
-	d.update(x, func(x *draft) { x.platformID, x.state = "", draftClosed })
-}
-
-func (d *drafts) update(x *draft, how func(*draft)) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	how(x)
-}
-
-// mark writes into the book what became of a draft. What cannot be written is
-// found as it was by the next process.
-func (d *drafts) mark(work context.Context, x *draft, now channels.SentPart) {
-	err := d.insist(work, nil, func(ctx context.Context) error {
-		err := d.Book.Mark(ctx, x.turn+draftSuffix, 0, now)
-		if errors.Is(err, channels.ErrNoSend) { // it was erased
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		d.Log.Error("draft was not noted", slog.String("channel", d.Name), slog.String("turn", x.turn), slog.Any("error", err))
-	}
-}
-
 // takeFor is the platform's id of the draft that a message replaces: that of its turn
 // where it goes. "" is none. Its address's mail is being worked on.
 func (d *drafts) takeFor(work context.Context, out bus.Outbound) string {
@@ -241,4 +188,17 @@ func (d *drafts) endFor(work context.Context, out bus.Outbound) {
 		d.mu.Lock()
 	}
 	d.forgetIfDone(x)
+}
+
+// start begins with the drafts that earlier processes have left.
+func (d *drafts) start(ctx, work context.Context, wg *sync.WaitGroup) {
+	left := d.loadLeft(ctx)
+	d.mu.Lock()
+	d.turns, d.quietUntil, d.calls = map[string]*draft{}, map[string]time.Time{}, map[string]chan struct{}{}
+	d.working, d.leftOver, d.keptBack = map[string]int{}, map[string]bool{}, map[string]bool{}
+	for _, x := range left {
+		d.turns[x.turn] = x
+	}
+	d.mu.Unlock()
+	wg.Go(func() { d.schedule(ctx, work, wg) })
 }

@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -40,7 +42,7 @@ const textBlock = "text"
 type drafts struct {
 	*run
 	editor channels.Editor
-	wake   chan struct{} // the earliest time may have changed
+	alarm  alarm // rings where the earliest time may have changed
 
 	mu         sync.Mutex
 	turns      map[string]*draft
@@ -103,24 +105,11 @@ func newDrafts(p *run) *drafts {
 	if !can || p.limits.DraftEvery <= 0 || p.Drafts == nil {
 		return nil
 	}
-	return &drafts{run: p, editor: e, wake: make(chan struct{}, 1)}
+	return &drafts{run: p, editor: e, alarm: newAlarm()}
 }
 
 func newDraft(turn string, to bus.Address) *draft {
 	return &draft{turn: turn, to: to, key: to.String(), openBlock: -1}
-}
-
-// start begins with the drafts that earlier processes have left.
-func (d *drafts) start(ctx, work context.Context, wg *sync.WaitGroup) {
-	left := d.loadLeft(ctx)
-	d.mu.Lock()
-	d.turns, d.quietUntil, d.calls = map[string]*draft{}, map[string]time.Time{}, map[string]chan struct{}{}
-	d.working, d.leftOver, d.keptBack = map[string]int{}, map[string]bool{}, map[string]bool{}
-	for _, x := range left {
-		d.turns[x.turn] = x
-	}
-	d.mu.Unlock()
-	wg.Go(func() { d.schedule(ctx, work, wg) })
 }
 
 // Missed forgets what the answers said so far, as they would be shown with gaps.
@@ -300,14 +289,7 @@ func (d *drafts) unblockAddress(key string, leftOver bool) {
 func (d *drafts) releaseHeld(key string) {
 	if d.keptBack[key] {
 		delete(d.keptBack, key)
-		d.wakeScheduler()
-	}
-}
-
-func (d *drafts) wakeScheduler() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
+		d.alarm.ring()
 	}
 }
 
@@ -315,7 +297,7 @@ func (d *drafts) wakeScheduler() {
 func (d *drafts) wakeFor(x *draft) {
 	at, due := d.dueAt(x)
 	if due && (d.wakesAt.IsZero() || at.Before(d.wakesAt)) {
-		d.wakeScheduler()
+		d.alarm.ring()
 	}
 }
 
@@ -346,4 +328,35 @@ func (d *drafts) dueAt(x *draft) (time.Time, bool) {
 		}
 	}
 	return at, true
+}
+
+// draftSuffix makes a turn's id the id of its draft in the book.
+const draftSuffix = "#draft"
+
+func (d *drafts) update(x *draft, how func(*draft)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	how(x)
+}
+
+// mark writes into the book what became of a draft. What cannot be written is
+// found as it was by the next process.
+func (d *drafts) mark(work context.Context, x *draft, now channels.SentPart) {
+	err := d.insist(work, nil, func(ctx context.Context) error {
+		err := d.Book.Mark(ctx, x.turn+draftSuffix, 0, now)
+		if errors.Is(err, channels.ErrNoSend) { // it was erased
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		d.Log.Error("draft was not noted", slog.String("channel", d.Name), slog.String("turn", x.turn), slog.Any("error", err))
+	}
+}
+
+// closeDraft ends a draft that is not to be replaced any more.
+func (d *drafts) closeDraft(work context.Context, x *draft, id string) {
+	d.mark(work, x, channels.SentPart{State: channels.Sent, PlatformID: id})
+	d.point("draft:closed")
+	d.update(x, func(x *draft) { x.platformID, x.state = "", draftClosed })
 }

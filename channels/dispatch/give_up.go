@@ -3,34 +3,21 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
 )
 
 const (
-	firstBackoff   = time.Second
-	longestBackoff = 5 * time.Minute
-	// After a send of unknown outcome the next may be a repetition, so they
-	// come to be rarer.
-	unknownBackoff = 15 * time.Minute
-	leastAttempts  = 10
+	// leastAttempts is how often a message must have been tried before it is given up.
+	leastAttempts = 10
 	// leastBeforeFallback is how often sends to an address must have failed.
 	leastBeforeFallback = 5
 )
-
-// backoff is how long to wait after so many attempts: anything up to a bound
-// that doubles, so that what failed together is not tried together again.
-func backoff(attempts int, longest time.Duration) time.Duration {
-	bound := longest
-	if attempts < 20 {
-		bound = min(longest, firstBackoff<<max(attempts-1, 0))
-	}
-	return 100*time.Millisecond + rand.N(bound)
-}
 
 // shouldGiveUp tells whether a message that cannot be sent has been tried for long
 // enough. Where there is a fallback, it is used once the platform has
@@ -121,4 +108,129 @@ func (d *delivery) notifySession(work context.Context, code string) error {
 		return later(storageWait)
 	}
 	return nil
+}
+
+// leaveUnknown leaves it at not knowing whether a part has arrived.
+func (d *delivery) leaveUnknown(work context.Context, i int) error {
+	d.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
+	// Once it is noted as unknown nobody comes back to it.
+	if err := d.sendToFallback(work, uncertain); err != nil {
+		return err
+	}
+	p := d.record.Parts[i]
+	p.State = channels.Unsure
+	p.Interrupted++
+	return d.mark(work, i, p)
+}
+
+// sendToFallback publishes a message that is given up to its fallback, saying where
+// it could not be delivered and why. It goes no further from there.
+func (d *delivery) sendToFallback(work context.Context, code string) error {
+	for n, to := range d.out.Fallback {
+		if to == d.out.To || to.Chat == "" {
+			continue
+		}
+		out := bus.Outbound{
+			ID: bus.FallbackID(d.record.ID, n), To: to, Text: d.misdelivered(code) + "\n\n" + d.out.Text,
+			Session: d.out.Session, Turn: d.out.Turn, At: time.Now(), Expires: d.out.Expires,
+			Subject: d.out.Subject, Origin: d.out.Origin, File: d.out.File, Needs: d.out.Needs,
+		}
+		if out.Subject != "" {
+			// The same said to two places may meet here, and is two messages.
+			out.Subject += " for " + d.out.To.String()
+		}
+		err := d.publish(work, out)
+		switch {
+		case err == nil:
+		case errors.Is(err, bus.ErrInvalid):
+			// It stays where dead letters are.
+			d.Log.Error("message cannot go to its fallback", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+		default: // full, or the bus is away: it is not given up before that is over
+			d.Log.Warn("fallback could not be used", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+			return later(storageWait)
+		}
+	}
+	return nil
+}
+
+func (d *delivery) publish(work context.Context, out bus.Outbound) error {
+	if out.To == d.out.To {
+		// The mailbox that is worked on here gets room only once this is done.
+		return bus.PublishUrgentOutbound(work, d.Bus, out, false)
+	}
+	return bus.PublishOutbound(work, d.Bus, out)
+}
+
+// misdelivered says of a message that it did not reach its address, and why.
+func (d *delivery) misdelivered(code string) string {
+	to := d.out.To
+
+	if code == uncertain {
+		return fmt.Sprintf("This may not have reached %s: sending was cut off, and nobody can tell whether it arrived.", markup.Verbatim(to.String()))
+	}
+	return fmt.Sprintf("This could not be delivered to %s: %s.", markup.Verbatim(to.String()), d.reasonInWords(code))
+}
+
+// reasonInWords says to people why a message was given up.
+func (d *delivery) reasonInWords(code string) string {
+	switch code {
+	case gaveUp:
+		return "the platform could not be reached, again and again"
+	case panicked:
+		return "sending it failed, again and again"
+	case empty:
+		return "there is nothing to see in it"
+	}
+	switch channels.RefusalOf(d.Channel, code) {
+	case channels.NoSuchChat:
+		return "there is no such chat, or the bot is not in it"
+	case channels.NotInChat:
+		return "the bot is not in that chat"
+	case channels.ChatArchived:
+		return "that chat is archived"
+	case channels.PersonRefuses:
+		return "that person does not take messages of the bot"
+	case channels.NoRights:
+		return "the bot may not write there"
+	}
+	return "the platform refused it (" + markup.Verbatim(code) + ")"
+}
+
+// explainRefusal tells a chat that an answer to it will not come, where the platform has
+// taken offence at the answer and not at the chat. It has an id of its own, made
+// of the answer's, so it is said once; and no session, so that nothing is said of
+// what becomes of it.
+func (d *delivery) explainRefusal(work context.Context, code string) error {
+	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !d.isAboutContent(code) {
+		return nil
+	}
+	text := "I had an answer here"
+	for i := range d.record.Parts {
+		if d.settled(i) {
+			text = "There is more to this answer"
+		}
+	}
+	text += ", but it cannot be shown: " + d.reasonInWords(code) + ". Please ask again, perhaps for something shorter or plainer."
+	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#excuse"), To: d.out.To, Text: text, At: time.Now()}
+	err := d.publish(work, out)
+	switch {
+	case err == nil:
+	case errors.Is(err, bus.ErrInvalid):
+		d.Log.Error("chat cannot be told that its answer was refused", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+	default:
+		d.Log.Warn("chat could not be told that its answer was refused", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+		return later(storageWait)
+	}
+	d.point("send:excused")
+	return nil
+}
+
+// isAboutContent tells of a code that another message could still be sent to the
+// same place.
+func (d *delivery) isAboutContent(code string) bool {
+	switch code {
+	case expired, gaveUp, uncertain, badAddress:
+		return false
+	}
+	return channels.RefusalOf(d.Channel, code) == ""
 }

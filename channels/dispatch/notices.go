@@ -66,45 +66,6 @@ func toldNotice(send channels.Send, told *bus.Telling, at bus.Address) bus.Inbou
 	}
 }
 
-// explainRefusal tells a chat that an answer to it will not come, where the platform has
-// taken offence at the answer and not at the chat. It has an id of its own, made
-// of the answer's, so it is said once; and no session, so that nothing is said of
-// what becomes of it.
-func (d *delivery) explainRefusal(work context.Context, code string) error {
-	if d.out.Session == "" || d.out.Told != nil || len(d.out.Fallback) > 0 || !d.isAboutContent(code) {
-		return nil
-	}
-	text := "I had an answer here"
-	for i := range d.record.Parts {
-		if d.settled(i) {
-			text = "There is more to this answer"
-		}
-	}
-	text += ", but it cannot be shown: " + d.reasonInWords(code) + ". Please ask again, perhaps for something shorter or plainer."
-	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#excuse"), To: d.out.To, Text: text, At: time.Now()}
-	err := d.publish(work, out)
-	switch {
-	case err == nil:
-	case errors.Is(err, bus.ErrInvalid):
-		d.Log.Error("chat cannot be told that its answer was refused", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-	default:
-		d.Log.Warn("chat could not be told that its answer was refused", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
-		return later(storageWait)
-	}
-	d.point("send:excused")
-	return nil
-}
-
-// isAboutContent tells of a code that another message could still be sent to the
-// same place.
-func (d *delivery) isAboutContent(code string) bool {
-	switch code {
-	case expired, gaveUp, uncertain, badAddress:
-		return false
-	}
-	return channels.RefusalOf(d.Channel, code) == ""
-}
-
 // TellSession is a Dispatcher's Notify that tells the session which said a
 // message that it was not delivered. The notice has an id of its own made of
 // the message's, so it arrives once.

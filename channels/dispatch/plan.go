@@ -77,23 +77,6 @@ func (d *delivery) mayEdit(p channels.SentPart) bool {
 	return d.limits.EditBytes == 0 || len(text) <= d.limits.EditBytes
 }
 
-func (r *run) render(text string) []channels.SentPart {
-	return asParts(r.renderer.Render(text, r.limits.Dialect, r.limits.Length))
-}
-
-// renderEdit is render where the first part takes the place of a text.
-func (r *run) renderEdit(text string) []channels.SentPart {
-	return asParts(r.renderer.RenderFirst(text, r.limits.Dialect, r.limits.EditBytes, r.limits.Length))
-}
-
-func asParts(pieces []markup.Piece) []channels.SentPart {
-	parts := make([]channels.SentPart, len(pieces))
-	for i, piece := range pieces {
-		parts[i] = channels.SentPart{Text: piece.Text, Plain: piece.Plain}
-	}
-	return parts
-}
-
 // caption is the file's part with the text beside it; nil where that is too long.
 func (r *run) caption(text string, parts []channels.SentPart) *channels.SentPart {
 	switch most := channels.CaptionLength(r.Channel, r.limits.Length); {

@@ -20,6 +20,25 @@ const (
 	probeEvery = 10 * time.Second
 )
 
+const (
+	firstBackoff   = time.Second
+	longestBackoff = 5 * time.Minute
+	// After a send of unknown outcome the next may be a repetition, so they
+	// come to be rarer.
+	unknownBackoff = 15 * time.Minute
+	storageWait    = 5 * time.Second // after a failure of the book's or the bus's
+)
+
+// backoff is how long to wait after so many attempts: anything up to a bound
+// that doubles, so that what failed together is not tried together again.
+func backoff(attempts int, longest time.Duration) time.Duration {
+	bound := longest
+	if attempts < 20 {
+		bound = min(longest, firstBackoff<<max(attempts-1, 0))
+	}
+	return 100*time.Millisecond + rand.N(bound)
+}
+
 // A retrySchedule remembers what waits because a platform has failed, so that an outage
 // is not followed by the waits that it has made long. Each mailbox is given back
 // to the bus for a moment only; until its wait is over it is sent from sooner

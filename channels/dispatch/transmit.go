@@ -78,15 +78,6 @@ func (d *delivery) callPlatform(work context.Context, i int) (id string, err err
 	return d.Channel.Send(ctx, d.to, part)
 }
 
-func (d *delivery) platformPart(i int) channels.Part {
-	p := d.record.Parts[i]
-	part := channels.Part{Key: channels.PartKey(d.record.ID, i), Text: p.Text, Plain: p.Plain, Under: p.Under}
-	if i == 0 {
-		part.ReplyTo = d.out.ReplyTo
-	}
-	return part
-}
-
 // markArrived notes that the platform has taken a part. If the lease was lost while
 // it did, another may have dealt with the part meanwhile, and that stands.
 func (d *delivery) markArrived(work context.Context, i int, id string) error {
@@ -202,34 +193,4 @@ func (d *delivery) withdrawDraft(work context.Context, i int, draft string) erro
 		return err
 	}
 	return d.retryLater(work, channels.FaultOf(err))
-}
-
-// retryLater gives the message back until the platform may take it.
-func (d *delivery) retryLater(work context.Context, fault *channels.SendError) error {
-	if !fault.Limited {
-		after := max(fault.RetryAfter, backoff(d.attempts, longestBackoff))
-		if fault.RetryAfter == 0 {
-			after = d.retries.add(d.lease.Claim().Key, after, true, !channels.Connected(d.Channel))
-		}
-		return &deliveryError{after: after}
-	}
-	asked := d.pace.Limited(d.to.Chat, fault)
-	if fault.Account {
-		// The pace here already waits; the pause also tells whoever takes over.
-		if err := d.Bus.Pause(work, bus.OutboundTopic(d.Name), asked); err != nil {
-			d.Log.Warn("topic could not be paused", slog.String("channel", d.Name), slog.Any("error", err))
-		}
-	}
-	return later(asked + backoff(1, longestBackoff))
-}
-
-// markUnsent notes that a part was certainly not sent; if the lease is lost by now,
-// the part may be in another's hands and is left alone.
-func (d *delivery) markUnsent(work context.Context, i int) error {
-	if err := d.checkLease(work); err != nil {
-		return err
-	}
-	p := d.record.Parts[i]
-	p.State = channels.Queued
-	return d.mark(work, i, p)
 }

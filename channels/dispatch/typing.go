@@ -23,7 +23,7 @@ const (
 type typing struct {
 	typer channels.Typer
 	pace  *pacing.Pacer // for the pauses that platforms ask for
-	wake  chan struct{} // the earliest time may have changed
+	alarm alarm         // rings where the earliest time may have changed
 
 	mu      sync.Mutex
 	turns   map[bus.Address]*typingTurn
@@ -41,7 +41,7 @@ type typingTurn struct {
 }
 
 func newTyping(t channels.Typer, pace *pacing.Pacer) *typing {
-	return &typing{typer: t, pace: pace, wake: make(chan struct{}, 1), turns: map[bus.Address]*typingTurn{}}
+	return &typing{typer: t, pace: pace, alarm: newAlarm(), turns: map[bus.Address]*typingTurn{}}
 }
 
 // Missed forgets all turns where events were lost: rather no sign than one that
@@ -81,10 +81,7 @@ func (t *typing) Heard(e bus.Event) {
 		return
 	}
 	if t.wakesAt.IsZero() || at.next.Before(t.wakesAt) {
-		select {
-		case t.wake <- struct{}{}:
-		default:
-		}
+		t.alarm.ring()
 	}
 }
 
@@ -106,33 +103,23 @@ func (t *typing) suppress(to bus.Address, turn string) {
 	}
 }
 
+// show shows the bot at work wherever that is due, until ctx is done.
 func (t *typing) show(ctx context.Context) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		to, call, wait := t.due(ctx)
-		if call != nil {
+	t.alarm.run(ctx, func() (sleep time.Duration) {
+		for {
+			to, call, wait := t.due(ctx)
+			if call == nil {
+				return wait
+			}
 			fades, err := t.typer.Typing(call, to)
 			t.pace.Limited(to.Chat, err)
 			t.shown(to, fades, err)
-			continue
 		}
-		if wait > 0 {
-			timer.Reset(wait)
-		} else {
-			timer.Stop()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.wake:
-		case <-timer.C:
-		}
-	}
+	})
 }
 
-// due returns where it is to be shown now, with the context of the call; or how
-// long there is nothing to do, 0 being until somebody stirs.
+// due returns where the bot is to be shown at work now, with the context of the call; or how
+// long there is nothing to do, 0 being until the alarm rings.
 func (t *typing) due(ctx context.Context) (to bus.Address, call context.Context, wait time.Duration) {
 	now := time.Now()
 	t.mu.Lock()
