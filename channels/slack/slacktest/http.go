@@ -1,0 +1,152 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// ServeHTTP answers one call of the Web API, a socket, or a control path.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/_control/"):
+		s.control(w, r, strings.TrimPrefix(r.URL.Path, "/_control/"))
+	case strings.HasPrefix(r.URL.Path, "/upload/"):
+		s.upload(w, r)
+	case r.URL.Path == "/link":
+		s.sockets.serve(w, r)
+	case strings.HasPrefix(r.URL.Path, "/api/"):
+		s.api(w, r, strings.TrimPrefix(r.URL.Path, "/api/"))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (s *Server) api(w http.ResponseWriter, r *http.Request, method string) {
+	if err := r.ParseForm(); err != nil && r.ContentLength != 0 {
+		refuse(w, "invalid_form_data")
+		return
+	}
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if token == "" {
+		token = r.Form.Get("token")
+	}
+	want := s.botToken
+	if method == "apps.connections.open" {
+		want = s.appToken
+	}
+	if token != want {
+		refuse(w, "invalid_auth")
+		return
+	}
+	do := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, method) })
+	channel := r.Form.Get("channel")
+	if channel == "" {
+		channel = r.Form.Get("channel_id")
+	}
+	if method == "users.info" {
+		channel = r.Form.Get("user")
+	}
+	if f := s.begin(method, channel); f != nil {
+		f.act(w, r, do)
+		return
+	}
+	if s.lacking(w, method, channel) {
+		return
+	}
+	do(w, r)
+}
+
+// answer does what a method does.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, method string) {
+	switch method {
+	case "auth.test":
+		reply(w, map[string]any{"team_id": Team, "team": "Team", "user_id": Bot, "user": "parley", "bot_id": botID, "url": "https://team.slack.com/"})
+	case "apps.connections.open":
+		reply(w, map[string]any{"url": "ws://" + r.Host + "/link?ticket=1"})
+	case "users.info":
+		s.userInfo(w, r.Form.Get("user"))
+	case "users.conversations":
+		s.conversations(w, r.Form)
+	case "conversations.open":
+		reply(w, map[string]any{"channel": map[string]any{"id": direct(r.Form.Get("users"))}})
+	case "conversations.history", "conversations.replies":
+		s.history(w, r.Form, method == "conversations.replies")
+	case "chat.postMessage":
+		s.postMessage(w, r.Form)
+	case "chat.postEphemeral":
+		s.postEphemeral(w, r.Form)
+	case "chat.update":
+		s.update(w, r.Form)
+	case "reactions.add":
+		s.react(w, r.Form)
+	case "files.getUploadURLExternal":
+		s.prepareUpload(w, r)
+	case "files.completeUploadExternal":
+		s.completeUpload(w, r.Form)
+	default:
+		refuse(w, "unknown_method")
+	}
+}
+
+// direct is the channel of a user with the bot.
+func direct(user string) string { return "D" + strings.TrimPrefix(user, "U") }
+
+func reply(w http.ResponseWriter, fields map[string]any) {
+	fields["ok"] = true
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(fields) // the caller may be gone
+}
+
+func refuse(w http.ResponseWriter, code string) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"ok": false, "error": code}) // the caller may be gone
+}
+
+// said is what the control path say takes.
+type said struct {
+	Channel string `json:"channel"`
+	User    string `json:"user"`
+	Text    string `json:"text"`
+	Thread  string `json:"thread"`
+}
+
+// control serves the paths by which people and other processes play the users:
+//
+//	POST /_control/say {"channel": "C1", "user": "U1", "text": "…", "thread": "…"} → {"ts": "…"}
+//	GET  /_control/sent?channel=C1                          → what the bot said there
+//	GET  /_control/state                                    → sockets, acks, unacked
+func (s *Server) control(w http.ResponseWriter, r *http.Request, path string) {
+	w.Header().Set("Content-Type", "application/json")
+	var result any
+	switch path {
+	case "say":
+		var m said
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.Channel == "" || m.User == "" {
+			http.Error(w, `{"error": "want {\"channel\": \"C1\", \"user\": \"U1\", \"text\": \"…\"}"}`, http.StatusBadRequest)
+			return
+		}
+		fields := map[string]any{"text": m.Text}
+		if m.Thread != "" {
+			fields["thread_ts"] = m.Thread
+		}
+		result = map[string]string{"ts": s.Post(m.Channel, m.User, fields)}
+	case "sent":
+		result = s.Sent(r.URL.Query().Get("channel"))
+	case "state":
+		result = map[string]int{"sockets": s.Sockets(), "acks": s.Acks(), "unacked": s.Unacked()}
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(result) // the caller may be gone
+}
+
+// formOf is a form's field that is not empty, or the other.
+func formOf(form url.Values, name, other string) string {
+	if v := form.Get(name); v != "" {
+		return v
+	}
+	return other
+}
