@@ -13,9 +13,10 @@ import (
 	"parley/sessions/sqlstore"
 )
 
-// What is told in another chat says in words who has it told, and is an entry in
-// that chat's session, so that a reply there finds an agent that knows of it.
-func TestWhatIsToldElsewhereIsKnownThere(t *testing.T) {
+// A message that the agent sends to another chat on a person's behalf names that person,
+// and is an entry in the other chat's session, so that the agent knows of it when
+// somebody replies there.
+func TestMessageOnBehalfIsKnownInTheOtherChat(t *testing.T) {
 	t.Parallel()
 	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
 		if words, ok := strings.CutPrefix(r.Said(), "tell 3: "); ok && r.Rounds() == 0 {
