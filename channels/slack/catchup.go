@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/channels/backoff"
+
 	slackgo "github.com/slack-go/slack"
 	"golang.org/x/time/rate"
 )
@@ -209,7 +211,7 @@ func (u *catchUp) readAll(ctx context.Context, missed *gap, chats []string) bool
 // chats in which something is said now. It is false if ctx ended first.
 func (u *catchUp) room(ctx context.Context) bool {
 	for u.channel.paced && u.limiter.Tokens() <= historyBurst/2 {
-		if !sleep(ctx, historyEvery/2) {
+		if !backoff.Sleep(ctx, historyEvery/2) {
 			return false
 		}
 	}

@@ -63,7 +63,7 @@ func (c collector) chats(ctx context.Context) ([]string, error) {
 // or until the pulse's patience is over. Waiting because of Slack's rate limit
 // does not count as a failure.
 func (c collector) try(ctx context.Context, call func(context.Context) error) error {
-	wait := new(backoff)
+	wait := new(retryWait)
 	began, failures := time.Now(), 0
 	for {
 		err := call(ctx)

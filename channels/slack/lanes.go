@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"parley/channels/backoff"
 )
 
 // reorderTime is how long a message waits for an earlier one of its chat, which
@@ -112,7 +114,7 @@ func (s *lanes) run(ctx context.Context, l *lane) {
 		case it == nil && wait == 0:
 			return
 		case it == nil:
-			sleep(ctx, wait)
+			backoff.Sleep(ctx, wait)
 		default:
 			s.work(ctx, l, it)
 		}

@@ -61,7 +61,7 @@ func (o *outages) address() bus.Address { return bus.Address{Channel: o.channel.
 
 // begin reads the saved cursor, trying until the book answers. Its error is ctx's.
 func (o *outages) begin(ctx context.Context) error {
-	wait := new(backoff)
+	wait := new(retryWait)
 	for {
 		cursor, err := o.channel.cursors.Cursor(ctx, o.address())
 		if err == nil {

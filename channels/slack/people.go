@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	slackgo "github.com/slack-go/slack"
 
 	"parley/channels"
+	"parley/channels/markup"
 )
 
 // A person is what Slack tells about a user.
@@ -140,27 +140,11 @@ const slackbot = "USLACKBOT"
 // nameOf is the name that a person chose, fit to be shown on one line.
 func nameOf(u *slackgo.User) string {
 	for _, name := range []string{u.Profile.DisplayName, u.Profile.RealName, u.RealName, u.Name} {
-		if name = oneLine(name, maxName); name != "" {
+		if name = markup.OneLine(name, maxName); name != "" {
 			return name
 		}
 	}
 	return ""
-}
-
-// oneLine removes control characters and those that turn the direction of writing,
-// joins spaces, and cuts the text to that many characters.
-func oneLine(s string, most int) string {
-	clean := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	runes := []rune(strings.Join(strings.Fields(clean), " "))
-	return string(runes[:min(len(runes), most)])
 }
 
 // maxCached bounds each cache.

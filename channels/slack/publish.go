@@ -38,7 +38,7 @@ func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 		p.lanes.setAside(ctx, m, ack)
 		return true
 	}
-	wait := &backoff{most: ownWait}
+	wait := &retryWait{most: ownWait}
 	for ctx.Err() == nil { // a lane may call this for many messages of a gap after ctx ended
 		err := p.try(ctx, m)
 		switch {
@@ -58,7 +58,7 @@ func (p *publisher) deliver(ctx context.Context, m *message, ack func()) bool {
 
 // retryAside publishes a message of a sender's own lane, trying until it is done.
 func (p *publisher) retryAside(ctx context.Context, m *message, ack func()) {
-	wait := &backoff{most: asideWait, firm: true}
+	wait := &retryWait{most: asideWait, firm: true}
 	for ctx.Err() == nil {
 		err := p.try(ctx, m)
 		if err == nil {
@@ -96,8 +96,8 @@ func (p *publisher) isPublished(m *message) bool {
 }
 
 // pause waits before a message is tried again, and logs the first failure.
-func (p *publisher) pause(ctx context.Context, wait *backoff, m *message, err error) bool {
-	if wait.last == 0 && ctx.Err() == nil {
+func (p *publisher) pause(ctx context.Context, wait *retryWait, m *message, err error) bool {
+	if !wait.series.Began() && ctx.Err() == nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
 			slog.String("message", p.channel.id(m, p.me)), slog.Any("error", err))
 	}

@@ -64,7 +64,7 @@ func stopOnly(err error) error {
 // introduce asks Slack who the bot is, until Slack answers. Its error is ctx's,
 // or says that the token is refused.
 func (c *Channel) introduce(ctx context.Context) (Account, error) {
-	wait := new(backoff)
+	wait := new(retryWait)
 	for {
 		me, err := c.Check(ctx)
 		if err == nil {
@@ -74,7 +74,7 @@ func (c *Channel) introduce(ctx context.Context) (Account, error) {
 		if ok && refusal.Fault == channels.Stop {
 			return me, err
 		}
-		if wait.last == 0 {
+		if !wait.series.Began() {
 			c.log.LogAttrs(ctx, slog.LevelWarn, "Slack cannot be reached; trying on", slog.Any("error", err))
 		}
 		if !wait.pause(ctx, err) {

@@ -12,7 +12,7 @@
 // The files, in reading order:
 //
 //   - slack.go: the Channel, its settings, scopes and account
-//   - wire.go, backoff.go: HTTP calls, what their errors mean, waits between them
+//   - wire.go, retry_wait.go: HTTP calls, what their errors mean, waits between them
 //   - people.go: the users of the workspace, remembered for a while
 //   - send.go: sending, editing, reacting, and where a reply goes
 //   - message.go, translate.go: a Slack message, and what it says to the agent

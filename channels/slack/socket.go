@@ -57,7 +57,7 @@ func (k *socket) leave() { k.once.Do(func() { close(k.leaving) }) }
 // keepOpen keeps one socket open until ctx is done. It returns the error of a
 // token that is refused.
 func (s *sockets) keepOpen(ctx context.Context) error {
-	wait := &backoff{most: dialWait, firm: true}
+	wait := &retryWait{most: dialWait, firm: true}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for ctx.Err() == nil {
@@ -80,7 +80,7 @@ func (s *sockets) keepOpen(ctx context.Context) error {
 		wait.most = dialWait
 		switch {
 		case time.Since(k.began) >= goodLife:
-			wait.last = 0
+			wait.series.Reset()
 			continue
 		case s.outages.isAlone():
 			wait.most = aloneWait

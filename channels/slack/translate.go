@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"parley/bus"
+	"parley/channels/markup"
 )
 
 // maxNames bounds how many users that a text mentions are looked up.
@@ -70,7 +71,7 @@ func (c *Channel) words(ctx context.Context, m *message, me Account, called bool
 func named(files []file) string {
 	var all []string
 	for _, f := range files {
-		name := cmp.Or(oneLine(f.Name, 200), oneLine(f.Title, 200))
+		name := cmp.Or(markup.OneLine(f.Name, 200), markup.OneLine(f.Title, 200))
 		if name == "" {
 			all = append(all, "[file]")
 			continue
@@ -202,10 +203,10 @@ func (c *Channel) quotes(ctx context.Context, m *message, me Account) []bus.Quot
 			continue
 		}
 		q := bus.Quote{
-			Kind: bus.Forwarded, Chat: oneLine(cmp.Or(a.ChannelName, a.ChannelID), maxName), At: moment(a.TS),
+			Kind: bus.Forwarded, Chat: markup.OneLine(cmp.Or(a.ChannelName, a.ChannelID), maxName), At: moment(a.TS),
 			Text: strings.TrimSpace(named(a.Files) + " " + c.plain(ctx, cmp.Or(a.Text, a.Fallback), me)),
 		}
-		q.From.Name = oneLine(a.AuthorName, maxName)
+		q.From.Name = markup.OneLine(a.AuthorName, maxName)
 		if a.AuthorID != "" {
 			q.From.ID = c.name + ":" + a.AuthorID
 			q.From.Name = cmp.Or(q.From.Name, c.people.name(ctx, a.AuthorID))

@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"parley/channels/markup"
+
 	"github.com/go-telegram/bot/models"
 )
 
@@ -142,7 +144,7 @@ func spot(l models.Location) string { return fmt.Sprintf("%.5f, %.5f", l.Latitud
 func listed(texts ...string) string {
 	var some []string
 	for _, t := range texts {
-		if t = oneLine(t, 200); t != "" {
+		if t = markup.OneLine(t, 200); t != "" {
 			some = append(some, t)
 		}
 	}
@@ -151,7 +153,7 @@ func listed(texts ...string) string {
 
 // bracketed is a kind with what it is called, on one line.
 func bracketed(kind, called string) string {
-	if called = oneLine(called, 500); called == "" {
+	if called = markup.OneLine(called, 500); called == "" {
 		return "[" + kind + "]"
 	}
 	return "[" + kind + ": " + called + "]"
@@ -159,21 +161,5 @@ func bracketed(kind, called string) string {
 
 // displayName is what a person calls themselves, fit to be shown.
 func displayName(u *models.User) string {
-	return oneLine(u.FirstName+" "+u.LastName, maxName)
-}
-
-// oneLine is a text without what moves the cursor or turns the direction of
-// writing, its spaces single, and no longer than that many characters.
-func oneLine(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r) || unicode.IsControl(r):
-			return ' '
-		case unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, s)
-	runes := []rune(strings.Join(strings.Fields(s), " "))
-	return string(runes[:min(len(runes), most)])
+	return markup.OneLine(u.FirstName+" "+u.LastName, maxName)
 }

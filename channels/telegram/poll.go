@@ -13,6 +13,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/backoff"
 )
 
 const (
@@ -43,7 +44,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	c.polling.Store(true)
 	defer c.polling.Store(false)
 
-	p := &poller{channel: c, publish: publish, wait: newBackoff(), heard: time.Now()}
+	p := &poller{channel: c, publish: publish, heard: time.Now()}
 	err := p.run(ctx)
 	p.confirm(context.WithoutCancel(ctx))
 	return err
@@ -53,7 +54,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 type poller struct {
 	channel *Channel
 	publish func(context.Context, bus.Inbound) error
-	wait    *backoff
+	wait    backoff.Series
 
 	next      int64 // the first update that is not handled; 0 is the first that there is
 	confirmed int64 // the next that Telegram was last told
@@ -134,7 +135,7 @@ func (p *poller) run(ctx context.Context) error {
 // outage says once that Telegram cannot be polled, and waits before the next
 // attempt. It is false if ctx ended.
 func (p *poller) outage(ctx context.Context, err error, refusal *channels.SendError) bool {
-	wait, code := p.wait.next(), "timeout"
+	wait, code := p.wait.Next(mostWait), "timeout"
 	if refusal != nil {
 		wait, code = max(wait, refusal.RetryAfter), refusal.Code
 	}
@@ -149,7 +150,7 @@ func (p *poller) outage(ctx context.Context, err error, refusal *channels.SendEr
 			}
 		}
 	}
-	return pause(ctx, wait)
+	return backoff.Sleep(ctx, wait)
 }
 
 // complain says what to do about an outage.
@@ -168,7 +169,7 @@ func (p *poller) complain(ctx context.Context, code string, attr slog.Attr) {
 
 // over says that an outage has ended.
 func (p *poller) over(ctx context.Context) {
-	p.wait.reset()
+	p.wait.Reset()
 	if p.down == "" {
 		return
 	}
@@ -279,7 +280,7 @@ func (p *poller) deliver(ctx context.Context, m *models.Message) bool {
 	if !ok {
 		return true
 	}
-	wait := &backoff{most: ownWait}
+	var wait backoff.Series
 	for failures := 0; ; failures++ {
 		err := p.publish(ctx, in)
 		if err == nil {
@@ -292,7 +293,7 @@ func (p *poller) deliver(ctx context.Context, m *models.Message) bool {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
 				slog.String("message", in.ID), slog.Any("error", err))
 		}
-		if !pause(ctx, wait.next()) {
+		if !backoff.Sleep(ctx, wait.Next(ownWait)) {
 			return false
 		}
 	}

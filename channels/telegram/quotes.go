@@ -4,6 +4,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"parley/bus"
+	"parley/channels/markup"
 )
 
 // maxQuote bounds a quoted text, in characters. Telegram's own bound for a
@@ -59,10 +60,10 @@ func (c *Channel) author(m *models.Message) bus.Quote {
 	q := bus.Quote{At: date(m.Date)}
 	switch {
 	case m.SenderChat != nil && m.SenderChat.ID != m.Chat.ID: // in the name of a channel
-		q.From.Name, q.Chat = oneLine(m.AuthorSignature, maxName), chatName(m.SenderChat)
+		q.From.Name, q.Chat = markup.OneLine(m.AuthorSignature, maxName), chatName(m.SenderChat)
 	case m.SenderChat != nil: // an admin who does not show who they are
 		q.From.Name = chatName(m.SenderChat)
-		if signed := oneLine(m.AuthorSignature, maxName); signed != "" {
+		if signed := markup.OneLine(m.AuthorSignature, maxName); signed != "" {
 			q.From.Name = signed
 		}
 	case m.From != nil:
@@ -80,7 +81,7 @@ func (c *Channel) origin(o *models.MessageOrigin) bus.Quote {
 		q.From = bus.Person{ID: c.person(u.SenderUser.ID), Name: displayName(&u.SenderUser)}
 		q.At = date(u.Date)
 	case o.MessageOriginHiddenUser != nil:
-		q.From.Name = oneLine(o.MessageOriginHiddenUser.SenderUserName, maxName)
+		q.From.Name = markup.OneLine(o.MessageOriginHiddenUser.SenderUserName, maxName)
 		q.At = date(o.MessageOriginHiddenUser.Date)
 	case o.MessageOriginChat != nil:
 		q = signed(&o.MessageOriginChat.SenderChat, o.MessageOriginChat.AuthorSignature)
@@ -96,20 +97,20 @@ func (c *Channel) origin(o *models.MessageOrigin) bus.Quote {
 func signed(chat *models.Chat, by *string) bus.Quote {
 	q := bus.Quote{Chat: chatName(chat)}
 	if by != nil {
-		q.From.Name = oneLine(*by, maxName)
+		q.From.Name = markup.OneLine(*by, maxName)
 	}
 	return q
 }
 
 // chatName is what people call a chat.
 func chatName(chat *models.Chat) string {
-	if name := oneLine(chat.Title, maxName); name != "" {
+	if name := markup.OneLine(chat.Title, maxName); name != "" {
 		return name
 	}
 	if chat.Username != "" {
-		return "@" + oneLine(chat.Username, maxName)
+		return "@" + markup.OneLine(chat.Username, maxName)
 	}
-	return oneLine(chat.FirstName+" "+chat.LastName, maxName)
+	return markup.OneLine(chat.FirstName+" "+chat.LastName, maxName)
 }
 
 // elsewhere is a message of another chat, as far as it is shown.

@@ -27,6 +27,7 @@ import (
 	"github.com/go-telegram/bot"
 
 	"parley/channels"
+	"parley/channels/backoff"
 	"parley/channels/markup"
 )
 
@@ -226,7 +227,7 @@ func (c *Channel) Invite(code string) string {
 
 // learn finds out who the bot is, unless that is known.
 func (c *Channel) learn(ctx context.Context) {
-	wait := newBackoff()
+	var wait backoff.Series
 	for c.account.Load() == nil {
 		_, err := c.Check(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -237,7 +238,7 @@ func (c *Channel) learn(ctx context.Context) {
 			return // the poll meets the same refusal and reports it
 		}
 		c.log.LogAttrs(ctx, slog.LevelDebug, "the bot's own name is not known yet", slog.Any("error", err))
-		if !pause(ctx, wait.next()) {
+		if !backoff.Sleep(ctx, wait.Next(mostWait)) {
 			return
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -185,35 +184,7 @@ func (c bufferingClient) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A backoff is a series of growing, jittered waits.
-type backoff struct{ last, most time.Duration }
-
 const (
-	firstWait = 200 * time.Millisecond
-	mostWait  = 30 * time.Second // for Telegram
-	ownWait   = 2 * time.Second  // for servers of our own: people wait for these
+	mostWait = 30 * time.Second // for Telegram
+	ownWait  = 2 * time.Second  // for servers of our own: people wait for these
 )
-
-func newBackoff() *backoff { return &backoff{most: mostWait} }
-
-// next is the wait before the next attempt: between half and all of a length
-// that doubles, so that processes cut off together do not come back together.
-func (b *backoff) next() time.Duration {
-	b.last = min(max(2*b.last, firstWait), b.most)
-	return b.last/2 + rand.N(b.last/2)
-}
-
-// reset begins the series anew.
-func (b *backoff) reset() { b.last = 0 }
-
-// pause waits; it is false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

@@ -50,11 +50,12 @@ func rules() []rule {
 		{"tools/sandbox/seccomp", 1, nil},
 		{"tools/sandbox", 2, []string{"tools/sandbox/egress", "tools/sandbox/seccomp"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
+		{"channels/backoff", 2, nil},
 		{"agent/llm", 2, []string{"tools"}},
 		{"agent/journal", 2, []string{"sessions"}},
 		{"agent/prompt", 2, nil},
 
-		{"channels/...", 3, []string{"channels", "channels/markup", "bus"}},
+		{"channels/...", 3, []string{"channels", "channels/backoff", "channels/markup", "bus"}},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
 		{"channels/pacing", 3, []string{"channels", "bus"}},
 		{"channels/reactions", 3, []string{"channels", "bus"}},
