@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"parley/cmd/parley/config/positions"
 )
 
 // maxFile bounds the configuration file.
@@ -49,7 +51,7 @@ type loader struct {
 type document struct {
 	file      string // as the operator calls it; "" when there is none
 	folder    string // where it stands, absolute
-	positions *positions
+	positions *positions.Positions
 	literals  []origin // where the file itself holds a secret
 }
 
@@ -60,7 +62,7 @@ func load(o Options, sections []section, retired []retiredKey) (*Config, error) 
 	l := &loader{
 		opts: o, sections: sections, retired: retired,
 		values: map[string]*value{}, places: map[string]origin{}, names: map[string][]string{},
-		document: document{positions: &positions{}},
+		document: document{positions: &positions.Positions{}},
 	}
 	l.findHome()
 	l.sought = l.seek()
@@ -89,7 +91,7 @@ func (l *loader) wrong(o origin, key, what, remedy string) {
 
 // lineOf is where a path of the file stands.
 func (l *loader) lineOf(path ...string) origin {
-	return origin{file: l.file, line: l.positions.of(path...)}
+	return origin{file: l.file, line: l.positions.Of(path...)}
 }
 
 func (l *loader) findHome() {
@@ -228,7 +230,7 @@ func (l *loader) parse(doc []byte) (map[string]any, bool) {
 		l.wrong(at, "", "not valid TOML: "+what, `a line is [table], or key = value with texts in "quotes"`)
 		return nil, false
 	}
-	l.positions = findPositions(doc)
+	l.positions = positions.Find(doc)
 	return tree, true
 }
 

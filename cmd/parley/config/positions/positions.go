@@ -1,4 +1,5 @@
-package config
+// Package positions tells on which line of a TOML document each key stands.
+package positions
 
 import (
 	"cmp"
@@ -9,8 +10,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// positions knows on which line of a document each key, table and list element stands.
-type positions struct {
+// Positions knows on which line of a document each key, table and list element stands.
+type Positions struct {
 	at     map[string]int // by joined path; list elements by number
 	starts []int          // offsets of the document's lines
 	arrays map[string]int // how many [[tables]] of a path there were
@@ -19,9 +20,9 @@ type positions struct {
 
 func joined(path []string) string { return strings.Join(path, "\x00") }
 
-// findPositions reads a document that is known to be valid.
-func findPositions(doc []byte) *positions {
-	p := &positions{at: map[string]int{}, starts: []int{0}, arrays: map[string]int{}}
+// Find reads a document that is known to be valid.
+func Find(doc []byte) *Positions {
+	p := &Positions{at: map[string]int{}, starts: []int{0}, arrays: map[string]int{}}
 	for i, c := range doc {
 		if c == '\n' {
 			p.starts = append(p.starts, i+1)
@@ -44,8 +45,8 @@ func findPositions(doc []byte) *positions {
 	return p
 }
 
-// of is the line of a path, or of the nearest table above it.
-func (p *positions) of(path ...string) int {
+// Of is the line of a path, or of the nearest table above it.
+func (p *Positions) Of(path ...string) int {
 	for n := len(path); n > 0; n-- {
 		if line, ok := p.at[joined(path[:n])]; ok {
 			return line
@@ -54,7 +55,7 @@ func (p *positions) of(path ...string) int {
 	return 0
 }
 
-func (p *positions) mark(path []string, offset uint32) {
+func (p *Positions) mark(path []string, offset uint32) {
 	key := joined(path)
 	if _, ok := p.at[key]; ok {
 		return
@@ -66,7 +67,7 @@ func (p *positions) mark(path []string, offset uint32) {
 	p.at[key] = i
 }
 
-func (p *positions) header(e *unstable.Node, array bool) []string {
+func (p *Positions) header(e *unstable.Node, array bool) []string {
 	var table []string
 	for it := e.Key(); it.Next(); {
 		table = append(table, string(it.Node().Data))
@@ -84,7 +85,7 @@ func (p *positions) header(e *unstable.Node, array bool) []string {
 	return table
 }
 
-func (p *positions) keyValue(e *unstable.Node, table []string) {
+func (p *Positions) keyValue(e *unstable.Node, table []string) {
 	full := slices.Clone(table)
 	for it := e.Key(); it.Next(); {
 		full = append(full, string(it.Node().Data))
@@ -93,7 +94,7 @@ func (p *positions) keyValue(e *unstable.Node, table []string) {
 	p.value(e.Value(), full)
 }
 
-func (p *positions) value(v *unstable.Node, full []string) {
+func (p *Positions) value(v *unstable.Node, full []string) {
 	switch v.Kind {
 	case unstable.InlineTable:
 		for it := v.Children(); it.Next(); {
