@@ -80,7 +80,7 @@ func rules() []rule {
 		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
 		{"cmd/parley/metrics", 5, []string{"agent", "agent/llm", "bus"}},
 
-		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "cmd/parley/outbox"}},
+		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "cmd/parley/config/positions", "cmd/parley/outbox"}},
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/outbox"}},
 		{"cmd/parley/api", 6, []string{
 			"bus", "sessions", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",
@@ -120,7 +120,7 @@ func libraries() map[string][]string {
 		"github.com/gorilla/websocket":             {"channels/discord", "channels/slack", "channels/slack/slacktest", "channels/web"},
 		"github.com/jackc/pgx/v5":                  {"sessions/sqldb"},
 		"github.com/landlock-lsm/go-landlock":      {"tools/sandbox"},
-		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config"},
+		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config", "cmd/parley/config/positions"},
 		"github.com/prometheus/client_golang":      {"cmd/parley", "cmd/parley/..."},
 		"github.com/redis/go-redis/v9":             {"bus/redisbus"},
 		"github.com/rivo/uniseg":                   {"channels/markup", "channels/markup/document", "channels/console"},
