@@ -96,8 +96,8 @@ var ErrNoSend = errors.New("no such message")
 // ErrNoCode says that a code is unknown, used or too old.
 var ErrNoCode = errors.New("no such code")
 
-// A Post is what a program handed in to be said, at one or several places.
-type Post struct {
+// A Submission is what a program handed in to be said, at one or several places.
+type Submission struct {
 	ID     string // "m_" and more; its outbound messages are ID/0, ID/1, …
 	Origin string // the token's or webhook's name: it alone, and who may read all, sees it
 	// Key is the Idempotency-Key, "" if there was none, and Digest is of the
@@ -112,15 +112,15 @@ type Post struct {
 // ErrOtherBody says that a key was used before for something else.
 var ErrOtherBody = errors.New("the key was used before with another body")
 
-// Posts remembers what programs handed in.
-type Posts interface {
-	// Accept records a post. One with the same Origin and Key, not older than a
+// Submissions remembers what programs handed in.
+type Submissions interface {
+	// Accept records a submission. One with the same Origin and Key, not older than a
 	// day, is returned instead, with fresh = false, so that the same request
 	// gets the same answer; ErrOtherBody if its digest is another. Durable when
 	// it returns: whoever accepts publishes afterwards, and again when asked again.
-	Accept(ctx context.Context, p Post) (known Post, fresh bool, err error)
-	// Post returns a post; ErrNoSend if none has that id.
-	Post(ctx context.Context, id string) (Post, error)
+	Accept(ctx context.Context, s Submission) (known Submission, fresh bool, err error)
+	// Submission returns one; ErrNoSend if none has that id.
+	Submission(ctx context.Context, id string) (Submission, error)
 }
 
 // Subjects remembers which message of the platform's stands for a subject.

@@ -22,7 +22,7 @@ import (
 // A Book is one that was opened.
 type Book interface {
 	channels.Book
-	channels.Posts
+	channels.Submissions
 	channels.Subjects
 	channels.Drafts
 	Close() error
@@ -59,9 +59,9 @@ func RunBook(t *testing.T, h Harness) {
 		{"revoke", testRevoke},
 		{"chats", testChats},
 		{"names", testNames},
-		{"posts", testPosts},
-		{"keys of posts live for a day", testPostKeysLiveADay},
-		{"posts expire at any time", testPostsExpireAtAnyTime},
+		{"submissions", testSubmissions},
+		{"keys of submissions live for a day", testSubmissionKeysLiveADay},
+		{"submissions expire at any time", testSubmissionsExpireAtAnyTime},
 		{"a key is one post's", testPostRace},
 		{"subjects", testSubjects},
 		{"drafts", testDrafts},

@@ -30,7 +30,7 @@ type Erasure struct {
 	// Person is CHANNEL:USER: the name by which the platform calls them is erased. "" is
 	// nobody.
 	Person string
-	// Origin is a token or a webhook: its posts are erased. "" is none.
+	// Origin is a token or a webhook: its submissions are erased. "" is none.
 	Origin string
 	// Before is a time: finished sends from before it are erased.
 	Before time.Time
@@ -89,7 +89,7 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		}
 	}
 	if what.Origin != "" {
-		if err := posts(tx, done, `origin = ?`, `origin = ?`, texts(what.Origin)...); err != nil {
+		if err := submissions(tx, done, `origin = ?`, `origin = ?`, texts(what.Origin)...); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 	if err := sends(tx, done, `begun < ?`+finished, stamp(what.Before)); err != nil {
 		return err
 	}
-	return posts(tx, done, `made < ?`, `used < ?`, stamp(what.Before))
+	return submissions(tx, done, `made < ?`, `used < ?`, stamp(what.Before))
 }
 
 // stray erases unfinished sends whose message is on no bus any more.
@@ -153,8 +153,8 @@ func remove(tx *sqldb.Tx, done *Erased, ids []string) error {
 	return nil
 }
 
-// posts erases posts, their keys and their subjects.
-func posts(tx *sqldb.Tx, done *Erased, made, used string, args ...any) error {
+// submissions erases submissions, their keys and their subjects.
+func submissions(tx *sqldb.Tx, done *Erased, made, used string, args ...any) error {
 	if _, err := tx.Exec(`DELETE FROM post_keys WHERE `+made, args...); err != nil {
 		return err
 	}

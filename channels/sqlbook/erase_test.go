@@ -61,7 +61,7 @@ func testErase(t *testing.T, place string) {
 	}
 	testEraseName(t, b)
 	for i, origin := range []string{"ci", "ci", "nagios"} {
-		if _, _, err := b.Accept(t.Context(), channels.Post{ID: fmt.Sprint("m_", i), Origin: origin, Key: fmt.Sprint(i)}); err != nil {
+		if _, _, err := b.Accept(t.Context(), channels.Submission{ID: fmt.Sprint("m_", i), Origin: origin, Key: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Bind(t.Context(), origin, "alert", group, "1"); err != nil {
@@ -80,7 +80,7 @@ func testErase(t *testing.T, place string) {
 	if all, err := b.Chats(t.Context()); err != nil || len(all) != 1 || all[0].Address != group {
 		t.Errorf("chats are %v, %v", all, err)
 	}
-	if _, err := b.Post(t.Context(), "m_2"); err != nil {
+	if _, err := b.Submission(t.Context(), "m_2"); err != nil {
 		t.Errorf("another's post: %v", err)
 	}
 	if id, err := b.Bound(t.Context(), "ci", "alert", group); id != "" || err != nil {

@@ -4,7 +4,7 @@
 // at once, so that a command may approve a pairing while the bot serves.
 //
 // The files, in reading order: sqlbook.go opens the book and has its first tables;
-// sends.go and drafts.go record what is sent, part by part; posts.go what programs
+// sends.go and drafts.go record what is sent, part by part; submissions.go what programs
 // have posted; pairings.go who may talk to the bot; chats.go and threads.go where
 // people did, and how far chats were read; names.go what people are called; status.go counts for metrics; erase.go
 // erases; postgres.go has the statements that differ on PostgreSQL; copy.go copies
@@ -25,11 +25,11 @@ import (
 
 // A Book is a channels.Book in one database.
 type Book struct {
-	db     *sqldb.DB
-	begins atomic.Uint64 // calls of Begin; every pruneEvery of them prunes sends
-	doubts doubts
-	posts  atomic.Uint64 // calls of tidy; every pruneEvery of them prunes posts
-	unsure sync.Map      // of channels.Admission: the channels.Pairing that it may have made
+	db          *sqldb.DB
+	begins      atomic.Uint64 // calls of Begin; every pruneEvery of them prunes sends
+	doubts      doubts
+	submissions atomic.Uint64 // calls of tidy; every pruneEvery of them prunes submissions
+	unsure      sync.Map      // of channels.Admission: the channels.Pairing that it may have made
 }
 
 // Schema returns the book's tables, for backup and doctor.
@@ -50,7 +50,7 @@ func Open(ctx context.Context, place string) (*Book, error) {
 	}
 	b := &Book{db: db}
 	if err := db.Write(ctx, func(tx *sqldb.Tx) error {
-		return errors.Join(prune(tx, time.Now()), prunePosts(tx, time.Now()))
+		return errors.Join(prune(tx, time.Now()), pruneSubmissions(tx, time.Now()))
 	}); err != nil {
 		return nil, errors.Join(fmt.Errorf("prune the book: %w", err), db.Close())
 	}

@@ -217,13 +217,13 @@ func (a *API) getMessage(w *answer, r *http.Request) error {
 }
 
 // isTold tells whether a post was for the agent.
-func isTold(p channels.Post) bool {
+func isTold(p channels.Submission) bool {
 	return len(p.Destinations) == 1 && (p.Destinations[0].Channel == web.Name || p.Destinations[0].Channel == console.Name)
 }
 
 // getTold tells whether the agent has begun with a message: it is sent once it
 // stands in its session's log.
-func (a *API) getTold(ctx context.Context, w *answer, p channels.Post) error {
+func (a *API) getTold(ctx context.Context, w *answer, p channels.Submission) error {
 	at := p.Destinations[0]
 	session, err := a.keyOf(at)
 	if err != nil {

@@ -47,7 +47,7 @@ type Request struct {
 
 // A Book is what an Outbox needs of the channels' book.
 type Book interface {
-	channels.Posts
+	channels.Submissions
 	// Lookup returns a message as the Dispatcher has it; channels.ErrNoSend if
 	// it has not begun with it.
 	Lookup(ctx context.Context, id string) (channels.Send, error)
@@ -134,13 +134,13 @@ func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
 // Record notes a request with its destinations and publishes nothing: that is
 // for whoever carries it there. A submission that stands under the same key is
 // returned instead.
-func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (channels.Post, error) {
-	p, _, err := o.Book.Accept(ctx, channels.Post{
+func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (channels.Submission, error) {
+	p, _, err := o.Book.Accept(ctx, channels.Submission{
 		ID: idPrefix + rand.Text(), Origin: r.Origin, Key: r.Key, Digest: r.Digest,
 		Destinations: to, Expires: r.Expires, At: o.now(),
 	})
 	if err != nil {
-		return channels.Post{}, fmt.Errorf("record a post: %w", err)
+		return channels.Submission{}, fmt.Errorf("record a submission: %w", err)
 	}
 	return p, nil
 }
@@ -148,7 +148,7 @@ func (o *Outbox) Record(ctx context.Context, r Request, to []bus.Address) (chann
 // publish puts a submission on the bus, to all destinations at once: each publication
 // waits for the disk, and they wait together. Large files go one after the other,
 // so that few copies of them are in memory at a time.
-func (o *Outbox) publish(ctx context.Context, r Request, p channels.Post) error {
+func (o *Outbox) publish(ctx context.Context, r Request, p channels.Submission) error {
 	errs := make([]error, len(p.Destinations))
 	fallback := o.Targets()[FallbackTarget]
 	switch {
@@ -176,7 +176,7 @@ func (o *Outbox) publish(ctx context.Context, r Request, p channels.Post) error 
 }
 
 // outcome is what the publications to a post's destinations come to.
-func outcome(p channels.Post, errs []error) error {
+func outcome(p channels.Submission, errs []error) error {
 	full := &FullError{ID: p.ID}
 	var failed error
 	for n, err := range errs {
@@ -197,7 +197,7 @@ func outcome(p channels.Post, errs []error) error {
 	return nil
 }
 
-func (o *Outbox) publishTo(ctx context.Context, r Request, p channels.Post, n int, fallback []bus.Address) error {
+func (o *Outbox) publishTo(ctx context.Context, r Request, p channels.Submission, n int, fallback []bus.Address) error {
 	to := p.Destinations[n]
 	out := bus.Outbound{
 		ID: outboundID(p.ID, n), To: to, Text: r.Text, At: p.At, Expires: p.Expires,

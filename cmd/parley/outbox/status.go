@@ -51,16 +51,16 @@ func (o *Outbox) State(ctx context.Context, id string) (Status, error) {
 }
 
 // Find returns a submission as it was recorded; channels.ErrNoSend if there is none.
-func (o *Outbox) Find(ctx context.Context, id string) (channels.Post, error) {
-	p, err := o.Book.Post(ctx, id)
+func (o *Outbox) Find(ctx context.Context, id string) (channels.Submission, error) {
+	p, err := o.Book.Submission(ctx, id)
 	if err != nil {
-		return channels.Post{}, fmt.Errorf("look up post %s: %w", id, err)
+		return channels.Submission{}, fmt.Errorf("look up submission %s: %w", id, err)
 	}
 	return p, nil
 }
 
 // queued is a submission as it is accepted.
-func queued(p channels.Post) Status {
+func queued(p channels.Submission) Status {
 	s := Status{ID: p.ID, Origin: p.Origin, Destinations: make([]Destination, len(p.Destinations))}
 	for n, to := range p.Destinations {
 		s.Destinations[n] = Destination{Address: to.String(), State: channels.Queued, At: p.At}
@@ -68,11 +68,11 @@ func queued(p channels.Post) Status {
 	return s
 }
 
-func (o *Outbox) status(ctx context.Context, p channels.Post) (Status, error) {
+func (o *Outbox) status(ctx context.Context, p channels.Submission) (Status, error) {
 	s := queued(p)
 	for n, to := range p.Destinations {
 		if err := o.inquire(ctx, p, outboundID(p.ID, n), to, &s.Destinations[n]); err != nil {
-			return Status{}, fmt.Errorf("look up post %s: %w", p.ID, err)
+			return Status{}, fmt.Errorf("look up submission %s: %w", p.ID, err)
 		}
 	}
 	return s, nil
@@ -80,7 +80,7 @@ func (o *Outbox) status(ctx context.Context, p channels.Post) (Status, error) {
 
 // inquire fills in what the book knows of one message. A message that it does
 // not know waits, unless its time is over or it was buried unread.
-func (o *Outbox) inquire(ctx context.Context, p channels.Post, id string, to bus.Address, d *Destination) error {
+func (o *Outbox) inquire(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
 	send, err := o.newest(ctx, id)
 	switch {
 	case errors.Is(err, channels.ErrNoSend):
@@ -102,7 +102,7 @@ func (o *Outbox) inquire(ctx context.Context, p channels.Post, id string, to bus
 	return nil
 }
 
-func (o *Outbox) expired(p channels.Post) bool {
+func (o *Outbox) expired(p channels.Submission) bool {
 	return !p.Expires.IsZero() && !o.now().Before(p.Expires)
 }
 
@@ -127,7 +127,7 @@ const (
 
 // unbegun looks for a message that the book does not know among the dead
 // letters: the Dispatcher buries there what it cannot even read.
-func (o *Outbox) unbegun(ctx context.Context, p channels.Post, id string, to bus.Address, d *Destination) error {
+func (o *Outbox) unbegun(ctx context.Context, p channels.Submission, id string, to bus.Address, d *Destination) error {
 	if o.Dead == nil || o.now().Sub(p.At) < buriedAfter {
 		return nil
 	}

@@ -102,8 +102,8 @@ func (l *listener) Accept(_ context.Context, r outbox.Request) (outbox.Status, e
 	return outbox.Status{ID: "m", Destinations: make([]outbox.Destination, 1)}, nil
 }
 
-func (l *listener) Record(context.Context, outbox.Request, []bus.Address) (channels.Post, error) {
-	return channels.Post{}, nil
+func (l *listener) Record(context.Context, outbox.Request, []bus.Address) (channels.Submission, error) {
+	return channels.Submission{}, nil
 }
 
 // without calls f with each version of v that lacks one key.

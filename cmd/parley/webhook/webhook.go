@@ -47,7 +47,7 @@ type Outbox interface {
 	Accept(ctx context.Context, r outbox.Request) (outbox.Status, error)
 	// Record notes a request and publishes nothing; a post of the same key is
 	// returned instead.
-	Record(ctx context.Context, r outbox.Request, to []bus.Address) (channels.Post, error)
+	Record(ctx context.Context, r outbox.Request, to []bus.Address) (channels.Submission, error)
 }
 
 // Config is one webhook.

@@ -12,24 +12,24 @@ import (
 	"parley/channels"
 )
 
-// newPost is one as an API would hand it in.
-func newPost(id, origin, key, digest string) channels.Post {
-	return channels.Post{
+// newSubmission is one as an API would hand it in.
+func newSubmission(id, origin, key, digest string) channels.Submission {
+	return channels.Submission{
 		ID: id, Origin: origin, Key: key, Digest: digest, At: time.Now().Truncate(time.Microsecond),
 		Expires:      time.Now().Add(time.Hour).Truncate(time.Microsecond),
 		Destinations: []bus.Address{{Channel: "c", Chat: "1", Thread: "2"}, {Channel: "d", Chat: "2"}},
 	}
 }
 
-func accept(t *testing.T, b Book, p channels.Post) (channels.Post, bool) {
+func accept(t *testing.T, b Book, p channels.Submission) (channels.Submission, bool) {
 	t.Helper()
 	known, fresh, err := b.Accept(t.Context(), p)
 	must(t, err)
 	return known, fresh
 }
 
-// samePost compares what was accepted; times may come back in another zone.
-func samePost(a, b channels.Post) bool {
+// sameSubmission compares what was accepted; times may come back in another zone.
+func sameSubmission(a, b channels.Submission) bool {
 	if !a.At.Equal(b.At) || !a.Expires.Equal(b.Expires) {
 		return false
 	}
@@ -37,36 +37,36 @@ func samePost(a, b channels.Post) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-func testPosts(t *testing.T, s suite) {
+func testSubmissions(t *testing.T, s suite) {
 	b := s.open(t)
-	first := newPost("m_1", "ci", "key", "digest")
-	if known, fresh := accept(t, b, first); !fresh || !samePost(known, first) {
+	first := newSubmission("m_1", "ci", "key", "digest")
+	if known, fresh := accept(t, b, first); !fresh || !sameSubmission(known, first) {
 		t.Errorf("first: %+v, fresh %v", known, fresh)
 	}
 	b = s.reopen(t, b)
-	if known, fresh := accept(t, b, newPost("m_2", "ci", "key", "digest")); fresh || !samePost(known, first) {
+	if known, fresh := accept(t, b, newSubmission("m_2", "ci", "key", "digest")); fresh || !sameSubmission(known, first) {
 		t.Errorf("again: %+v, fresh %v; want the first one", known, fresh)
 	}
-	if _, _, err := b.Accept(t.Context(), newPost("m_3", "ci", "key", "another")); !errors.Is(err, channels.ErrOtherBody) {
+	if _, _, err := b.Accept(t.Context(), newSubmission("m_3", "ci", "key", "another")); !errors.Is(err, channels.ErrOtherBody) {
 		t.Errorf("another body: %v", err)
 	}
-	for id, p := range map[string]channels.Post{
-		"m_4": newPost("m_4", "cd", "key", "another"), // keys belong to their origin
-		"m_5": newPost("m_5", "ci", "", "digest"),
-		"m_6": newPost("m_6", "ci", "", "digest"), // no key is no key
+	for id, p := range map[string]channels.Submission{
+		"m_4": newSubmission("m_4", "cd", "key", "another"), // keys belong to their origin
+		"m_5": newSubmission("m_5", "ci", "", "digest"),
+		"m_6": newSubmission("m_6", "ci", "", "digest"), // no key is no key
 	} {
 		if _, fresh := accept(t, b, p); !fresh {
 			t.Errorf("%s is taken for an earlier one", id)
 		}
 	}
-	if known, fresh := accept(t, b, newPost("m_5", "ci", "", "digest")); fresh || known.ID != "m_5" {
+	if known, fresh := accept(t, b, newSubmission("m_5", "ci", "", "digest")); fresh || known.ID != "m_5" {
 		t.Errorf("the same post again: %+v, fresh %v", known, fresh)
 	}
-	if known, err := b.Post(t.Context(), "m_1"); err != nil || !samePost(known, first) {
+	if known, err := b.Submission(t.Context(), "m_1"); err != nil || !sameSubmission(known, first) {
 		t.Errorf("looked up: %+v, %v", known, err)
 	}
 	for _, id := range []string{"m_2", "m_3", "none"} {
-		if _, err := b.Post(t.Context(), id); !errors.Is(err, channels.ErrNoSend) {
+		if _, err := b.Submission(t.Context(), id); !errors.Is(err, channels.ErrNoSend) {
 			t.Errorf("post %s: %v", id, err)
 		}
 	}
@@ -74,13 +74,13 @@ func testPosts(t *testing.T, s suite) {
 
 // What expires at the beginning of the count, or before it, has expired; what has
 // no such time has not.
-func testPostsExpireAtAnyTime(t *testing.T, s suite) {
+func testSubmissionsExpireAtAnyTime(t *testing.T, s suite) {
 	b := s.open(t)
 	for i, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)} {
-		p := newPost(fmt.Sprint("m_", i), "ci", "", "digest")
+		p := newSubmission(fmt.Sprint("m_", i), "ci", "", "digest")
 		p.Expires = at
 		accepted, _ := accept(t, b, p)
-		known, err := b.Post(t.Context(), p.ID)
+		known, err := b.Submission(t.Context(), p.ID)
 		must(t, err)
 		for _, got := range []time.Time{accepted.Expires, known.Expires} {
 			if got.IsZero() != at.IsZero() || got.Sub(at).Abs() > time.Microsecond {
@@ -90,30 +90,30 @@ func testPostsExpireAtAnyTime(t *testing.T, s suite) {
 	}
 }
 
-func testPostKeysLiveADay(t *testing.T, s suite) {
+func testSubmissionKeysLiveADay(t *testing.T, s suite) {
 	b := s.open(t)
-	old := newPost("m_1", "ci", "key", "digest")
+	old := newSubmission("m_1", "ci", "key", "digest")
 	old.At = time.Now().Add(-23 * time.Hour)
 	accept(t, b, old)
-	if known, fresh := accept(t, b, newPost("m_2", "ci", "key", "digest")); fresh || known.ID != "m_1" {
+	if known, fresh := accept(t, b, newSubmission("m_2", "ci", "key", "digest")); fresh || known.ID != "m_1" {
 		t.Errorf("after 23 hours: %+v, fresh %v", known, fresh)
 	}
-	later := newPost("m_3", "ci", "key", "another")
+	later := newSubmission("m_3", "ci", "key", "another")
 	later.At = old.At.Add(25 * time.Hour)
 	if known, fresh := accept(t, b, later); !fresh || known.ID != "m_3" {
 		t.Errorf("after 25 hours: %+v, fresh %v", known, fresh)
 	}
-	if known, fresh := accept(t, b, newPost("m_4", "ci", "key", "another")); fresh || known.ID != "m_3" {
+	if known, fresh := accept(t, b, newSubmission("m_4", "ci", "key", "another")); fresh || known.ID != "m_3" {
 		t.Errorf("the key stands for %+v, fresh %v", known, fresh)
 	}
-	if _, err := b.Post(t.Context(), "m_1"); err != nil {
+	if _, err := b.Submission(t.Context(), "m_1"); err != nil {
 		t.Errorf("the first use's post: %v", err)
 	}
-	ancient := newPost("m_5", "ci", "", "")
+	ancient := newSubmission("m_5", "ci", "", "")
 	ancient.At = time.Now().Add(-31 * 24 * time.Hour)
 	accept(t, b, ancient)
 	b = s.reopen(t, b)
-	if _, err := b.Post(t.Context(), "m_5"); !errors.Is(err, channels.ErrNoSend) {
+	if _, err := b.Submission(t.Context(), "m_5"); !errors.Is(err, channels.ErrNoSend) {
 		t.Errorf("a post of last month: %v", err)
 	}
 }
@@ -126,7 +126,7 @@ func testPostRace(t *testing.T, s suite) {
 	for i := range 40 {
 		wg.Go(func() {
 			key := fmt.Sprint("key", i%5)
-			known, first, err := books[i%2].Accept(t.Context(), newPost(fmt.Sprint("m_", i), "ci", key, key))
+			known, first, err := books[i%2].Accept(t.Context(), newSubmission(fmt.Sprint("m_", i), "ci", key, key))
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

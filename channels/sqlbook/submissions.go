@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	keepPosts    = 30 * 24 * time.Hour
-	keepKeys     = 24 * time.Hour
-	keepSubjects = 30 * 24 * time.Hour
+	keepSubmissions = 30 * 24 * time.Hour
+	keepKeys        = 24 * time.Hour
+	keepSubjects    = 30 * 24 * time.Hour
 )
 
 // schemaPosts adds the tables of notifications: what programs have posted, under
@@ -57,16 +57,16 @@ ALTER TABLE parts ADD COLUMN edits TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN under TEXT NOT NULL DEFAULT '';
 ALTER TABLE parts ADD COLUMN file INTEGER NOT NULL DEFAULT 0`
 
-// Accept implements channels.Posts in one transaction. Of two requests with one key
-// the second waits for the first and then finds its post.
-func (b *Book) Accept(ctx context.Context, p channels.Post) (known channels.Post, fresh bool, err error) {
+// Accept implements channels.Submissions in one transaction. Of two requests with one key
+// the second waits for the first and then finds its submission.
+func (b *Book) Accept(ctx context.Context, p channels.Submission) (known channels.Submission, fresh bool, err error) {
 	if p.At.IsZero() {
 		p.At = time.Now()
 	}
 	p.At, p.Expires = moment(stamp(p.At)), moment(stamp(p.Expires))
 	places, err := json.Marshal(p.Destinations)
 	if err != nil {
-		return channels.Post{}, false, fmt.Errorf("accept post %s: %w", p.ID, err)
+		return channels.Submission{}, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
 	}
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		known, fresh = p, false
@@ -83,22 +83,22 @@ func (b *Book) Accept(ctx context.Context, p channels.Post) (known channels.Post
 				return err
 			}
 		}
-		known, err = scanPost(func(dest ...any) error { return tx.Get(postByID, texts(id), dest...) })
+		known, err = scanSubmission(func(dest ...any) error { return tx.Get(submissionByID, texts(id), dest...) })
 		return err
 	})
 	switch {
 	case err != nil:
-		return channels.Post{}, false, fmt.Errorf("accept post %s: %w", p.ID, err)
+		return channels.Submission{}, false, fmt.Errorf("accept submission %s: %w", p.ID, err)
 	case known.Digest != p.Digest:
-		return channels.Post{}, false, fmt.Errorf("accept post %s: %w", p.ID, channels.ErrOtherBody)
+		return channels.Submission{}, false, fmt.Errorf("accept submission %s: %w", p.ID, channels.ErrOtherBody)
 	}
 	b.tidy()
 	return known, fresh, nil
 }
 
-// claimKey returns the id of the post that has p's key: p's own, unless another post
+// claimKey returns the id of the submission that has p's key: p's own, unless another submission
 // has used the key within a day.
-func claimKey(tx *sqldb.Tx, p channels.Post) (id string, err error) {
+func claimKey(tx *sqldb.Tx, p channels.Submission) (id string, err error) {
 	if p.Key == "" {
 		return p.ID, nil
 	}
@@ -112,27 +112,27 @@ func claimKey(tx *sqldb.Tx, p channels.Post) (id string, err error) {
 	return sqldb.Untext(id), err
 }
 
-const postByID = `SELECT id, origin, idem, digest, destinations, expires, made FROM posts WHERE id = ?`
+const submissionByID = `SELECT id, origin, idem, digest, destinations, expires, made FROM posts WHERE id = ?`
 
-func scanPost(scan func(...any) error) (p channels.Post, err error) {
+func scanSubmission(scan func(...any) error) (p channels.Submission, err error) {
 	var places string
 	var expires, made int64
 	if err := scan(&p.ID, &p.Origin, &p.Key, &p.Digest, &places, &expires, &made); err != nil {
-		return channels.Post{}, err
+		return channels.Submission{}, err
 	}
 	untext(&p.ID, &p.Origin, &p.Key, &p.Digest, &places)
 	p.Expires, p.At = moment(expires), moment(made)
 	return p, json.Unmarshal([]byte(places), &p.Destinations)
 }
 
-// Post implements channels.Posts.
-func (b *Book) Post(ctx context.Context, id string) (channels.Post, error) {
-	p, err := scanPost(b.db.Read.QueryRowContext(ctx, postByID, texts(id)...).Scan)
+// Submission implements channels.Submissions.
+func (b *Book) Submission(ctx context.Context, id string) (channels.Submission, error) {
+	p, err := scanSubmission(b.db.Read.QueryRowContext(ctx, submissionByID, texts(id)...).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = channels.ErrNoSend
 	}
 	if err != nil {
-		return channels.Post{}, fmt.Errorf("look up post %s: %w", id, err)
+		return channels.Submission{}, fmt.Errorf("look up submission %s: %w", id, err)
 	}
 	return p, nil
 }
@@ -166,18 +166,18 @@ func (b *Book) Bound(ctx context.Context, origin, subject string, at bus.Address
 
 // tidy deletes old rows in the background, every pruneEvery calls.
 func (b *Book) tidy() {
-	if b.posts.Add(1)%pruneEvery == 0 {
-		b.db.Start(func(tx *sqldb.Tx) error { return prunePosts(tx, time.Now()) }) // the next call deletes what this one leaves
+	if b.submissions.Add(1)%pruneEvery == 0 {
+		b.db.Start(func(tx *sqldb.Tx) error { return pruneSubmissions(tx, time.Now()) }) // the next call deletes what this one leaves
 	}
 }
 
-// prunePosts deletes old posts, keys and subjects, at most pruneMost of each.
-func prunePosts(tx *sqldb.Tx, now time.Time) error {
+// pruneSubmissions deletes old submissions, keys and subjects, at most pruneMost of each.
+func pruneSubmissions(tx *sqldb.Tx, now time.Time) error {
 	for _, old := range []struct {
 		query  string
 		before time.Time
 	}{
-		{`DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE made < ? ORDER BY made, id LIMIT ?)`, now.Add(-keepPosts)},
+		{`DELETE FROM posts WHERE id IN (SELECT id FROM posts WHERE made < ? ORDER BY made, id LIMIT ?)`, now.Add(-keepSubmissions)},
 		{`DELETE FROM post_keys WHERE (origin, idem) IN (SELECT origin, idem FROM post_keys WHERE made < ? ORDER BY made LIMIT ?)`, now.Add(-keepKeys)},
 		{`DELETE FROM subjects WHERE (origin, subject, channel, chat, thread) IN (
 			SELECT origin, subject, channel, chat, thread FROM subjects WHERE used < ? ORDER BY used LIMIT ?)`, now.Add(-keepSubjects)},

@@ -53,7 +53,7 @@ func BenchmarkAccept(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := fmt.Sprint("m_", n.Add(1))
-			p := channels.Post{ID: id, Origin: "ci", Key: id, Digest: id, Destinations: []bus.Address{{Channel: "c", Chat: "1"}}}
+			p := channels.Submission{ID: id, Origin: "ci", Key: id, Digest: id, Destinations: []bus.Address{{Channel: "c", Chat: "1"}}}
 			if _, fresh, err := book.Accept(b.Context(), p); err != nil || !fresh {
 				b.Error(fresh, err)
 			}
