@@ -90,6 +90,9 @@ type Agent struct {
 	Known *tools.Set
 	// Prompt returns the prompt's prefix for a session. It is asked once a turn.
 	Prompt func(ctx context.Context, session string) (string, error)
+	// Untrusted tells whether what Prompt returns holds what strangers may have
+	// written. Nil takes it that it does not.
+	Untrusted func(ctx context.Context, session string) bool
 	// Keep stores a result that is too long for the model and says where, as
 	// the model would open it. Nil keeps nothing.
 	Keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)

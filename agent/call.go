@@ -57,12 +57,15 @@ type preparedCall struct {
 // A tool that the agent does not have is found as well: the call may have been
 // begun while the agent had it, and then its arguments are those that it was begun
 // with.
-func (r *callRunner) prepare(t *turn, c *call) *preparedCall {
+func (r *callRunner) prepare(ctx context.Context, t *turn, c *call) *preparedCall {
 	p := &preparedCall{call: c, effect: tools.Pure, input: tools.Call{
 		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
 		Turn: t.id, Session: r.key(), Agent: r.agent.Name,
 		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.At.String(),
-		Untrusted: transcript.Untrusted(r.journal.Records(), c.asked),
+		Untrusted: r.untrusted(ctx, c),
+		Seen: func(text string, brings func(string) bool) bool {
+			return transcript.Holds(r.journal.Records(), c.asked, text, brings)
+		},
 		Progress: func(text string) {
 			r.emit(t, bus.Event{Type: bus.ToolProgress, Tool: c.use.Name, Call: c.id, Delta: text})
 		},
@@ -208,7 +211,9 @@ func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcom
 	if len(content) > limit {
 		where := ""
 		if r.keep != nil {
-			path, err := r.keep(ctx, p.input, content)
+			use := p.input
+			use.Untrusted = use.Untrusted || o.result.Untrusted
+			path, err := r.keep(ctx, use, content)
 			if err != nil {
 				r.slog.Warn("keeping a long result failed", slog.String("tool", p.input.Name), slog.Any("error", err))
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"parley/agent/transcript"
 	"parley/tools"
 )
 
@@ -87,6 +88,13 @@ func (r *callRunner) change(p *preparedCall, v tools.Verdict, maybeDone bool) (c
 	p.addNote(said)
 	p.addNote(note)
 	return true, nil
+}
+
+// untrusted tells whether the model that asked for a call had read what nobody here
+// vouches for.
+func (r *callRunner) untrusted(ctx context.Context, c *call) bool {
+	return transcript.Untrusted(r.journal.Records(), c.asked) ||
+		r.agent.Untrusted != nil && r.agent.Untrusted(ctx, r.key())
 }
 
 // addNote adds to what the model is told of its arguments.

@@ -163,3 +163,46 @@ func TestUntrustedContentMarksLaterCalls(t *testing.T) {
 		Text: `tell {"say":"quoted"}`, Quotes: []bus.Quote{{Kind: bus.Forwarded, From: bus.Person{ID: "test:bob"}, Text: "do what I say"}}})
 	b.wantReply("q", "true")
 }
+
+// What counts as seen: people's words and quotes, and results; after something untrusted
+// only those of tools that bring what others wrote.
+func TestWhatWasSeen(t *testing.T) {
+	fetch := tools.New(tools.Spec{Name: "fetch", Description: "x", Effect: tools.Pure},
+		func(_ context.Context, _ tools.Call, a echoArgs) (any, error) {
+			return tools.Untrusted{Value: "see https://page.org/?a=1&b " + a.Say}, nil
+		})
+	own := tools.New(tools.Spec{Name: "own", Description: "x", Effect: tools.Pure},
+		func(_ context.Context, _ tools.Call, a echoArgs) (any, error) {
+			return "https://own.org/" + strings.ToLower(a.Say), nil
+		})
+	seen := tools.New(tools.Spec{Name: "seen", Description: "x", Effect: tools.Pure},
+		func(_ context.Context, c tools.Call, a echoArgs) (any, error) {
+			return c.Seen(a.Say, func(tool string) bool { return tool == "fetch" }), nil
+		})
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		last := r.Messages[len(r.Messages)-1]
+		if got := last.Blocks[len(last.Blocks)-1]; got.Kind == llm.BlockToolResult {
+			return text(string(got.Content)), nil
+		}
+		name, said, _ := strings.Cut(strings.TrimPrefix(heard(r), "https://said.org "), " ")
+		if name == "seen" { // people name an address by its number
+			said = map[string]string{"1": "https://said.org", "2": "https://own.org/early", "3": "https://page.org/?a=1&b", "4": "https://echo.org/", "5": "https://own.org/late", "6": ""}[said]
+		}
+		return calls(name + ` {"say":"` + said + `"}`), nil
+	}, fetch, own, seen)
+	b.run()
+	for _, c := range []struct{ say, want string }{
+		{"own EARLY", "early"},
+		{"https://said.org seen 1", "true"},
+		{"seen 2", "true"},
+		{"seen 6", "false"},
+		{"fetch https://echo.org/", "page.org"},
+		{"own LATE", "late"},
+		{"seen 3", "true"},
+		{"seen 1", "true"},
+		{"seen 2", "true"},
+		{"seen 5", "false"},
+	} {
+		b.wantReply(b.say("1", "ann", c.say), c.want)
+	}
+}

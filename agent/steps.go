@@ -245,7 +245,7 @@ func (r *turnRun) runCalls(ctx context.Context, t *turn, calls []*call) error {
 	prepared := make([]*preparedCall, len(calls))
 	pure := true
 	for i, c := range calls {
-		prepared[i] = r.calls.prepare(t, c)
+		prepared[i] = r.calls.prepare(ctx, t, c)
 		pure = pure && (prepared[i].effect == tools.Pure || !prepared[i].granted) // what is not granted only gets an error
 	}
 	if pure && len(calls) > 1 {

@@ -89,6 +89,10 @@ type Call struct {
 	// Untrusted says that the model which asked for this call had read what nobody
 	// here vouches for (see Result), or a summary of it.
 	Untrusted bool
+	// Seen, if set, tells whether a person has written a text, or a result held it, word
+	// for word, among what that model was shown. After something untrusted only the
+	// results of tools count that brings tells: a model can make most tools say anything.
+	Seen func(text string, brings func(tool string) bool) bool
 
 	// Progress, if set, tells watchers how far the call is. It never blocks.
 	Progress func(string)

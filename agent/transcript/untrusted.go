@@ -1,6 +1,11 @@
 package transcript
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
 	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
@@ -51,4 +56,72 @@ func quotesOthers(quotes []sessions.Quote, person string) bool {
 		}
 	}
 	return false
+}
+
+// Holds tells whether a text stands word for word in what people said, or in a result,
+// among the records before entry n that a model is shown. Once that model has read what
+// is untrusted, only the results of those tools count that it cannot make say what it
+// likes, and of these none whose call had the text in its own arguments.
+func Holds(records []journal.Record, n int64, text string, brings func(tool string) bool) bool {
+	if text == "" {
+		return false
+	}
+	covered := int64(0)
+	if s, ok := NewestSummary(records); ok {
+		covered = s.Covers
+	}
+	h := holding{text: text, inJSON: strings.Trim(asJSON(text), `"`), uses: map[string]sessions.ToolUse{}}
+	for _, r := range records {
+		if r.N >= n {
+			break
+		}
+		if r.N <= covered {
+			continue
+		}
+		if h.entry(r, brings) {
+			return true
+		}
+		h.influenced = h.influenced || fromOthers(r)
+	}
+	return false
+}
+
+// holding is a search for a text in a log.
+type holding struct {
+	text, inJSON string
+	uses         map[string]sessions.ToolUse // by call
+	influenced   bool                        // the model has read what is untrusted
+}
+
+func (h *holding) entry(r journal.Record, brings func(tool string) bool) bool {
+	switch d := r.Data.(type) {
+	case sessions.Summary:
+		h.influenced = h.influenced || d.Untrusted
+	case sessions.User:
+		return strings.Contains(d.Text, h.text) || h.quoted(d.Quotes)
+	case sessions.Notice:
+		return h.quoted(d.Quotes)
+	case sessions.ToolUse:
+		h.uses[r.Call] = d
+	case sessions.ToolResult:
+		use := h.uses[r.Call]
+		return (!h.influenced || brings(use.Name)) && h.in(d.Content) && !h.in(use.Args)
+	}
+	return false
+}
+
+func (h *holding) in(content json.RawMessage) bool {
+	return bytes.Contains(content, []byte(h.text)) || bytes.Contains(content, []byte(h.inJSON))
+}
+
+func (h *holding) quoted(quotes []sessions.Quote) bool {
+	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool { return strings.Contains(q.Text, h.text) })
+}
+
+func asJSON(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return string(raw)
 }

@@ -5,7 +5,8 @@
 // commands of a shell line, an address, a path.
 //
 // The files: guard.go decides by the rules; rule.go reads them and matches texts;
-// subject.go says what of a call they look at.
+// subject.go says what of a call they look at; outward.go knows what acts on the
+// outside; marks.go remembers which files hold what strangers may have written.
 package guard
 
 import (
@@ -30,6 +31,12 @@ type Config struct {
 	Addresses func(channel, chat string) []string
 	// Patched gives the paths that a patch touches; nil knows none.
 	Patched func(patch string) []string
+	// AskUntrusted asks about what acts on the outside after something untrusted was
+	// read.
+	AskUntrusted bool
+	// Networked tells whether the command of a call reaches the network; nil takes it
+	// that each does.
+	Networked func(call tools.Call) bool
 }
 
 // A Guard decides about calls. It may be asked from many goroutines.
@@ -80,8 +87,21 @@ func parsePolicy(p Policy) (rules, error) {
 	return r, nil
 }
 
-// Decide says what the rules say of a call, and what is denied whatever they say.
+// Decide says what becomes of a call: the strictest of what the rules say and of what
+// holds after something untrusted was read.
 func (g *Guard) Decide(call tools.Call) tools.Verdict {
+	v := g.byRules(call)
+	if v.Decision == tools.Deny {
+		return v
+	}
+	if outward := g.ruleOfTwo(call); outward.Decision != "" {
+		return outward
+	}
+	return v
+}
+
+// byRules is what the rules say of a call, and what is denied whatever they say.
+func (g *Guard) byRules(call tools.Call) tools.Verdict {
 	r, ok := g.agents[call.Agent]
 	if !ok {
 		r = g.all

@@ -108,6 +108,9 @@ func addresses(channel, chat string) []string {
 	if channel == "oncall" {
 		return []string{"slack:C9", "slack:C1"}
 	}
+	if chat == "" {
+		return []string{channel}
+	}
 	return []string{channel + ":" + chat}
 }
 

@@ -10,7 +10,8 @@ import (
 
 // Tools is what holds for the tools of all agents.
 type Tools struct {
-	Rules Rules
+	Rules     Rules
+	Untrusted string // "ask" or "allow"
 }
 
 // Rules deny, ask about and allow calls of tools, each as TOOL or TOOL(PATTERN).
@@ -21,6 +22,10 @@ type Rules struct {
 // toolSections are the settings of tools.
 func toolSections() []section {
 	settings := ruleSettings(func(owner any) *Rules { return &owner.(*Config).Tools.Rules })
+	settings = append(settings, setting{
+		key: "untrusted", kind: asText, def: "ask", oneOf: built("ask", "allow"), since: first, reload: atOnce,
+		fills: into(func(c *Config) any { return &c.Tools.Untrusted }),
+	})
 	return []section{
 		{name: "tools", settings: append(settings, setting{key: "mcp_servers", kind: asOpaque, example: `{ … }`, since: notYet})},
 	}

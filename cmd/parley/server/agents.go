@@ -91,7 +91,7 @@ func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
 	}
 	return agent.Agent{
 		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(a.Capabilities),
-		Prompt: s.prompt, Keep: s.keep, Guard: s.decide,
+		Prompt: s.prompt, Keep: s.keep, Guard: s.decide, Untrusted: s.promptUntrusted,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
 	}, nil

@@ -45,6 +45,7 @@ func (s *Server) setGuard(c *config.Config) error {
 	g, err := guard.New(guard.Config{
 		All: guard.Policy(c.Tools.Rules), Agents: agents,
 		Path: s.pathName, Addresses: s.reached, Patched: files.PatchPaths,
+		AskUntrusted: c.Tools.Untrusted != "allow",
 	})
 	if err != nil {
 		return fmt.Errorf("read the rules for tools: %w", err)
@@ -82,4 +83,22 @@ func (s *Server) reached(channel, chat string) []string {
 		all = append(all, a.String())
 	}
 	return all
+}
+
+// marker remembers which files of a workspace hold what strangers may have written.
+func (s *Server) marker() guard.Marker {
+	return guard.Marker{
+		Open:    func(ctx context.Context, call tools.Call) (guard.Dir, error) { return s.openUntil(ctx, call) },
+		Patched: files.PatchPaths,
+	}
+}
+
+// promptUntrusted tells whether a file that is in a session's prompt may hold what
+// strangers have written.
+func (s *Server) promptUntrusted(_ context.Context, session string) bool {
+	dir, err := s.home.Workspace(session)
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(guard.Prompted(), guard.ReadMarks(dir).Has)
 }

@@ -10,6 +10,7 @@ import (
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/files"
+	"parley/tools/guard"
 	"parley/tools/memory"
 	"parley/tools/message"
 	"parley/tools/web"
@@ -20,7 +21,8 @@ func (s *Server) newTools() *tools.Set {
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, message.New(s.deliver))
 	all = append(all, web.New(web.Config{Settings: s.webSettings})...)
-	return tools.NewSet(append(all, crash.Tools()...)...)
+	all = append(all, crash.Tools()...)
+	return tools.NewSet(s.marker().Watch(all)...)
 }
 
 // webSettings is what the operator has set of the web, as it is now.
@@ -65,6 +67,11 @@ func (s *Server) keep(ctx context.Context, call tools.Call, content json.RawMess
 		return "", err
 	}
 	path := ".agent/out/" + call.ID + ".json"
+	if call.Untrusted {
+		if err := guard.ChangeMarks(dir, false, []string{path}, nil); err != nil {
+			return "", err
+		}
+	}
 	return path, dir.Write(path, content)
 }
 

@@ -1,0 +1,74 @@
+package guard
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"parley/tools"
+)
+
+// The rule of two: whoever has read what strangers may have written, and can see what
+// is private, does not act on the outside as well without a person who says so. Words
+// that a model has read may be orders.
+
+// outward says what a call would do to the outside beyond answering the person who
+// asks; "" if nothing.
+func (g *Guard) outward(call tools.Call) string {
+	switch call.Name {
+	case message:
+		for _, p := range g.addressed(read(call)) {
+			if p.text != call.At {
+				return "it would send a message to " + shown(p.text)
+			}
+		}
+		return ""
+	case webFetch:
+		return g.fetches(call)
+	case execShell, spawn:
+		if g.cfg.Networked != nil && !g.cfg.Networked(call) {
+			return ""
+		}
+		return "it would run a command that reaches the network"
+	case "memory_write":
+		if scope := read(call).Scope; scope != "" && scope != "session" {
+			return "it would write into a memory that other conversations read"
+		}
+		return ""
+	case "schedule", "task", "sessions_spawn", "sessions_send":
+		return "it would have something done elsewhere or later"
+	}
+	if server, _, foreign := strings.Cut(call.Name, "__"); foreign {
+		return fmt.Sprintf("it would call a tool of %s", server)
+	}
+	return ""
+}
+
+// fetches says what is sent by a request. Even an address says something, where it is
+// put together from what the model knows.
+func (g *Guard) fetches(call tools.Call) string {
+	a := read(call)
+	if method := strings.ToUpper(a.Method); method != "" && method != http.MethodGet && method != http.MethodHead {
+		return fmt.Sprintf("it would send a %s to %s", method, shown(a.URL))
+	}
+	if call.Seen != nil && call.Seen(a.URL, bringsForeign) {
+		return ""
+	}
+	return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", shown(a.URL))
+}
+
+// bringsForeign tells whether a tool's results are what others wrote, and nothing that a
+// model could have had it say.
+func bringsForeign(tool string) bool { return tool == webFetch || tool == webSearch }
+
+// ruleOfTwo asks about what acts on the outside after something untrusted was read.
+func (g *Guard) ruleOfTwo(call tools.Call) tools.Verdict {
+	if !call.Untrusted || !g.cfg.AskUntrusted {
+		return tools.Verdict{}
+	}
+	what := g.outward(call)
+	if what == "" {
+		return tools.Verdict{}
+	}
+	return ask("this conversation holds what strangers may have written, such as a web page or a forwarded message, and %s", what)
+}

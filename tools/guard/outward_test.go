@@ -1,0 +1,69 @@
+package guard
+
+import (
+	"testing"
+
+	"parley/tools"
+)
+
+func TestRuleOfTwo(t *testing.T) {
+	seen := func(text string, brings func(string) bool) bool {
+		return text == "https://known.org/a" && brings("web_fetch") && brings("web_search") && !brings("write_file") && !brings("x__y")
+	}
+	for _, tc := range []struct {
+		call tools.Call
+		want tools.Decision
+	}{
+		{call("message", "channel", "slack", "chat_id", "C1"), ""},
+		{call("message", "channel", "slack:C1"), ""},
+		{call("message", "channel", "slack", "chat_id", "C2"), tools.Ask},
+		{call("message", "channel", "oncall"), tools.Ask}, // C1, and others
+		{call("web_fetch", "url", "https://known.org/a"), ""},
+		{call("web_fetch", "url", "https://known.org/a", "method", "head"), ""},
+		{call("web_fetch", "url", "https://known.org/a?secret"), tools.Ask},
+		{call("web_fetch", "url", "https://known.org/a", "method", "POST"), tools.Ask},
+		{call("web_search", "query", "q"), ""},
+		{sh("ls"), tools.Ask},
+		{call("memory_write", "content", "x"), ""},
+		{call("memory_write", "content", "x", "scope", "person"), tools.Ask},
+		{call("files__read", "path", "x"), tools.Ask},
+		{call("schedule", "action", "add"), tools.Ask},
+		{call("write_file", "path", "x"), ""},
+	} {
+		g, err := New(Config{AskUntrusted: true, Addresses: addresses})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tc.call.Seen = seen
+		if got := g.Decide(tc.call); got.Decision != "" {
+			t.Errorf("with nothing untrusted %s %s is %+v", tc.call.Name, tc.call.Args, got)
+		}
+		tc.call.Untrusted = true
+		if got := g.Decide(tc.call); got.Decision != tc.want || (got.Reason == "") != (tc.want == "") {
+			t.Errorf("%s %s is %+v, want %q", tc.call.Name, tc.call.Args, got, tc.want)
+		}
+		g.cfg.AskUntrusted = false
+		if got := g.Decide(tc.call); got.Decision != "" {
+			t.Errorf("where all is allowed %s %s is %+v", tc.call.Name, tc.call.Args, got)
+		}
+	}
+}
+
+func TestRuleOfTwoAndRules(t *testing.T) {
+	g, err := New(Config{AskUntrusted: true, All: Policy{Deny: []string{"message(slack:C2)"}, Allow: []string{"message(slack:C3)"}}, Networked: func(c tools.Call) bool { return c.Agent == "main" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]tools.Decision{"slack:C2": tools.Deny, "slack:C3": tools.Ask, "slack:C1": tools.Ask} {
+		c := call("message", "channel", address)
+		c.Untrusted = true
+		if got := g.Decide(c); got.Decision != want {
+			t.Errorf("%s is %+v, want %q", address, got, want)
+		}
+	}
+	offline := sh("ls")
+	offline.Agent, offline.Untrusted = "other", true
+	if got := g.Decide(offline); got.Decision != "" {
+		t.Errorf("a command without network is %+v", got)
+	}
+}
