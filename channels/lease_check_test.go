@@ -13,7 +13,7 @@ import (
 	"parley/bus"
 )
 
-func TestPromptSendsNothingThatIsAnothersByNow(t *testing.T) {
+func TestARequestIsNotSentAfterItsLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

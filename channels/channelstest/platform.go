@@ -169,17 +169,17 @@ type ReactingPlatform struct {
 	shown []string
 }
 
-// Seen implements channels.Reacter.
+// Seen implements channels.Reactor.
 func (p *ReactingPlatform) Seen(_ context.Context, at bus.Address, message string) error {
 	return p.react("seen", at, message)
 }
 
-// Answered implements channels.Reacter.
+// Answered implements channels.Reactor.
 func (p *ReactingPlatform) Answered(_ context.Context, at bus.Address, message string) error {
 	return p.react("answered", at, message)
 }
 
-// Failed implements channels.Reacter.
+// Failed implements channels.Reactor.
 func (p *ReactingPlatform) Failed(_ context.Context, at bus.Address, message string) error {
 	return p.react("failed", at, message)
 }

@@ -43,8 +43,8 @@ var ErrFailed = errors.New("no answer")
 
 const (
 	stopText = "/stop"
-	// elsewhere is how long what belongs into another terminal waits for it.
-	elsewhere = time.Minute
+	// otherChatWait is how long a message waits that belongs to another terminal.
+	otherChatWait = time.Minute
 )
 
 // A Watcher follows what the turns of a session do. A bus.Events is one.
@@ -77,7 +77,7 @@ type Config struct {
 	Log    *slog.Logger
 }
 
-func (c Config) refusal(text string) string {
+func (c Config) refusalOf(text string) string {
 	if c.Refuse == nil {
 		return ""
 	}
@@ -159,7 +159,7 @@ func (c *Channel) watch(news iter.Seq2[bus.Event, error]) {
 // Send prints what was not shown yet.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
 	if to.Chat != c.cfg.Chat {
-		return "", &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: elsewhere, Code: "other_chat"}
+		return "", &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: otherChatWait, Code: "other_chat"}
 	}
 	var err error
 	if c.once != nil {

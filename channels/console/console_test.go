@@ -262,7 +262,7 @@ func TestAPublishThatFailsIsTriedAgainUnderTheSameID(t *testing.T) {
 	}
 }
 
-func TestWhatBelongsElsewhereWaits(t *testing.T) {
+func TestAMessageForAnotherChatWaits(t *testing.T) {
 	k := begin(t, console.Config{Once: "hello"})
 	_, err := k.Send(t.Context(), bus.Address{Channel: console.Name, Chat: "work"}, channels.Part{Key: "x", Text: "secret"})
 	e, ok := errors.AsType[*channels.SendError](err)

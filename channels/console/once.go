@@ -30,7 +30,7 @@ func (c *Channel) ask(ctx context.Context, publish func(context.Context, bus.Inb
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("%w: nothing was asked", ErrFailed)
 	}
-	if wrong := c.cfg.refusal(text); wrong != "" {
+	if wrong := c.cfg.refusalOf(text); wrong != "" {
 		return fmt.Errorf("%w: %s", ErrFailed, wrong)
 	}
 	in := c.said(text)

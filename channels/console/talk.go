@@ -92,7 +92,7 @@ func (c *Channel) converse(ctx context.Context, publish func(context.Context, bu
 			return io.EOF
 		}
 		c.screen.typed(text)
-		if wrong := c.cfg.refusal(text); wrong != "" {
+		if wrong := c.cfg.refusalOf(text); wrong != "" {
 			c.screen.tell(wrong)
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 
 // What a code says about the chat decides whether it is told that its answer was
 // refused, and in which words.
-func TestWhatACodeSaysAboutTheChat(t *testing.T) {
+func TestRefusalOfEachCode(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]channels.Refusal{
 		"10003": channels.NoSuchChat, "50001": channels.NotInChat, "50007": channels.PersonRefuses,

@@ -38,7 +38,7 @@ type sentMessage struct {
 
 // Send delivers one part and returns its message id.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
-	where, err := place(to)
+	where, err := channelOf(to)
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +51,7 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 
 // SendFile delivers a file with the part's text beside it.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
-	where, err := place(to)
+	where, err := channelOf(to)
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +84,7 @@ func (c *Channel) create(ctx context.Context, where string, r request) (string, 
 
 // Edit replaces the text of a message.
 func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
-	where, err := place(to)
+	where, err := channelOf(to)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 // Discord does not promise to show nonces, so that not finding one proves
 // nothing: sending it again is safe for as long as Discord remembers the nonce.
 func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
-	where, err := place(to)
+	where, err := channelOf(to)
 	if err != nil {
 		return "", false, err
 	}
@@ -148,8 +148,8 @@ func nonce(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// place is the channel of an address: a thread is a channel of its own.
-func place(to bus.Address) (string, error) {
+// channelOf is the channel of an address: a thread is a channel of its own.
+func channelOf(to bus.Address) (string, error) {
 	where := cmp.Or(to.Thread, to.Chat)
 	if !isID(where) {
 		return "", rejected("bad_address", errors.New("the chat is not a number"))
@@ -171,7 +171,7 @@ const overloaded = 130000
 
 // sendError says what a failed call means. The library's own texts are left
 // behind: they hold the answer's body, which may quote what was to be sent.
-func sendError(err error, t *trip) *channels.SendError {
+func sendError(err error, t *requestTrace) *channels.SendError {
 	status := int(t.status.Load())
 	bareStatus := fmt.Errorf("HTTP status %d", status)
 	e := &channels.SendError{Fault: channels.Unknown, Code: "http_" + strconv.Itoa(status), Err: bareStatus}
@@ -181,9 +181,9 @@ func sendError(err error, t *trip) *channels.SendError {
 	}
 	switch {
 	case status == 0 && t.written.Load():
-		e.Code, e.Err = "cut_off", bare(err)
+		e.Code, e.Err = "cut_off", withoutURL(err)
 	case status == 0:
-		e.Fault, e.Code, e.Err = channels.Retry, "unreachable", bare(err)
+		e.Fault, e.Code, e.Err = channels.Retry, "unreachable", withoutURL(err)
 	case status == http.StatusTooManyRequests:
 		e.Fault, e.Code = channels.Retry, "429"
 		e.Limited, e.Account, e.RetryAfter = true, t.global, t.retryAfter

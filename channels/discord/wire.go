@@ -32,7 +32,7 @@ func newClient(given *http.Client, apiURL string) (*http.Client, error) {
 	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
 		return nil, errors.New("want an address such as " + DefaultAPIURL)
 	}
-	out := &road{server: server, next: http.DefaultTransport}
+	out := &apiTransport{server: server, next: http.DefaultTransport}
 	if given != nil && given.Transport != nil {
 		out.next = given.Transport
 	} else if standard, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -50,15 +50,15 @@ func newClient(given *http.Client, apiURL string) (*http.Client, error) {
 	}, nil
 }
 
-// A road takes requests to the configured server, wherever the library means
+// An apiTransport takes requests to the configured server, wherever the library means
 // them to go: its addresses are constants.
-type road struct {
+type apiTransport struct {
 	server *url.URL
 	next   http.RoundTripper
 }
 
-// RoundTrip carries one request and notes on its trip what became of it.
-func (r *road) RoundTrip(req *http.Request) (*http.Response, error) {
+// RoundTrip carries one request and notes on its requestTrace how far it came.
+func (r *apiTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	rest, ok := strings.CutPrefix(req.URL.String(), discordgo.EndpointAPI)
 	if !ok {
 		return nil, errors.New("this request is not for the API")
@@ -73,7 +73,7 @@ func (r *road) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t, ok := req.Context().Value(tripKey{}).(*trip); ok {
+	if t, ok := req.Context().Value(tripKey{}).(*requestTrace); ok {
 		t.status.Store(int32(resp.StatusCode))
 		if resp.StatusCode == http.StatusTooManyRequests {
 			t.limited(resp)
@@ -82,8 +82,8 @@ func (r *road) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A trip is what is known of one request.
-type trip struct {
+// A requestTrace is what is known of one request.
+type requestTrace struct {
 	written atomic.Bool  // some of it may have left
 	status  atomic.Int32 // of the answer; 0 while there is none
 
@@ -95,8 +95,8 @@ type trip struct {
 type tripKey struct{}
 
 // follow makes a context by which the transport reports on a request.
-func follow(ctx context.Context) (context.Context, *trip) {
-	t := new(trip)
+func follow(ctx context.Context) (context.Context, *requestTrace) {
+	t := new(requestTrace)
 	ctx = context.WithValue(ctx, tripKey{}, t)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { t.written.Store(false) }, // another one is taken only where nothing had left
@@ -108,7 +108,7 @@ func follow(ctx context.Context) (context.Context, *trip) {
 // than there is: whether the whole account is meant is not in its types. An
 // answer that is not JSON comes from what stands before Discord, and means the
 // account as well.
-func (t *trip) limited(resp *http.Response) {
+func (t *requestTrace) limited(resp *http.Response) {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	_ = resp.Body.Close() // read as far as it matters
 	resp.Body = io.NopCloser(bytes.NewReader(data))
@@ -127,8 +127,8 @@ func (t *trip) limited(resp *http.Response) {
 	t.global = said.Global || resp.Header.Get("X-RateLimit-Scope") == "global"
 }
 
-// bare takes the URL off an error of net/http.
-func bare(err error) error {
+// withoutURL takes the URL off an error of net/http.
+func withoutURL(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		return outer.Err
 	}

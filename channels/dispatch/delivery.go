@@ -12,13 +12,13 @@ import (
 
 // Codes of the dispatcher's own, beside the platforms'.
 const (
-	undecodable = "undecodable"
-	panicked    = "panicked"
-	expired     = "expired"
-	empty       = "empty"
-	badAddress  = "bad_address"
-	gaveUp      = "given_up"
-	uncertain   = "unknown"
+	undecodable    = "undecodable"
+	panicked       = "panicked"
+	expired        = "expired"
+	empty          = "empty"
+	badAddress     = "bad_address"
+	gaveUp         = "given_up"
+	unknownOutcome = "unknown"
 )
 
 // A delivery is one message on its way to the platform.
@@ -32,6 +32,8 @@ type delivery struct {
 	paced    bool // the pace was waited for and not yet used
 }
 
+// settled tells whether nothing more is to be done for a part: it was sent, or nobody
+// will ever know.
 func (d *delivery) settled(i int) bool {
 	state := d.record.Parts[i].State
 	return state == channels.Sent || state == channels.Unsure
@@ -42,8 +44,8 @@ func (d *delivery) expired() bool {
 	return !d.out.Expires.IsZero() && !time.Now().Before(d.out.Expires)
 }
 
-// waitForPace waits until the pace allows a send. What would have to wait for long is
-// given back instead.
+// waitForPace waits until the pace allows a send. A message that would have to wait
+// for long is given back to the bus instead.
 func (d *delivery) waitForPace(ctx context.Context) error {
 	if d.paced {
 		return nil
@@ -69,7 +71,9 @@ func (d *delivery) waitAndCheckLease(ctx, work context.Context) error {
 	return d.checkLease(work)
 }
 
-// checkLease asks the bus before an outward effect.
+// checkLease asks the bus whether the mailbox is still ours. It is called before each
+// call of the platform and before each change of the book that another process,
+// holding the mailbox by now, may have made otherwise.
 func (d *delivery) checkLease(work context.Context) error {
 	err := d.lease.Held(work)
 	switch {
@@ -84,7 +88,7 @@ func (d *delivery) checkLease(work context.Context) error {
 
 // mark notes what became of a part.
 func (d *delivery) mark(work context.Context, i int, now channels.SentPart) error {
-	err := d.insist(work, d.lease.Lost(), func(ctx context.Context) error { return d.Book.Mark(ctx, d.record.ID, i, now) })
+	err := d.writeToBook(work, d.lease.Lost(), func(ctx context.Context) error { return d.Book.Mark(ctx, d.record.ID, i, now) })
 	if err != nil {
 		return d.bookFailed(err)
 	}
@@ -171,7 +175,7 @@ func later(after time.Duration) *deliveryError {
 	return &deliveryError{after: after, uncounted: true}
 }
 
-// settles says by end what is to become of the message m.
+// settles writes into end what is to become of the message m when its mailbox is settled.
 func (e *deliveryError) settles(end *bus.End, m bus.Message) {
 	if e.bury != "" {
 		end.Dead, end.Reason = m.Seq, e.bury

@@ -61,7 +61,7 @@ type Dispatcher struct {
 	// Notify, if set, is told of what was given up before it is buried. It may
 	// be told of the same message more than once.
 	Notify func(ctx context.Context, out bus.Outbound, reason string) error
-	// Hears, if set, gives the session that a reply at an address would reach;
+	// SessionAt, if set, gives the session that a reply at an address would reach;
 	// false where no agent listens. That session learns what was told there.
 	SessionAt func(at bus.Address) (session string, ok bool)
 	Log       *slog.Logger
@@ -199,10 +199,10 @@ func asParts(pieces []markup.Piece) []channels.SentPart {
 	return parts
 }
 
-// insist writes into the book, however often that takes: what the platform has
-// taken and the book does not know would be sent a second time. It ends without
-// success when the lease is lost, or a while after ctx.
-func (r *run) insist(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
+// writeToBook repeats a write until the book has taken it: a part that the platform
+// has and the book does not know of would be sent a second time. It gives up when the
+// lease is lost, or Policy.Drain after work has ended.
+func (r *run) writeToBook(work context.Context, lost <-chan struct{}, write func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
 	defer cancel()
 	defer context.AfterFunc(work, func() { time.AfterFunc(r.policy.Drain, cancel) })()

@@ -198,7 +198,7 @@ func TestAnAccountsRateLimitPausesTheTopic(t *testing.T) {
 	})
 }
 
-func TestWhatIsRejectedIsBuriedAndTold(t *testing.T) {
+func TestARejectedMessageIsBuriedAndItsSessionTold(t *testing.T) {
 	setup := func(s *stage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers.Length = 64
 		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"})
@@ -341,7 +341,7 @@ func TestAChatThatMovedIsFollowed(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadIsBuried(t *testing.T) {
+func TestAnUnreadableMessageIsBuried(t *testing.T) {
 	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
 		if err := s.Bus.Publish(t.Context(), bus.OutboundTopic("c"), bus.Message{ID: "bad", Key: "c:1", Body: []byte("{")}); err != nil {
 			t.Fatal(err)
@@ -514,7 +514,7 @@ func TestTyping(t *testing.T) {
 	})
 }
 
-func TestTheNextTakesOverTheDispatch(t *testing.T) {
+func TestAnotherProcessTakesOverTheDispatch(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := setStage(t, dir, bus.Caps{})
@@ -536,7 +536,7 @@ func TestTheNextTakesOverTheDispatch(t *testing.T) {
 	})
 }
 
-func TestWhoLostTheLeaseDoesNothingMore(t *testing.T) {
+func TestNothingIsSentAfterTheLeaseIsLost(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := setStageHeld(t, dir, 10*time.Second)

@@ -62,8 +62,8 @@ func (d *drafts) schedule(ctx, work context.Context, wg *sync.WaitGroup) {
 	})
 }
 
-// due takes up what is to be done now, and says for how long there is nothing
-// more to do, 0 being until the alarm rings.
+// due collects the calls that are to be made now, and says for how long there is
+// nothing more to do, 0 being until the alarm rings.
 func (d *drafts) due(now time.Time) (ready []draftCall, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,7 +124,7 @@ func (d *drafts) startsCall(x *draft, now time.Time) bool {
 	return true
 }
 
-// forgetIdle lets go of what is long past.
+// forgetIdle forgets turns of which nothing was heard for long, and pauses that are over.
 func (d *drafts) forgetIdle(now time.Time) {
 	for turn, x := range d.turns {
 		idle := now.Sub(x.lastHeard)

@@ -32,7 +32,7 @@ const (
 // textBlock is the kind of a block that people are to read.
 const textBlock = "text"
 
-// A drafts shows answers while they are being made: as one message for each
+// drafts shows answers while they are being made: as one message for each
 // turn, posted once the turn has taken a moment, edited in place, and replaced by
 // the first message of the turn that goes to the same address. It does its best
 // and no more: it makes room for whatever is to be sent, in order and in pace.
@@ -254,7 +254,7 @@ func brief(about string) string {
 }
 
 // blockAddress keeps drafts away from an address whose mail is to be worked on, and
-// waits for the call under way: what is sent after it is to be seen after it.
+// waits for the call under way, so that people see the mail below the draft.
 func (d *drafts) blockAddress(key string) {
 	if d == nil {
 		return
@@ -312,7 +312,7 @@ func (x *draft) wantsCall() bool {
 	return x.dirty && x.phase == turnRuns && x.state == draftShown
 }
 
-// dueAt is when something is to be done about a draft, if anything is.
+// dueAt is when the platform is to be called for a draft; false if it is not.
 func (d *drafts) dueAt(x *draft) (time.Time, bool) {
 	if !x.wantsCall() {
 		return time.Time{}, false
@@ -339,10 +339,10 @@ func (d *drafts) update(x *draft, how func(*draft)) {
 	how(x)
 }
 
-// mark writes into the book what became of a draft. What cannot be written is
-// found as it was by the next process.
+// mark writes into the book what became of a draft. If that fails, the next process
+// finds the draft as it was before.
 func (d *drafts) mark(work context.Context, x *draft, now channels.SentPart) {
-	err := d.insist(work, nil, func(ctx context.Context) error {
+	err := d.writeToBook(work, nil, func(ctx context.Context) error {
 		err := d.Book.Mark(ctx, x.turn+draftSuffix, 0, now)
 		if errors.Is(err, channels.ErrNoSend) { // it was erased
 			return nil

@@ -154,7 +154,7 @@ func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *runn
 	})
 }
 
-func TestNoDraftIsPostedByWhomTheChannelIsTakenFrom(t *testing.T) {
+func TestAProcessThatLostTheChannelPostsNoDraft(t *testing.T) {
 	draftingAt(t, "draft:begun", func(_ *testing.T, _ *stage, r *running) { r.stop() }, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		a := s.speaker("t", "1")
 		a.start()
@@ -193,7 +193,7 @@ func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
 
 // What an earlier process has put off is still to be said: a draft that came
 // before it would turn into an answer above it.
-func TestADraftWaitsForWhatAnEarlierProcessHasPutOff(t *testing.T) {
+func TestADraftWaitsForMailOfAnEarlierProcess(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		p.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
 		s.speaker("t", "1").answers(t, "The first answer")

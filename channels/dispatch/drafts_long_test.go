@@ -175,7 +175,7 @@ func TestALongDraftOfATurnThatWasStopped(t *testing.T) {
 	})
 }
 
-func TestNewsTooLongForAnEditGoesUnder(t *testing.T) {
+func TestATextTooLongForAnEditGoesUnderTheEarlier(t *testing.T) {
 	setup := func(p *channelstest.EditingPlatform) { p.Offers.EditBytes = 100 }
 	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		wide := strings.Repeat("長", 60)

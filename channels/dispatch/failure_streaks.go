@@ -61,7 +61,7 @@ func forgetOne[K comparable, V any](m map[K]V) {
 	}
 }
 
-// moves remembers the new ids of chats that moved, so that each costs one
+// movedChats remembers the new ids of chats that moved, so that each costs one
 // refused send only; it forgets at random when it is full.
 type movedChats struct {
 	mu sync.Mutex

@@ -114,7 +114,7 @@ func (d *delivery) notifySession(work context.Context, code string) error {
 func (d *delivery) leaveUnknown(work context.Context, i int) error {
 	d.Log.Warn("nobody can tell whether a message was sent", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
 	// Once it is noted as unknown nobody comes back to it.
-	if err := d.sendToFallback(work, uncertain); err != nil {
+	if err := d.sendToFallback(work, unknownOutcome); err != nil {
 		return err
 	}
 	p := d.record.Parts[i]
@@ -165,7 +165,7 @@ func (d *delivery) publish(work context.Context, out bus.Outbound) error {
 func (d *delivery) misdelivered(code string) string {
 	to := d.out.To
 
-	if code == uncertain {
+	if code == unknownOutcome {
 		return fmt.Sprintf("This may not have reached %s: sending was cut off, and nobody can tell whether it arrived.", markup.Verbatim(to.String()))
 	}
 	return fmt.Sprintf("This could not be delivered to %s: %s.", markup.Verbatim(to.String()), d.reasonInWords(code))
@@ -229,7 +229,7 @@ func (d *delivery) explainRefusal(work context.Context, code string) error {
 // same place.
 func (d *delivery) isAboutContent(code string) bool {
 	switch code {
-	case expired, gaveUp, uncertain, badAddress:
+	case expired, gaveUp, unknownOutcome, badAddress:
 		return false
 	}
 	return channels.RefusalOf(d.Channel, code) == ""

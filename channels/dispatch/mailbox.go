@@ -17,7 +17,7 @@ import (
 func (r *run) serve(held context.Context) error {
 	ctx, stop := context.WithCancelCause(held)
 	defer stop(nil)
-	// What was begun is finished after ctx, but not for ever.
+	// Sends that were begun may end after ctx is done, until cut is called.
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	var running sync.WaitGroup

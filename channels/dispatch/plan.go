@@ -67,8 +67,8 @@ func (d *delivery) replaces(parts []channels.SentPart) bool {
 	return can && !parts[0].File && (len(parts) == 1 || parts[1].File) && d.mayEdit(parts[0])
 }
 
-// mayEdit says that a part is short enough to take the place of another. Of one
-// that is through the book has the text no more.
+// mayEdit tells whether a part is short enough to take the place of another. The book
+// has dropped the text of a part that was sent; it is rendered again then.
 func (d *delivery) mayEdit(p channels.SentPart) bool {
 	text := p.Text
 	if all := d.render(d.out.Text); text == "" && len(all) > 0 {
@@ -104,7 +104,7 @@ func (d *delivery) bindSubject(work context.Context) error {
 	if first.Under != "" && !d.replaces(d.record.Parts) {
 		id = first.Under
 	}
-	err := d.insist(work, d.lease.Lost(), func(ctx context.Context) error {
+	err := d.writeToBook(work, d.lease.Lost(), func(ctx context.Context) error {
 		return d.Subjects.Bind(ctx, d.out.Origin, d.out.Subject, d.out.To, id)
 	})
 	if err != nil {

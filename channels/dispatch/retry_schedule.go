@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// glanceEvery is how often a mailbox that waits after a failure is looked at,
-	// whether the platform is well again: more rarely the longer it waits, and
-	// where many wait, they share so many looks a second.
+	// lookEvery is how often a mailbox that waits after a failure is claimed to see
+	// whether the platform is well again: at most every lookRarely once it has waited
+	// for long. All that wait share looksPerSecond.
 	lookEvery      = 3 * time.Second
 	lookRarely     = 30 * time.Second
 	looksPerSecond = 50
@@ -23,8 +23,8 @@ const (
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 5 * time.Minute
-	// After a send of unknown outcome the next may be a repetition, so they
-	// come to be rarer.
+	// unknownBackoff is longer: a send after one of unknown outcome may be a
+	// repetition that people see.
 	unknownBackoff = 15 * time.Minute
 	storageWait    = 5 * time.Second // after a failure of the book's or the bus's
 )
@@ -84,7 +84,7 @@ func (s *retrySchedule) add(key string, after time.Duration, sure, lost bool) ti
 	return s.planLook(key, now)
 }
 
-// planLook plans the next look at a mailbox. w.mu is held.
+// planLook plans the next look at a mailbox. s.mu is held.
 func (s *retrySchedule) planLook(key string, now time.Time) time.Duration {
 	one := s.mailboxes[key]
 	every := max(lookEvery, min(now.Sub(one.firstFailure)/60, lookRarely), time.Duration(len(s.mailboxes))*time.Second/looksPerSecond)

@@ -26,7 +26,7 @@ func outage(on *atomic.Bool, tries *atomic.Int64) func(context.Context, bus.Addr
 
 // What waits because a platform was away is sent soon after it is back, however
 // long the waits had become.
-func TestWhatWaitedIsSentSoonAfterAnOutage(t *testing.T) {
+func TestWaitingMessagesAreSentSoonAfterAnOutage(t *testing.T) {
 	for _, c := range []struct{ lasts, within time.Duration }{{30 * time.Second, 15 * time.Second}, {10 * time.Minute, 80 * time.Second}} {
 		t.Run(c.lasts.String(), func(t *testing.T) {
 			var away atomic.Bool

@@ -58,7 +58,7 @@ func TestNewsReplacesWhatWasSaidAboutItsSubject(t *testing.T) {
 	})
 }
 
-func TestWhatCannotReplaceGoesUnder(t *testing.T) {
+func TestAMessageThatCannotReplaceTheEarlierGoesUnderIt(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("Nine words make a sentence that is quite short. ", 3))
 	editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
 		s.post(t, news("a", "1", "disk", "disk"), news("b", "1", "disk", long), news("c", "1", "disk", "resolved"))
@@ -81,7 +81,7 @@ func TestWhereNothingCanBeReplacedNewsGoesUnderTheFirst(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReplacedAnyMoreIsAnswered(t *testing.T) {
+func TestAMessageThatCannotBeEditedAnyMoreIsAnswered(t *testing.T) {
 	gone := &channels.SendError{Fault: channels.Rejected, Code: "too_old"}
 	setup := func(p *channelstest.EditingPlatform) {
 		p.OnEdit = func(id string) error {

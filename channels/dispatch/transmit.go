@@ -24,7 +24,7 @@ func (d *delivery) transmit(work context.Context, i int) error {
 		}
 		d.point("send:held")
 		if time.Since(asked) > channels.LeasePatience {
-			continue // we stood still: it may be another's by now
+			continue // this process was paused after it asked: another may hold the mailbox by now
 		}
 		d.typing.suppress(d.to, d.out.Turn)
 		began := time.Now()
@@ -168,7 +168,7 @@ func (d *delivery) prepareNextBest(work context.Context, i int) (can bool, err e
 	return true, d.mark(work, i, p)
 }
 
-// withdrawn takes the place of a draft whose answer could not.
+// withdrawn is the text of a draft that its answer could not replace.
 const withdrawn = "_(The answer is below.)_"
 
 // withdrawDraft ends a draft that the answer cannot replace, so that it does not stand

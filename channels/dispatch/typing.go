@@ -18,7 +18,7 @@ const (
 	typingFades   = 5 * time.Second // where the channel does not say
 )
 
-// A typing shows where the bot is at work. It is one goroutine however many
+// typing shows people where the bot is at work. It is one goroutine however many
 // chats there are, and it sleeps while no turn runs.
 type typing struct {
 	typer channels.Typer

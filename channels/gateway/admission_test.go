@@ -168,7 +168,7 @@ func TestStopWithoutAMentionWhereTheBotIsAtWork(t *testing.T) {
 }
 
 // Who reads who is paired, and where the bot is spoken to, reads names.
-func TestNamesArePutDown(t *testing.T) {
+func TestTheBookLearnsNames(t *testing.T) {
 	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
 		say := func(id, person, name string) {
 			in := stagetest.Said(id, person, "hello")

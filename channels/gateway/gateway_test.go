@@ -165,7 +165,7 @@ func TestPairingAdmits(t *testing.T) {
 	})
 }
 
-func TestWhoSaysTheOwnersCodeOwns(t *testing.T) {
+func TestTheOwnersCodeMakesAnOwner(t *testing.T) {
 	inGateway(t, bus.Caps{}, gateway.Access{}, func(t *testing.T, s *stage) {
 		code, err := s.Book.OfferOwner(t.Context(), "c")
 		if err != nil {
@@ -242,7 +242,7 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeTakenIsSaid(t *testing.T) {
+func TestARefusedMessageIsExplained(t *testing.T) {
 	inGateway(t, bus.Caps{Inbound: 1}, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage) {
 		for i := range 5 {
 			s.say(t, stagetest.Said(fmt.Sprint("m", i), "7", "hello"))
@@ -272,7 +272,7 @@ func TestWhatCannotBeTakenIsSaid(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotDurableIsNotAcknowledged(t *testing.T) {
+func TestAMessageThatIsNotStoredIsNotAcknowledged(t *testing.T) {
 	inGateway(t, bus.Caps{}, gateway.Access{Policy: "open"}, func(t *testing.T, s *stage) {
 		if err := s.Bus.Close(); err != nil {
 			t.Fatal(err)
@@ -332,7 +332,7 @@ func TestAThreadThatCannotBeNotedIsHandedAgain(t *testing.T) {
 	})
 }
 
-func TestListAdmitsWhomItNames(t *testing.T) {
+func TestAllowListAdmitsThePeopleItNames(t *testing.T) {
 	access := gateway.Access{Policy: "list", AllowFrom: []string{"7"}}
 	inGateway(t, bus.Caps{}, access, func(t *testing.T, s *stage) {
 		s.say(t, stagetest.Said("1", "7", "hello"))

@@ -267,7 +267,7 @@ func TestTheTwoEventsOfAMentionAreOneMessage(t *testing.T) {
 	}
 }
 
-func TestWhatNobodySaysIsPassedOver(t *testing.T) {
+func TestServiceMessagesAndBotsAreSkipped(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
 	connected(t, r, m.publish)
@@ -297,7 +297,7 @@ func TestWhatNobodySaysIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestTexts(t *testing.T) {
+func TestTextsAreReadAsPeopleSeeThem(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
 	connected(t, r, m.publish)
@@ -671,7 +671,7 @@ func TestABookThatIsAwayIsWaitedFor(t *testing.T) {
 
 // However long the bot's own servers were away, what was said meanwhile goes on
 // soon after they are back: somebody waits for it.
-func TestWhatWaitedForOurOwnServersGoesOnSoon(t *testing.T) {
+func TestMessagesAreStoredSoonAfterOurStoreIsBack(t *testing.T) {
 	r := newRig(t)
 	synctest.Test(t, func(t *testing.T) {
 		began, back := time.Now(), 10*time.Minute

@@ -143,7 +143,7 @@ func TestSendsThatAreCutOffAreUnknownAndFoundAgain(t *testing.T) {
 	}
 }
 
-func TestFindSentSaysSoWhenNobodyCanTell(t *testing.T) {
+func TestFindSentTellsWhenItCannotTell(t *testing.T) {
 	r := newRig(t)
 	r.server.Fail("conversations.history", "", 1, slacktest.Status(503, ""))
 	_, _, err := r.FindSent(t.Context(), at("C1"), part("hi"))

@@ -79,7 +79,7 @@ type Config struct {
 }
 
 // A Channel is one Slack app in one workspace. It is a channels.Channel, an
-// Editor, a FileSender, a Reconciler, a Memberer, a Prefixer, a Reacter and a Whisperer.
+// Editor, a FileSender, a Reconciler, a MembershipChecker, a Prefixer, a Reactor and a Whisperer.
 type Channel struct {
 	name    string
 	api     *slackgo.Client
@@ -136,8 +136,8 @@ func New(c Config) (*Channel, error) {
 	if c.Name == "" {
 		return nil, errors.New("slack: the channel has no name")
 	}
-	if wrong := c.wrong(); wrong != nil {
-		return nil, wrong
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	root := DefaultAPIURL
 	if c.APIURL != "" {
@@ -178,16 +178,16 @@ func New(c Config) (*Channel, error) {
 type SettingError struct {
 	Channel string
 	Key     string // app_token, bot_token, …
-	Wrong   string
+	Problem string // what is wrong with it, for people
 }
 
 // Error names the setting and what is wrong.
 func (e *SettingError) Error() string {
-	return fmt.Sprintf("slack: %s of %s: %s", e.Key, e.Channel, e.Wrong)
+	return fmt.Sprintf("slack: %s of %s: %s", e.Key, e.Channel, e.Problem)
 }
 
-// wrong is what is wrong with the settings; nil is nothing.
-func (c Config) wrong() error {
+// check returns a *SettingError for the first setting that is wrong.
+func (c Config) check() error {
 	if fault := badToken(c.BotToken, "xoxb-", "Bot User OAuth Token"); fault != "" {
 		return &SettingError{c.Name, "bot_token", fault}
 	}

@@ -32,7 +32,7 @@ const shared = "<@U9> did you see?" // among people
 
 // Whatever breaks while people talk, each message to the bot is handed on once,
 // those of a conversation in order, and nothing that is said among people.
-func TestAStorm(t *testing.T) {
+func TestNothingIsLostWhileMuchBreaks(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := newRig(t)

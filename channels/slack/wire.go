@@ -38,19 +38,19 @@ func newClient() *http.Client {
 	return c
 }
 
-// A trip tells whether some bytes of a call may have left. If not, the call may be
+// A requestTrace tells whether some bytes of a call may have left. If not, the call may be
 // repeated without fear of doing it twice.
-type trip struct{ written atomic.Bool }
+type requestTrace struct{ written atomic.Bool }
 
-// begin bounds a call in time and follows it with a trip.
-func begin(ctx context.Context) (context.Context, *trip, context.CancelFunc) {
+// begin bounds a call in time and traces how far it comes.
+func begin(ctx context.Context) (context.Context, *requestTrace, context.CancelFunc) {
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	ctx, t := follow(ctx)
 	return ctx, t, done
 }
 
-func follow(ctx context.Context) (context.Context, *trip) {
-	t := new(trip)
+func follow(ctx context.Context) (context.Context, *requestTrace) {
+	t := new(requestTrace)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { t.written.Store(false) }, // the transport changes connections only if nothing was written
 		GotConn: func(httptrace.GotConnInfo) { t.written.Store(true) },
@@ -59,7 +59,7 @@ func follow(ctx context.Context) (context.Context, *trip) {
 
 // sendError tells what a failed call means. It drops the texts of slack-go, which
 // may quote a token or a message.
-func sendError(err error, t *trip) *channels.SendError {
+func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*slackgo.RateLimitedError](err); ok {
 		return &channels.SendError{
 			Fault: channels.Retry, Code: "ratelimited", Err: errors.New("too many calls"),

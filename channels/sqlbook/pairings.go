@@ -111,16 +111,16 @@ func newCode() string {
 	}
 }
 
-// normal writes a code as it is stored, whatever case, spaces and dashes a person
+// normalizeCode writes a code as it is stored, whatever case, spaces and dashes a person
 // used.
-func normal(code string) string {
+func normalizeCode(code string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
 }
 
 // Admit implements channels.Pairings. A code that a person says in a chat can only be
 // an owner's code: nobody approves their own request.
 func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairing, error) {
-	by.Code = normal(by.Code)
+	by.Code = normalizeCode(by.Code)
 	if by.Code == "" {
 		return channels.Pairing{}, channels.ErrNoCode
 	}
@@ -129,9 +129,9 @@ func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairi
 		return admitted, nil
 	}
 	if good {
-		b.unsure.Store(by, admitted)
+		b.doubtfulAdmissions.Store(by, admitted)
 	}
-	if known, ok := b.arrived(ctx, by); ok {
+	if known, ok := b.committedEarlier(ctx, by); ok {
 		return known, nil
 	}
 	if err != nil {
@@ -143,12 +143,12 @@ func (b *Book) Admit(ctx context.Context, by channels.Admission) (channels.Pairi
 // admit uses up a code. If it returns good together with an error, the commit's
 // outcome is unknown and the code may be used up.
 func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted channels.Pairing, good bool, err error) {
-	use := approve
+	use := approveRequest
 	if by.Person != "" {
-		if known, err := b.offered(ctx, by); err != nil || !known {
+		if known, err := b.isOwnersCode(ctx, by); err != nil || !known {
 			return channels.Pairing{}, false, err
 		}
-		use = own
+		use = makeOwner
 	}
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if err := b.lockPairings(tx); err != nil {
@@ -160,25 +160,25 @@ func (b *Book) admit(ctx context.Context, by channels.Admission) (admitted chann
 	return admitted, good, err
 }
 
-// arrived looks for an admission whose commit's answer was lost. The person must
-// still be paired as that admission wrote it.
-func (b *Book) arrived(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
-	was, ok := b.unsure.Load(by)
+// committedEarlier looks whether an admission was written by a commit of this process
+// whose answer was lost. The person must still be paired as that commit wrote it.
+func (b *Book) committedEarlier(ctx context.Context, by channels.Admission) (channels.Pairing, bool) {
+	was, ok := b.doubtfulAdmissions.Load(by)
 	if !ok {
 		return channels.Pairing{}, false
 	}
-	sure := was.(channels.Pairing)
-	is, found, err := b.Paired(ctx, sure.Person)
-	if err != nil || !found || !is.At.Equal(sure.At) || is.Owner != sure.Owner {
+	wrote := was.(channels.Pairing)
+	is, found, err := b.Paired(ctx, wrote.Person)
+	if err != nil || !found || !is.At.Equal(wrote.At) || is.Owner != wrote.Owner {
 		return channels.Pairing{}, false
 	}
-	b.unsure.Delete(by)
+	b.doubtfulAdmissions.Delete(by)
 	return is, true
 }
 
-// offered tells whether a code is an owner's. It only reads, so that guessing codes
+// isOwnersCode tells whether a code is an owner's. It only reads, so that guessing codes
 // causes no writes.
-func (b *Book) offered(ctx context.Context, by channels.Admission) (bool, error) {
+func (b *Book) isOwnersCode(ctx context.Context, by channels.Admission) (bool, error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	var n int
 	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM offers WHERE channel = ? AND code = ? AND made > ?`,
@@ -189,7 +189,7 @@ func (b *Book) offered(ctx context.Context, by channels.Admission) (bool, error)
 	return n > 0, nil
 }
 
-func approve(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairing, bool, error) {
+func approveRequest(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairing, bool, error) {
 	p, err := scanPairing(func(dest ...any) error {
 		return tx.Get(`SELECT `+pairingFields+` FROM pairings WHERE code = ? AND approved = 0 AND expires > ?`,
 			append(texts(by.Code), stamp(now)), dest...)
@@ -204,7 +204,7 @@ func approve(tx *sqldb.Tx, by channels.Admission, now time.Time) (channels.Pairi
 	return p, true, putPairing(tx, p)
 }
 
-func own(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing, good bool, err error) {
+func makeOwner(tx *sqldb.Tx, by channels.Admission, now time.Time) (p channels.Pairing, good bool, err error) {
 	channel, _, _ := strings.Cut(by.Person, ":")
 	n, err := tx.Exec(`DELETE FROM offers WHERE channel = ? AND code = ? AND made > ?`,
 		append(texts(channel, by.Code), stamp(now.Add(-offerLives)))...)

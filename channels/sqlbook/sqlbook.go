@@ -25,11 +25,11 @@ import (
 
 // A Book is a channels.Book in one database.
 type Book struct {
-	db          *sqldb.DB
-	begins      atomic.Uint64 // calls of Begin; every pruneEvery of them prunes sends
-	doubts      doubts
-	submissions atomic.Uint64 // calls of tidy; every pruneEvery of them prunes submissions
-	unsure      sync.Map      // of channels.Admission: the channels.Pairing that it may have made
+	db                 *sqldb.DB
+	begins             atomic.Uint64 // calls of Begin; every pruneEvery of them prunes sends
+	doubts             doubts
+	submissions        atomic.Uint64 // calls of tidy; every pruneEvery of them prunes submissions
+	doubtfulAdmissions sync.Map      // by channels.Admission: the channels.Pairing that a commit of unknown outcome may have written
 }
 
 // Schema returns the book's tables, for backup and doctor.

@@ -27,9 +27,9 @@ func entities(m *models.Message) []models.MessageEntity {
 	return m.CaptionEntities
 }
 
-// written is a text as it would be typed: behind words that are a link stands
-// where it leads. The part in out is left out.
-func written(text string, marks []models.MessageEntity, out part) string {
+// textWithLinks is a text as it would be typed: the address of each link is put in
+// brackets behind its words. The part named out is left out.
+func textWithLinks(text string, marks []models.MessageEntity, out part) string {
 	type link struct {
 		at  int
 		url string
@@ -76,10 +76,10 @@ func units(s string) (n int) {
 	return n
 }
 
-// whole is all that a message holds, as a text.
-func whole(m *models.Message) string {
+// fullText describes what a message holds, its media in brackets before its text.
+func fullText(m *models.Message) string {
 	kind, _ := content(m)
-	return strings.TrimSpace(kind + " " + written(m.Text+m.Caption, entities(m), part{}))
+	return strings.TrimSpace(kind + " " + textWithLinks(m.Text+m.Caption, entities(m), part{}))
 }
 
 // content tells what a message holds beside text, in brackets; false if it is
@@ -109,18 +109,18 @@ func content(m *models.Message) (string, bool) {
 	case m.Dice != nil:
 		return "[dice: " + strconv.Itoa(m.Dice.Value) + "]", true
 	}
-	return rarer(m)
+	return rareContent(m)
 }
 
-// rarer is content of kinds that are seldom met.
-func rarer(m *models.Message) (string, bool) {
+// rareContent is what content is for the kinds that are seldom sent.
+func rareContent(m *models.Message) (string, bool) {
 	switch {
 	case m.Venue != nil: // comes with a location
-		return bracketed("venue", listed(m.Venue.Title, m.Venue.Address, spot(m.Venue.Location))), true
+		return bracketed("venue", joinNonEmpty(m.Venue.Title, m.Venue.Address, coordinates(m.Venue.Location))), true
 	case m.Location != nil:
-		return "[location " + spot(*m.Location) + "]", true
+		return "[location " + coordinates(*m.Location) + "]", true
 	case m.Contact != nil:
-		return bracketed("contact", listed(m.Contact.FirstName+" "+m.Contact.LastName, m.Contact.PhoneNumber)), true
+		return bracketed("contact", joinNonEmpty(m.Contact.FirstName+" "+m.Contact.LastName, m.Contact.PhoneNumber)), true
 	case m.Story != nil:
 		return "[story]", true
 	case m.PaidMedia != nil:
@@ -137,11 +137,11 @@ func rarer(m *models.Message) (string, bool) {
 	return "", false
 }
 
-// spot is a place as people write its coordinates.
-func spot(l models.Location) string { return fmt.Sprintf("%.5f, %.5f", l.Latitude, l.Longitude) }
+// coordinates writes a place as latitude and longitude.
+func coordinates(l models.Location) string { return fmt.Sprintf("%.5f, %.5f", l.Latitude, l.Longitude) }
 
-// listed are those of several texts that are not empty.
-func listed(texts ...string) string {
+// joinNonEmpty joins those of the texts that are not empty, with commas.
+func joinNonEmpty(texts ...string) string {
 	var some []string
 	for _, t := range texts {
 		if t = markup.OneLine(t, 200); t != "" {

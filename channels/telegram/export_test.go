@@ -11,7 +11,7 @@ import (
 // Deliver has a private message of one who says text published, as a poll does.
 func (c *Channel) Deliver(ctx context.Context, text string, publish func(context.Context, bus.Inbound) error) bool {
 	p := &poller{channel: c, publish: publish}
-	return p.deliver(ctx, &models.Message{
+	return p.publishMessage(ctx, &models.Message{
 		ID: 1, Text: text, From: &models.User{ID: 1, FirstName: "Ann"}, Chat: models.Chat{ID: 1, Type: models.ChatTypePrivate},
 	})
 }

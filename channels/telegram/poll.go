@@ -22,11 +22,11 @@ const (
 	// pollBatch is the most that Telegram gives at once. Each update is at most
 	// one chat, so it also bounds how many are published at a time.
 	pollBatch = 100
-	// quiet is after how long without updates the offset is forgotten: after a
-	// week Telegram may begin again with any id, a lower one too.
-	quiet = 6 * 24 * time.Hour
-	// farewell bounds the confirmation at shutdown.
-	farewell = 2 * time.Second
+	// forgetOffsetAfter is how long no update must have come before the offset is
+	// forgotten: after a week Telegram may number updates anew, from a lower id too.
+	forgetOffsetAfter = 6 * 24 * time.Hour
+	// confirmTimeout bounds the confirmation at shutdown.
+	confirmTimeout = 2 * time.Second
 	// conflict is Telegram's code while somebody else polls the same bot, and
 	// conflictEvery how often that is logged.
 	conflict      = "409"
@@ -40,11 +40,11 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	defer learning.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	learning.Go(func() { c.learn(ctx) })
+	learning.Go(func() { c.learnName(ctx) })
 	c.polling.Store(true)
 	defer c.polling.Store(false)
 
-	p := &poller{channel: c, publish: publish, heard: time.Now()}
+	p := &poller{channel: c, publish: publish, lastUpdate: time.Now()}
 	err := p.run(ctx)
 	p.confirm(context.WithoutCancel(ctx))
 	return err
@@ -56,12 +56,12 @@ type poller struct {
 	publish func(context.Context, bus.Inbound) error
 	wait    backoff.Series
 
-	next      int64 // the first update that is not handled; 0 is the first that there is
-	confirmed int64 // the next that Telegram was last told
-	heard     time.Time
-	down      string    // the code of the outage; "" while there is none
-	said      bool      // it was logged
-	fought    time.Time // when it was logged last that somebody else polls
+	next           int64 // the first update that is not handled; 0 is the first that there is
+	confirmed      int64 // the next that Telegram was last told
+	lastUpdate     time.Time
+	outageCode     string    // the code of the outage; "" while there is none
+	outageLogged   bool      // this outage was logged
+	conflictLogged time.Time // when a second poller was logged last
 }
 
 // pollParams is what getUpdates takes.
@@ -103,7 +103,7 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 func (p *poller) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		seconds := pollSeconds
-		if p.down != "" {
+		if p.outageCode != "" {
 			seconds = 0 // to know at once when it is over
 		}
 		batch, err := p.poll(ctx, pollBatch, seconds)
@@ -120,14 +120,14 @@ func (p *poller) run(ctx context.Context) error {
 			}
 			continue
 		}
-		p.over(ctx)
+		p.endOutage(ctx)
 		now := time.Now()
 		if len(batch) > 0 {
-			p.heard = now
-		} else if now.Sub(p.heard) > quiet {
+			p.lastUpdate = now
+		} else if now.Sub(p.lastUpdate) > forgetOffsetAfter {
 			p.next = 0
 		}
-		p.hand(ctx, batch)
+		p.publishBatch(ctx, batch)
 	}
 	return nil
 }
@@ -139,22 +139,22 @@ func (p *poller) outage(ctx context.Context, err error, refusal *channels.SendEr
 	if refusal != nil {
 		wait, code = max(wait, refusal.RetryAfter), refusal.Code
 	}
-	if p.down != code {
-		p.down = code
+	if p.outageCode != code {
+		p.outageCode = code
 		// Two who poll one bot take it from each other several times a second.
-		if now := time.Now(); code != conflict || now.Sub(p.fought) > conflictEvery {
-			p.said = true
-			p.complain(ctx, code, slog.Any("error", err))
+		if now := time.Now(); code != conflict || now.Sub(p.conflictLogged) > conflictEvery {
+			p.outageLogged = true
+			p.logOutage(ctx, code, slog.Any("error", err))
 			if code == conflict {
-				p.fought = now
+				p.conflictLogged = now
 			}
 		}
 	}
 	return backoff.Sleep(ctx, wait)
 }
 
-// complain says what to do about an outage.
-func (p *poller) complain(ctx context.Context, code string, attr slog.Attr) {
+// logOutage logs an outage, and what the operator is to do about it.
+func (p *poller) logOutage(ctx context.Context, code string, attr slog.Attr) {
 	log := p.channel.log
 	switch code {
 	case conflict:
@@ -167,17 +167,17 @@ func (p *poller) complain(ctx context.Context, code string, attr slog.Attr) {
 	}
 }
 
-// over says that an outage has ended.
-func (p *poller) over(ctx context.Context) {
+// endOutage notes that a poll has succeeded, and logs it where an outage was logged.
+func (p *poller) endOutage(ctx context.Context) {
 	p.wait.Reset()
-	if p.down == "" {
+	if p.outageCode == "" {
 		return
 	}
-	p.down = ""
-	if p.said {
+	p.outageCode = ""
+	if p.outageLogged {
 		p.channel.log.LogAttrs(ctx, slog.LevelInfo, "Telegram is polled again")
 	}
-	p.said = false
+	p.outageLogged = false
 }
 
 // confirm tells Telegram at shutdown what was handled, so that the next start
@@ -186,7 +186,7 @@ func (p *poller) confirm(ctx context.Context) {
 	if p.next == 0 || p.next == p.confirmed {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, farewell)
+	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
 	if _, err := p.poll(ctx, 1, 0); err != nil {
 		p.channel.log.LogAttrs(ctx, slog.LevelDebug, "the last updates are not confirmed", slog.Any("error", err))
@@ -199,9 +199,9 @@ type queue struct {
 	messages []*models.Message
 }
 
-// hand publishes a batch, chats side by side, and moves next past what is
+// publishBatch publishes a batch, chats side by side, and moves next past what is
 // handled. All of it is, unless ctx ended.
-func (p *poller) hand(ctx context.Context, batch []update) {
+func (p *poller) publishBatch(ctx context.Context, batch []update) {
 	if len(batch) == 0 {
 		return
 	}
@@ -211,7 +211,7 @@ func (p *poller) hand(ctx context.Context, batch []update) {
 		if len(u.Message) == 0 {
 			continue
 		}
-		m, err := read(u.Message)
+		m, err := readMessage(u.Message)
 		if err != nil {
 			// Nothing that is tried again later would make it readable.
 			p.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
@@ -232,7 +232,7 @@ func (p *poller) hand(ctx context.Context, batch []update) {
 	for _, q := range chats {
 		handing.Go(func() {
 			for i, m := range q.messages {
-				if !p.deliver(ctx, m) {
+				if !p.publishMessage(ctx, m) {
 					mu.Lock()
 					next = min(next, q.ids[i])
 					mu.Unlock()
@@ -245,9 +245,9 @@ func (p *poller) hand(ctx context.Context, batch []update) {
 	p.next = next
 }
 
-// read reads a message. What it is quoted from may be of a kind that is newer
+// readMessage reads a message. What it is quoted from may be of a kind that is newer
 // than we are; then it is of unknown origin, and no less a quote.
-func read(raw json.RawMessage) (*models.Message, error) {
+func readMessage(raw json.RawMessage) (*models.Message, error) {
 	m := new(models.Message)
 	err := json.Unmarshal(raw, m)
 	if err == nil {
@@ -270,9 +270,9 @@ func read(raw json.RawMessage) (*models.Message, error) {
 	return m, nil
 }
 
-// deliver publishes one message, however often that takes. It is false if ctx
+// publishMessage publishes one message, however often that takes. It is false if ctx
 // ended first.
-func (p *poller) deliver(ctx context.Context, m *models.Message) bool {
+func (p *poller) publishMessage(ctx context.Context, m *models.Message) bool {
 	in, ok, err := p.channel.inbound(ctx, m)
 	if err != nil {
 		return false

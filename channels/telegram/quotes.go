@@ -18,7 +18,7 @@ func (c *Channel) quotes(m *models.Message) []bus.Quote {
 	var all []bus.Quote
 	if m.ForwardOrigin != nil {
 		q := c.origin(m.ForwardOrigin)
-		q.Kind, q.Text = bus.Forwarded, bounded(whole(m))
+		q.Kind, q.Text = bus.Forwarded, bounded(fullText(m))
 		all = append(all, q)
 	}
 	if q := c.answered(m); q.Text != "" {
@@ -37,17 +37,17 @@ func (c *Channel) answered(m *models.Message) bus.Quote {
 	switch {
 	case m.ReplyToMessage != nil:
 		q = c.author(m.ReplyToMessage)
-		q.Text = whole(m.ReplyToMessage)
+		q.Text = fullText(m.ReplyToMessage)
 	case m.ExternalReply != nil:
 		e := m.ExternalReply
 		q = c.origin(&e.Origin)
 		if e.Chat != nil && e.Chat.ID != m.Chat.ID {
 			q.Chat = chatName(e.Chat)
 		}
-		q.Text = whole(elsewhere(e))
+		q.Text = fullText(externalMessage(e))
 	}
 	if m.Quote != nil && (m.Quote.IsManual || q.Text == "" || m.ReplyToMessage == nil) {
-		q.Text = written(m.Quote.Text, m.Quote.Entities, part{})
+		q.Text = textWithLinks(m.Quote.Text, m.Quote.Entities, part{})
 	}
 	return q
 }
@@ -113,8 +113,9 @@ func chatName(chat *models.Chat) string {
 	return markup.OneLine(chat.FirstName+" "+chat.LastName, maxName)
 }
 
-// elsewhere is a message of another chat, as far as it is shown.
-func elsewhere(e *models.ExternalReplyInfo) *models.Message {
+// externalMessage is the message of another chat that is answered, as far as Telegram
+// shows it.
+func externalMessage(e *models.ExternalReplyInfo) *models.Message {
 	return &models.Message{
 		Photo: e.Photo, Sticker: e.Sticker, Voice: e.Voice, Audio: e.Audio, VideoNote: e.VideoNote, Video: e.Video,
 		Animation: e.Animation, Document: e.Document, Poll: e.Poll, Dice: e.Dice, Venue: e.Venue, Location: e.Location,

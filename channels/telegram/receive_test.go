@@ -213,7 +213,7 @@ func TestAMessageThatMayNameTheBotWaitsForItsName(t *testing.T) {
 
 // However long the bot's own servers were away, what was said meanwhile goes on
 // soon after they are back: somebody waits for it.
-func TestWhatWaitedForOurOwnServersGoesOnSoon(t *testing.T) {
+func TestMessagesAreStoredSoonAfterOurStoreIsBack(t *testing.T) {
 	r := newRig(t)
 	synctest.Test(t, func(t *testing.T) {
 		began, back := time.Now(), 10*time.Minute

@@ -9,7 +9,7 @@ import (
 
 // What a code says about the chat decides whether it is told that its answer was
 // refused, and in which words.
-func TestWhatACodeSaysAboutTheChat(t *testing.T) {
+func TestRefusalOfEachCode(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]channels.Refusal{
 		"chat_not_found": channels.NoSuchChat, "kicked": channels.NotInChat, "blocked": channels.PersonRefuses,

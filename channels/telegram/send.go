@@ -30,11 +30,11 @@ const (
 // Send delivers one part and returns its message id. A text whose markup
 // Telegram cannot read is sent once more without.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
-	chat, thread, err := place(to)
+	chat, thread, err := parseAddress(to)
 	if err != nil {
 		return "", err
 	}
-	return readable(part, func(text string, mode models.ParseMode) (string, error) {
+	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 		return c.post(ctx, sendTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.SendMessage(ctx, &bot.SendMessageParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Text: text, ParseMode: mode,
@@ -46,11 +46,11 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 
 // SendFile delivers a file with the part's text as its caption.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
-	chat, thread, err := place(to)
+	chat, thread, err := parseAddress(to)
 	if err != nil {
 		return "", err
 	}
-	return readable(part, func(text string, mode models.ParseMode) (string, error) {
+	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 		return c.post(ctx, fileTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.SendDocument(ctx, &bot.SendDocumentParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: quoted(part),
@@ -66,7 +66,7 @@ func (c *Channel) CaptionLength() int { return captionLength }
 // Edit replaces the text of a message. One that says the same already is as good
 // as edited.
 func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
-	chat, _, err := place(to)
+	chat, _, err := parseAddress(to)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	if err != nil {
 		return &channels.SendError{Fault: channels.Rejected, Code: "bad_id", Err: errors.New("the message's id is not a number")}
 	}
-	_, err = readable(part, func(text string, mode models.ParseMode) (string, error) {
+	_, err = sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 		return c.post(ctx, sendTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.EditMessageText(ctx, &bot.EditMessageTextParams{
 				ChatID: chat, MessageID: message, Text: text, ParseMode: mode, LinkPreviewOptions: noPreview(),
@@ -87,10 +87,10 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	return err
 }
 
-// readable sends a part's text with its markup, and once more without where
+// sendReadable sends a part's text with its markup, and once more without where
 // Telegram refuses that because of what it says. A refusal means that nothing
 // was sent.
-func readable(part channels.Part, send func(text string, mode models.ParseMode) (string, error)) (string, error) {
+func sendReadable(part channels.Part, send func(text string, mode models.ParseMode) (string, error)) (string, error) {
 	id, err := send(part.Text, models.ParseModeHTML)
 	if part.Plain == "" || part.Plain == part.Text || !perhapsMarkup(err) {
 		return id, err
@@ -144,7 +144,7 @@ func quoted(part channels.Part) *models.ReplyParameters {
 
 // Typing shows that the bot is at work.
 func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
-	chat, thread, err := place(to)
+	chat, thread, err := parseAddress(to)
 	if err != nil {
 		return 0, err
 	}
@@ -162,8 +162,8 @@ func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, er
 	return typingFades, nil
 }
 
-// place reads an address: a chat is a number or the @name of a public one.
-func place(to bus.Address) (chat any, thread int, err error) {
+// parseAddress reads an address: a chat is a number or the @name of a public one.
+func parseAddress(to bus.Address) (chat any, thread int, err error) {
 	chat = to.Chat
 	if !strings.HasPrefix(to.Chat, "@") {
 		if chat, err = strconv.ParseInt(to.Chat, 10, 64); err != nil {
@@ -180,7 +180,7 @@ func place(to bus.Address) (chat any, thread int, err error) {
 
 // sendError says what a failed send means. The library's own texts are left
 // behind: Telegram's descriptions can quote what was to be sent.
-func sendError(err error, t *trip) *channels.SendError {
+func sendError(err error, t *requestTrace) *channels.SendError {
 	if limited, ok := errors.AsType[*bot.TooManyRequestsError](err); ok {
 		return &channels.SendError{
 			Fault: channels.Retry, Code: "429", Err: bot.ErrorTooManyRequests,
@@ -207,13 +207,13 @@ func sendError(err error, t *trip) *channels.SendError {
 }
 
 // unanswered is for sends that the Bot API said nothing readable about.
-func unanswered(err error, t *trip) *channels.SendError {
+func unanswered(err error, t *requestTrace) *channels.SendError {
 	status := int(t.status.Load())
 	switch {
 	case status == 0 && t.written.Load():
-		return &channels.SendError{Fault: channels.Unknown, Code: "cut_off", Err: bare(err)}
+		return &channels.SendError{Fault: channels.Unknown, Code: "cut_off", Err: withoutURL(err)}
 	case status == 0:
-		return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: bare(err)}
+		return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: withoutURL(err)}
 	case status == http.StatusRequestEntityTooLarge:
 		return &channels.SendError{Fault: channels.Rejected, Code: "too_large", Err: fmt.Errorf("HTTP status %d", status)}
 	case status >= 300 && status < 500:

@@ -152,14 +152,15 @@ func accountID(token string) (int64, error) {
 	if secret == "" {
 		return 0, errors.New("nothing stands after its colon: want NUMBER:SECRET, as BotFather gives it")
 	}
-	if strings.ContainsFunc(secret, notOfTokens) {
+	if strings.ContainsFunc(secret, isNoTokenRune) {
 		return 0, errors.New("it has characters that no token has, such as spaces or quotes")
 	}
 	return id, nil
 }
 
-// notOfTokens tells characters that would not survive in a URL's path.
-func notOfTokens(r rune) bool {
+// isNoTokenRune tells whether a character cannot be in a token, which is put into a
+// URL's path.
+func isNoTokenRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
@@ -225,8 +226,8 @@ func (c *Channel) Invite(code string) string {
 	return "https://t.me/" + a.Username + "?start=" + code
 }
 
-// learn finds out who the bot is, unless that is known.
-func (c *Channel) learn(ctx context.Context) {
+// learnName asks Telegram for the bot's name until it answers, unless the name is known.
+func (c *Channel) learnName(ctx context.Context) {
 	var wait backoff.Series
 	for c.account.Load() == nil {
 		_, err := c.Check(ctx)

@@ -44,7 +44,7 @@ func (c *Channel) inbound(ctx context.Context, m *models.Message) (bus.Inbound, 
 			return bus.Inbound{}, false, err
 		}
 		in.Mentioned = private || call == byName || (call == nobody && c.pointedAt(m))
-		in.Text = strings.TrimSpace(kind + " " + written(text, entities(m), own))
+		in.Text = strings.TrimSpace(kind + " " + textWithLinks(text, entities(m), own))
 	}
 	// Outside of forums message_thread_id names a chain of replies.
 	if m.IsTopicMessage && m.MessageThreadID != generalTopic && m.MessageThreadID != 0 {
@@ -135,15 +135,15 @@ func mention(text, name string) int {
 			return -1
 		}
 		if strings.EqualFold(text[start+1:end], name) &&
-			(start == 0 || !ofNames(text[start-1])) && (end == len(text) || !ofNames(text[end])) {
+			(start == 0 || !isNameByte(text[start-1])) && (end == len(text) || !isNameByte(text[end])) {
 			return start
 		}
 		from = start + 1
 	}
 }
 
-// ofNames tells the characters that usernames are made of.
-func ofNames(b byte) bool {
+// isNameByte tells whether a username may have this character.
+func isNameByte(b byte) bool {
 	return b == '_' || (b >= '0' && b <= '9') || (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z')
 }
 

@@ -128,7 +128,7 @@ func TestMessagesWithoutText(t *testing.T) {
 	}
 }
 
-func TestWhatNobodySaysIsLeftOut(t *testing.T) {
+func TestServiceMessagesAndBotsAreSkipped(t *testing.T) {
 	said := translated(t, -7,
 		fields{"new_chat_members": []any{bot}},
 		fields{"left_chat_member": fields{"id": 3}},

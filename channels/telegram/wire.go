@@ -29,7 +29,7 @@ func newClient() *http.Client {
 	protocols.SetHTTP1(true)
 	return &http.Client{
 		Transport: channels.LeaseCheckedTransport(&http.Transport{
-			Proxy:                 tunnels,
+			Proxy:                 proxyForHTTPS,
 			Protocols:             protocols,
 			MaxIdleConns:          256,
 			MaxIdleConnsPerHost:   256,
@@ -42,9 +42,9 @@ func newClient() *http.Client {
 	}
 }
 
-// tunnels takes the environment's proxy for HTTPS only, where it cannot read
+// proxyForHTTPS takes the environment's proxy for HTTPS only, where it cannot read
 // along. A Bot API server reached over plain HTTP is a neighbour.
-func tunnels(req *http.Request) (*url.URL, error) {
+func proxyForHTTPS(req *http.Request) (*url.URL, error) {
 	if req.URL.Scheme != "https" {
 		return nil, nil
 	}
@@ -71,7 +71,7 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+method, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("prepare %s: %w", method, bare(err))
+		return fmt.Errorf("prepare %s: %w", method, withoutURL(err))
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
@@ -81,7 +81,7 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 		}
 		return unreachable(method, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end, or given up
+	defer func() { _ = resp.Body.Close() }() // the answer is read by now, or given up
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -108,7 +108,7 @@ func (c *Channel) call(ctx context.Context, method string, params, result any) e
 
 // unreachable is the error of a call that got no answer.
 func unreachable(method string, err error) error {
-	return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: fmt.Errorf("%s: %w", method, bare(err))}
+	return &channels.SendError{Fault: channels.Retry, Code: "unreachable", Err: fmt.Errorf("%s: %w", method, withoutURL(err))}
 }
 
 // refused is the error of a call that the Bot API itself refused.
@@ -129,8 +129,8 @@ func refused(method string, a answer) error {
 	return e
 }
 
-// bare takes the URL, and with it the token, off an error of net/http.
-func bare(err error) error {
+// withoutURL takes the URL, and with it the token, off an error of net/http.
+func withoutURL(err error) error {
 	for {
 		outer, ok := errors.AsType[*url.Error](err)
 		if !ok {
@@ -140,8 +140,8 @@ func bare(err error) error {
 	}
 }
 
-// A trip is what is known of one request of the library's.
-type trip struct {
+// A requestTrace is what is known of one request of the library's.
+type requestTrace struct {
 	written atomic.Bool  // some of it may have left
 	status  atomic.Int32 // of the answer; 0 while there is none
 }
@@ -149,8 +149,8 @@ type trip struct {
 type tripKey struct{}
 
 // follow makes a context by which the bufferingClient and the transport report on a request.
-func follow(ctx context.Context) (context.Context, *trip) {
-	t := new(trip)
+func follow(ctx context.Context) (context.Context, *requestTrace) {
+	t := new(requestTrace)
 	ctx = context.WithValue(ctx, tripKey{}, t)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		// The transport takes another connection only where nothing had left on
@@ -176,9 +176,9 @@ func (c bufferingClient) Do(req *http.Request) (*http.Response, error) {
 	req.Body, _ = req.GetBody()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, bare(err)
+		return nil, withoutURL(err)
 	}
-	if t, ok := req.Context().Value(tripKey{}).(*trip); ok {
+	if t, ok := req.Context().Value(tripKey{}).(*requestTrace); ok {
 		t.status.Store(int32(resp.StatusCode))
 	}
 	return resp, nil

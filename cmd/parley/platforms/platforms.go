@@ -185,7 +185,7 @@ func openSlack(c config.Channel, b Book, log *slog.Logger) (channels.Channel, er
 	}
 	ch, err := slack.New(sc)
 	if setting, ok := errors.AsType[*slack.SettingError](err); ok {
-		return nil, &settingError{setting.Key, setting.Wrong, err}
+		return nil, &settingError{setting.Key, setting.Problem, err}
 	}
 	return ch, err
 }

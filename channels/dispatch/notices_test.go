@@ -116,7 +116,7 @@ func TestNothingIsNotedOfWhatIsNotKnownToHaveArrived(t *testing.T) {
 	})
 }
 
-func TestKillPointsOfTellings(t *testing.T) {
+func TestKillPointsOfNotices(t *testing.T) {
 	for _, at := range []string{"send:begun 1", "send:sent 1", "send:marked 1", "send:marked 2", "send:told 1", "send:told 2", "send:settled 1"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()

@@ -16,7 +16,7 @@ import (
 	"parley/channels/dispatch"
 )
 
-func TestAnAnswerThatThePlatformRefusesIsNoSilence(t *testing.T) {
+func TestARefusedAnswerIsExplainedToItsChat(t *testing.T) {
 	setup := func(s *stage, _ *dispatch.Dispatcher) {
 		s.Platform.Offers.Length = 64
 		s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
@@ -48,7 +48,7 @@ func TestAnAnswerThatThePlatformRefusesIsNoSilence(t *testing.T) {
 	})
 }
 
-func TestAnExcuseThatIsRefusedToo(t *testing.T) {
+func TestAnExplanationThatIsRefusedTooIsNotExplained(t *testing.T) {
 	refused := 0
 	setup := func(s *stage, _ *dispatch.Dispatcher) {
 		s.Platform.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
@@ -66,7 +66,7 @@ func TestAnExcuseThatIsRefusedToo(t *testing.T) {
 	})
 }
 
-func TestKillPointsOfExcuses(t *testing.T) {
+func TestKillPointsOfExplanations(t *testing.T) {
 	for _, at := range []string{"send:failed 1", "send:excused 1", "send:settled 1", "send:sent 1", "send:marked 1"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +96,7 @@ func TestKillPointsOfExcuses(t *testing.T) {
 	}
 }
 
-func TestWhatHasNothingToSeeFails(t *testing.T) {
+func TestAMessageWithNothingToShowFails(t *testing.T) {
 	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
 		s.post(t, outbound("a", "1", "\u200b\u2060"), withFallback(news("b", "2", "disk", " \n\u3164")), outbound("c", "2", "next"))
 		synctest.Wait()
