@@ -101,6 +101,11 @@ type Agent struct {
 	// Guard decides about each call before it runs; nil allows all. It is asked
 	// again about arguments that it has changed.
 	Guard func(ctx context.Context, call tools.Call) tools.Verdict
+	// Before are asked in their order about a call that the guard lets run. The guard
+	// is asked again about what one of them has changed.
+	Before []func(ctx context.Context, call tools.Call) tools.Verdict
+	// After are shown in their order what came of a call that ran, also how it failed.
+	After []func(ctx context.Context, call tools.Call, result tools.Result) tools.Review
 
 	MaxIterations    int // model calls a turn
 	ErrorLimit       int // consecutive steps in which every call failed

@@ -17,8 +17,9 @@ const leaveAfter = 250 * time.Millisecond
 
 // outcome is what came of a call.
 type outcome struct {
-	result tools.Result
-	failed *tools.Error
+	result  tools.Result
+	failed  *tools.Error
+	changed bool // result stands for what failed says as well
 }
 
 func failedWith(code tools.Code, format string, args ...any) *outcome {

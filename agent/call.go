@@ -29,7 +29,9 @@ const maxResult = 65536
 type callRunner struct {
 	*session
 	// guard decides about each call before it runs; nil allows all.
-	guard func(ctx context.Context, use tools.Call) tools.Verdict
+	guard  func(ctx context.Context, use tools.Call) tools.Verdict
+	before []func(ctx context.Context, use tools.Call) tools.Verdict
+	after  []func(ctx context.Context, use tools.Call, result tools.Result) tools.Review
 	// held tells whether the session is still ours, right before a tool runs.
 	held func(ctx context.Context) error
 	// redact takes out of a result what nobody is to see; nil takes out nothing.
@@ -39,7 +41,7 @@ type callRunner struct {
 }
 
 func newCallRunner(s *session) *callRunner {
-	return &callRunner{session: s, guard: s.agent.Guard, held: s.lease.Held, redact: s.agent.Redact, keep: s.agent.Keep}
+	return &callRunner{session: s, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.agent.Redact, keep: s.agent.Keep}
 }
 
 // A preparedCall is a call of a turn with what is known of it before it runs.
@@ -101,8 +103,9 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 		return err
 	}
 	execute := false
+	ran := out != nil && out.failed == nil // an earlier holder's attempt
 	if out == nil {
-		out = &outcome{failed: r.refusal(ctx, t, p, maybeDone)} // granted, valid, not repeated, guard
+		out = &outcome{failed: r.refusal(ctx, t, p, maybeDone)} // granted, valid, not repeated, guard, before-hooks
 		execute = out.failed == nil
 		if out.failed != nil && maybeDone {
 			out.failed = unknownOutcome(p.input.Name, "It cannot be run again: "+out.failed.Message)
@@ -114,11 +117,16 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 		if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
 			return err
 		}
-		out = attempt(ctx, r.slog, p.tool, p.input)
+		out, ran = attempt(ctx, r.slog, p.tool, p.input), true
 		p.input.Held = time.Time{}
-		if ctx.Err() != nil {
-			return context.Cause(ctx) // no result: whoever goes on judges it by its effect
-		}
+	}
+	if ran && ctx.Err() == nil {
+		out = r.review(ctx, p, out) // after-hooks
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // no result: whoever goes on judges it by its effect
+	}
+	if execute {
 		r.point("c5:before")
 	}
 	content := r.shapeResult(ctx, p, out) // redact, truncate
@@ -201,7 +209,7 @@ func (r *callRunner) recordStart(ctx context.Context, t *turn, p *preparedCall) 
 // shapeResult makes of a result what the model sees. What is cut is kept whole.
 func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcome) json.RawMessage {
 	content := o.result.Content
-	if o.failed != nil {
+	if o.failed != nil && !o.changed {
 		content = o.failed.Result().Content
 	}
 	if r.redact != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"parley/agent/transcript"
@@ -21,38 +22,66 @@ func (r *callRunner) refusal(ctx context.Context, t *turn, p *preparedCall, mayb
 		return p.invalid
 	case p.attempts == 0 && t.repeats(p.call) >= repeatRefuse-1:
 		return tools.Errorf(tools.Code(codeRepeated), "Refused: the same call has had the same result %d times in this turn. Try something else or conclude.", repeatRefuse-1)
-	case r.guard != nil:
-		return r.askGuard(ctx, p, maybeDone)
+	}
+	return r.decide(ctx, p, maybeDone)
+}
+
+// maxChanges is how often the guard may change the arguments of one call.
+const maxChanges = 3
+
+// A deciding is what has been said of a call so far.
+type deciding struct {
+	*preparedCall
+	maybeDone bool // an earlier attempt may have had its effect
+	ask       bool // somebody wants a person to approve it
+	why       string
+}
+
+// decide asks the guard and the hooks about a call, and says why it is not to run. Each
+// change of its arguments has to fit the schema and to pass the guard.
+func (r *callRunner) decide(ctx context.Context, p *preparedCall, maybeDone bool) *tools.Error {
+	d := &deciding{preparedCall: p, maybeDone: maybeDone}
+	if refused := r.askGuard(ctx, d); refused != nil {
+		return refused
+	}
+	for _, hook := range r.before {
+		changed, refused := r.heed(d, hook(ctx, p.input))
+		if refused == nil && changed {
+			refused = r.askGuard(ctx, d)
+		}
+		if refused != nil {
+			return refused
+		}
+	}
+	if d.ask {
+		return needsApproval(p.input.Name, d.why)
 	}
 	return nil
 }
 
-// maxChanges is how often the arguments of one call may be changed.
-const maxChanges = 3
-
-// askGuard has the guard decide about a call. Where it changes the arguments, they
-// have to fit the schema and to pass the guard once more.
-func (r *callRunner) askGuard(ctx context.Context, p *preparedCall, maybeDone bool) *tools.Error {
-	ask, why := false, ""
+// askGuard asks the guard until it leaves the arguments as they are.
+func (r *callRunner) askGuard(ctx context.Context, d *deciding) *tools.Error {
+	if r.guard == nil {
+		return nil
+	}
 	for range maxChanges + 1 {
-		v := r.guard(ctx, p.input)
-		if v.Decision == tools.Deny {
-			return tools.Errorf(tools.PermissionDenied, "%s", cmp.Or(v.Reason, p.input.Name+" was refused by the operator's rules."))
-		}
-		if v.Decision == tools.Ask {
-			ask, why = true, cmp.Or(v.Reason, why)
-		}
-		changed, refused := r.change(p, v, maybeDone)
-		switch {
-		case refused != nil:
+		changed, refused := r.heed(d, r.guard(ctx, d.input))
+		if refused != nil || !changed {
 			return refused
-		case !changed && ask:
-			return needsApproval(p.input.Name, why)
-		case !changed:
-			return nil
 		}
 	}
-	return tools.Errorf(tools.PermissionDenied, "%s was not run: the operator's rules change its arguments without an end.", p.input.Name)
+	return tools.Errorf(tools.PermissionDenied, "%s was not run: the operator's rules change its arguments without an end.", d.input.Name)
+}
+
+// heed does what a verdict says, and tells whether the arguments are others now.
+func (r *callRunner) heed(d *deciding, v tools.Verdict) (changed bool, refused *tools.Error) {
+	switch v.Decision {
+	case tools.Deny:
+		return false, tools.Errorf(tools.PermissionDenied, "%s", cmp.Or(v.Reason, d.input.Name+" was refused by the operator's rules."))
+	case tools.Ask:
+		d.ask, d.why = true, cmp.Or(d.why, v.Reason)
+	}
+	return r.change(d.preparedCall, v, d.maybeDone)
 }
 
 // needsApproval says that a call needs a person, and that none can be asked.
@@ -95,6 +124,31 @@ func (r *callRunner) change(p *preparedCall, v tools.Verdict, maybeDone bool) (c
 func (r *callRunner) untrusted(ctx context.Context, c *call) bool {
 	return transcript.Untrusted(r.journal.Records(), c.asked) ||
 		r.agent.Untrusted != nil && r.agent.Untrusted(ctx, r.key())
+}
+
+// review shows the hooks what came of a call that ran, and gives what is left of it.
+func (r *callRunner) review(ctx context.Context, p *preparedCall, out *outcome) *outcome {
+	for _, hook := range r.after {
+		result := out.result
+		if out.failed != nil {
+			result = tools.Result{Content: out.failed.Result().Content}
+		}
+		said := hook(ctx, p.input, result)
+		switch {
+		case said.Rejected:
+			return failedWith(tools.PermissionDenied, "%s ran, and what came of it is withheld: %s. Do not run it again for that.", p.input.Name, cmp.Or(said.Reason, "the operator's rules say so"))
+		case said.Content == nil:
+		case !json.Valid(said.Content):
+			return failedWith(tools.PermissionDenied, "%s ran, and what came of it is withheld: the operator's rules made no JSON of it. Do not run it again for that.", p.input.Name)
+		default:
+			failed := out.failed
+			if failed != nil {
+				failed = tools.Errorf(failed.Code, "the operator's rules changed what the model is told of it")
+			}
+			out = &outcome{result: tools.Result{Content: said.Content, Untrusted: out.result.Untrusted}, failed: failed, changed: true}
+		}
+	}
+	return out
 }
 
 // addNote adds to what the model is told of its arguments.

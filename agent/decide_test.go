@@ -206,3 +206,76 @@ func TestWhatWasSeen(t *testing.T) {
 		b.wantReply(b.say("1", "ann", c.say), c.want)
 	}
 }
+
+func TestHooksAroundACall(t *testing.T) {
+	change := func(args, reason string) func(context.Context, tools.Call) tools.Verdict {
+		return func(context.Context, tools.Call) tools.Verdict {
+			return tools.Verdict{Args: json.RawMessage(args), Reason: reason}
+		}
+	}
+	noY := func(_ context.Context, c tools.Call) tools.Verdict {
+		if strings.Contains(string(c.Args), `"y"`) {
+			return tools.Verdict{Decision: tools.Deny, Reason: "no y"}
+		}
+		return tools.Verdict{}
+	}
+	longer := func(_ context.Context, c tools.Call) tools.Verdict {
+		return tools.Verdict{Args: json.RawMessage(strings.Replace(string(c.Args), `"}`, `!"}`, 1))}
+	}
+	say := func(r tools.Review) func(context.Context, tools.Call, tools.Result) tools.Review {
+		return func(context.Context, tools.Call, tools.Result) tools.Review { return r }
+	}
+	for name, tc := range map[string]struct {
+		guard  func(context.Context, tools.Call) tools.Verdict
+		before []func(context.Context, tools.Call) tools.Verdict
+		after  []func(context.Context, tools.Call, tools.Result) tools.Review
+		want   []string
+	}{
+		"each sees what the one before changed, once": {nil, []func(context.Context, tools.Call) tools.Verdict{longer, longer}, nil, []string{`{"said":"x!!"`}},
+		"the guard judges what a hook changed":        {noY, []func(context.Context, tools.Call) tools.Verdict{change(`{"say":"y"}`, "")}, nil, []string{"no y"}},
+		"a change that does not fit":                  {nil, []func(context.Context, tools.Call) tools.Verdict{change(`{"sya":"y"}`, "")}, nil, []string{"permission_denied", "do not fit"}},
+		"a hook denies what the guard allows": {func(context.Context, tools.Call) tools.Verdict { return tools.Verdict{} }, []func(context.Context, tools.Call) tools.Verdict{noY, func(context.Context, tools.Call) tools.Verdict {
+			return tools.Verdict{Decision: tools.Deny, Reason: "never"}
+		}}, nil, []string{"permission_denied", "never"}},
+		"what one asks about no other allows": {nil, []func(context.Context, tools.Call) tools.Verdict{func(context.Context, tools.Call) tools.Verdict {
+			return tools.Verdict{Decision: tools.Ask, Reason: "costly"}
+		}, longer}, nil, []string{"permission_denied", "costly"}},
+		"a result passes":                {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{})}, []string{`{"said":"x"}`}},
+		"a result is changed":            {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{Content: json.RawMessage(`"z"`)})}, []string{`"z"`}},
+		"a result is changed to no JSON": {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{Content: json.RawMessage(`z`)})}, []string{"permission_denied", "no JSON"}},
+		"a result is rejected":           {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{Rejected: true, Reason: "private"})}, []string{"permission_denied", "withheld: private"}},
+		"the second sees what the first changed": {nil, nil, []func(context.Context, tools.Call, tools.Result) tools.Review{say(tools.Review{Content: json.RawMessage(`"z"`)}),
+			func(_ context.Context, _ tools.Call, r tools.Result) tools.Review {
+				return tools.Review{Rejected: string(r.Content) == `"z"`}
+			}}, []string{"withheld"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, callOnce(`echo {"say":"x"}`), echo("echo", tools.Once, nil))
+			b.agent.Guard, b.agent.Before, b.agent.After = tc.guard, tc.before, tc.after
+			b.run()
+			b.say("1", "ann", "go")
+			out := b.reply().Text
+			for _, want := range tc.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("the model was told %s, want %s", out, want)
+				}
+			}
+		})
+	}
+}
+
+// A hook sees how a call failed, and may change what the model is told of it; of a call
+// that was not run it sees nothing.
+func TestHooksAfterFailures(t *testing.T) {
+	b := newBench(t, callOnce(`echo {"say":"x"}`, `echo {"sya":"x"}`), echo("echo", tools.Once, func(tools.Call, string) error { return tools.Errorf(tools.FileNotFound, "the secret path") }))
+	var seen atomic.Int32
+	b.agent.After = []func(context.Context, tools.Call, tools.Result) tools.Review{func(_ context.Context, _ tools.Call, r tools.Result) tools.Review {
+		seen.Add(1)
+		return tools.Review{Content: json.RawMessage(strings.Replace(string(r.Content), "secret", "other", 1))}
+	}}
+	b.run()
+	b.say("1", "ann", "go")
+	if out := b.reply().Text; !strings.Contains(out, "file_not_found") || !strings.Contains(out, "the other path") || seen.Load() != 1 {
+		t.Errorf("the model was told %s, the hook saw %d", out, seen.Load())
+	}
+}

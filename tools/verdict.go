@@ -21,3 +21,12 @@ type Verdict struct {
 	// them as they are.
 	Args json.RawMessage
 }
+
+// A Review is what is said of a result before anybody sees it.
+type Review struct {
+	// Rejected withholds the result; the model is told Reason.
+	Rejected bool
+	Reason   string
+	// Content stands in the place of the result's own; nil leaves it.
+	Content json.RawMessage
+}

@@ -15,7 +15,7 @@ import (
 // there are.
 func loadConfig(o config.Options) (*config.Config, error) {
 	o.Platforms, o.CheckTemplate = platforms.Settings(), webhook.Check
-	o.Tools, o.CheckRule = server.ToolNames(), server.CheckRule
+	o.Tools, o.CheckRule, o.CheckHook = server.ToolNames(), server.CheckRule, server.CheckHook
 	return config.Load(o)
 }
 

@@ -29,6 +29,7 @@ func (l *loader) check() {
 		l.checkRules("agents." + name)
 	}
 	l.checkRules("tools")
+	l.checkHooks()
 	l.checkHTTP()
 	l.checkWeb()
 	l.checkModel()

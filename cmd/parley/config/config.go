@@ -35,6 +35,8 @@ type Options struct {
 	// and why a rule cannot be read; nil checks none.
 	CheckRule func(rule string) (unknown string, err error)
 	Tools     []string
+	// CheckHook says why a program cannot be asked about calls; nil checks none.
+	CheckHook func(command string) error
 	// Env looks up an environment variable; nil is os.LookupEnv.
 	Env func(name string) (string, bool)
 }

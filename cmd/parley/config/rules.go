@@ -12,6 +12,9 @@ import (
 type Tools struct {
 	Rules     Rules
 	Untrusted string // "ask" or "allow"
+	// Before and After are programs that are asked about calls and results, each with
+	// its arguments, parted by blanks.
+	Before, After []string
 }
 
 // Rules deny, ask about and allow calls of tools, each as TOOL or TOOL(PATTERN).
@@ -25,6 +28,13 @@ func toolSections() []section {
 	settings = append(settings, setting{
 		key: "untrusted", kind: asText, def: "ask", oneOf: built("ask", "allow"), since: first, reload: atOnce,
 		fills: into(func(c *Config) any { return &c.Tools.Untrusted }),
+	})
+	settings = append(settings, setting{
+		key: "before", kind: asTexts, def: []string{}, example: `["/usr/local/bin/check-call"]`, since: first, reload: atOnce,
+		fills: into(func(c *Config) any { return &c.Tools.Before }),
+	}, setting{
+		key: "after", kind: asTexts, def: []string{}, example: `["/usr/local/bin/check-result"]`, since: first, reload: atOnce,
+		fills: into(func(c *Config) any { return &c.Tools.After }),
 	})
 	return []section{
 		{name: "tools", settings: append(settings, setting{key: "mcp_servers", kind: asOpaque, example: `{ … }`, since: notYet})},
@@ -59,6 +69,20 @@ func (l *loader) checkRules(table string) {
 		for i, rule := range l.list(path) {
 			if f := l.rule(rule); f != nil {
 				l.report(l.element(path, i), path, f.wrong, f.remedy)
+			}
+		}
+	}
+}
+
+// checkHooks looks whether each program that is asked about calls can be run.
+func (l *loader) checkHooks() {
+	if l.opts.CheckHook == nil {
+		return
+	}
+	for _, path := range []string{"tools.before", "tools.after"} {
+		for i, command := range l.list(path) {
+			if err := l.opts.CheckHook(command); err != nil {
+				l.report(l.element(path, i), path, err.Error(), `write for example "/usr/local/bin/check --strict"`)
 			}
 		}
 	}

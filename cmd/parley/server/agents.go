@@ -89,9 +89,11 @@ func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
 	if !ok {
 		return agent.Agent{}, fmt.Errorf("no agent is named %q in the configuration", name)
 	}
+	guarding := s.guard.Load()
 	return agent.Agent{
 		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(a.Capabilities),
-		Prompt: s.prompt, Keep: s.keep, Guard: s.decide, Untrusted: s.promptUntrusted,
+		Prompt: s.prompt, Keep: s.keep, Untrusted: s.promptUntrusted,
+		Guard: s.decide, Before: guarding.before, After: guarding.after,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
 	}, nil

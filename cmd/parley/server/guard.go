@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"parley/cmd/parley/config"
@@ -36,7 +37,20 @@ func CheckRule(text string) (unknown string, err error) {
 	return rule.Unknown(ToolNames()), nil
 }
 
-// setGuard puts the rules of settings into force.
+// CheckHook says why a program cannot be asked about calls.
+func CheckHook(command string) error {
+	_, err := guard.ParseHook(command)
+	return err
+}
+
+// A guarding is what decides about calls: rules, and the operator's programs.
+type guarding struct {
+	*guard.Guard
+	before []func(context.Context, tools.Call) tools.Verdict
+	after  []func(context.Context, tools.Call, tools.Result) tools.Review
+}
+
+// setGuard puts the rules and the programs of settings into force.
 func (s *Server) setGuard(c *config.Config) error {
 	agents := make(map[string]guard.Policy, len(c.Agents))
 	for name, a := range c.Agents {
@@ -50,8 +64,33 @@ func (s *Server) setGuard(c *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("read the rules for tools: %w", err)
 	}
-	s.guard.Store(g)
+	all := &guarding{Guard: g}
+	for _, command := range c.Tools.Before {
+		h, err := s.hook(command)
+		if err != nil {
+			return fmt.Errorf("tools.before: %w", err)
+		}
+		all.before = append(all.before, h.Before)
+	}
+	for _, command := range c.Tools.After {
+		h, err := s.hook(command)
+		if err != nil {
+			return fmt.Errorf("tools.after: %w", err)
+		}
+		all.after = append(all.after, h.After)
+	}
+	s.guard.Store(all)
 	return nil
+}
+
+// hook is a program that is asked about calls. Where it fails the owners are told.
+func (s *Server) hook(command string) (guard.Hook, error) {
+	h, err := guard.ParseHook(command)
+	h.Failed = func(ctx context.Context, why string) {
+		s.log.Error("a program that is asked about tool calls failed, so the call is refused", slog.String("why", why))
+		s.tellOwners(ctx, "hook "+h.Path, "A program that decides about my tools has failed, so I use none of them until it is mended: "+why)
+	}
+	return h, err
 }
 
 // decide is what the rules in force say of a call.

@@ -2,11 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/platforms"
 )
@@ -68,4 +72,60 @@ func (s *Server) hasOwner(ctx context.Context, l *endpoint) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// tellOwners tells each owner, where they talk to the bot alone, of something that they
+// have to see to: once a day for each subject.
+func (s *Server) tellOwners(ctx context.Context, subject, text string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellWithin)
+	defer cancel()
+	chats, err := s.ownersChats(ctx)
+	if err == nil && len(chats) == 0 {
+		err = errors.New("no chat with an owner is known")
+	}
+	if err != nil {
+		s.log.Warn("the owners could not be told", slog.Any("error", err))
+		return
+	}
+	now := time.Now()
+	for _, at := range chats {
+		id := bus.DerivedID(at.String()+" "+subject, "#owner/"+now.UTC().Format(time.DateOnly))
+		out := bus.Outbound{ID: id, To: at, Text: text, At: now, Expires: now.Add(24 * time.Hour)}
+		if err := bus.PublishOutbound(ctx, s.home.Bus, out); err != nil {
+			s.log.Warn("an owner could not be told", slog.String("chat", at.String()), slog.Any("error", err))
+		}
+	}
+}
+
+// tellWithin bounds how long something waits until its owners are told.
+const tellWithin = 5 * time.Second
+
+// ownersChats are where the owners of the channels talk to the bot alone, as far as
+// that is known.
+func (s *Server) ownersChats(ctx context.Context) ([]bus.Address, error) {
+	owns := map[string]bool{}
+	for name, c := range s.settings.Load().Channels {
+		for _, user := range c.Access.Owners {
+			owns[name+":"+user] = true
+		}
+	}
+	pairings, err := s.home.Book.Pairings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for owners: %w", err)
+	}
+	for _, p := range pairings {
+		owns[p.Person] = owns[p.Person] || p.Owner && p.Approved
+	}
+	known, err := s.home.Book.Chats(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for chats with owners: %w", err)
+	}
+	var chats []bus.Address
+	for _, chat := range known {
+		if !chat.Group && owns[chat.Person] {
+			chats = append(chats, bus.Address{Channel: chat.Address.Channel, Chat: chat.Address.Chat})
+		}
+	}
+	slices.SortFunc(chats, func(a, b bus.Address) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(chats), nil
 }

@@ -46,7 +46,7 @@ type Server struct {
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
 	model    llm.Model                     // nil: nobody answers
 	tools    *tools.Set
-	guard    atomic.Pointer[guard.Guard] // replaced with settings
+	guard    atomic.Pointer[guarding] // replaced with settings
 	channels []*endpoint
 	metrics  *metrics.Metrics
 	role     Role
@@ -99,6 +99,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	s.settings.Store(c.Settings)
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.tools = s.newTools()
+	s.guard.Store(&guarding{Guard: &guard.Guard{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
 		Channels: s.connected, Dropped: h.Bus.Dropped, Log: c.Log,
