@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptrace"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"parley/bus"
 	"parley/channels"
-	"parley/channels/markup"
 )
-
-// shortTime is for calls that never end: the adapter is to give up when it is over.
-const shortTime = 300 * time.Millisecond
 
 // plainPart is a part without markup. It holds Words, so that the errors and the log
 // of a check in which it is sent can be searched for them.
@@ -40,158 +35,6 @@ func checkSent(r *channelRun) {
 		if len(shown) != i+1 || shown[i].Text != fmt.Sprint("m", i, " ", Words) || shown[i].ID != id && shown[i].ID != "" {
 			r.Fatalf("message %d was sent as %s, and the chat shows %+v", i, id, shown)
 		}
-	}
-}
-
-// An expectation is what a trouble is to mean.
-type expectation struct {
-	trouble Trouble
-	fault   channels.Fault
-	shown   int // messages in the chat afterwards
-}
-
-// sendExpectations are those of calls that must not be made twice.
-func sendExpectations() []expectation {
-	return []expectation{
-		{RateLimited, channels.Retry, 0},
-		{PlaceRefused, channels.Rejected, 0},
-		{AccountRefused, channels.Stop, 0},
-		{ServerError, channels.Unknown, 0},
-		{ProxyPage, channels.Retry, 0},
-		{Garbage, channels.Unknown, 0},
-		{CutBefore, channels.Unknown, 0},
-		{CutAfter, channels.Unknown, 1},
-		{HangBefore, channels.Unknown, 0},
-		{HangAfter, channels.Unknown, 1},
-	}
-}
-
-func checkSendFaults(r *channelRun) {
-	for i, want := range sendExpectations() {
-		chat := i + 1
-		r.checkFault(Sending, want, func(ctx context.Context) error {
-			_, err := r.channel.Send(ctx, r.platform.Address(chat), plainPart(fmt.Sprint("k", i), "hi"))
-			return err
-		})
-		if shown := r.platform.Shown(chat); len(shown) != want.shown {
-			r.Errorf("%s: the chat shows %+v, want %d messages", want.trouble, shown, want.shown)
-		}
-	}
-	if after := r.send(len(sendExpectations())+1, plainPart("after", "hi")); after == "" {
-		r.Error("nothing can be sent after all that")
-	}
-}
-
-func checkFileFaults(r *channelRun) {
-	files, can := channels.AsFileSender(r.channel)
-	if !can {
-		r.Skip("the channel is no FileSender")
-	}
-	for i, want := range sendExpectations() {
-		chat := i + 1
-		r.checkFault(Uploading, want, func(ctx context.Context) error {
-			_, err := files.SendFile(ctx, r.platform.Address(chat), someFile(), plainPart(fmt.Sprint("k", i), "look"))
-			return err
-		})
-		if shown := r.platform.Shown(chat); len(shown) != want.shown {
-			r.Errorf("%s: the chat shows %+v, want %d files", want.trouble, shown, want.shown)
-		}
-	}
-	id, err := files.SendFile(r.Context(), r.platform.Address(20), someFile(), plainPart("k", "look"))
-	shown := r.platform.Shown(20)
-	if err != nil || id == "" || len(shown) != 1 || shown[0].File != someFile().Name || shown[0].Text != "look "+Words {
-		r.Errorf("SendFile = %q, %v, and the chat shows %+v", id, err, shown)
-	}
-}
-
-func someFile() bus.File { return bus.File{Name: "log.txt", Data: []byte("lines")} }
-
-// checkEditFaults also checks that an edit takes the place of the text. An edit may
-// be repeated, so an adapter may give its unknown outcome as a failure.
-func checkEditFaults(r *channelRun) {
-	editor, can := channels.AsEditor(r.channel)
-	if !can {
-		r.Skip("the channel is no Editor")
-	}
-	for i, want := range sendExpectations() {
-		chat := i + 1
-		id := r.send(chat, plainPart(fmt.Sprint("k", i), "first"))
-		r.checkFault(Editing, want, func(ctx context.Context) error {
-			return editor.Edit(ctx, r.platform.Address(chat), id, plainPart(fmt.Sprint("k", i), "second"))
-		})
-		if shown := r.platform.Shown(chat); len(shown) != 1 || shown[0].ID != id {
-			r.Errorf("%s: the chat shows %+v, want one message", want.trouble, shown)
-		}
-		if err := editor.Edit(r.Context(), r.platform.Address(chat), id, plainPart(fmt.Sprint("k", i), "third")); err != nil {
-			r.Errorf("after %s: Edit = %v", want.trouble, err)
-		}
-		if shown := r.platform.Shown(chat); len(shown) != 1 || shown[0].Text != "third "+Words {
-			r.Errorf("the chat shows %+v, want the newest text", shown)
-		}
-	}
-	nowhere := r.platform.Address(len(sendExpectations()) + 1)
-	id := r.platform.Shown(1)[0].ID
-	if fault := r.faultOf("edited where it is not", editor.Edit(r.Context(), nowhere, id, plainPart("k", "x"))); fault.Fault != channels.Rejected {
-		r.Errorf("an edit of what is not there gives %v, want %s", fault, channels.Rejected)
-	}
-}
-
-// bounded is the error of a call that has to end.
-func (r *channelRun) bounded(what string, call func() error) error {
-	r.Helper()
-	ended := make(chan error, 1)
-	go func() { ended <- call() }()
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(patience):
-		r.Fatalf("%s: the call does not end", what)
-		return nil
-	}
-}
-
-// checkFault makes a call in trouble, and checks what the adapter says of it and
-// that it has not called again by itself.
-func (r *channelRun) checkFault(kind Call, want expectation, call func(context.Context) error) {
-	r.Helper()
-	ctx, cancel := r.Context(), func() {}
-	if want.trouble == HangBefore || want.trouble == HangAfter {
-		ctx, cancel = context.WithTimeout(ctx, shortTime)
-	}
-	defer cancel()
-	before := r.platform.Calls(kind)
-	r.platform.Break(kind, want.trouble)
-	what := string(kind) + ", " + string(want.trouble)
-	err := r.bounded(what, func() error { return call(ctx) })
-	r.platform.Mend()
-	fault := r.faultOf(what, err)
-	repeatable := kind != Sending && kind != Uploading && want.fault == channels.Unknown && fault.Fault == channels.Retry
-	if fault.Fault != want.fault && !repeatable {
-		r.Errorf("%s: got %v, want %s", what, fault, want.fault)
-	}
-	if n := r.platform.Calls(kind) - before; n != 1 {
-		r.Errorf("%s: it was called %d times", what, n)
-	}
-	if fault.Limited != (want.trouble == RateLimited) || fault.Limited && fault.RetryAfter != RetryAfter {
-		r.Errorf("%s: got %+v, want it to tell of a limit of %v only where there is one", what, fault, RetryAfter)
-	}
-	_, reads := r.channel.(channels.RefusalReader)
-	if reads && want.trouble == PlaceRefused && channels.RefusalOf(r.channel, fault.Code) == "" {
-		r.Errorf("%s: Refusal does not know that %q is about the place", what, fault.Code)
-	}
-}
-
-func checkTypingLimited(r *channelRun) {
-	typer, can := channels.AsTyper(r.channel)
-	if !can {
-		r.Skip("the channel is no Typer")
-	}
-	r.checkFault(Showing, expectation{trouble: RateLimited, fault: channels.Retry}, func(ctx context.Context) error {
-		_, err := typer.Typing(ctx, r.platform.Address(1))
-		return err
-	})
-	if fades, err := typer.Typing(r.Context(), r.platform.Address(1)); err != nil || fades <= 0 {
-		r.Errorf("then Typing = %v, %v", fades, err)
 	}
 }
 
@@ -331,71 +174,5 @@ func checkSendEnds(r *channelRun) {
 	err = r.bounded("cancelled", func() error { return <-ended })
 	if fault := r.faultOf("cancelled", err); fault.Fault != channels.Unknown {
 		r.Errorf("what is cancelled while it is sent gives %v, want %s", fault, channels.Unknown)
-	}
-}
-
-// checkLimits has what was rendered within the limits taken as it is: no text is too
-// long, and no markup is unreadable, for which an adapter might send it again plain.
-func checkLimits(r *channelRun) {
-	limits := r.channel.Limits()
-	length := limits.Length
-	texts := []string{
-		strings.Repeat("x", length), strings.Repeat("😀", length), strings.Repeat("<&>*_~`[] ", length/4),
-		strings.Repeat("**bold** _italic_ `code` [a link](https://a.example/b?c=d&e=f)\n\n- item\n\n> quote\n\n```go\nx < y\n```\n\n", length/40),
-	}
-	sent := 0
-	for i, text := range texts {
-		for n, piece := range markup.Render(text, limits.Dialect, limits.Length) {
-			r.send(1, channels.Part{Key: fmt.Sprint("k", i, "/", n), Text: piece.Text, Plain: piece.Plain})
-			sent++
-		}
-	}
-	if n := r.platform.Calls(Sending); n != sent {
-		r.Errorf("%d parts took %d calls", sent, n)
-	}
-	if shown := r.platform.Shown(1); len(shown) != sent {
-		r.Errorf("the chat shows %d of %d messages", len(shown), sent)
-	}
-	editor, can := channels.AsEditor(r.channel)
-	if !can {
-		return
-	}
-	longest := strings.Repeat("y", length)
-	if limits.EditBytes > 0 {
-		longest = bytesOf(limits.EditBytes)
-	}
-	id := r.send(2, plainPart("edited", "hi"))
-	if err := editor.Edit(r.Context(), r.platform.Address(2), id, channels.Part{Key: "edited", Text: longest, Plain: longest}); err != nil {
-		r.Errorf("the longest edit: %v", err)
-	}
-}
-
-// bytesOf is a text of that many bytes, in characters of two.
-func bytesOf(n int) string { return strings.Repeat("é", n/2) }
-
-func checkTooLong(r *channelRun) {
-	limits := r.channel.Limits()
-	text := strings.Repeat("x", max(limits.Length, r.TakesUpTo)+1)
-	_, err := r.channel.Send(r.Context(), r.platform.Address(1), channels.Part{Key: "k", Text: text, Plain: text})
-	if fault := r.faultOf("too long", err); fault.Fault != channels.Rejected {
-		r.Errorf("a text that is too long gives %v, want %s", fault, channels.Rejected)
-	}
-	if editor, can := channels.AsEditor(r.channel); can && limits.EditBytes > 0 {
-		id := r.send(1, plainPart("edited", "hi"))
-		text := bytesOf(limits.EditBytes + 2)
-		err := editor.Edit(r.Context(), r.platform.Address(1), id, channels.Part{Key: "edited", Text: text, Plain: text})
-		if fault := r.faultOf("too long for an edit", err); fault.Fault != channels.Rejected {
-			r.Errorf("an edit that is too long gives %v, want %s", fault, channels.Rejected)
-		}
-	}
-	files, can := channels.AsFileSender(r.channel)
-	if most := channels.CaptionLength(r.channel, limits.Length); can && most != limits.Length {
-		for length, taken := range map[int]bool{most: true, most + 1: false} {
-			text := strings.Repeat("x", length)
-			_, err := files.SendFile(r.Context(), r.platform.Address(2), someFile(), channels.Part{Key: fmt.Sprint("c", length), Text: text, Plain: text})
-			if (err == nil) != taken {
-				r.Errorf("a text of %d units beside a file: %v, and CaptionLength is %d", length, err, most)
-			}
-		}
 	}
 }
