@@ -31,7 +31,7 @@ func TestWhatADeadProcessHadNotPublishedComesAgain(t *testing.T) {
 		return first.publish(ctx, in)
 	})
 	<-stuck
-	r.server.Fail(telegramtest.Fault{Method: "getUpdates", Times: 1, Act: telegramtest.Drop}) // it dies without a farewell
+	r.server.Fail(telegramtest.Fault{Method: "getUpdates", Times: 1, Act: telegramtest.Drop}) // it dies before it confirms what was handled
 	if err := stop(); err != nil {
 		t.Errorf("Receive = %v", err)
 	}

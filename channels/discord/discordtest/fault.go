@@ -75,7 +75,7 @@ func Cut(done bool) Act {
 			panic(http.ErrAbortHandler) // a recorder: the nearest there is
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // a reset instead of a farewell; without it the cut is only politer
+			_ = tcp.SetLinger(0) // Close then sends a TCP reset; without it, the orderly end of a connection
 		}
 		_ = conn.Close() // it is being cut
 	}

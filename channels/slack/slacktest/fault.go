@@ -94,10 +94,10 @@ func Cut(done bool) Act {
 	}
 }
 
-// reset ends a connection without a farewell.
+// reset ends a connection with a TCP reset, as a process that crashes does.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // without it the cut is only politer
+		_ = tcp.SetLinger(0) // Close then sends a TCP reset; without it, the orderly end of a connection
 	}
 	_ = conn.Close() // it is being cut
 }

@@ -213,7 +213,7 @@ func (s *sockets) ack(id string) {
 	}
 }
 
-// cut ends every socket without a farewell.
+// cut resets the connection of every socket, without a close frame.
 func (s *sockets) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +222,7 @@ func (s *sockets) cut() {
 	}
 }
 
-// CutOneSocket ends one of the sockets without a farewell.
+// CutOneSocket resets the connection of one socket, without a close frame.
 func (s *Server) CutOneSocket() {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()
@@ -231,7 +231,7 @@ func (s *Server) CutOneSocket() {
 	}
 }
 
-// CutSockets ends every socket without a farewell.
+// CutSockets resets the connection of every socket, without a close frame.
 func (s *Server) CutSockets() { s.sockets.cut() }
 
 // Deafen has the sockets that are open neither read nor write any more, as if the

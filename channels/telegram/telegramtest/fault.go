@@ -129,7 +129,7 @@ func cut(w http.ResponseWriter) {
 		panic(http.ErrAbortHandler) // HTTP/2 or a recorder: the nearest there is
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // a reset instead of a farewell; without it the cut is only politer
+		_ = tcp.SetLinger(0) // Close then sends a TCP reset; without it, the orderly end of a connection
 	}
 	_ = conn.Close() // it is being cut
 }
