@@ -15,19 +15,18 @@
 //	steps.go      turnRun: the steps of one turn, from the log to the turn's end
 //	call.go       callRunner: what a tool call passes, in order
 //	decide.go     whether a call runs, and with which arguments
-//	attempt.go    a tool run once, under its deadline
 //	window.go     asker: what of the log the model is asked with; summaries
 //	ask.go        asker: one answer, with retries and the budget
-//	stream.go     an answer as it comes, as events
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
-//	limits.go     what one person may ask for: turns at once, tokens in a day
 //	inbox.go      the mail that a run holds, and what of it one turn answers
 //	session.go    what all of these share, and why a run or a turn ends early
 //	turn.go       a turn as its entries tell it
 //	agent.go      how a Worker and an Agent are configured
 //
 // Below are journal (a session's log while it is worked on), transcript (the log
-// as a model is shown it) and llm (the contract with a model).
+// as a model is shown it), llm (the contract with a model), attempt (a tool run
+// once), stream (an answer as it comes, as events) and quota (how many turns a
+// person may have).
 package agent
 
 import (

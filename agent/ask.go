@@ -11,6 +11,7 @@ import (
 
 	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/agent/stream"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
@@ -33,9 +34,9 @@ type asker struct {
 // again where the model is merely busy. An answer that cannot be had ends the
 // turn, said aloud; a request that is too long is an *llm.Error.
 func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
-	events := newStream(t.blocks, func(e bus.Event) { a.emit(t, e) })
+	events := stream.New(t.blocks, func(e bus.Event) { a.emit(t, e) })
 	if t.resumed {
-		events.reset() // watchers may have seen part of an answer that was cut off
+		events.Reset() // watchers may have seen part of an answer that was cut off
 	}
 	if err := a.reserve(ctx, t, r); err != nil {
 		return llm.Answer{}, err
@@ -48,13 +49,13 @@ func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, er
 	if err != nil {
 		return llm.Answer{}, err
 	}
-	events.end()
+	events.End()
 	a.reservation.spend(answer)
 	return answer, nil
 }
 
 // askWithMoreRoom asks once more, with more room, where an answer's calls were cut off.
-func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, answer llm.Answer, events *stream) (llm.Answer, error) {
+func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, answer llm.Answer, events *stream.Stream) (llm.Answer, error) {
 	if err := a.discard(ctx, t, answer, events); err != nil {
 		return llm.Answer{}, err
 	}
@@ -81,8 +82,8 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, ans
 
 // discard drops an answer that has come and is not used. It was paid for all the
 // same, which is written without being a step of the turn.
-func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events *stream) error {
-	events.reset()
+func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events *stream.Stream) error {
+	events.Reset()
 	a.reservation.spend(answer)
 	return a.journal.Append(ctx, a.usageEntry("", t.person, answer))
 }
@@ -94,10 +95,10 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 
 // generate asks until the model answers, a few times. Each try that was answered in
 // part is paid for and dropped before the next: its calls must not run.
-func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *stream) (llm.Answer, error) {
+func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *stream.Stream) (llm.Answer, error) {
 	for try := 1; ; try++ {
 		began := time.Now()
-		answer, err := a.agent.Model.Generate(ctx, r, events.delta)
+		answer, err := a.agent.Model.Generate(ctx, r, events.Delta)
 		a.observe(answer, err, time.Since(began))
 		if r.NoCalls && answer.Stop == llm.StopLost {
 			answer.Stop = llm.StopWhole // it may not call
@@ -106,10 +107,10 @@ func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *st
 		case ctx.Err() != nil && err != nil:
 			return llm.Answer{}, context.Cause(ctx)
 		case isOverflow(err):
-			events.reset()
+			events.Reset()
 			return llm.Answer{}, err
 		case err != nil:
-			events.reset()
+			events.Reset()
 		case !retryable(answer):
 			return answer, nil
 		case try >= modelTries && has(answer, llm.BlockText):
@@ -254,4 +255,70 @@ func shortfall(a llm.Answer, some bool) string {
 		return "_(The model gave an empty answer. Ask again, perhaps in other words.)_"
 	}
 	return ""
+}
+
+// reservedCalls is for how many model calls tokens are set aside at once: most
+// turns then write to the budget once and not before each call.
+const reservedCalls = 4
+
+const settleTimeout = 5 * time.Second
+
+// A reservation holds the tokens that a turn has set aside in its person's budget
+// and not yet spent. What is set aside and never settled, because the process
+// died, stays counted: the calls may have been made.
+type reservation struct {
+	id       string // "" while nothing is set aside
+	reserved int64
+	taken    int64 // by calls, as estimated before each
+	spent    int64 // by calls, as the model reported
+	settled  int   // reservations so far, which names the next
+}
+
+// take takes what a call may cost out of the reservation, and makes a new one
+// first where it holds too little. An empty budget ends the turn, said aloud.
+func (r *reservation) take(ctx context.Context, s *session, t *turn, tokens int64) error {
+	if r.id != "" && r.taken+tokens <= r.reserved {
+		r.taken += tokens
+		return nil
+	}
+	r.settle(ctx, s)
+	want := sessions.Reservation{
+		// The fence is in it, so that a turn that is resumed by another holder does
+		// not take the reservation of the first for its own.
+		ID: fmt.Sprintf("%s#%d.%d.%d", t.id, s.lease.Claim().Fence, t.modelCalls+1, r.settled), Person: t.person,
+		Tokens: reservedCalls * tokens, Cap: s.cfg.Limits().TokensDay, At: time.Now(),
+	}
+	err := s.cfg.Budget.Reserve(ctx, want)
+	if errors.Is(err, sessions.ErrOverBudget) { // then just for this call
+		want.Tokens = tokens
+		err = s.cfg.Budget.Reserve(ctx, want)
+	}
+	if errors.Is(err, sessions.ErrOverBudget) {
+		return failure("over_budget", "You have used up the %d tokens that a person may use in a day. The next day begins at 00:00 UTC.", want.Cap)
+	}
+	if err != nil {
+		return fmt.Errorf("reserve tokens: %w", err)
+	}
+	r.id, r.reserved, r.taken, r.spent = want.ID, want.Tokens, tokens, 0
+	return nil
+}
+
+// spend counts what an answer has cost.
+func (r *reservation) spend(answer llm.Answer) {
+	r.spent += answer.Usage.Input + answer.Usage.Output
+}
+
+// settle replaces what was set aside by what was spent.
+func (r *reservation) settle(ctx context.Context, s *session) {
+	if r.id == "" {
+		return
+	}
+	// Also after the turn was cut off: what was spent is spent.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if err := s.cfg.Budget.Settle(ctx, r.id, r.spent); err != nil {
+		s.slog.Warn("settling a reservation failed; it stays as reserved", slog.Any("error", err))
+	}
+	r.id = ""
+	r.settled++
 }

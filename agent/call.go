@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/attempt"
 	"parley/agent/journal"
 	"parley/agent/transcript"
 	"parley/bus"
@@ -53,6 +54,13 @@ type preparedCall struct {
 	granted bool         // the agent has that tool
 	invalid *tools.Error // the arguments do not fit, or there is no such tool
 	effect  tools.Effect // what running it once more would do; Pure without a tool
+}
+
+// An outcome is what came of a call.
+type outcome struct {
+	result  tools.Result
+	failed  *tools.Error
+	changed bool // result stands for what failed says as well
 }
 
 // prepare resolves the tool of a call, and repairs and validates its arguments.
@@ -117,7 +125,8 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 		if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
 			return err
 		}
-		out, ran = attempt(ctx, r.slog, p.tool, p.input), true
+		out, ran = &outcome{}, true
+		out.result, out.failed = attempt.Run(ctx, r.slog, p.tool, p.input)
 		p.input.Held = time.Time{}
 	}
 	if ran && ctx.Err() == nil {

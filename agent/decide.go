@@ -136,10 +136,10 @@ func (r *callRunner) review(ctx context.Context, p *preparedCall, out *outcome) 
 		said := hook(ctx, p.input, result)
 		switch {
 		case said.Rejected:
-			return failedWith(tools.PermissionDenied, "%s ran, and what came of it is withheld: %s. Do not run it again for that.", p.input.Name, cmp.Or(said.Reason, "the operator's rules say so"))
+			return &outcome{failed: tools.Errorf(tools.PermissionDenied, "%s ran, and what came of it is withheld: %s. Do not run it again for that.", p.input.Name, cmp.Or(said.Reason, "the operator's rules say so"))}
 		case said.Content == nil:
 		case !json.Valid(said.Content):
-			return failedWith(tools.PermissionDenied, "%s ran, and what came of it is withheld: the operator's rules made no JSON of it. Do not run it again for that.", p.input.Name)
+			return &outcome{failed: tools.Errorf(tools.PermissionDenied, "%s ran, and what came of it is withheld: the operator's rules made no JSON of it. Do not run it again for that.", p.input.Name)}
 		default:
 			failed := out.failed
 			if failed != nil {

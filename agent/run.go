@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/journal"
+	"parley/agent/quota"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -24,14 +25,14 @@ const (
 // A sessionRun is the work on one session under one lease.
 type sessionRun struct {
 	*session
-	quota    *quota
+	quota    *quota.Quota
 	inbox    *inbox
 	stop     *turnStop
 	commands *commander
 	closing  <-chan struct{} // closed when the process is to end
 }
 
-func newSessionRun(cfg *Config, q *quota, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) *sessionRun {
+func newSessionRun(cfg *Config, q *quota.Quota, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) *sessionRun {
 	s := &session{cfg: cfg, lease: lease, slog: log}
 	r := &sessionRun{session: s, quota: q, inbox: newInbox(), stop: &turnStop{}, closing: closing}
 	r.commands = &commander{session: s, inbox: r.inbox, stop: r.stop}
@@ -187,7 +188,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindResumed, nil)); err != nil {
 		return err
 	}
-	release := r.quota.resume(t.person)
+	release := r.quota.Resume(t.person)
 	defer release()
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes}) // who watches may have forgotten it
 	return r.runTurn(ctx, t)
@@ -285,7 +286,7 @@ func (r *sessionRun) answer(ctx context.Context) error {
 		}
 		return err
 	}
-	release, refusal, err := r.quota.begin(b.items[0].in.From, r.cfg.Limits())
+	release, refusal, err := r.countTurn(b.items[0].in.From)
 	if err != nil {
 		return err
 	}
@@ -298,6 +299,25 @@ func (r *sessionRun) answer(ctx context.Context) error {
 	}
 	r.inbox.markHandled(b.items...)
 	return nil
+}
+
+// countTurn counts a turn of a person in, until it is released. Whoever has enough
+// turns at once gets errLater, and whoever has had enough in this hour a refusal,
+// which ends the turn. Owners have no such bounds.
+func (r *sessionRun) countTurn(p bus.Person) (release func(), refusal *ending, err error) {
+	if p.Owner {
+		return r.quota.Resume(p.ID), nil, nil
+	}
+	most := r.cfg.Limits()
+	release, again, err := r.quota.Begin(p.ID, quota.Limits{AtOnce: most.Turns, Hour: most.TurnsHour})
+	if err != nil {
+		return nil, nil, errLater
+	}
+	if !again.IsZero() {
+		refusal = failure("too_many_turns", "You have asked me %d times within the hour, which is the most that I may answer. Ask again from %s UTC on.",
+			most.TurnsHour, again.UTC().Format("15:04"))
+	}
+	return release, refusal, nil
 }
 
 // runBegun takes a turn that has just begun to its end.

@@ -9,6 +9,7 @@ import (
 
 	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/agent/quota"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -16,7 +17,7 @@ import (
 // A Worker leases sessions and answers what is said in them.
 type Worker struct {
 	cfg   Config
-	quota *quota
+	quota *quota.Quota
 }
 
 // New makes a Worker; Run sets it to work.
@@ -27,7 +28,7 @@ func New(cfg Config) *Worker {
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
 	}
-	return &Worker{cfg: cfg, quota: newQuota()}
+	return &Worker{cfg: cfg, quota: quota.New()}
 }
 
 // Run claims sessions and works on them until ctx is done, each in a goroutine

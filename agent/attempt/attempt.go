@@ -1,4 +1,5 @@
-package agent
+// Package attempt runs a tool once, under its deadline, and says what came of it.
+package attempt
 
 import (
 	"context"
@@ -15,21 +16,25 @@ import (
 // leaveAfter is how long a pure call has to come back once its time is over.
 const leaveAfter = 250 * time.Millisecond
 
-// outcome is what came of a call.
+// An outcome is what came of a call: a result, or a failure.
 type outcome struct {
-	result  tools.Result
-	failed  *tools.Error
-	changed bool // result stands for what failed says as well
+	result tools.Result
+	failed *tools.Error
 }
 
-func failedWith(code tools.Code, format string, args ...any) *outcome {
-	return &outcome{failed: tools.Errorf(code, format, args...)}
+func failedWith(code tools.Code, format string, args ...any) outcome {
+	return outcome{failed: tools.Errorf(code, format, args...)}
 }
 
-// attempt runs a tool once under its deadline. A pure call that does not come back
+// Run runs a tool once under its deadline. A pure call that does not come back
 // then is left to itself, and what it still brings is dropped: nothing depends on
 // it. Any other is waited for, since nobody else may know what it does.
-func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) *outcome {
+func Run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) (tools.Result, *tools.Error) {
+	out := run(ctx, log, tool, use)
+	return out.result, out.failed
+}
+
+func run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) outcome {
 	limit := deadline(tool.Spec(), use.Args)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -44,7 +49,7 @@ func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.C
 			}
 		}
 	}
-	came := make(chan *outcome, 1)
+	came := make(chan outcome, 1)
 	go func() {
 		came <- perform(ctx, log, tool, use, limit)
 	}()
@@ -66,7 +71,7 @@ func attempt(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.C
 }
 
 // perform runs a tool and says what came of it.
-func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call, limit time.Duration) (out *outcome) {
+func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call, limit time.Duration) (out outcome) {
 	defer func() {
 		if p := recover(); p != nil {
 			log.Error("panic in a tool", slog.String("tool", use.Name), slog.String("stack", string(debug.Stack())))
@@ -75,10 +80,10 @@ func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.C
 	}()
 	result, err := tool.Run(ctx, use)
 	if err == nil {
-		return &outcome{result: result}
+		return outcome{result: result}
 	}
 	if known, ok := errors.AsType[*tools.Error](err); ok {
-		return &outcome{failed: known}
+		return outcome{failed: known}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		if tools.EffectOf(tool, use) == tools.Once {

@@ -1,4 +1,5 @@
-package agent
+// Package stream turns what a model says as it says it into events, many small deltas into few.
+package stream
 
 import (
 	"strings"
@@ -14,9 +15,8 @@ const (
 	deltaSize  = 512                   // bytes of text that do not wait
 )
 
-// A stream turns what a model says as it says it into events, many small deltas
-// into few.
-type stream struct {
+// A Stream is one answer as it comes. It may be used by many at once.
+type Stream struct {
 	emit  func(bus.Event)
 	first int // the turn's number of the answer's first block
 
@@ -29,10 +29,11 @@ type stream struct {
 	last  time.Time
 }
 
-func newStream(first int, emit func(bus.Event)) *stream { return &stream{emit: emit, first: first} }
+// New makes the stream of an answer whose first block has that number in its turn.
+func New(first int, emit func(bus.Event)) *Stream { return &Stream{emit: emit, first: first} }
 
-// delta takes in a piece of the answer.
-func (s *stream) delta(d llm.Delta) {
+// Delta takes in a piece of the answer.
+func (s *Stream) Delta(d llm.Delta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.open || d.Block != s.block {
@@ -57,7 +58,7 @@ func (s *stream) delta(d llm.Delta) {
 	s.send()
 }
 
-func (s *stream) send() {
+func (s *Stream) send() {
 	if s.flush != nil {
 		s.flush.Stop()
 		s.flush = nil
@@ -70,7 +71,7 @@ func (s *stream) send() {
 	s.last = time.Now()
 }
 
-func (s *stream) close() {
+func (s *Stream) close() {
 	s.send()
 	if s.open {
 		s.emit(bus.Event{Type: bus.BlockStop, Block: s.first + s.block, Kind: string(s.kind)})
@@ -78,15 +79,15 @@ func (s *stream) close() {
 	s.open = false
 }
 
-// end closes the answer's last block.
-func (s *stream) end() {
+// End closes the answer's last block.
+func (s *Stream) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.close()
 }
 
-// reset voids what was said: the model is asked again.
-func (s *stream) reset() {
+// Reset voids what was said: the model is asked again.
+func (s *Stream) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.text.Reset()
