@@ -3,12 +3,10 @@ package api
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"parley/channels"
 	"parley/cmd/parley/outbox"
-	"parley/tools/spelling"
 )
 
 // A Chat is a place where the bot was spoken to, as the API tells it.
@@ -119,8 +117,8 @@ func (a *API) offerOwner(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if known := a.cfg.Channels(); !slices.Contains(known, channel) {
-		return &outbox.UnknownError{What: "channel", Name: channel, Nearest: spelling.Nearest(channel, known), Known: known}
+	if err := (outbox.Directory{Channels: a.cfg.Channels()}).CheckChannel(channel); err != nil {
+		return err
 	}
 	code, err := a.cfg.People.OfferOwner(r.Context(), channel)
 	if err != nil {

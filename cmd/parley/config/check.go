@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"parley/bus"
 	"parley/cmd/parley/outbox"
-	"parley/tools/spelling"
 )
 
 // check looks at what only shows when everything is known.
@@ -120,33 +120,36 @@ func (l *loader) checkMany(path string, at origin, to []string) {
 	}
 }
 
-// place says what is wrong with a target or an address.
+// place says what is wrong with an address, or with a target where one may stand.
 func (l *loader) place(s string, targets bool) *fault {
-	if !strings.Contains(s, ":") && targets {
-		known := l.names["targets"]
-		if slices.Contains(known, s) {
-			return nil
+	directory := outbox.Directory{Channels: l.names["channels"]}
+	if targets {
+		directory.Targets = map[string][]bus.Address{}
+		for _, name := range l.names["targets"] {
+			directory.Targets[name] = nil
 		}
-		if near := spelling.Nearest(s, known); near != "" {
-			return &fault{wrong: fmt.Sprintf("no target is called %q", s), remedy: fmt.Sprintf("write %q", near)}
-		}
-		return &fault{wrong: fmt.Sprintf("no target is called %q", s), remedy: "add it to [targets], or write an address: CHANNEL:CHAT"}
 	}
-	at, err := bus.ParseAddress(s)
-	if err != nil {
-		return &fault{wrong: fmt.Sprintf("%q is not an address", s), remedy: "write CHANNEL:CHAT or CHANNEL:CHAT/THREAD"}
-	}
-	known := l.names["channels"]
-	if slices.Contains(known, at.Channel) {
+	_, err := directory.Find(s)
+	if err == nil {
 		return nil
 	}
-	remedy := "add [channels." + at.Channel + "]"
-	if near := spelling.Nearest(at.Channel, known); near != "" {
-		remedy = fmt.Sprintf("write %q", bus.Address{Channel: near, Chat: at.Chat, Thread: at.Thread}.String())
-	} else if len(known) > 0 {
-		remedy += ", or use one of " + strings.Join(known, ", ")
+	unknown, ok := errors.AsType[*outbox.UnknownError](err)
+	if !ok || unknown.What == "target" && !targets {
+		return &fault{wrong: fmt.Sprintf("%q is not an address", s), remedy: "write CHANNEL:CHAT or CHANNEL:CHAT/THREAD"}
 	}
-	return &fault{wrong: fmt.Sprintf("no channel is called %q", at.Channel), remedy: remedy}
+	f := &fault{wrong: fmt.Sprintf("no %s is called %q", unknown.What, unknown.Name)}
+	switch {
+	case unknown.Nearest != "":
+		f.remedy = fmt.Sprintf("write %q", unknown.Nearest+strings.TrimPrefix(s, unknown.Name))
+	case unknown.What == "target":
+		f.remedy = "add it to [targets], or write an address: CHANNEL:CHAT"
+	default:
+		f.remedy = "add [channels." + unknown.Name + "]"
+		if len(unknown.Known) > 0 {
+			f.remedy += ", or use one of " + strings.Join(unknown.Known, ", ")
+		}
+	}
+	return f
 }
 
 // checkModel stops a server whose channels would hear people and have nobody to

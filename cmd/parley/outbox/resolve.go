@@ -2,34 +2,12 @@ package outbox
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"parley/bus"
 	"parley/channels/markup"
-	"parley/tools/spelling"
 )
-
-// An UnknownError says that a destination names nothing that is configured.
-type UnknownError struct {
-	What    string // "target" or "channel"
-	Name    string
-	Nearest string   // what a slip of the pen may have meant, or ""
-	Known   []string // what there is
-}
-
-// Error says what there is instead.
-func (e *UnknownError) Error() string {
-	text := fmt.Sprintf("there is no %s %q", e.What, e.Name)
-	switch {
-	case e.Nearest != "":
-		return fmt.Sprintf("%s; did you mean %q?", text, e.Nearest)
-	case len(e.Known) == 0:
-		return fmt.Sprintf("%s; no %s is configured", text, e.What)
-	}
-	return fmt.Sprintf("%s; there is: %s", text, strings.Join(e.Known, ", "))
-}
 
 // An InvalidError says what about a request could never be sent.
 type InvalidError struct {
@@ -88,16 +66,12 @@ func (o *Outbox) resolve(names []string) ([]bus.Address, error) {
 	if len(names) == 0 {
 		return nil, &InvalidError{"no_destination", `there is no destination: name a target or an address in "to"`}
 	}
-	targets := o.Targets()
+	directory := Directory{Targets: o.Targets(), Channels: o.Channels()}
 	var all []bus.Address
 	for _, name := range names {
-		to, ok := targets[name]
-		if !ok {
-			a, err := o.address(name, targets)
-			if err != nil {
-				return nil, err
-			}
-			to = []bus.Address{a}
+		to, err := directory.Find(name)
+		if err != nil {
+			return nil, err
 		}
 		for _, a := range to {
 			if !slices.Contains(all, a) {
@@ -112,29 +86,6 @@ func (o *Outbox) resolve(names []string) ([]bus.Address, error) {
 		return nil, &InvalidError{"no_destination", "there is no destination: the target is empty"}
 	}
 	return all, nil
-}
-
-func (o *Outbox) address(name string, targets map[string][]bus.Address) (bus.Address, error) {
-	if !strings.Contains(name, ":") {
-		known := slices.Sorted(maps.Keys(targets))
-		return bus.Address{}, &UnknownError{What: "target", Name: name, Nearest: spelling.Nearest(name, known), Known: known}
-	}
-	a, err := bus.ParseAddress(name)
-	if err != nil || len(name) > bus.MaxKey {
-		return bus.Address{}, &InvalidError{"bad_address", fmt.Sprintf("%q is no address: want CHANNEL:CHAT or CHANNEL:CHAT/THREAD, at most %d bytes and no control characters", clip(name), bus.MaxKey)}
-	}
-	if known := o.Channels(); !slices.Contains(known, a.Channel) {
-		return bus.Address{}, &UnknownError{What: "channel", Name: a.Channel, Nearest: spelling.Nearest(a.Channel, known), Known: slices.Sorted(slices.Values(known))}
-	}
-	return a, nil
-}
-
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 func joined(all []bus.Address) string {

@@ -11,6 +11,7 @@ import (
 
 	"parley/bus"
 	"parley/channels/markup"
+	"parley/cmd/parley/outbox"
 	"parley/tools"
 	"parley/tools/message"
 )
@@ -145,21 +146,24 @@ func (s *Server) hears(at bus.Address) (session string, ok bool) {
 // addresses resolves what the model named: a target, or a channel and a chat.
 func (s *Server) addresses(l message.Letter) ([]bus.Address, *tools.Error) {
 	c := s.settings.Load()
-	if to, ok := c.Targets[l.Channel]; ok {
-		return to, nil
-	}
-	var names []string
-	a, err := bus.ParseAddress(named(l))
+	directory := outbox.Directory{Targets: c.Targets}
 	for _, known := range s.channels {
-		if known.name != l.Channel && known.name != a.Channel {
-			names = append(names, known.name)
-			continue
-		}
-		if err != nil {
-			return nil, tools.Errorf(tools.InvalidArgs, "chat_id is missing: name the chat on %s.", l.Channel)
-		}
-		return []bus.Address{a}, nil
+		directory.Channels = append(directory.Channels, known.name)
 	}
+	name := named(l)
+	if _, ok := c.Targets[l.Channel]; ok {
+		name = l.Channel // whatever else was named
+	}
+	to, err := directory.Find(name)
+	switch {
+	case err == nil:
+		return to, nil
+	case slices.Contains(directory.Channels, l.Channel) && l.Chat == "":
+		return nil, tools.Errorf(tools.InvalidArgs, "chat_id is missing: name the chat on %s.", l.Channel)
+	case slices.Contains(directory.Channels, l.Channel):
+		return nil, tools.Errorf(tools.InvalidArgs, "%v.", err)
+	}
+	names := directory.Channels
 	for _, entry := range c.Agents[agentName(l.Session)].MayMessage {
 		if _, ok := c.Targets[entry]; ok {
 			names = append(names, entry)

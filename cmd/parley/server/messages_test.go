@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"parley/bus"
+	"parley/cmd/parley/config"
 	"parley/tools/message"
 )
 
@@ -41,6 +43,34 @@ func TestWordsAboutWhoHasItTold(t *testing.T) {
 		}
 		if told := out.Told; (told == nil) != (c.from == c.to) || told != nil && (told.For.ID != c.person || told.At.String() != c.from || told.Words != c.content) {
 			t.Errorf("%s in %s: %+v", c.person, c.from, told)
+		}
+	}
+}
+
+func TestPlacesThatAModelNames(t *testing.T) {
+	ci := []bus.Address{{Channel: "tg", Chat: "1"}, {Channel: "slack", Chat: "C1"}}
+	s := &Server{channels: []*endpoint{{name: "tg"}, {name: "slack"}}}
+	s.settings.Store(&config.Config{
+		Targets: map[string][]bus.Address{"ci": ci, "secret": ci},
+		Agents:  map[string]config.Agent{"main": {MayMessage: []string{"ci", "tg:5"}}},
+	})
+	for _, c := range []struct {
+		channel, chat string
+		want          []bus.Address
+		says          string
+	}{
+		{"ci", "", ci, ""},
+		{"ci", "7", ci, ""},
+		{"tg", "7", []bus.Address{{Channel: "tg", Chat: "7"}}, ""},
+		{"tg:7/8", "", []bus.Address{{Channel: "tg", Chat: "7", Thread: "8"}}, ""},
+		{"tg", "", nil, "chat_id is missing: name the chat on tg."},
+		{"tg", "7\n", nil, "no address"},
+		{"irc", "7", nil, `there is no channel or target "irc". There are: ci, slack, tg.`},
+		{"cy", "", nil, `there is no channel or target "cy". There are: ci, slack, tg.`},
+	} {
+		got, failed := s.addresses(message.Letter{Session: "main:tg:1", Channel: c.channel, Chat: c.chat})
+		if !slices.Equal(got, c.want) || (failed == nil) != (c.says == "") || failed != nil && !strings.Contains(failed.Error(), c.says) {
+			t.Errorf("%q, %q: %v, %v; want %v, %q", c.channel, c.chat, got, failed, c.want, c.says)
 		}
 	}
 }

@@ -1,0 +1,77 @@
+package outbox
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/bus"
+	"parley/tools/spelling"
+)
+
+// An UnknownError says that a destination names nothing that is configured.
+type UnknownError struct {
+	What    string // "target" or "channel"
+	Name    string
+	Nearest string   // what a slip of the pen may have meant, or ""
+	Known   []string // what there is
+}
+
+// Error says what there is instead.
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("there is no %s %q", e.What, e.Name)
+	switch {
+	case e.Nearest != "":
+		return fmt.Sprintf("%s; did you mean %q?", text, e.Nearest)
+	case len(e.Known) == 0:
+		return fmt.Sprintf("%s; no %s is configured", text, e.What)
+	}
+	return fmt.Sprintf("%s; there is: %s", text, strings.Join(e.Known, ", "))
+}
+
+// A Directory finds the addresses that people, programs and models name.
+type Directory struct {
+	Targets  map[string][]bus.Address // by name
+	Channels []string                 // those that have addresses
+}
+
+// Find gives the addresses that a name stands for: a target's name, or an address
+// written as CHANNEL:CHAT[/THREAD]. Its errors are *UnknownError and *InvalidError.
+func (d Directory) Find(name string) ([]bus.Address, error) {
+	if to, ok := d.Targets[name]; ok {
+		return to, nil
+	}
+	if !strings.Contains(name, ":") {
+		return nil, unknown("target", name, slices.Collect(maps.Keys(d.Targets)))
+	}
+	a, err := bus.ParseAddress(name)
+	if err != nil || len(name) > bus.MaxKey {
+		return nil, &InvalidError{"bad_address", fmt.Sprintf("%q is no address: want CHANNEL:CHAT or CHANNEL:CHAT/THREAD, at most %d bytes and no control characters", clip(name), bus.MaxKey)}
+	}
+	if err := d.CheckChannel(a.Channel); err != nil {
+		return nil, err
+	}
+	return []bus.Address{a}, nil
+}
+
+// CheckChannel gives an *UnknownError for what names no channel.
+func (d Directory) CheckChannel(name string) error {
+	if slices.Contains(d.Channels, name) {
+		return nil
+	}
+	return unknown("channel", name, d.Channels)
+}
+
+func unknown(what, name string, known []string) error {
+	known = slices.Sorted(slices.Values(known))
+	return &UnknownError{What: what, Name: name, Nearest: spelling.Nearest(name, known), Known: known}
+}
+
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
