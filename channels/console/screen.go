@@ -133,6 +133,8 @@ func (s *screen) event(e bus.Event) {
 		s.finish()
 		s.calls = append(s.calls, toolAt{e.Call, strings.TrimRight(bullet+oneLine(e.Tool)+" "+oneLine(e.Delta), " ") + " …"})
 		s.running()
+	case bus.ToolProgress:
+		s.toolProgress(e)
 	case bus.ToolEnd:
 		s.toolEnd(e)
 	case bus.TurnParked:
@@ -157,6 +159,17 @@ func (s *screen) say(t *turn, e bus.Event) {
 	}
 	s.growing.text.WriteString(e.Delta)
 	s.on.now(s.growing.passage())
+}
+
+// toolProgress shows beside a call that runs how far it is.
+func (s *screen) toolProgress(e bus.Event) {
+	for i := range s.calls {
+		if s.calls[i].call == e.Call && s.growing == nil {
+			line, _, _ := strings.Cut(s.calls[i].line, " … ")
+			s.calls[i].line = strings.TrimSuffix(line, " …") + " … " + oneLine(e.Delta)
+			s.running()
+		}
+	}
 }
 
 // finish prints the block that was growing.

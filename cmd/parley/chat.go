@@ -74,7 +74,7 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	cfg.Serve.Drain = min(cfg.Serve.Drain, leavingDrain)
 	joined, leave, err := client.Join(ctx, server.Config{
 		Settings: cfg, Model: model, Role: server.Terminal, Override: home.WorkspaceOverride{Dir: c.Workspace, Session: key},
-		Build: thisBuild(), Log: log,
+		Commands: true, Build: thisBuild(), Log: log,
 	})
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
+	"parley/tools/sandbox"
 )
 
 // Exit codes. They are promised to scripts.
@@ -57,6 +58,9 @@ type cli struct {
 }
 
 func main() {
+	if code, asked := sandbox.Main(os.Args); asked {
+		os.Exit(code)
+	}
 	os.Exit(run(os.Args[1:], terminal.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 

@@ -19,6 +19,10 @@ const (
 	maxEntries = 100_000
 )
 
+// Inside is the path by which commands know a session's directory, which run where
+// they see nothing else of the machine.
+const Inside = "/workspace"
+
 // A Dir is one session's directory. It may be used from many goroutines. It is
 // an fs.FS, fs.ReadDirFS and fs.StatFS, and every method takes a path as Name does.
 type Dir struct {
@@ -82,8 +86,12 @@ func (d *Dir) Name(path string) (string, error) {
 }
 
 func (d *Dir) below(abs string) (string, bool) {
-	for _, base := range []string{d.workspaces.base.Name(), d.workspaces.resolved} {
-		rel, err := filepath.Rel(filepath.Join(base, d.name), abs)
+	whole := []string{
+		filepath.Join(d.workspaces.base.Name(), d.name), filepath.Join(d.workspaces.resolved, d.name),
+		Inside, // what commands know it by, and so the model
+	}
+	for _, base := range whole {
+		rel, err := filepath.Rel(base, abs)
 		if err == nil && filepath.IsLocal(rel) {
 			return rel, true
 		}

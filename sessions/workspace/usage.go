@@ -150,3 +150,26 @@ func ignoreGone(err error) error {
 	}
 	return err
 }
+
+// Quota is how much the directory may hold; zero where it is not bounded. It is for
+// those who write to it by other ways than a Dir.
+func (d *Dir) Quota() (bytes int64, items int) {
+	if d.workspaces.maxBytes <= 0 {
+		return 0, 0
+	}
+	return d.workspaces.maxBytes, maxItems
+}
+
+// Changed says that somebody has written to the directory by another way than a Dir,
+// so that it has to be measured again before it is written to.
+func (d *Dir) Changed() error {
+	s, err := d.workspaces.acquire(d.name)
+	if err != nil {
+		return err
+	}
+	defer d.workspaces.release(s)
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	s.measured = false
+	return nil
+}

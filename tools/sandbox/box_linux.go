@@ -43,6 +43,9 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return Result{}, err
 	}
+	if len(c.Args) == 0 {
+		return Result{}, errors.New("there is no program to run")
+	}
 	req, err := b.request(ctx, c)
 	if err != nil {
 		return Result{}, err
@@ -100,7 +103,7 @@ func (b *Box) request(ctx context.Context, c Command) (request, error) {
 func (r *request) owner() error {
 	info, err := os.Stat(r.Workspace)
 	if err != nil {
-		return fmt.Errorf("look at the workspace: %w", err)
+		return errors.New("its workspace is not there") // models need not know where
 	}
 	if of, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && of.Uid != 0 {
 		r.UID, r.GID = int(of.Uid), int(of.Gid)
@@ -177,7 +180,7 @@ func startSupervisor(stdin string, stdout, stderr io.Writer) (*supervisorProcess
 		return nil, errors.Join(err, controlEnd.Close(), control.Close())
 	}
 	cmd := exec.Command("/proc/self/exe", supervisorCommand) //nolint:noctx // it ends what it has started before it ends
-	cmd.Env = []string{}                                     // nil would be ours
+	cmd.Env = []string{nested + "=1"}                        // and nothing of ours
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if stdin != "" {

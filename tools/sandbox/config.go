@@ -42,10 +42,21 @@ type Box struct {
 	cfg   Config
 	mode  Mode
 	bwrap string // the program
+	tried []Attempt
 }
 
 // Mode is what the walls are made of: never Auto.
 func (b *Box) Mode() Mode { return b.mode }
+
+// Instead says why another mode, which would have been better, was not taken; "" if
+// none would.
+func (b *Box) Instead() string {
+	words := ""
+	for _, a := range b.tried {
+		words += string(a.Mode) + ": " + a.Err.Error()
+	}
+	return words
+}
 
 // An Attempt is a mode that was tried and does not work.
 type Attempt struct {

@@ -21,6 +21,11 @@ const probeTime = 20 * time.Second
 // Auto which does. With none it is an AbsentError; a SettingError where what works
 // cannot keep what the configuration promises.
 func Open(ctx context.Context, cfg Config) (*Box, error) {
+	if os.Getenv(nested) != "" {
+		// A program that does not call Main would start itself again without end.
+		return nil, errors.New("this program runs as its own supervisor and does not know it: call Main first")
+	}
+	sweep()
 	b := &Box{cfg: cfg, mode: cfg.Mode}
 	switch cfg.Mode {
 	case None:
@@ -37,6 +42,7 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 		b.mode = mode
 		failed := b.try(ctx)
 		if failed == nil {
+			b.tried = tried
 			return b, b.kept()
 		}
 		if ctx.Err() != nil {

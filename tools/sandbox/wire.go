@@ -62,3 +62,6 @@ const inside = "/workspace"
 
 // searched is the PATH of every command.
 const searched = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// nested is set for supervisors, and for nothing else.
+const nested = "PARLEY_SANDBOX_SUPERVISOR"

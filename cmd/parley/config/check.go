@@ -31,6 +31,7 @@ func (l *loader) check() {
 	l.checkRules("tools")
 	l.checkHooks()
 	l.checkHTTP()
+	l.checkSandbox()
 	l.checkWeb()
 	l.checkModel()
 }

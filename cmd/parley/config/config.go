@@ -55,6 +55,7 @@ type Config struct {
 	Targets  map[string][]bus.Address
 	Tools    Tools
 	Web      Web
+	Sandbox  Sandbox
 	HTTPAccess
 	Keeping
 

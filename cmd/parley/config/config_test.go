@@ -313,7 +313,7 @@ func TestNoEffectYet(t *testing.T) {
 	text := `[http]
 listen = ""
 [agents.defaults]
-capabilities = ["file_read", "shell"]
+capabilities = ["file_read", "session"]
 model = "m"
 [channels.discord]
 bot_token = "${D}"
@@ -326,7 +326,7 @@ days = 30
 `
 	c := good(t, text, vars{"D": "d", "TELEGRAM_BOT_TOKEN": "1:x", "REDIS_URL": "redis://h", "DATABASE_URL": "postgres://h/d"})
 	same(t, "notices", c.Notices(), []string{
-		`parley.toml:4: agents.defaults.capabilities: "shell": no effect yet`,
+		`parley.toml:4: agents.defaults.capabilities: "session": no effect yet`,
 		"parley.toml:5: agents.defaults.model: no effect yet",
 		`parley.toml:6: [channels.discord]: platform discord has only mode = "send": no effect yet`,
 		"parley.toml:9: channels.telegram.approvers: no effect yet",

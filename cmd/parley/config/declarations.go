@@ -188,7 +188,7 @@ func (s section) keys(table string) []string {
 // The platforms are those that a channel can be on. A new setting needs its line
 // here, the field that it fills, and its line in docs/configuration.md.
 func declarations(platforms []Platform) []section {
-	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), webSections(), laterSections())
+	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), webSections(), laterSections())
 }
 
 func processSections() []section {
@@ -245,7 +245,7 @@ func agentSections() []section {
 		}},
 		{name: "agents", named: true, settings: append([]setting{
 			{key: "capabilities", kind: asTexts, def: []string{"file_read", "file_write"},
-				oneOf: slices.Concat(built("file_read", "file_write", "network"), unbuilt("shell", "git", "session")),
+				oneOf: slices.Concat(built("file_read", "file_write", "shell", "network", "git"), unbuilt("session")),
 				since: first, fills: into(func(a *Agent) any { return &a.Capabilities })},
 			{key: "may_message", kind: asTexts, def: []string{}, example: `["oncall", "telegram:42"]`,
 				since: first, reload: withChannels, fills: into(func(a *Agent) any { return &a.MayMessage })},

@@ -48,7 +48,7 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkPort(ctx, cfg)...)
 	found = append(found, checkBus(ctx, cfg)...)
 	found = append(found, checkStore(ctx, cfg)...)
-	found = append(found, checkWorkspace(cfg), checkModel(ctx, cfg))
+	found = append(found, checkWorkspace(cfg), checkSandbox(ctx, cfg), checkModel(ctx, cfg))
 	for _, ch := range cfg.ChannelsByName() {
 		found = append(found, checkChannel(ctx, cfg, ch))
 	}

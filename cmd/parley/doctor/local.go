@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,7 +14,36 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/sessions/sqldb"
+	"parley/tools/sandbox"
 )
+
+// checkSandbox finds out, by running something, what commands of agents can run in.
+func checkSandbox(ctx context.Context, cfg *config.Config) Finding {
+	f := Finding{Part: "sandbox", State: fine}
+	box, err := sandbox.Open(ctx, cfg.Sandbox.Config(slog.New(slog.DiscardHandler)))
+	absent, none := errors.AsType[*sandbox.AbsentError](err)
+	unkept, refused := errors.AsType[*sandbox.SettingError](err)
+	switch {
+	case none:
+		f.State, f.Detail, f.Remedy = note, absent.Error()+"; agents have no tools that run commands", absent.Remedy()
+		if cfg.RunsCommands() {
+			f.State = wrong
+		}
+	case refused:
+		f.State, f.Detail, f.Remedy = wrong, unkept.Key+": "+unkept.Wrong, "serve would not start: "+unkept.Remedy+": "+settingOf(cfg, unkept.Key)
+	case err != nil:
+		f.State, f.Detail = wrong, err.Error()
+	case box.Mode() == sandbox.None:
+		f.State, f.Detail = note, "none: commands of agents run without walls"
+		f.Remedy = "set another mode where others than you talk to the bot: " + settingOf(cfg, "sandbox.mode")
+	default:
+		f.Detail = "commands of agents run in " + string(box.Mode())
+		if why := box.Instead(); why != "" {
+			f.Detail += ", which gives them no network (" + why + ")"
+		}
+	}
+	return f
+}
 
 // checkPort finds out whether serve could listen where it is to.
 func checkPort(ctx context.Context, cfg *config.Config) []Finding {

@@ -15,6 +15,7 @@ type toolMetrics struct {
 	batches   prometheus.Counter
 	widest    *highest
 	saved     prometheus.Counter
+	kills     *prometheus.CounterVec
 }
 
 func newToolMetrics() toolMetrics {
@@ -26,11 +27,12 @@ func newToolMetrics() toolMetrics {
 		batches: prometheus.NewCounter(options("tool_batches_total", "Groups of calls that ran side by side.")),
 		widest:  newHighest("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
 		saved:   prometheus.NewCounter(options("tool_batch_saved_seconds_total", "Time that calls side by side took less than one after the other.")),
+		kills:   counters("sandbox_kills_total", "Commands that were ended before they had ended by themselves, by what was too much.", "reason"),
 	}
 }
 
 func (t toolMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved)
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills)
 }
 
 // Tool counts a call of a tool.
@@ -68,3 +70,6 @@ func (h *highest) raise(to float64) {
 		h.Set(to)
 	}
 }
+
+// SandboxKill counts a command that was ended.
+func (m *Metrics) SandboxKill(reason string) { m.tools.kills.WithLabelValues(reason).Inc() }

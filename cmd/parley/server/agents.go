@@ -91,7 +91,7 @@ func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
 	}
 	guarding := s.guard.Load()
 	return agent.Agent{
-		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(a.Capabilities),
+		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(s.capabilities(session)),
 		Prompt: s.prompt, Keep: s.keep, Untrusted: s.promptUntrusted,
 		Guard: s.decide, Before: guarding.before, After: guarding.after,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,

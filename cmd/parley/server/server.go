@@ -6,8 +6,8 @@
 // server.go opens and closes; serve.go runs and reloads; host.go is the server of a
 // single command, and role.go says what a process is for. channels.go makes channels
 // of settings and runs them, streamonly.go those that have no platform, and owners.go
-// offers a bot to its owner. agents.go makes agents, tools.go their tools, and
-// messages.go is the message tool's way out. http.go is what programs and terminals
+// offers a bot to its owner. agents.go makes agents, tools.go their tools, commands.go those that run in a
+// sandbox, and messages.go is the message tool's way out. http.go is what programs and terminals
 // reach; readiness.go and troubles.go say how the parts are.
 package server
 
@@ -26,6 +26,7 @@ import (
 	"parley/cmd/parley/metrics"
 	"parley/tools"
 	"parley/tools/guard"
+	"parley/tools/sandbox"
 )
 
 // A Config is what a server is opened with.
@@ -35,6 +36,9 @@ type Config struct {
 	Role     Role
 	// Override is a directory for one session to work in.
 	Override home.WorkspaceOverride
+	// Commands lets agents run commands, where a sandbox works. The program has called
+	// sandbox.Main: it runs itself to supervise them.
+	Commands bool
 	Build    metrics.Build // of this program
 	Log      *slog.Logger
 }
@@ -46,6 +50,7 @@ type Server struct {
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
 	model    llm.Model                     // nil: nobody answers
 	tools    *tools.Set
+	sandbox  sandbox.Sandbox          // nil: no commands are run
 	guard    atomic.Pointer[guarding] // replaced with settings
 	channels []*endpoint
 	metrics  *metrics.Metrics
@@ -84,6 +89,12 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 		}
 	}
 	s := newServer(h, c, opened)
+	if c.Commands && c.Role.Works() {
+		if s.sandbox, err = openSandbox(ctx, c.Settings, c.Log, s.metrics.SandboxKill); err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
+		s.tools = s.newTools()
+	}
 	if err := s.setGuard(c.Settings); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}

@@ -19,6 +19,7 @@ import (
 func (s *Server) newTools() *tools.Set {
 	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) })
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
+	all = append(all, s.commandTools()...)
 	all = append(all, message.New(s.deliver))
 	all = append(all, web.New(web.Config{Settings: s.webSettings})...)
 	all = append(all, crash.Tools()...)

@@ -24,6 +24,9 @@ import (
 // all below a domain, for the ports 80 and 443; or either with :PORT.
 func Check(entry string) error {
 	host, port := split(entry)
+	if strings.Contains(entry, "/") {
+		return fmt.Errorf("%q is no host: write it without scheme and path", entry)
+	}
 	name := strings.TrimPrefix(host, "*.")
 	if _, err := netip.ParseAddr(name); err == nil && name == host {
 		return checkPort(port)

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"parley/channels/console"
+	"parley/cmd/parley/config"
+	"parley/tools"
+	"parley/tools/git"
+	"parley/tools/sandbox"
+	"parley/tools/shell"
+)
+
+// openSandbox finds out what commands of agents can run in. Where nothing works there
+// are no commands, which is said to the operator; a configuration that asks for what
+// cannot be had is an error.
+func openSandbox(ctx context.Context, c *config.Config, log *slog.Logger, killed func(reason string)) (sandbox.Sandbox, error) {
+	cfg := c.Sandbox.Config(log)
+	cfg.OnKill = func(reason sandbox.Reason) { killed(string(reason)) }
+	box, err := sandbox.Open(ctx, cfg)
+	if absent, ok := errors.AsType[*sandbox.AbsentError](err); ok {
+		level := slog.LevelInfo
+		if c.RunsCommands() {
+			level = slog.LevelWarn
+		}
+		log.Log(ctx, level, "no sandbox works on this machine, so agents have no tools that run commands", slog.Any("error", absent), slog.String("remedy", absent.Remedy()))
+		return nil, nil
+	}
+	if wrong, ok := errors.AsType[*sandbox.SettingError](err); ok {
+		return nil, &config.SettingError{Where: c.Origin(wrong.Key), Key: wrong.Key, Remedy: wrong.Wrong + ": " + wrong.Remedy}
+	}
+	if err != nil {
+		return nil, err
+	}
+	log.Debug("commands run in a sandbox", slog.String("mode", string(box.Mode())))
+	return box, nil
+}
+
+// commandTools are the tools that run commands; none without a sandbox.
+func (s *Server) commandTools() []tools.Tool {
+	if s.sandbox == nil {
+		return nil
+	}
+	return slices.Concat(
+		shell.New(shell.Config{
+			Sandbox: s.sandbox, Changed: s.changed,
+			Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
+		}),
+		git.New(git.Config{Sandbox: s.sandbox, Changed: s.changed, Place: s.place}))
+}
+
+// place is where a call's commands run: in a folder of the session's workspace, with
+// the network if its agent may use it.
+func (s *Server) place(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+	dir, err := s.home.Workspace(call.Session)
+	if err != nil {
+		return sandbox.Place{}, err
+	}
+	bytes, items := dir.Quota()
+	p := sandbox.Place{
+		Workspace: dir.Path(), Quota: sandbox.Quota{Bytes: bytes, Items: items},
+		Network: slices.Contains(s.capabilities(call.Session), tools.Network),
+	}
+	if path == "" {
+		return p, nil
+	}
+	if p.Dir, err = dir.Name(path); err != nil {
+		return p, tools.Errorf(tools.InvalidPath, "%v", err)
+	}
+	info, err := dir.Within(ctx).Stat(p.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p, tools.Errorf(tools.FileNotFound, "%v: list_directory shows what there is", err)
+	case err != nil:
+		return p, tools.Errorf(tools.InvalidPath, "%v", err)
+	case !info.IsDir():
+		return p, tools.Errorf(tools.InvalidPath, "%q is a file: give the folder of the repository", path)
+	}
+	return p, nil
+}
+
+// changed notes that a command may have changed a session's files.
+func (s *Server) changed(call tools.Call) {
+	dir, err := s.home.Workspace(call.Session)
+	if err == nil {
+		err = dir.Changed()
+	}
+	if err != nil {
+		s.log.Warn("a workspace cannot be measured", slog.Any("error", err))
+	}
+}
+
+// capabilities are what a session's agent may do: what is configured, and all of it in
+// the owner's terminal.
+func (s *Server) capabilities(session string) []tools.Permission {
+	if parts := strings.Split(session, ":"); len(parts) > 1 && parts[1] == console.Name {
+		return []tools.Permission{tools.FileRead, tools.FileWrite, tools.Shell, tools.Network, tools.Git, tools.Session}
+	}
+	return s.settings.Load().Agents[agentName(session)].Capabilities
+}

@@ -1,0 +1,53 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/tools"
+)
+
+// Failed is the error of a command that was not run, as the model reads it.
+func Failed(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, ErrNoNetworkWall):
+		return tools.Errorf(tools.PermissionDenied, "commands run without a sandbox here, so they have the network, which this agent may not use: the operator grants it the capability \"network\", or sets another [sandbox] mode")
+	case errors.Is(err, ErrLate):
+		return tools.Errorf(tools.ExecutionFailed, "the command was not run, because too much time had passed before it could start: run it again")
+	}
+	return tools.Errorf(tools.ExecutionFailed, "the command could not be run: %v", err)
+}
+
+// Ended is the error of a command that was ended for what it did; nil if it ended by
+// itself.
+func Ended(r Result, took time.Duration) error {
+	if r.Killed == "" {
+		return nil
+	}
+	code, why := tools.ExecutionFailed, r.Detail
+	if r.Killed == Timeout {
+		code, why = tools.Timeout, fmt.Sprintf("it was not done after %s: give it a longer timeout, if it takes one, or do less at once", took.Round(100*time.Millisecond))
+	}
+	message := "The command was ended with all that it had started: " + why + ". What it did until then is done: inspect before repeating it."
+	for _, out := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
+		if text := tail(out.text); text != "" {
+			message += "\nThe end of " + out.name + ":\n" + text
+		}
+	}
+	return tools.Errorf(code, "%s", message)
+}
+
+// tail is the end of an output, short enough for an error.
+func tail(text string) string {
+	const most = 2000
+	text = strings.TrimSpace(text)
+	if len(text) > most {
+		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return text
+}
