@@ -352,6 +352,7 @@ func TestUnit(t *testing.T) {
 			t.Errorf("the header does not say how the credential %s is made", name)
 		}
 	}
+	checkDropIn(t, settings)
 	args := strings.Fields(settings["ExecStart"][0])
 	accepts(t, args[1:])
 	for _, c := range settings["LoadCredential"] {
@@ -372,6 +373,24 @@ func TestUnit(t *testing.T) {
 	}
 	if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", file).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
+	}
+}
+
+// checkDropIn looks whether what is to lie beside the unit changes settings that the
+// unit has, and only those that are in the way of bubblewrap.
+func checkDropIn(t *testing.T, unit map[string][]string) {
+	t.Helper()
+	for line := range strings.SplitSeq(deployed(t, "parley-bubblewrap.conf"), "\n") {
+		if line == "" || line[0] == '#' || line == "[Service]" {
+			continue
+		}
+		key, _, ok := strings.Cut(line, "=")
+		if !ok || unit[key] == nil {
+			t.Errorf("parley-bubblewrap.conf has the line %q, which changes nothing of the unit's", line)
+		}
+		if slices.Contains([]string{"NoNewPrivileges", "CapabilityBoundingSet", "ProtectSystem", "ProtectHome", "PrivateTmp", "DynamicUser"}, key) {
+			t.Errorf("parley-bubblewrap.conf takes away %s, which bubblewrap does not need", key)
+		}
 	}
 }
 

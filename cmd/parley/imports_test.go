@@ -85,7 +85,7 @@ func rules() []rule {
 		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
 		{"cmd/parley/metrics", 5, []string{"agent", "agent/llm", "bus"}},
 
-		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "cmd/parley/config/positions", "cmd/parley/outbox"}},
+		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/outbox"}},
 		{"cmd/parley/api", 6, []string{
 			"bus", "sessions", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",
@@ -94,6 +94,7 @@ func rules() []rule {
 
 		// Those that name implementations: of a channel, of what is remembered, and
 		// of all the rest.
+		{"cmd/parley/walls", 7, []string{"tools/sandbox", "cmd/parley/config"}},
 		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
 			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",

@@ -186,7 +186,7 @@ func (s *supervisor) walls(pipes *pipes) ([]string, error) {
 	}
 	args := []string{
 		"--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session",
-		"--cap-drop", "ALL", "--clearenv", "--hostname", "sandbox", "--seccomp", filter,
+		"--cap-drop", "ALL", "--clearenv", "--seccomp", filter,
 	}
 	if s.FullNet {
 		args = append(args, "--share-net")

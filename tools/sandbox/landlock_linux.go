@@ -155,7 +155,10 @@ func dropCapabilities() error {
 		}
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
+	var has, none [2]unix.CapUserData
+	if err := unix.Capget(&header, &has[0]); err != nil || has == none {
+		return err
+	}
 	return unix.Capset(&header, &none[0])
 }
 

@@ -285,6 +285,7 @@ func TestHostsThatAreAllowed(t *testing.T) {
 
 // What a mode cannot keep is refused, and never less kept than was asked.
 func TestWhatCannotBeKeptIsRefused(t *testing.T) {
+	open(t, sandbox.Landlock, func(*sandbox.Config) {})
 	wrong := func(cfg sandbox.Config, key string) {
 		t.Helper()
 		_, err := sandbox.Open(t.Context(), cfg)
@@ -320,6 +321,9 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 }
 
 func TestAutoTakesWhatWorks(t *testing.T) {
+	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock} {
+		open(t, mode, func(*sandbox.Config) {})
+	}
 	b, err := sandbox.Open(t.Context(), config(sandbox.Auto))
 	must(t, err)
 	if b.Mode() != sandbox.Bubblewrap {

@@ -12,11 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -83,6 +85,14 @@ func attempt(what string, args ...string) error {
 		return nil
 	case "namespace":
 		return unix.Unshare(unix.CLONE_NEWUSER)
+	case "without landlock":
+		return withoutLandlock(args)
+	case "open":
+		_, err := sandbox.Open(context.Background(), config(sandbox.Auto))
+		if absent, ok := errors.AsType[*sandbox.AbsentError](err); ok {
+			return errors.New("absent: " + absent.Error() + absent.Remedy())
+		}
+		return err
 	case "worker":
 		return worker(args[0], args[1], args[2])
 	}
@@ -246,5 +256,32 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	}
 	if err != nil {
 		t.Errorf("as user %d: %v\n%s", nobody, err, out)
+	}
+}
+
+// withoutLandlock becomes another program for which the kernel has no Landlock.
+func withoutLandlock(args []string) error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_LANDLOCK_CREATE_RULESET, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0x00050000 | uint32(unix.EOPNOTSUPP)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0x7fff0000},
+	}
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if _, _, failed := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); failed != 0 {
+		return failed
+	}
+	return syscall.Exec(args[0], args, []string{"TMPDIR=" + os.TempDir()})
+}
+
+// With neither there is no sandbox, whatever else works: nothing is run.
+func TestWithNeitherThereIsNone(t *testing.T) {
+	out, err := exec.Command(self(t), "attempt", "without landlock", self(t), "attempt", "open").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "absent") || !strings.Contains(string(out), "bwrap is not installed") || !strings.Contains(string(out), "no Landlock") || !strings.Contains(string(out), "install bubblewrap") {
+		t.Errorf("it ended with %v: %s", err, out)
 	}
 }

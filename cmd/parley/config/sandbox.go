@@ -2,14 +2,12 @@ package config
 
 import (
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"parley/tools"
-	"parley/tools/sandbox"
 	"parley/tools/sandbox/egress"
 )
 
@@ -27,23 +25,9 @@ type Sandbox struct {
 
 // The networks that are no hosts.
 const (
-	noNetwork   = "none"
-	fullNetwork = "full"
+	NoNetwork   = "none"
+	FullNetwork = "full"
 )
-
-// Config is the same as the sandbox takes it.
-func (s Sandbox) Config(log *slog.Logger) sandbox.Config {
-	c := sandbox.Config{
-		Mode: sandbox.Mode(s.Mode), MemoryMB: s.MemoryMB, Processes: s.Processes, TmpMB: s.TmpMB, Read: s.Read, Env: s.Env, Log: log,
-	}
-	switch {
-	case slices.Contains(s.Network, fullNetwork):
-		c.Network.Full = true
-	case !slices.Contains(s.Network, noNetwork):
-		c.Network.Hosts = s.Network
-	}
-	return c
-}
 
 // RunsCommands tells whether an agent has a capability that is for running commands.
 func (c *Config) RunsCommands() bool {
@@ -59,8 +43,7 @@ func (c *Config) RunsCommands() bool {
 func sandboxSections() []section {
 	return []section{
 		{name: "sandbox", settings: []setting{
-			{key: "mode", kind: asText, def: string(sandbox.Auto),
-				oneOf: built(string(sandbox.Auto), string(sandbox.Bubblewrap), string(sandbox.Landlock), string(sandbox.None)),
+			{key: "mode", kind: asText, def: "auto", oneOf: built("auto", "bubblewrap", "landlock", "none"),
 				since: first, fills: into(func(c *Config) any { return &c.Sandbox.Mode })},
 			{key: "network", kind: asPlaces, example: `["api.github.com"]`, since: first, fills: into(func(c *Config) any { return &c.Sandbox.Network })},
 			{key: "memory_mb", kind: asCount, def: int64(512), least: 16, since: first, fills: into(func(c *Config) any { return &c.Sandbox.MemoryMB })},
@@ -78,7 +61,7 @@ func (l *loader) checkSandbox() {
 	for i, host := range network {
 		at := l.element("sandbox.network", i)
 		switch {
-		case host != noNetwork && host != fullNetwork:
+		case host != NoNetwork && host != FullNetwork:
 			if err := egress.Check(host); err != nil {
 				l.report(at, "sandbox.network", err.Error(), `write "none", "full", or hosts, as ["api.github.com", "*.example.com", "db.internal:5432"]`)
 			}

@@ -1,22 +1,20 @@
 package config_test
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 
-	"parley/tools/sandbox"
+	"parley/cmd/parley/config"
 )
 
 func TestSandbox(t *testing.T) {
 	c := good(t, "", nil)
-	same(t, "by default", c.Sandbox.Config(nil), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Read: []string{}, Env: []string{}})
-	log := slog.New(slog.DiscardHandler)
-	for text, want := range map[string]sandbox.Network{
-		`network = "none"`: {}, `network = "full"`: {Full: true}, `network = ["none"]`: {},
-		`network = ["api.github.com", "*.example.com", "10.0.0.1:8080"]`: {Hosts: []string{"api.github.com", "*.example.com", "10.0.0.1:8080"}},
+	same(t, "by default", c.Sandbox, config.Sandbox{Mode: "auto", MemoryMB: 512, Processes: 64, TmpMB: 64, Read: []string{}, Env: []string{}})
+	for text, want := range map[string][]string{
+		`network = "none"`: {"none"}, `network = "full"`: {"full"},
+		`network = ["api.github.com", "*.example.com", "10.0.0.1:8080"]`: {"api.github.com", "*.example.com", "10.0.0.1:8080"},
 	} {
-		same(t, text, good(t, "[sandbox]\n"+text+"\n", nil).Sandbox.Config(log).Network, want)
+		same(t, text, good(t, "[sandbox]\n"+text+"\n", nil).Sandbox.Network, want)
 	}
 	for text, want := range map[string]string{
 		`mode = "docker"`:                 `write one of "auto"`,

@@ -13,6 +13,7 @@ import (
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/walls"
 	"parley/sessions/sqldb"
 	"parley/tools/sandbox"
 )
@@ -20,7 +21,7 @@ import (
 // checkSandbox finds out, by running something, what commands of agents can run in.
 func checkSandbox(ctx context.Context, cfg *config.Config) Finding {
 	f := Finding{Part: "sandbox", State: fine}
-	box, err := sandbox.Open(ctx, cfg.Sandbox.Config(slog.New(slog.DiscardHandler)))
+	box, err := sandbox.Open(ctx, walls.Of(cfg, slog.New(slog.DiscardHandler)))
 	absent, none := errors.AsType[*sandbox.AbsentError](err)
 	unkept, refused := errors.AsType[*sandbox.SettingError](err)
 	switch {

@@ -9,37 +9,11 @@ import (
 	"strings"
 
 	"parley/channels/console"
-	"parley/cmd/parley/config"
 	"parley/tools"
 	"parley/tools/git"
 	"parley/tools/sandbox"
 	"parley/tools/shell"
 )
-
-// openSandbox finds out what commands of agents can run in. Where nothing works there
-// are no commands, which is said to the operator; a configuration that asks for what
-// cannot be had is an error.
-func openSandbox(ctx context.Context, c *config.Config, log *slog.Logger, killed func(reason string)) (sandbox.Sandbox, error) {
-	cfg := c.Sandbox.Config(log)
-	cfg.OnKill = func(reason sandbox.Reason) { killed(string(reason)) }
-	box, err := sandbox.Open(ctx, cfg)
-	if absent, ok := errors.AsType[*sandbox.AbsentError](err); ok {
-		level := slog.LevelInfo
-		if c.RunsCommands() {
-			level = slog.LevelWarn
-		}
-		log.Log(ctx, level, "no sandbox works on this machine, so agents have no tools that run commands", slog.Any("error", absent), slog.String("remedy", absent.Remedy()))
-		return nil, nil
-	}
-	if wrong, ok := errors.AsType[*sandbox.SettingError](err); ok {
-		return nil, &config.SettingError{Where: c.Origin(wrong.Key), Key: wrong.Key, Remedy: wrong.Wrong + ": " + wrong.Remedy}
-	}
-	if err != nil {
-		return nil, err
-	}
-	log.Debug("commands run in a sandbox", slog.String("mode", string(box.Mode())))
-	return box, nil
-}
 
 // commandTools are the tools that run commands; none without a sandbox.
 func (s *Server) commandTools() []tools.Tool {

@@ -24,6 +24,7 @@ import (
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/metrics"
+	"parley/cmd/parley/walls"
 	"parley/tools"
 	"parley/tools/guard"
 	"parley/tools/sandbox"
@@ -90,7 +91,7 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	}
 	s := newServer(h, c, opened)
 	if c.Commands && c.Role.Works() {
-		if s.sandbox, err = openSandbox(ctx, c.Settings, c.Log, s.metrics.SandboxKill); err != nil {
+		if s.sandbox, err = walls.Open(ctx, c.Settings, c.Log, s.metrics.SandboxKill); err != nil {
 			return nil, errors.Join(err, h.Close())
 		}
 		s.tools = s.newTools()

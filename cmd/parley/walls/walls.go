@@ -1,0 +1,55 @@
+// Package walls makes of the settings what commands of agents run in.
+package walls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"parley/cmd/parley/config"
+	"parley/tools/sandbox"
+)
+
+// Of is the sandbox that is configured, as Open of the package sandbox takes it.
+func Of(c *config.Config, log *slog.Logger) sandbox.Config {
+	s := c.Sandbox
+	cfg := sandbox.Config{
+		Mode: sandbox.Mode(s.Mode), MemoryMB: s.MemoryMB, Processes: s.Processes, TmpMB: s.TmpMB, Read: s.Read, Env: s.Env, Log: log,
+	}
+	switch {
+	case slices.Contains(s.Network, config.FullNetwork):
+		cfg.Network.Full = true
+	case !slices.Contains(s.Network, config.NoNetwork):
+		cfg.Network.Hosts = s.Network
+	}
+	return cfg
+}
+
+// Open finds out what commands of agents can run in. Where nothing works there are no
+// commands: it returns nil, and the operator is told. A configuration that asks for what
+// cannot be had is a config.SettingError. Killed counts the commands that are ended.
+func Open(ctx context.Context, c *config.Config, log *slog.Logger, killed func(reason string)) (sandbox.Sandbox, error) {
+	cfg := Of(c, log)
+	cfg.OnKill = func(reason sandbox.Reason) { killed(string(reason)) }
+	box, err := sandbox.Open(ctx, cfg)
+	if absent, ok := errors.AsType[*sandbox.AbsentError](err); ok {
+		level := slog.LevelInfo
+		if c.RunsCommands() {
+			level = slog.LevelWarn
+		}
+		log.Log(ctx, level, "no sandbox works on this machine, so agents have no tools that run commands",
+			slog.Any("error", absent), slog.String("remedy", absent.Remedy()))
+		return nil, nil
+	}
+	if wrong, ok := errors.AsType[*sandbox.SettingError](err); ok {
+		where := cmp.Or(c.Origin(wrong.Key), c.Origin("sandbox.mode"))
+		return nil, &config.SettingError{Where: where, Key: wrong.Key, Remedy: wrong.Wrong + ": " + wrong.Remedy}
+	}
+	if err != nil {
+		return nil, err
+	}
+	log.Debug("commands run in a sandbox", slog.String("mode", string(box.Mode())))
+	return box, nil
+}
