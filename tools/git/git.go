@@ -6,6 +6,7 @@ package git
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,10 +116,8 @@ func (g gitTools) commit(ctx context.Context, call tools.Call, args commitArgs) 
 	if strings.TrimSpace(args.Message) == "" {
 		return nil, tools.Errorf(tools.InvalidArgs, "a commit needs a message")
 	}
-	for _, path := range args.Paths {
-		if path == "" {
-			return nil, tools.Errorf(tools.InvalidArgs, "a path is empty: give a file or folder, . for all")
-		}
+	if slices.Contains(args.Paths, "") {
+		return nil, tools.Errorf(tools.InvalidArgs, "a path is empty: give a file or folder, . for all")
 	}
 	return g.run(ctx, call, args.Path, args.Message, append([]string{"sh", "-c", commit, "sh", call.Agent}, args.Paths...)...)
 }

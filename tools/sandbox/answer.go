@@ -33,21 +33,19 @@ func Ended(r Result, took time.Duration) error {
 	if r.Killed == Timeout {
 		code, why = tools.Timeout, fmt.Sprintf("it was not done after %s: give it a longer timeout, if it takes one, or do less at once", took.Round(100*time.Millisecond))
 	}
-	message := "The command was ended with all that it had started: " + why + ". What it did until then is done: inspect before repeating it."
-	for _, out := range []struct{ name, text string }{{"stdout", r.Stdout}, {"stderr", r.Stderr}} {
-		if text := tail(out.text); text != "" {
-			message += "\nThe end of " + out.name + ":\n" + text
-		}
-	}
-	return tools.Errorf(code, "%s", message)
+	return tools.Errorf(code, "The command was ended with all that it had started: %s. What it did until then is done: inspect before repeating it.%s%s",
+		why, tail("stdout", r.Stdout), tail("stderr", r.Stderr))
 }
 
-// tail is the end of an output, short enough for an error.
-func tail(text string) string {
+// tail is the end of an output, if there is one, short enough for an error.
+func tail(name, text string) string {
 	const most = 2000
 	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
 	if len(text) > most {
 		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
 	}
-	return text
+	return "\nThe end of " + name + ":\n" + text
 }

@@ -113,7 +113,7 @@ func (p *pipes) closeTheirs() (err error) {
 // bubblewrapCode is the exit code that bubblewrap has told of. Without one it has
 // not run the command.
 func bubblewrapCode(words *json.Decoder, status io.Closer, end error) (int, error) {
-	defer status.Close()
+	defer func() { _ = status.Close() }() // it was read
 	for {
 		var word struct {
 			Code *int `json:"exit-code"`

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"log/slog"
+	"strings"
 )
 
 // A Mode is what the walls are made of.
@@ -51,11 +52,7 @@ func (b *Box) Mode() Mode { return b.mode }
 // Instead says why another mode, which would have been better, was not taken; "" if
 // none would.
 func (b *Box) Instead() string {
-	words := ""
-	for _, a := range b.tried {
-		words += string(a.Mode) + ": " + a.Err.Error()
-	}
-	return words
+	return joined(b.tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
 }
 
 // An Attempt is a mode that was tried and does not work.
@@ -70,23 +67,21 @@ type Attempt struct {
 type AbsentError struct{ Tried []Attempt }
 
 func (e *AbsentError) Error() string {
-	words := "commands cannot be run inside walls on this machine"
-	for _, a := range e.Tried {
-		words += "; " + string(a.Mode) + ": " + a.Err.Error()
-	}
-	return words
+	return "commands cannot be run inside walls on this machine; " +
+		joined(e.Tried, "; ", func(a Attempt) string { return string(a.Mode) + ": " + a.Err.Error() })
 }
 
 // Remedy says what to do.
 func (e *AbsentError) Remedy() string {
-	words := ""
-	for i, a := range e.Tried {
-		if i > 0 {
-			words += "; or "
-		}
-		words += a.Remedy
+	return joined(e.Tried, "; or ", func(a Attempt) string { return a.Remedy })
+}
+
+func joined(tried []Attempt, between string, words func(Attempt) string) string {
+	all := make([]string, len(tried))
+	for i, a := range tried {
+		all[i] = words(a)
 	}
-	return words
+	return strings.Join(all, between)
 }
 
 // A SettingError says that a setting asks for what cannot be had.

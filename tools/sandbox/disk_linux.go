@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -88,6 +91,9 @@ func (u *usage) item(above int, name string, depth int) error {
 	return u.add(os.NewFile(uintptr(fd), name), depth+1)
 }
 
+// closeFD closes a file that was only looked at.
+func closeFD(fd int) { _ = unix.Close(fd) }
+
 // openFolder opens a folder to be counted. One that is closed to its owner is
 // opened again: it is the command's own, and could hold anything.
 func openFolder(above int, name string) (int, error) {
@@ -100,10 +106,42 @@ func openFolder(above int, name string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(pinned)
+	defer closeFD(pinned)
 	itself := fmt.Sprintf("/proc/self/fd/%d", pinned)
 	if err := unix.Chmod(itself, 0o700); err != nil {
 		return -1, err
 	}
 	return unix.Open(itself, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}
+
+// temporaryPrefix begins the names of folders for what one command leaves behind.
+const temporaryPrefix = "parley-command-"
+
+// staleAfter is older than any command gets.
+const staleAfter = 24 * time.Hour
+
+// removeTree removes a folder with all that is in it, also where a command has
+// closed some of it to its owner.
+func removeTree(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	if _, err := measure(dir); err != nil { // it opens what is closed
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// sweep removes what commands have left whose supervisor was killed.
+func sweep() {
+	entries, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && e.IsDir() && strings.HasPrefix(e.Name(), temporaryPrefix) && time.Since(info.ModTime()) > staleAfter {
+			_ = removeTree(filepath.Join(os.TempDir(), e.Name())) // it may be another user's
+		}
+	}
 }

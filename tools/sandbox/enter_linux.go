@@ -103,7 +103,7 @@ func handOut(number string) error {
 
 // receive takes a file that was handed out.
 func receive(from *os.File) (*os.File, error) {
-	defer from.Close()
+	defer func() { _ = from.Close() }() // it was read
 	space := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(int(from.Fd()), make([]byte, 1), space, unix.MSG_CMSG_CLOEXEC)
 	if err != nil {

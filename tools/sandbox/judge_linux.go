@@ -62,7 +62,7 @@ func (j *judge) run() {
 	if err != nil {
 		return // the command was not run, and its standard error says why
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }() // nobody waits for an answer any more
 	fd := int(listener.Fd())
 	for {
 		events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -141,7 +141,7 @@ func (j *judge) carryOut(listener int, call *asked) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(file)
+	defer closeFD(file)
 	// Only now is it certain that the process is the one that has asked.
 	if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&call.id)); err != nil {
 		return err
@@ -191,7 +191,7 @@ func open(pid, dir int, name string, noFollow bool) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(from)
+	defer closeFD(from)
 	how := unix.O_PATH | unix.O_CLOEXEC
 	if noFollow {
 		how |= unix.O_NOFOLLOW

@@ -175,7 +175,9 @@ func TestAWorkerThatIsGone(t *testing.T) {
 			if how.signal == unix.SIGSTOP {
 				must(t, cmd.Process.Signal(unix.SIGCONT))
 			}
-			<-ended
+			if err := <-ended; err == nil {
+				t.Errorf("%s: the worker ended as if all was well", how.name)
+			}
 			now, err := os.ReadFile(written)
 			must(t, err)
 			if len(now) != len(last) {
@@ -249,7 +251,7 @@ func TestHostsThatAreAllowed(t *testing.T) {
 	server := func(name string) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked <- name
-			w.Write([]byte("hello from " + name))
+			_, _ = w.Write([]byte("hello from " + name))
 		}))
 		t.Cleanup(s.Close)
 		return s.Listener.Addr().String()

@@ -53,6 +53,19 @@ type Command struct {
 	Output func(p []byte)
 }
 
+// A Place is where a session's commands run: what is the same for all of them.
+type Place struct {
+	Workspace string
+	Dir       string // below it
+	Quota     Quota
+	Network   bool // whether whom they run for may use the network
+}
+
+// Command is a command at this place.
+func (p Place) Command(args ...string) Command {
+	return Command{Args: args, Workspace: p.Workspace, Dir: p.Dir, Quota: p.Quota, Network: p.Network}
+}
+
 // A Quota bounds a folder.
 type Quota struct {
 	Bytes int64 // in blocks of 4 KiB

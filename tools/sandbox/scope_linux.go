@@ -42,7 +42,7 @@ func (s *scope) enter() error {
 	// Signal 0 asks for permission alone. Without the scope it is given: the parent
 	// is the same user's.
 	if err := unix.Kill(os.Getppid(), 0); !errors.Is(err, unix.EPERM) {
-		return errors.New("Landlock does not keep signals inside")
+		return errors.New("the kernel does not keep signals inside")
 	}
 	s.thread = unix.Gettid()
 	return nil

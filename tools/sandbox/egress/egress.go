@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,7 +44,7 @@ func checkPort(port string) error {
 	if port == "" {
 		return nil
 	}
-	if n, err := net.LookupPort("tcp", port); err != nil || n == 0 {
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return fmt.Errorf("%q is no port", port)
 	}
 	return nil
@@ -240,7 +241,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "parley: "+err.Error(), http.StatusBadGateway)
 		return
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // it was read as far as anybody wants it
 	for name, values := range resp.Header {
 		if name != "Connection" && name != "Keep-Alive" {
 			w.Header()[name] = values

@@ -53,7 +53,7 @@ func get(t *testing.T, c *http.Client, at string) (int, string, error) {
 }
 
 func hello() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello "+r.Host) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello "+r.Host) })
 }
 
 func TestWhatIsAllowedIsReached(t *testing.T) {
@@ -130,7 +130,7 @@ func TestTheHostIsThatOfTheURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	io.WriteString(raw, "GET http://"+at+"/ HTTP/1.1\r\nHost: internal.example\r\nConnection: close\r\n\r\n")
+	_, _ = io.WriteString(raw, "GET http://"+at+"/ HTTP/1.1\r\nHost: internal.example\r\nConnection: close\r\n\r\n")
 	answer, err := io.ReadAll(raw)
 	if err != nil || !strings.HasSuffix(string(answer), "hello "+at) {
 		t.Errorf("it answered %q, %v", answer, err)
