@@ -175,7 +175,7 @@ func TestAWorkerThatIsGone(t *testing.T) {
 			if how.signal == unix.SIGSTOP {
 				must(t, cmd.Process.Signal(unix.SIGCONT))
 			}
-			if err := <-ended; err == nil {
+			if err := <-ended; err == nil && how.signal == unix.SIGKILL {
 				t.Errorf("%s: the worker ended as if all was well", how.name)
 			}
 			now, err := os.ReadFile(written)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/channels/console"
+	"parley/cmd/parley/config"
 	"parley/tools"
 	"parley/tools/git"
 	"parley/tools/sandbox"
@@ -25,7 +26,7 @@ func (s *Server) commandTools() []tools.Tool {
 			Sandbox: s.sandbox, Changed: s.changed,
 			Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
 		}),
-		git.New(git.Config{Sandbox: s.sandbox, Changed: s.changed, Place: s.place}))
+		git.New(git.Config{Sandbox: s.sandbox, Changed: s.changed, Place: s.repository}))
 }
 
 // place is where a call's commands run: in a folder of the session's workspace, with
@@ -58,6 +59,15 @@ func (s *Server) place(ctx context.Context, call tools.Call, path string) (sandb
 	return p, nil
 }
 
+// repository is where git runs for a call. None of the git tools needs the network, and
+// what an agent has written for git to run is not to have it by them; only where there
+// are no walls could it not be kept from it.
+func (s *Server) repository(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+	p, err := s.place(ctx, call, path)
+	p.Network = p.Network && s.settings.Load().Sandbox.Mode == string(sandbox.None)
+	return p, err
+}
+
 // changed notes that a command may have changed a session's files.
 func (s *Server) changed(call tools.Call) {
 	dir, err := s.home.Workspace(call.Session)
@@ -76,4 +86,10 @@ func (s *Server) capabilities(session string) []tools.Permission {
 		return []tools.Permission{tools.FileRead, tools.FileWrite, tools.Shell, tools.Network, tools.Git, tools.Session}
 	}
 	return s.settings.Load().Agents[agentName(session)].Capabilities
+}
+
+// networked tells whether a call's command reaches the network, or some of it.
+func (s *Server) networked(call tools.Call) bool {
+	allowed := s.settings.Load().Sandbox.Network
+	return len(allowed) > 0 && !slices.Contains(allowed, config.NoNetwork) && slices.Contains(s.capabilities(call.Session), tools.Network)
 }

@@ -59,7 +59,7 @@ func (s *Server) setGuard(c *config.Config) error {
 	g, err := guard.New(guard.Config{
 		All: guard.Policy(c.Tools.Rules), Agents: agents,
 		Path: s.pathName, Addresses: s.reached, Patched: files.PatchPaths,
-		AskUntrusted: c.Tools.Untrusted != "allow",
+		AskUntrusted: c.Tools.Untrusted != "allow", Networked: s.networked,
 	})
 	if err != nil {
 		return fmt.Errorf("read the rules for tools: %w", err)
