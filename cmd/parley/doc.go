@@ -64,8 +64,8 @@ channels.go makes channels of settings, agents.go agents, and tools.go their too
 What it puts together is named in three places: platforms/ has a row for each chat
 platform, home/ opens and checks what is remembered, in files or in a Redis and a
 PostgreSQL that a fleet shares, and server/ itself knows the models and the tools.
-config/ reads the file and the environment. imports_test.go holds every import
-against the import rules.
+jsonfile/ keeps the notes in a home. config/ reads the file and the environment.
+imports_test.go holds every import against the import rules.
 
 Programs and terminals come in through server/http.go: api/ is the HTTP server and
 the home's socket, outbox/ takes what is to be said and knows what became of it,

@@ -79,7 +79,8 @@ func rules() []rule {
 		{"cmd/parley/...", 5, []string{"bus", "sessions", "tools", "channels", "channels/markup", "agent", "agent/llm"}},
 		{"cmd/parley/backup", 5, []string{"bus/sqlitebus", "sessions/sqldb", "sessions/workspace"}},
 		{"cmd/parley/erase", 5, []string{"bus", "channels", "channels/sqlbook", "sessions"}},
-		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "sessions/sqldb", "sessions/sqlstore"}},
+		{"cmd/parley/jsonfile", 4, nil},
+		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/jsonfile", "sessions/sqldb", "sessions/sqlstore"}},
 		{"cmd/parley/hometest", 5, []string{"..."}},
 		{"cmd/parley/parleytest", 5, []string{"..."}},
 		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
@@ -98,7 +99,7 @@ func rules() []rule {
 		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
 			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",
-			"cmd/parley/backup", "cmd/parley/config", "cmd/parley/erase", "cmd/parley/migrate",
+			"cmd/parley/backup", "cmd/parley/config", "cmd/parley/erase", "cmd/parley/jsonfile", "cmd/parley/migrate",
 		}},
 		{"cmd/parley/server", 8, []string{"..."}},
 

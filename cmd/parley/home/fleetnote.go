@@ -1,14 +1,11 @@
 package home
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/jsonfile"
 )
 
 // fleetFile stands in the home of a process whose bot keeps its data elsewhere.
@@ -34,14 +31,7 @@ func (n fleetNote) remedy() string {
 }
 
 func readFleet(home string) (n fleetNote, err error) {
-	raw, err := os.ReadFile(fleetPath(home))
-	if errors.Is(err, fs.ErrNotExist) {
-		return n, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &n)
-	}
-	if err != nil {
+	if n, err = jsonfile.Read[fleetNote](fleetPath(home)); err != nil {
 		return n, fmt.Errorf("read where the home's data is: %w", err)
 	}
 	return n, nil
@@ -56,15 +46,7 @@ func NoteFleet(c *config.Config) error {
 	if was, err := readFleet(c.Home); err == nil && was == now {
 		return nil
 	}
-	raw, err := json.Marshal(now)
-	if err != nil {
-		return fmt.Errorf("encode where the home's data is: %w", err)
-	}
-	next := fleetPath(c.Home) + ".new"
-	if err := os.WriteFile(next, append(raw, '\n'), 0o600); err != nil {
-		return fmt.Errorf("note where the home's data is: %w", err)
-	}
-	if err := os.Rename(next, fleetPath(c.Home)); err != nil {
+	if err := jsonfile.Replace(fleetPath(c.Home), now); err != nil {
 		return fmt.Errorf("note where the home's data is: %w", err)
 	}
 	return nil

@@ -1,15 +1,13 @@
 package migrate
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"parley/cmd/parley/jsonfile"
 )
 
 // The parts of a home that can be copied.
@@ -44,14 +42,7 @@ func Path(home string) string { return filepath.Join(home, "moved.json") }
 
 // Read reads a home's note. It is empty if nothing was ever copied.
 func Read(home string) (n Note, err error) {
-	raw, err := os.ReadFile(Path(home))
-	if errors.Is(err, fs.ErrNotExist) {
-		return n, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &n)
-	}
-	if err != nil {
+	if n, err = jsonfile.Read[Note](Path(home)); err != nil {
 		return n, fmt.Errorf("read what was taken from the home: %w", err)
 	}
 	return n, nil
@@ -59,32 +50,8 @@ func Read(home string) (n Note, err error) {
 
 // write replaces the note durably, or leaves the old one as it was.
 func (n Note) write(home string) error {
-	if err := n.replace(home); err != nil {
+	if err := jsonfile.Replace(Path(home), n); err != nil {
 		return fmt.Errorf("note in the home what is taken: %w", err)
 	}
 	return nil
-}
-
-func (n Note) replace(home string) error {
-	raw, err := json.MarshalIndent(n, "", "  ")
-	if err != nil {
-		return err
-	}
-	next := Path(home) + ".new"
-	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(raw, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next, Path(home)); err != nil {
-		return err
-	}
-	dir, err := os.Open(home)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -1,0 +1,52 @@
+// Package jsonfile reads and replaces small JSON files, such as the notes in a home.
+package jsonfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Read reads a T from a file. It is the zero T where there is no such file.
+func Read[T any](path string) (v T, err error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, nil
+	}
+	if err != nil {
+		return v, err //nolint:wrapcheck // it names the file
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, fmt.Errorf("%s: %w", path, err)
+	}
+	return v, nil
+}
+
+// Replace writes v to a file that its owner alone may read. It does so durably, or
+// leaves the file as it was.
+func Replace(path string, v any) error {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	next := path + ".new"
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(next, path); err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	dir, err := os.Open(filepath.Dir(path)) // a name is durable once its directory is
+	if err != nil {
+		return err //nolint:wrapcheck // it names the directory
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
