@@ -23,32 +23,32 @@ type audit struct {
 	storm      *storm
 	violations []string
 
-	messages, turns, calls   int
-	told                     int // messages in other chats that their sessions know of
-	repeats                  int // of sends on the platform
-	interrupted              int // sends of which the book says that nobody can tell
-	resumed, rerun, givenUp  int
-	buried                   int                            // messages of the turns that were given up
-	interruptedBy            map[string]int                 // by send
-	givenUpIn                map[string]int                 // by address
-	expected                 map[string]map[string][]string // by address and text, the sends
-	lost                     map[string]int                 // drafts by address of which nobody can tell
-	left                     int                            // of these, those that were left
-	maybe                    map[string]bool                // texts by address that may have been sent
-	made                     map[string]int
-	onceCalls, unknown       int      // calls of effect once, and those of which nobody can tell
-	twice                    []string // what was sent more than once
-	late                     int      // calls that were refused for coming too late, and made again
-	slowest                  time.Duration
-	slowestOf                string
-	entriesByKind            map[sessions.Kind]int
-	membersThatEndedThemself int
+	messages, turns, calls int
+	told                   int                            // messages that agents sent to the shared chats
+	repeats                int                            // messages that a platform shows more often than they were sent
+	interrupted            int                            // sends that were cut off, by the book: nobody can tell whether they arrived
+	resumed, givenUp       int                            // turns
+	rerun                  int                            // calls that were begun again
+	buried                 int                            // messages of the turns that were given up
+	interruptedBy          map[string]int                 // by send
+	givenUpIn              map[string]int                 // by address
+	expected               map[string]map[string][]string // by address and text, the sends
+	lostDrafts             map[string]int                 // by address, drafts of which nobody can tell whether they were posted
+	leftDrafts             int                            // of these, those that a platform still shows
+	maybe                  map[string]bool                // texts by address that may have been sent
+	made                   map[string]int                 // by call, how often the once tool was called
+	onceCalls, unknown     int                            // calls of effect once, and those of which nobody can tell
+	twice                  []string                       // what the repeats were, for people
+	late                   int                            // calls that were refused for coming too late, and made again
+	slowest                time.Duration
+	slowestOf              string
+	endedByThemselves      int // processes that nobody had told to end
 }
 
-// audit ends the fleet in good order and looks at everything.
+// audit ends the fleet in good order and then checks everything that it has left.
 func (s *storm) audit() *audit {
 	s.T.Helper()
-	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lost: map[string]int{}, maybe: map[string]bool{}, givenUpIn: map[string]int{}, entriesByKind: map[sessions.Kind]int{}}
+	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lostDrafts: map[string]int{}, maybe: map[string]bool{}, givenUpIn: map[string]int{}}
 	a.measure()
 	s.endAll()
 	close(s.stopWaking)
@@ -67,7 +67,7 @@ func (s *storm) audit() *audit {
 		a.wrong("%d messages are dead letters, and the turns that were given up had %d", dead, a.buried)
 	}
 	a.readPlatform()
-	a.membersThatEndedThemself = len(s.unexpected)
+	a.endedByThemselves = len(s.unexpected)
 	return a
 }
 
@@ -85,11 +85,11 @@ func (a *audit) String() string {
 	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
 		"%d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
 		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
-		a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.left, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.membersThatEndedThemself, len(a.violations))
+		a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
 }
 
-// leftovers are the keys that an idle bus should not have: it keeps ids against
-// repetition, numbers that only grow, names of topics, dead letters, and for a
+// leftovers returns those of the keys that an idle bus should not have. It may have known
+// ids, fences and other numbers that only grow, names of topics, dead letters, and for a
 // while events and holds.
 func leftovers(keys []string) []string {
 	return slices.DeleteFunc(keys, func(key string) bool {
@@ -143,7 +143,7 @@ func (a *audit) readDrafts() {
 		if f[3] == channels.Drafted {
 			a.wrong("the book has a draft in %s that was not replaced: %s", at, row)
 		}
-		a.lost[at.String()]++
+		a.lostDrafts[at.String()]++
 	}
 }
 
@@ -232,7 +232,7 @@ func (a *audit) readTold(store *sqlstore.Store) {
 	}
 }
 
-// expect notes that a text is to be at an address, and which send it is.
+// expect notes that a text has to be shown at an address, and the id of its send.
 func (a *audit) expect(address, text, send string) {
 	if a.expected[address] == nil {
 		a.expected[address] = map[string][]string{}
@@ -249,9 +249,9 @@ func (a *audit) readPlatform() {
 			switch {
 			case texts[m.text] != nil:
 			case a.maybe[address+" "+m.text]:
-			case a.lost[address] > 0:
-				a.lost[address]--
-				a.left++
+			case a.lostDrafts[address] > 0:
+				a.lostDrafts[address]--
+				a.leftDrafts++
 				a.storm.T.Logf("a draft was left over in %s: %q", address, m.text)
 			default:
 				a.wrong("%s was sent %q, which nobody said", address, m.text)
@@ -271,6 +271,12 @@ func (a *audit) readPlatform() {
 			}
 		}
 	}
+	a.findUnanswered()
+}
+
+// findUnanswered checks that each message has its answer, in order, unless its turn was
+// given up.
+func (a *audit) findUnanswered() {
 	for i, p := range a.storm.chats {
 		a.inOrder(p)
 		answered := map[int]bool{}
@@ -294,7 +300,7 @@ func (a *audit) readPlatform() {
 	}
 }
 
-// inOrder looks whether a chat's answers stand in the order of its messages.
+// inOrder checks that a chat's answers are in the order of its messages.
 func (a *audit) inOrder(p *chat) {
 	last, seen := -1, map[int]bool{}
 	for _, m := range a.storm.sentTo(p.address()) {

@@ -9,10 +9,8 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-// What is done to a fleet while people talk to it. Each of these goes on until
-// the storm is over.
-
-// pause waits up to a while, and reports false when the storm is over.
+// pause waits for least and a random part of more. It returns false at once when the
+// storm is over.
 func pause(random *rand.Rand, least, more time.Duration, over <-chan struct{}) bool {
 	select {
 	case <-over:
@@ -22,12 +20,12 @@ func pause(random *rand.Rand, least, more time.Duration, over <-chan struct{}) b
 	}
 }
 
-// longStop is longer than a lease.
+// longStop returns for how long a process is stopped: longer than a lease.
 func longStop(random *rand.Rand) time.Duration {
 	return 6*time.Second + time.Duration(random.Int64N(int64(3*time.Second)))
 }
 
-// breakMembers kills, stops and restarts processes of the bot.
+// breakMembers kills, stops and restarts processes of the bot until the storm is over.
 func breakMembers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	for pause(random, 300*time.Millisecond, 2*time.Second, over) {
 		m := s.members[random.IntN(len(s.members))]
@@ -47,7 +45,7 @@ func breakMembers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-// breakServers kills and stops Redis and PostgreSQL.
+// breakServers kills and stops Redis and PostgreSQL until the storm is over.
 func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	for pause(random, 3*time.Second, 6*time.Second, over) {
 		away := time.Duration(random.Int64N(int64(3 * time.Second)))
@@ -79,9 +77,10 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 	}
 }
 
-// breakPlatforms lets sends fail, or succeed without an answer, and breaks
-// Slack's sockets. What it orders does not pile up while nothing is sent: one
-// message would have all the faults.
+// breakPlatforms makes sends fail, or succeed without an answer, and breaks Slack's
+// sockets, until the storm is over. A fault that no send has met is taken back before
+// the next: else they would pile up while nothing is sent, and one message would meet
+// them all.
 func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
 	heal := func() { s.Telegram.Heal(); s.sl.Heal() }
 	defer heal()

@@ -37,7 +37,7 @@ func TestChaos(t *testing.T) {
 }
 
 func chaos(t *testing.T, seed uint64) {
-	s := newStorm(full(t), seed, *chaosChats, max(1, *chaosMessages / *chaosChats), 8*time.Second)
+	s := newStorm(fullFleet(t), seed, *chaosChats, max(1, *chaosMessages / *chaosChats), 8*time.Second)
 	s.armCrashpoints()
 	s.run(5*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
 	a := s.audit()

@@ -10,18 +10,18 @@ import (
 	"parley/channels/slack/slacktest"
 )
 
-// Chats that every session may write to.
+// The chats to which every session may send a message.
 const (
-	telegramWall = "telegram:990"
-	slackWall    = "slack:C990"
+	sharedTelegram = "telegram:990"
+	sharedSlack    = "slack:C990"
 )
 
-// A chat is where one person talks with the bot: a chat on Telegram, or on Slack
-// a chat of the two or a thread of a channel in which others talk as well.
+// A chat is where one person talks with the bot: on Telegram a chat, on Slack either a
+// direct message or a thread in a channel in which others talk as well.
 type chat struct {
 	who   int // the person, by the same number on all platforms
 	at    bus.Address
-	opens bool // a thread that the next message begins
+	opens bool // the next message begins the thread
 }
 
 // firstPerson is somebody who may talk to the bot and does not own it.
@@ -52,7 +52,7 @@ func (p *chat) address() string {
 	return p.at.String()
 }
 
-// name is the address as people say it who cannot know it yet.
+// name is the address as a person writes it in a request: "?" until there is one.
 func (p *chat) name() string {
 	if p.opens {
 		return "?"
@@ -60,7 +60,7 @@ func (p *chat) name() string {
 	return p.at.String()
 }
 
-// speak lets the person say something. Only what begins a thread calls the bot.
+// speak sends a message of the person's. Only one that begins a thread mentions the bot.
 func (f *fleet) speak(p *chat, text string) {
 	user := fmt.Sprint("U", p.who)
 	switch {
@@ -84,13 +84,13 @@ func (p *chat) person() string {
 	return fmt.Sprint("slack:U", p.who)
 }
 
-// delivered message is a message of the bot as people see it now.
+// A delivered message is one of the bot's, as people see it now.
 type delivered struct {
 	text string
 	at   time.Time // since when it says that
 }
 
-// sentTo is what the bot has said at an address, in order.
+// sentTo returns what the bot has said at an address, in order.
 func (f *fleet) sentTo(address string) (all []delivered) {
 	if address == "" {
 		return nil
@@ -121,8 +121,8 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 // toldBy is a text that the agent said in another chat on a person's behalf.
 func toldBy(person, text string) string { return person + " has told: " + text }
 
-// toldWords makes toldBy of what a chat was told on somebody's behalf, on any
-// platform, and leaves other texts as they are.
+// toldWords returns toldBy's form of a message on somebody's behalf, whatever the platform
+// made of it. Other texts stay as they are.
 func toldWords(text string) string {
 	head, words, ok := strings.Cut(text, " to tell you:\n\n")
 	_, person, named := strings.Cut(strings.ReplaceAll(head, "`", ""), "(")

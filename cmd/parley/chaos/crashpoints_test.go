@@ -31,8 +31,8 @@ func pointsOf(role string) []string {
 	}
 }
 
-// crashpoint is an environment variable for a process's next start. It names the
-// crashpoint at which the process stops or kills itself when it gets there.
+// crashpoint draws the environment variable that names the crashpoint at which a process
+// of that role stops or kills itself. It holds for the process's next start.
 func (s *storm) crashpoint(role string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,10 +75,10 @@ func (s *storm) stoppedByThemselves() map[*member]bool {
 	return all
 }
 
-// isStopped tells whether a process stands still.
+// isStopped tells whether a signal has stopped a process.
 func isStopped(pid int) bool {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	state := string(raw[strings.LastIndexByte(string(raw), ')')+1:]) // behind its name
+	state := string(raw[strings.LastIndexByte(string(raw), ')')+1:]) // the state follows the name, which may itself hold ")"
 	if errors.Is(err, fs.ErrNotExist) {                              // it is gone, or there is no /proc here
 		out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output() // it fails if it is gone
 		state = string(out)

@@ -22,10 +22,7 @@ import (
 	"parley/sessions/sqldb/sqldbtest"
 )
 
-// These tests run a fleet: several processes of the real program over one Redis
-// and one PostgreSQL, which are processes of the test's own and may be killed.
-
-// What a process of a fleet does: serve's --role.
+// The roles of a fleet's processes, as serve's --role takes them.
 const (
 	gateway = "gateway"
 	worker  = "worker"
@@ -33,7 +30,8 @@ const (
 
 const fleetPrefix = "fleet"
 
-// A fleet is a world whose bot is many processes.
+// A fleet is several processes of the real program over one Redis and one PostgreSQL.
+// These two are processes of the test's own, which it may kill.
 type fleet struct {
 	*parleytest.World
 	sl    *slacktest.Server
@@ -44,9 +42,9 @@ type fleet struct {
 
 	mu         sync.Mutex
 	members    []*member
-	unexpected []string // how processes ended that nobody had told to end
-	// crashpoints, if set, is more for the environment of a start that is not the first,
-	// and killed is told of processes that have killed themselves.
+	unexpected []string // for each process that ended without being told to: how
+	// crashpoints, if set, is added to the environment of every start but a member's
+	// first; killed, if set, is called for each process that has killed itself.
 	crashpoints func(role string) []string
 	killed      func(role string)
 }
@@ -88,7 +86,7 @@ queue = "followup"
 max_tool_iterations = 100
 [agents.main]
 may_message = [%q, %q]
-`, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, telegramWall, slackWall))
+`, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, sharedTelegram, sharedSlack))
 	f.Model.Keep(0)
 	t.Cleanup(func() {
 		for _, m := range f.members {
@@ -115,7 +113,7 @@ type member struct {
 	f      *fleet
 	name   string
 	role   string
-	more   []string // for its first start's environment
+	more   []string // added to the environment of its first start
 	stderr *parleytest.SyncBuffer
 	done   chan struct{}
 	over   chan struct{} // closed by end
@@ -123,14 +121,14 @@ type member struct {
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
-	told bool // the process was told to end, or killed
-	rest time.Duration
-	// stopped is set while the process was told to stand still.
+	told bool          // the test has told the process to end, or killed it
+	rest time.Duration // before the next start
+	// stopped is set between the test's SIGSTOP and its SIGCONT.
 	stopped bool
 }
 
-// join adds a process with a home of its own, and waits until it serves. Its
-// first start has more in its environment.
+// join adds a process with a home of its own, and waits until it serves. More is added
+// to the environment of its first start.
 func (f *fleet) join(name, role string, more ...string) *member {
 	f.T.Helper()
 	m := &member{f: f, name: name, role: role, more: more, stderr: &parleytest.SyncBuffer{}, done: make(chan struct{}), over: make(chan struct{})}
@@ -143,7 +141,7 @@ func (f *fleet) join(name, role string, more ...string) *member {
 	return m
 }
 
-// served is how often the member has come to serve.
+// served counts how often the member has begun to serve.
 func (m *member) served() int { return strings.Count(m.stderr.String(), `"msg":"serving"`) }
 
 func (m *member) run(home string) {
@@ -151,7 +149,7 @@ func (m *member) run(home string) {
 	for {
 		cmd := m.f.Command("--home", home, "serve", "--role", m.role)
 		cmd.Stderr = m.stderr
-		cmd.Env = append(cmd.Env, "PARLEY_BELL="+m.f.once.url)
+		cmd.Env = append(cmd.Env, "PARLEY_ONCE_URL="+m.f.once.url)
 		if m.starts.Load() == 0 {
 			cmd.Env = append(cmd.Env, m.more...)
 		} else if more := m.f.atStart(); more != nil {
@@ -194,7 +192,7 @@ func (f *fleet) atStart() func(string) []string {
 	return f.crashpoints
 }
 
-// ended notes that a process has ended that nobody had told to end.
+// ended notes that a process has ended although the test had not told it to.
 func (f *fleet) ended(m *member, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -210,8 +208,8 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// signal sends the process a signal. One that ends it is answered by another
-// start after a rest.
+// signal sends the process a signal. If that ends the process, the member starts it again
+// after the rest.
 func (m *member) signal(s syscall.Signal, rest time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -18,7 +18,7 @@ type logAudit struct {
 	key     string
 	address string
 	person  string
-	said    []said
+	said    []request
 	heard   []string // what people said, in the log's order
 	turns   map[string]*turnSeen
 	calls   map[string]*callSeen
@@ -26,7 +26,7 @@ type logAudit struct {
 }
 
 type turnSeen struct {
-	cut             bool // a call got its result from the turn's end
+	cut             bool // a call did not run to its end: its result says cancelled or unknown
 	done, published int
 	state           string
 	causes          int // messages that it answers
@@ -39,7 +39,7 @@ type callSeen struct {
 	code             string // of its result
 }
 
-func newLogAudit(a *audit, key string, p *chat, said []said) *logAudit {
+func newLogAudit(a *audit, key string, p *chat, said []request) *logAudit {
 	address := p.address()
 	a.messages += len(said)
 	a.expected[address] = map[string][]string{}
@@ -47,7 +47,6 @@ func newLogAudit(a *audit, key string, p *chat, said []said) *logAudit {
 }
 
 func (l *logAudit) addEntry(e sessions.Entry) {
-	l.entriesByKind[e.Kind]++
 	switch e.Kind {
 	case sessions.KindTurnStarted:
 		if l.turns[e.Turn] != nil {
@@ -104,7 +103,7 @@ func (l *logAudit) call(e sessions.Entry) {
 	}
 }
 
-// result looks at what the model was told of a call.
+// result checks what the model was told of a call.
 func (l *logAudit) result(c *callSeen, e sessions.Entry) {
 	r, err := sessions.Decode[sessions.ToolResult](e)
 	c.code = r.Code
@@ -129,11 +128,11 @@ func (l *logAudit) result(c *callSeen, e sessions.Entry) {
 		var by struct {
 			Limit int `json:"limit"`
 		}
-		if err := json.Unmarshal(c.use.Args, &by); err != nil || by.Limit-readBy >= len(l.heard) {
-			l.wrong("%s: the file was read by %s, which nobody has asked for yet", l.key, c.use.Args)
+		if err := json.Unmarshal(c.use.Args, &by); err != nil || by.Limit-readBase >= len(l.heard) {
+			l.wrong("%s: the file was read with %s, which nobody has asked for yet", l.key, c.use.Args)
 			return
 		}
-		want := counted(l.said[:by.Limit-readBy]) + "<0>"
+		want := counted(l.said[:by.Limit-readBase]) + "<0>"
 		if err := json.Unmarshal(r.Content, &got); err != nil || got.Content != want {
 			l.wrong("%s: the file was read as %s, want %q", l.key, r.Content, want)
 		}
@@ -157,8 +156,8 @@ func (l *logAudit) checkOnce(c *callSeen, call string, r sessions.ToolResult) {
 	}
 }
 
-// counted is what the file has in which these messages have counted.
-func counted(all []said) (text string) {
+// counted is what the file holds once these requests have added their numbers.
+func counted(all []request) (text string) {
 	for _, m := range all {
 		if m.what == askCount || m.what == askAll {
 			text += fmt.Sprintf("%d;", m.n)
@@ -192,7 +191,7 @@ func (l *logAudit) end(e sessions.Entry) {
 	for _, r := range done.Outbound {
 		l.expect(l.address, r.Text, r.ID)
 		if l.spoiled && strings.Contains(r.Text, " failed: ") {
-			l.givenUpIn[l.address] += t.causes // of a file that nobody knows the state of
+			l.givenUpIn[l.address] += t.causes // an earlier call was given up, so nobody knows what the file holds
 		}
 	}
 }

@@ -1,11 +1,16 @@
-// Package chaos runs the real program as a fleet over a Redis and a PostgreSQL of
-// the tests' own, kills and stops everything at random while people talk to it, and
-// holds what came of it against every promise of docs/reliability.md.
+// Package chaos checks that a fleet of the real program keeps its promises while its processes and servers are killed.
 //
-// storm_test.go is the load and the model that answers it, chats_test.go where
-// people talk; break_test.go and crashpoints_test.go say what is killed and stopped;
-// once_tool_test.go is a tool whose calls cannot be taken back. audit_test.go and
-// ledger_test.go check every message, log, file and call at the end.
+// It runs several processes over a Redis and a PostgreSQL of its own, lets people talk to
+// them, and kills and stops everything at random. At the end it compares every message,
+// log, file and call with what docs/reliability.md promises.
+//
+// The files, in reading order: fleet_test.go starts processes, and starts them again when
+// they end; chats_test.go is where people talk; storm_test.go is what they say, and the
+// model that answers it; break_test.go and crashpoints_test.go kill and stop processes;
+// once_tool_test.go is a tool whose calls cannot be undone; audit_test.go and
+// log_audit_test.go check what came of it. The tests are in storm_test.go (two minutes of
+// chaos), chaos_test.go (the long run), takeover_test.go and paused_test.go (one failure
+// at a time).
 package chaos
 
 import (

@@ -11,7 +11,7 @@ import (
 )
 
 // onceToolName is the tool of effect once that the program has in tests. It requests the
-// URL in PARLEY_BELL, which nobody can undo or ask about.
+// URL in PARLEY_ONCE_URL, which nobody can undo or ask about.
 const onceToolName = "ring"
 
 // A onceTool is the server at that URL. It counts the requests of each call.
@@ -23,19 +23,19 @@ type onceTool struct {
 }
 
 func newOnceTool(t testing.TB) *onceTool {
-	b := &onceTool{made: map[string]int{}}
-	server := httptest.NewServer(b)
+	o := &onceTool{made: map[string]int{}}
+	server := httptest.NewServer(o)
 	t.Cleanup(server.Close)
-	b.url = server.URL
-	return b
+	o.url = server.URL
+	return o
 }
 
 // ServeHTTP counts the request first, and answers it a little later, so that callers are
 // killed in between.
-func (b *onceTool) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	b.mu.Lock()
-	b.made[r.URL.Query().Get("call")]++
-	b.mu.Unlock()
+func (o *onceTool) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	o.made[r.URL.Query().Get("call")]++
+	o.mu.Unlock()
 	select {
 	case <-r.Context().Done():
 	case <-time.After(rand.N(300 * time.Millisecond)):
@@ -43,8 +43,8 @@ func (b *onceTool) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 }
 
 // calls tells how often each call has made the request.
-func (b *onceTool) calls() map[string]int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.made)
+func (o *onceTool) calls() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.made)
 }

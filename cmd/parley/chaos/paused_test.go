@@ -8,20 +8,20 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// A process is stopped for longer than a lease, at the worst moment, and then goes on as
-// if nothing had happened.
+// A process is stopped at the worst moments for longer than a lease, while another takes
+// over its work. When it goes on, it does none of that work again.
 func TestPausedProcessDoesNothingTwice(t *testing.T) {
 	for _, c := range []struct {
 		at, role string
-		repeats  int // of sends that cannot be helped
+		repeats  int // how many messages may be sent twice
 	}{
-		{"c4", worker, 0},        // before it asks for its lease
+		{"c4", worker, 0},        // before it checks its lease
 		{"c4:held", worker, 0},   // after that, and before the call runs
 		{"c5:before", worker, 0}, // the call has run
 		{"c6", worker, 0},
-		{"send:begun", gateway, 0}, // before it asks for its lease
-		{"send:held", gateway, 0},  // after that: it asks once more
-		{"send:sent", gateway, 1},  // nobody can tell any more
+		{"send:begun", gateway, 0}, // before it checks its lease
+		{"send:held", gateway, 0},  // after that: the transport checks it once more
+		{"send:sent", gateway, 1},  // the platform has it, and the book does not know that yet
 	} {
 		t.Run(c.at, func(t *testing.T) {
 			t.Parallel()

@@ -15,25 +15,25 @@ import (
 	"parley/tools"
 )
 
-// said is one message of a person's and what it makes the agent do.
-type said struct {
-	who  int // whose it is, and in which chat
-	n    int // within that chat, from 0
-	what string
+// A request is one message of a person's, which says what the agent is to do.
+type request struct {
+	who  int    // whose it is, and in which chat
+	n    int    // within that chat, from 0
+	what string // one of the ask… below
 	here string // the chat's address, once it has one
 	at   time.Time
 }
 
-// text is what the person says, and all that the model is told.
-func (s said) text() string { return fmt.Sprintf("%d %d %s %s", s.who, s.n, s.what, s.here) }
+// text is what the person writes. The model reads the request out of it.
+func (s request) text() string { return fmt.Sprintf("%d %d %s %s", s.who, s.n, s.what, s.here) }
 
-// mark names the message in all that comes of it.
-func (s said) mark() string { return fmt.Sprintf("%d.%d", s.who, s.n) }
+// mark names the request in answers, files and messages that come of it.
+func (s request) mark() string { return fmt.Sprintf("%d.%d", s.who, s.n) }
 
-// answer is what the agent says. A long one has an end by which it is known to
-// be whole.
-func (s said) answer() string {
-	if s.what == askTell {
+// answer is what the agent says. A long one ends with theEnd, so that an audit can tell
+// it from a draft of which the rest is missing.
+func (s request) answer() string {
+	if s.what == askLong {
 		return "re " + s.mark() + strings.Repeat(" and so on", 12) + theEnd
 	}
 	return "re " + s.mark()
@@ -41,12 +41,12 @@ func (s said) answer() string {
 
 const theEnd = " the end"
 
-// together is what one turn says that answers several messages. It has an end,
-// too, and what is only its beginning answers none of them.
+// together begins the answer to several messages. It ends with theEnd as well: without
+// that it is a draft, and answers none of them.
 const together = "all: "
 
-// answerAll is what the agent says to what one turn answers.
-func answerAll(all []said) string {
+// answerAll is what the agent says in one turn to all the messages that it answers.
+func answerAll(all []request) string {
 	if len(all) == 1 {
 		return all[0].answer()
 	}
@@ -57,8 +57,8 @@ func answerAll(all []said) string {
 	return together + strings.Join(each, " + ") + theEnd
 }
 
-// failedAll is what it says where it cannot do what was asked.
-func failedAll(all []said) string {
+// failedAll is what it says if a call has failed.
+func failedAll(all []request) string {
 	var each []string
 	for _, s := range all {
 		each = append(each, "re "+s.mark())
@@ -72,25 +72,25 @@ func failedAll(all []said) string {
 
 // What a message may ask for.
 const (
-	askSay      = "say"      // no tool
-	askTell     = "tell"     // no tool either, but it takes so long that a draft is shown
+	askShort    = "short"    // no tool
+	askLong     = "long"     // no tool either, but the answer takes so long that a draft is shown
 	askBegin    = "begin"    // make the file that is counted in
 	askRead     = "read"     // pure: what the file has now
 	askRewrite  = "rewrite"  // idempotent
 	askRemember = "remember" // reconcilable: a paragraph is added
-	askCount    = "count"    // reconcilable: a number is replaced by the next
+	askCount    = "count"    // reconcilable: a number is added to the file
 	askOnce     = "ring"     // once: the once tool
 	askNote     = "note"     // a message of its own, to the same chat
-	askShout    = "shout"    // a message to the wall on Telegram
-	askPost     = "post"     // a message to the wall on Slack
-	askAll      = "labour"   // all of these
+	askShout    = "shout"    // a message to the chat on Telegram that all share
+	askPost     = "post"     // a message to the one on Slack
+	askAll      = "all"      // all of these
 )
 
 // stormModel does what the messages of a turn ask for, one after the other.
 func stormModel(r agenttest.Request) agenttest.Response {
-	var all []said
+	var all []request
 	for line := range strings.SplitSeq(r.Said(), "\n\n") {
-		var s said
+		var s request
 		if _, err := fmt.Sscan(line, &s.who, &s.n, &s.what, &s.here); err != nil {
 			return agenttest.Reply("not understood: " + r.Said())
 		}
@@ -108,7 +108,7 @@ func stormModel(r agenttest.Request) agenttest.Response {
 		if calls, results = s.next(results); len(calls) > 0 {
 			return agenttest.Calls(calls...).After(pause)
 		}
-		slow = slow || s.what == askTell
+		slow = slow || s.what == askLong
 	}
 	if slow {
 		return slowly(answerAll(all))
@@ -126,24 +126,24 @@ func slowly(text string) agenttest.Response {
 	return all
 }
 
-// timedOut says of a result that the process stood still while the call ran, and
-// kept its lease because no other was there to take it.
+// timedOut tells whether a call ended at its deadline: the process stood still while it
+// ran, and kept its lease because no other process was there to take it.
 func timedOut(result string) bool { return strings.Contains(result, `"code":"timeout"`) }
 
-// harmless says of a tool that it may be called again, whatever became of a call.
+// harmless tells whether a tool may be called again, whatever became of the first call.
 func harmless(tool string) bool { return tool == "read_file" || tool == "write_file" }
 
-// unknown says of a result that nobody can tell whether the call was made: it is
-// not to be made again.
+// unknown tells whether a result says that nobody can tell whether the call was made. It
+// must not be made again then.
 func unknown(result string) bool { return strings.Contains(result, string(tools.OutcomeUnknown)) }
 
-// tooLate says of a result that the call was not made, since the process stood
-// still meanwhile: it is to be made again.
+// tooLate tells whether a result says that the call was refused, because the process had
+// stood still for too long before it. It has to be made again then.
 func tooLate(result string) bool { return strings.Contains(result, workspace.ErrLate.Error()) }
 
-// next are the calls that are to be made after those with these results, and the
-// results that are another message's.
-func (s said) next(results []string) (calls []agenttest.ToolCall, rest []string) {
+// next goes through the results of earlier calls and returns the calls that the request
+// still needs. If it needs none, rest are the results of the next request's calls.
+func (s request) next(results []string) (calls []agenttest.ToolCall, rest []string) {
 	for round := 0; ; round++ {
 		calls := s.calls(round)
 		for len(calls) > 0 {
@@ -164,13 +164,17 @@ func (s said) next(results []string) (calls []agenttest.ToolCall, rest []string)
 	}
 }
 
-// readBy and a message's number are how many lines it wants to read, so that the
-// call tells whose it is.
-const readBy = 1000
+// readBase plus a request's number is the limit with which its call reads the file. So
+// the audit sees by the limit which request a call is of.
+const readBase = 1000
 
-// calls are what the model asks for in one round; none is the end. No two
-// messages ask for the same.
-func (s said) calls(round int) []agenttest.ToolCall {
+// calls are what the model asks for in one round; no calls end the turn. No two requests
+// of a chat make the same call.
+//
+// A number is added to the file by two edits: the first writes "N;[" in place of "<", the
+// second puts the "<" back. If the first ran twice, its second run would find no "<" and
+// fail; so the audit sees a repetition.
+func (s request) calls(round int) []agenttest.ToolCall {
 	tool := func(name, format string, args ...any) agenttest.ToolCall {
 		return agenttest.ToolCall{Name: name, Args: fmt.Sprintf(format, args...)}
 	}
@@ -179,38 +183,38 @@ func (s said) calls(round int) []agenttest.ToolCall {
 		askRewrite:  tool("write_file", `{"path":"latest.txt","content":%q}`, s.mark()),
 		askRemember: tool("memory_write", `{"content":%q}`, s.mark()),
 		askCount:    tool("edit_file", `{"path":"count.txt","old_text":"<","new_text":"%d;["}`, s.n),
-		askRead:     tool("read_file", `{"path":"count.txt","limit":%d}`, readBy+s.n),
+		askRead:     tool("read_file", `{"path":"count.txt","limit":%d}`, readBase+s.n),
 		askOnce:     tool(onceToolName, `{"n":%d}`, s.n),
 		askNote:     tool("message", `{"channel":%q,"content":"note %s"}`, s.here, s.mark()),
-		askShout:    tool("message", `{"channel":%q,"content":"shout %s"}`, telegramWall, s.mark()),
-		askPost:     tool("message", `{"channel":%q,"content":"post %s"}`, slackWall, s.mark()),
+		askShout:    tool("message", `{"channel":%q,"content":"shout %s"}`, sharedTelegram, s.mark()),
+		askPost:     tool("message", `{"channel":%q,"content":"post %s"}`, sharedSlack, s.mark()),
 	}
-	settle := tool("edit_file", `{"path":"count.txt","old_text":"%d;[","new_text":"%d;<"}`, s.n, s.n)
+	finishCount := tool("edit_file", `{"path":"count.txt","old_text":"%d;[","new_text":"%d;<"}`, s.n, s.n)
 	switch {
 	case s.what == askAll && round == 0:
 		return []agenttest.ToolCall{each[askRead], each[askRewrite], each[askRemember]}
 	case s.what == askAll && round == 1:
 		return []agenttest.ToolCall{each[askCount], each[askOnce], each[askNote], each[askShout], each[askPost]}
 	case s.what == askAll && round == 2, s.what == askCount && round == 1:
-		return []agenttest.ToolCall{settle}
+		return []agenttest.ToolCall{finishCount}
 	case each[s.what].Name != "" && round == 0:
 		return []agenttest.ToolCall{each[s.what]}
 	}
 	return nil
 }
 
-// A storm is a load on a fleet, and what is done to the fleet meanwhile.
+// A storm is what people say to a fleet, and what is done to the fleet meanwhile.
 type storm struct {
 	*fleet
-	seed  uint64
-	chats []*chat
-	each  int           // messages in a chat
-	lull  time.Duration // the longest pause between two messages in a chat
-	brisk bool          // nobody asks for answers for which the model itself takes seconds
+	seed   uint64
+	chats  []*chat
+	each   int           // messages in a chat
+	lull   time.Duration // the longest pause between two messages in a chat
+	noLong bool          // nobody asks for an answer for which the model itself takes seconds
 
 	mu    sync.Mutex
-	said  [][]said // by chat
-	deeds map[string]int
+	said  [][]request    // by chat
+	deeds map[string]int // what was done to the fleet, and how often
 	took  time.Duration
 
 	random     *rand.Rand // draws the points at which processes kill themselves
@@ -220,7 +224,7 @@ type storm struct {
 
 func newStorm(f *fleet, seed uint64, chats, each int, lull time.Duration) *storm {
 	return &storm{
-		fleet: f, seed: seed, chats: f.newChats(chats), each: each, lull: lull, said: make([][]said, chats), deeds: map[string]int{},
+		fleet: f, seed: seed, chats: f.newChats(chats), each: each, lull: lull, said: make([][]request, chats), deeds: map[string]int{},
 		random: rand.New(rand.NewPCG(seed, 999)), stopWaking: make(chan struct{}),
 	}
 }
@@ -235,15 +239,15 @@ func (s *storm) armCrashpoints() {
 	s.waking.Go(func() { s.continueStopped(rand.New(rand.NewPCG(s.seed, 998)), s.stopWaking) })
 }
 
-// run lets people talk while hands break the fleet at random, and returns when every
-// message is answered that can be.
-func (s *storm) run(patience time.Duration, hands ...func(*storm, *rand.Rand, <-chan struct{})) {
+// run lets people talk while the breakers harm the fleet at random. It returns when every
+// message that can be answered is answered.
+func (s *storm) run(patience time.Duration, breakers ...func(*storm, *rand.Rand, <-chan struct{})) {
 	s.T.Helper()
 	began := time.Now()
 	var people, broken sync.WaitGroup
 	over := make(chan struct{})
-	for i, hand := range hands {
-		broken.Go(func() { hand(s, rand.New(rand.NewPCG(s.seed, uint64(i))), over) })
+	for i, breaks := range breakers {
+		broken.Go(func() { breaks(s, rand.New(rand.NewPCG(s.seed, uint64(i))), over) })
 	}
 	for i := range s.chats {
 		people.Go(func() { s.talk(i, rand.New(rand.NewPCG(s.seed, uint64(1000+i)))) })
@@ -258,10 +262,10 @@ func (s *storm) run(patience time.Duration, hands ...func(*storm, *rand.Rand, <-
 // talk is one person: what they say next may come before the last is answered.
 func (s *storm) talk(i int, random *rand.Rand) {
 	kinds := []string{
-		askSay, askTell, askRead, askRewrite, askRemember, askCount, askOnce, askNote, askShout, askPost, askAll, askAll, askAll,
+		askShort, askLong, askRead, askRewrite, askRemember, askCount, askOnce, askNote, askShout, askPost, askAll, askAll, askAll,
 	}
-	if s.brisk {
-		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askTell })
+	if s.noLong {
+		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askLong })
 	}
 	for n := range s.each {
 		what := kinds[random.IntN(len(kinds))]
@@ -270,7 +274,7 @@ func (s *storm) talk(i int, random *rand.Rand) {
 		}
 		<-time.After(time.Duration(random.Int64N(int64(s.lull))))
 		for deadline := time.Now().Add(2 * time.Minute); n-s.answered(i) > 5 && time.Now().Before(deadline); {
-			<-time.After(50 * time.Millisecond) // more would not be taken
+			<-time.After(50 * time.Millisecond) // the bot would refuse more: limits.waiting
 		}
 		s.say(i, what)
 	}
@@ -279,15 +283,15 @@ func (s *storm) talk(i int, random *rand.Rand) {
 // say says the next thing in a chat.
 func (s *storm) say(i int, what string) {
 	s.mu.Lock()
-	m := said{who: s.chats[i].who, n: len(s.said[i]), what: what, here: s.chats[i].name(), at: time.Now()}
+	m := request{who: s.chats[i].who, n: len(s.said[i]), what: what, here: s.chats[i].name(), at: time.Now()}
 	s.said[i] = append(s.said[i], m)
 	s.mu.Unlock()
 	s.speak(s.chats[i], m.text())
 }
 
-// answered counts the messages of a chat that are answered. That a turn is given
-// up is an answer, too, to one message or to several; where a later one is
-// answered, so are all before it.
+// answered counts the messages of a chat that are answered. The news that a turn was
+// given up is an answer, too, to one message or to several. If a message is answered, all
+// before it are.
 func (s *storm) answered(i int) int {
 	seen, givenUp, upTo := map[int]bool{}, 0, 0
 	for _, m := range s.sentTo(s.chats[i].address()) {
@@ -301,8 +305,8 @@ func (s *storm) answered(i int) int {
 	return max(len(seen)+givenUp, upTo)
 }
 
-// answersTo are the numbers of the messages that a text answers. What is only the
-// beginning of an answer answers none.
+// answersTo returns the numbers of the messages that a text answers: none if the text is
+// only the beginning of an answer.
 func answersTo(text string, who int) (all []int) {
 	text, several := strings.CutPrefix(text, together)
 	text, failed := strings.CutSuffix(text, " failed: see the log")
@@ -328,8 +332,8 @@ func answersTo(text string, who int) (all []int) {
 	return all
 }
 
-// await waits until every message is answered and the bus has nothing to do. Of a
-// turn that was given up the audit says which messages it would have answered.
+// await waits until every message is answered and the bus has nothing to do. Which
+// messages a turn that was given up would have answered is for the audit to find out.
 func (s *storm) await(patience time.Duration) {
 	s.T.Helper()
 	deadline := time.Now().Add(patience)
@@ -351,8 +355,8 @@ func (s *storm) await(patience time.Duration) {
 	}
 }
 
-// gaveUpLast tells whether the last that a chat was told is that a turn is given
-// up, and nothing more is on its way anywhere.
+// gaveUpLast tells whether the newest message in a chat says that a turn was given up, and
+// nothing more waits on the bus.
 func (s *storm) gaveUpLast(i int) bool {
 	all := s.sentTo(s.chats[i].address())
 	if len(all) == 0 || !strings.Contains(all[len(all)-1].text, "have given it up") {
@@ -368,8 +372,8 @@ func (s *storm) did(what string) {
 	s.deeds[what]++
 }
 
-// full makes a fleet of two gateways and three workers.
-func full(t *testing.T) *fleet {
+// fullFleet makes a fleet of two gateways and three workers.
+func fullFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := newFleet(t, stormModel)
 	f.join("gateway-1", gateway)
@@ -380,12 +384,12 @@ func full(t *testing.T) *fleet {
 	return f
 }
 
-// stormSeed is one that was drawn once: a run that fails can be had again.
+// stormSeed was drawn once. It stays the same, so that a run that failed can be repeated.
 const stormSeed = 4
 
 func TestFleetLosesNothingAndDoesNothingTwice(t *testing.T) {
 	t.Parallel()
-	s := newStorm(full(t), stormSeed, 60, 15, 4*time.Second)
+	s := newStorm(fullFleet(t), stormSeed, 60, 15, 4*time.Second)
 	s.armCrashpoints()
 	s.run(4*time.Minute, breakMembers, breakMembers, breakServers, breakPlatforms)
 	a := s.audit()

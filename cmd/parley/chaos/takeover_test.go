@@ -11,8 +11,8 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-// What a person may have to wait for when a process of the fleet dies. The tests
-// of these have the machine for themselves.
+// How long a person may have to wait for an answer when a process of the fleet dies. The
+// tests that measure it do not run beside others.
 const (
 	workerTakeover  = 6 * time.Second
 	gatewayTakeover = 10 * time.Second
@@ -78,8 +78,8 @@ func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
 
 func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	const noticed = 5 * time.Second
-	s := newStorm(full(t), stormSeed, 30, 20, 2*time.Second)
-	s.brisk = true // what people wait for is to be the restart, and not the model
+	s := newStorm(fullFleet(t), stormSeed, 30, 20, 2*time.Second)
+	s.noLong = true // what people wait for is to be the restart, and not the model
 	s.run(parleytest.Patient, rollingRestart)
 	a := s.audit()
 	t.Logf("%s", a)
@@ -107,7 +107,7 @@ func rollingRestart(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 	}
 }
 
-// dead reports whether a killed process is gone and not yet replaced.
+// dead tells whether the process was killed and its successor has not started yet.
 func (m *member) dead() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,15 +117,15 @@ func (m *member) dead() bool {
 func TestRedisAwayForHalfAMinute(t *testing.T) {
 	t.Parallel()
 	const away = 30 * time.Second
-	s := newStorm(full(t), stormSeed, 30, 8, 5*time.Second)
-	var durable []string
+	s := newStorm(fullFleet(t), stormSeed, 30, 8, 5*time.Second)
+	var lost []string
 	s.run(parleytest.Patient, func(s *storm, _ *rand.Rand, _ <-chan struct{}) {
 		<-time.After(5 * time.Second)
 		s.redis.Kill()
 		s.did("took Redis away")
 		<-time.After(away)
 		if s.Telegram.Unconfirmed() == 0 {
-			durable = append(durable, "every message was acknowledged while there was no Redis to keep it")
+			lost = append(lost, "every message was acknowledged while there was no Redis to keep it")
 		}
 		if err := s.redis.Start(); err != nil {
 			s.T.Errorf("Redis does not come back: %v", err)
@@ -133,7 +133,7 @@ func TestRedisAwayForHalfAMinute(t *testing.T) {
 	})
 	a := s.audit()
 	t.Logf("%s", a)
-	for _, wrong := range slices.Concat(durable, a.violations) {
+	for _, wrong := range slices.Concat(lost, a.violations) {
 		t.Error(wrong)
 	}
 	if a.repeats > 0 || a.givenUp > 0 || len(s.unexpected) > 0 {

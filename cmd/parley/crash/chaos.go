@@ -16,10 +16,10 @@ import (
 	"parley/tools"
 )
 
-// Points makes the process kill itself with SIGKILL at a point that
-// PARLEY_KILL_AT names, as NAME or NAME/N for the N-th time it is passed, or
-// stop itself likewise at PARLEY_STOP_AT until somebody continues it. Tests
-// alone build with this.
+// Points returns a function that the program calls at each point where a crash would
+// matter. At the point that PARLEY_KILL_AT names (NAME, or NAME/N for the N-th time that
+// it is passed) the process kills itself with SIGKILL; at that of PARLEY_STOP_AT it stops
+// itself until somebody continues it. Points returns nil if neither is set.
 func Points() func(string) {
 	kill, stop := pointOf("PARLEY_KILL_AT"), pointOf("PARLEY_STOP_AT")
 	if kill == nil && stop == nil {
@@ -37,11 +37,12 @@ func Points() func(string) {
 	}
 }
 
-// Tools are the tools that tests alone have: ring, which does something outside
-// that cannot be undone, repeated unnoticed, or found out about.
+// Tools are the tools that only tests have. There is one, ring: it posts to the URL in
+// PARLEY_ONCE_URL, which cannot be undone and of which nobody can find out whether it
+// happened. The server there counts the posts of each call.
 func Tools() []tools.Tool {
-	bell := os.Getenv("PARLEY_BELL")
-	if bell == "" {
+	once := os.Getenv("PARLEY_ONCE_URL")
+	if once == "" {
 		return nil
 	}
 	ring := tools.Spec{Name: "ring", Description: "Ring the bell.", Effect: tools.Once}
@@ -49,7 +50,7 @@ func Tools() []tools.Tool {
 		N int `json:"n,omitempty"` // tells one call of a turn from another
 	}
 	return []tools.Tool{tools.New(ring, func(ctx context.Context, call tools.Call, _ asked) (any, error) {
-		at := bell + "?call=" + url.QueryEscape(call.Key)
+		at := once + "?call=" + url.QueryEscape(call.Key)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, nil)
 		if err != nil {
 			return nil, err
@@ -62,7 +63,7 @@ func Tools() []tools.Tool {
 	})}
 }
 
-// A point is passed for the N-th time once.
+// A point counts down how often its place has still to be passed.
 type point struct {
 	name string
 	left atomic.Int64

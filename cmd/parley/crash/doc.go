@@ -1,4 +1,5 @@
-// Package crash is what a build for tests of crashes (the build tag chaos) has more:
-// points at which the process kills or stops itself, and a tool of which every
-// repetition is noticed. No other build has any of it.
+// Package crash lets tests of crashes kill or stop the process at a named point.
+//
+// It also has a tool of which tests notice every repetition. Both exist only in a build
+// with the tag chaos (chaos.go); in all others they are empty (nochaos.go).
 package crash
