@@ -1,10 +1,18 @@
 // Package config is what the operator has set, from file and environment, checked.
 //
 // One table, in declarations.go, declares every setting once: its type, default,
-// bounds and example, since when it has an effect, and when a reload takes it. Load reads the file against it, lets the environment fill the
-// gaps, and reports everything that is wrong at once, each with its place and a
-// remedy. What it returns is resolved: nobody else looks at the file, the
-// environment or a default. Each value remembers where it came from.
+// bounds and example, since when it has an effect, and when a reload takes it. Load
+// reads the file against it, lets the environment fill the gaps, and reports everything
+// that is wrong at once, each with its place and a remedy. What it returns is resolved:
+// nobody else looks at the file, the environment or a default. Each value remembers
+// where it came from.
+//
+// The files: config.go is what is set, declarations.go and the files of single sections
+// (agents.go, channels.go, http.go, rules.go, sandbox.go, web.go) are what can be set.
+// Load (load.go) reads the file, takes each key (take.go), decodes its value (decode.go,
+// expand.go), fills the gaps (env.go), checks the whole (check.go) and builds the Config
+// (build.go). problem.go is what is told of mistakes, show.go prints what is in force,
+// reload.go compares two Configs.
 package config
 
 import (
@@ -14,7 +22,6 @@ import (
 	"time"
 
 	"parley/bus"
-	"parley/tools"
 )
 
 // Options says where to look.
@@ -134,36 +141,6 @@ type Limits struct {
 	UserTokensDay int64 // within a day
 	Waiting       int   // messages in one session, those being answered included
 	Outbound      int   // messages for one address
-}
-
-// Model is who answers.
-type Model struct {
-	// Name is the model's; "" leaves it open: gpt-5-mini at the default URL,
-	// elsewhere the first that the server lists.
-	Name    string
-	BaseURL string // "" is the default URL; no trailing slash
-	APIKey  Secret
-	Demo    bool // the built-in demo was asked for; the rest is empty then
-	// Configured says that something can answer: a base URL, a key or the demo.
-	// If not, chat uses the demo, and serve starts only without receiving channels.
-	Configured bool
-}
-
-// An Agent is what one agent may do.
-type Agent struct {
-	Name         string
-	Capabilities []tools.Permission
-	// MayMessage names targets and addresses (CHANNEL:CHAT[/THREAD]), as written;
-	// an entry with a colon is an address.
-	MayMessage        []string
-	MaxToolIterations int
-	ToolErrorLimit    int
-	MaxParallelTools  int
-	ContextTokens     int
-	Queue             string // "steer" or "followup"
-	Rules             Rules
-	Prompt            string // no effect yet
-	Model             string // no effect yet
 }
 
 // A Channel is one account on one platform.

@@ -184,9 +184,11 @@ func (s section) keys(table string) []string {
 	return keys
 }
 
-// declarations is every setting there is, in the order in which they are shown.
-// The platforms are those that a channel can be on. A new setting needs its line
-// here, the field that it fills, and its line in docs/configuration.md.
+// declarations is every setting there is, in the order in which they are shown. A
+// section that has a file of its own (agents.go, web.go …) is declared there, below the
+// type that its settings fill; the others are declared here. A new setting needs its
+// line, the field that it fills, and its line in docs/configuration.md. The platforms
+// are those that a channel can be on.
 func declarations(platforms []Platform) []section {
 	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), webSections(), laterSections())
 }
@@ -231,32 +233,6 @@ func limitSettings() []setting {
 			since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Limits.UserTokensDay })},
 		{key: "waiting", kind: asCount, def: int64(20), least: 1, since: first, fills: into(func(c *Config) any { return &c.Limits.Waiting })},
 		{key: "outbound", kind: asCount, def: int64(100_000), least: 1, since: first, fills: into(func(c *Config) any { return &c.Limits.Outbound })},
-	}
-}
-
-func agentSections() []section {
-	return []section{
-		{name: "model", settings: []setting{
-			{key: "name", kind: asText, env: "OPENAI_MODEL", example: `"gpt-5-mini"`, since: first, fills: into(func(c *Config) any { return &c.Model.Name })},
-			{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, env: "OPENAI_BASE_URL", inChat: true, example: `"http://127.0.0.1:11434/v1"`,
-				since: first, fills: into(func(c *Config) any { return &c.Model.BaseURL })},
-			{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: "OPENAI_API_KEY", inChat: true, example: `"${OPENAI_API_KEY}"`,
-				since: first, fills: into(func(c *Config) any { return &c.Model.APIKey })},
-		}},
-		{name: "agents", named: true, settings: append([]setting{
-			{key: "capabilities", kind: asTexts, def: []string{"file_read", "file_write"},
-				oneOf: slices.Concat(built("file_read", "file_write", "shell", "network", "git"), unbuilt("session")),
-				since: first, fills: into(func(a *Agent) any { return &a.Capabilities })},
-			{key: "may_message", kind: asTexts, def: []string{}, example: `["oncall", "telegram:42"]`,
-				since: first, reload: withChannels, fills: into(func(a *Agent) any { return &a.MayMessage })},
-			{key: "max_tool_iterations", kind: asCount, def: int64(20), least: 1, since: first, fills: into(func(a *Agent) any { return &a.MaxToolIterations })},
-			{key: "tool_error_limit", kind: asCount, def: int64(3), least: 1, since: first, fills: into(func(a *Agent) any { return &a.ToolErrorLimit })},
-			{key: "max_parallel_tools", kind: asCount, def: int64(5), least: 1, since: first, fills: into(func(a *Agent) any { return &a.MaxParallelTools })},
-			{key: "context_tokens", kind: asCount, def: int64(64_000), least: 1000, since: first, fills: into(func(a *Agent) any { return &a.ContextTokens })},
-			{key: "queue", kind: asText, def: "steer", oneOf: built("steer", "followup"), since: first, fills: into(func(a *Agent) any { return &a.Queue })},
-			{key: "prompt", kind: asText, example: `"You are …"`, since: notYet, fills: into(func(a *Agent) any { return &a.Prompt })},
-			{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
-		}, ruleSettings(func(owner any) *Rules { return &owner.(*Agent).Rules })...)},
 	}
 }
 

@@ -15,12 +15,12 @@ import (
 func undocumented(sections []section, page string) (wrong []string) {
 	lines := map[string]string{} // by table and key, as declared: "agents.queue"
 	table := ""
-	header := regexp.MustCompile(`^(?:# )?\[([a-z_]+)(?:\.[a-z-]+)?\]`)
+	header := regexp.MustCompile(`^(?:# )?\[([a-z_.-]+)\]`)
 	line := regexp.MustCompile(`^(?:# )?([a-z_.]+) = `)
 	for _, block := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		for text := range strings.SplitSeq(block[1], "\n") {
 			if m := header.FindStringSubmatch(text); m != nil {
-				table = m[1]
+				table = declaredTable(sections, m[1])
 			} else if m := line.FindStringSubmatch(text); m != nil {
 				lines[table+"."+m[1]] += text
 			}
@@ -57,6 +57,17 @@ func undocumented(sections []section, page string) (wrong []string) {
 	return wrong
 }
 
+// declaredTable is a table's name as declarations have it: without the name that the
+// operator gives, so that [agents.ops.shell] is agents.shell and [tools.shell] stays.
+func declaredTable(sections []section, name string) string {
+	parts := strings.Split(name, ".")
+	named := slices.ContainsFunc(sections, func(s section) bool { return s.named && s.name == parts[0] })
+	if named && len(parts) > 1 {
+		parts = slices.Delete(parts, 1, 2)
+	}
+	return strings.Join(parts, ".")
+}
+
 // says tells whether a line holds a value as a whole: 3 is not in 30.
 func says(line, value string) bool {
 	return regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(value) + `(\W|$)`).MatchString(line)
@@ -80,10 +91,12 @@ func TestUndocumented(t *testing.T) {
 			{key: "missing", kind: asText, since: first},
 			{key: "shell.other", kind: asText, def: "x", since: first},
 			{key: "later", kind: asText, since: notYet},
+			{key: "table.inside", kind: asCount, def: int64(5), since: first},
 		}},
+		{name: "agents", named: true, settings: []setting{{key: "table.inside", kind: asCount, def: int64(6), since: first}}},
 		{name: "targets", named: true, settings: []setting{{kind: asPlaces, since: first}}},
 	}
-	page := "```toml\n[serve]\nnamed = 8  # default: 7\nshell.other = \"y\"\n# later = \"z\"\nold = 1\n[targets]\na = \"b\"\n```\nmissing = 1\n"
+	page := "```toml\n[serve]\nnamed = 8  # default: 7\nshell.other = \"y\"\n# later = \"z\"\nold = 1\n[serve.table]\ninside = 5\n[agents.ops.table]\ninside = 6\n[targets]\na = \"b\"\n```\nmissing = 1\n"
 	want := []string{
 		"serve.later has no effect yet, and does not say so", "serve.missing is not named", "serve.old is no setting",
 		"serve.shell.other does not say its default",

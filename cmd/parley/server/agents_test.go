@@ -12,10 +12,10 @@ import (
 	"parley/cmd/parley/home"
 )
 
-// The agent of a session is the one that its key names, with that one's settings.
-func TestAgentOfASession(t *testing.T) {
+// newTestServer makes a server of a configuration. It does not serve.
+func newTestServer(t *testing.T, text string) *Server {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "parley.toml")
-	text := "[agents.main]\nmax_tool_iterations = 3\n[agents.ops]\nmax_tool_iterations = 7\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +27,17 @@ func TestAgentOfASession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
-	s := newServer(h, Config{Settings: cfg, Model: demo.New(), Role: Both, Log: slog.New(slog.DiscardHandler)}, nil)
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newServer(h, Config{Settings: cfg, Model: demo.New(), Role: Both, Log: slog.New(slog.DiscardHandler)}, nil)
+}
+
+// The agent of a session is the one that its key names, with that one's settings.
+func TestAgentOfASession(t *testing.T) {
+	s := newTestServer(t, "[agents.main]\nmax_tool_iterations = 3\n[agents.ops]\nmax_tool_iterations = 7\n")
 	for session, want := range map[string]int{"main:console:default": 3, "ops:slack:C1/17.5": 7} {
 		if a, err := s.agent(t.Context(), session); err != nil || a.MaxIterations != want || a.Name != agentName(session) {
 			t.Errorf("%s: %s with %d iterations, %v; want %d", session, a.Name, a.MaxIterations, err, want)

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"slices"
+
+	"parley/tools"
+)
+
+// An Agent is what one agent may do.
+type Agent struct {
+	Name         string
+	Capabilities []tools.Permission
+	// MayMessage names targets and addresses (CHANNEL:CHAT[/THREAD]), as written;
+	// an entry with a colon is an address.
+	MayMessage        []string
+	MaxToolIterations int
+	ToolErrorLimit    int
+	MaxParallelTools  int
+	ContextTokens     int
+	Queue             string // "steer" or "followup"
+	Rules             Rules
+	Prompt            string // no effect yet
+	Model             string // no effect yet
+}
+
+// agentSettings are the settings of an agent, each with the field above that it fills.
+func agentSettings() []setting {
+	return []setting{
+		{key: "capabilities", kind: asTexts, def: []string{"file_read", "file_write"},
+			oneOf: slices.Concat(built("file_read", "file_write", "shell", "network", "git"), unbuilt("session")),
+			since: first, fills: into(func(a *Agent) any { return &a.Capabilities })},
+		{key: "may_message", kind: asTexts, def: []string{}, example: `["oncall", "telegram:42"]`,
+			since: first, reload: withChannels, fills: into(func(a *Agent) any { return &a.MayMessage })},
+		{key: "max_tool_iterations", kind: asCount, def: int64(20), least: 1, since: first, fills: into(func(a *Agent) any { return &a.MaxToolIterations })},
+		{key: "tool_error_limit", kind: asCount, def: int64(3), least: 1, since: first, fills: into(func(a *Agent) any { return &a.ToolErrorLimit })},
+		{key: "max_parallel_tools", kind: asCount, def: int64(5), least: 1, since: first, fills: into(func(a *Agent) any { return &a.MaxParallelTools })},
+		{key: "context_tokens", kind: asCount, def: int64(64_000), least: 1000, since: first, fills: into(func(a *Agent) any { return &a.ContextTokens })},
+		{key: "queue", kind: asText, def: "steer", oneOf: built("steer", "followup"), since: first, fills: into(func(a *Agent) any { return &a.Queue })},
+		{key: "prompt", kind: asText, example: `"You are …"`, since: notYet, fills: into(func(a *Agent) any { return &a.Prompt })},
+		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
+	}
+}
+
+// Model is who answers.
+type Model struct {
+	// Name is the model's; "" leaves it open: gpt-5-mini at the default URL,
+	// elsewhere the first that the server lists.
+	Name    string
+	BaseURL string // "" is the default URL; no trailing slash
+	APIKey  Secret
+	Demo    bool // the built-in demo was asked for; the rest is empty then
+	// Configured says that something can answer: a base URL, a key or the demo.
+	// If not, chat uses the demo, and serve starts only without receiving channels.
+	Configured bool
+}
+
+// agentSections are the settings of agents and of the model that answers for them.
+func agentSections() []section {
+	return []section{
+		{name: "model", settings: []setting{
+			{key: "name", kind: asText, env: "OPENAI_MODEL", example: `"gpt-5-mini"`, since: first, fills: into(func(c *Config) any { return &c.Model.Name })},
+			{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, env: "OPENAI_BASE_URL", inChat: true, example: `"http://127.0.0.1:11434/v1"`,
+				since: first, fills: into(func(c *Config) any { return &c.Model.BaseURL })},
+			{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: "OPENAI_API_KEY", inChat: true, example: `"${OPENAI_API_KEY}"`,
+				since: first, fills: into(func(c *Config) any { return &c.Model.APIKey })},
+		}},
+		{name: "agents", named: true, settings: slices.Concat(agentSettings(), ruleSettings(func(owner any) *Rules { return &owner.(*Agent).Rules }))},
+	}
+}
