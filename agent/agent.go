@@ -15,6 +15,7 @@
 //	steps.go      turnRun: the steps of one turn, from the log to the turn's end
 //	call.go       callRunner: what a tool call passes, in order
 //	decide.go     whether a call runs, and with which arguments
+//	redact.go     what takes secrets out of all that leaves
 //	window.go     asker: what of the log the model is asked with; summaries
 //	ask.go        asker: one answer, with retries and the budget
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
@@ -95,8 +96,9 @@ type Agent struct {
 	// Keep stores a result that is too long for the model and says where, as
 	// the model would open it. Nil keeps nothing.
 	Keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
-	// Redact takes out of a result what nobody is to see. Nil takes out nothing.
-	Redact func(json.RawMessage) json.RawMessage
+	// Redact takes out of results, of progress and of all that is said what nobody is
+	// to see. Nil takes out nothing.
+	Redact Redactor
 	// Guard decides about each call before it runs; nil allows all. It is asked
 	// again about arguments that it has changed.
 	Guard func(ctx context.Context, call tools.Call) tools.Verdict

@@ -34,7 +34,7 @@ type asker struct {
 // again where the model is merely busy. An answer that cannot be had ends the
 // turn, said aloud; a request that is too long is an *llm.Error.
 func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
-	events := stream.New(t.blocks, func(e bus.Event) { a.emit(t, e) })
+	events := stream.New(t.blocks, func(e bus.Event) { a.emit(t, e) }, a.redactor().Stream)
 	if t.resumed {
 		events.Reset() // watchers may have seen part of an answer that was cut off
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"parley/agent/attempt"
@@ -35,14 +36,14 @@ type callRunner struct {
 	after  []func(ctx context.Context, use tools.Call, result tools.Result) tools.Review
 	// held tells whether the session is still ours, right before a tool runs.
 	held func(ctx context.Context) error
-	// redact takes out of a result what nobody is to see; nil takes out nothing.
-	redact func(json.RawMessage) json.RawMessage
+	// redact takes out of a result, and of what is told of a call, what nobody is to see.
+	redact Redactor
 	// keep stores a result that is too long for the model; nil keeps nothing.
 	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
 }
 
 func newCallRunner(s *session) *callRunner {
-	return &callRunner{session: s, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.agent.Redact, keep: s.agent.Keep}
+	return &callRunner{session: s, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.redactor(), keep: s.agent.Keep}
 }
 
 // A preparedCall is a call of a turn with what is known of it before it runs.
@@ -53,7 +54,9 @@ type preparedCall struct {
 	tool    tools.Tool   // nil if there is none of that name
 	granted bool         // the agent has that tool
 	invalid *tools.Error // the arguments do not fit, or there is no such tool
-	effect  tools.Effect // what running it once more would do; Pure without a tool
+	// lastProgress tells what was held back of the progress.
+	lastProgress func()
+	effect       tools.Effect // what running it once more would do; Pure without a tool
 }
 
 // An outcome is what came of a call.
@@ -76,10 +79,8 @@ func (r *callRunner) prepare(ctx context.Context, t *turn, c *call) *preparedCal
 		Seen: func(text string, brings func(string) bool) bool {
 			return transcript.Holds(r.journal.Records(), c.asked, text, brings)
 		},
-		Progress: func(text string) {
-			r.emit(t, bus.Event{Type: bus.ToolProgress, Tool: c.use.Name, Call: c.id, Delta: text})
-		},
 	}}
+	p.input.Progress, p.lastProgress = r.progress(t, c)
 	set := r.agent.Tools
 	p.tool, p.granted = set.Lookup(c.use.Name)
 	if !p.granted && r.agent.Known != nil {
@@ -101,6 +102,21 @@ func (r *callRunner) prepare(ctx context.Context, t *turn, c *call) *preparedCal
 	return p
 }
 
+// progress tells watchers how far a call is. What could be the beginning of a secret is
+// held back until more comes, or until the call is over and rest is called.
+func (r *callRunner) progress(t *turn, c *call) (tell func(text string), rest func()) {
+	var mu sync.Mutex
+	next := r.redact.Stream()
+	say := func(piece string, last bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if text := next(piece, last); text != "" {
+			r.emit(t, bus.Event{Type: bus.ToolProgress, Tool: c.use.Name, Call: c.id, Delta: text})
+		}
+	}
+	return func(text string) { say(text, false) }, func() { say("", true) }
+}
+
 // run is what every tool call passes, in this order; each step is here and
 // nowhere else. Only errors that end the run or the turn are returned: a call
 // that fails is a result.
@@ -119,7 +135,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 			out.failed = unknownOutcome(p.input.Name, "It cannot be run again: "+out.failed.Message)
 		}
 	}
-	r.emit(t, bus.Event{Type: bus.ToolStart, Tool: p.input.Name, Call: p.id, Delta: progressLine(p.input.Args)})
+	r.emit(t, bus.Event{Type: bus.ToolStart, Tool: p.input.Name, Call: p.id, Delta: progressLine(r.redact.JSON(p.input.Args))})
 
 	if execute {
 		if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
@@ -127,6 +143,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 		}
 		out, ran = &outcome{}, true
 		out.result, out.failed = attempt.Run(ctx, r.slog, p.tool, p.input)
+		p.lastProgress()
 		p.input.Held = time.Time{}
 	}
 	if ran && ctx.Err() == nil {
@@ -221,9 +238,7 @@ func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcom
 	if o.failed != nil && !o.changed {
 		content = o.failed.Result().Content
 	}
-	if r.redact != nil {
-		content = r.redact(content)
-	}
+	content = r.redact.JSON(content)
 	limit := min(maxResult, r.room*transcript.BytesPerToken/4)
 	if len(content) > limit {
 		where := ""
@@ -248,7 +263,7 @@ func (r *callRunner) report(t *turn, p *preparedCall, failed *tools.Error, d tim
 	e := bus.Event{Type: bus.ToolEnd, Tool: p.use.Name, Call: p.id}
 	if failed != nil {
 		result = string(failed.Code)
-		e.Error = &bus.Failure{Code: result, Message: failed.Message}
+		e.Error = &bus.Failure{Code: result, Message: r.redact.Text(failed.Message)}
 	}
 	name := p.use.Name
 	if !p.granted {

@@ -91,6 +91,7 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 		entries = append(entries, resultEntry(t, c, failed.Result().Content, &outcome{failed: failed}))
 	}
 	done := sessions.TurnDone{State: end.state}
+	end.text = s.redactor().Text(end.text)
 	if end.text != "" {
 		entries = append(entries, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: end.code, Text: end.text}))
 		done.Outbound = []sessions.Reply{{ID: bus.ReplyID(t.id), Text: end.text}}

@@ -51,7 +51,7 @@ func (s *session) publish(ctx context.Context, out bus.Outbound) error {
 	if err := s.lease.Held(ctx); err != nil {
 		return fmt.Errorf("before publishing %s: %w", out.ID, err)
 	}
-	out.Session, out.At = s.key(), time.Now()
+	out.Session, out.At, out.Text = s.key(), time.Now(), s.redactor().Text(out.Text)
 	return publish(ctx, s.cfg.Bus, out)
 }
 

@@ -186,7 +186,7 @@ func (r *turnRun) answerEntries(t *turn, answer llm.Answer) (entries []sessions.
 		case llm.BlockThinking:
 			entries = append(entries, journal.NewEntry(t.id, sessions.KindThinking, sessions.Thinking{Text: b.Text, Provider: b.Provider}))
 		case llm.BlockText:
-			entries = append(entries, journal.NewEntry(t.id, sessions.KindText, sessions.Text{Text: b.Text}))
+			entries = append(entries, journal.NewEntry(t.id, sessions.KindText, sessions.Text{Text: r.redactor().Text(b.Text)}))
 		case llm.BlockToolUse:
 			if t.lastStep {
 				continue
@@ -222,7 +222,7 @@ func (r *turnRun) finalReply(t *turn, answer llm.Answer) string {
 	var texts []string
 	for _, b := range answer.Blocks {
 		if b.Kind == llm.BlockText && strings.TrimSpace(b.Text) != "" {
-			texts = append(texts, b.Text)
+			texts = append(texts, r.redactor().Text(b.Text))
 		}
 	}
 	if note := shortfall(answer, len(texts) > 0); note != "" {

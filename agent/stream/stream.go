@@ -19,18 +19,25 @@ const (
 type Stream struct {
 	emit  func(bus.Event)
 	first int // the turn's number of the answer's first block
+	// begin gives what takes the secrets out of one block's text.
+	begin func() func(piece string, last bool) string
 
 	mu    sync.Mutex
 	open  bool
 	block int
 	kind  llm.BlockKind
+	clean func(piece string, last bool) string // of the open block
 	text  strings.Builder
 	flush *time.Timer
 	last  time.Time
 }
 
 // New makes the stream of an answer whose first block has that number in its turn.
-func New(first int, emit func(bus.Event)) *Stream { return &Stream{emit: emit, first: first} }
+// Begin gives for each block what its text passes: it may hold some of it back, and gives
+// that on with what follows, or with last.
+func New(first int, emit func(bus.Event), begin func() func(piece string, last bool) string) *Stream {
+	return &Stream{emit: emit, first: first, begin: begin}
+}
 
 // Delta takes in a piece of the answer.
 func (s *Stream) Delta(d llm.Delta) {
@@ -38,13 +45,13 @@ func (s *Stream) Delta(d llm.Delta) {
 	defer s.mu.Unlock()
 	if !s.open || d.Block != s.block {
 		s.close()
-		s.open, s.block, s.kind = true, d.Block, d.Kind
+		s.open, s.block, s.kind, s.clean = true, d.Block, d.Kind, s.begin()
 		s.emit(bus.Event{Type: bus.BlockStart, Block: s.first + d.Block, Kind: string(d.Kind), Tool: d.Name})
 	}
 	if d.Text == "" {
 		return
 	}
-	s.text.WriteString(d.Text)
+	s.text.WriteString(s.clean(d.Text, false))
 	if wait := deltaEvery - time.Since(s.last); wait > 0 && s.text.Len() < deltaSize {
 		if s.flush == nil {
 			s.flush = time.AfterFunc(wait, func() {
@@ -72,6 +79,9 @@ func (s *Stream) send() {
 }
 
 func (s *Stream) close() {
+	if s.open {
+		s.text.WriteString(s.clean("", true))
+	}
 	s.send()
 	if s.open {
 		s.emit(bus.Event{Type: bus.BlockStop, Block: s.first + s.block, Kind: string(s.kind)})

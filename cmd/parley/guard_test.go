@@ -93,3 +93,30 @@ func TestHooksInAServer(t *testing.T) {
 		t.Errorf("config check ends with %d", code)
 	}
 }
+
+// What the configuration holds as a secret leaves the bot on no way: not by a file that
+// has it, not in the model's words, not to another chat, not in the log.
+func TestSecretsOfTheConfigurationStayInside(t *testing.T) {
+	t.Parallel()
+	const hook = "whsec-0123456789-of-the-webhook"
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if r.Rounds() == 0 {
+			return agenttest.Calls(
+				toolUse("write_file", `{"path":"a.txt","content":"`+hook+`"}`), toolUse("read_file", `{"path":"a.txt"}`),
+				toolUse("message", `{"channel":"telegram:3","content":"the token is `+parleytest.Token+`, CUST-123456"}`), toolUse("read_file", `{"path":"`+hook+`"}`))
+		}
+		return agenttest.Reply("It is " + hook + " and " + strings.Join(r.Results(), " "))
+	}, "[agents.main]\nmay_message = [\"telegram:3\"]\n[tools]\nredact = ['CUST-\\d{6}']\n[webhooks.json]\nsecret = \""+hook+"\"\nto = \"telegram:1\"\n")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "go")
+	said := append(w.Said(2, 1), w.Said(3, 1)...)
+	p.Stop()
+	all := strings.Join(said, "\n") + p.Stderr.Tail()
+	wants(t, said[0], "It is [redacted] and", `{"content":"[redacted]"}`, "Successfully wrote 31 bytes")
+	wants(t, said[1], "the token is [redacted], [redacted]")
+	for _, secret := range []string{hook, parleytest.Token, "CUST-123456"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("%q went out: %s", secret, all)
+		}
+	}
+}

@@ -30,6 +30,7 @@ func (l *loader) check() {
 	}
 	l.checkRules("tools")
 	l.checkHooks()
+	l.checkExpressions()
 	l.checkHTTP()
 	l.checkSandbox()
 	l.checkWeb()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/tools"
 	"parley/tools/spelling"
 )
 
@@ -15,6 +16,8 @@ type Tools struct {
 	// Before and After are programs that are asked about calls and results, each with
 	// its arguments, parted by blanks.
 	Before, After []string
+	// Redact are regular expressions of what is taken out of all that leaves an agent.
+	Redact []string
 }
 
 // Rules deny, ask about and allow calls of tools, each as TOOL or TOOL(PATTERN).
@@ -35,6 +38,9 @@ func toolSections() []section {
 	}, setting{
 		key: "after", kind: asTexts, def: []string{}, example: `["/usr/local/bin/check-result"]`, since: first, reload: atOnce,
 		fills: into(func(c *Config) any { return &c.Tools.After }),
+	}, setting{
+		key: "redact", kind: asTexts, def: []string{}, example: `['CUST-\d{6}']`, since: first, reload: atOnce,
+		fills: into(func(c *Config) any { return &c.Tools.Redact }),
 	})
 	return []section{
 		{name: "tools", settings: append(settings, setting{key: "mcp_servers", kind: asOpaque, example: `{ … }`, since: notYet})},
@@ -70,6 +76,15 @@ func (l *loader) checkRules(table string) {
 			if f := l.rule(rule); f != nil {
 				l.report(l.element(path, i), path, f.wrong, f.remedy)
 			}
+		}
+	}
+}
+
+// checkExpressions looks whether each regular expression can be used.
+func (l *loader) checkExpressions() {
+	for i, text := range l.list("tools.redact") {
+		if _, _, err := tools.Pattern(text); err != nil {
+			l.report(l.element("tools.redact", i), "tools.redact", fmt.Sprintf("%q is no regular expression that can be used: %v", text, err), `write for example 'CUST-\d{6}'`)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
 	return agent.Agent{
 		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(s.capabilities(session)),
 		Prompt: s.prompt, Keep: s.keep, Untrusted: s.promptUntrusted,
-		Guard: s.decide, Before: guarding.before, After: guarding.after,
+		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
 	}, nil

@@ -4,15 +4,19 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
+	"parley/cmd/parley/home"
 	"parley/tools"
 	"parley/tools/files"
 	"parley/tools/guard"
 	"parley/tools/memory"
 	"parley/tools/message"
+	"parley/tools/redact"
 )
 
 // ToolNames are the tools that a rule can be about: those that there always are, and
@@ -43,9 +47,11 @@ func CheckHook(command string) error {
 	return err
 }
 
-// A guarding is what decides about calls: rules, and the operator's programs.
+// A guarding is what decides about calls: rules, and the operator's programs; and what
+// takes secrets out of all that leaves.
 type guarding struct {
 	*guard.Guard
+	redact *redact.Redactor
 	before []func(context.Context, tools.Call) tools.Verdict
 	after  []func(context.Context, tools.Call, tools.Result) tools.Review
 }
@@ -64,7 +70,11 @@ func (s *Server) setGuard(c *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("read the rules for tools: %w", err)
 	}
-	all := &guarding{Guard: g}
+	redactor, err := redact.New(append(c.Secrets(), s.ownToken()...), c.Tools.Redact)
+	if err != nil {
+		return fmt.Errorf("tools.redact: %w", err)
+	}
+	all := &guarding{Guard: g, redact: redactor}
 	for _, command := range c.Tools.Before {
 		h, err := s.hook(command)
 		if err != nil {
@@ -80,7 +90,19 @@ func (s *Server) setGuard(c *config.Config) error {
 		all.after = append(all.after, h.After)
 	}
 	s.guard.Store(all)
+	if s.secrets != nil {
+		s.secrets.Store(redactor)
+	}
 	return nil
+}
+
+// ownToken is the home's token, if there is one.
+func (s *Server) ownToken() []string {
+	raw, err := os.ReadFile(filepath.Join(s.home.Dir, home.TokenFile))
+	if err != nil {
+		return nil
+	}
+	return []string{string(raw)}
 }
 
 // hook is a program that is asked about calls. Where it fails the owners are told.

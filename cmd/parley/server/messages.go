@@ -20,6 +20,7 @@ import (
 // chat in which the person who asks was paired, and what the agent's may_message
 // lists.
 func (s *Server) deliver(ctx context.Context, l message.Letter) error {
+	l.Content = s.guard.Load().redact.Text(l.Content)
 	if markup.Blank(l.Content) {
 		return tools.Errorf(tools.InvalidArgs, "nothing of the content can be seen: give a text that has something to read")
 	}

@@ -27,6 +27,7 @@ import (
 	"parley/cmd/parley/walls"
 	"parley/tools"
 	"parley/tools/guard"
+	"parley/tools/redact"
 	"parley/tools/sandbox"
 )
 
@@ -51,8 +52,9 @@ type Server struct {
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
 	model    llm.Model                     // nil: nobody answers
 	tools    *tools.Set
-	sandbox  sandbox.Sandbox          // nil: no commands are run
-	guard    atomic.Pointer[guarding] // replaced with settings
+	sandbox  sandbox.Sandbox                  // nil: no commands are run
+	guard    atomic.Pointer[guarding]         // replaced with settings
+	secrets  *atomic.Pointer[redact.Redactor] // likewise, for the log; nil: the log is as it is
 	channels []*endpoint
 	metrics  *metrics.Metrics
 	role     Role
@@ -70,6 +72,9 @@ type Server struct {
 // Open opens the home, and makes the channels that are configured. Who only looks
 // needs no platform, and no token of one.
 func Open(ctx context.Context, c Config) (*Server, error) {
+	secrets := &atomic.Pointer[redact.Redactor]{}
+	secrets.Store(&redact.Redactor{})
+	c.Log = slog.New(redact.Handler(c.Log.Handler(), secrets.Load))
 	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
 	if err != nil {
 		return nil, err
@@ -90,6 +95,7 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 		}
 	}
 	s := newServer(h, c, opened)
+	s.secrets = secrets
 	if c.Commands && c.Role.Works() {
 		if s.sandbox, err = walls.Open(ctx, c.Settings, c.Log, s.metrics.SandboxKill); err != nil {
 			return nil, errors.Join(err, h.Close())
@@ -111,7 +117,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	s.settings.Store(c.Settings)
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.tools = s.newTools()
-	s.guard.Store(&guarding{Guard: &guard.Guard{}}) // until Open reads the rules
+	s.guard.Store(&guarding{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
 		Channels: s.connected, Dropped: h.Bus.Dropped, Log: c.Log,
