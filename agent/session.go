@@ -59,7 +59,7 @@ func (s *session) publish(ctx context.Context, out bus.Outbound) error {
 // not name means that it cannot be reached.
 func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
 	err := bus.PublishOutbound(ctx, b, out)
-	if err == nil || errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrInvalid) || errors.Is(err, bus.ErrClosed) {
+	if err == nil || bus.IsRefusal(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errBusAway, err)

@@ -148,7 +148,7 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 	end.Dead, end.Reason = mail[0].Seq, "the session cannot be worked on"
 	if in, err := bus.DecodeInbound(mail[0].Body); err == nil {
 		reply := bus.Outbound{
-			ID: in.ID + "#failed", To: in.At, ReplyTo: routeOf(in).ReplyTo, At: time.Now(),
+			ID: bus.DerivedID(in.ID, "#failed"), To: in.At, ReplyTo: routeOf(in).ReplyTo, At: time.Now(),
 			Text: "I could not work on your message: this conversation's record cannot be used. The server's log says why.",
 		}
 		if errors.Is(cause, sessions.ErrInvalidKey) {

@@ -22,6 +22,13 @@ func ReplyCause(id string) string { return strings.TrimSuffix(id, replySuffix) }
 // of the first message that it answers.
 func (out Outbound) IsReply() bool { return out.Turn != "" && out.ID == ReplyID(out.Turn) }
 
+// Cause is the id of what is answered, or spoken of, under an id that was made of it.
+// Derived is false for any other id, which is its own cause.
+func Cause(id string) (cause string, derived bool) {
+	cause, _, derived = strings.Cut(id, "#")
+	return cause, derived
+}
+
 // FallbackID is the id under which a message is published to its n-th fallback.
 func FallbackID(id string, n int) string { return id + "~fallback/" + strconv.Itoa(n) }
 

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -29,16 +30,28 @@ func publishOutbound(ctx context.Context, b Bus, out Outbound, m Message) error 
 	return nil
 }
 
+// PublishInbound puts what somebody says into a session's mailbox. The error is
+// Publish's and names the message. Urgent is Message.Urgent.
+func PublishInbound(ctx context.Context, b Bus, session string, in Inbound, urgent bool) error {
+	body, err := in.Encode()
+	if err != nil {
+		return fmt.Errorf("encode message %s: %w", in.ID, err)
+	}
+	if err := b.Publish(ctx, InboundTopic, Message{ID: in.ID, Key: session, Urgent: urgent, Body: body}); err != nil {
+		return fmt.Errorf("publish message %s: %w", in.ID, err)
+	}
+	return nil
+}
+
 // PublishNotice puts a notice into a session's mailbox. It is urgent, so that a
 // full mailbox does not keep it out.
 func PublishNotice(ctx context.Context, b Bus, session string, notice Inbound) error {
-	body, err := notice.Encode()
-	if err != nil {
-		return fmt.Errorf("encode notice %s: %w", notice.ID, err)
-	}
-	m := Message{ID: notice.ID, Key: session, Urgent: true, Body: body}
-	if err := b.Publish(ctx, InboundTopic, m); err != nil {
-		return fmt.Errorf("publish notice %s: %w", notice.ID, err)
-	}
-	return nil
+	return PublishInbound(ctx, b, session, notice, true)
+}
+
+// IsRefusal tells of an error of Publish's that the bus has decided: what it does not
+// take now, it would not take a moment later. After any other error nobody knows
+// whether the message is durable.
+func IsRefusal(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrClosed)
 }

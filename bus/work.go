@@ -60,3 +60,22 @@ func RetrySettle(ctx context.Context, lease Lease, end End, tryFor time.Duration
 		}
 	}
 }
+
+// WhileHeld does work while this process holds a name. Held ends with the hold; if that
+// was lost to another process, WhileHeld waits for the name and does the work again. It
+// returns nil after ctx has ended, else what Hold or work returned.
+func WhileHeld(ctx context.Context, h Holder, name string, work func(held context.Context) error) error {
+	for {
+		held, release, err := h.Hold(ctx, name)
+		if err == nil {
+			err = work(held)
+			release()
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

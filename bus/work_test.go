@@ -98,3 +98,55 @@ func TestRetrySettleEndsWhenTheLeaseIsOver(t *testing.T) {
 		t.Errorf("failed %d times, want 3", tries)
 	}
 }
+
+// losing is a real bus whose first hold is lost at once.
+type losing struct {
+	bus.Holder
+	lost bool
+}
+
+func (l *losing) Hold(ctx context.Context, name string) (context.Context, func(), error) {
+	held, release, err := l.Holder.Hold(ctx, name)
+	if err == nil && !l.lost {
+		l.lost = true
+		lost, lose := context.WithCancelCause(held)
+		lose(bus.ErrFenced)
+		held = lost
+	}
+	return held, release, err
+}
+
+func TestWhileHeldWorksAgainAfterALossAndGivesTheNameBack(t *testing.T) {
+	b := openBus(t)
+	ctx, stop := context.WithCancel(t.Context())
+	works := 0
+	err := bus.WhileHeld(ctx, &losing{Holder: b}, "name", func(held context.Context) error {
+		if works++; works == 2 {
+			stop()
+		}
+		<-held.Done()
+		return nil
+	})
+	if err != nil || works != 2 {
+		t.Errorf("it worked %d times and gave %v", works, err)
+	}
+	failed := errors.New("it went wrong")
+	if err := bus.WhileHeld(t.Context(), b, "name", func(context.Context) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v, want the work's error", err)
+	}
+	b.Close()
+	if err := bus.WhileHeld(t.Context(), b, "name", func(context.Context) error { return nil }); !errors.Is(err, bus.ErrClosed) {
+		t.Errorf("got %v of a closed bus", err)
+	}
+}
+
+func TestCause(t *testing.T) {
+	for id, want := range map[string]string{bus.ReplyID("a:1"): "a:1", bus.DerivedID("a:1", "#told"): "a:1", bus.ReplyID("a:1") + "/0": "a:1"} {
+		if cause, derived := bus.Cause(id); cause != want || !derived {
+			t.Errorf("Cause(%q) = %q, %v", id, cause, derived)
+		}
+	}
+	if cause, derived := bus.Cause("a:1"); cause != "a:1" || derived {
+		t.Errorf("of an id of its own: %q, %v", cause, derived)
+	}
+}

@@ -206,11 +206,8 @@ const (
 // repair repairs the mailboxes of all topics, at once and then every minute. One
 // process of the fleet does so at a time: the one that holds repairName.
 func (b *Bus) repair(ctx context.Context) {
-	for {
-		held, release, err := b.Hold(ctx, repairName)
-		if err != nil {
-			return // Hold fails only when ctx or the bus has ended
-		}
+	// Hold fails only when ctx or the bus has ended.
+	_ = bus.WhileHeld(ctx, b, repairName, func(held context.Context) error {
 		for held.Err() == nil {
 			if n, err := b.repairAll(held); err == nil && n > 0 {
 				b.log.Error("mailboxes were out of order and are repaired", slog.Int64("mailboxes", n))
@@ -220,8 +217,8 @@ func (b *Bus) repair(ctx context.Context) {
 			case <-held.Done():
 			}
 		}
-		release()
-	}
+		return nil
+	})
 }
 
 func (b *Bus) repairAll(ctx context.Context) (repaired int64, err error) {

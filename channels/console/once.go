@@ -153,16 +153,16 @@ func failed(e bus.Event) error {
 // send prints the answer. What else is said here meanwhile goes beside it.
 func (o *once) send(ctx context.Context, part channels.Part) error {
 	var end bus.Event
-	if turn, _, answers := strings.Cut(part.Key, "#"); answers {
+	if turn, answers := bus.Cause(part.Key); answers {
 		end = o.wait(ctx, turn)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	turn, kind, _ := strings.Cut(part.Key, "#")
+	turn, _ := bus.Cause(part.Key)
 	switch {
 	case !o.turns[turn] || o.over:
 		return printLine(o.err, part.Text)
-	case !strings.HasPrefix(kind, "reply"):
+	case !strings.HasPrefix(part.Key, bus.ReplyID(turn)):
 		o.finish(fmt.Errorf("%w: %s", ErrFailed, clean(part.Text))) // it was not taken at all
 		return nil
 	case end.Type == bus.TurnError:

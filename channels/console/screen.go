@@ -249,7 +249,7 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 	s.settle(ctx, part)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id, _, _ := strings.Cut(part.Key, "#")
+	id, _ := bus.Cause(part.Key)
 	t := s.turns[id]
 	rest := part.Text
 	if t != nil && id != part.Key {
@@ -312,7 +312,7 @@ func (t *turn) unseen(text string) string {
 
 // settle waits a moment until the news of the turn that a part answers has been shown.
 func (s *screen) settle(ctx context.Context, part channels.Part) {
-	id, _, answers := strings.Cut(part.Key, "#")
+	id, answers := bus.Cause(part.Key)
 	timer := time.NewTimer(newsLag)
 	defer timer.Stop()
 	for {

@@ -120,25 +120,18 @@ const longestHold = pacing.LongestWait
 // nil. It returns the channel's error when the platform refuses this account;
 // nothing is given up then.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	post := newRun(d)
-	for {
-		held, release, err := d.Bus.Hold(ctx, "dispatch/"+d.Name)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("hold the dispatch of %s: %w", d.Name, err)
+	r := newRun(d)
+	err := bus.WhileHeld(ctx, d.Bus, "dispatch/"+d.Name, func(held context.Context) error {
+		err := r.serve(held)
+		if err == nil && ctx.Err() == nil {
+			d.Log.Warn("dispatch was lost and is taken again", slog.String("channel", d.Name))
 		}
-		err = post.serve(held)
-		release()
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("send through %s: %w", d.Name, err)
-		}
-		d.Log.Warn("dispatch was lost and is taken again", slog.String("channel", d.Name))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("send through %s: %w", d.Name, err)
 	}
+	return nil
 }
 
 // A run is a Dispatcher at work.

@@ -232,21 +232,17 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 		return nil
 	}
 	said, urgent := channels.AsCommand(in)
-	body, err := said.Encode()
-	if err != nil {
-		return fmt.Errorf("encode message %s: %w", in.ID, err)
-	}
-	err = d.Bus.Publish(ctx, bus.InboundTopic, bus.Message{ID: in.ID, Key: key, Urgent: urgent, Body: body})
+	err = bus.PublishInbound(ctx, d.Bus, key, said, urgent)
 	switch {
 	case errors.Is(err, bus.ErrFull):
 		d.explain(in, "Too many messages are waiting here already, so this one was not taken. Please say it again once I have answered, or say "+channels.CommandPrefix(d.Channel)+"stop.")
 		return nil
 	case errors.Is(err, bus.ErrInvalid):
-		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Int("bytes", len(body)))
+		d.Log.Warn("message was not valid", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
 		d.explain(in, "This message could not be taken: it is too long.")
 		return nil
 	case err != nil:
-		return fmt.Errorf("publish message %s: %w", in.ID, err)
+		return err
 	}
 	if err := d.noteChat(ctx, in, key); err != nil {
 		return err

@@ -8,7 +8,6 @@ package web
 
 import (
 	"context"
-	"fmt"
 
 	"parley/bus"
 	"parley/channels"
@@ -42,14 +41,7 @@ func New(b bus.Bus) *Channel { return &Channel{bus: b} }
 func (c *Channel) Say(ctx context.Context, session string, in bus.Inbound) error {
 	in.Mentioned = true
 	said, urgent := channels.AsCommand(in)
-	body, err := said.Encode()
-	if err != nil {
-		return fmt.Errorf("encode message %s: %w", in.ID, err)
-	}
-	if err := c.bus.Publish(ctx, bus.InboundTopic, bus.Message{ID: in.ID, Key: session, Urgent: urgent, Body: body}); err != nil {
-		return fmt.Errorf("publish message %s: %w", in.ID, err)
-	}
-	return nil
+	return bus.PublishInbound(ctx, c.bus, session, said, urgent)
 }
 
 // Receive waits for ctx: nothing comes from a platform.

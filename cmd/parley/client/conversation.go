@@ -59,14 +59,11 @@ func (r *Conversation) Say(ctx context.Context, in bus.Inbound) error {
 func (r *Conversation) own(id string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	base, rest, cut := strings.Cut(id, "#")
-	if mine, ok := r.ids[base]; ok {
-		base = mine
+	cause, _ := bus.Cause(id)
+	if mine, ok := r.ids[cause]; ok {
+		return mine + strings.TrimPrefix(id, cause)
 	}
-	if cut {
-		return base + "#" + rest
-	}
-	return base
+	return id
 }
 
 // Subscribe follows the session. A stream that is cut off is taken up again

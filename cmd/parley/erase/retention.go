@@ -96,16 +96,12 @@ func (e *Eraser) orphans(ctx context.Context, before time.Time, log sessions.Era
 // Run erases what is older than that many days, at once and then daily, until ctx is
 // done. In a fleet only the holder of "retention" does so.
 func (e *Eraser) Run(ctx context.Context, holder bus.Holder, days int) error {
-	for ctx.Err() == nil {
-		held, release, err := holder.Hold(ctx, holdName)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("hold the retention: %w", err)
-		}
+	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
 		e.retain(held, days)
-		release()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("hold the retention: %w", err)
 	}
 	return nil
 }

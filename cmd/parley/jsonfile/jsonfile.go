@@ -17,7 +17,7 @@ func Read[T any](path string) (v T, err error) {
 		return v, nil
 	}
 	if err != nil {
-		return v, err //nolint:wrapcheck // it names the file
+		return v, err
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return v, fmt.Errorf("%s: %w", path, err)
@@ -35,18 +35,18 @@ func Replace(path string, v any) error {
 	next := path + ".new"
 	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return err //nolint:wrapcheck // it names the file
+		return err
 	}
 	_, err = f.Write(append(raw, '\n'))
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(next, path); err != nil {
-		return err //nolint:wrapcheck // it names the file
+		return err
 	}
 	dir, err := os.Open(filepath.Dir(path)) // a name is durable once its directory is
 	if err != nil {
-		return err //nolint:wrapcheck // it names the directory
+		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -78,18 +78,13 @@ func (s *Server) receive(ctx context.Context) error {
 
 // connect runs a gateway while its name is held.
 func (s *Server) connect(ctx context.Context, gw *gateway.Gateway) error {
-	for {
-		held, release, err := s.home.Bus.Hold(ctx, "receive/"+gw.Name)
-		if err != nil {
-			return fmt.Errorf("hold the connection of %s: %w", gw.Name, err)
+	return bus.WhileHeld(ctx, s.home.Bus, "receive/"+gw.Name, func(held context.Context) error {
+		err := gw.Run(held)
+		if err == nil && ctx.Err() == nil {
+			s.log.Warn("the connection was lost to another process and is waited for", slog.String("channel", gw.Name))
 		}
-		err = gw.Run(held)
-		release()
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
-		s.log.Warn("the connection was lost to another process and is waited for", slog.String("channel", gw.Name))
-	}
+		return err
+	})
 }
 
 // dispatch runs the dispatchers of all channels.

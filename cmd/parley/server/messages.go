@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,7 +55,7 @@ func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 // hand puts a message on the bus.
 func (s *Server) hand(ctx context.Context, out bus.Outbound) error {
 	err := retryUntilDone(ctx, func() error { return bus.PublishOutbound(ctx, s.home.Bus, out) })
-	if refusal(err) {
+	if bus.IsRefusal(err) {
 		return fmt.Errorf("%s cannot be messaged now: %w", out.To, err)
 	}
 	if err != nil { // the bus may have it
@@ -214,7 +213,7 @@ func retryUntilDone(ctx context.Context, do func() error) error {
 	const longest = time.Second
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {
 		err := do()
-		if err == nil || refusal(err) {
+		if err == nil || bus.IsRefusal(err) {
 			return err
 		}
 		select {
@@ -223,10 +222,4 @@ func retryUntilDone(ctx context.Context, do func() error) error {
 			return err
 		}
 	}
-}
-
-// refusal tells whether the bus has decided: what it will not take now it will
-// not take a moment later.
-func refusal(err error) bool {
-	return errors.Is(err, bus.ErrFull) || errors.Is(err, bus.ErrInvalid) || errors.Is(err, bus.ErrClosed)
 }

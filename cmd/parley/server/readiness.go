@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"parley/bus"
 )
 
 const (
@@ -121,17 +123,13 @@ const fleetHold = "metrics"
 // tellFleet makes this process the one whose metrics tell what the fleet shares,
 // while it holds that name. Only processes that listen do so: others are not asked.
 func (s *Server) tellFleet(ctx context.Context) {
-	for ctx.Err() == nil {
-		held, release, err := s.home.Bus.Hold(ctx, fleetHold)
-		if err != nil {
-			if ctx.Err() == nil {
-				s.log.Warn("this process cannot tell what the fleet shares", slog.Any("error", err))
-			}
-			return
-		}
+	err := bus.WhileHeld(ctx, s.home.Bus, fleetHold, func(held context.Context) error {
 		s.tells.Store(true)
 		<-held.Done()
 		s.tells.Store(false)
-		release()
+		return nil
+	})
+	if err != nil {
+		s.log.Warn("this process cannot tell what the fleet shares", slog.Any("error", err))
 	}
 }
