@@ -73,7 +73,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 		Child int `json:"child-pid"`
 	}
 	if words.Decode(&first) == nil && first.Child > 0 {
-		err = errors.Join(err, s.limitTasks(first.Child), killFirst(first.Child))
+		err = errors.Join(err, s.limitTasks(first.Child), killFirst(first.Child), s.goBehind(first.Child))
 	}
 	_, released := release.Write([]byte{1})
 	if released != nil && !errors.Is(released, unix.EPIPE) { // it has ended already, and says why
@@ -143,6 +143,17 @@ func (s *supervisor) limitTasks(pid int) error {
 		return nil // it has ended; or it was more bound before
 	}
 	return err
+}
+
+// goBehind undoes for a command of root's what goFirst has done for its supervisor.
+func (s *supervisor) goBehind(pid int) error {
+	if !s.asRoot() {
+		return nil
+	}
+	if err := unix.Setpriority(unix.PRIO_PROCESS, pid, behind); !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return nil
 }
 
 // killFirst lets the kernel, where memory is short, end a command before anything else.

@@ -116,6 +116,11 @@ func (w *landlockWalls) putUp() error {
 	if err := killFirst(os.Getpid()); err != nil {
 		return err
 	}
+	if os.Geteuid() == 0 { // else it is where its supervisor is
+		if err := unix.Setpriority(unix.PRIO_PROCESS, 0, behind); err != nil {
+			return err
+		}
+	}
 	if w.Tasks > 0 {
 		if err := lower(unix.RLIMIT_NPROC, w.Tasks); err != nil {
 			return err
