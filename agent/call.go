@@ -75,9 +75,9 @@ func (r *callRunner) prepare(ctx context.Context, t *turn, c *call) *preparedCal
 		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
 		Turn: t.id, Session: r.key(), Agent: r.agent.Name,
 		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.At.String(),
-		Untrusted: r.untrusted(ctx, c),
+		Untrusted: r.untrusted(ctx, t, c),
 		Seen: func(text string, brings func(string) bool) bool {
-			return transcript.Holds(r.journal.Records(), c.asked, text, brings)
+			return transcript.Holds(r.journal.Records(), t.id, c.asked, text, brings)
 		},
 	}}
 	p.input.Progress, p.lastProgress = r.progress(t, c)

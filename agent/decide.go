@@ -121,8 +121,8 @@ func (r *callRunner) change(p *preparedCall, v tools.Verdict, maybeDone bool) (c
 
 // untrusted tells whether the model that asked for a call had read what nobody here
 // vouches for.
-func (r *callRunner) untrusted(ctx context.Context, c *call) bool {
-	return transcript.Untrusted(r.journal.Records(), c.asked) ||
+func (r *callRunner) untrusted(ctx context.Context, t *turn, c *call) bool {
+	return transcript.Untrusted(r.journal.Records(), t.id, c.asked) ||
 		r.agent.Untrusted != nil && r.agent.Untrusted(ctx, r.key())
 }
 

@@ -31,7 +31,7 @@ func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer,
 				return llm.Answer{}, err
 			}
 		}
-		r.Messages = transcript.Render(a.journal.Records(), a.room)
+		r.Messages = transcript.Render(a.journal.Records(), t.id, a.room)
 		transcript.TruncateResults(r.Messages, a.room)
 		answer, err := a.ask(ctx, t, r)
 		fault, ok := errors.AsType[*llm.Error](err)
@@ -103,8 +103,11 @@ const shorterPrompt = `Summarise the conversation so far for yourself in at most
 func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
 	records := a.journal.Records()
 	limit := a.room
-	if limit <= 0 || t.firstEntry == 0 || transcript.EstimateMessages(transcript.Render(records, limit)) <= limit {
+	if limit <= 0 || t.firstEntry == 0 || transcript.EstimateMessages(transcript.Render(records, t.id, limit)) <= limit {
 		return true, nil
+	}
+	if s, ok := transcript.NewestSummary(records); ok && s.Covers >= t.firstEntry {
+		return false, nil // it is shown itself alone
 	}
 	past := before(records, t.firstEntry)
 	if len(past) == 0 {
@@ -115,7 +118,7 @@ func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
 		return false, err
 	}
 	covers := past[len(past)-1].N
-	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text, Untrusted: transcript.Untrusted(past, covers+1)})); err != nil {
+	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text, Untrusted: transcript.Untrusted(past, "", covers+1)})); err != nil {
 		return false, err
 	}
 	a.journal.Forget(covers)
@@ -125,7 +128,7 @@ func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
 // summarise has the model sum up the past, piece by piece where it is longer
 // than fits. It gives "" where there is no summary that could replace the past.
 func (a *asker) summarise(ctx context.Context, t *turn, past []journal.Record) (string, error) {
-	retold := transcript.TextOnly(transcript.Render(past, a.room))
+	retold := transcript.TextOnly(transcript.Render(past, "", a.room))
 	earlier := ""
 	if s, ok := transcript.NewestSummary(past); ok && s.Text != "" {
 		earlier, retold = s.Text, retold[1:] // which it begins with

@@ -22,6 +22,8 @@ const (
 	ToolProgress = "tool_progress" // Tool, Call, Delta
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
 	TurnParked   = "parked"        // waits for somebody
+	Asked        = "ask"           // Ask: somebody is asked
+	AskResolved  = "ask_resolved"  // Ask, which has ended
 	TurnComplete = "turn_complete" // Causes
 	TurnError    = "turn_error"    // Causes, Error
 	Limited      = "limited"       // a platform wants nothing in Route's chat, "" being the whole channel, for Delta (a duration); Call is who was told so. Only in channels' feeds
@@ -51,6 +53,7 @@ type Event struct {
 	Tool   string   `json:"tool,omitempty"`
 	Call   string   `json:"call,omitempty"`
 	Error  *Failure `json:"error,omitempty"`
+	Ask    *Ask     `json:"ask,omitempty"`
 }
 
 // A Feed is what a watcher follows.

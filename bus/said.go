@@ -56,6 +56,11 @@ type Person struct {
 	Name string `json:"name,omitempty"`
 	// Owner is set by the gate for those who own the bot.
 	Owner bool `json:"owner,omitempty"`
+	// Approver is set by the gate for those who may approve what conversations on
+	// their channel ask for, and EveryApprover for those who may on all channels,
+	// but for themselves.
+	Approver      bool `json:"approver,omitempty"`
+	EveryApprover bool `json:"every_approver,omitempty"`
 }
 
 // The kinds of inbound messages.
@@ -63,13 +68,14 @@ const (
 	Said    = "said"    // a person speaks to the agent
 	Command = "command" // a person gives a command: Text is its name without slash, Args the rest
 	Notice  = "notice"  // the system tells the session something; it never starts a turn
+	Decided = "decided" // what a parked turn waits for has ended: ID is the ask's, Decision how
 )
 
 // KnownKind tells whether an inbound message's kind is one of this release. One
 // of another kind comes from a newer release and is left to it.
 func KnownKind(kind string) bool {
 	switch kind {
-	case Said, Command, Notice:
+	case Said, Command, Notice, Decided:
 		return true
 	}
 	return false
@@ -95,6 +101,8 @@ type Inbound struct {
 	// Quotes is what the message carries of words that its sender did not write
 	// in it: what it forwards, and what it answers.
 	Quotes []Quote `json:"quotes,omitempty"`
+	// Decision is how the ask ended that has the message's id.
+	Decision *Decision `json:"decision,omitempty"`
 	// More says that the platform announces further messages that belong to this
 	// one (an album, a text that the client has split), so that a turn waits a
 	// moment for them.
@@ -168,6 +176,9 @@ type Outbound struct {
 	// Told says on whose behalf an agent says it in another chat than the one in
 	// which it was asked; nil for replies, and for what no agent says.
 	Told *Telling `json:"told,omitempty"`
+	// Buttons are offered below the text where the platform has any; the text says
+	// what to do without.
+	Buttons []Button `json:"buttons,omitempty"`
 	// Needs names what a dispatcher must understand to send it. One that does
 	// not leaves the message to another release, and what is behind it too.
 	Needs []string `json:"needs,omitempty"`

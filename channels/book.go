@@ -14,6 +14,7 @@ type Book interface {
 	Sends
 	Pairings
 	Chats
+	Asks
 }
 
 // The states of a part and of a whole message.
@@ -203,4 +204,38 @@ type Chats interface {
 	Meet(ctx context.Context, chat Chat) error
 	// Chats lists them by address.
 	Chats(ctx context.Context) ([]Chat, error)
+}
+
+// Asks remembers what parked turns wait for, so that an answer on any channel finds
+// its session.
+type Asks interface {
+	// OpenAsk records an ask as open; one that is known stays as it is.
+	OpenAsk(ctx context.Context, ask bus.Ask) error
+	// LookupAsk returns an ask; bus.ErrNoAsk if none has that id.
+	LookupAsk(ctx context.Context, id string) (bus.Ask, error)
+	// EndAsk ends an open ask, in one step: of all who try, one does. State is
+	// bus.AskAnswered, which comes too late from the expiry on, bus.AskExpired, which
+	// comes too early before it, or bus.AskWithdrawn. It returns the ask as it is
+	// then, and whether it has ended by this call, or by an earlier one of the same
+	// answer and Cause. bus.ErrNoAsk if none has that id.
+	EndAsk(ctx context.Context, id, state string, answer bus.Answer) (ask bus.Ask, ours bool, err error)
+	// NoteTold notes that the session's log has how an ask has ended.
+	NoteTold(ctx context.Context, id string) error
+	// OpenAsks lists the open asks, the oldest first.
+	OpenAsks(ctx context.Context) ([]bus.Ask, error)
+	// UntoldAsks lists asks that ended before a time, of which the log does not know.
+	UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error)
+	// Granted tells whether what has that hash was approved for the session since a time.
+	Granted(ctx context.Context, session, hash string, since time.Time) (bool, error)
+	// EndGrants ends what was approved for a session: from now on each call asks again.
+	EndGrants(ctx context.Context, session string) error
+}
+
+// Processes remembers which releases serve. A process says by a number what it
+// understands of what others write; releases from before that say nothing.
+type Processes interface {
+	// NoteProcess notes what the process of that name understands; 0 forgets it.
+	NoteProcess(ctx context.Context, name string, understands int) error
+	// Understand tells whether all of these processes understand that much.
+	Understand(ctx context.Context, names []string, least int) (bool, error)
 }

@@ -30,6 +30,10 @@ const (
 	KindTurnDone    Kind = "turn_done"    // TurnDone
 	KindPublished   Kind = "published"    // no data: the turn's outbound messages are on the bus
 	KindCommand     Kind = "command"      // Command: a command was carried out
+	// Releases from before these leave a session alone that has one.
+	KindTurnParked   Kind = "turn_parked"   // TurnParked: the turn waits for people, and nobody works on it
+	KindAskEnded     Kind = "ask_ended"     // AskEnded: one of the things that it waits for
+	KindTurnUnparked Kind = "turn_unparked" // no data: nothing is waited for any more, the turn goes on
 )
 
 // An Entry is one record of a session's log.
@@ -196,4 +200,37 @@ type Command struct {
 	Name  string          `json:"name"`
 	Route json.RawMessage `json:"route"`
 	Reply Reply           `json:"reply"`
+}
+
+// TurnParked is what a turn waits for, all that one step has asked for.
+type TurnParked struct {
+	Asks []Ask `json:"asks"`
+}
+
+// Ask is one thing that a parked turn waits for: what somebody has to say about a
+// call. The kinds are those of bus.Ask.
+type Ask struct {
+	ID   string `json:"id"`
+	Call string `json:"call"`
+	Kind string `json:"kind"`
+	// Args, if set, are the arguments to approve, where these are not the model's own.
+	Args json.RawMessage `json:"args,omitempty"`
+	Hash string          `json:"hash,omitempty"` // of what is to be approved
+	// Reason is why a call has to be approved.
+	Reason   string   `json:"reason,omitempty"`
+	Question string   `json:"question,omitempty"`
+	Choices  []string `json:"choices,omitempty"`
+	// Places are the addresses where people are asked, as the agent encoded them.
+	Places  json.RawMessage `json:"places,omitempty"`
+	Expires time.Time       `json:"expires"`
+}
+
+// AskEnded is how an ask ended. Its entry has a Call, a Cause, and the Person who
+// answered, if somebody did.
+type AskEnded struct {
+	Ask    string `json:"ask"`
+	State  string `json:"state"`            // as that of bus.Ask
+	Answer string `json:"answer,omitempty"` // what was said
+	Reason string `json:"reason,omitempty"`
+	Name   string `json:"name,omitempty"` // what the platform calls the person
 }

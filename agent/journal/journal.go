@@ -101,12 +101,22 @@ func (j *Journal) Newest() int64 {
 }
 
 // Forget drops records that a summary covers, from memory only: the log keeps them.
+// Those of a turn that has not ended stay, as they do when a log is read.
 func (j *Journal) Forget(covers int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	open := map[string]bool{}
+	for _, r := range j.records {
+		switch r.Kind {
+		case sessions.KindTurnStarted:
+			open[r.Turn] = true
+		case sessions.KindTurnDone:
+			delete(open, r.Turn)
+		}
+	}
 	kept := make([]Record, 0, len(j.records))
 	for _, r := range j.records {
-		if r.N > covers {
+		if r.N > covers || open[r.Turn] {
 			kept = append(kept, r)
 		}
 	}
@@ -151,7 +161,11 @@ func decode(e sessions.Entry) (Record, error) {
 		v, err = sessions.Decode[sessions.TurnDone](e)
 	case sessions.KindCommand:
 		v, err = sessions.Decode[sessions.Command](e)
-	case sessions.KindResumed, sessions.KindSuspended, sessions.KindPublished: // no data
+	case sessions.KindTurnParked:
+		v, err = sessions.Decode[sessions.TurnParked](e)
+	case sessions.KindAskEnded:
+		v, err = sessions.Decode[sessions.AskEnded](e)
+	case sessions.KindResumed, sessions.KindSuspended, sessions.KindPublished, sessions.KindTurnUnparked: // no data
 	default:
 		return Record{}, &UnknownKindError{What: "entry", ID: strconv.FormatInt(e.N, 10), Kind: string(e.Kind)}
 	}

@@ -22,23 +22,60 @@ const BytesPerToken = 4
 // clearedResult replaces an old result to make room.
 const clearedResult = `"[an old result, cleared to save room; call the tool again if it matters]"`
 
-// Render turns the log's records into messages, within about contextTokens. Every call
-// is followed by a result, even if the log has none.
-func Render(records []journal.Record, contextTokens int) []llm.Message {
-	r := &rendering{}
+// waitingResult stands for the result of a call about which somebody is asked.
+const waitingResult = `"[waiting: somebody is asked about this call and has not answered yet]"`
+
+// Render makes the model's messages of the log, for the turn that is going on: own,
+// or "" where there is none. The same log gives the same bytes, so that providers
+// can reuse what they have read. Every call is followed by its result, whatever the
+// log lacks.
+//
+// A turn that waited while a new conversation was begun goes on in the old one: it
+// is shown itself alone, and in the new conversation nothing of it is.
+func Render(records []journal.Record, own string, contextTokens int) []llm.Message {
+	r := newRendering(records)
 	covered := int64(0)
 	if s, ok := NewestSummary(records); ok {
 		covered = s.Covers
+	}
+	left := leftBehind(records, covered)
+	if s, ok := NewestSummary(records); ok && !left[own] {
 		r.addSummary(s)
 	}
 	for _, rec := range records {
-		if rec.N > covered {
+		switch {
+		case left[own]:
+			if rec.Turn == own {
+				r.addEntry(rec)
+			}
+		case rec.N > covered && !left[rec.Turn]:
 			r.addEntry(rec)
 		}
 	}
 	r.addResults()
 	clearOldResults(r.messages, contextTokens)
 	return r.messages
+}
+
+// leftBehind are the turns that began before what is covered and end after it.
+func leftBehind(records []journal.Record, covered int64) map[string]bool {
+	if covered == 0 {
+		return nil
+	}
+	began := map[string]bool{}
+	left := map[string]bool{}
+	for _, rec := range records {
+		switch rec.Data.(type) {
+		case sessions.TurnStarted:
+			began[rec.Turn] = true
+			left[rec.Turn] = rec.N <= covered
+		case sessions.TurnDone:
+			if rec.N > covered && !began[rec.Turn] { // its beginning is not held any more
+				left[rec.Turn] = true
+			}
+		}
+	}
+	return left
 }
 
 // NewestSummary is the summary that stands for the past, if there is one.
@@ -55,7 +92,26 @@ func NewestSummary(records []journal.Record) (sessions.Summary, bool) {
 type rendering struct {
 	messages []llm.Message
 	calls    []llm.Block          // of the last answer, in the order in which the model made them
-	results  map[string]llm.Block // of these calls, by call
+	results  map[string]llm.Block // of all calls
+	waiting  map[string]bool      // calls about which somebody is asked
+	came     bool                 // a result, since the last answer
+}
+
+// newRendering looks up the results, and which calls wait for one: what is said
+// while a turn waits comes before its results in the log, and after them here.
+func newRendering(records []journal.Record) *rendering {
+	r := &rendering{results: map[string]llm.Block{}, waiting: map[string]bool{}}
+	for _, rec := range records {
+		switch d := rec.Data.(type) {
+		case sessions.ToolResult:
+			r.results[rec.Call] = llm.Block{Kind: llm.BlockToolResult, Call: rec.Call, Content: d.Content, Failed: d.Code != ""}
+		case sessions.TurnParked:
+			for _, ask := range d.Asks {
+				r.waiting[ask.Call] = true
+			}
+		}
+	}
+	return r
 }
 
 func (r *rendering) addEntry(rec journal.Record) {
@@ -75,10 +131,7 @@ func (r *rendering) addEntry(rec journal.Record) {
 		r.addAnswerBlock(b)
 		r.calls = append(r.calls, b)
 	case sessions.ToolResult:
-		if r.results == nil {
-			r.results = map[string]llm.Block{}
-		}
-		r.results[rec.Call] = llm.Block{Kind: llm.BlockToolResult, Call: rec.Call, Content: d.Content, Failed: d.Code != ""}
+		r.came = true
 	}
 }
 
@@ -101,7 +154,7 @@ func (r *rendering) add(role llm.Role, blocks ...llm.Block) {
 
 // addAnswerBlock adds a block that the model wrote. After results a new answer begins.
 func (r *rendering) addAnswerBlock(b llm.Block) {
-	if len(r.results) > 0 {
+	if r.came {
 		r.addResults()
 	}
 	r.add(llm.RoleAssistant, b)
@@ -111,14 +164,18 @@ func (r *rendering) addAnswerBlock(b llm.Block) {
 func (r *rendering) addResults() {
 	for _, c := range r.calls {
 		b, ok := r.results[c.Call]
-		if !ok {
+		switch {
+		case ok:
+		case r.waiting[c.Call]:
+			b = llm.Block{Kind: llm.BlockToolResult, Call: c.Call, Content: json.RawMessage(waitingResult)}
+		default:
 			lost := tools.Errorf(tools.OutcomeUnknown, "There is no record of what came of this call.")
 			b = llm.Block{Kind: llm.BlockToolResult, Call: c.Call, Content: lost.Result().Content, Failed: true}
 		}
 		b.Name, b.ProviderID = c.Name, c.ProviderID
 		r.add(llm.RoleUser, b)
 	}
-	r.calls, r.results = nil, nil
+	r.calls, r.came = nil, false
 }
 
 // clearOldResults empties old tool results, the oldest first, until the messages fit

@@ -14,8 +14,9 @@ import (
 // Untrusted tells whether a model that was shown the records before entry n has read
 // what nobody here vouches for, or a summary of it: a result that is marked so, and
 // what people quote that is not their own. It holds until the past is dropped: the
-// model's own words may repeat what it has read.
-func Untrusted(records []journal.Record, n int64) bool {
+// model's own words may repeat what it has read. Own is the turn that it was shown,
+// of which nothing is dropped.
+func Untrusted(records []journal.Record, own string, n int64) bool {
 	covered := int64(0)
 	for i := len(records) - 1; i >= 0; i-- {
 		if s, ok := records[i].Data.(sessions.Summary); ok && records[i].N < n {
@@ -27,7 +28,7 @@ func Untrusted(records []journal.Record, n int64) bool {
 		}
 	}
 	for _, r := range records {
-		if r.N > covered && r.N < n && fromOthers(r) {
+		if (r.N > covered || own != "" && r.Turn == own) && r.N < n && fromOthers(r) {
 			return true
 		}
 	}
@@ -61,8 +62,9 @@ func quotesOthers(quotes []sessions.Quote, person string) bool {
 // Holds tells whether a text stands word for word in what people said, or in a result,
 // among the records before entry n that a model is shown. Once that model has read what
 // is untrusted, only the results of those tools count that it cannot make say what it
-// likes, and of these none whose call had the text in its own arguments.
-func Holds(records []journal.Record, n int64, text string, brings func(tool string) bool) bool {
+// likes, and of these none whose call had the text in its own arguments. Own is as for
+// Untrusted.
+func Holds(records []journal.Record, own string, n int64, text string, brings func(tool string) bool) bool {
 	if text == "" {
 		return false
 	}
@@ -75,7 +77,7 @@ func Holds(records []journal.Record, n int64, text string, brings func(tool stri
 		if r.N >= n {
 			break
 		}
-		if r.N <= covered {
+		if r.N <= covered && (own == "" || r.Turn != own) {
 			continue
 		}
 		if h.entry(r, brings) {

@@ -27,6 +27,7 @@ type Book interface {
 	channels.Submissions
 	channels.Subjects
 	channels.Drafts
+	channels.Processes
 	Close() error
 }
 
@@ -67,6 +68,10 @@ func RunBook(t *testing.T, h Harness) {
 		{"a key is one post's", testPostRace},
 		{"subjects", testSubjects},
 		{"drafts", testDrafts},
+		{"asks", testAsks},
+		{"an ask is decided once", testAskRace},
+		{"what was approved for a session", testGrants},
+		{"processes", testProcesses},
 		{"kill -9 loses nothing that returned", testKilled},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, suite{h, h.New(t)}) })

@@ -25,10 +25,10 @@ type Erasure struct {
 	// At are addresses: finished sends to them are erased.
 	At []bus.Address
 	// Sessions are keys: the record that people spoke to the bot in their chats is
-	// erased.
+	// erased, and what was asked in them.
 	Sessions []string
-	// Person is CHANNEL:USER: the name by which the platform calls them is erased. "" is
-	// nobody.
+	// Person is CHANNEL:USER: the name by which the platform calls them is erased, and
+	// what was asked in their turns and what they answered. "" is nobody.
 	Person string
 	// Origin is a token or a webhook: its submissions are erased. "" is none.
 	Origin string
@@ -41,6 +41,7 @@ type Erased struct {
 	Sends int64 `json:"sends"`
 	Posts int64 `json:"posts"`
 	Chats int64 `json:"chats"`
+	Asks  int64 `json:"asks"`
 }
 
 // finished is the condition that no part of a send is still to be sent.
@@ -53,7 +54,7 @@ func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error)
 		return what.erase(tx, &done)
 	})
 	if err == nil {
-		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings")
+		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks")
 	}
 	if err != nil {
 		return done, fmt.Errorf("erase from the book: %w", err)
@@ -82,9 +83,12 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		if err := count(tx, &done.Chats, `DELETE FROM chats WHERE session = ?`, texts(key)...); err != nil {
 			return err
 		}
+		if err := count(tx, &done.Asks, `DELETE FROM asks WHERE session = ?`, texts(key)...); err != nil {
+			return err
+		}
 	}
 	if what.Person != "" {
-		if err := eraseName(tx, what.Person); err != nil {
+		if err := errors.Join(eraseName(tx, what.Person), eraseAsks(tx, done, what.Person)); err != nil {
 			return err
 		}
 	}
@@ -97,6 +101,9 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		return nil
 	}
 	if err := sends(tx, done, `begun < ?`+finished, stamp(what.Before)); err != nil {
+		return err
+	}
+	if err := count(tx, &done.Asks, `DELETE FROM asks WHERE state <> 'open' AND ended < ?`, stamp(what.Before)); err != nil {
 		return err
 	}
 	return submissions(tx, done, `made < ?`, `used < ?`, stamp(what.Before))

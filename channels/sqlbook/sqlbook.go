@@ -36,8 +36,8 @@ type Book struct {
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name:     "book",
-		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames},
-		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames)},
+		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks},
+		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks)},
 	}
 }
 
@@ -50,7 +50,7 @@ func Open(ctx context.Context, place string) (*Book, error) {
 	}
 	b := &Book{db: db}
 	if err := db.Write(ctx, func(tx *sqldb.Tx) error {
-		return errors.Join(prune(tx, time.Now()), pruneSubmissions(tx, time.Now()))
+		return errors.Join(prune(tx, time.Now()), pruneSubmissions(tx, time.Now()), pruneAsks(tx, time.Now()))
 	}); err != nil {
 		return nil, errors.Join(fmt.Errorf("prune the book: %w", err), db.Close())
 	}

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"cmp"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -46,8 +47,9 @@ func (p *sessionErasure) leaveTombstone() error {
 }
 
 // spokenByOthers selects the entries in which somebody else than a person speaks.
-// Notices are written on somebody's behalf and do not count.
-const spokenByOthers = "person NOT IN ('', ?) AND kind <> 'notice'"
+// Notices are written on somebody's behalf, and an approval is given from elsewhere:
+// neither counts.
+const spokenByOthers = "person NOT IN ('', ?) AND kind NOT IN ('notice', 'ask_ended')"
 
 // person erases the turns of a person, or the whole session if nobody else has
 // spoken in it. A worker that holds the session has read what is erased, so its
@@ -105,14 +107,18 @@ func (p *sessionErasure) fenceOff(erased []span) error {
 // was written since. A summary's own age decides about it, not that of the entries
 // which it covers.
 func (p *sessionErasure) before(at string) error {
-	if p.updated < at {
-		return p.whole()
-	}
-	turns, err := p.spans("SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn HAVING max(at) < ?", p.id, at)
+	open, err := state{unfinished: p.unfinished}.turns()
 	if err != nil {
 		return err
 	}
-	open, err := state{unfinished: p.unfinished}.turns()
+	waits, err := p.waits(open)
+	if err != nil {
+		return err
+	}
+	if p.updated < at && !waits {
+		return p.whole()
+	}
+	turns, err := p.spans("SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary' GROUP BY turn HAVING max(at) < ?", p.id, at)
 	if err != nil {
 		return err
 	}
@@ -127,6 +133,23 @@ func (p *sessionErasure) before(at string) error {
 	}
 	return p.redactSummaries("SELECT n, data FROM entries WHERE session = ? AND kind = 'summary' AND at < ?", at,
 		func(sessions.Summary) bool { return true })
+}
+
+// waits tells whether one of the turns waits for people: it is not over, however
+// long it has waited.
+func (p *sessionErasure) waits(open []turn) (bool, error) {
+	for _, t := range open {
+		var kind string
+		err := p.tx.Get(`SELECT kind FROM entries WHERE session = ? AND turn = ? AND kind IN ('turn_parked', 'turn_unparked', 'turn_done')
+			ORDER BY n DESC LIMIT 1`, []any{p.id, t.ID}, &kind)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		}
+		if err != nil || sessions.Kind(kind) == sessions.KindTurnParked {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // A span is a turn, and the numbers of its first and last entry.

@@ -1,0 +1,198 @@
+package sqlbook
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/sqldb"
+)
+
+const keepAsks = 30 * 24 * time.Hour // that have ended
+
+// schemaAsks adds what parked turns wait for, and which releases serve. An ask's body
+// is what was asked, as JSON, and its answer what was said to it.
+const schemaAsks = `
+CREATE TABLE asks (
+	id       TEXT PRIMARY KEY,
+	session  TEXT NOT NULL,
+	person   TEXT NOT NULL,
+	hash     TEXT NOT NULL,
+	body     TEXT NOT NULL,
+	made     BIGINT NOT NULL,
+	expires  BIGINT NOT NULL,
+	state    TEXT NOT NULL,
+	cause    TEXT NOT NULL,
+	answerer TEXT NOT NULL,
+	answer   TEXT NOT NULL,
+	ended    BIGINT NOT NULL,
+	told     INTEGER NOT NULL,
+	granted  INTEGER NOT NULL
+);
+CREATE INDEX asks_by_session ON asks (session, hash);
+CREATE INDEX asks_by_person ON asks (person);
+CREATE INDEX asks_by_answerer ON asks (answerer);
+CREATE INDEX asks_by_age ON asks (ended);
+CREATE INDEX asks_open ON asks (made) WHERE state = 'open';
+CREATE INDEX asks_untold ON asks (ended) WHERE told = 0;
+CREATE TABLE processes (
+	name        TEXT PRIMARY KEY,
+	understands INTEGER NOT NULL,
+	noted       BIGINT NOT NULL
+)`
+
+const askFields = `body, state, answer, ended`
+
+func scanAsk(scan func(...any) error) (bus.Ask, error) {
+	var body, state, answer string
+	var ended int64
+	if err := scan(&body, &state, &answer, &ended); err != nil {
+		return bus.Ask{}, err
+	}
+	untext(&body, &answer)
+	var ask bus.Ask
+	if err := json.Unmarshal([]byte(body), &ask); err != nil {
+		return bus.Ask{}, fmt.Errorf("decode an ask: %w", err)
+	}
+	ask.State, ask.Ended = state, moment(ended)
+	if answer != "" {
+		if err := json.Unmarshal([]byte(answer), &ask.Answer); err != nil {
+			return bus.Ask{}, fmt.Errorf("decode an answer: %w", err)
+		}
+	}
+	return ask, nil
+}
+
+// OpenAsk implements channels.Asks.
+func (b *Book) OpenAsk(ctx context.Context, ask bus.Ask) error {
+	ask.State, ask.Answer, ask.Ended = bus.AskOpen, bus.Answer{}, time.Time{}
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return fmt.Errorf("open ask %s: %w", ask.ID, err)
+	}
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := pruneAsks(tx, time.Now()); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`INSERT INTO asks (id, session, person, hash, body, made, expires, state, cause, answerer, answer, ended, told, granted)
+			VALUES (?, ?, ?, ?, ?, ?, ?, 'open', '', '', '', 0, 1, 0) ON CONFLICT (id) DO NOTHING`,
+			append(texts(ask.ID, ask.Session, ask.Person, ask.Hash, string(body)), stamp(ask.Made), stamp(ask.Expires))...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("open ask %s: %w", ask.ID, err)
+	}
+	return nil
+}
+
+// LookupAsk implements channels.Asks.
+func (b *Book) LookupAsk(ctx context.Context, id string) (bus.Ask, error) {
+	ask, err := scanAsk(b.db.Read.QueryRowContext(ctx, `SELECT `+askFields+` FROM asks WHERE id = ?`, texts(id)...).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return bus.Ask{}, bus.ErrNoAsk
+	}
+	if err != nil {
+		return bus.Ask{}, fmt.Errorf("look up ask %s: %w", id, err)
+	}
+	return ask, nil
+}
+
+// EndAsk implements channels.Asks. Whether the ask is open is asked and changed by one
+// statement, so of two who answer at the same time one finds it ended.
+func (b *Book) EndAsk(ctx context.Context, id, state string, answer bus.Answer) (ask bus.Ask, ours bool, err error) {
+	said := ""
+	if state == bus.AskAnswered {
+		raw, err := json.Marshal(answer)
+		if err != nil {
+			return bus.Ask{}, false, fmt.Errorf("end ask %s: %w", id, err)
+		}
+		said = string(raw)
+	}
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		now := stamp(time.Now())
+		// What is withdrawn is not told: who withdraws it knows.
+		query := `UPDATE asks SET state = ?, cause = ?, answerer = ?, answer = ?, ended = ?, told = ?, granted = ? WHERE id = ? AND state = 'open'`
+		args := append(texts(state, answer.Cause, answer.By.ID, said), now, bit(state == bus.AskWithdrawn),
+			bit(state == bus.AskAnswered && answer.Text == bus.ApproveSession), sqldb.Text(id))
+		switch state {
+		case bus.AskAnswered:
+			query, args = query+` AND expires > ?`, append(args, now)
+		case bus.AskExpired:
+			query, args = query+` AND expires <= ?`, append(args, now)
+		}
+		changed, err := tx.Exec(query, args...)
+		if err != nil {
+			return err
+		}
+		ask, err = scanAsk(func(dest ...any) error {
+			return tx.Get(`SELECT `+askFields+` FROM asks WHERE id = ?`, texts(id), dest...)
+		})
+		ours = changed > 0 || ask.State == state && state == bus.AskAnswered &&
+			answer.Cause != "" && answer.Cause == ask.Answer.Cause && answer.Text == ask.Answer.Text
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return bus.Ask{}, false, bus.ErrNoAsk
+	}
+	if err != nil {
+		return bus.Ask{}, false, fmt.Errorf("end ask %s: %w", id, err)
+	}
+	return ask, ours, nil
+}
+
+// NoteTold implements channels.Asks.
+func (b *Book) NoteTold(ctx context.Context, id string) error {
+	if _, err := b.db.Exec(ctx, `UPDATE asks SET told = 1 WHERE id = ? AND told = 0`, texts(id)...); err != nil {
+		return fmt.Errorf("note that an ask is told: %w", err)
+	}
+	return nil
+}
+
+// OpenAsks implements channels.Asks.
+func (b *Book) OpenAsks(ctx context.Context) ([]bus.Ask, error) {
+	return list(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE state = 'open' ORDER BY made, id`)
+}
+
+// UntoldAsks implements channels.Asks.
+func (b *Book) UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error) {
+	return list(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE told = 0 AND ended < ? ORDER BY ended, id`, stamp(before))
+}
+
+// Granted implements channels.Asks.
+func (b *Book) Granted(ctx context.Context, session, hash string, since time.Time) (bool, error) {
+	var n int
+	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE session = ? AND hash = ? AND granted = 1 AND ended > ?`,
+		append(texts(session, hash), stamp(since))...).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("look for an approval: %w", err)
+	}
+	return n > 0, nil
+}
+
+// EndGrants implements channels.Asks.
+func (b *Book) EndGrants(ctx context.Context, session string) error {
+	if _, err := b.db.Exec(ctx, `UPDATE asks SET granted = 0 WHERE session = ? AND granted = 1`, texts(session)...); err != nil {
+		return fmt.Errorf("end approvals: %w", err)
+	}
+	return nil
+}
+
+// pruneAsks deletes asks that ended long ago.
+func pruneAsks(tx *sqldb.Tx, now time.Time) error {
+	_, err := tx.Exec(`DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE ended > 0 AND ended < ? ORDER BY ended LIMIT ?)`,
+		stamp(now.Add(-keepAsks)), pruneMost)
+	return err
+}
+
+// eraseAsks forgets what was asked in a person's turns, and what they answered in
+// those of others.
+func eraseAsks(tx *sqldb.Tx, done *Erased, person string) error {
+	if err := count(tx, &done.Asks, `DELETE FROM asks WHERE person = ?`, sqldb.Text(person)); err != nil {
+		return err
+	}
+	return count(tx, &done.Asks, `DELETE FROM asks WHERE answerer = ?`, sqldb.Text(person))
+}

@@ -1,0 +1,52 @@
+package sqlbook
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// keepProcesses is how long a process is remembered that has not said that it ends.
+const keepProcesses = 90 * 24 * time.Hour
+
+// NoteProcess implements channels.Processes.
+func (b *Book) NoteProcess(ctx context.Context, name string, understands int) error {
+	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		if _, err := tx.Exec(`DELETE FROM processes WHERE name = ? OR noted < ?`, sqldb.Text(name), stamp(time.Now().Add(-keepProcesses))); err != nil {
+			return err
+		}
+		if understands == 0 {
+			return nil
+		}
+		_, err := tx.Exec(`INSERT INTO processes (name, understands, noted) VALUES (?, ?, ?)`, sqldb.Text(name), understands, stamp(time.Now()))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note a process: %w", err)
+	}
+	return nil
+}
+
+// Understand implements channels.Processes.
+func (b *Book) Understand(ctx context.Context, names []string, least int) (bool, error) {
+	able, err := list(ctx, b.db.Read, func(scan func(...any) error) (name string, err error) {
+		err = scan(&name)
+		untext(&name)
+		return name, err
+	}, `SELECT name FROM processes WHERE understands >= ?`, least)
+	if err != nil {
+		return false, fmt.Errorf("look which releases serve: %w", err)
+	}
+	known := map[string]bool{}
+	for _, name := range able {
+		known[name] = true
+	}
+	for _, name := range names {
+		if !known[name] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
