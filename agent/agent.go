@@ -11,11 +11,15 @@
 //
 //	worker.go     claims sessions, and settles their leases, also after an error
 //	run.go        sessionRun: one session under one lease; which turn goes on
-//	command.go    commander: /new, /stop, /status, /help
+//	command.go    commander: /new, /stop, /status, /help, and the answers to asks
 //	steps.go      turnRun: the steps of one turn, from the log to the turn's end
 //	call.go       callRunner: what a tool call passes, in order
 //	decide.go     whether a call runs, and with which arguments
 //	redact.go     what takes secrets out of all that leaves
+//	approval.go   what a person has to approve, and whether that was done
+//	park.go       how a turn begins to wait for people
+//	askmessage.go what these are shown
+//	answers.go    how it goes on, and what is said meanwhile
 //	window.go     asker: what of the log the model is asked with; summaries
 //	ask.go        asker: one answer, with retries and the budget
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
@@ -54,6 +58,11 @@ type Config struct {
 	Agents func(ctx context.Context, session string) (Agent, error)
 	// Limits returns the limits on people as they are configured now.
 	Limits func() Limits
+	// Asks, if set, lets turns wait for people. Without it a call that needs an
+	// approval is denied.
+	Asks Asks
+	// Approvals returns how approvals are asked for, as it is configured now.
+	Approvals func() Approvals
 	// Prefix, if set, tells what people begin a command with on a channel; else
 	// it is a slash.
 	Prefix func(channel string) string
@@ -70,6 +79,33 @@ type Config struct {
 	// Point, if set, is called at each line of a turn's protocol: the places
 	// where a chaos test kills the process.
 	Point func(name string)
+}
+
+// Approvals is how approvals are asked for.
+type Approvals struct {
+	Expires time.Duration // after which nobody needs to answer any more; 0 is a day
+	To      []bus.Address // where people are asked; the conversation where it is empty
+}
+
+// Asks keeps what parked turns wait for where every channel finds it, and decides
+// which answer is taken.
+type Asks interface {
+	// Ready says why nobody can be asked now; "" where somebody can.
+	Ready(ctx context.Context) (why string, err error)
+	// Open records an ask and has it expire in time. It may be called again.
+	Open(ctx context.Context, ask bus.Ask) error
+	// Answer takes an answer. Once one is taken, or the ask has expired, the session
+	// gets mail of the kind Decided. Its errors are bus.ErrNoAsk, ErrMayNotAnswer,
+	// ErrBadAnswer and ErrDecided; after any other the same answer is to be given again.
+	Answer(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error)
+	// Withdraw ends an ask whose answer nobody needs; one that was answered stays so.
+	Withdraw(ctx context.Context, id string) (bus.Ask, error)
+	// Told notes that the session knows how an ask has ended.
+	Told(ctx context.Context, id string) error
+	// Granted tells whether what has that hash was approved for the session.
+	Granted(ctx context.Context, session, hash string) (bool, error)
+	// EndGrants ends what was approved for a session.
+	EndGrants(ctx context.Context, session string) error
 }
 
 // Limits bounds what one person may ask for.
@@ -99,6 +135,10 @@ type Agent struct {
 	// Redact takes out of results, of progress and of all that is said what nobody is
 	// to see. Nil takes out nothing.
 	Redact Redactor
+	// Named is a sum of what a call works on beside its arguments: the directory, and
+	// the files that the arguments name, with their content. An approval is for these.
+	// Nil is nothing.
+	Named func(ctx context.Context, call tools.Call) (string, error)
 	// Guard decides about each call before it runs; nil allows all. It is asked
 	// again about arguments that it has changed.
 	Guard func(ctx context.Context, call tools.Call) tools.Verdict

@@ -57,6 +57,8 @@ type preparedCall struct {
 	// lastProgress tells what was held back of the progress.
 	lastProgress func()
 	effect       tools.Effect // what running it once more would do; Pure without a tool
+	// approved is the sum of what somebody has approved; "" where that was not needed.
+	approved string
 }
 
 // An outcome is what came of a call.
@@ -119,17 +121,22 @@ func (r *callRunner) progress(t *turn, c *call) (tell func(text string), rest fu
 
 // run is what every tool call passes, in this order; each step is here and
 // nowhere else. Only errors that end the run or the turn are returned: a call
-// that fails is a result.
-func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
+// that fails is a result. One that people have to be asked about does nothing, and
+// says what they are to be asked.
+func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessions.Ask, error) {
 	began := time.Now()
 	out, maybeDone, err := r.reconcile(ctx, p) // what an earlier holder left, whatever is allowed now
 	if err != nil {
-		return err
+		return nil, err
 	}
 	execute := false
 	ran := out != nil && out.failed == nil // an earlier holder's attempt
 	if out == nil {
-		out = &outcome{failed: r.refusal(ctx, t, p, maybeDone)} // granted, valid, not repeated, guard, before-hooks
+		failed, ask, err := r.decide(ctx, t, p, maybeDone) // granted, valid, not repeated, guard, before-hooks, approved
+		if err != nil || ask != nil {
+			return ask, err
+		}
+		out = &outcome{failed: failed}
 		execute = out.failed == nil
 		if out.failed != nil && maybeDone {
 			out.failed = unknownOutcome(p.input.Name, "It cannot be run again: "+out.failed.Message)
@@ -138,30 +145,42 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) error {
 	r.emit(t, bus.Event{Type: bus.ToolStart, Tool: p.input.Name, Call: p.id, Delta: progressLine(r.redact.JSON(p.input.Args))})
 
 	if execute {
-		if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
-			return err
+		if out, ran, err = r.execute(ctx, t, p); err != nil {
+			return nil, err
 		}
-		out, ran = &outcome{}, true
-		out.result, out.failed = attempt.Run(ctx, r.slog, p.tool, p.input)
-		p.lastProgress()
-		p.input.Held = time.Time{}
 	}
 	if ran && ctx.Err() == nil {
 		out = r.review(ctx, p, out) // after-hooks
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // no result: whoever goes on judges it by its effect
+		return nil, context.Cause(ctx) // no result: whoever goes on judges it by its effect
 	}
 	if execute {
 		r.point("c5:before")
 	}
 	content := r.shapeResult(ctx, p, out) // redact, truncate
 	if err := r.journal.Append(ctx, resultEntry(t, p.call, content, out)); err != nil {
-		return err
+		return nil, err
 	}
 	r.point("c5")
 	r.report(t, p, out.failed, time.Since(began)) // audit, metrics, event
-	return nil
+	return nil, nil
+}
+
+// execute runs a call: C4, the lease, what was approved, and then the tool. Ran says
+// that it came to that.
+func (r *callRunner) execute(ctx context.Context, t *turn, p *preparedCall) (out *outcome, ran bool, err error) {
+	if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
+		return nil, false, err
+	}
+	defer func() { p.input.Held = time.Time{} }()
+	if failed := r.stillApproved(ctx, p); failed != nil {
+		return &outcome{failed: failed}, false, nil
+	}
+	out = &outcome{}
+	out.result, out.failed = attempt.Run(ctx, r.slog, p.tool, p.input)
+	p.lastProgress()
+	return out, true, nil
 }
 
 func unknownOutcome(name, more string) *tools.Error {

@@ -21,6 +21,7 @@ const helpText = `Just write to me; I answer, and I can use my tools to work in 
 - %[1]snew begins a new conversation; files and memory stay
 - %[1]sstop ends what I am doing
 - %[1]sstatus says what I am doing and what it has cost
+- %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I wait for
 - %[1]shelp says this`
 
 // A commander carries out the commands of a session's mail.
@@ -33,7 +34,7 @@ type commander struct {
 // runsAtOnce tells whether a command is carried out beside a turn that runs.
 func runsAtOnce(name string) bool {
 	switch name {
-	case cmdStop, cmdStatus, cmdHelp:
+	case cmdStop, cmdStatus, cmdHelp, cmdApprove, cmdDeny, cmdAnswer:
 		return true
 	}
 	return false
@@ -44,7 +45,7 @@ func runsAtOnce(name string) bool {
 // is answered in any case.
 func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	// A /new that the log knows was carried out before; it is only answered again.
-	if _, known := c.journal.Find(in.ID); in.Text != cmdNew || known || !c.busy() {
+	if _, known := c.journal.Find(in.ID); in.Text != cmdNew || known || !c.working() {
 		return
 	}
 	to := routeOf(in)
@@ -96,6 +97,11 @@ func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Com
 	if cmd.Name != cmdNew {
 		return c.journal.Append(ctx, e)
 	}
+	if c.cfg.Asks != nil { // before the line, so that nothing that was approved outlives it
+		if err := c.cfg.Asks.EndGrants(ctx, c.key()); err != nil {
+			return fmt.Errorf("%w: %w", errBusAway, err)
+		}
+	}
 	covers := c.journal.Newest()
 	if err := c.journal.Append(ctx, e, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers})); err != nil {
 		return err
@@ -119,7 +125,11 @@ func (c *commander) reply(ctx context.Context, cmd sessions.Command) error {
 func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 	switch it.in.Text {
 	case cmdNew:
-		return "A new conversation begins. Files and memory stay.", nil
+		text := "A new conversation begins. Files and memory stay."
+		if parked, err := c.parkedTurns(); err != nil || len(parked) > 0 {
+			text += fmt.Sprintf(" What waits for an answer goes on waiting beside it; %sstop ends it.", c.commandPrefix(it.in.At))
+		}
+		return text, nil
 	case cmdStop:
 		if c.busy() {
 			return "Stopped.", nil
@@ -130,31 +140,48 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 		return "Nothing is running.", nil
 	case cmdStatus:
 		return c.status(ctx, it)
+	case cmdApprove, cmdDeny, cmdAnswer:
+		return c.answerAsk(ctx, it.in)
 	case cmdHelp:
 		return fmt.Sprintf(helpText, c.commandPrefix(it.in.At)), nil
 	}
 	return fmt.Sprintf("I do not know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.commandPrefix(it.in.At), it.in.Text), nil
 }
 
-// runningTurn is the turn that has begun and not ended; nil if there is none.
+// runningTurn is the turn that has begun and not ended, or one that waits for people
+// where none runs; nil if there is none.
 func (c *commander) runningTurn() (*turn, error) {
+	var waits *turn
 	for _, id := range unfinished(c.journal.Records()) {
 		t, err := fold(id, c.journal.Records())
 		if err != nil {
 			return nil, err
 		}
-		if t.done == nil {
+		switch {
+		case t.parked:
+			waits = t
+		case t.done == nil:
 			return t, nil
 		}
 	}
-	return nil, nil
+	return waits, nil
 }
 
-// busy tells whether a turn runs, or something waits that no turn has taken yet.
+// busy tells whether a turn runs or waits for people, or something waits that no turn
+// has taken yet.
 func (c *commander) busy() bool {
-	if t, err := c.runningTurn(); t != nil || err != nil {
-		return true
-	}
+	t, err := c.runningTurn()
+	return t != nil || err != nil || c.unanswered()
+}
+
+// working tells whether a turn runs, or something waits that no turn has taken yet.
+func (c *commander) working() bool {
+	t, err := c.runningTurn()
+	return t != nil && !t.parked || err != nil || c.unanswered()
+}
+
+// unanswered tells whether something waits that no turn has taken yet.
+func (c *commander) unanswered() bool {
 	return slices.ContainsFunc(c.inbox.unhandled(), func(it item) bool {
 		_, known := c.journal.Find(it.in.ID)
 		return it.isKind(bus.Said) && !known
@@ -167,10 +194,13 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if t == nil {
+	switch {
+	case t == nil:
 		b.WriteString("Nothing is running.")
-	} else {
-		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", time.Since(t.started).Round(time.Second), t.modelCalls+1, c.agent.MaxIterations)
+	case t.parked:
+		fmt.Fprintf(&b, "Waiting, for %s, for %s.", time.Since(t.parkedAt).Round(time.Second), c.awaited(t, it.in.At))
+	default:
+		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", (time.Since(t.started) - t.waited()).Round(time.Second), t.modelCalls+1, c.agent.MaxIterations)
 	}
 	limits := c.cfg.Limits()
 	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", c.agent.Model.Info().Name, len(c.inbox.unhandled()), limits.MaxWaiting)

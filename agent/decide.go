@@ -8,12 +8,31 @@ import (
 	"fmt"
 
 	"parley/agent/transcript"
+	"parley/sessions"
 	"parley/tools"
 )
 
-// refusal says why a call is not to run; nil lets it run. maybeDone says that an
-// earlier attempt may have had its effect.
-func (r *callRunner) refusal(ctx context.Context, t *turn, p *preparedCall, maybeDone bool) *tools.Error {
+// decide says why a call is not to run, or what people have to be asked before; with
+// neither it runs. maybeDone says that an earlier attempt may have had its effect.
+func (r *callRunner) decide(ctx context.Context, t *turn, p *preparedCall, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
+	if failed := r.refusal(t, p); failed != nil {
+		return failed, nil, nil
+	}
+	d := &deciding{preparedCall: p, maybeDone: maybeDone}
+	if failed := r.consult(ctx, d); failed != nil {
+		return failed, nil, nil
+	}
+	if failed, ask, err := r.question(ctx, p); failed != nil || ask != nil || err != nil {
+		return failed, ask, err // to ask is no act that needs an approval
+	}
+	if d.ask || p.ask.approved() {
+		return r.approval(ctx, p, d.why, maybeDone)
+	}
+	return nil, nil, nil
+}
+
+// refusal says why a call is not even put to the guard; nil if it is.
+func (r *callRunner) refusal(t *turn, p *preparedCall) *tools.Error {
 	switch {
 	case p.tool != nil && !p.granted:
 		return tools.Errorf(tools.PermissionDenied, "%s needs the capability %q, which this agent does not have: the operator grants it in [agents.%s] capabilities.",
@@ -23,7 +42,7 @@ func (r *callRunner) refusal(ctx context.Context, t *turn, p *preparedCall, mayb
 	case p.attempts == 0 && t.repeats(p.call) >= repeatRefuse-1:
 		return tools.Errorf(tools.Code(codeRepeated), "Refused: the same call has had the same result %d times in this turn. Try something else or conclude.", repeatRefuse-1)
 	}
-	return r.decide(ctx, p, maybeDone)
+	return nil
 }
 
 // maxChanges is how often the guard may change the arguments of one call.
@@ -37,24 +56,20 @@ type deciding struct {
 	why       string
 }
 
-// decide asks the guard and the hooks about a call, and says why it is not to run. Each
+// consult asks the guard and the hooks about a call, and says why it is not to run. Each
 // change of its arguments has to fit the schema and to pass the guard.
-func (r *callRunner) decide(ctx context.Context, p *preparedCall, maybeDone bool) *tools.Error {
-	d := &deciding{preparedCall: p, maybeDone: maybeDone}
+func (r *callRunner) consult(ctx context.Context, d *deciding) *tools.Error {
 	if refused := r.askGuard(ctx, d); refused != nil {
 		return refused
 	}
 	for _, hook := range r.before {
-		changed, refused := r.heed(d, hook(ctx, p.input))
+		changed, refused := r.heed(d, hook(ctx, d.input))
 		if refused == nil && changed {
 			refused = r.askGuard(ctx, d)
 		}
 		if refused != nil {
 			return refused
 		}
-	}
-	if d.ask {
-		return needsApproval(p.input.Name, d.why)
 	}
 	return nil
 }
@@ -84,12 +99,12 @@ func (r *callRunner) heed(d *deciding, v tools.Verdict) (changed bool, refused *
 	return r.change(d.preparedCall, v, d.maybeDone)
 }
 
-// needsApproval says that a call needs a person, and that none can be asked.
-func needsApproval(name, why string) *tools.Error {
+// needsApproval says that a call needs a person, and why none can be asked.
+func needsApproval(name, why, cannot string) *tools.Error {
 	if why != "" {
 		why = " (" + why + ")"
 	}
-	return tools.Errorf(tools.PermissionDenied, "%s needs the approval of an owner%s, who cannot be asked from here yet. Nothing was done: go on without it, or say what should be done by hand.", name, why)
+	return tools.Errorf(tools.PermissionDenied, "%s needs the approval of an owner%s, %s. Nothing was done: go on without it, or say what should be done by hand.", name, why, cannot)
 }
 
 // change gives a call the arguments of a verdict, and tells whether they are others.

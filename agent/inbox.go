@@ -34,6 +34,8 @@ func readItem(m bus.Message) item {
 	case it.err != nil:
 	case it.in.Kind == "": // no release has ever written that
 		it.err = errors.New("the message has no kind")
+	case it.in.Kind == bus.Decided && it.in.Decision == nil:
+		it.err = errors.New("the message has no decision")
 	case !bus.KnownKind(it.in.Kind):
 		it.unknown = &journal.UnknownKindError{What: "message", ID: m.ID, Kind: it.in.Kind}
 	}

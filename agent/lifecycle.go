@@ -82,10 +82,16 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	if err != nil {
 		return err
 	}
+	if err := s.withdraw(ctx, t); err != nil {
+		return err
+	}
 	var entries []sessions.Entry
 	for _, c := range t.openCalls() {
 		failed := tools.Errorf(tools.Cancelled, "The turn ended before this call began.")
-		if c.attempts > 0 {
+		switch {
+		case t.parked && c.ask != nil && c.ask.ended == nil:
+			failed = tools.Errorf(tools.Cancelled, "The turn ended before anybody had answered.")
+		case c.attempts > 0:
 			failed = tools.Errorf(tools.OutcomeUnknown, "The turn ended while this call ran. It may have had its effect: inspect before repeating it.")
 		}
 		entries = append(entries, resultEntry(t, c, failed.Result().Content, &outcome{failed: failed}))
@@ -126,7 +132,7 @@ func (s *session) conclude(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s.cfg.Observer.Turn(t.done.State, time.Since(t.started))
+	s.cfg.Observer.Turn(t.done.State, time.Since(t.started)-t.waited())
 	s.emitEnd(t)
 	return s.publishTurn(ctx, t)
 }

@@ -144,6 +144,9 @@ func (r *sessionRun) work(ctx context.Context) error {
 		if err := r.inbox.unknownKind(); err != nil {
 			return err
 		}
+		if err := r.endStopped(ctx); err != nil {
+			return err
+		}
 		select {
 		case <-r.closing:
 			return errShutdown
@@ -163,9 +166,12 @@ func (r *sessionRun) resume(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if t.done == nil {
+		switch {
+		case t.parked:
+			err = r.resumeParked(ctx, t)
+		case t.done == nil:
 			err = r.resumeTurn(ctx, t)
-		} else {
+		default:
 			r.emitEnd(t) // whoever was cut off may not have come to it
 			err = r.publishTurn(ctx, t)
 		}
@@ -232,8 +238,11 @@ func (r *sessionRun) dispatch(ctx context.Context, it item) error {
 	if it.err != nil {
 		return &buryError{seq: it.seq, reason: "it cannot be read"}
 	}
-	if it.in.Kind == bus.Command {
+	switch it.in.Kind {
+	case bus.Command:
 		return r.commands.run(ctx, it)
+	case bus.Decided:
+		return r.decided(ctx, it.in)
 	}
 	if known, ok := r.journal.Find(it.in.ID); ok {
 		return r.republish(ctx, known.Turn, it)
@@ -244,6 +253,12 @@ func (r *sessionRun) dispatch(ctx context.Context, it item) error {
 			return nil
 		}
 		return err
+	}
+	if t, err := r.currentParked(); t != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return r.saidMeanwhile(ctx, t, it.in)
 	}
 	return r.answer(ctx)
 }
@@ -258,6 +273,9 @@ func (r *sessionRun) republish(ctx context.Context, id string, it item) error {
 		return err
 	}
 	if t.done == nil {
+		if t.parked && t.meanwhile[it.in.ID] { // whoever kept it may not have come to say so
+			return r.tellAwaited(ctx, t, it.in)
+		}
 		return nil
 	}
 	if t.unsendable {

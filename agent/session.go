@@ -72,6 +72,7 @@ var (
 	errStopped  = errors.New("stopped by /stop")
 	errTooLong  = errors.New("the turn took too long")
 	errBusAway  = errors.New("the bus is away")
+	errParked   = errors.New("the turn waits for people")
 	// errUnsendable says that a turn is over and that no bus takes its answer.
 	errUnsendable = errors.New("the answer can never be sent")
 )

@@ -44,8 +44,11 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 	defer func() { r.model.reservation.settle(ctx, r.session) }()
 
 	err := r.steps(tctx, t.id)
-	if err == nil {
+	switch {
+	case err == nil:
 		return r.conclude(ctx, t.id)
+	case errors.Is(err, errParked):
+		return r.announce(ctx, t.id)
 	}
 	end, ends := errors.AsType[*ending](err)
 	switch cause := context.Cause(tctx); {
@@ -90,6 +93,9 @@ func (r *turnRun) steps(ctx context.Context, id string) error {
 		}
 		if t.done != nil {
 			return nil
+		}
+		if t.parked {
+			return errParked
 		}
 		if open := t.openCalls(); len(open) > 0 {
 			err = r.runCalls(ctx, t, open)
@@ -258,6 +264,7 @@ func (r *turnRun) runSideBySide(ctx context.Context, t *turn, calls []*preparedC
 	began := time.Now()
 	free := make(chan struct{}, max(1, r.agent.MaxParallelTools))
 	errs := make([]error, len(calls))
+	asks := make([]*sessions.Ask, len(calls))
 	took := make([]time.Duration, len(calls))
 	var running sync.WaitGroup
 	for i, p := range calls {
@@ -265,7 +272,7 @@ func (r *turnRun) runSideBySide(ctx context.Context, t *turn, calls []*preparedC
 			free <- struct{}{}
 			defer func() { <-free }()
 			start := time.Now()
-			errs[i] = r.calls.run(ctx, t, p)
+			asks[i], errs[i] = r.calls.run(ctx, t, p)
 			took[i] = time.Since(start)
 		})
 	}
@@ -278,17 +285,38 @@ func (r *turnRun) runSideBySide(ctx context.Context, t *turn, calls []*preparedC
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return r.warnOfRepeats(ctx, t, calls)
+	return r.endStep(ctx, t, calls, asks)
 }
 
 func (r *turnRun) runInOrder(ctx context.Context, t *turn, calls []*preparedCall) error {
+	var asks []*sessions.Ask
 	for i, p := range calls {
-		if i > 0 && p.attempts == 0 && r.agent.Steer && len(r.inbox.steering(t)) > 0 {
-			return r.skip(ctx, t, calls[i:])
+		if i > 0 && p.attempts == 0 && !p.ask.approved() && r.agent.Steer && len(r.inbox.steering(t)) > 0 {
+			if err := r.skip(ctx, t, calls[i:]); err != nil {
+				return err
+			}
+			break
 		}
-		if err := r.calls.run(ctx, t, p); err != nil {
+		ask, err := r.calls.run(ctx, t, p)
+		if err != nil {
 			return err
 		}
+		asks = append(asks, ask)
+	}
+	return r.endStep(ctx, t, calls, asks)
+}
+
+// endStep ends a step whose calls have run, but for those about which people have to
+// be asked: the turn waits for these.
+func (r *turnRun) endStep(ctx context.Context, t *turn, calls []*preparedCall, asks []*sessions.Ask) error {
+	var open []sessions.Ask
+	for _, a := range asks {
+		if a != nil {
+			open = append(open, *a)
+		}
+	}
+	if len(open) > 0 {
+		return r.park(ctx, t, open)
 	}
 	return r.warnOfRepeats(ctx, t, calls)
 }

@@ -18,6 +18,10 @@ const (
 	cmdStop   = "stop"
 	cmdStatus = "status"
 	cmdHelp   = "help"
+	// These answer asks: ID, and for the last what is said to a question.
+	cmdApprove = "approve"
+	cmdDeny    = "deny"
+	cmdAnswer  = "answer"
 )
 
 // Codes of notices, by which the log remembers why they were given.
@@ -77,6 +81,13 @@ type turn struct {
 	done       *sessions.TurnDone
 	published  bool // what it says is on the bus
 
+	asks      []*ask // of the step that has parked it last
+	parked    bool   // it waits for at least one of them
+	announced bool   // people were asked
+	parkedAt  time.Time
+	parkedFor time.Duration   // in all, as far as it is over
+	meanwhile map[string]bool // the messages that came while it waited
+
 	firstEntry int64 // the number of its first entry
 	resumed    bool  // since the last answer
 	suspended  bool
@@ -95,7 +106,20 @@ type call struct {
 	attempts int   // that were started
 	// What the last attempt was started with, where it was not what the model wrote.
 	started sessions.ToolStarted
+	ask     *ask // what people were asked about it
 	result  *sessions.ToolResult
+}
+
+// An ask is what a parked turn waits for, or has waited for.
+type ask struct {
+	sessions.Ask
+	call  *call
+	ended *sessions.AskEnded // nil while it is open
+}
+
+// approved tells whether somebody has approved the call.
+func (a *ask) approved() bool {
+	return a != nil && a.ended != nil && a.Kind == bus.AskApproval && a.ended.State == bus.AskAnswered && a.ended.Answer != bus.Deny
 }
 
 func (c *call) key(turn string) string { return turn + "#" + c.id }
@@ -129,6 +153,9 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 		}
 	case sessions.User:
 		t.causes = append(t.causes, r.Cause)
+		if t.parked {
+			t.meanwhile[r.Cause] = true
+		}
 		if t.personName == "" {
 			t.personName = d.Name
 		}
@@ -162,8 +189,19 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 		t.lastStep = t.lastStep || d.Code == noticeLastStep
 		t.givenUp = t.givenUp || d.Code == codeGaveUp
 		t.unsendable = t.unsendable || d.Code == noticeUnsendable
+	case sessions.TurnParked:
+		t.park(r, d, calls)
+	case sessions.AskEnded:
+		for _, a := range t.asks {
+			if a.ID == d.Ask {
+				a.ended = &d
+			}
+		}
+		if r.Cause != d.Ask { // somebody's words were the answer
+			t.causes = append(t.causes, r.Cause)
+		}
 	case sessions.TurnDone:
-		t.done = &d
+		t.done, t.parked = &d, false
 	}
 	switch r.Kind {
 	case sessions.KindSuspended:
@@ -173,26 +211,63 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 			t.resumes++
 		}
 		t.suspended, t.resumed = false, true
+	case sessions.KindTurnUnparked:
+		t.parked, t.resumes = false, 0
+		t.parkedFor += r.At.Sub(t.parkedAt)
 	case sessions.KindPublished:
-		t.published = true
+		if t.parked {
+			t.announced = true
+		} else {
+			t.published = true
+		}
 	}
 	return nil
+}
+
+// park notes what the turn waits for from now on. The calls begin anew once it goes on.
+func (t *turn) park(r journal.Record, d sessions.TurnParked, calls map[string]*call) {
+	t.parked, t.announced, t.parkedAt, t.asks = true, false, r.At, nil
+	if t.meanwhile == nil {
+		t.meanwhile = map[string]bool{}
+	}
+	for _, of := range d.Asks {
+		c := calls[of.Call]
+		if c == nil {
+			continue
+		}
+		c.ask, c.attempts, c.started = &ask{Ask: of, call: c}, 0, sessions.ToolStarted{}
+		t.asks = append(t.asks, c.ask)
+	}
+}
+
+// openAsks are those that nobody has answered.
+func (t *turn) openAsks() []*ask {
+	var open []*ask
+	if !t.parked {
+		return nil
+	}
+	for _, a := range t.asks {
+		if a.ended == nil {
+			open = append(open, a)
+		}
+	}
+	return open
 }
 
 // unfinished lists the turns that have not ended, or have not published what
 // they are to publish, in the order of their beginning.
 func unfinished(records []journal.Record) []string {
 	var ids []string
-	open := map[string]bool{}
+	open, done := map[string]bool{}, map[string]bool{}
 	for _, r := range records {
 		switch d := r.Data.(type) {
 		case sessions.TurnStarted:
 			ids = append(ids, r.Turn)
 			open[r.Turn] = true
 		case sessions.TurnDone:
-			open[r.Turn] = len(d.Outbound) > 0
+			open[r.Turn], done[r.Turn] = len(d.Outbound) > 0, true
 		}
-		if r.Kind == sessions.KindPublished {
+		if r.Kind == sessions.KindPublished && done[r.Turn] { // else it was a question of a turn that waits
 			open[r.Turn] = false
 		}
 	}

@@ -142,6 +142,29 @@ type Decision struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Ending says in words how an ask ended, and by whom.
+func (a Ask) Ending() string {
+	by := a.Answer.By.ID
+	if name := a.Answer.By.Name; name != "" && name != by {
+		by = name + " (" + by + ")"
+	}
+	switch {
+	case a.State == AskExpired:
+		return "expired: nobody answered in time"
+	case a.State == AskWithdrawn:
+		return "withdrawn: the turn was ended"
+	case a.State == AskOpen:
+		return "open"
+	case a.Kind == AskQuestion:
+		return "answered by " + by
+	case a.Answer.Text == Deny:
+		return "denied by " + by
+	case a.Answer.Text == ApproveSession:
+		return "approved for this conversation by " + by
+	}
+	return "approved by " + by
+}
+
 // PublishAnswer tells an ask's session how the ask ended.
 func PublishAnswer(ctx context.Context, b Bus, a Ask) error {
 	return PublishNotice(ctx, b, a.Session, a.Inbound())

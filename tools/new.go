@@ -45,14 +45,17 @@ func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args
 	return f
 }
 
-// A function is a tool made of a function. It always has the methods of an Effecter and
-// a Reconciler. Without the options these return the effect of the Spec, and an error.
+// A function is a tool made of a function. It always has the methods of an Effecter, a
+// Reconciler and an Asker. Without the options these return the effect of the Spec, an
+// error, and that nobody is asked.
 type function[Args any] struct {
 	spec   Spec
 	names  []string // of the arguments, in the order of the fields
 	run    func(context.Context, Call, Args) (any, error)
 	look   func(context.Context, Call, Args) (any, bool, error)
 	effect func(Args) Effect
+
+	question func(Args) (Question, error)
 }
 
 func (f *function[Args]) Spec() Spec { return f.spec }

@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/agent/journal"
+	"parley/agent/transcript"
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+)
+
+// decided takes the news that an ask has ended. The turn goes on once it waits for
+// nothing more.
+func (r *sessionRun) decided(ctx context.Context, in bus.Inbound) error {
+	t, a, err := r.askOf(in.ID)
+	if err != nil {
+		return err
+	}
+	if a != nil && a.ended == nil {
+		end := bus.Ask{ID: a.ID, State: in.Decision.State, Ended: in.SentAt, Answer: bus.Answer{Text: in.Decision.Text, Reason: in.Decision.Reason, By: in.From}}
+		if t, err = r.endAsk(ctx, t, a, end, in.ID); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Asks != nil { // also of a turn that is over, or that nobody knows any more
+		if err := r.cfg.Asks.Told(ctx, in.ID); err != nil {
+			return fmt.Errorf("%w: %w", errBusAway, err)
+		}
+	}
+	return r.goOn(ctx, t)
+}
+
+// goOn goes on with a turn if it waits for nothing more.
+func (r *sessionRun) goOn(ctx context.Context, t *turn) error {
+	if t == nil || t.parked || t.done != nil {
+		return nil
+	}
+	release := r.quota.Resume(t.person)
+	defer release()
+	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes})
+	return r.runTurn(ctx, t)
+}
+
+// askOf finds the ask of that id, and the turn that waits for it; nil if none does.
+func (s *session) askOf(id string) (*turn, *ask, error) {
+	parked, err := s.parkedTurns()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range parked {
+		for _, a := range t.asks {
+			if a.ID == id {
+				return t, a, nil
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+// endAsk tells people how an ask has ended, and then the log: what is known of the
+// call by now, and that the turn goes on if this was the last thing that it waited
+// for. It returns the turn as it is then.
+func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, cause string) (*turn, error) {
+	if err := r.showEnd(ctx, t, a, end); err != nil {
+		return nil, err
+	}
+	ended := sessions.AskEnded{Ask: a.ID, State: end.State, Answer: end.Answer.Text, Reason: end.Answer.Reason, Name: end.Answer.By.Name}
+	e := journal.NewEntry(t.id, sessions.KindAskEnded, ended)
+	e.Cause, e.Person, e.Call = cause, end.Answer.By.ID, a.Call
+	entries := []sessions.Entry{e}
+	if out := r.resultOf(a, end); out != nil {
+		content := out.result.Content
+		if out.failed != nil {
+			content = out.failed.Result().Content
+		}
+		content = r.redactor().JSON(content)
+		content, _ = tools.Truncate(content, min(maxResult, r.room*transcript.BytesPerToken/4), "")
+		entries = append(entries, resultEntry(t, a.call, content, out))
+		r.reportAnswered(t, a, out)
+	}
+	if len(t.openAsks()) == 1 {
+		entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnUnparked, nil))
+	}
+	r.point("unpark:before")
+	if err := r.journal.Append(ctx, entries...); err != nil {
+		if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+			return t, nil
+		}
+		return nil, err
+	}
+	r.point("unpark")
+	return fold(t.id, r.journal.Records())
+}
+
+// resultOf is what came of a call about which people were asked; nil if it was
+// approved and is still to run.
+func (r *sessionRun) resultOf(a *ask, end bus.Ask) *outcome {
+	by := end.Answer.By.ID
+	if end.Answer.By.Name != "" {
+		by = end.Answer.By.Name + " (" + by + ")"
+	}
+	switch {
+	case end.State == bus.AskExpired:
+		return unrun(tools.Timeout, "Nobody answered in time, so nothing was done.")
+	case end.State != bus.AskAnswered:
+		return unrun(tools.Cancelled, "The request was withdrawn, so nothing was done.")
+	case a.Kind == bus.AskQuestion:
+		raw, err := json.Marshal(map[string]string{"answer": chosen(end.Answer.Text, a.Choices)})
+		if err != nil { // a text always marshals
+			panic(err)
+		}
+		return &outcome{result: tools.Result{Content: raw}}
+	case end.Answer.Text != bus.Deny:
+		return nil
+	case end.Answer.Reason != "":
+		return unrun(tools.PermissionDenied, "Denied by %s: %s", by, end.Answer.Reason)
+	}
+	return unrun(tools.PermissionDenied, "Denied by %s, without a reason. Do not try the same in another way: ask what is wanted.", by)
+}
+
+// reportAnswered tells metrics and watchers of a call that has its result without
+// having run.
+func (r *sessionRun) reportAnswered(t *turn, a *ask, out *outcome) {
+	e := bus.Event{Type: bus.ToolEnd, Tool: a.call.use.Name, Call: a.Call}
+	result := "ok"
+	if out.failed != nil {
+		result = string(out.failed.Code)
+		e.Error = &bus.Failure{Code: result, Message: out.failed.Message}
+	}
+	r.cfg.Observer.Tool(a.call.use.Name, result, 0)
+	r.slog.Info("tool call", slog.String("turn", t.id), slog.String("call", a.Call), slog.String("tool", a.call.use.Name),
+		slog.String("person", t.person), slog.String("result", result), slog.Duration("waited", time.Since(t.parkedAt)))
+	r.emit(t, e)
+}
+
+// currentParked is the turn that waits and to which mail belongs that comes now; nil
+// if there is none. One from before a /new is none: a new conversation goes on
+// beside it.
+func (s *session) currentParked() (*turn, error) {
+	parked, err := s.parkedTurns()
+	if err != nil {
+		return nil, err
+	}
+	summary, _ := transcript.NewestSummary(s.journal.Records())
+	for _, t := range parked {
+		if t.firstEntry > summary.Covers {
+			return t, nil
+		}
+	}
+	return nil, nil
+}
+
+// saidMeanwhile takes what is said while a turn waits. The next words of who was asked
+// a question are the answer; all else is kept for the turn, and whoever says it is
+// told what is awaited.
+func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound) error {
+	if a := openQuestion(t, in); a != nil && r.cfg.Asks != nil {
+		of, err := r.cfg.Asks.Answer(ctx, a.ID, bus.Answer{Text: strings.TrimSpace(in.Text), By: in.From, Cause: in.ID})
+		switch {
+		case err == nil:
+			if t, err = r.endAsk(ctx, t, a, of, in.ID); err != nil {
+				return err
+			}
+			return r.goOn(ctx, t)
+		case !isRefusal(err):
+			return fmt.Errorf("%w: %w", errBusAway, err)
+		}
+	}
+	if _, known := r.journal.Find(in.ID); !known {
+		if err := r.journal.Append(ctx, userEntry(t.id, in)); err != nil {
+			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+				return nil
+			}
+			return err
+		}
+	}
+	return r.tellAwaited(ctx, t, in)
+}
+
+func (r *sessionRun) tellAwaited(ctx context.Context, t *turn, in bus.Inbound) error {
+	p := r.commandPrefix(in.At)
+	to := routeOf(in)
+	return r.publish(ctx, bus.Outbound{
+		ID: bus.ReplyID(in.ID), To: to.At, ReplyTo: to.ReplyTo,
+		Text: fmt.Sprintf("I have noted that. I wait for %s and then go on. `%sstop` ends it.", r.awaited(t, in.At), p),
+	})
+}
+
+// openQuestion is the question that a message answers; nil if it answers none.
+func openQuestion(t *turn, in bus.Inbound) *ask {
+	if strings.TrimSpace(in.Text) == "" {
+		return nil
+	}
+	for _, a := range t.openAsks() {
+		if a.Kind == bus.AskQuestion && (in.From.ID == t.person || in.From.Owner) {
+			return a
+		}
+	}
+	return nil
+}
+
+// chosen is the choice that an answer means, by its number or its words, or else the
+// answer itself.
+func chosen(text string, choices []string) string {
+	text = strings.TrimSpace(text)
+	if n, err := strconv.Atoi(strings.TrimSuffix(text, ".")); err == nil && n >= 1 && n <= len(choices) {
+		return choices[n-1]
+	}
+	for _, c := range choices {
+		if strings.EqualFold(strings.TrimSpace(c), text) {
+			return c
+		}
+	}
+	return text
+}
+
+// isRefusal tells an answer that was not taken from one of which that is not known.
+func isRefusal(err error) bool {
+	return errors.Is(err, bus.ErrNoAsk) || errors.Is(err, bus.ErrMayNotAnswer) || errors.Is(err, bus.ErrBadAnswer) || errors.Is(err, bus.ErrDecided)
+}
+
+// answerAsk carries out a command that answers an ask, of this conversation or of
+// another, and says what came of it: nothing where the request itself will say so.
+func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
+	p := c.commandPrefix(in.At)
+	if c.cfg.Asks == nil {
+		return "Nothing can be asked here, so there is nothing to answer.", nil
+	}
+	id, words := askNamed(in.Args)
+	if id == "" {
+		return fmt.Sprintf("Which request? Say `%s%s ID`; the request names its ID.", p, in.Text), nil
+	}
+	answer := bus.Answer{By: in.From, Cause: in.ID}
+	switch in.Text {
+	case cmdApprove:
+		answer.Text = bus.Approve
+		if strings.EqualFold(words, bus.ApproveSession) {
+			answer.Text = bus.ApproveSession
+		}
+	case cmdDeny:
+		answer.Text, answer.Reason = bus.Deny, words
+	default:
+		answer.Text = words
+	}
+	ask, err := c.cfg.Asks.Answer(ctx, id, answer)
+	switch {
+	case errors.Is(err, bus.ErrNoAsk):
+		return fmt.Sprintf("I know no request `%s`.", unquoted(id)), nil
+	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskQuestion:
+		return "You may not answer this: the person whom I have asked may, or an owner.", nil
+	case errors.Is(err, bus.ErrMayNotAnswer):
+		return "You may not decide this: owners may, and the approvers of that channel.", nil
+	case errors.Is(err, bus.ErrBadAnswer) && ask.Kind == bus.AskQuestion:
+		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", p, cmdAnswer, ask.ID), nil
+	case errors.Is(err, bus.ErrBadAnswer):
+		return fmt.Sprintf("This is to be approved or denied: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", p, cmdApprove, cmdDeny, ask.ID), nil
+	case errors.Is(err, bus.ErrDecided):
+		return fmt.Sprintf("Request `%s` is decided already: %s.", ask.ID, ask.Ending()), nil
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	if ask.At == in.At || slices.Contains(ask.Asked, in.At) {
+		return "", nil
+	}
+	return fmt.Sprintf("Request `%s`: %s.", ask.ID, ask.Ending()), nil
+}
+
+// askNamed is the id and the rest of what stands behind a command that answers.
+func askNamed(args string) (id, words string) {
+	id, words, _ = strings.Cut(strings.TrimSpace(args), " ")
+	return strings.ToLower(strings.Trim(id, "`")), strings.TrimSpace(words)
+}
+
+// unrun is the outcome of a call that did not run.
+func unrun(code tools.Code, format string, args ...any) *outcome {
+	return &outcome{failed: tools.Errorf(code, format, args...)}
+}
