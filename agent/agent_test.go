@@ -38,6 +38,8 @@ type bench struct {
 	healthy  func(context.Context) error
 	log      slog.Handler
 	drain    time.Duration
+	asks     agent.Asks // nil where nobody can be asked
+	asking   agent.Approvals
 
 	mu   sync.Mutex
 	next int
@@ -132,7 +134,8 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 func (b *bench) run() (stop func()) {
 	b.t.Helper()
 	w := agent.New(agent.Config{
-		Bus: b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy,
+		Bus: b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy, Asks: b.asks,
+		Approvals:   func() agent.Approvals { return b.asking },
 		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },
 		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point,

@@ -20,6 +20,7 @@ import (
 	"parley/agent/llm"
 	"parley/bus"
 	"parley/bus/sqlitebus"
+	"parley/channels/sqlbook"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
 	"parley/tools"
@@ -68,6 +69,13 @@ func crashChild(dir, at string) error {
 		made, point = poisonAgent(), nil
 	}
 	w := crashWorker(b, store, made, point)
+	if os.Getenv("AGENT_CRASH_ASKS") != "" {
+		book, err := sqlbook.Open(ctx, filepath.Join(dir, "book.db"))
+		if err != nil {
+			return err
+		}
+		w = askingWorker(b, store, book, askingAgent(made), point)
+	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
@@ -350,10 +358,11 @@ func TestOneTurnThatKillsDoesNotTakeTheOthersWithIt(t *testing.T) {
 	}
 }
 
-func crashRun(t *testing.T, dir, at string) error {
+func crashRun(t *testing.T, dir, at string, env ...string) error {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), "AGENT_CRASH_DIR="+dir, "AGENT_CRASH_AT="+at)
+	cmd.Env = append(cmd.Env, env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	err := cmd.Run()
