@@ -108,13 +108,10 @@ func (r *callRunner) newAsk(p *preparedCall, kind string) *sessions.Ask {
 	}
 }
 
-// askIDLength is short enough to be typed and long enough that no two are the same.
-const askIDLength = 10
-
 // askID makes the id of the ask about a call: always the same.
 func askID(session, call string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + call))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:askIDLength]
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }
 
 func hasChanged(name string) *tools.Error {

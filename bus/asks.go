@@ -30,8 +30,9 @@ const (
 	Deny           = "deny"
 )
 
-// MaxAskID is the longest id of an ask, in bytes: platforms give a button little room.
-const MaxAskID = 20
+// AskIDLength is how long the id of an ask is, of a-z and 2-7: people type it, and
+// platforms give a button little room.
+const AskIDLength = 10
 
 // An Ask is what a parked turn waits for.
 type Ask struct {

@@ -24,6 +24,12 @@ type Inspector interface {
 	HasMail(ctx context.Context, topic Topic, key string) (bool, error)
 }
 
+// A Roster knows which processes have the bus open.
+type Roster interface {
+	// Processes names them, this one first. A name is one process's for good.
+	Processes(ctx context.Context) ([]string, error)
+}
+
 // A DeadLetter is a message that was given up.
 type DeadLetter struct {
 	Topic    Topic

@@ -223,6 +223,8 @@ type Asks interface {
 	NoteTold(ctx context.Context, id string) error
 	// OpenAsks lists the open asks, the oldest first.
 	OpenAsks(ctx context.Context) ([]bus.Ask, error)
+	// Waits tells whether a session has an open ask.
+	Waits(ctx context.Context, session string) (bool, error)
 	// UntoldAsks lists asks that ended before a time, of which the log does not know.
 	UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error)
 	// Granted tells whether what has that hash was approved for the session since a time.

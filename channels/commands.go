@@ -8,7 +8,9 @@ import (
 )
 
 // Commands are the names of the commands that a chat has.
-func Commands() []string { return []string{"new", "stop", "status", "help"} }
+func Commands() []string {
+	return []string{"new", "stop", "status", "approve", "deny", "answer", "help"}
+}
 
 // AsCommand makes a command of what begins with a slash and the name of one that
 // is known; /start is what platforms send to begin with, and means help. Other
@@ -23,7 +25,7 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	name = strings.ToLower(name)
 	switch name {
 	case "new", "help":
-	case "stop", "status":
+	case "stop", "status", "approve", "deny", "answer":
 		urgent = true
 	case "start":
 		name = "help"
@@ -32,6 +34,18 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	}
 	in.Kind, in.Text, in.Args = bus.Command, name, args
 	return in, urgent
+}
+
+// Answers tells of a command that it answers a request by its id.
+func Answers(command bus.Inbound) bool {
+	switch command.Text {
+	case "approve", "deny", "answer":
+	default:
+		return false
+	}
+	id, _ := cutWord(command.Args)
+	id = strings.ToLower(strings.Trim(id, "`"))
+	return len(id) == bus.AskIDLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 func cutWord(text string) (first, rest string) {

@@ -75,14 +75,25 @@ func prefixPattern(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
 }
 
-// otherProcesses counts the other processes that have the bus open: each listens on a
-// channel of its own.
+// otherProcesses counts the other processes that have the bus open.
 func (b *Bus) otherProcesses(ctx context.Context) (int, error) {
+	all, err := b.Processes(ctx)
+	return len(all) - 1, err
+}
+
+// Processes implements bus.Roster: each process listens on a channel of its own.
+func (b *Bus) Processes(ctx context.Context) ([]string, error) {
 	listening, err := b.client.PubSubChannels(ctx, prefixPattern(b.keys.notes(""))).Result()
 	if err != nil {
-		return 0, fmt.Errorf("look for other processes: %w", err)
+		return nil, fmt.Errorf("look for other processes: %w", err)
 	}
-	return len(slices.DeleteFunc(listening, func(name string) bool { return name == b.keys.notes(b.self) })), nil
+	names := []string{b.self}
+	for _, channel := range listening {
+		if name := strings.TrimPrefix(channel, b.keys.notes("")); name != b.self {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 func (k keys) intake() string { return k.prefix + "moved" } // hash: the id of the intake, and the number of the last letter that it took

@@ -28,6 +28,8 @@ type Access struct {
 	Policy    string
 	AllowFrom []string
 	Owners    []string
+	// Approvers may talk to the bot, and approve what conversations ask for.
+	Approvers []string
 }
 
 func (a Access) policy() string {
@@ -66,7 +68,7 @@ type Gate struct {
 
 // Set replaces the settings, from the next message on.
 func (g *Gate) Set(a Access) {
-	a.AllowFrom, a.Owners = slices.Clone(a.AllowFrom), slices.Clone(a.Owners)
+	a.AllowFrom, a.Owners, a.Approvers = slices.Clone(a.AllowFrom), slices.Clone(a.Owners), slices.Clone(a.Approvers)
 	g.access.Store(&a)
 }
 
@@ -77,8 +79,14 @@ func (g *Gate) settings() Access {
 	return Access{}
 }
 
+// approves tells whether a person is one of the settings' approvers.
+func (g *Gate) approves(who bus.Person) bool {
+	_, user, _ := strings.Cut(who.ID, ":")
+	return slices.Contains(g.settings().Approvers, user)
+}
+
 // admits judges a person. Owners always pass: those of the settings, and those
-// whom the book knows. The book is asked each time, because another process may
+// whom the book knows; and so do approvers. The book is asked each time, because another process may
 // write to it.
 func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (owner, ok bool, err error) {
 	access := g.settings()
@@ -92,6 +100,9 @@ func (g *Gate) admits(ctx context.Context, ch channels.Channel, book channels.Pa
 	}
 	if known && paired.Owner {
 		return true, true, nil
+	}
+	if slices.Contains(access.Approvers, user) {
+		return false, true, nil
 	}
 	switch access.policy() {
 	case byNobody:

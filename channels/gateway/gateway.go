@@ -43,8 +43,10 @@ type Gateway struct {
 	Route    func(bus.Inbound) (session string, err error)
 	Chats    channels.Chats
 	Pairings channels.Pairings
-	Log      *slog.Logger
-	Now      func() time.Time // nil is time.Now
+	// Waits, if set, tells whether a turn of a session waits for people.
+	Waits func(ctx context.Context, session string) (bool, error)
+	Log   *slog.Logger
+	Now   func() time.Time // nil is time.Now
 }
 
 // Run receives until ctx is done, then returns nil. Its errors are the
@@ -168,15 +170,17 @@ func (d *intake) take(ctx context.Context, in bus.Inbound) error {
 		d.refuse(in)
 		return nil
 	}
-	in.From.Owner = owner
+	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
 	d.rememberOwner(in)
 	return d.publish(ctx, in)
 }
 
-// overhear takes of what is said in a group, and not to the bot, one thing: that
-// somebody who may talk to it says /stop while it works there.
+// overhear takes of what is said in a group, and not to the bot, that somebody who
+// may talk to it says /stop while it works there, or answers a request by its id.
 func (d *intake) overhear(ctx context.Context, in bus.Inbound) error {
-	if said, _ := channels.AsCommand(in); said.Kind != bus.Command || said.Text != "stop" || said.Args != "" {
+	said, _ := channels.AsCommand(in)
+	stops, answers := said.Text == "stop" && said.Args == "", channels.Answers(said)
+	if said.Kind != bus.Command || !stops && !answers {
 		return nil
 	}
 	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
@@ -187,15 +191,29 @@ func (d *intake) overhear(ctx context.Context, in bus.Inbound) error {
 	if err != nil {
 		return nil //nolint:nilerr // the bot works in no session that there is not
 	}
-	working, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
-	if err != nil {
-		return fmt.Errorf("look whether a session is at work: %w", err)
+	if !answers {
+		working, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
+		if err != nil {
+			return fmt.Errorf("look whether a session is at work: %w", err)
+		}
+		if !working && !d.waits(ctx, key) {
+			return nil
+		}
 	}
-	if !working {
-		return nil
-	}
-	in.From.Owner = owner
+	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
 	return d.publish(ctx, in)
+}
+
+// waits tells whether a turn of a session waits for people.
+func (d *intake) waits(ctx context.Context, session string) bool {
+	if d.Waits == nil {
+		return false
+	}
+	waits, err := d.Waits(ctx, session)
+	if err != nil {
+		d.Log.Warn("it is not known whether a turn waits", slog.String("channel", d.Name), slog.Any("error", err))
+	}
+	return waits
 }
 
 // takeOwnerCode makes an owner of the person who says an owner's code to the bot alone.

@@ -116,6 +116,10 @@ func command(text string, called bool) string {
 	switch word {
 	case "stop", "status", "new", "help":
 		return "/" + word + rest
+	case "approve", "deny", "answer": // are words that people say, too
+		if marked {
+			return "/" + word + rest
+		}
 	case "start": // comes before an owner's code
 		if marked {
 			return "/" + word + rest

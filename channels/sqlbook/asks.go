@@ -157,6 +157,16 @@ func (b *Book) OpenAsks(ctx context.Context) ([]bus.Ask, error) {
 	return list(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE state = 'open' ORDER BY made, id`)
 }
 
+// Waits implements channels.Asks.
+func (b *Book) Waits(ctx context.Context, session string) (bool, error) {
+	var n int
+	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE session = ? AND state = 'open'`, texts(session)...).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("look for open asks: %w", err)
+	}
+	return n > 0, nil
+}
+
 // UntoldAsks implements channels.Asks.
 func (b *Book) UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error) {
 	return list(ctx, b.db.Read, scanAsk, `SELECT `+askFields+` FROM asks WHERE told = 0 AND ended < ? ORDER BY ended, id`, stamp(before))
@@ -195,4 +205,12 @@ func eraseAsks(tx *sqldb.Tx, done *Erased, person string) error {
 		return err
 	}
 	return count(tx, &done.Asks, `DELETE FROM asks WHERE answerer = ?`, sqldb.Text(person))
+}
+
+// OpenAskCount counts the asks that nobody has answered yet.
+func (b *Book) OpenAskCount(ctx context.Context) (n int, err error) {
+	if err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE state = 'open'`).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count open asks: %w", err)
+	}
+	return n, nil
 }

@@ -47,6 +47,7 @@ type cli struct {
 	Restore     restoreCmd     `cmd:"" help:"Make a home of a backup."`
 	Migrate     migrateCmd     `cmd:"" help:"Take the bot from this home to Redis and PostgreSQL."`
 	Pairing     pairingCmd     `cmd:"" help:"Who may talk to the bot."`
+	Approvals   approvalsCmd   `cmd:"" help:"What turns wait for, and the answers."`
 	Chats       chatsCmd       `cmd:"" help:"Where the bot has been spoken to."`
 	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`
 	ConfigCheck configGroup    `cmd:"" name:"config" help:"The configuration."`

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"fmt"
 	"io/fs"
 	"syscall"
 )
@@ -19,4 +20,15 @@ func diskSize(info fs.FileInfo) int64 {
 		return min(info.Size(), st.Blocks*512)
 	}
 	return info.Size()
+}
+
+// identity tells a file or a directory from all others of the machine.
+func identity(info fs.FileInfo) string {
+	if info == nil {
+		return "-"
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
+	}
+	return info.Name()
 }

@@ -22,6 +22,7 @@ const (
 	scopeAgent   = "agent"
 	scopeRead    = "read"
 	scopeMetrics = "metrics"
+	scopeApprove = "approve"
 	scopeAdmin   = "admin"
 )
 
@@ -56,6 +57,7 @@ func (c caller) can(scopes ...string) bool {
 
 func (c caller) admin() bool    { return c.can() }
 func (c caller) reads() bool    { return c.can(scopeRead) }
+func (c caller) approves() bool { return c.can(scopeApprove) }
 func (c caller) measures() bool { return c.can(scopeMetrics) }
 func (c caller) talks() bool    { return c.can(scopeAgent) }
 func (c caller) listens() bool  { return c.reads() || c.talks() }

@@ -34,6 +34,7 @@ type Config struct {
 	People   People
 	Access   Access
 	Forget   Forgetter
+	Asks     Asks
 	Agent    Agent
 	Channels func() []string // that are configured, whoever connects them
 	Health   Health
@@ -153,6 +154,8 @@ func (a *API) routes() []route {
 		{"DELETE /v1/pairings/{person}", false, caller.admin, a.revokePairing},
 		{"POST /v1/pairings/owner", false, caller.admin, a.offerOwner},
 		{"POST /v1/forget", false, caller.admin, a.forget},
+		{"GET /v1/asks", false, caller.answers, a.listAsks},
+		{"POST /v1/asks/{id}", false, caller.answers, a.answerAsk},
 		{"GET /metrics", false, caller.measures, a.metrics},
 		{"POST /webhooks/{name}", true, nil, a.webhook},
 		{"GET " + healthPath, true, nil, a.healthy},

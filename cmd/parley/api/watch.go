@@ -160,6 +160,14 @@ func dataOf(e bus.Event) any {
 	switch e.Type {
 	case bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset:
 		return e
+	case bus.Asked, bus.AskResolved:
+		if e.Ask == nil {
+			break
+		}
+		if e.Type == bus.Asked {
+			return askOf(*e.Ask)
+		}
+		return resolvedOf(*e.Ask, e.Turn)
 	}
 	return struct {
 		bus.Event

@@ -31,6 +31,7 @@ func (l *loader) check() {
 	l.checkRules("tools")
 	l.checkHooks()
 	l.checkExpressions()
+	l.checkPlaces("approvals.to", true)
 	l.checkHTTP()
 	l.checkSandbox()
 	l.checkWeb()

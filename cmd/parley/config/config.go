@@ -50,19 +50,20 @@ type Options struct {
 
 // A Config is everything that is set, complete with defaults.
 type Config struct {
-	File     string // absolute; "" when there is none
-	Sought   Sought // where the file was looked for
-	Home     string // absolute
-	Serve    Serve
-	Log      Log
-	Limits   Limits
-	Model    Model
-	Agents   map[string]Agent // by name; "main" is always there
-	Channels map[string]Channel
-	Targets  map[string][]bus.Address
-	Tools    Tools
-	Web      Web
-	Sandbox  Sandbox
+	File      string // absolute; "" when there is none
+	Sought    Sought // where the file was looked for
+	Home      string // absolute
+	Serve     Serve
+	Log       Log
+	Limits    Limits
+	Approvals Approvals
+	Model     Model
+	Agents    map[string]Agent // by name; "main" is always there
+	Channels  map[string]Channel
+	Targets   map[string][]bus.Address
+	Tools     Tools
+	Web       Web
+	Sandbox   Sandbox
 	HTTPAccess
 	Keeping
 
@@ -143,6 +144,12 @@ type Limits struct {
 	Outbound      int   // messages for one address
 }
 
+// Approvals is how people are asked whether a tool call may run.
+type Approvals struct {
+	Expires time.Duration // after which nobody needs to answer any more
+	To      []string      // targets and addresses, as written; none is the conversation
+}
+
 // A Channel is one account on one platform.
 type Channel struct {
 	Name      string
@@ -177,7 +184,7 @@ type Access struct {
 	Policy    string // "pairing", "list", "members" or "open"
 	AllowFrom []string
 	Owners    []string
-	Approvers []string // no effect yet
+	Approvers []string // may approve what conversations on the channel ask for
 }
 
 // Load finds the home and the configuration file, reads the file, fills what it

@@ -329,7 +329,6 @@ days = 30
 		`parley.toml:4: agents.defaults.capabilities: "session": no effect yet`,
 		"parley.toml:5: agents.defaults.model: no effect yet",
 		`parley.toml:6: [channels.discord]: platform discord has only mode = "send": no effect yet`,
-		"parley.toml:9: channels.telegram.approvers: no effect yet",
 		"parley.toml:10: tools.mcp_servers: no effect yet",
 	})
 }

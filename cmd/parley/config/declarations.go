@@ -220,6 +220,7 @@ func processSections() []section {
 			{key: "format", kind: asText, oneOf: built("text", "json"), example: `"json"`, since: first, fills: into(func(c *Config) any { return &c.Log.Format })},
 		}},
 		{name: "limits", settings: limitSettings()},
+		{name: "approvals", settings: approvalSettings()},
 	}
 }
 
@@ -252,7 +253,7 @@ func channelSections(platforms []string) []section {
 			{key: "owners", kind: asPeople, def: []string{}, example: `["42"]`,
 				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Owners })},
 			{key: "approvers", kind: asPeople, example: `["42"]`,
-				since: notYet, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Approvers })},
+				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Approvers })},
 			{key: "rate_limit", kind: asText, def: "platform", oneOf: built("platform", "none"), since: first, fills: into(func(c *Channel) any { return &c.RateLimit })},
 			{key: "on_unknown", kind: asText, def: "resend", oneOf: built("resend", "drop"), example: `"drop"`,
 				since: first, fills: into(func(c *Channel) any { return &c.OnUnknown })},
@@ -292,6 +293,14 @@ func httpSections() []section {
 		{name: "retention", settings: []setting{
 			{key: "days", kind: asCount, least: 1, example: `30`, since: first, fills: into(func(c *Config) any { return &c.Retention.Days })},
 		}},
+	}
+}
+
+func approvalSettings() []setting {
+	return []setting{
+		{key: "expires", kind: asDuration, def: 24 * time.Hour, least: int64(time.Second),
+			since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Approvals.Expires })},
+		{key: "to", kind: asPlaces, example: `"oncall"`, since: first, reload: withChannels, fills: into(func(c *Config) any { return &c.Approvals.To })},
 	}
 }
 

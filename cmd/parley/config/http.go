@@ -25,7 +25,7 @@ type HTTP struct {
 type Token struct {
 	Name  string
 	Token Secret
-	// May holds "send", "agent", "read", "metrics", "admin" and "send:TARGET",
+	// May holds "send", "agent", "read", "approve", "metrics", "admin" and "send:TARGET",
 	// where TARGET may be an address too.
 	May []string
 }
@@ -140,7 +140,7 @@ func (l *loader) checkToken(name string, seen map[string]string) {
 	if !l.mentioned(path + ".may") {
 		l.report(at, path, "may do nothing", `write for example may = ["read"]`)
 	}
-	scopes := []string{"send", "agent", "read", "metrics", "admin"}
+	scopes := []string{"send", "agent", "read", "approve", "metrics", "admin"}
 	for i, scope := range l.list(path + ".may") {
 		if target, aimed := strings.CutPrefix(scope, "send:"); aimed {
 			if f := l.place(target, true); f != nil {

@@ -90,6 +90,9 @@ func (v *value) shown() any {
 	}
 	switch x := v.v.(type) {
 	case time.Duration:
+		if hours := x / time.Hour; hours > 0 && x%time.Hour == 0 {
+			return fmt.Sprintf("%dh", hours) // and not 24h0m0s
+		}
 		return x.String()
 	case int64:
 		if v.set.kind == asMoney {

@@ -210,6 +210,7 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	r.Book.Sends += book.Sends
 	r.Book.Posts += book.Posts
 	r.Book.Chats += book.Chats
+	r.Book.Asks += book.Asks
 	return gone, err
 }
 
@@ -268,6 +269,9 @@ func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus
 		}
 		in, err := bus.DecodeInbound(m.Body)
 		return err == nil && t.person != "" && (in.From.ID == t.person || onBehalf(in) == t.person)
+	case topic == bus.TimersTopic:
+		timer, err := bus.DecodeTimer(m.Body)
+		return err == nil && (slices.Contains(t.alone, timer.Session) || t.person != "" && timer.Person == t.person)
 	case strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))):
 		out, err := bus.DecodeOutbound(m.Body)
 		if err != nil {

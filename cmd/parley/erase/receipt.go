@@ -61,6 +61,7 @@ func (r *Receipt) String() string {
 		{"records of what was sent", r.Book.Sends},
 		{"records of what programs handed in", r.Book.Posts},
 		{"records of chats", r.Book.Chats},
+		{"requests to people", r.Book.Asks},
 	} {
 		if line.n > 0 {
 			fmt.Fprintf(&b, "%8d  %s\n", line.n, line.what)

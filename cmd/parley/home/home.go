@@ -52,6 +52,7 @@ type carrier interface {
 	bus.DeadLetters
 	bus.Pauser
 	bus.Holder
+	bus.Roster
 	Writable(ctx context.Context) error
 	Dropped() uint64
 	Close() error
@@ -81,6 +82,7 @@ type Home struct {
 	owner     Owner  // of Dir
 	Root      string // of the workspaces
 	rootOwner Owner
+	self      string // this process's name among those that have the bus open
 }
 
 // A WorkspaceOverride is a person's own directory for the one session that they talk in. All
@@ -126,6 +128,9 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 		return h, NameSetting(c, "store.url", err)
 	}
 	h.Book = written
+	if err := h.announce(ctx, log); err != nil {
+		return h, err
+	}
 	if err := checkArrived(ctx, c); err != nil {
 		return h, err
 	}
@@ -209,6 +214,7 @@ func (h *Home) Close() error {
 		}
 	}
 	if h.Book != nil {
+		h.leave()
 		errs = append(errs, h.Book.Close())
 	}
 	if h.Store != nil {

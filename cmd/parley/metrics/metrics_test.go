@@ -26,6 +26,8 @@ import (
 // unknown is a book that knows of so many unknown sends.
 type unknown map[string]int
 
+func (u unknown) OpenAskCount(context.Context) (int, error) { return len(u), nil }
+
 func (u unknown) UnknownSends(context.Context) (map[string]int, error) {
 	if u == nil {
 		return nil, errors.New("the book is closed")

@@ -25,6 +25,8 @@ type Book interface {
 	// UnknownSends counts the messages of each channel of which nobody can tell
 	// whether they were sent. Channels without any may be missing.
 	UnknownSends(ctx context.Context) (map[string]int, error)
+	// OpenAskCount counts the requests that people have not answered yet.
+	OpenAskCount(ctx context.Context) (int, error)
 }
 
 // lookUpTime bounds what a scrape may wait for.
@@ -39,7 +41,7 @@ type status struct {
 
 type descriptions struct {
 	waiting, oldest, leased, dead *prometheus.Desc
-	unknown, up                   *prometheus.Desc
+	unknown, up, asks             *prometheus.Desc
 }
 
 func describe() descriptions {
@@ -53,12 +55,14 @@ func describe() descriptions {
 		dead:    of("bus_dead", "Dead letters.", "topic"),
 		unknown: of("sends_unknown", "Messages of which nobody can tell whether they were sent.", "channel"),
 		up:      of("channel_up", "Whether the channel is connected.", "channel"),
+		asks: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "asks_open"),
+			"Requests that people have not answered yet.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (s *status) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.up} {
+	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.up, s.asks} {
 		out <- d
 	}
 }
@@ -89,6 +93,11 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	}
 	if s.Fleet.Book != nil {
 		s.book(ctx, channels, gauge)
+		if n, err := s.Fleet.Book.OpenAskCount(ctx); err != nil {
+			s.Log.Warn("open requests could not be counted for a scrape", slog.Any("error", err))
+		} else {
+			out <- prometheus.MustNewConstMetric(s.asks, prometheus.GaugeValue, float64(n))
+		}
 	}
 }
 

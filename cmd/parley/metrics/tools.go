@@ -16,10 +16,16 @@ type toolMetrics struct {
 	widest    *highest
 	saved     prometheus.Counter
 	kills     *prometheus.CounterVec
+	asks      *prometheus.CounterVec
 }
 
 func newToolMetrics() toolMetrics {
+	asks := counters("asks_total", "Requests to people that have ended: approved, session, denied, answered, expired or withdrawn.", "result")
+	for _, result := range []string{"approved", "session", "denied", "answered", "expired", "withdrawn"} {
+		asks.WithLabelValues(result)
+	}
 	return toolMetrics{
+		asks:    asks,
 		calls:   counters("tool_calls_total", "Calls of a tool, by result: ok or the code of the error.", "tool", "result"),
 		seconds: seconds("tool_seconds", "How long calls of a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
@@ -32,7 +38,7 @@ func newToolMetrics() toolMetrics {
 }
 
 func (t toolMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills)
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks)
 }
 
 // Tool counts a call of a tool.
@@ -43,6 +49,9 @@ func (m *Metrics) Tool(tool, result string, d time.Duration) {
 		m.tools.lastError.WithLabelValues(tool).SetToCurrentTime()
 	}
 }
+
+// AskEnded counts a request to people that has ended.
+func (m *Metrics) AskEnded(result string) { m.tools.asks.WithLabelValues(result).Inc() }
 
 // Batch counts a group of calls that ran side by side.
 func (m *Metrics) Batch(concurrency int, saved time.Duration) {

@@ -51,12 +51,26 @@ func NewModel(ctx context.Context, c *config.Config, log *slog.Logger) (llm.Mode
 // defaultModel is what the default provider is asked for where nothing is named.
 const defaultModel = "gpt-5-mini"
 
-// work runs the worker.
+// work runs the worker, and beside it lets asks expire.
 func (s *Server) work(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	expiring := make(chan error, 1)
+	go func() {
+		expiring <- s.desk.Run(ctx)
+		cancel()
+	}()
+	err := s.answer(ctx)
+	cancel()
+	return errors.Join(err, <-expiring)
+}
+
+// answer runs the worker.
+func (s *Server) answer(ctx context.Context) error {
 	c := s.settings.Load()
 	return agent.New(agent.Config{
 		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store,
-		Agents: s.agent, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix,
+		Agents: s.agent, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.desk, Approvals: s.approvals,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Point: s.point,
 	}).Run(ctx)
 }
@@ -92,7 +106,7 @@ func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
 	guarding := s.guard.Load()
 	return agent.Agent{
 		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(s.capabilities(session)),
-		Prompt: s.prompt, Keep: s.keep, Untrusted: s.promptUntrusted,
+		Prompt: s.prompt, Keep: s.keep, Named: s.named, Untrusted: s.promptUntrusted,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",

@@ -57,7 +57,7 @@ func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*e
 }
 
 func accessOf(c config.Channel) gateway.Access {
-	return gateway.Access{Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners}
+	return gateway.Access{Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners, Approvers: c.Access.Approvers}
 }
 
 // receive runs the gateways of the channels that receive, each in one process
@@ -70,7 +70,7 @@ func (s *Server) receive(ctx context.Context) error {
 		}
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
-			Chats: s.home.Book, Pairings: s.home.Book, Log: s.log,
+			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Log: s.log,
 		}
 		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, gw) })
 	})

@@ -12,6 +12,7 @@ import (
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/home"
 	"parley/tools"
+	"parley/tools/askuser"
 	"parley/tools/files"
 	"parley/tools/guard"
 	"parley/tools/memory"
@@ -22,7 +23,7 @@ import (
 // ToolNames are the tools that a rule can be about: those that there always are, and
 // those that only some machines have.
 func ToolNames() []string {
-	all := slices.Concat(files.New(nil), memory.New(nil), []tools.Tool{message.New(nil)}, crash.Tools())
+	all := slices.Concat(files.New(nil), memory.New(nil), []tools.Tool{message.New(nil), askuser.New()}, crash.Tools())
 	names := guard.Names()
 	for _, tool := range all {
 		if name := tool.Spec().Name; !slices.Contains(names, name) {

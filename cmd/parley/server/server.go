@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"parley/agent/llm"
+	"parley/channels/asks"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/home"
@@ -57,6 +58,7 @@ type Server struct {
 	secrets  *atomic.Pointer[redact.Redactor] // likewise, for the log; nil: the log is as it is
 	channels []*endpoint
 	metrics  *metrics.Metrics
+	desk     *asks.Desk
 	role     Role
 	version  string
 	started  time.Time
@@ -122,6 +124,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
 		Channels: s.connected, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
+	s.desk = s.newDesk()
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"parley/cmd/parley/crash"
 	"parley/sessions/workspace"
 	"parley/tools"
+	"parley/tools/askuser"
 	"parley/tools/files"
 	"parley/tools/guard"
 	"parley/tools/memory"
@@ -20,7 +21,7 @@ func (s *Server) newTools() *tools.Set {
 	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) })
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools()...)
-	all = append(all, message.New(s.deliver))
+	all = append(all, message.New(s.deliver), askuser.New())
 	all = append(all, web.New(web.Config{Settings: s.webSettings})...)
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(s.marker().Watch(all)...)

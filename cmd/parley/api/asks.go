@@ -1,0 +1,137 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"parley/bus"
+	"parley/channels/console"
+	"parley/channels/web"
+)
+
+// Asks is what parked turns wait for.
+type Asks struct {
+	Open   func(ctx context.Context) ([]bus.Ask, error)
+	Lookup func(ctx context.Context, id string) (bus.Ask, error)
+	// Answer takes an answer; its errors are those of package bus about asks.
+	Answer func(ctx context.Context, id string, answer bus.Answer) (bus.Ask, error)
+}
+
+// An Ask is one as the API tells it.
+type Ask struct {
+	ID        string          `json:"id"`
+	Kind      string          `json:"kind"` // approval or question
+	Session   string          `json:"session"`
+	Turn      string          `json:"turn"`
+	Person    string          `json:"person"`
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	Question  string          `json:"question,omitempty"`
+	Choices   []string        `json:"choices,omitempty"`
+	At        time.Time       `json:"at"`
+	Expires   time.Time       `json:"expires"`
+	State     string          `json:"state"` // open, answered, expired or withdrawn
+	Answer    string          `json:"answer,omitempty"`
+	By        string          `json:"by,omitempty"`
+}
+
+func askOf(a bus.Ask) Ask {
+	return Ask{
+		ID: a.ID, Kind: a.Kind, Session: a.Session, Turn: a.Turn, Person: a.Person, Tool: a.Tool, Arguments: a.Arguments,
+		Reason: a.Reason, Question: a.Question, Choices: a.Choices, At: a.Made, Expires: a.Expires,
+		State: a.State, Answer: a.Answer.Text, By: a.Answer.By.ID,
+	}
+}
+
+// answers tells whether the caller may answer anything at all: approvals, or the
+// questions of its own turns.
+func (c caller) answers() bool { return c.approves() || c.talks() }
+
+// person is who a caller is where people have rights.
+func (c caller) person() bus.Person {
+	if c.local {
+		return bus.Person{ID: console.Owner, Owner: true}
+	}
+	return bus.Person{ID: web.Person(c.name), Name: c.name, Owner: c.owner, EveryApprover: c.approves()}
+}
+
+// mayRead tells whether a caller is told of an ask.
+func (c caller) mayRead(a bus.Ask) bool {
+	return c.approves() || a.Kind == bus.AskQuestion && a.Person == web.Person(c.name)
+}
+
+// listAsks lists what people have not answered yet.
+func (a *API) listAsks(w *answer, r *http.Request) error {
+	found, err := a.cfg.Asks.Open(r.Context())
+	if err != nil {
+		return err
+	}
+	list := []Ask{}
+	session := r.URL.Query().Get("session")
+	for _, ask := range found {
+		if w.caller.mayRead(ask) && (session == "" || ask.Session == session) {
+			list = append(list, askOf(ask))
+		}
+	}
+	return w.json(http.StatusOK, struct {
+		Asks []Ask `json:"asks"`
+	}{list})
+}
+
+// answerAsk takes an answer.
+func (a *API) answerAsk(w *answer, r *http.Request) error {
+	w.id = r.PathValue("id")
+	raw, err := a.body(w, r, maxJSON)
+	if err != nil {
+		return err
+	}
+	said := bus.Answer{By: w.caller.person()}
+	_, err = decode(raw, field{"answer", &said.Text, "a text"}, field{"reason", &said.Reason, "a text"})
+	if err != nil {
+		return err
+	}
+	ask, err := a.cfg.Asks.Lookup(r.Context(), w.id)
+	if err == nil && !w.caller.mayRead(ask) {
+		err = bus.ErrNoAsk // as if there were no others
+	}
+	if err == nil {
+		ask, err = a.cfg.Asks.Answer(r.Context(), w.id, said)
+	}
+	switch {
+	case errors.Is(err, bus.ErrNoAsk):
+		return notFound("there is no such request")
+	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskApproval:
+		return forbidden("this request is about a turn of the same token: another has to approve it")
+	case errors.Is(err, bus.ErrMayNotAnswer):
+		return forbidden("this question is answered by the person whose turn it is, or by an owner")
+	case errors.Is(err, bus.ErrBadAnswer) && ask.Kind == bus.AskApproval:
+		return unprocessable("bad_answer", `"answer" is to be "approve", "session" or "deny"`)
+	case errors.Is(err, bus.ErrBadAnswer):
+		return unprocessable("bad_answer", `"answer" is to be what is said to the question`)
+	case errors.Is(err, bus.ErrDecided):
+		return &refusal{status: http.StatusConflict, code: "decided", message: "it is decided already: " + ask.Ending()}
+	case err != nil:
+		return err
+	}
+	return w.json(http.StatusOK, askOf(ask))
+}
+
+// resolved is what watchers are told of an ask that has ended.
+type resolved struct {
+	Turn   string `json:"turn"`
+	Ask    string `json:"ask"`
+	Answer string `json:"answer"` // or expired, or withdrawn
+	By     string `json:"by,omitempty"`
+}
+
+func resolvedOf(a bus.Ask, turn string) resolved {
+	r := resolved{Turn: turn, Ask: a.ID, Answer: a.State}
+	if a.State == bus.AskAnswered {
+		r.Answer, r.By = a.Answer.Text, a.Answer.By.ID
+	}
+	return r
+}

@@ -1,0 +1,105 @@
+package api_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels/asks"
+	"parley/cmd/parley/api"
+)
+
+const approveToken = "approve-secret"
+
+// askRig is a rig with a desk, and asks of two people.
+func askRig(t *testing.T) *rig {
+	x := newRig(t, func(x *rig) {
+		desk := &asks.Desk{Bus: x.bus, Book: x.book, Log: slog.New(slog.DiscardHandler)}
+		x.cfg.Asks = api.Asks{Open: x.book.OpenAsks, Lookup: x.book.LookupAsk, Answer: desk.Answer}
+		x.cfg.Access.Tokens = func() []api.Token {
+			return append(tokens(), api.Token{Name: "gate", Secret: approveToken, May: []string{"approve"}})
+		}
+	})
+	now := time.Now()
+	for id, a := range map[string]bus.Ask{
+		"aaaaaaaaaa": {Kind: bus.AskApproval, Person: "slack:U1", Tool: "sh", Arguments: []byte(`{"command":"x"}`)},
+		"bbbbbbbbbb": {Kind: bus.AskApproval, Person: "web:gate", Tool: "sh"},
+		"cccccccccc": {Kind: bus.AskQuestion, Person: "web:chat", Question: "Which?"},
+	} {
+		a.ID, a.Session, a.Turn, a.Made, a.Expires = id, "main:slack:C1", "t", now, now.Add(time.Hour)
+		a.At = bus.Address{Channel: "slack", Chat: "C1"}
+		if err := x.book.OpenAsk(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return x
+}
+
+func (x *rig) askFor(token, method, path, body string) (int, string) {
+	x.t.Helper()
+	r, err := http.NewRequestWithContext(x.t.Context(), method, x.base+path, strings.NewReader(body))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := x.client.Do(r)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return resp.StatusCode, string(all)
+}
+
+func TestAsksAreListedForThoseWhoMayAnswer(t *testing.T) {
+	x := askRig(t)
+	for token, want := range map[string]string{
+		ownerToken: "aaaaaaaaaa bbbbbbbbbb cccccccccc", approveToken: "aaaaaaaaaa bbbbbbbbbb cccccccccc", chatToken: "cccccccccc",
+		readToken: "403", opsToken: "403",
+	} {
+		status, body := x.askFor(token, http.MethodGet, "/v1/asks?session=main:slack:C1", "")
+		for id := range strings.FieldsSeq(want) {
+			if id != "403" && !strings.Contains(body, id) || id == "403" && status != 403 {
+				t.Errorf("%s got %d %s, want %s", token, status, body, want)
+			}
+		}
+		if want == "cccccccccc" && strings.Contains(body, "aaaaaaaaaa") {
+			t.Errorf("%s sees another's: %s", token, body)
+		}
+	}
+}
+
+func TestAnAskIsAnsweredOnce(t *testing.T) {
+	x := askRig(t)
+	for _, c := range []struct {
+		token, id, body string
+		want            int
+		says            string
+	}{
+		{approveToken, "zzzzzzzzzz", `{"answer":"approve"}`, 404, "no such request"},
+		{chatToken, "aaaaaaaaaa", `{"answer":"approve"}`, 404, "no such request"},
+		{approveToken, "aaaaaaaaaa", `{"answer":"perhaps"}`, 422, "bad_answer"},
+		{approveToken, "bbbbbbbbbb", `{"answer":"approve"}`, 403, "same token"},
+		{approveToken, "cccccccccc", `{"answer":"red"}`, 403, "whose turn it is"},
+		{approveToken, "aaaaaaaaaa", `{"answer":"deny","reason":"no"}`, 200, `"by":"web:gate"`},
+		{ownerToken, "aaaaaaaaaa", `{"answer":"approve"}`, 409, "denied by gate (web:gate)"},
+		{chatToken, "cccccccccc", `{"answer":"red"}`, 200, `"answer":"red"`},
+		{ownerToken, "bbbbbbbbbb", `{"answer":"session"}`, 200, `"state":"answered"`},
+	} {
+		status, body := x.askFor(c.token, http.MethodPost, "/v1/asks/"+c.id, c.body)
+		if status != c.want || !strings.Contains(body, c.says) {
+			t.Errorf("%s answers %s with %s: %d %s, want %d and %q", c.token, c.id, c.body, status, body, c.want, c.says)
+		}
+	}
+	if d, err := x.bus.Depth(t.Context(), bus.InboundTopic); err != nil || d.Waiting != 3 {
+		t.Errorf("the session was told %+v, %v", d, err)
+	}
+}

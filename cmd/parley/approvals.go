@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"parley/bus"
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/client"
+	"parley/cmd/parley/server"
+	"parley/cmd/parley/terminal"
+)
+
+type approvalsCmd struct {
+	List    approvalsList    `cmd:"" default:"1" help:"What turns wait for: approvals, and answers to questions."`
+	Approve approvalsApprove `cmd:"" help:"Let a tool call run."`
+	Deny    approvalsDeny    `cmd:"" help:"Do not let it run."`
+}
+
+type approvalsList struct{}
+
+type approvalsApprove struct {
+	ID      string `arg:"" help:"The request's."`
+	Session bool   `help:"Also when exactly the same is called again in this conversation, within a day."`
+}
+
+type approvalsDeny struct {
+	ID     string   `arg:"" help:"The request's."`
+	Reason []string `arg:"" optional:"" help:"Why, for the agent."`
+}
+
+// Help shows examples.
+func (approvalsList) Help() string {
+	return examples("parley approvals list", "parley --json approvals list")
+}
+
+// Run lists what turns wait for.
+func (approvalsList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		var found struct{ Asks []api.Ask }
+		if err := server.Get(ctx, "/v1/asks", &found); err != nil {
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(tty.Out).Encode(found.Asks)
+		}
+		if len(found.Asks) == 0 {
+			_, err := fmt.Fprintln(tty.Out, "Nothing waits for anybody.")
+			return err
+		}
+		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tKIND\tFOR\tSESSION\tEXPIRES\tWHAT")
+		for _, a := range found.Asks {
+			what := a.Question
+			if a.Kind == bus.AskApproval {
+				what = a.Tool + " " + string(a.Arguments)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, a.Kind, terminal.Cell(a.Person), terminal.Cell(a.Session),
+				a.Expires.Local().Format(time.DateTime), terminal.Cell(what))
+		}
+		return w.Flush()
+	})
+}
+
+// Help shows examples.
+func (approvalsApprove) Help() string {
+	return examples("parley approvals approve k7f3m2q9xw", "parley approvals approve k7f3m2q9xw --session")
+}
+
+// Run approves a call.
+func (a approvalsApprove) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+	answer := bus.Approve
+	if a.Session {
+		answer = bus.ApproveSession
+	}
+	return decide(ctx, c, tty, a.ID, answer, "")
+}
+
+// Help shows examples.
+func (approvalsDeny) Help() string {
+	return examples("parley approvals deny k7f3m2q9xw", "parley approvals deny k7f3m2q9xw not on a Friday")
+}
+
+// Run denies a call.
+func (a approvalsDeny) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+	return decide(ctx, c, tty, a.ID, bus.Deny, strings.Join(a.Reason, " "))
+}
+
+// decide answers a request as the owner.
+func decide(ctx context.Context, c *cli, tty terminal.Terminal, id, answer, reason string) error {
+	return use(ctx, c, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
+		var now api.Ask
+		body := map[string]string{"answer": answer, "reason": reason}
+		if err := server.Do(ctx, http.MethodPost, "/v1/asks/"+url.PathEscape(strings.ToLower(id)), "", body, &now); err != nil {
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(tty.Out).Encode(now)
+		}
+		_, err := fmt.Fprintf(tty.Out, "%s: %s of %s is settled: %s.\n", now.ID, now.Tool, terminal.Cell(now.Person), map[string]string{
+			bus.Approve: "approved", bus.ApproveSession: "approved for the conversation", bus.Deny: "denied",
+		}[now.Answer])
+		return err
+	})
+}

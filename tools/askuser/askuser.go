@@ -1,0 +1,65 @@
+// Package askuser is the tool by which an agent asks the person for whom it works.
+package askuser
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"parley/tools"
+)
+
+// Bounds of a question.
+const (
+	maxQuestion = 4000 // bytes
+	maxChoices  = 8
+	maxChoice   = 60 // bytes: what a button can show
+)
+
+type args struct {
+	Question string   `json:"question" jsonschema:"what you want to know, whole: the person sees nothing else"`
+	Choices  []string `json:"choices,omitempty" jsonschema:"short answers to choose from; another answer is possible"`
+}
+
+// New makes ask_user.
+func New() tools.Tool {
+	return tools.New(tools.Spec{
+		Name: "ask_user", Effect: tools.Idempotent,
+		Description: "Ask the person for whom you work, and go on with their answer. It may take hours until they answer, so ask only what you cannot find out, and ask all at once.",
+	}, run, tools.Asks(question))
+}
+
+// run is for who runs a question as if it were no question.
+func run(context.Context, tools.Call, args) (any, error) {
+	return nil, tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead.")
+}
+
+func question(a args) (tools.Question, error) {
+	q := tools.Question{Text: strings.TrimSpace(a.Question)}
+	switch {
+	case q.Text == "":
+		return q, tools.Errorf(tools.InvalidArgs, "the question is empty: write what you want to know")
+	case len(q.Text) > maxQuestion:
+		return q, tools.Errorf(tools.InvalidArgs, "the question has %d bytes, at most %d are allowed: ask for less", len(q.Text), maxQuestion)
+	case len(a.Choices) > maxChoices:
+		return q, tools.Errorf(tools.InvalidArgs, "there are %d choices, at most %d are allowed", len(a.Choices), maxChoices)
+	}
+	for _, c := range a.Choices {
+		c = strings.Join(strings.Fields(c), " ")
+		if err := check(c); err != nil {
+			return q, err
+		}
+		q.Choices = append(q.Choices, c)
+	}
+	return q, nil
+}
+
+func check(choice string) error {
+	switch {
+	case choice == "":
+		return errors.New("a choice is empty")
+	case len(choice) > maxChoice:
+		return tools.Errorf(tools.InvalidArgs, "a choice has %d bytes, at most %d are allowed: put what it means into the question", len(choice), maxChoice)
+	}
+	return nil
+}
