@@ -1,19 +1,20 @@
-// Package backup writes all data of a home into one file while the bot serves, and restores a home from it.
+// Package backup writes all data of a home into one file while the bot serves, and restores a home from that file.
 //
 // A backup is what a power cut at one instant would have left: the databases of
 // the bus, the sessions and the channels are copied as they stood at the same
 // moment, so whatever holds after a crash holds after a restore. The files of
-// the workspaces are read right after it; one may be newer than its session's
-// log by as long as the backup takes, never older. Configuration, tokens and
+// the workspaces are read right after that; a file may be newer than its session's
+// log, by as long as the backup takes, but never older. Configuration, tokens and
 // secrets are no part of it, nor are sockets and locks.
 //
 // The file is a compressed tar. Its last entry lists all others with their
-// sums, so that one which is cut short or altered is known before it is used.
+// checksums, so that a restore notices a file that was cut short or altered before it
+// changes anything.
 //
 // The files, in reading order: backup.go writes a backup, walk.go reads the workspaces
 // into it; check.go verifies one; restore.go unpacks it, in a directory that scratch.go
-// makes, and place.go puts the parts in their places, which may be repeated after a
-// crash.
+// makes, and place.go moves the parts to their places, which can be repeated after a crash;
+// stat_unix.go asks the system about files.
 package backup
 
 import (
@@ -38,7 +39,7 @@ import (
 	"parley/sessions/workspace"
 )
 
-// format is what this release writes; it reads none that is newer.
+// format is the version of the format that this release writes. It reads no newer one.
 const format = 1
 
 const (
@@ -46,21 +47,22 @@ const (
 	workspaces   = "workspaces" // in the home, and in the backup
 )
 
-// databases are the files that a home may have. Data on servers is backed up there.
+// databases are the files of databases that a home may have. Data on servers (Redis,
+// PostgreSQL) is for their own backups.
 func databases() []string { return []string{"bus.db", "sessions.db", "book.db"} }
 
 // A Source is what is backed up.
 type Source struct {
 	Home       string // the directory of the databases
 	Workspaces string // the directory that holds those of the sessions
-	Version    string // the release that does it
+	Version    string // of the release that writes the backup
 }
 
 // A Manifest says what a backup holds.
 type Manifest struct {
 	Format  int       `json:"format"`
 	Version string    `json:"version"` // of the release that wrote it
-	At      time.Time `json:"at"`      // the instant that it is of
+	At      time.Time `json:"at"`      // the moment of which the databases are
 	Files   []File    `json:"files"`
 	// Skipped are names in workspaces that are no plain files: links, pipes,
 	// sockets. They are not in the backup.
@@ -139,9 +141,9 @@ func snapshot(ctx context.Context, home string, m *Manifest) (files []*os.File, 
 	return files, nil
 }
 
-// A packer fills the tar.
+// A packer writes the entries of the tar.
 type packer struct {
-	ctx      func() error // ends the work
+	ctx      func() error // the context's Err: an error ends the work
 	tar      *tar.Writer
 	manifest *Manifest
 }
@@ -167,7 +169,8 @@ func (p *packer) pack(databases []*os.File, root string) error {
 	return err
 }
 
-// sessions packs the directories of sessions. What lies beside them is not theirs.
+// sessions packs the directories of sessions. Files that lie beside these belong to no
+// session, and item leaves them out.
 func (p *packer) sessions(dir string) (err error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -180,8 +183,8 @@ func (p *packer) sessions(dir string) (err error) {
 	return p.folder(root, "", 0)
 }
 
-// folder packs what is in a folder, which is opened from the one above it: the
-// time is that of its items, however deep they lie.
+// folder packs what is in a folder. Each folder is opened from the one above it, so that no
+// path is resolved again from the top for each of its items, however deep they lie.
 func (p *packer) folder(dir *os.Root, name string, depth int) error {
 	names, err := items(dir)
 	if err != nil {
@@ -201,12 +204,12 @@ func (p *packer) folder(dir *os.Root, name string, depth int) error {
 func (p *packer) item(dir *os.Root, full, name string, depth int) error {
 	info, err := dir.Lstat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // it has gone meanwhile
+	case errors.Is(err, fs.ErrNotExist): // somebody has removed it meanwhile
 		return nil
 	case err != nil:
 		return at(full, err)
 	case workspace.IsTemporary(name):
-		return nil // is being written or removed
+		return nil // a write or a removal is under way
 	case !info.IsDir() && depth == 0:
 		return nil
 	case !info.IsDir():
@@ -234,6 +237,8 @@ func at(name string, err error) error {
 	return fmt.Errorf("%q: %w", shown(name), err)
 }
 
+// open packs a file, or notes it as skipped: a link, a pipe, or a file that has another
+// name, which may lie outside of the workspace.
 func (p *packer) open(dir *os.Root, full, name string) error {
 	// O_NONBLOCK keeps open from waiting at a pipe.
 	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
@@ -254,8 +259,9 @@ func (p *packer) open(dir *os.Root, full, name string) error {
 	return nil
 }
 
-// file packs one file as long as it is now: what somebody appends meanwhile is
-// left out, and what is cut off meanwhile is filled with zeros.
+// file packs one file with the length that it has now, which the tar says before the
+// content. What somebody appends meanwhile is left out; if the file gets shorter
+// meanwhile, zeros take the place of what is missing.
 func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -281,7 +287,7 @@ func (p *packer) file(name string, f *os.File, mode fs.FileMode) error {
 
 func hexSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
-// A reader fails once its context has ended.
+// A reader stops with the context's error once the context has ended.
 type reader struct {
 	ctx func() error
 	r   io.Reader
@@ -294,6 +300,7 @@ func (r *reader) Read(b []byte) (int, error) {
 	return r.r.Read(b)
 }
 
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) {

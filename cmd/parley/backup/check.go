@@ -30,12 +30,13 @@ func Check(ctx context.Context, r io.Reader, home string, try func(ctx context.C
 	return nil
 }
 
-// A plan is what would be laid out, where only the databases are.
+// A plan is what a restore would make in the workspaces. Check fills it in place of making
+// the files, to find names that cannot be made.
 type plan struct {
 	files, folders map[string]bool
 }
 
-// folder plans a folder with those above it.
+// folder adds a folder, with those above it.
 func (p *plan) folder(name string) error {
 	if depth := strings.Count(name, "/"); depth > maxDepth {
 		return fmt.Errorf("%q lies in %d folders, one below the other: at most %d can be restored", shown(name), depth, maxDepth)
@@ -56,7 +57,7 @@ func (p *plan) folder(name string) error {
 	return nil
 }
 
-// file plans a file.
+// file adds a file.
 func (p *plan) file(name string) error {
 	if p.files[name] {
 		return fmt.Errorf("%w: it holds %q twice", ErrDamaged, shown(name))
@@ -68,7 +69,7 @@ func (p *plan) file(name string) error {
 	return nil
 }
 
-// shown is a name short enough for a line.
+// shown is a name, shortened to fit on a line.
 func shown(name string) string {
 	const most = 200
 	if len(name) <= most {

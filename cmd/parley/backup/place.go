@@ -48,7 +48,8 @@ func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
-// asideName is an unused name for a directory in home.
+// asideName returns a name for the directory of the old data that the home does not have
+// yet.
 func asideName(home string) string {
 	name := asidePrefix + time.Now().UTC().Format("20060102T150405Z")
 	for n := 2; ; n++ {
@@ -59,8 +60,9 @@ func asideName(home string) string {
 	}
 }
 
-// commit decides a restore: dir holds the new data. Everything is synced to disk before
-// the rename, so that a power cut leaves either the old home or the whole new one.
+// commit decides a restore, of which dir holds the new data. Everything is synced to disk
+// before the rename, so that a power cut leaves either the old home or the whole new one.
+// Aside is the directory for the old data; "" if there is none.
 func commit(home, dir, aside string, point func(string)) error {
 	if err := checkMovable(home); err != nil {
 		return err
@@ -70,7 +72,7 @@ func commit(home, dir, aside string, point func(string)) error {
 		return err
 	}
 	for _, e := range entries {
-		if !slices.Contains(parts(), e.Name()) { // a lock that trying it has left
+		if !slices.Contains(parts(), e.Name()) { // such as a lock that opening the databases has left
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
@@ -134,6 +136,9 @@ func Finish(home string) (err error) {
 	return nil
 }
 
+// finish does what is left of a restore that was decided. Each of its steps can be repeated
+// after a crash: agreed exists until all old data is aside, placing until all new data is
+// in its place.
 func finish(home string, point func(string)) error {
 	from, to := filepath.Join(home, agreed), filepath.Join(home, placing)
 	switch _, err := os.Lstat(from); {
@@ -160,7 +165,9 @@ func finish(home string, point func(string)) error {
 	return place(home, to, point)
 }
 
-// setAside moves the old data away. Nothing new is in the home under these names yet.
+// setAside moves the old data into the directory that the file aside names. Until agreed is
+// renamed, everything that the home has under these names is old, so a repetition moves
+// only what is left.
 func setAside(home, from string, point func(string)) error {
 	name, err := os.ReadFile(filepath.Join(from, asideFile))
 	if err != nil {
@@ -201,6 +208,7 @@ func place(home, from string, point func(string)) error {
 	return os.RemoveAll(from)
 }
 
+// writeSynced writes a new file, and returns once it is on disk.
 func writeSynced(name string, content []byte) (err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -213,6 +221,7 @@ func writeSynced(name string, content []byte) (err error) {
 	return f.Sync()
 }
 
+// syncDir makes the names in a directory outlast a power cut.
 func syncDir(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -25,7 +25,7 @@ var (
 	ErrUsed = errors.New("this home is in use already")
 	// ErrDamaged says that a backup is cut short, was altered, or is none.
 	ErrDamaged = errors.New("this is no whole backup")
-	// ErrNewer says that a newer release has written it.
+	// ErrNewer says that a newer release has written a backup.
 	ErrNewer = errors.New("a newer release has written this backup: restore it with that one")
 )
 
@@ -88,7 +88,7 @@ func restore(ctx context.Context, r io.Reader, home string, o Options) (done Res
 	if err != nil {
 		return done, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }() // after the commit nothing is there
+	defer func() { err = errors.Join(err, os.RemoveAll(dir), release()) }() // after the commit it is renamed, and nothing is there
 	if done.Manifest, err = unpack(ctx, r, dir, false); err != nil {
 		return done, err
 	}
@@ -120,8 +120,9 @@ func usedBy(home string) (used []string, err error) {
 	return used, nil
 }
 
-// unpack lays a backup out in dir, or of its files the databases alone, and finds
-// out whether it is whole.
+// unpack reads a whole backup, writes its files into dir, and checks that it is complete
+// and unaltered. If planned is set it writes the databases alone, and only plans the files
+// of workspaces.
 func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manifest, err error) {
 	zipped, err := gzip.NewReader(&reader{ctx.Err, r})
 	if err != nil {
@@ -139,14 +140,14 @@ func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manif
 	if err := errors.Join(u.unpack(), u.trail.back(0)); err != nil {
 		return m, err
 	}
-	// The sum of the compressed file stands at its very end.
+	// The checksum of the compressed data is at its very end, behind the end of the tar.
 	if _, err := io.Copy(io.Discard, zipped); err != nil {
 		return m, damaged(err)
 	}
 	return u.manifest, u.check()
 }
 
-// damaged says that a backup is not whole, unless reading it was called off.
+// damaged makes ErrDamaged of an error of reading, unless the context has ended the reading.
 func damaged(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -154,11 +155,11 @@ func damaged(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// An unpacker takes a tar apart.
+// An unpacker reads the entries of the tar.
 type unpacker struct {
 	tar      *tar.Reader
 	trail    openFolders
-	plan     *plan           // if set, files of workspaces are not laid out
+	plan     *plan           // if set, files of workspaces are planned and not written
 	files    map[string]File // by name
 	manifest Manifest
 	listed   bool // the manifest was read
@@ -192,8 +193,8 @@ func (u *unpacker) unpack() error {
 	}
 }
 
-// isPart tells whether a backup may hold something of that name: a database, or
-// a path below the workspaces that leads nowhere else.
+// isPart tells whether a backup may hold something of that name: a database, or a path that
+// stays below the workspaces.
 func isPart(name string) bool {
 	return slices.Contains(databases(), name) ||
 		strings.HasPrefix(name, workspaces+"/") && path.Clean(name) == name && filepath.IsLocal(name) && !strings.ContainsRune(name, 0)
@@ -238,7 +239,8 @@ func (u *unpacker) file(h *tar.Header) error {
 	return errors.Join(u.fill(h, f), f.Close())
 }
 
-// fill reads a file of the backup into f; f is nil for one that is only read.
+// fill copies a file's content from the backup into f, and notes its checksum. If f is nil,
+// it only reads.
 func (u *unpacker) fill(h *tar.Header, f *os.File) error {
 	sum := sha256.New()
 	read := &erringReader{r: u.tar}
@@ -251,7 +253,7 @@ func (u *unpacker) fill(h *tar.Header, f *os.File) error {
 		return damaged(read.err)
 	}
 	if err != nil {
-		return at(h.Name, err) // of the disk
+		return at(h.Name, err) // writing failed, and the backup is fine
 	}
 	u.files[h.Name] = File{Name: h.Name, Size: n, SHA256: hexSum(sum)}
 	if f == nil {
@@ -263,7 +265,8 @@ func (u *unpacker) fill(h *tar.Header, f *os.File) error {
 	return f.Sync()
 }
 
-// An erringReader remembers an error of reading, to tell it from one of writing.
+// An erringReader remembers its error: io.Copy does not tell whether reading or writing has
+// failed.
 type erringReader struct {
 	r   io.Reader
 	err error
@@ -277,6 +280,7 @@ func (f *erringReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// list reads the manifest, which is the last entry.
 func (u *unpacker) list() error {
 	if err := json.NewDecoder(io.LimitReader(u.tar, maxManifest)).Decode(&u.manifest); err != nil {
 		return damaged(err)
@@ -285,7 +289,7 @@ func (u *unpacker) list() error {
 	return nil
 }
 
-// check holds what was unpacked against the list.
+// check compares what was unpacked with the manifest.
 func (u *unpacker) check() error {
 	switch {
 	case !u.listed:

@@ -16,8 +16,8 @@ const (
 	restoreScratch = ".restoring-"
 )
 
-// scratch makes a temporary directory. Sweep of another process leaves it alone until
-// release is called or this process ends.
+// scratch makes a temporary directory and locks it. While it is locked, that is until
+// release is called or this process ends, no other process's Sweep removes it.
 func scratch(home, prefix string) (dir string, release func() error, err error) {
 	if dir, err = os.MkdirTemp(home, prefix); err != nil {
 		return "", nil, err
@@ -32,7 +32,7 @@ func scratch(home, prefix string) (dir string, release func() error, err error) 
 	return dir, f.Close, nil
 }
 
-// Sweep removes what a backup or a restore has left in a home whose process died.
+// Sweep removes the temporary directories of backups and restores whose process has died.
 func Sweep(home string) error {
 	entries, err := os.ReadDir(home)
 	if err != nil {
@@ -53,7 +53,7 @@ func Sweep(home string) error {
 	return nil
 }
 
-// sweep removes a directory unless somebody is at work in it.
+// sweep removes a directory, unless a process has it locked because it works there.
 func sweep(dir string) (err error) {
 	f, err := os.Open(dir)
 	if err != nil {

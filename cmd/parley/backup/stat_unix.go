@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// linked tells whether a file has further names, which may lie elsewhere.
+// linked tells whether a file has further names, which may lie outside of the workspace.
 func linked(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1
 }
 
-// device is the filesystem on which something lies.
+// device is the number of the filesystem on which a path lies; 0 if the system does not say.
 func device(path string) (uint64, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

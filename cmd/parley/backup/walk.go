@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxDepth is how many folders one below the other a backup holds. Workspaces
-// are less deep since their paths are bounded; an older release's may be deeper.
+// maxDepth is how deep folders may be nested in a backup. Workspaces bound their paths to
+// less; those that an older release has written may be deeper.
 const maxDepth = 128
 
-// items lists what is in a folder, by name.
+// items lists the names in a folder, sorted.
 func items(dir *os.Root) (names []string, err error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -24,8 +24,9 @@ func items(dir *os.Root) (names []string, err error) {
 	return names, err
 }
 
-// syncTree makes the names below a directory outlast a power cut. Each folder is
-// opened from the one above it: paths may be longer than the system takes.
+// syncTree makes the names in a directory, and in all folders below it, outlast a power
+// cut. Each folder is opened from the one above it, because a path may be longer than the
+// system allows.
 func syncTree(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -97,6 +98,7 @@ func (t *openFolders) to(dir string) (*os.Root, error) {
 	return t.at(), nil
 }
 
+// at is the folder that was opened last.
 func (t *openFolders) at() *os.Root {
 	if len(t.dirs) == 0 {
 		return t.top
@@ -104,7 +106,7 @@ func (t *openFolders) at() *os.Root {
 	return t.dirs[len(t.dirs)-1]
 }
 
-// back leaves the folders below the first n.
+// back closes all folders but the first n.
 func (t *openFolders) back(n int) error {
 	var errs []error
 	for len(t.dirs) > n {

@@ -1,9 +1,9 @@
 // Package metrics counts what happens, for Prometheus.
 //
-// Events are counted as they happen: Metrics is the agent's Observer, and Send makes that
-// of a Dispatcher. The state of queues and channels is looked up at each scrape. Labels
-// hold names from the configuration and from the program, never a text, a person or a
-// chat.
+// Metrics counts events as they happen: it is the agent's Observer, and Send makes the
+// function that a Dispatcher calls for each send. The state of queues and channels is
+// looked up at each scrape. Labels hold names from the configuration and from the program,
+// never a text, a person or a chat.
 //
 // The files: metrics.go counts turns, calls and sends; tools.go counts tools; status.go
 // looks up queues and channels at each scrape.
@@ -107,18 +107,20 @@ func seconds(name, help string, buckets []float64, labels ...string) *prometheus
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Handler serves the metrics. It leaves out those that cannot be looked up.
+// Handler serves the metrics to Prometheus. It leaves out those that cannot be looked up
+// now.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: errorLog{m.log}})
 }
 
-// errorLog takes what the handler has to say.
+// errorLog logs the errors of the handler.
 type errorLog struct{ log *slog.Logger }
 
 // Println logs an error of a scrape.
 func (l errorLog) Println(v ...any) { l.log.Warn("scrape is incomplete", slog.Any("error", v)) }
 
-// Send is told of the sends of one channel: what a Dispatcher observes.
+// Send returns the function that a Dispatcher calls for each send on a channel. All results
+// are exported from the start, as 0: a rate needs a first value.
 func (m *Metrics) Send(channel string) func(result string, took time.Duration) {
 	for _, result := range []string{"sent", "failed", "unknown"} {
 		m.sends.WithLabelValues(channel, result)
@@ -136,7 +138,7 @@ func (m *Metrics) Turn(result string, d time.Duration) {
 	m.turnSeconds.WithLabelValues(result).Observe(d.Seconds())
 }
 
-// Step counts a model call with what it asked for.
+// Step counts a model call together with the tool calls that it asked for.
 func (m *Metrics) Step() { m.steps.Inc() }
 
 // Model counts a call of a model.

@@ -29,16 +29,17 @@ type Book interface {
 	OpenAskCount(ctx context.Context) (int, error)
 }
 
-// lookUpTime bounds what a scrape may wait for.
+// lookUpTime bounds how long a scrape waits for the bus and the book.
 const lookUpTime = 5 * time.Second
 
-// status is a collector that looks up queue depths, pairings and the like whenever
-// the metrics are read.
+// status is a collector that looks up, at each scrape, how full the queues are, which
+// channels are connected, and of how many sends the outcome is unknown.
 type status struct {
 	Config
 	descriptions
 }
 
+// descriptions are the metrics that status exports.
 type descriptions struct {
 	waiting, oldest, leased, dead *prometheus.Desc
 	unknown, up, asks             *prometheus.Desc
@@ -101,6 +102,7 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
+// gauges exports one value of a metric.
 type gauges func(d *prometheus.Desc, v float64, label string)
 
 // bus exports every topic that exists, and also those that the configured channels will
@@ -129,6 +131,7 @@ func (s *status) bus(ctx context.Context, channels []string, gauge gauges) {
 	}
 }
 
+// book exports the number of unknown sends of each channel, 0 too.
 func (s *status) book(ctx context.Context, channels []string, gauge gauges) {
 	unknown, err := s.Fleet.Book.UnknownSends(ctx)
 	if err != nil {

@@ -27,11 +27,15 @@ type Mail struct {
 	Pauses    int   `json:"pauses"`
 }
 
-// knownAtOnce is how many known ids are sent together.
+// knownAtOnce is how many known ids, or dead letters, are copied or read in one request.
 const knownAtOnce = 500
 
-// takeBus copies the mail: waiting messages, dead letters, known ids and pauses. All of
-// it can be done again.
+// takeBus copies the mail: waiting messages, dead letters, known ids and pauses. Each step
+// can be repeated after a crash: the intake recognises what it has taken under this
+// migration's id.
+//
+// The new bus begins to count its fences above every fence that a log or the old bus has
+// seen. Otherwise the logs would refuse its first leases as outdated.
 func (m *migration) takeBus(ctx context.Context) error {
 	fence, err := m.from.store.Fence(ctx)
 	if err != nil {
@@ -103,6 +107,7 @@ func (m *migration) takeKnown(ctx context.Context) error {
 	return flush()
 }
 
+// takePauses copies the pauses of topics that are not over yet.
 func (m *migration) takePauses(ctx context.Context) error {
 	pauses, err := m.from.bus.Pauses(ctx)
 	if err != nil {
@@ -158,8 +163,8 @@ func (m *migration) compare(ctx context.Context, was *tally) error {
 	return nil
 }
 
-// A tally is a checksum of letters, each with its place in its mailbox. It is the same in
-// whatever order the mailboxes come.
+// A tally is a checksum of letters, each with its place in its mailbox. It adds up the
+// letters' hashes, so it does not depend on the order in which the mailboxes come.
 type tally struct {
 	seed   maphash.Seed
 	places map[bus.Topic]map[string]uint64
@@ -185,7 +190,7 @@ func (t *tally) add(topic bus.Topic, m bus.Message, attempts, replays int, more 
 	case place == 0:
 		t.boxes++
 	default:
-		attempts = 0
+		attempts = 0 // a mailbox keeps the attempts of its first letter alone
 	}
 	numbers := []byte(strconv.FormatBool(m.Urgent))
 	for _, n := range []int64{int64(place), m.NotBefore.UnixMicro(), int64(attempts), int64(replays)} {

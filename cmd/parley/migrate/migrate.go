@@ -83,7 +83,7 @@ type migration struct {
 		book  *sqlbook.Book
 		moves *moves
 	}
-	intake *redisbus.Intake
+	intake *redisbus.Intake // writes into the new bus; nil if the mail stays
 }
 
 // Run copies everything, or goes on with what an earlier run has begun. It returns a

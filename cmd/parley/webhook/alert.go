@@ -11,27 +11,27 @@ import (
 	"parley/cmd/parley/outbox"
 )
 
-// window is how long after a notification another one that says the same is its
-// twin, and how far apart the starts of their alerts may be. Replicas of
-// Alertmanager that cannot hear each other notify within seconds; what repeats a
-// notification on purpose comes after hours.
+// window is within how long a second notification that says the same counts as the
+// first one's twin, and how far apart the starts of their alerts may be. Two
+// Alertmanagers that cannot reach each other both notify within seconds; a repetition
+// on purpose comes after hours.
 const window = 10 * time.Minute
 
-// An alert is what identifies a notification of Alertmanager's.
-type alert struct {
+// A notification is what tells one of Alertmanager's notifications from others.
+type notification struct {
 	group    string    // receiver and group key
 	identity string    // status, and every alert's fingerprint and status
 	starts   string    // every alert's start, exactly
 	newest   time.Time // the latest start
-	hasEnded bool      // something in it has ended: it is news of an earlier notification
+	hasEnded bool      // an alert in it has ended: it is news of an earlier notification
 }
 
-func readAlert(data map[string]any) alert {
+func readNotification(data map[string]any) notification {
 	group := plain(data["groupKey"])
 	if group == "" {
 		group = exact(data["groupLabels"])
 	}
-	a := alert{
+	a := notification{
 		group:    digest(plain(data["receiver"]), group),
 		hasEnded: plain(data["status"]) == "resolved",
 	}
@@ -39,7 +39,7 @@ func readAlert(data map[string]any) alert {
 	for _, item := range list(data["alerts"]) {
 		one, _ := item.(map[string]any)
 		name, status := plain(one["fingerprint"]), plain(one["status"])
-		if name == "" { // of before Alertmanager 0.20
+		if name == "" { // Alertmanager before 0.20 sends none
 			name = exact(one["labels"])
 		}
 		who = append(who, digest(name, status))
@@ -56,7 +56,8 @@ func readAlert(data map[string]any) alert {
 	return a
 }
 
-// acceptAlert hands over a notification once, however many Alertmanagers send it.
+// acceptNotification gives a notification to the outbox once, however many Alertmanagers
+// send it.
 //
 // Twins have the receiver, group key, status and alerts in common, their alerts
 // start within ten minutes of each other, and they come within ten minutes of
@@ -69,37 +70,39 @@ func readAlert(data map[string]any) alert {
 // because the process is new, or another one took the first twin, the book does:
 // the key of a notification holds its alerts' exact starts and the span of ten
 // minutes in which it came. The span before is looked at, too.
-func (h *Handler) acceptAlert(ctx context.Context, r outbox.Request, d delivery) (outbox.Status, error) {
-	a := readAlert(d.data)
-	defer h.twins.lock(a.group)()
+func (h *Handler) acceptNotification(ctx context.Context, r outbox.Request, d delivery) (outbox.Status, error) {
+	a := readNotification(d.data)
+	defer h.recent.lock(a.group)()
 	now := h.config.Now()
-	last := h.twins.last(a.group)
+	last := h.recent.last(a.group)
 	if last.startsNear(a) && last.identity == a.identity && now.Sub(last.at) < window {
 		r.Key, r.Digest, r.Subject = last.key, last.key, last.subject
 		return h.config.Outbox.Accept(ctx, r)
 	}
+	// A notification that could not be accepted before is tried again as of the time of the
+	// first attempt: its key, which depends on the time, stays the same.
 	began, again := now, false
 	if t := last.tried; t.identity == a.identity && t.starts == a.starts && now.Sub(t.at) < mostTried {
 		began, again = t.at, true
 	}
 	status, s, err := h.acceptNew(ctx, r, a, last, began)
 	if err != nil {
-		// Where it was accepted at some places and not at others, the same keys
-		// find it again.
+		// It may be accepted at some destinations and not at others. The next attempt
+		// uses the same key, so it does not repeat those.
 		last.tried = attempt{identity: a.identity, starts: a.starts, at: began}
-		h.twins.keep(a.group, last)
+		h.recent.keep(a.group, last)
 		return status, err
 	}
 	if again {
-		s.at = now
+		s.at = now // the window for its twin begins with the attempt that succeeded
 	}
-	h.twins.keep(a.group, s)
+	h.recent.keep(a.group, s)
 	return status, nil
 }
 
-// acceptNew hands over what says something new, as of the time when that was
-// first tried.
-func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a alert, last sent, began time.Time) (outbox.Status, sent, error) {
+// acceptNew gives a notification to the outbox that this process knows no twin of. Began
+// is when that was first tried.
+func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a notification, last sent, began time.Time) (outbox.Status, sent, error) {
 	span := began.UnixNano() / int64(window)
 	at, key := began, a.key(span)
 	switch {
@@ -137,32 +140,33 @@ func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a alert, last
 // passOver remembers a notification for which the template printed nothing, so that the
 // next one is not taken for a repeat of the one before.
 func (h *Handler) passOver(d delivery) {
-	a := readAlert(d.data)
-	defer h.twins.lock(a.group)()
-	now, last := h.config.Now(), h.twins.last(a.group)
+	a := readNotification(d.data)
+	defer h.recent.lock(a.group)()
+	now, last := h.config.Now(), h.recent.last(a.group)
 	key := digest("nothing", a.key(now.UnixNano()))
-	h.twins.keep(a.group, sent{
+	h.recent.keep(a.group, sent{
 		identity: a.identity, newest: a.newest, at: now, key: key, subject: a.subject(last, key, now), earlier: last.history(a),
 	})
 }
 
-// key is what the book knows it by, if it comes in that span.
-func (a alert) key(span int64) string {
+// key is the key under which the book has a notification that comes in that span. A span
+// is a window of time, counted from 1970.
+func (a notification) key(span int64) string {
 	return digest(a.group, a.identity, a.starts, strconv.FormatInt(span, 10))
 }
 
-// mostSkew is how far the clocks of those who see alerts may be ahead of ours.
+// mostSkew is how far the clock of whoever sets an alert's start may be ahead of ours.
 const mostSkew = time.Minute
 
 // since tells whether the newest of the alerts began in that span.
-func (a alert) since(span int64) bool {
+func (a notification) since(span int64) bool {
 	return a.newest.After(time.Unix(0, span*int64(window)).Add(mostSkew))
 }
 
-// subject ties the end of an alert to its beginning: there it edits the message
-// or goes into its thread. What fires is always a message of its own, which
-// somebody notices: an edit rings nowhere.
-func (a alert) subject(last sent, key string, now time.Time) string {
+// subject ties the end of an alert to its beginning: with the same subject, the message
+// about the end edits the first one or goes into its thread. What fires always gets a
+// message of its own, because nobody is notified of an edit.
+func (a notification) subject(last sent, key string, now time.Time) string {
 	first := digest(a.group, a.newest.UTC().Format(time.RFC3339))
 	switch same := last.startsNear(a); {
 	case a.hasEnded && same:
@@ -175,25 +179,27 @@ func (a alert) subject(last sent, key string, now time.Time) string {
 	return first
 }
 
-// A sent notification is the last of its group.
+// A sent is the last notification of a group that was accepted.
 type sent struct {
 	identity string
 	newest   time.Time
 	at       time.Time // when it was accepted
 	key      string    // "" where none is known
 	subject  string
-	tried    attempt  // what came since, and could not be accepted yet
-	earlier  []string // what it and those before it said, the newest last
+	tried    attempt  // the one since then that could not be accepted yet
+	earlier  []string // identity and starts of it and of those before it, the newest last
 }
 
 // mostEarlier bounds what is remembered of one group.
 const mostEarlier = 16
 
-// said tells whether a notification before this one said the same.
-func (s sent) said(a alert) bool { return slices.Contains(s.earlier, digest(a.identity, a.starts)) }
+// said tells whether a notification of the group before this one said the same as a.
+func (s sent) said(a notification) bool {
+	return slices.Contains(s.earlier, digest(a.identity, a.starts))
+}
 
-// history is what was said, with what is said now.
-func (s sent) history(a alert) []string {
+// history is earlier, with a added.
+func (s sent) history(a notification) []string {
 	all := append(slices.Clone(s.earlier), digest(a.identity, a.starts))
 	return all[max(0, len(all)-mostEarlier):]
 }
@@ -205,30 +211,34 @@ type attempt struct {
 	at       time.Time // of the first
 }
 
-// mostTried is for how long an attempt is gone on with. Alertmanager gives up
-// sooner; what comes later is a repeat, which is for everybody.
+// mostTried is how long after a failed attempt the same notification counts as its next
+// attempt. Alertmanager gives up sooner; what comes later is a new notification.
 const mostTried = time.Hour
 
 func (s sent) known() bool { return s.key != "" }
 
-// startsNear says that the alerts of both start within the window.
-func (s sent) startsNear(a alert) bool { return s.known() && s.newest.Sub(a.newest).Abs() <= window }
+// startsNear tells whether the newest alerts of both start within a window of each other.
+func (s sent) startsNear(a notification) bool {
+	return s.known() && s.newest.Sub(a.newest).Abs() <= window
+}
 
-// mostGroups is half of the most groups that recentAlerts remembers.
+// mostGroups is half of the most groups that recentNotifications remembers.
 const mostGroups = 5000
 
-// A recentAlerts remembers the last notification of each group. When there are too many
+// A recentNotifications remembers the last notification of each group. When there are too many
 // groups, it forgets those that came least recently.
-type recentAlerts struct {
+type recentNotifications struct {
 	mu       sync.Mutex
 	now, old map[string]sent
 	groups   [256]sync.Mutex // notifications of one group wait for each other
 }
 
-func newRecentAlerts() *recentAlerts { return &recentAlerts{now: map[string]sent{}} }
+func newRecentNotifications() *recentNotifications {
+	return &recentNotifications{now: map[string]sent{}}
+}
 
 // lock makes the notifications of a group wait for this one.
-func (t *recentAlerts) lock(group string) (unlock func()) {
+func (t *recentNotifications) lock(group string) (unlock func()) {
 	n, err := strconv.ParseUint(group[:2], 16, 8)
 	if err != nil {
 		panic(err) // it is a digest
@@ -237,7 +247,7 @@ func (t *recentAlerts) lock(group string) (unlock func()) {
 	return t.groups[n].Unlock
 }
 
-func (t *recentAlerts) last(group string) sent {
+func (t *recentNotifications) last(group string) sent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s, ok := t.now[group]; ok {
@@ -246,7 +256,7 @@ func (t *recentAlerts) last(group string) sent {
 	return t.old[group]
 }
 
-func (t *recentAlerts) keep(group string, s sent) {
+func (t *recentNotifications) keep(group string, s sent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.now) >= mostGroups {

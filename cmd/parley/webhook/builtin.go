@@ -1,7 +1,7 @@
 package webhook
 
-// alertmanagerText is what an alert looks like where nobody says otherwise:
-// what it is, what each is about, where to look, where to silence it.
+// alertmanagerText is the template for Alertmanager if none is configured. It prints how
+// many alerts fire and which, what each is about, where to look, and where to silence it.
 const alertmanagerText = `
 {{- $firing := where .alerts "status" "firing" -}}
 {{- $resolved := where .alerts "status" "resolved" -}}
@@ -24,7 +24,8 @@ const alertmanagerText = `
 
 {{ lines (more 10 .alerts .truncatedAlerts) (links "Silence" (silence . $firing) "Alertmanager" .externalURL) }}`
 
-// githubText has a template for each event that it knows, and "other".
+// githubText is the template for GitHub if none is configured: it defines one for each
+// event that it knows, and "other" for the rest.
 const githubText = `
 {{- define "repo" }}**{{ with link .repository.full_name .repository.html_url }}{{ . }}{{ else }}{{ or .organization.login "GitHub" }}{{ end }}**{{ end }}
 
@@ -73,5 +74,6 @@ const githubText = `
 
 {{- define "other" }}{{ template "repo" . }} · {{ with .sender.login }}{{ . }} · {{ end }}{{ link (words .event) (about .) }}{{ with .action }}: {{ words . }}{{ end }}{{ end }}`
 
-// jsonText shows what was posted, where nobody says how.
+// jsonText is the template for plain JSON if none is configured: the field text, or all
+// of what was posted.
 const jsonText = `{{ if .text }}{{ .text }}{{ else }}{{ json . }}{{ end }}`

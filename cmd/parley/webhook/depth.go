@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// What was posted is shown with indentation and walked through by templates, so
-// its depth and the number of its values are bounded before it is decoded: a
-// small body could else take gigabytes.
+// Templates walk through what was posted, and it may be printed with indentation. So its
+// depth and the number of its values are bounded before it is decoded: without that a
+// small body could take gigabytes.
 const (
 	maxDepth  = 32
 	maxValues = 100_000
 	maxShown  = 64 << 10 // bytes of a value that is printed as JSON
 )
 
-// tooMuch says what is too much about a text of JSON, or "". It counts brackets
-// and separators; whether they are in their places is for the decoder to say.
+// tooMuch says which bound a text of JSON exceeds; "" is none. It only counts brackets
+// and commas; the decoder finds out later whether they are in their places.
 func tooMuch(text []byte) string {
 	depth, values := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -43,7 +43,7 @@ func tooMuch(text []byte) string {
 	return ""
 }
 
-// endOfString is where the string ends that begins at from.
+// endOfString returns the index of the quote that ends the string which begins at from.
 func endOfString(text []byte, from int) int {
 	for i := from + 1; i < len(text); i++ {
 		switch text[i] {
@@ -56,15 +56,14 @@ func endOfString(text []byte, from int) int {
 	return len(text)
 }
 
-// encoded is a value in JSON again, for people: < stays <. It stops soon after
-// so many bytes.
+// encoded prints a value as JSON for people: < stays <. It stops soon after most bytes.
 func encoded(v any, indent string, most int) string {
 	p := printer{indent: indent, most: most}
 	p.value(v, "\n")
 	return p.String()
 }
 
-// exact is a value as text, whole, for telling it from others.
+// exact prints a value whole, to compare it with others.
 func exact(v any) string {
 	switch v.(type) {
 	case map[string]any, []any:
@@ -76,13 +75,13 @@ func exact(v any) string {
 // A printer writes JSON and stops once it is full.
 type printer struct {
 	strings.Builder
-	indent string // "" writes no lines
+	indent string // "" writes everything on one line
 	most   int
 }
 
 func (p *printer) full() bool { return p.Len() >= p.most }
 
-// value writes a value; line is what begins a line at its depth.
+// value writes a value; line is the newline and the indentation at its depth.
 func (p *printer) value(v any, line string) {
 	switch x := v.(type) {
 	case map[string]any:
@@ -115,7 +114,8 @@ func (p *printer) value(v any, line string) {
 	}
 }
 
-// inside writes what is between brackets, each member on a line of its own.
+// inside writes brackets, and between them what write writes. Write calls comma before
+// each member, which goes on a line of its own.
 func (p *printer) inside(begin, end byte, line string, members int, write func(comma func())) {
 	p.WriteByte(begin)
 	if members > 0 {

@@ -6,19 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// zeroWidth parts what would be read as one.
+// zeroWidth is a space that nobody sees. Between two characters it keeps a platform from
+// reading them as one mark or mention.
 const zeroWidth = "\u200b"
 
-// marks are the characters that may mean something in Markdown. An opening
-// parenthesis means nothing behind a bracket that is no mark; a backslash before it
-// would begin a formula, and so would one before an opening bracket.
+// marks are the characters that get a backslash, because Markdown may give them a meaning.
+// The opening parenthesis and bracket are not among them: a backslash before one of them
+// begins a formula. The bracket is written as an entity instead, and the parenthesis means
+// nothing after that.
 const marks = "\\`*_{}]<>)#+-.!|~&=$^"
 
-// bracket is an opening bracket that begins no link.
+// bracket is an entity for an opening bracket. It begins no link.
 const bracket = "&#91;"
 
-// escape makes Markdown that shows s and does nothing else: no marks, no
-// mentions, no blocks. Addresses stay addresses.
+// escape makes Markdown that shows s as it is: without formatting, mentions and blocks.
+// URLs stay links.
 func escape(s string) string {
 	s = clean(s)
 	if whole(s) {
@@ -34,8 +36,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// link finds the first address in a text, up to where markup could begin; the
-// end of the text if there is none.
+// link finds the first URL in a text, up to the first character with which markup could
+// begin. If there is none, both results are the end of the text.
 func link(s string) (from, to int) {
 	for from < len(s) {
 		i := strings.Index(s[from:], "http")
@@ -55,9 +57,9 @@ func link(s string) (from, to int) {
 	return len(s), len(s)
 }
 
-// clean takes out what is not to be seen: bytes that are no text, control
-// characters, and what changes the direction of writing. Each line loses its
-// indentation, which could make code of it.
+// clean removes what must not be shown: bytes that are no UTF-8, control characters, and
+// characters that change the direction of writing. It also removes each line's
+// indentation, with which Markdown would take the line for code.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -77,12 +79,12 @@ func clean(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// whole says that s is an address and nothing else.
+// whole tells whether s is a URL and nothing else.
 func whole(s string) bool {
 	return (strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")) && !strings.ContainsAny(s, " \n")
 }
 
-// address percent-encodes what would end a link or begin a mark.
+// address percent-encodes the characters of a URL that would end the link or begin markup.
 func address(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -96,9 +98,9 @@ func address(s string) string {
 	return b.String()
 }
 
-// words escapes a text without addresses. Slack's markup has no escapes: ticks
-// are parted, so that they make no block of code, and so is what begins a
-// quotation. And @ is parted from the name that it would call.
+// words escapes a text without URLs. Slack's markup knows no backslash, so zeroWidth
+// separates backticks, which would else begin a block of code, the > of a quotation from
+// the beginning of its line, and @ from the name that it would mention.
 func words(b *strings.Builder, s string) {
 	before := '\n'
 	for i, r := range s {
@@ -123,6 +125,7 @@ func words(b *strings.Builder, s string) {
 	}
 }
 
+// wordy tells whether r can be part of a name.
 func wordy(r rune) bool {
 	return r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }

@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// markdown is a text that is printed as it is.
+// markdown is text that is printed as it is; every other value is escaped.
 type markdown string
 
-// functions are what templates can call beside Go's own. Those of the second
-// group are made for the built-in templates, and there for all.
+// functions are what templates can call beside Go's own. The second group was made for
+// the built-in templates, but every template can call it.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		escaper:    shown,
@@ -54,7 +54,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// shown is a value as it is printed: escaped, unless it is markdown already.
+// shown is a value as templates print it: escaped, unless it is markdown already.
 func shown(v any) markdown {
 	if m, ok := v.(markdown); ok {
 		return m
@@ -62,7 +62,7 @@ func shown(v any) markdown {
 	return markdown(escape(plain(v)))
 }
 
-// plain is a value of JSON as text; what is missing is nothing.
+// plain is a value of JSON as text; a missing one is "".
 func plain(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -82,7 +82,8 @@ func list(v any) []any {
 	return l
 }
 
-// codeSpan shows a text as code on one line; a tick in it becomes a quote.
+// codeSpan shows a text as code on one line. A backtick in it would end the code, and
+// becomes a single quote.
 func codeSpan(s string) markdown {
 	if s = line(s); s == "" {
 		return ""
@@ -90,7 +91,7 @@ func codeSpan(s string) markdown {
 	return markdown("`" + strings.ReplaceAll(s, "`", "'") + "`")
 }
 
-// fields shows a value as a block of JSON of so many characters.
+// fields shows a value as a block of JSON with at most that many characters.
 func fields(v any, most int) markdown {
 	text := strings.ReplaceAll(encoded(v, "  ", utf8.UTFMax*most+1), "```", "``"+zeroWidth+"`")
 	if short := cut(text, most); len(short) < len(text) {
@@ -99,7 +100,7 @@ func fields(v any, most int) markdown {
 	return markdown("```json\n" + text + "\n```")
 }
 
-// linked is a link, where there is an address to link to, and else its text.
+// linked is a link with that text; without a URL to link to, just the text.
 func linked(text, to any) markdown {
 	label, address := escape(line(text)), strings.TrimSpace(plain(to))
 	switch {
@@ -122,7 +123,7 @@ func join(by string, v any) string {
 	return strings.Join(texts, by)
 }
 
-// otherwise is {{ .key | default "none" }}.
+// otherwise is a value, or instead if it is empty: {{ .key | default "none" }}.
 func otherwise(instead string, v any) string {
 	if s := plain(v); s != "" {
 		return s
@@ -130,7 +131,7 @@ func otherwise(instead string, v any) string {
 	return instead
 }
 
-// truncate cuts a text to so many characters.
+// truncate cuts a text to that many characters; 0 cuts nothing.
 func truncate(most int, v any) string {
 	s := strings.TrimSpace(plain(v))
 	if most < 1 || utf8.RuneCountInString(s) <= most {
@@ -157,7 +158,7 @@ func bold(v any) markdown {
 	return markdown("**" + escape(s) + "**")
 }
 
-// lines puts what there is on lines of their own.
+// lines puts each value that is not empty on a line of its own.
 func lines(values ...any) markdown {
 	var all []string
 	for _, v := range values {
@@ -168,7 +169,8 @@ func lines(values ...any) markdown {
 	return markdown(strings.Join(all, "\n"))
 }
 
-// date shows a time of RFC 3339 in a layout of Go's, in UTC.
+// date shows a time, which is in RFC 3339, in UTC and in a layout of Go's. What is no time
+// is shown as it is.
 func date(layout string, v any) string {
 	at, err := time.Parse(time.RFC3339Nano, plain(v))
 	if err != nil {
@@ -177,7 +179,7 @@ func date(layout string, v any) string {
 	return at.UTC().Format(layout)
 }
 
-// count says how many, with a word for one and a word for all else.
+// count is one if n is 1, and else the number and many: "3 commits".
 func count(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -190,8 +192,8 @@ func first(n int, v any) []any {
 	return l[:min(n, len(l))]
 }
 
-// more says how many there are beyond those shown, with those that the sender
-// has left out already.
+// more says how many of a list are not shown, together with those that the sender had
+// already left out.
 func more(shown int, v, truncated any) string {
 	left, err := strconv.Atoi(plain(truncated))
 	if err != nil || left < 0 {
@@ -203,7 +205,7 @@ func more(shown int, v, truncated any) string {
 	return "…and " + strconv.Itoa(left) + " more"
 }
 
-// where picks the objects of a list that have that value.
+// where picks the objects of a list that have that value under that key.
 func where(v any, key, value string) []any {
 	var picked []any
 	for _, item := range list(v) {
@@ -214,8 +216,8 @@ func where(v any, key, value string) []any {
 	return picked
 }
 
-// labels lists the labels of a set that the others do not have as well. The name
-// of the alert is in the title.
+// labels lists the labels of a set, without those that one of the other sets has with the
+// same value, and without the alert's name, which is in the title.
 func labels(v any, others ...any) markdown {
 	set, _ := v.(map[string]any)
 	var all []string
@@ -236,7 +238,8 @@ func labels(v any, others ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// links lists links: names and addresses in turn. Those without address are left out.
+// links lists links. The arguments are names and URLs in turn; a name without a URL is
+// left out.
 func links(pairs ...any) markdown {
 	var all []string
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -247,7 +250,8 @@ func links(pairs ...any) markdown {
 	return markdown(strings.Join(all, " · "))
 }
 
-// silence is where to silence the alerts of a post of Alertmanager's, if any fire.
+// silence is the URL at which a person can silence the alerts of a notification; "" if
+// none fires.
 func silence(v any, firing []any) string {
 	data, _ := v.(map[string]any)
 	at := strings.TrimRight(plain(data["externalURL"]), "/")
@@ -264,7 +268,7 @@ func silence(v any, firing []any) string {
 	return at + "/#/silences/new?filter=" + strings.ReplaceAll(filter, "+", "%20")
 }
 
-// when says since when an alert fires or how long it did.
+// when says since when an alert fires, or from when and for how long it fired.
 func when(v any) string {
 	const layout = "2 Jan 15:04 UTC"
 	alert, _ := v.(map[string]any)
@@ -295,7 +299,8 @@ func numbered(v any) markdown {
 	return linked("#"+plain(object["number"])+" "+plain(object["title"]), object["html_url"])
 }
 
-// about is the page of what an event of GitHub's is about.
+// about is the URL of the object that an event of GitHub's is about: the first that has a
+// page, the most specific one first.
 func about(v any) string {
 	data, _ := v.(map[string]any)
 	for _, key := range []string{plain(data["event"]), "review", "comment", "alert", "discussion", "pull_request", "issue", "repository"} {

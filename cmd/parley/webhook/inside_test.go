@@ -96,7 +96,7 @@ func TestTidy(t *testing.T) {
 // However many groups there are, only so many are remembered, and the newest
 // are among them.
 func TestTwinsAreForgotten(t *testing.T) {
-	w := newRecentAlerts()
+	w := newRecentNotifications()
 	for i := range 3 * mostGroups {
 		w.keep(strconv.Itoa(i), sent{key: strconv.Itoa(i)})
 	}

@@ -20,7 +20,8 @@ import (
 
 const signatureHeader = "X-Hub-Signature-256"
 
-// admit refuses who shows neither token nor signature before anything is read.
+// admit refuses a request without a valid token and without any signature, before its body
+// is read. Whether a signature is right only verify can tell, from the body.
 func (h *Handler) admit(r *http.Request) error {
 	if h.signs(r) || h.bears(r) {
 		return nil
@@ -35,23 +36,24 @@ func (h *Handler) admit(r *http.Request) error {
 	return &refusal{http.StatusUnauthorized, "unauthorized", message}
 }
 
-// signs says that the request carries a signature, right or wrong.
+// signs tells whether the request has a signature, right or wrong, where one is allowed.
 func (h *Handler) signs(r *http.Request) bool {
 	return h.config.Secret != "" && h.config.Kind != Alertmanager && r.Header.Get(signatureHeader) != ""
 }
 
-// bears says that the request carries the token.
+// bears tells whether the request has the token, where one is allowed.
 func (h *Handler) bears(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if h.config.Token == "" || h.config.Kind == GitHub || !strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
-	// Hashes have one length: comparing them does not tell the token's.
+	// Hashes all have the same length, so the time of the comparison does not tell how long
+	// the token is.
 	got, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(h.config.Token))
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// verify checks the signature over the body as it came.
+// verify checks the signature, which is of the body's bytes, unless the token was right.
 func (h *Handler) verify(r *http.Request, body []byte) error {
 	if h.bears(r) {
 		return nil
@@ -65,7 +67,7 @@ func (h *Handler) verify(r *http.Request, body []byte) error {
 	return &refusal{http.StatusUnauthorized, "unauthorized", "the signature is wrong: sign the body as it is sent with the secret of this webhook"}
 }
 
-// read takes the body, which may be neither too long nor too slow.
+// read reads the body, and refuses one that is too long or arrives too slowly.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && !(isForm(r) && h.config.Kind == GitHub) {
@@ -75,7 +77,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "unsupported_media_type", "the body must not be compressed: send it without Content-Encoding"}
 	}
 	control := http.NewResponseController(w)
-	// Where the server cannot set deadlines, it has its own.
+	// A server that cannot set a deadline has one of its own.
 	timed := control.SetReadDeadline(time.Now().Add(h.config.Patience)) == nil
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	_, tooLong := errors.AsType[*http.MaxBytesError](err)
@@ -89,7 +91,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return body, &refusal{http.StatusBadRequest, "bad_request", "the body was cut off"}
 	}
 	if timed {
-		// Else the deadline would end a request that waits for the disk.
+		// If the deadline stayed, it would end the request while it waits for the disk.
 		if err := control.SetReadDeadline(time.Time{}); err != nil {
 			return body, &refusal{http.StatusBadRequest, "bad_request", "the connection was cut off"}
 		}
@@ -97,13 +99,13 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// isForm says that the body is a form, in which GitHub can post too.
+// isForm tells whether the body is a form: GitHub can post its JSON in one.
 func isForm(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/x-www-form-urlencoded"
 }
 
-// decode reads what was posted.
+// decode makes a delivery of a body, and checks that it is one of the webhook's kind.
 func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	d := delivery{body: body}
 	text := body
@@ -141,8 +143,8 @@ func (h *Handler) decode(r *http.Request, body []byte) (delivery, error) {
 	return d, nil
 }
 
-// prune takes out what is null. Templates walk past what is missing, but not
-// past that.
+// prune removes values that are null. A template may go on from a missing value
+// ({{ .a.b.c }} prints nothing), but fails at one that is null.
 func prune(v any) {
 	switch x := v.(type) {
 	case map[string]any:
@@ -160,7 +162,7 @@ func prune(v any) {
 	}
 }
 
-// route says where a delivery goes.
+// route returns the destinations of a delivery: those of the first route that matches.
 func (h *Handler) route(d delivery) []string {
 	for _, r := range h.config.Routes {
 		if h.matches(r.Match, d) {
@@ -180,7 +182,7 @@ func (h *Handler) matches(want map[string]string, d delivery) bool {
 	return true
 }
 
-// value is what a route's key stands for.
+// value returns the text that a route's key stands for in a delivery.
 func (h *Handler) value(path string, d delivery) (string, bool) {
 	switch h.config.Kind {
 	case Alertmanager:
@@ -195,8 +197,8 @@ func (h *Handler) value(path string, d delivery) (string, bool) {
 	return follow(d.data, path)
 }
 
-// follow walks a path with dots into JSON. A key that itself has dots is found
-// before its parts are.
+// follow returns the value at a path of keys with dots between them, such as
+// "repository.name" or "commits.0.id". A key that itself contains the dots has precedence.
 func follow(v any, path string) (string, bool) {
 	switch x := v.(type) {
 	case map[string]any:

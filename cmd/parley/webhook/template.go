@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	maxText = 8000    // characters that a template may write
-	cutMark = "\n\n…" // ends what was cut
+	maxText = 8000    // characters of a message
+	cutMark = "\n\n…" // ends a message that was cut
 )
 
-// errLong ends a template that has written more than is kept.
+// errLong stops a template that has written more than can be kept.
 var errLong = errors.New("the text is too long")
 
-// Check says what is wrong with a template that somebody wrote, with the line
-// of the template, or nil.
+// Check returns an error that says what is wrong with an operator's template, and in which
+// of its lines; nil if it can be used.
 func Check(text string) error {
 	_, err := compile("template", text)
 	return err
 }
 
-// compile parses a template and makes it escape every value that it prints.
-// Conditions and comparisons see values as they were posted.
+// compile parses a template and changes it so that every value is escaped when it is
+// printed. Conditions and comparisons still see the values as they were posted.
 func compile(name, text string) (*template.Template, error) {
 	t, err := template.New(name).Funcs(functions()).Parse(text)
 	if err != nil {
@@ -39,14 +39,16 @@ func compile(name, text string) (*template.Template, error) {
 	return t, nil
 }
 
-// parserWords is what the parser says of a template, which it gives as text
-// only: its prefix says nothing.
+// parserWords is the message of an error of text/template, which has no typed errors,
+// without the prefix that says only that it is about a template.
 func parserWords(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
-// escaper is the function that every printing pipeline ends in.
+// escaper is the name of the function that compile puts at the end of each pipeline that
+// prints.
 const escaper = "_shown"
 
-// escapeList puts the escaper at the end of every pipeline that prints.
+// escapeList puts the escaper at the end of every pipeline that prints. One that declares
+// a variable prints nothing.
 func escapeList(list *parse.ListNode) {
 	if list == nil {
 		return
@@ -73,7 +75,8 @@ func escapeBranch(n *parse.BranchNode) {
 	escapeList(n.ElseList)
 }
 
-// execute runs a template. What is too long is cut at the end of a line.
+// execute runs a template. If the text is too long, it is cut, at the end of a line where
+// one is near.
 func execute(t *template.Template, data any) (string, error) {
 	b := &bounded{}
 	if err := t.Execute(b, data); err != nil && !errors.Is(err, errLong) {
@@ -89,8 +92,8 @@ func execute(t *template.Template, data any) (string, error) {
 	return text, nil
 }
 
-// tidy takes out what templates leave behind where they had nothing to say:
-// blanks at the ends of lines, and more than one empty line.
+// tidy removes what a template leaves behind if some values are missing: blanks at the ends
+// of lines, and all but one of several empty lines.
 func tidy(text string) string {
 	var lines []string
 	empty := true
@@ -104,7 +107,7 @@ func tidy(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// cut shortens a text to so many characters.
+// cut shortens a text to at most that many characters.
 func cut(s string, most int) string {
 	if len(s) <= most || utf8.RuneCountInString(s) <= most {
 		return s
@@ -118,7 +121,8 @@ func cut(s string, most int) string {
 	return s
 }
 
-// A bounded buffer refuses to grow far beyond what is kept.
+// A bounded is a buffer that takes about twice the bytes that a message can have, and then
+// fails with errLong.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {

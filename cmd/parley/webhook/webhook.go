@@ -12,8 +12,9 @@
 // they were posted.
 //
 // The files, in reading order: webhook.go is the Handler, receive.go reads a request;
-// alert.go and builtin.go are the formats that are built in; template.go, functions.go
-// and escape.go print a template; depth.go bounds how deep JSON may be.
+// alert.go recognises notifications of Alertmanager's that came before, builtin.go has the
+// built-in templates; template.go, functions.go and escape.go print a template; depth.go
+// bounds how large and how deep JSON may be, and prints it.
 package webhook
 
 import (
@@ -86,10 +87,10 @@ const (
 type Handler struct {
 	config Config
 	text   *template.Template
-	twins  *recentAlerts
+	recent *recentNotifications
 }
 
-// New makes the handler of a webhook. Its error is of the template.
+// New makes the handler of a webhook. It fails only if the template is wrong.
 func New(c Config) (*Handler, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -105,29 +106,29 @@ func New(c Config) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("webhook %s: %w", c.Name, err)
 	}
-	return &Handler{config: c, text: t, twins: newRecentAlerts()}, nil
+	return &Handler{config: c, text: t, recent: newRecentNotifications()}, nil
 }
 
-// With is the handler of the webhook as it is configured now. It remembers what
-// h has sent.
+// With makes a handler with new settings that remembers, as h does, which notifications
+// were sent.
 func (h *Handler) With(c Config) (*Handler, error) {
 	next, err := New(c)
 	if err != nil {
 		return nil, err
 	}
-	next.twins = h.twins
+	next.recent = h.recent
 	return next, nil
 }
 
-// A delivery is one thing that was posted.
+// A delivery is one post.
 type delivery struct {
 	body  []byte
 	event string         // GitHub's
-	key   string         // what the sender calls it, "" for nothing
+	key   string         // the sender's id for it; "" is none
 	data  map[string]any // what templates and routes see
 }
 
-// ServeHTTP takes a delivery.
+// ServeHTTP answers one post.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, size, err := h.serve(w, r)
 	if err == nil {
@@ -152,7 +153,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		slog.String("code", f.code), slog.Int("bytes", size), slog.Any("error", err))
 }
 
-// serve says what became of a delivery, and how large it was.
+// serve takes a delivery. It returns what became of it, and how large its body was.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, int, error) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method != http.MethodPost {
@@ -179,10 +180,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (outbox.Status, 
 	return status, len(body), err
 }
 
-// nothing is the answer where nothing is sent.
+// nothing is the answer to a delivery that sends no message.
 func nothing() outbox.Status { return outbox.Status{Destinations: []outbox.Destination{}} }
 
-// accept makes a message of a delivery and hands it over.
+// accept makes a message of a delivery and gives it to the outbox.
 func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error) {
 	if h.config.Kind == GitHub && d.event == "ping" {
 		return nothing(), nil
@@ -198,18 +199,18 @@ func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error)
 		return nothing(), nil
 	}
 	req := outbox.Request{
-		// No token can be called so: what webhooks say is nobody else's.
+		// A token's name has no slash, so no token has the messages of a webhook.
 		Origin: "webhook/" + h.config.Name,
 		To:     to, Text: text, Key: d.key, Digest: digest(string(d.body)),
 	}
 	if h.config.Kind == Alertmanager {
-		return h.acceptAlert(ctx, req, d)
+		return h.acceptNotification(ctx, req, d)
 	}
 	return h.config.Outbox.Accept(ctx, req)
 }
 
-// render makes the text of a delivery. A template that fails is no reason to
-// lose it.
+// render makes the text of a delivery. If the template fails, the text says so and shows
+// what was posted, so that nothing is lost.
 func (h *Handler) render(d delivery) string {
 	text, err := execute(h.template(d.event), d.data)
 	if err == nil {
@@ -221,8 +222,8 @@ func (h *Handler) render(d delivery) string {
 		"\n\n" + string(fields(d.data, most))
 }
 
-// template is the one for an event: the built-in one has one for each that it
-// knows, and one for the rest.
+// template is the template for an event. GitHub's built-in template defines one for each
+// event that it knows, and "other" for the rest; "repo" and "mark" are parts of these.
 func (h *Handler) template(event string) *template.Template {
 	if h.config.Kind != GitHub || h.config.Template != "" {
 		return h.text
@@ -235,11 +236,11 @@ func (h *Handler) template(event string) *template.Template {
 	return h.text
 }
 
-// digest names a text by its hash.
+// digest is a hash of texts, in their order.
 func digest(parts ...string) string {
 	sum := sha256.New()
 	for _, p := range parts {
-		// The length keeps two texts apart from one.
+		// With its length before each text, "ab" and "c" differ from "a" and "bc".
 		sum.Write([]byte(strconv.Itoa(len(p)) + ":" + p))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -255,9 +256,9 @@ type refusal struct {
 // Error is the message.
 func (f *refusal) Error() string { return f.message }
 
-// refusalOf says with which status a delivery is refused. What is wrong with
-// this side is never the sender's fault: Alertmanager drops what it is told is
-// its own.
+// refusalOf says with which status a delivery is refused. A fault of this side gets a
+// 503, never a 4xx: Alertmanager drops a notification that gets one, and sends it again
+// after a 503.
 func refusalOf(err error) *refusal {
 	if f, ok := errors.AsType[*refusal](err); ok {
 		return f
