@@ -120,3 +120,40 @@ func TestSecretsOfTheConfigurationStayInside(t *testing.T) {
 		}
 	}
 }
+
+// Wherever the process dies around a call, its successor runs it with the arguments that
+// were written down, asks nobody to change them once more, and a patch is applied once.
+func TestKilledAroundAChangedCall(t *testing.T) {
+	for _, at := range []string{"c4:before", "c4", "c4:held", "c5:before", "c5", "c4/2", "c4:held/2", "c5:before/2"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			before := filepath.Join(dir, "before")
+			must(t, os.WriteFile(before, []byte("#!/bin/sh\ncase $(cat) in\n*'\"write_file\"'*'\"a\"'*) printf %s '{\"verdict\":\"change\",\"arguments\":{\"path\":\"a.txt\",\"content\":\"changed\\n\"},\"reason\":\"tidy\"}';;\n*) printf %s '{\"verdict\":\"allow\"}';;\nesac\n"), 0o700))
+			w := parleytest.New(t, asksFor(
+				toolUse("write_file", `{"path":"a.txt","content":"a"}`),
+				toolUse("apply_patch", `{"patch":"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,2 @@\n changed\n+patched\n"}`),
+			), "[tools]\nbefore = [\""+before+"\"]\n")
+			w.Telegram.Say(2, 2, "go")
+			w.Serve("PARLEY_KILL_AT=" + at).Dies()
+			p := w.Serve()
+			said := w.Said(2, 1)[0]
+			p.Stop()
+			wants(t, said, "Successfully wrote 8 bytes", "tidy", `"added":1`)
+			files, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "*", "a.txt"))
+			must(t, err)
+			if len(files) == 0 {
+				files, err = filepath.Glob(filepath.Join(w.Home, "workspaces", "*", "*", "a.txt"))
+				must(t, err)
+			}
+			if len(files) != 1 {
+				t.Fatalf("there are %q", files)
+			}
+			raw, err := os.ReadFile(files[0])
+			must(t, err)
+			if string(raw) != "changed\npatched\n" {
+				t.Errorf("the file holds %q", raw)
+			}
+		})
+	}
+}
