@@ -1,10 +1,10 @@
-// Package channelstest holds the suites that every channel and every book passes, and a platform in memory for tests.
+// Package channelstest holds the suites that every channel and every book passes, and a channel in memory for tests.
 //
 // RunChannel (channel.go) plays with an adapter and a fake of its platform's API. Its
 // checks are in channel_receive.go, channel_send.go, channel_faults.go (what each
 // failed call means) and channel_limits.go (what is too long). RunBook (book.go) checks
-// a book. Platform (platform.go) is a channel for the tests of those who use one: it
-// needs no fake, as it is one.
+// a book. MemoryChannel (memory_channel.go) is a channel for the tests of those who use
+// one: it needs no fake, as it is one.
 package channelstest
 
 import (

@@ -29,7 +29,7 @@ func BenchmarkDispatch(b *testing.B) {
 		b.Fatal(err)
 	}
 	var waiting sync.Map // by key of the part
-	p := channelstest.NewPlatform()
+	p := channelstest.NewMemoryChannel()
 	p.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 		if done, ok := waiting.LoadAndDelete(part.Key); ok {
 			close(done.(chan struct{}))

@@ -246,7 +246,7 @@ func TestUnknownOutcomes(t *testing.T) {
 			setup := func(s *stage, d *dispatch.Dispatcher) {
 				d.Policy.OnUnknown = c.policy
 				if c.tracing {
-					d.Channel = channelstest.TracingPlatform{Platform: s.Platform}
+					d.Channel = channelstest.TracingChannel{MemoryChannel: s.Platform}
 				}
 				s.Platform.OnSend = failing("1", c.arrives, errors.New("connection reset"))
 			}
@@ -469,9 +469,9 @@ func TestSendsInFlightAreFinishedAtTheEnd(t *testing.T) {
 }
 
 func TestTyping(t *testing.T) {
-	var p *channelstest.TypingPlatform
+	var p *channelstest.TypingChannel
 	setup := func(s *stage, d *dispatch.Dispatcher) {
-		p = &channelstest.TypingPlatform{Platform: s.Platform}
+		p = &channelstest.TypingChannel{MemoryChannel: s.Platform}
 		d.Channel = p
 	}
 	event := func(typ, turn, chat string) bus.Event {

@@ -29,10 +29,10 @@ func TestADraftOfUnknownOutcomeIsNotRepeated(t *testing.T) {
 		"refused the account": {&channels.SendError{Fault: channels.Stop, Code: "401"}, false, false, channels.Failed, []string{"The answer"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var p *channelstest.EditingPlatform
+			var p *channelstest.EditingChannel
 			setup := func(s *stage, d *dispatch.Dispatcher) {
 				s.Platform.Offers.DraftEvery = draftEvery
-				p = &channelstest.EditingPlatform{Platform: s.Platform, OnEdit: func(string) error { return nil }}
+				p = &channelstest.EditingChannel{MemoryChannel: s.Platform, OnEdit: func(string) error { return nil }}
 				d.Channel = p
 				if c.tracing {
 					d.Channel = tracingEditor{p}
@@ -60,14 +60,14 @@ func TestADraftOfUnknownOutcomeIsNotRepeated(t *testing.T) {
 }
 
 // A tracingEditor can also tell what has arrived.
-type tracingEditor struct{ *channelstest.EditingPlatform }
+type tracingEditor struct{ *channelstest.EditingChannel }
 
 func (p tracingEditor) FindSent(ctx context.Context, to bus.Address, part channels.Part) (string, bool, error) {
-	return channelstest.TracingPlatform{Platform: p.Platform}.FindSent(ctx, to, part)
+	return channelstest.TracingChannel{MemoryChannel: p.MemoryChannel}.FindSent(ctx, to, part)
 }
 
 func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		// Two of an earlier process, one of them forgotten long ago.
 		for _, turn := range []string{"t", "u"} {
 			to := bus.Address{Channel: "c", Chat: turn}
@@ -113,7 +113,7 @@ func TestTheNextProcessGoesOnWithDrafts(t *testing.T) {
 // A process that stood still for longer than it holds the channel finds that
 // another has answered.
 func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("Words")
@@ -133,13 +133,13 @@ func TestADraftThatAnotherHasReplacedIsLeftAlone(t *testing.T) {
 }
 
 // draftingAt is drafting where something happens whenever a line is passed.
-func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *running), run func(*testing.T, *stage, *channelstest.EditingPlatform)) {
+func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *running), run func(*testing.T, *stage, *channelstest.EditingChannel)) {
 	t.Helper()
 	var pass func()
-	var p *channelstest.EditingPlatform
+	var p *channelstest.EditingChannel
 	setup := func(s *stage, d *dispatch.Dispatcher) {
 		s.Platform.Offers.DraftEvery = draftEvery
-		p = &channelstest.EditingPlatform{Platform: s.Platform, OnEdit: func(string) error { return nil }}
+		p = &channelstest.EditingChannel{MemoryChannel: s.Platform, OnEdit: func(string) error { return nil }}
 		d.Channel = p
 		d.Point = func(name string) {
 			if name == line {
@@ -155,7 +155,7 @@ func draftingAt(t *testing.T, line string, passed func(*testing.T, *stage, *runn
 }
 
 func TestAProcessThatLostTheChannelPostsNoDraft(t *testing.T) {
-	draftingAt(t, "draft:begun", func(_ *testing.T, _ *stage, r *running) { r.stop() }, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	draftingAt(t, "draft:begun", func(_ *testing.T, _ *stage, r *running) { r.stop() }, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("Words")
@@ -172,7 +172,7 @@ func TestAProcessThatLostTheChannelPostsNoDraft(t *testing.T) {
 // Whoever takes the channel over may have missed the end of a turn, and hear of
 // its last steps after its answer is there.
 func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.answers(t, "The answer")
 		if err := s.end(); err != nil {
@@ -194,7 +194,7 @@ func TestNoDraftAfterTheAnswerOfAnEarlierProcess(t *testing.T) {
 // What an earlier process has put off is still to be said: a draft that came
 // before it would turn into an answer above it.
 func TestADraftWaitsForMailOfAnEarlierProcess(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		p.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
 		s.speaker("t", "1").answers(t, "The first answer")
 		if err := s.end(); err != nil {
@@ -223,7 +223,7 @@ func TestADraftWaitsForMailOfAnEarlierProcess(t *testing.T) {
 func TestADraftIsTakenBeforeItIsReplaced(t *testing.T) {
 	var seen []string
 	look := func(t *testing.T, s *stage, _ *running) { seen = append(seen, s.draft(t, "t").State) }
-	draftingAt(t, "send:held", look, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	draftingAt(t, "send:held", look, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("Words")

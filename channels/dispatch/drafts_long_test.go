@@ -12,12 +12,12 @@ import (
 )
 
 // narrow is a platform on which edits are bound in bytes, posts in characters.
-func narrow(p *channelstest.EditingPlatform) { p.Offers.EditBytes = 1000 }
+func narrow(p *channelstest.EditingChannel) { p.Offers.EditBytes = 1000 }
 
 const sentence = "これは長い答えの一文です。" // 13 characters, 39 bytes
 
 func TestADraftThatIsTooShortForTheAnswerBecomesItsFirstPart(t *testing.T) {
-	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says(strings.Repeat(sentence, 3))
@@ -39,7 +39,7 @@ func TestADraftThatIsTooShortForTheAnswerBecomesItsFirstPart(t *testing.T) {
 // edit for reasons of its own.
 func TestADraftThatCannotBeReplacedIsTakenBack(t *testing.T) {
 	refuse := false
-	setup := func(p *channelstest.EditingPlatform) {
+	setup := func(p *channelstest.EditingChannel) {
 		p.OnEdit = func(string) error {
 			if refuse {
 				refuse = false
@@ -48,7 +48,7 @@ func TestADraftThatCannotBeReplacedIsTakenBack(t *testing.T) {
 			return nil
 		}
 	}
-	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("The beginning of")
@@ -62,7 +62,7 @@ func TestADraftThatCannotBeReplacedIsTakenBack(t *testing.T) {
 
 func TestADraftThatCannotBeTakenBackNowIsTakenBackLater(t *testing.T) {
 	var faults []*channels.SendError
-	setup := func(p *channelstest.EditingPlatform) {
+	setup := func(p *channelstest.EditingChannel) {
 		p.OnEdit = func(string) error {
 			if len(faults) == 0 {
 				return nil
@@ -72,7 +72,7 @@ func TestADraftThatCannotBeTakenBackNowIsTakenBackLater(t *testing.T) {
 			return next
 		}
 	}
-	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("The beginning of")
@@ -88,7 +88,7 @@ func TestADraftThatCannotBeTakenBackNowIsTakenBackLater(t *testing.T) {
 // An answer does not wait for ever for its draft to be taken back.
 func TestADraftThatCanNeverBeTakenBackIsLeft(t *testing.T) {
 	refuse, edits := false, 0
-	setup := func(p *channelstest.EditingPlatform) {
+	setup := func(p *channelstest.EditingChannel) {
 		p.OnEdit = func(string) error {
 			if !refuse {
 				return nil
@@ -99,7 +99,7 @@ func TestADraftThatCanNeverBeTakenBackIsLeft(t *testing.T) {
 			return &channels.SendError{Fault: channels.Retry, Code: "internal_error"}
 		}
 	}
-	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("The beginning of")
@@ -116,7 +116,7 @@ func TestADraftThatCanNeverBeTakenBackIsLeft(t *testing.T) {
 }
 
 func TestADraftLongerThanAMessageShowsThatItGoesOn(t *testing.T) {
-	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says(strings.Repeat(sentence, 2))
@@ -139,8 +139,8 @@ func TestADraftLongerThanAMessageShowsThatItGoesOn(t *testing.T) {
 // Where there is no room to say that an answer was stopped, its draft is left as
 // it is, and left alone.
 func TestADraftThatHasNoRoomIsOverWhenItsTurnIsStopped(t *testing.T) {
-	short := func(p *channelstest.EditingPlatform) { p.Offers.Length = 100 }
-	drafting(t, short, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	short := func(p *channelstest.EditingChannel) { p.Offers.Length = 100 }
+	drafting(t, short, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says(strings.Repeat("word ", 50))
@@ -158,7 +158,7 @@ func TestADraftThatHasNoRoomIsOverWhenItsTurnIsStopped(t *testing.T) {
 
 // Of an answer that is stopped the whole will not come.
 func TestALongDraftOfATurnThatWasStopped(t *testing.T) {
-	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, narrow, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says(strings.Repeat(sentence, 50))
@@ -176,8 +176,8 @@ func TestALongDraftOfATurnThatWasStopped(t *testing.T) {
 }
 
 func TestATextTooLongForAnEditGoesUnderTheEarlier(t *testing.T) {
-	setup := func(p *channelstest.EditingPlatform) { p.Offers.EditBytes = 100 }
-	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	setup := func(p *channelstest.EditingChannel) { p.Offers.EditBytes = 100 }
+	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		wide := strings.Repeat("長", 60)
 		s.post(t, news("a", "1", "disk", "filling"), news("b", "1", "disk", wide), news("c", "1", "disk", "resolved"))
 		synctest.Wait()
@@ -186,7 +186,7 @@ func TestATextTooLongForAnEditGoesUnderTheEarlier(t *testing.T) {
 }
 
 func TestADraftDoesNotStandBesideAFile(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("Here it is")

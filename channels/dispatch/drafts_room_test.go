@@ -16,10 +16,10 @@ import (
 
 func TestADraftMakesRoom(t *testing.T) {
 	t.Run("for mail that waits", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) {
+		setup := func(p *channelstest.EditingChannel) {
 			p.OnSend = failing("1", false, &channels.SendError{Fault: channels.Retry, RetryAfter: 30 * time.Second, Code: "503"})
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 			s.post(t, outbound("earlier", "1", "said before"))
 			a := s.speaker("t", "1")
 			a.start()
@@ -31,7 +31,7 @@ func TestADraftMakesRoom(t *testing.T) {
 		})
 	})
 	t.Run("for the answer, which waits for the call under way", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) {
+		setup := func(p *channelstest.EditingChannel) {
 			p.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 				if strings.HasPrefix(part.Key, "t#draft") {
 					time.Sleep(2 * time.Second) // the bubble's clock
@@ -39,7 +39,7 @@ func TestADraftMakesRoom(t *testing.T) {
 				return true, nil
 			}
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 			a := s.speaker("t", "1")
 			a.start()
 			a.says("Words")
@@ -53,10 +53,10 @@ func TestADraftMakesRoom(t *testing.T) {
 		})
 	})
 	t.Run("in the pace", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) {
+		setup := func(p *channelstest.EditingChannel) {
 			p.Offers.Chat, p.Offers.Account = channels.Pace{Every: 2 * time.Second, Burst: 3}, channels.Pace{Every: time.Second / 2, Burst: 8}
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 			var all []*speaker
 			for i := range 10 {
 				a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
@@ -84,7 +84,7 @@ func TestADraftMakesRoom(t *testing.T) {
 
 func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 	limited := &channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second, Code: "429"}
-	setup := func(p *channelstest.EditingPlatform) {
+	setup := func(p *channelstest.EditingChannel) {
 		first := true
 		p.OnEdit = func(id string) error {
 			if id != "id1" || !first {
@@ -94,7 +94,7 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 			return limited
 		}
 	}
-	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		one, other, third := s.speaker("t", "1"), s.speaker("u", "2"), s.speaker("v", "1")
 		third.at.Thread = "7"
 		for _, a := range []*speaker{one, other} {
@@ -133,10 +133,10 @@ func TestARateLimitStopsTheDraftsOfAChat(t *testing.T) {
 // for the answers, each of which is the last edit of its draft.
 func TestDraftsLeaveEditsForTheAnswers(t *testing.T) {
 	const turns, allowed = 30, 50
-	setup := func(p *channelstest.EditingPlatform) {
+	setup := func(p *channelstest.EditingChannel) {
 		p.Offers.Drafts = channels.Pace{Every: 1300 * time.Millisecond, Burst: 4}
 	}
-	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		var all []*speaker
 		for i := range turns {
 			a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
@@ -173,7 +173,7 @@ func TestDraftsLeaveEditsForTheAnswers(t *testing.T) {
 }
 
 func TestManyTurnsAtOnce(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		const turns = 100
 		for round := range 2 {
 			var all []*speaker
@@ -202,7 +202,7 @@ func TestManyTurnsAtOnce(t *testing.T) {
 }
 
 func TestTheThreadsOfAChatTakeTurns(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		var all []*speaker
 		for i := range 3 {
 			a := s.speaker(fmt.Sprint("t", i), "1")

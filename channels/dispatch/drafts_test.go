@@ -72,14 +72,14 @@ func lasts(d time.Duration) {
 }
 
 // drafting is editing on a platform that asks for drafts.
-func drafting(t *testing.T, setup func(*channelstest.EditingPlatform), run func(*testing.T, *stage, *channelstest.EditingPlatform)) {
+func drafting(t *testing.T, setup func(*channelstest.EditingChannel), run func(*testing.T, *stage, *channelstest.EditingChannel)) {
 	t.Helper()
-	editing(t, func(p *channelstest.EditingPlatform) {
+	editing(t, func(p *channelstest.EditingChannel) {
 		p.Offers.DraftEvery, p.Offers.Length = draftEvery, 1000
 		if setup != nil {
 			setup(p)
 		}
-	}, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	}, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		synctest.Wait()
 		run(t, s, p)
 	})
@@ -98,7 +98,7 @@ func (s *stage) noDraft(t *testing.T, turn string) {
 }
 
 func TestADraftGrowsAndTurnsIntoTheAnswer(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a, began := s.speaker("t", "1"), time.Now()
 		a.start()
 		a.says("Words ")
@@ -149,30 +149,30 @@ func TestNoDraftWhereNoneIsWanted(t *testing.T) {
 		s.noDraft(t, "t")
 	}
 	t.Run("a quick turn", func(t *testing.T) {
-		drafting(t, nil, func(t *testing.T, s *stage, _ *channelstest.EditingPlatform) { turn(t, s, 900*time.Millisecond) })
+		drafting(t, nil, func(t *testing.T, s *stage, _ *channelstest.EditingChannel) { turn(t, s, 900*time.Millisecond) })
 	})
 	t.Run("a channel that does not ask", func(t *testing.T) {
-		editing(t, nil, func(t *testing.T, s *stage, _ *channelstest.EditingPlatform) { turn(t, s, time.Minute) })
+		editing(t, nil, func(t *testing.T, s *stage, _ *channelstest.EditingChannel) { turn(t, s, time.Minute) })
 	})
 	t.Run("a channel that cannot edit", func(t *testing.T) {
 		setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.Offers.DraftEvery = draftEvery }
 		inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) { turn(t, s, time.Minute) })
 	})
 	t.Run("no room in the pace", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) { p.Offers.Chat = channels.Pace{Every: time.Second, Burst: 1} }
-		drafting(t, setup, func(t *testing.T, s *stage, _ *channelstest.EditingPlatform) { turn(t, s, time.Minute) })
+		setup := func(p *channelstest.EditingChannel) { p.Offers.Chat = channels.Pace{Every: time.Second, Burst: 1} }
+		drafting(t, setup, func(t *testing.T, s *stage, _ *channelstest.EditingChannel) { turn(t, s, time.Minute) })
 	})
 	t.Run("no book of drafts", func(t *testing.T) {
 		setup := func(s *stage, d *dispatch.Dispatcher) {
 			s.Platform.Offers.DraftEvery = draftEvery
-			d.Channel, d.Drafts = &channelstest.EditingPlatform{Platform: s.Platform}, nil
+			d.Channel, d.Drafts = &channelstest.EditingChannel{MemoryChannel: s.Platform}, nil
 		}
 		inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) { turn(t, s, time.Minute) })
 	})
 }
 
 func TestADraftShowsToolsAndStartsOver(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		shows := func(want string) {
 			t.Helper()
@@ -207,7 +207,7 @@ func TestADraftShowsToolsAndStartsOver(t *testing.T) {
 }
 
 func TestADraftOfATurnThatWaits(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		for i, asks := range []bool{false, true} {
 			a := s.speaker(fmt.Sprint("t", i), fmt.Sprint(i))
 			a.start()
@@ -230,7 +230,7 @@ func TestADraftOfATurnThatWaits(t *testing.T) {
 }
 
 func TestNoDraftAfterTheAnswer(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")
 		a.start()
 		a.says("The")
@@ -249,7 +249,7 @@ func TestNoDraftAfterTheAnswer(t *testing.T) {
 }
 
 func TestADraftOfATurnThatWasStopped(t *testing.T) {
-	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		stopped := bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}}
 		said, silent, early := s.speaker("said", "1"), s.speaker("silent", "2"), s.speaker("early", "3")
 		for _, a := range []*speaker{said, silent, early} {
@@ -272,8 +272,8 @@ func TestADraftOfATurnThatWasStopped(t *testing.T) {
 func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("Nine words make a sentence that is quite short. ", 5))
 	t.Run("a long one", func(t *testing.T) {
-		short := func(p *channelstest.EditingPlatform) { p.Offers.Length = 100 }
-		drafting(t, short, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		short := func(p *channelstest.EditingChannel) { p.Offers.Length = 100 }
+		drafting(t, short, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 			a := s.speaker("t", "1")
 			a.start()
 			a.says(long)
@@ -291,10 +291,10 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 		})
 	})
 	t.Run("one where the draft cannot be edited any more", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) {
+		setup := func(p *channelstest.EditingChannel) {
 			p.OnEdit = func(string) error { return &channels.SendError{Fault: channels.Rejected, Code: "gone"} }
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 			a := s.speaker("t", "1")
 			a.start()
 			a.says("So far")
@@ -308,7 +308,7 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 		})
 	})
 	t.Run("one whose draft panics", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) {
+		setup := func(p *channelstest.EditingChannel) {
 			p.OnEdit = func(string) error {
 				if len(p.Sent()) == 1 {
 					p.OnEdit = nil
@@ -317,7 +317,7 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 				return nil
 			}
 		}
-		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 			a := s.speaker("t", "1")
 			a.start()
 			a.says("So")
@@ -333,7 +333,7 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 		})
 	})
 	t.Run("what a tool says comes first", func(t *testing.T) {
-		drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+		drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 			a := s.speaker("t", "1")
 			a.start()
 			a.says("Telling you")

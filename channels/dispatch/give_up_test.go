@@ -116,9 +116,9 @@ func TestAMessageWithNothingToShowFails(t *testing.T) {
 }
 
 func TestControlCharactersGoNowhere(t *testing.T) {
-	var p *channelstest.EditingPlatform
+	var p *channelstest.EditingChannel
 	setup := func(s *stage, d *dispatch.Dispatcher) {
-		p = &channelstest.EditingPlatform{Platform: s.Platform, Caption: 50}
+		p = &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}
 		d.Channel = p
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {

@@ -31,7 +31,7 @@ func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 	away := []error{&channels.SendError{Fault: channels.Retry, Code: "503"}, errors.New("connection reset")}
 	setup := func(s *stage, d *dispatch.Dispatcher) {
 		d.SessionAt = hears
-		d.Channel = channelstest.ThreadingPlatform{Platform: s.Platform, OnReply: func() error {
+		d.Channel = channelstest.ThreadingChannel{MemoryChannel: s.Platform, OnReply: func() error {
 			if len(away) == 0 {
 				return nil
 			}
@@ -70,7 +70,7 @@ func TestTheSessionOfAChatLearnsWhatWasToldThere(t *testing.T) {
 func TestAChatOfWhichNothingCanBeFoundOutIsNotStuck(t *testing.T) {
 	setup := func(s *stage, d *dispatch.Dispatcher) {
 		d.SessionAt = hears
-		d.Channel = channelstest.ThreadingPlatform{Platform: s.Platform, OnReply: func() error {
+		d.Channel = channelstest.ThreadingChannel{MemoryChannel: s.Platform, OnReply: func() error {
 			return &channels.SendError{Fault: channels.Retry, Code: "internal_error"}
 		}}
 	}

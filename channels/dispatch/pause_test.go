@@ -102,7 +102,7 @@ func TestAPauseHoldsForWhatWaitsAlready(t *testing.T) {
 
 // A limitedTyper is a platform that wants less of typing.
 type limitedTyper struct {
-	*channelstest.TypingPlatform
+	*channelstest.TypingChannel
 	mu    sync.Mutex
 	calls []time.Time
 }
@@ -120,7 +120,7 @@ func (p *limitedTyper) Typing(context.Context, bus.Address) (time.Duration, erro
 func TestTypingKeepsToWhatThePlatformAsksFor(t *testing.T) {
 	typer := &limitedTyper{}
 	setup := func(s *stage, d *dispatch.Dispatcher) {
-		typer.TypingPlatform = &channelstest.TypingPlatform{Platform: s.Platform}
+		typer.TypingChannel = &channelstest.TypingChannel{MemoryChannel: s.Platform}
 		d.Channel = typer
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
@@ -142,7 +142,7 @@ func TestTypingKeepsToWhatThePlatformAsksFor(t *testing.T) {
 // The gate and the dispatch of a channel may be two processes.
 func TestAPauseHoldsInEveryProcess(t *testing.T) {
 	limit := channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second}
-	gate := channelstest.NewPlatform() // the other process's connection
+	gate := channelstest.NewMemoryChannel() // the other process's connection
 	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = limitOnce("1", limit) }
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 		g := &gateway.Gateway{
@@ -179,7 +179,7 @@ func TestAPauseHoldsInEveryProcess(t *testing.T) {
 
 // And the other way round: what the gate is told holds for the dispatch.
 func TestWhatTheGateIsToldHoldsForAnswers(t *testing.T) {
-	gate := channelstest.NewPlatform()
+	gate := channelstest.NewMemoryChannel()
 	gate.OnSend = limitOnce("1", channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
 	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
 		g := &gateway.Gateway{

@@ -14,7 +14,7 @@ import (
 	"parley/channels/dispatch"
 )
 
-func wantReactions(t *testing.T, p *channelstest.ReactingPlatform, want ...string) {
+func wantReactions(t *testing.T, p *channelstest.ReactingChannel, want ...string) {
 	t.Helper()
 	if got := p.Reactions(); !slices.Equal(got, want) {
 		t.Errorf("reactions %q, want %q", got, want)
@@ -22,10 +22,10 @@ func wantReactions(t *testing.T, p *channelstest.ReactingPlatform, want ...strin
 }
 
 func TestAnAnswerIsShownAtWhatItAnswers(t *testing.T) {
-	reacts := &channelstest.ReactingPlatform{}
+	reacts := &channelstest.ReactingChannel{}
 	var asked atomic.Int64
 	setup := func(s *stage, d *dispatch.Dispatcher) {
-		reacts.Platform = s.Platform
+		reacts.MemoryChannel = s.Platform
 		reacts.OnReact = func(_, message string) error {
 			asked.Add(1)
 			if strings.HasPrefix(message, "limited") {

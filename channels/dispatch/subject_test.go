@@ -19,11 +19,11 @@ func news(id, chat, subject, text string) bus.Outbound {
 }
 
 // editing is dispatch on a platform where texts can be replaced and files sent.
-func editing(t *testing.T, setup func(*channelstest.EditingPlatform), run func(*testing.T, *stage, *channelstest.EditingPlatform)) {
+func editing(t *testing.T, setup func(*channelstest.EditingChannel), run func(*testing.T, *stage, *channelstest.EditingChannel)) {
 	t.Helper()
-	var p *channelstest.EditingPlatform
+	var p *channelstest.EditingChannel
 	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) {
-		p = &channelstest.EditingPlatform{Platform: s.Platform, Caption: 50}
+		p = &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}
 		s.Platform.Offers.Length = 100
 		if setup != nil {
 			setup(p)
@@ -32,7 +32,7 @@ func editing(t *testing.T, setup func(*channelstest.EditingPlatform), run func(*
 	}, func(t *testing.T, s *stage, _ *running) { run(t, s, p) })
 }
 
-func wantShown(t *testing.T, p *channelstest.EditingPlatform, chat string, want ...string) {
+func wantShown(t *testing.T, p *channelstest.EditingChannel, chat string, want ...string) {
 	t.Helper()
 	if got := p.Shown(chat); strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("chat %s shows %q, want %q", chat, got, want)
@@ -40,7 +40,7 @@ func wantShown(t *testing.T, p *channelstest.EditingPlatform, chat string, want 
 }
 
 func TestNewsReplacesWhatWasSaidAboutItsSubject(t *testing.T) {
-	editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		other := news("o", "1", "disk", "another's disk")
 		other.Origin = "cd"
 		s.post(t, news("a", "1", "disk", "disk is filling"), other, news("b", "1", "net", "net is down"), news("c", "1", "", "hello"))
@@ -60,7 +60,7 @@ func TestNewsReplacesWhatWasSaidAboutItsSubject(t *testing.T) {
 
 func TestAMessageThatCannotReplaceTheEarlierGoesUnderIt(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("Nine words make a sentence that is quite short. ", 3))
-	editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		s.post(t, news("a", "1", "disk", "disk"), news("b", "1", "disk", long), news("c", "1", "disk", "resolved"))
 		synctest.Wait()
 		shown := p.Shown("1")
@@ -83,7 +83,7 @@ func TestWhereNothingCanBeReplacedNewsGoesUnderTheFirst(t *testing.T) {
 
 func TestAMessageThatCannotBeEditedAnyMoreIsAnswered(t *testing.T) {
 	gone := &channels.SendError{Fault: channels.Rejected, Code: "too_old"}
-	setup := func(p *channelstest.EditingPlatform) {
+	setup := func(p *channelstest.EditingChannel) {
 		p.OnEdit = func(id string) error {
 			if id == "id1" {
 				return gone
@@ -91,7 +91,7 @@ func TestAMessageThatCannotBeEditedAnyMoreIsAnswered(t *testing.T) {
 			return nil
 		}
 	}
-	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		s.post(t, news("a", "1", "disk", "filling"), news("b", "1", "disk", "full"), news("c", "1", "disk", "resolved"))
 		synctest.Wait()
 		wantShown(t, p, "1", "filling", "resolved")
@@ -120,7 +120,7 @@ func TestAMessageThatCannotBeEditedAnyMoreIsAnswered(t *testing.T) {
 }
 
 func TestAnEditOfUnknownOutcomeIsRepeated(t *testing.T) {
-	setup := func(p *channelstest.EditingPlatform) {
+	setup := func(p *channelstest.EditingChannel) {
 		p.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
 			if part.Key == "b/0" && len(p.Texts("1")) < 3 {
 				return true, &channels.SendError{Fault: channels.Unknown, Code: "cut_off"}
@@ -128,7 +128,7 @@ func TestAnEditOfUnknownOutcomeIsRepeated(t *testing.T) {
 			return true, nil
 		}
 	}
-	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+	editing(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		s.post(t, news("a", "1", "disk", "filling"), news("b", "1", "disk", "full"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -158,7 +158,7 @@ func TestFiles(t *testing.T) {
 		"of a subject":           {with(news("a", "1", "disk", "look")), []string{"look", "+"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingPlatform) {
+			editing(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 				s.post(t, c.out, news("after", "1", "", "after"))
 				synctest.Wait()
 				sent := p.Sent()
@@ -183,10 +183,10 @@ func TestFiles(t *testing.T) {
 		})
 	})
 	t.Run("rejected", func(t *testing.T) {
-		setup := func(p *channelstest.EditingPlatform) {
+		setup := func(p *channelstest.EditingChannel) {
 			p.OnSend = failing("1", false, nil, &channels.SendError{Fault: channels.Rejected, Code: "too_big"})
 		}
-		editing(t, setup, func(t *testing.T, s *stage, _ *channelstest.EditingPlatform) {
+		editing(t, setup, func(t *testing.T, s *stage, _ *channelstest.EditingChannel) {
 			s.post(t, with(news("a", "1", "", words)))
 			synctest.Wait()
 			if d, send := s.Depth(t, bus.OutboundTopic("c")), s.state(t, "a"); d.Dead != 1 || send.State() != channels.Failed || send.Parts[0].State != channels.Sent {

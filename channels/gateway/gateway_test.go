@@ -378,7 +378,7 @@ func TestAMessageThatPanicsDoesNotBlockItsChat(t *testing.T) {
 }
 
 func TestCheckAccess(t *testing.T) {
-	p := channelstest.NewPlatform()
+	p := channelstest.NewMemoryChannel()
 	for _, good := range []gateway.Access{
 		{}, {Policy: "pairing"}, {Policy: "open"}, {Policy: "list", AllowFrom: []string{"1"}}, {Policy: "list", Owners: []string{"1"}},
 	} {

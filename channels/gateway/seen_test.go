@@ -13,7 +13,7 @@ import (
 	"parley/channels/stagetest"
 )
 
-func wantReactions(t *testing.T, p *channelstest.ReactingPlatform, want ...string) {
+func wantReactions(t *testing.T, p *channelstest.ReactingChannel, want ...string) {
 	t.Helper()
 	if got := p.Reactions(); !slices.Equal(got, want) {
 		t.Errorf("reactions %q, want %q", got, want)
@@ -21,9 +21,9 @@ func wantReactions(t *testing.T, p *channelstest.ReactingPlatform, want ...strin
 }
 
 func TestWhatIsPublishedIsShownAsSeen(t *testing.T) {
-	reacts := &channelstest.ReactingPlatform{}
+	reacts := &channelstest.ReactingChannel{}
 	setup := func(s *stage, g *gateway.Gateway) {
-		reacts.Platform = s.Platform
+		reacts.MemoryChannel = s.Platform
 		g.Channel = reacts
 	}
 	inGatewayOn(t, bus.Caps{Inbound: 2}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, setup, func(t *testing.T, s *stage) {
@@ -36,9 +36,9 @@ func TestWhatIsPublishedIsShownAsSeen(t *testing.T) {
 }
 
 func TestAHangingReactionHoldsNothingUp(t *testing.T) {
-	reacts := &channelstest.ReactingPlatform{}
+	reacts := &channelstest.ReactingChannel{}
 	setup := func(s *stage, g *gateway.Gateway) {
-		reacts.Platform = s.Platform
+		reacts.MemoryChannel = s.Platform
 		reacts.OnReact = func(string, string) error {
 			time.Sleep(time.Hour) // the bubble's clock
 			return errors.New("no")

@@ -19,7 +19,7 @@ import (
 type Stage struct {
 	Bus      *sqlitebus.Bus
 	Book     *sqlbook.Book
-	Platform *channelstest.Platform
+	Platform *channelstest.MemoryChannel
 	Log      *strings.Builder
 	Close    func()
 }
@@ -35,7 +35,7 @@ func Open(t *testing.T, dir string, c sqlitebus.Config) *Stage {
 		t.Fatal(err)
 	}
 	return &Stage{
-		Bus: b, Book: book, Platform: channelstest.NewPlatform(), Log: &strings.Builder{},
+		Bus: b, Book: book, Platform: channelstest.NewMemoryChannel(), Log: &strings.Builder{},
 		Close: func() {
 			if err := errors.Join(book.Close(), b.Close()); err != nil {
 				t.Error(err)

@@ -106,7 +106,7 @@ func homeWithWord(t *testing.T, dir, word string) {
 	}
 	h := hometest.Open(t, dir)
 	stop := h.Work(nil)
-	send := h.Dispatch(channelstest.NewPlatform())
+	send := h.Dispatch(channelstest.NewMemoryChannel())
 	h.Say("m-"+word, "42", "42", "write "+word+" to "+word+".txt")
 	h.Idle()
 	send()
@@ -451,7 +451,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	const chats, each = 8, 30
 	h := hometest.Open(t, t.TempDir())
 	h.Work(nil)
-	platform := channelstest.NewPlatform()
+	platform := channelstest.NewMemoryChannel()
 	h.Dispatch(platform)
 	var said atomic.Int64
 	var saying sync.WaitGroup
@@ -514,7 +514,7 @@ func goesOn(t *testing.T, raw []byte, accepted, all []string) {
 			t.Error(err)
 		}
 	}
-	platform := channelstest.NewPlatform()
+	platform := channelstest.NewMemoryChannel()
 	b.Work(nil)
 	b.Dispatch(platform)
 	b.Idle()

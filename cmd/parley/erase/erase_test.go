@@ -52,8 +52,8 @@ func bury(t *testing.T, h *hometest.Home, topic bus.Topic) {
 }
 
 // stuck is a platform that takes nothing for now.
-func stuck() *channelstest.Platform {
-	p := channelstest.NewPlatform()
+func stuck() *channelstest.MemoryChannel {
+	p := channelstest.NewMemoryChannel()
 	p.OnSend = func(context.Context, bus.Address, channels.Part) (bool, error) {
 		return false, &channels.SendError{Fault: channels.Retry, RetryAfter: time.Hour}
 	}
@@ -75,7 +75,7 @@ func lived(t *testing.T) *hometest.Home {
 		t.Fatal(err)
 	}
 	working := h.Work(nil)
-	sending := h.Dispatch(channelstest.NewPlatform())
+	sending := h.Dispatch(channelstest.NewMemoryChannel())
 	h.Say("a1", "42", "42", "write "+secret+" to notes.txt then read notes.txt")
 	h.Say("b1", "43", "43", "write "+others+" to notes.txt then read notes.txt")
 	h.Say("b2", "43", group, "find "+others)
@@ -150,7 +150,7 @@ func TestPersonLeavesNoTrace(t *testing.T) {
 	if got := hometest.Traces(t, h.Dir, others); len(got) < 4 {
 		t.Errorf("what others said is left in %q", got)
 	}
-	platform := channelstest.NewPlatform()
+	platform := channelstest.NewMemoryChannel()
 	h.Work(nil)
 	h.Dispatch(platform)
 	h.Say("a1", "42", "42", "read notes.txt") // the platform delivers it again
@@ -250,7 +250,7 @@ func TestPersonInMidTurn(t *testing.T) {
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
-			platform := channelstest.NewPlatform()
+			platform := channelstest.NewMemoryChannel()
 			h.Dispatch(platform)
 			hometest.WaitFor(t, "the other's answers", func() bool { return len(platform.Texts(group)) >= 2 })
 			h.Idle()
@@ -348,7 +348,7 @@ func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hometest.Open(t, dir)
 		working := h.Work(nil)
-		sending := h.Dispatch(channelstest.NewPlatform())
+		sending := h.Dispatch(channelstest.NewMemoryChannel())
 		h.Say("a1", "42", "42", "write "+secret+" to notes.txt")
 		h.Say("a2", "42", group, "find "+secret)
 		synctest.Wait()
@@ -403,7 +403,7 @@ func TestRetentionGoesOnWhereItWasCutOff(t *testing.T) {
 	h.Say("a1", "42", "42", "write "+secret+" to notes.txt")
 	h.Idle(bus.InboundTopic)
 	stop()
-	h.Dispatch(channelstest.NewPlatform())
+	h.Dispatch(channelstest.NewMemoryChannel())
 	h.Idle()
 	before := time.Now().Add(time.Second)
 	if _, err := cutAfter(h, 0).Before(t.Context(), before); !errors.Is(err, errCut) {
