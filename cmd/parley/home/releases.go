@@ -14,8 +14,8 @@ const (
 	understands     = understandsAsks
 )
 
-// farewell bounds how long a process takes to say that it ends.
-const farewell = 2 * time.Second
+// endTimeout bounds how long a process takes to say that it ends.
+const endTimeout = 2 * time.Second
 
 // announce notes what this process understands, for others who write what older
 // releases do not know. While one runs that cannot note it, because it may only read,
@@ -39,7 +39,7 @@ func (h *Home) leave() {
 	if h.self == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	_ = h.Book.NoteProcess(ctx, h.self, 0) // as good as killed then
 }
