@@ -8,11 +8,12 @@
 // where it came from.
 //
 // The files: config.go is what is set, declarations.go and the files of single sections
-// (agents.go, channels.go, http.go, rules.go, sandbox.go, web.go) are what can be set.
-// Load (load.go) reads the file, takes each key (take.go), decodes its value (decode.go,
-// expand.go), fills the gaps (env.go), checks the whole (check.go) and builds the Config
-// (build.go). problem.go is what is told of mistakes, show.go prints what is in force,
-// reload.go compares two Configs.
+// (agents.go, channels.go, http.go, tools.go) are what can be set. Load (load.go) reads
+// the file, takes each key (take.go), decodes its value (decode.go), puts in what it
+// refers to and fills the gaps from the environment (env.go), checks the whole
+// (check.go) and builds the Config (build.go). problem.go is what is told of mistakes,
+// show.go prints what is in force and knows what no output may show, reload.go compares
+// two Configs.
 package config
 
 import (

@@ -1,0 +1,257 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/tools"
+	"parley/tools/sandbox/egress"
+	"parley/tools/spelling"
+)
+
+// Tools is what holds for the tools of all agents.
+type Tools struct {
+	Rules     Rules
+	Untrusted string // "ask" or "allow"
+	// Before and After are programs that are asked about calls and results, each with
+	// its arguments, parted by blanks.
+	Before, After []string
+	// Redact are regular expressions of what is taken out of all that leaves an agent.
+	Redact []string
+}
+
+// Rules deny, ask about and allow calls of tools, each as TOOL or TOOL(PATTERN).
+type Rules struct {
+	Deny, Ask, Allow []string
+}
+
+// toolSections are the settings of tools.
+func toolSections() []section {
+	settings := ruleSettings(func(owner any) *Rules { return &owner.(*Config).Tools.Rules })
+	settings = append(settings, setting{
+		key: "untrusted", kind: asText, def: "ask", oneOf: built("ask", "allow"), since: first, reload: atOnce,
+		fills: into(func(c *Config) any { return &c.Tools.Untrusted }),
+	})
+	settings = append(settings, setting{
+		key: "before", kind: asTexts, def: []string{}, example: `["/usr/local/bin/check-call"]`, since: first, reload: atOnce,
+		fills: into(func(c *Config) any { return &c.Tools.Before }),
+	}, setting{
+		key: "after", kind: asTexts, def: []string{}, example: `["/usr/local/bin/check-result"]`, since: first, reload: atOnce,
+		fills: into(func(c *Config) any { return &c.Tools.After }),
+	}, setting{
+		key: "redact", kind: asTexts, def: []string{}, example: `['CUST-\d{6}']`, since: first, reload: atOnce,
+		fills: into(func(c *Config) any { return &c.Tools.Redact }),
+	})
+	return []section{
+		{name: "tools", settings: append(settings, setting{key: "mcp_servers", kind: asOpaque, example: `{ … }`, since: notYet})},
+	}
+}
+
+// ruleSettings are the rules of all agents or of one.
+func ruleSettings(of func(owner any) *Rules) []setting {
+	rules := func(key, example string, list func(*Rules) *[]string) setting {
+		return setting{
+			key: key, kind: asTexts, def: []string{}, example: example, since: first, reload: atOnce,
+			fills: func(owner any) any { return list(of(owner)) },
+		}
+	}
+	return []setting{
+		rules("deny", `["exec_shell(git push *)"]`, func(r *Rules) *[]string { return &r.Deny }),
+		rules("ask", `["web_fetch(http://*)"]`, func(r *Rules) *[]string { return &r.Ask }),
+		rules("allow", `["exec_shell(go test *)"]`, func(r *Rules) *[]string { return &r.Allow }),
+	}
+}
+
+// checkRules looks whether each rule of a table can be read, and names a tool.
+func (l *loader) checkRules(table string) {
+	if l.opts.CheckRule == nil {
+		return
+	}
+	for _, key := range []string{"deny", "ask", "allow"} {
+		path := table + "." + key
+		if !l.mentioned(path) {
+			continue // none, or inherited and reported there
+		}
+		for i, rule := range l.list(path) {
+			if f := l.rule(rule); f != nil {
+				l.report(l.element(path, i), path, f.wrong, f.remedy)
+			}
+		}
+	}
+}
+
+// checkExpressions looks whether each regular expression can be used.
+func (l *loader) checkExpressions() {
+	for i, text := range l.list("tools.redact") {
+		if _, _, err := tools.Pattern(text); err != nil {
+			l.report(l.element("tools.redact", i), "tools.redact", fmt.Sprintf("%q is no regular expression that can be used: %v", text, err), `write for example 'CUST-\d{6}'`)
+		}
+	}
+}
+
+// checkHooks looks whether each program that is asked about calls can be run.
+func (l *loader) checkHooks() {
+	if l.opts.CheckHook == nil {
+		return
+	}
+	for _, path := range []string{"tools.before", "tools.after"} {
+		for i, command := range l.list(path) {
+			if err := l.opts.CheckHook(command); err != nil {
+				l.report(l.element(path, i), path, err.Error(), `write for example "/usr/local/bin/check --strict"`)
+			}
+		}
+	}
+}
+
+// rule says what is wrong with a rule.
+func (l *loader) rule(text string) *fault {
+	unknown, err := l.opts.CheckRule(text)
+	switch {
+	case err != nil:
+		return &fault{wrong: fmt.Sprintf("%q is no rule: %v", text, err), remedy: `write for example "exec_shell(git push *)"`}
+	case unknown == "":
+		return nil
+	}
+	if near := spelling.Nearest(unknown, l.opts.Tools); near != "" {
+		return &fault{wrong: fmt.Sprintf("no tool is called %q", unknown), remedy: fmt.Sprintf("write %q", near+strings.TrimPrefix(text, unknown))}
+	}
+	names := slices.Sorted(slices.Values(l.opts.Tools))
+	return &fault{wrong: fmt.Sprintf("no tool is called %q", unknown), remedy: "the tools are " + strings.Join(names, ", ")}
+}
+
+// Sandbox is what commands of agents run in.
+type Sandbox struct {
+	Mode string // "auto", "bubblewrap", "landlock" or "none"
+	// Network is "none" or "full", alone, or hosts; empty is none.
+	Network   []string
+	MemoryMB  int
+	Processes int
+	TmpMB     int
+	Read      []string // absolute
+	Env       []string // names of variables
+}
+
+// The networks that are no hosts.
+const (
+	NoNetwork   = "none"
+	FullNetwork = "full"
+)
+
+// RunsCommands tells whether an agent has a capability that is for running commands.
+func (c *Config) RunsCommands() bool {
+	for _, a := range c.Agents {
+		if slices.Contains(a.Capabilities, tools.Shell) || slices.Contains(a.Capabilities, tools.Git) {
+			return true
+		}
+	}
+	return false
+}
+
+// sandboxSections are the settings of the walls around commands.
+func sandboxSections() []section {
+	return []section{
+		{name: "sandbox", settings: []setting{
+			{key: "mode", kind: asText, def: "auto", oneOf: built("auto", "bubblewrap", "landlock", "none"),
+				since: first, fills: into(func(c *Config) any { return &c.Sandbox.Mode })},
+			{key: "network", kind: asPlaces, example: `["api.github.com"]`, since: first, fills: into(func(c *Config) any { return &c.Sandbox.Network })},
+			{key: "memory_mb", kind: asCount, def: int64(512), least: 16, since: first, fills: into(func(c *Config) any { return &c.Sandbox.MemoryMB })},
+			{key: "processes", kind: asCount, def: int64(64), least: 4, since: first, fills: into(func(c *Config) any { return &c.Sandbox.Processes })},
+			{key: "tmp_mb", kind: asCount, def: int64(64), least: 1, since: first, fills: into(func(c *Config) any { return &c.Sandbox.TmpMB })},
+			{key: "read", kind: asTexts, def: []string{}, example: `["/opt/sdk"]`, since: first, fills: into(func(c *Config) any { return &c.Sandbox.Read })},
+			{key: "env", kind: asTexts, def: []string{}, example: `["LANG"]`, since: first, fills: into(func(c *Config) any { return &c.Sandbox.Env })},
+		}},
+	}
+}
+
+// checkSandbox looks whether the lists can mean something.
+func (l *loader) checkSandbox() {
+	network := l.list("sandbox.network")
+	for i, host := range network {
+		at := l.element("sandbox.network", i)
+		switch {
+		case host != NoNetwork && host != FullNetwork:
+			if err := egress.Check(host); err != nil {
+				l.report(at, "sandbox.network", err.Error(), `write "none", "full", or hosts, as ["api.github.com", "*.example.com", "db.internal:5432"]`)
+			}
+		case len(network) > 1:
+			l.report(at, "sandbox.network", fmt.Sprintf("%q stands beside hosts", host), "write it alone, or the hosts alone")
+		}
+	}
+	variable := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	for i, name := range l.list("sandbox.env") {
+		if !variable.MatchString(name) {
+			l.report(l.element("sandbox.env", i), "sandbox.env", fmt.Sprintf("%q is not the name of a variable", name), `write the name alone: env = ["LANG"]`)
+		}
+	}
+	for i, path := range l.list("sandbox.read") {
+		clean := filepath.Clean(path)
+		if !filepath.IsAbs(path) {
+			l.report(l.element("sandbox.read", i), "sandbox.read", fmt.Sprintf("%q does not begin with /", path), "write where it lies on this machine, as /opt/sdk")
+		} else if clean == "/" || clean == l.home || strings.HasPrefix(l.home, clean+"/") {
+			l.report(l.element("sandbox.read", i), "sandbox.read", fmt.Sprintf("every command could read the home, which lies in %s", path), "name less")
+		}
+	}
+}
+
+// Web is what agents with the capability "network" reach of the web.
+type Web struct {
+	Search  string // "brave", "tavily" or "searxng"; "" is none
+	APIKey  Secret
+	BaseURL string // "" is the service's own; no trailing slash
+	// Allow and Deny are hosts, each a name, "*.NAME" or an address.
+	Allow, Deny []string
+}
+
+// webSections are the settings of the web tools.
+func webSections() []section {
+	return []section{
+		{name: "web", settings: []setting{
+			{key: "search", kind: asText, oneOf: built("brave", "tavily", "searxng"), example: `"brave"`,
+				since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Web.Search })},
+			{key: "api_key", kind: asText, secret: true, example: `"${BRAVE_API_KEY}"`,
+				since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Web.APIKey })},
+			{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, example: `"http://127.0.0.1:8888"`,
+				since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Web.BaseURL })},
+			{key: "allow", kind: asTexts, def: []string{}, example: `["example.com", "*.example.com"]`,
+				since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Web.Allow })},
+			{key: "deny", kind: asTexts, def: []string{}, example: `["*.internal.example"]`,
+				since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Web.Deny })},
+		}},
+	}
+}
+
+// checkWeb looks whether a search service has what it needs, and whether the lists
+// hold hosts: an entry that can mean none would allow or deny nothing unnoticed.
+func (l *loader) checkWeb() {
+	search := l.str("web.search")
+	switch {
+	case search == "searxng" && l.str("web.base_url") == "":
+		l.report(l.places["web.search"], "web.search", "SearXNG has no server of its own",
+			`write base_url = "http://127.0.0.1:8888", or where yours is`)
+	case (search == "brave" || search == "tavily") && !l.mentioned("web.api_key"):
+		l.report(l.places["web.search"], "web.search", search+" wants a key", `write api_key = "${`+strings.ToUpper(search)+`_API_KEY}"`)
+	case search == "" && l.mentioned("web.api_key"):
+		l.report(l.places["web.api_key"], "web.api_key", "a key of no service", "write search = \"brave\" or the service that it is of")
+	case search == "" && l.mentioned("web.base_url"):
+		l.report(l.places["web.base_url"], "web.base_url", "the URL of no service", "write search = \"searxng\" or the service that is there")
+	}
+	for _, path := range []string{"web.allow", "web.deny"} {
+		for i, host := range l.list(path) {
+			if !isHost(strings.TrimPrefix(host, "*.")) {
+				l.report(l.element(path, i), path, fmt.Sprintf("%q is not a host", host),
+					`write a name, "*." and a name for all below it, or an address; without scheme, port and path`)
+			}
+		}
+	}
+}
+
+func isHost(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return strings.Trim(host, ".") != "" && !strings.ContainsAny(host, "/:@*[]%?# \t\n")
+}

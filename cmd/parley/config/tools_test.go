@@ -1,0 +1,92 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"parley/cmd/parley/config"
+	"parley/tools/guard"
+)
+
+func ruled(o *config.Options) {
+	o.Tools = []string{"exec_shell", "read_file"}
+	o.CheckRule = func(text string) (string, error) {
+		rule, err := guard.ParseRule(text)
+		if err != nil {
+			return "", err
+		}
+		return rule.Unknown(o.Tools), nil
+	}
+}
+
+func TestRulesAreRead(t *testing.T) {
+	c := good(t, "[tools]\ndeny = [\"exec_shell(git push *)\"]\n[agents.defaults]\nask = [\"read_file\"]\n[agents.ops]\nallow = [\"exec_*\"]\n", nil)
+	same(t, "rules of all", c.Tools.Rules.Deny, []string{"exec_shell(git push *)"})
+	same(t, "rules of one", c.Agents["ops"].Rules.Allow, []string{"exec_*"})
+	same(t, "rules of the defaults", c.Agents["ops"].Rules.Ask, []string{"read_file"})
+}
+
+func TestBadRules(t *testing.T) {
+	for _, c := range []badCase{
+		{"unknown tool", "[tools]\ndeny = [\"read_file\",\n \"exec_shel(git push *)\"]",
+			`3: tools.deny: no tool is called "exec_shel": write "exec_shell(git push *)"`},
+		{"unknown tool like no other", "[agents.main]\nallow = [\"x\"]",
+			`2: agents.main.allow: no tool is called "x": the tools are exec_shell, read_file`},
+		{"no rule", "[agents.defaults]\nask = [\"exec_shell(ls\"]",
+			`2: agents.defaults.ask: "exec_shell(ls" is no rule: it does not end with a parenthesis: write TOOL(PATTERN): write for example "exec_shell(git push *)"`},
+	} {
+		c.run(t)
+	}
+}
+
+func TestSandbox(t *testing.T) {
+	c := good(t, "", nil)
+	same(t, "by default", c.Sandbox, config.Sandbox{Mode: "auto", MemoryMB: 512, Processes: 64, TmpMB: 64, Read: []string{}, Env: []string{}})
+	for text, want := range map[string][]string{
+		`network = "none"`: {"none"}, `network = "full"`: {"full"},
+		`network = ["api.github.com", "*.example.com", "10.0.0.1:8080"]`: {"api.github.com", "*.example.com", "10.0.0.1:8080"},
+	} {
+		same(t, text, good(t, "[sandbox]\n"+text+"\n", nil).Sandbox.Network, want)
+	}
+	for text, want := range map[string]string{
+		`mode = "docker"`:                 `write one of "auto"`,
+		`network = "https://example.com"`: "is no host",
+		`network = ["full", "a.example"]`: `"full" stands beside hosts`,
+		`network = ["a.example", "a b"]`:  `"a b" is no host`,
+		`memory_mb = 1`:                   "the smallest is 16",
+		`processes = 0`:                   "nothing means unlimited",
+		`read = ["sdk"]`:                  "does not begin with /",
+		`read = ["/"]`:                    "could read the home",
+		`env = ["A=b"]`:                   "is not the name of a variable",
+	} {
+		if _, err := try(t, "[sandbox]\n"+text+"\n", nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "parley.toml:2") {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+}
+
+func TestWeb(t *testing.T) {
+	c := good(t, `[web]
+search = "searxng"
+base_url = "http://127.0.0.1:8888/"
+allow = ["example.com", "*.Example.org", "1.1.1.1", "2606:4700::1111"]
+deny = ["bücher.example"]
+`, nil)
+	same(t, "web", []any{c.Web.Search, c.Web.BaseURL, c.Web.Allow[1], c.Web.Deny}, []any{"searxng", "http://127.0.0.1:8888", "*.Example.org", []string{"bücher.example"}})
+	for text, want := range map[string]string{
+		`search = "bing"`:                 `write one of "brave"`,
+		`search = "brave"`:                `write api_key = "${BRAVE_API_KEY}"`,
+		`search = "tavily"`:               `write api_key = "${TAVILY_API_KEY}"`,
+		`search = "searxng"`:              "write base_url",
+		`api_key = "${K}"`:                "a key of no service",
+		`base_url = "http://127.0.0.1"`:   "the URL of no service",
+		`allow = ["https://example.com"]`: `"https://example.com" is not a host`,
+		`deny = ["a.example", "*"]`:       `"*" is not a host`,
+		`deny = ["a.*.example"]`:          "is not a host",
+		`allow = ["example.com:443"]`:     "without scheme, port and path",
+	} {
+		if _, err := try(t, "[web]\n"+text+"\n", vars{"K": "secret"}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "parley.toml:2") {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+}
