@@ -26,7 +26,7 @@ func (s *session) askMessage(t *turn, a *ask, to bus.Address) bus.Outbound {
 	case a.Kind == bus.AskQuestion:
 		out.Text = s.askText(t, a, to) + "\n\n" + fmt.Sprintf("_(Your next words here are the answer, or %sanswer %s WORDS anywhere, %s.)_", p, a.ID, until)
 		for i, choice := range a.Choices {
-			out.Buttons = append(out.Buttons, bus.Button{Label: choice, Says: fmt.Sprintf("/%s %s %d", cmdAnswer, a.ID, i+1)})
+			out.Buttons = append(out.Buttons, bus.Button{Label: s.redactor().Text(choice), Says: fmt.Sprintf("/%s %s %d", cmdAnswer, a.ID, i+1)})
 		}
 	case !s.isAskedAt(t, a, to):
 		out.Text = s.askText(t, a, to) + "\n\n" + "_(Those who may approve it are asked elsewhere, " + until + ".)_"

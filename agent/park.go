@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley/agent/journal"
 	"parley/bus"
@@ -127,12 +128,7 @@ func (s *session) isAskedAt(t *turn, a *ask, at bus.Address) bool {
 	if len(asked) == 0 {
 		return at == t.route.At
 	}
-	for _, to := range asked {
-		if to == at {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(asked, at)
 }
 
 // resumeParked goes on with a turn that waits: if whoever parked it was cut off

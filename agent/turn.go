@@ -192,17 +192,16 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 	case sessions.TurnParked:
 		t.park(r, d, calls)
 	case sessions.AskEnded:
-		for _, a := range t.asks {
-			if a.ID == d.Ask {
-				a.ended = &d
-			}
-		}
-		if r.Cause != d.Ask { // somebody's words were the answer
-			t.causes = append(t.causes, r.Cause)
-		}
+		t.askEnded(r, d)
 	case sessions.TurnDone:
 		t.done, t.parked = &d, false
 	}
+	t.applyMark(r)
+	return nil
+}
+
+// applyMark takes in an entry that has no data.
+func (t *turn) applyMark(r journal.Record) {
 	switch r.Kind {
 	case sessions.KindSuspended:
 		t.suspended = true
@@ -221,7 +220,18 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 			t.published = true
 		}
 	}
-	return nil
+}
+
+// askEnded notes how something that the turn waits for has ended.
+func (t *turn) askEnded(r journal.Record, d sessions.AskEnded) {
+	for _, a := range t.asks {
+		if a.ID == d.Ask {
+			a.ended = &d
+		}
+	}
+	if r.Cause != d.Ask { // somebody's words were the answer
+		t.causes = append(t.causes, r.Cause)
+	}
 }
 
 // park notes what the turn waits for from now on. The calls begin anew once it goes on.

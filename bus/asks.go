@@ -171,8 +171,8 @@ func PublishAnswer(ctx context.Context, b Bus, a Ask) error {
 	return PublishNotice(ctx, b, a.Session, a.Inbound())
 }
 
-// The kinds of timers.
-const AskTimer = "ask" // an ask expires
+// AskTimer is the kind of the timers by which asks expire.
+const AskTimer = "ask"
 
 // A Timer is what is due at a time.
 type Timer struct {

@@ -1,0 +1,55 @@
+package sqlbook_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels/sqlbook"
+)
+
+// What was asked goes with its session, with the person whose turn it was, with who
+// answered, and by its age; what waits is not old.
+func TestAsksAreErased(t *testing.T) {
+	b := open(t, file(t))
+	t.Cleanup(func() { b.Close() })
+	now := time.Now()
+	for id, a := range map[string]bus.Ask{
+		"session":  {Session: "main:c:1", Person: "c:bob"},
+		"person":   {Session: "main:c:2", Person: "c:ann"},
+		"answerer": {Session: "main:c:2", Person: "c:bob"},
+		"old":      {Session: "main:c:2", Person: "c:bob"},
+		"waits":    {Session: "main:c:2", Person: "c:bob"},
+	} {
+		a.ID, a.Kind, a.Made, a.Expires = id, bus.AskApproval, now, now.Add(time.Hour)
+		if err := b.OpenAsk(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := func(id, by string) {
+		if _, _, err := b.EndAsk(t.Context(), id, bus.AskAnswered, bus.Answer{Text: bus.Approve, By: bus.Person{ID: by}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end("answerer", "c:ann")
+	end("old", "c:olga")
+	for _, what := range []struct {
+		erase sqlbook.Erasure
+		n     int64
+	}{
+		{sqlbook.Erasure{Sessions: []string{"main:c:1"}}, 1},
+		{sqlbook.Erasure{Person: "c:ann"}, 2},
+		{sqlbook.Erasure{Before: now.Add(time.Minute)}, 1},
+	} {
+		if done, err := b.Erase(t.Context(), what.erase); err != nil || done.Asks != what.n {
+			t.Errorf("%+v erased %d asks, want %d (%v)", what.erase, done.Asks, what.n, err)
+		}
+	}
+	if _, err := b.LookupAsk(t.Context(), "waits"); err != nil {
+		t.Errorf("what waits: %v", err)
+	}
+	if _, err := b.LookupAsk(t.Context(), "old"); !errors.Is(err, bus.ErrNoAsk) {
+		t.Errorf("what is old: %v", err)
+	}
+}
