@@ -20,6 +20,7 @@
 //	park.go       how a turn begins to wait for people
 //	askmessage.go what these are shown
 //	answers.go    how it goes on, and what is said meanwhile
+//	audit.go      what was done, for those who have to account for it
 //	window.go     asker: what of the log the model is asked with; summaries
 //	ask.go        asker: one answer, with retries and the budget
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
@@ -76,6 +77,9 @@ type Config struct {
 	Log   *slog.Logger
 	// Observer, if set, is told what happens, for metrics.
 	Observer Observer
+	// Audit, if set, keeps a record of each call that has its result; when it
+	// returns nil, the record is durable.
+	Audit func(ctx context.Context, r sessions.AuditRecord) error
 	// Point, if set, is called at each line of a turn's protocol: the places
 	// where a chaos test kills the process.
 	Point func(name string)
@@ -162,5 +166,6 @@ type Observer interface {
 	Step()
 	Tool(tool, result string, d time.Duration)                  // ok or the error's code
 	Batch(concurrency int, saved time.Duration)                 // calls that ran side by side
+	AuditLost()                                                 // a call's audit record could not be kept
 	Model(model, result string, use llm.Usage, d time.Duration) // ok or the fault
 }

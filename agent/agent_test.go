@@ -25,13 +25,15 @@ import (
 // A bench is a worker over a real bus and a real store, with a model whose
 // answers the test writes.
 type bench struct {
-	t     *testing.T
-	bus   *sqlitebus.Bus
-	store *sqlstore.Store
-	agent agent.Agent
-	own   map[string]agent.Agent // by session, in place of agent
-	limit agent.Limits
-	point func(string)
+	audit    func(context.Context, sessions.AuditRecord) error
+	observer agent.Observer
+	t        *testing.T
+	bus      *sqlitebus.Bus
+	store    *sqlstore.Store
+	agent    agent.Agent
+	own      map[string]agent.Agent // by session, in place of agent
+	limit    agent.Limits
+	point    func(string)
 
 	carrier  bus.Bus        // what the worker claims from and publishes on
 	sessions sessions.Store // what it opens logs in
@@ -138,7 +140,7 @@ func (b *bench) run() (stop func()) {
 		Approvals:   func() agent.Approvals { return b.asking },
 		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },
-		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point,
+		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point, Observer: b.observer, Audit: b.audit,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -56,7 +56,8 @@ type preparedCall struct {
 	invalid *tools.Error // the arguments do not fit, or there is no such tool
 	// lastProgress tells what was held back of the progress.
 	lastProgress func()
-	effect       tools.Effect // what running it once more would do; Pure without a tool
+	effect       tools.Effect   // what running it once more would do; Pure without a tool
+	verdict      tools.Decision // the guard's
 	// approved is the sum of what somebody has approved; "" where that was not needed.
 	approved string
 }
@@ -163,7 +164,9 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 		return nil, err
 	}
 	r.point("c5")
-	r.report(t, p, out.failed, time.Since(began)) // audit, metrics, event
+	took := time.Since(began)
+	r.auditCall(ctx, t, p, out, execute, took)
+	r.report(t, p, out.failed, took) // metrics, event
 	return nil, nil
 }
 
@@ -278,10 +281,9 @@ func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcom
 // report tells the log, metrics and watchers of a call that has its result. A
 // name that is no tool's is not repeated to metrics: a model can make up any.
 func (r *callRunner) report(t *turn, p *preparedCall, failed *tools.Error, d time.Duration) {
-	result := "ok"
+	result := resultOf(failed)
 	e := bus.Event{Type: bus.ToolEnd, Tool: p.use.Name, Call: p.id}
 	if failed != nil {
-		result = string(failed.Code)
 		e.Error = &bus.Failure{Code: result, Message: r.redact.Text(failed.Message)}
 	}
 	name := p.use.Name

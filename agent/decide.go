@@ -90,6 +90,7 @@ func (r *callRunner) askGuard(ctx context.Context, d *deciding) *tools.Error {
 
 // heed does what a verdict says, and tells whether the arguments are others now.
 func (r *callRunner) heed(d *deciding, v tools.Verdict) (changed bool, refused *tools.Error) {
+	d.verdict = cmp.Or(v.Decision, d.verdict)
 	switch v.Decision {
 	case tools.Deny:
 		return false, tools.Errorf(tools.PermissionDenied, "%s", cmp.Or(v.Reason, d.input.Name+" was refused by the operator's rules."))

@@ -86,7 +86,9 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 		return err
 	}
 	var entries []sessions.Entry
-	for _, c := range t.openCalls() {
+	open := t.openCalls()
+	failures := make([]*tools.Error, len(open))
+	for i, c := range open {
 		failed := tools.Errorf(tools.Cancelled, "The turn ended before this call began.")
 		switch {
 		case t.parked && c.ask != nil && c.ask.ended == nil:
@@ -94,6 +96,7 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 		case c.attempts > 0:
 			failed = tools.Errorf(tools.OutcomeUnknown, "The turn ended while this call ran. It may have had its effect: inspect before repeating it.")
 		}
+		failures[i] = failed
 		entries = append(entries, resultEntry(t, c, failed.Result().Content, &outcome{failed: failed}))
 	}
 	done := sessions.TurnDone{State: end.state}
@@ -108,6 +111,9 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 		return err
 	}
 	s.point("c6")
+	for i, c := range open {
+		s.audit(ctx, t, c, sessions.AuditRecord{Arguments: c.started.Args, Result: resultOf(failures[i])})
+	}
 	if end.code != "" {
 		s.slog.Warn("turn ended early", slog.String("turn", t.id), slog.String("state", end.state), slog.String("code", end.code))
 	}

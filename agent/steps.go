@@ -329,7 +329,13 @@ func (r *turnRun) skip(ctx context.Context, t *turn, calls []*preparedCall) erro
 		e := tools.Errorf(tools.Cancelled, "Not run: a new message came first. Call again if it is still wanted.")
 		entries = append(entries, resultEntry(t, p.call, e.Result().Content, &outcome{failed: e}))
 	}
-	return r.journal.Append(ctx, entries...)
+	if err := r.journal.Append(ctx, entries...); err != nil {
+		return err
+	}
+	for _, p := range calls {
+		r.audit(ctx, t, p.call, sessions.AuditRecord{Result: string(tools.Cancelled)})
+	}
+	return nil
 }
 
 // warnOfRepeats tells the model of calls that lead nowhere.

@@ -167,4 +167,5 @@ func (unobserved) Turn(string, time.Duration)                     {}
 func (unobserved) Step()                                          {}
 func (unobserved) Tool(string, string, time.Duration)             {}
 func (unobserved) Batch(int, time.Duration)                       {}
+func (unobserved) AuditLost()                                     {}
 func (unobserved) Model(string, string, llm.Usage, time.Duration) {}

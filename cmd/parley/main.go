@@ -40,6 +40,8 @@ type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Serve the configured channels."`
 	Send        sendCmd        `cmd:"" help:"Say something to people, without AI."`
 	Status      statusCmd      `cmd:"" help:"How the server and its mail stand."`
+	Logs        logsCmd        `cmd:"" help:"What was done: calls of tools, admissions, exports, erasures."`
+	Metrics     metricsCmd     `cmd:"" help:"What is counted, as Prometheus reads it."`
 	Sessions    sessionsCmd    `cmd:"" help:"What was said."`
 	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Messages that were given up."`
 	Forget      forgetCmd      `cmd:"" help:"Erase what a person said, or a conversation, everywhere."`

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"parley/cmd/parley/api"
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/server"
@@ -18,7 +19,8 @@ import (
 )
 
 type statusCmd struct {
-	Live bool `help:"Only say whether the server of this home answers, and fail if it does not: for health checks."`
+	Tools bool `help:"What has become of the calls of tools since the server was started."`
+	Live  bool `help:"Only say whether the server of this home answers, and fail if it does not: for health checks."`
 }
 
 // statusReport is what GET /v1/status answers.
@@ -39,6 +41,7 @@ type statusReport struct {
 		Dead    int     `json:"dead"`
 		Oldest  float64 `json:"oldest_seconds"`
 	} `json:"topics"`
+	Tools []api.ToolCount `json:"tools"`
 }
 
 // Help shows examples.
@@ -56,6 +59,9 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 		var s statusReport
 		if err := server.Get(ctx, "/v1/status", &s); err != nil {
 			return err
+		}
+		if c.Tools {
+			return printTools(tty.Out, s.Tools)
 		}
 		switch {
 		case server.Hosted && server.Shared:
@@ -82,6 +88,25 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 		}
 		return w.Flush()
 	})
+}
+
+// printTools prints what has become of the calls of tools.
+func printTools(out io.Writer, list []api.ToolCount) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, "no tool was called since the server was started")
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TOOL\tCALLS\tFAILED\tTIMEOUTS\tAVERAGE\tLAST ERROR")
+	for _, t := range list {
+		last := ""
+		if t.LastAt != nil {
+			last = t.LastError + ", " + t.LastAt.Local().Format(time.DateTime)
+		}
+		average := time.Duration(t.Seconds / float64(t.Calls) * float64(time.Second)).Round(time.Millisecond)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\n", terminal.Cell(t.Tool), t.Calls, t.Failed, t.Timeouts, average, last)
+	}
+	return w.Flush()
 }
 
 // livePatience is how long a server may take to say that it lives.

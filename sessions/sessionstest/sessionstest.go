@@ -24,6 +24,7 @@ type Store interface {
 	sessions.Reader
 	sessions.Budget
 	sessions.Eraser
+	sessions.Auditor
 	io.Closer
 }
 
@@ -60,6 +61,7 @@ func Run(t *testing.T, h Harness) {
 		{"reader", readerTests()},
 		{"budget", budgetTests()},
 		{"erase", eraseTests()},
+		{"audit", auditTests()},
 		{"crash", crashTests()},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -60,7 +60,9 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 		if err != nil {
 			return err
 		}
-		return s.db.Write(ctx, func(tx *sqldb.Tx) error { return anonymiseSpending(tx, person) })
+		return s.db.Write(ctx, func(tx *sqldb.Tx) error {
+			return errors.Join(anonymiseSpending(tx, person), anonymiseAudit(tx, person))
+		})
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase person %s: %w", person, err)
@@ -74,7 +76,16 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 	at := stamp(before)
 	done, err := s.erase(ctx, func(e *erasing) error {
 		const old = "updated < ? OR EXISTS (SELECT 1 FROM entries WHERE session = s.id AND at < ?)"
-		return e.eachSession(ctx, func(p *sessionErasure) error { return p.before(at) }, old, at, at)
+		if err := e.eachSession(ctx, func(p *sessionErasure) error { return p.before(at) }, old, at, at); err != nil {
+			return err
+		}
+		return s.db.Write(ctx, func(tx *sqldb.Tx) error {
+			n, err := tx.Exec("DELETE FROM audit WHERE at < ?", at)
+			if err != nil || n == 0 {
+				return err
+			}
+			return leaveTraces(tx)
+		})
 	})
 	if err != nil {
 		return done, fmt.Errorf("erase what is before %s: %w", at, err)
@@ -113,7 +124,7 @@ func (s *Store) purge(ctx context.Context) error {
 	if !due.Valid {
 		return nil
 	}
-	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations"); err != nil {
+	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit"); err != nil {
 		return err
 	}
 	_, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due <= ?", due.Int64)
@@ -175,16 +186,25 @@ func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionEr
 		err := tx.Get("UPDATE sessions SET fence = fence WHERE key = ? RETURNING id, fence, updated, unfinished",
 			[]any{key}, &p.id, &p.fence, &p.updated, &p.unfinished)
 		if errors.Is(err, sql.ErrNoRows) {
+			// The audit may know of it: its log was erased earlier, by a release that
+			// kept none, or its records came after that.
+			if err := p.redactAudit(""); err != nil {
+				return err
+			}
+			if p.redacted > 0 {
+				if err := leaveTraces(tx); err != nil {
+					return err
+				}
+			}
 			return p.leaveTombstone() // a worker may be about to create the session for mail that has to be erased
 		}
 		if err != nil {
 			return err
 		}
-		if err := from(p); err != nil || p.erased == 0 && !p.whollyErased {
+		if err := from(p); err != nil || p.erased+p.redacted == 0 && !p.whollyErased {
 			return err
 		}
-		_, err = tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro())
-		return err
+		return leaveTraces(tx)
 	})
 	if err != nil {
 		return err

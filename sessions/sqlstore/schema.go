@@ -19,6 +19,7 @@ func schema() sqldb.Schema {
 				"{sessions}", "",
 			).Replace(tables) + usage,
 			strings.ReplaceAll(erasureTables, "{bytes}", "TEXT"),
+			strings.NewReplacer("{id}", "INTEGER", "{bytes}", "TEXT").Replace(auditTable),
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -32,6 +33,7 @@ func schema() sqldb.Schema {
 				"{sessions}", " WITH (fillfactor = 50)",
 			).Replace(tables) + usagePostgres,
 			strings.ReplaceAll(erasureTables, "{bytes}", `TEXT COLLATE "C"`),
+			strings.NewReplacer("{id}", "BIGINT GENERATED ALWAYS AS IDENTITY", "{bytes}", `TEXT COLLATE "C"`).Replace(auditTable),
 		},
 	}
 }

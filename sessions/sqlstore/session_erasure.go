@@ -21,6 +21,7 @@ type sessionErasure struct {
 	unfinished string
 
 	erased       int64 // how many entries were erased
+	redacted     int64 // how many audit records lost their arguments
 	whollyErased bool  // whether the whole session was
 }
 
@@ -30,6 +31,9 @@ func (p *sessionErasure) whole() error {
 		return err
 	}
 	if _, err := p.tx.Exec("DELETE FROM sessions WHERE id = ?", p.id); err != nil {
+		return err
+	}
+	if err := p.redactAudit(""); err != nil {
 		return err
 	}
 	p.whollyErased = true
@@ -177,6 +181,9 @@ func (p *sessionErasure) spans(query string, args ...any) (list []span, err erro
 func (p *sessionErasure) removeTurns(turns []span) error {
 	for _, s := range turns {
 		if err := p.remove("session = ? AND n >= ? AND n <= ? AND turn = ? AND kind <> 'summary'", p.id, s.from, s.to, s.turn); err != nil {
+			return err
+		}
+		if err := p.redactAudit(s.turn); err != nil {
 			return err
 		}
 	}

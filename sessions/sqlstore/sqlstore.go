@@ -17,6 +17,7 @@
 //   - postgres.go: statements that do on PostgreSQL what SQLite does in several
 //   - reader.go, budget.go: reading logs back; reserving and spending tokens
 //   - erase.go, session_erasure.go: erasing from all sessions, and from one
+//   - audit.go: what was done, for those who have to account for it
 //   - copy.go: copying everything to another database
 package sqlstore
 

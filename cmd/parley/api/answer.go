@@ -23,6 +23,7 @@ type answer struct {
 	route   string
 	caller  caller
 	id      string // of what it is about
+	audited string // what of it is recorded in the audit
 	code    string // of the error, if it is one
 	status  int    // 0 while nothing is written
 	bytes   int64

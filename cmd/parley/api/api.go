@@ -39,6 +39,7 @@ type Config struct {
 	Channels func() []string // that are configured, whoever connects them
 	Health   Health
 	Metrics  http.Handler
+	Audit    Audit
 	// Webhooks are those configured now, by name. They check their callers themselves.
 	Webhooks func() map[string]http.Handler
 	Timeouts Timeouts
@@ -77,6 +78,8 @@ type Health struct {
 	Channels func() map[string]bool
 	// Trouble is why a channel is not connected, as far as is known.
 	Trouble func(channel string) string
+	// Tools tells what has become of the calls of tools here; nil is of none.
+	Tools func() []ToolCount
 }
 
 // Timeouts bounds how long others may take. A zero field means its default.
@@ -156,6 +159,7 @@ func (a *API) routes() []route {
 		{"POST /v1/forget", false, caller.admin, a.forget},
 		{"GET /v1/asks", false, caller.answers, a.listAsks},
 		{"POST /v1/asks/{id}", false, caller.answers, a.answerAsk},
+		{"GET /v1/audit", false, caller.admin, a.listAudit},
 		{"GET /metrics", false, caller.measures, a.metrics},
 		{"POST /webhooks/{name}", true, nil, a.webhook},
 		{"GET " + healthPath, true, nil, a.healthy},
@@ -200,7 +204,7 @@ func (a *API) guarded(w *answer, r *http.Request, to route) {
 			return
 		}
 	}
-	if err := to.serve(w, r); err != nil {
+	if err := a.recorded(w, r, to); err != nil {
 		a.explain(w, r, err)
 	}
 }

@@ -70,6 +70,7 @@ var errNoLetter = errors.New("no such dead letter")
 // letter names the dead letter of a request's path.
 func letter(w *answer, r *http.Request) (topic bus.Topic, id string) {
 	w.id = r.PathValue("id")
+	w.audited = w.id
 	return bus.Topic(r.PathValue("topic")), w.id
 }
 

@@ -34,13 +34,13 @@ func (a *API) forget(w *answer, r *http.Request) error {
 		if !isPerson(user) {
 			return unprocessable("bad_user", "%.80q is no person: write CHANNEL:USER", user)
 		}
-		w.id = user
+		w.id, w.audited = user, "a person" // who is forgotten here too
 		receipt, err = a.cfg.Forget.Person(r.Context(), user)
 	default:
 		if _, err := parseKey(key); err != nil {
 			return unprocessable("bad_session", "%v", err)
 		}
-		w.id = key
+		w.id, w.audited = key, key
 		receipt, err = a.cfg.Forget.Session(r.Context(), key)
 	}
 	if err != nil {

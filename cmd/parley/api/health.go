@@ -85,6 +85,17 @@ type channelState struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// A ToolCount is what has become of a tool's calls since the process was started.
+type ToolCount struct {
+	Tool      string     `json:"tool"`
+	Calls     int64      `json:"calls"`
+	Failed    int64      `json:"failed"` // timeouts among them
+	Timeouts  int64      `json:"timeouts"`
+	Seconds   float64    `json:"seconds"` // all calls together
+	LastError string     `json:"last_error,omitempty"`
+	LastAt    *time.Time `json:"last_error_at,omitempty"`
+}
+
 // status tells how the process and its mail stand.
 func (a *API) status(w *answer, r *http.Request) error {
 	h := a.cfg.Health
@@ -95,7 +106,11 @@ func (a *API) status(w *answer, r *http.Request) error {
 		Uptime   float64        `json:"uptime_seconds"`
 		Channels []channelState `json:"channels"`
 		Topics   []topicState   `json:"topics"`
-	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}}
+		Tools    []ToolCount    `json:"tools"`
+	}{h.Version, h.Role, h.Started, time.Since(h.Started).Seconds(), []channelState{}, []topicState{}, []ToolCount{}}
+	if h.Tools != nil {
+		report.Tools = h.Tools()
+	}
 	if h.Channels != nil {
 		up := h.Channels()
 		for _, name := range slices.Sorted(maps.Keys(up)) {

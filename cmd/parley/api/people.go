@@ -94,6 +94,7 @@ func (a *API) approvePairing(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	w.audited = p.Person
 	return w.json(http.StatusOK, pairingOf(p))
 }
 
@@ -107,6 +108,7 @@ func (a *API) revokePairing(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	w.audited = w.id
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -124,6 +126,7 @@ func (a *API) offerOwner(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	w.audited = channel
 	return w.json(http.StatusOK, struct {
 		Code string `json:"code"`
 	}{code})

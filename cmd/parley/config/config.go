@@ -65,6 +65,7 @@ type Config struct {
 	Tools     Tools
 	Web       Web
 	Sandbox   Sandbox
+	Audit     Audit
 	HTTPAccess
 	Keeping
 

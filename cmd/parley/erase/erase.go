@@ -62,6 +62,7 @@ type Config struct {
 	Store      Store
 	Book       Book
 	Workspaces Workspaces
+	Audit      AuditFiles // nil where there are none
 	// Kept is what an erasure cannot reach in this installation. Each receipt lists it.
 	Kept []Kept
 	Log  *slog.Logger
@@ -101,6 +102,12 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
+	err = e.forgetAudit(&r, func(a sessions.AuditRecord) bool {
+		return a.By == person || a.Detail == person || slices.Contains(r.Log.Sessions, a.Session)
+	})
+	if err != nil {
+		return r, fmt.Errorf("erase %s: %w", person, err)
+	}
 	for _, key := range r.Log.Shared {
 		r.keep("files, memory and what others said in session "+key, "others share it; look through its workspace by hand")
 	}
@@ -124,6 +131,9 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	// What comes now belongs to a new session of that key, which is not to be erased.
 	again := func() (bool, error) { return false, nil }
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
+		return r, fmt.Errorf("erase session %s: %w", key, err)
+	}
+	if err := e.forgetAudit(&r, func(a sessions.AuditRecord) bool { return a.Session == key }); err != nil {
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
 	e.addKept(&r)

@@ -18,7 +18,8 @@ type Receipt struct {
 	Log        sessions.Erased `json:"log"`
 	Bus        bus.Forgotten   `json:"bus"`
 	Book       sqlbook.Erased  `json:"book"`
-	Workspaces []string        `json:"workspaces"` // removed, by session
+	Workspaces []string        `json:"workspaces"`            // removed, by session
+	AuditFiles int             `json:"audit_files,omitempty"` // records in files that lost their arguments
 	Kept       []Kept          `json:"kept"`
 }
 
@@ -40,7 +41,7 @@ func (r *Receipt) keep(what, why string) {
 // Empty tells whether there was nothing to erase.
 func (r *Receipt) Empty() bool {
 	return len(r.Log.Sessions) == 0 && r.Log.Entries == 0 && len(r.Workspaces) == 0 &&
-		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{}
+		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{} && r.AuditFiles == 0
 }
 
 // String is the receipt as people read it.
@@ -62,6 +63,7 @@ func (r *Receipt) String() string {
 		{"records of what programs handed in", r.Book.Posts},
 		{"records of chats", r.Book.Chats},
 		{"requests to people", r.Book.Asks},
+		{"records of calls in the audit's files", int64(r.AuditFiles)},
 	} {
 		if line.n > 0 {
 			fmt.Fprintf(&b, "%8d  %s\n", line.n, line.what)

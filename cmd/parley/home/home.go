@@ -62,6 +62,7 @@ type carrier interface {
 type store interface {
 	sessions.Store
 	sessions.Budget
+	sessions.Auditor
 	erase.Store
 	Writable(ctx context.Context) error
 	Close() error

@@ -172,7 +172,7 @@ func TestEveryPromisedName(t *testing.T) {
 		bus_waiting bus_oldest_seconds bus_leased bus_dead channel_up sends_total sends_unknown send_seconds
 		turns_total turn_seconds steps_total tool_calls_total tool_seconds tool_batches_total tool_batch_concurrency_max
 		tool_batch_saved_seconds_total tool_last_error_timestamp_seconds model_calls_total model_tokens_total
-		events_dropped_total build_info`) {
+		events_dropped_total audit_lost_total build_info`) {
 		if !slices.Contains(got, "parley_"+name) {
 			t.Errorf("there is no parley_%s", name)
 		}

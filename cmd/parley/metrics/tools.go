@@ -17,6 +17,8 @@ type toolMetrics struct {
 	saved     prometheus.Counter
 	kills     *prometheus.CounterVec
 	asks      *prometheus.CounterVec
+	lost      prometheus.Counter
+	counts    *toolCounts // the same for people
 }
 
 func newToolMetrics() toolMetrics {
@@ -34,17 +36,20 @@ func newToolMetrics() toolMetrics {
 		widest:  newHighest("tool_batch_concurrency_max", "The most calls that ran side by side since the start."),
 		saved:   prometheus.NewCounter(options("tool_batch_saved_seconds_total", "Time that calls side by side took less than one after the other.")),
 		kills:   counters("sandbox_kills_total", "Commands that were ended before they had ended by themselves, by what was too much.", "reason"),
+		counts:  &toolCounts{tool: map[string]ToolCount{}},
+		lost:    prometheus.NewCounter(options("audit_lost_total", "What was done and could not be recorded in the audit.")),
 	}
 }
 
 func (t toolMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks)
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.lost)
 }
 
 // Tool counts a call of a tool.
 func (m *Metrics) Tool(tool, result string, d time.Duration) {
 	m.tools.calls.WithLabelValues(tool, result).Inc()
 	m.tools.seconds.WithLabelValues(tool).Observe(d.Seconds())
+	m.tools.counts.add(tool, result, d)
 	if result != "ok" {
 		m.tools.lastError.WithLabelValues(tool).SetToCurrentTime()
 	}
@@ -52,6 +57,9 @@ func (m *Metrics) Tool(tool, result string, d time.Duration) {
 
 // AskEnded counts a request to people that has ended.
 func (m *Metrics) AskEnded(result string) { m.tools.asks.WithLabelValues(result).Inc() }
+
+// AuditLost counts something that was done and has no audit record.
+func (m *Metrics) AuditLost() { m.tools.lost.Inc() }
 
 // Batch counts a group of calls that ran side by side.
 func (m *Metrics) Batch(concurrency int, saved time.Duration) {

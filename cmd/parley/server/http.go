@@ -112,15 +112,15 @@ func (f *httpAccess) api(local bool) *api.API {
 		Asks:   api.Asks{Open: s.home.Book.OpenAsks, Lookup: s.home.Book.LookupAsk, Answer: s.desk.Answer},
 		Access: api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
 		Agent:  agent, Channels: s.configuredChannels,
-		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble},
-		Metrics: s.metrics.Handler(), Webhooks: f.webhooks, Log: s.log,
+		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble, Tools: s.toolCounts},
+		Metrics: s.metrics.Handler(), Audit: s.auditAccess(), Webhooks: f.webhooks, Log: s.log,
 	})
 }
 
 // eraser forgets what people said, here and wherever the home keeps it.
 func (s *Server) eraser() *erase.Eraser {
 	return erase.New(erase.Config{
-		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: s.home.Workspaces, Kept: s.beyondErasing(), Log: s.log,
+		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: s.home.Workspaces, Audit: s.auditFiles(), Kept: s.beyondErasing(), Log: s.log,
 	})
 }
 
@@ -135,6 +135,9 @@ func (s *Server) beyondErasing() []erase.Kept {
 		kept = append(kept, erase.Kept{What: dir, Why: "a restore has put it aside; delete it by hand"})
 	}
 	if c := s.settings.Load(); c.Store.URL != "" {
+		if c.Audit.File != "" {
+			kept = append(kept, erase.Kept{What: "the audit's files of other processes", Why: "each process has its own; forget there too"})
+		}
 		kept = append(kept, erase.Kept{What: "the database server's own files and logs, and Redis's", Why: "they are the operator's to keep or to turn over"})
 	}
 	return kept

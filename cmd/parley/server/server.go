@@ -21,6 +21,7 @@ import (
 
 	"parley/agent/llm"
 	"parley/channels/asks"
+	"parley/cmd/parley/audit"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/home"
@@ -63,6 +64,9 @@ type Server struct {
 	version  string
 	started  time.Time
 	point    func(string) // kill points, in chaos builds alone
+	trail    *audit.Trail
+	// auditFile is nil where none is configured.
+	auditFile *audit.File
 
 	readiness readiness
 	tells     atomic.Bool // what the whole fleet shares, in its metrics
@@ -97,6 +101,9 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 		}
 	}
 	s := newServer(h, c, opened)
+	if err := s.openAuditFile(c); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
 	s.secrets = secrets
 	if c.Commands && c.Role.Works() {
 		if s.sandbox, err = walls.Open(ctx, c.Settings, c.Log, s.metrics.SandboxKill); err != nil {
@@ -119,6 +126,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	s.settings.Store(c.Settings)
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.tools = s.newTools()
+	s.trail = audit.New(audit.Config{Store: h.Store, Keep: keptFor(c.Settings), Log: c.Log})
 	s.guard.Store(&guarding{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
@@ -129,4 +137,4 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 }
 
 // Close gives the home back.
-func (s *Server) Close() error { return s.home.Close() }
+func (s *Server) Close() error { return errors.Join(s.trail.Close(), s.home.Close()) }

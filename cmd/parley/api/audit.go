@@ -1,0 +1,99 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+
+	"parley/sessions"
+)
+
+// Audit is where it is recorded what was done. Without Record nothing is.
+type Audit struct {
+	// Record keeps a record.
+	Record func(ctx context.Context, r sessions.AuditRecord) error
+	// Records reads the records of a kind beyond an id; see [sessions.Auditor].
+	Records func(ctx context.Context, kind string, after int64, limit int) ([]sessions.AuditRecord, error)
+	// Reads says that exports are recorded too.
+	Reads bool
+	// Lost is told of what was done and could not be recorded.
+	Lost func()
+}
+
+// audited says of a route as what it is recorded, and as what result.
+func audited(pattern string) (kind, result string) {
+	switch pattern {
+	case "POST /v1/pairings":
+		return sessions.AuditPairing, "admitted"
+	case "DELETE /v1/pairings/{person}":
+		return sessions.AuditPairing, "revoked"
+	case "POST /v1/pairings/owner":
+		return sessions.AuditPairing, "offered"
+	case "GET /v1/sessions/{key}/export":
+		return sessions.AuditExport, "read"
+	case "POST /v1/dead-letters/{topic}/{id}/replay":
+		return sessions.AuditReplay, "replayed"
+	case "DELETE /v1/dead-letters/{topic}/{id}":
+		return sessions.AuditReplay, "dropped"
+	case "POST /v1/asks/{id}":
+		return sessions.AuditApproval, "answered"
+	case "POST /v1/forget":
+		return sessions.AuditForget, "erased"
+	}
+	return "", ""
+}
+
+// recorded serves a route and records that. What is only read is recorded first, and
+// not given out if it cannot be; what changes something is recorded once it is done.
+func (a *API) recorded(w *answer, r *http.Request, to route) error {
+	kind, result := audited(to.pattern)
+	if kind == "" || a.cfg.Audit.Record == nil || kind == sessions.AuditExport && !a.cfg.Audit.Reads {
+		return to.serve(w, r)
+	}
+	record := sessions.AuditRecord{Kind: kind, By: "token:" + w.caller.name, Result: result}
+	if kind == sessions.AuditExport {
+		record.Session = bounded(r.PathValue("key"))
+		if err := a.cfg.Audit.Record(r.Context(), record); err != nil {
+			return err
+		}
+		return to.serve(w, r)
+	}
+	if err := to.serve(w, r); err != nil {
+		return err
+	}
+	record.Detail = bounded(cmp.Or(w.audited, r.PathValue("id")))
+	if err := a.cfg.Audit.Record(context.WithoutCancel(r.Context()), record); err != nil {
+		a.cfg.Audit.Lost()
+		a.cfg.Log.Error("what was done is not in the audit", slog.String("route", w.route), slog.Any("error", err))
+	}
+	return nil
+}
+
+// listAudit lists what was done, the oldest first.
+func (a *API) listAudit(w *answer, r *http.Request) error {
+	after, err := number(r, "after", 0, 1<<62)
+	if err != nil {
+		return err
+	}
+	limit, err := number(r, "limit", pageDefault, pageMost)
+	if err != nil {
+		return err
+	}
+	page := struct {
+		Records []sessions.AuditRecord `json:"records"`
+		Next    int64                  `json:"next,omitempty"`
+	}{Records: []sessions.AuditRecord{}}
+	if a.cfg.Audit.Records == nil {
+		return w.json(http.StatusOK, page)
+	}
+	found, err := a.cfg.Audit.Records(r.Context(), r.URL.Query().Get("kind"), after, int(limit)+1)
+	if err != nil {
+		return err
+	}
+	if page.Records = append(page.Records, found...); len(found) > int(limit) {
+		page.Records = page.Records[:limit]
+		page.Next = page.Records[limit-1].ID
+	}
+	return w.json(http.StatusOK, page)
+}

@@ -1,0 +1,86 @@
+// Package audit keeps records of what was done: in the store, and in a file of JSON lines if the operator names one.
+//
+// The store's table is what counts: a record is kept when it is there. The file is a
+// copy for programs that read files; it is not flushed, so a machine that loses its
+// power loses its end.
+package audit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"parley/sessions"
+)
+
+// Config is where records are kept, and for how long.
+type Config struct {
+	Store sessions.Auditor
+	File  *File         // nil: no file
+	Keep  time.Duration // older records are deleted
+	Log   *slog.Logger
+}
+
+// A Trail keeps records.
+type Trail struct{ cfg Config }
+
+// New makes a Trail.
+func New(cfg Config) *Trail { return &Trail{cfg} }
+
+// Record keeps a record in the store, and in the file if there is one. The one does
+// not wait for the other to succeed.
+func (t *Trail) Record(ctx context.Context, r sessions.AuditRecord) error {
+	if r.At.IsZero() {
+		r.At = time.Now()
+	}
+	err := t.cfg.Store.Audit(ctx, r)
+	if t.cfg.File != nil {
+		err = errors.Join(err, t.cfg.File.Write(r))
+	}
+	return err
+}
+
+// Records reads what the store has; see [sessions.Auditor].
+func (t *Trail) Records(ctx context.Context, kind string, after int64, limit int) ([]sessions.AuditRecord, error) {
+	return t.cfg.Store.AuditRecords(ctx, kind, after, limit)
+}
+
+// How often old records are looked for, and after a failure.
+const (
+	dropEvery = 24 * time.Hour
+	dropAgain = time.Hour
+)
+
+// Run deletes old records, at once and then daily, until ctx is done. Several
+// processes of a fleet may do so side by side.
+func (t *Trail) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		next := dropEvery
+		if err := t.drop(ctx, time.Now().Add(-t.cfg.Keep)); err != nil && ctx.Err() == nil {
+			next = dropAgain
+			t.cfg.Log.Error("old audit records could not be deleted; trying again later", slog.Any("error", err))
+		}
+		select {
+		case <-time.After(next):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+func (t *Trail) drop(ctx context.Context, before time.Time) error {
+	_, err := t.cfg.Store.DropAudit(ctx, before)
+	if t.cfg.File != nil {
+		err = errors.Join(err, t.cfg.File.drop(before))
+	}
+	return err
+}
+
+// Close closes the file.
+func (t *Trail) Close() error {
+	if t.cfg.File == nil {
+		return nil
+	}
+	return t.cfg.File.Close()
+}

@@ -1,0 +1,232 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/sessions"
+)
+
+// parts is into how many files the bytes are divided that all may have together: as
+// much is kept, the oldest part of them less.
+const parts = 8
+
+// A File is a file of JSON lines that is set aside, under its name and a time, when
+// it has become large or a day is over.
+type File struct {
+	path string
+	most int64 // bytes of one file
+
+	mu     sync.Mutex
+	file   *os.File // nil until something is written, or Check is called
+	closed bool
+	size   int64
+	began  time.Time
+}
+
+// NewFile is the file at path, which is made when it is written first and is readable
+// by its owner alone. All that it is divided into has at most maxBytes together.
+func NewFile(path string, maxBytes int64) *File { return &File{path: path, most: maxBytes / parts} }
+
+// Check makes the file where there is none, and says why it cannot be written.
+func (f *File) Check() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open()
+}
+
+func (f *File) open() error {
+	if f.closed {
+		return os.ErrClosed
+	}
+	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	about, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	f.file, f.size, f.began = file, about.Size(), about.ModTime()
+	if f.size == 0 {
+		f.began = time.Now()
+	}
+	return nil
+}
+
+// Write appends a record as one line.
+func (f *File) Write(r sessions.AuditRecord) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("write to the audit's file: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.write(append(line, '\n'), r.At); err != nil {
+		return fmt.Errorf("write to the audit's file: %w", err)
+	}
+	return nil
+}
+
+func (f *File) write(line []byte, at time.Time) error {
+	if f.file == nil {
+		if err := f.open(); err != nil {
+			return err
+		}
+	}
+	if f.size > 0 && (f.size+int64(len(line)) > f.most || day(at) != day(f.began)) {
+		if err := f.turn(); err != nil {
+			return err
+		}
+	}
+	n, err := f.file.Write(line)
+	f.size += int64(n)
+	return err
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// turn sets the file aside, begins a new one, and deletes what is too much.
+func (f *File) turn() error {
+	if err := f.file.Close(); err != nil {
+		return err
+	}
+	f.file = nil
+	if err := os.Rename(f.path, f.path+"."+time.Now().UTC().Format("20060102T150405.000000000")); err != nil {
+		return errors.Join(err, f.open())
+	}
+	if err := f.open(); err != nil {
+		return err
+	}
+	old, err := f.asides()
+	if err != nil || len(old) < parts {
+		return err
+	}
+	for _, path := range old[:len(old)-parts+1] {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+// asides are the files that were set aside, the oldest first.
+func (f *File) asides() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Dir(f.path))
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, e := range entries {
+		stamp, ok := bytes.CutPrefix([]byte(e.Name()), []byte(filepath.Base(f.path)+"."))
+		if _, err := time.Parse("20060102T150405.000000000", string(stamp)); ok && err == nil {
+			found = append(found, filepath.Join(filepath.Dir(f.path), e.Name()))
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// drop deletes the files whose last record is from before a time.
+func (f *File) drop(before time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old, err := f.asides()
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		about, wrong := os.Stat(path)
+		if wrong == nil && about.ModTime().Before(before) {
+			wrong = os.Remove(path)
+		}
+		err = errors.Join(err, wrong)
+	}
+	return err
+}
+
+// Forget empties, in all files, the arguments of the records that are named, and who
+// caused them. It returns how many there were.
+func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old, err := f.asides()
+	if err != nil {
+		return 0, fmt.Errorf("forget in the audit's files: %w", err)
+	}
+	for _, path := range append(old, f.path) {
+		found, err := forget(path, which)
+		n += found
+		if err != nil {
+			return n, fmt.Errorf("forget in the audit's file %s: %w", path, err)
+		}
+	}
+	if f.file == nil || n == 0 {
+		return n, nil
+	}
+	began := f.began // the file may be another now
+	err = errors.Join(f.file.Close(), f.open())
+	f.began = began
+	return n, err
+}
+
+// forget writes a file anew where it holds such records, whole or not at all.
+func forget(path string, which func(sessions.AuditRecord) bool) (n int, err error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var out bytes.Buffer
+	lines := bufio.NewReader(bytes.NewReader(raw))
+	for {
+		line, end := lines.ReadBytes('\n')
+		var r sessions.AuditRecord
+		if json.Unmarshal(line, &r) == nil && len(r.Arguments)+len(r.By)+len(r.Detail) > 0 && which(r) {
+			r.Arguments, r.By, r.Detail = nil, "", ""
+			if line, err = json.Marshal(r); err != nil {
+				return n, err
+			}
+			line = append(line, '\n')
+			n++
+		}
+		out.Write(line)
+		if end != nil {
+			break
+		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	about, err := os.Stat(path)
+	if err != nil {
+		return n, err
+	}
+	next := path + ".new"
+	if err := os.WriteFile(next, out.Bytes(), 0o600); err != nil {
+		return n, err
+	}
+	return n, errors.Join(os.Chtimes(next, about.ModTime(), about.ModTime()), os.Rename(next, path))
+}
+
+// Close closes the file.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}

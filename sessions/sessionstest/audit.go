@@ -1,0 +1,173 @@
+package sessionstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/sessions"
+)
+
+func auditTests() []test {
+	return []test{
+		{"records come back as they were kept, in order and in pages", auditKept},
+		{"records outlive a restart, and old ones are dropped", auditDropped},
+		{"an erased session's records lose their arguments", auditOfSession},
+		{"a person's records lose them and the person", auditOfPerson},
+		{"what is old leaves the records", auditOfAge},
+		{"arguments of a session that is gone are not kept", auditLate},
+		{"nothing that was erased is left of records in any file", auditTraces},
+	}
+}
+
+func call(session, person, turn, arguments string) sessions.AuditRecord {
+	raw, err := json.Marshal(map[string]string{"command": arguments})
+	if err != nil {
+		panic(err) // a text can be encoded
+	}
+	return sessions.AuditRecord{
+		At: time.Now().UTC().Truncate(time.Microsecond), Kind: sessions.AuditTool, By: person, Agent: "main", Session: session, Turn: turn,
+		Call: "c1", Tool: "exec_shell", Arguments: raw, Verdict: "allow", Result: "ok",
+		ExitCode: new(int), Bytes: 12, Elapsed: 34,
+	}
+}
+
+func keepAudit(t testing.TB, s sessions.Auditor, records ...sessions.AuditRecord) {
+	t.Helper()
+	for _, r := range records {
+		if err := s.Audit(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// auditIs reads all records, as text without their ids.
+func auditIs(t testing.TB, s sessions.Auditor, want ...string) {
+	t.Helper()
+	records, err := s.AuditRecords(t.Context(), "", 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range records {
+		got = append(got, fmt.Sprintf("%s %s %s %s", r.By, r.Turn, r.Arguments, r.Detail))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the records are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func auditKept(t *testing.T, p place) {
+	s := p.open()
+	openLog(t, s, key, clockFence())
+	full := call(key, anna, "t1", "a\x00b \U0001F600")
+	*full.ExitCode = 137
+	bare := sessions.AuditRecord{At: full.At.Add(time.Second), Kind: sessions.AuditPairing, By: "token:ci", Result: "admitted", Detail: anna}
+	keepAudit(t, s, full, bare, full)
+	all, err := s.AuditRecords(t.Context(), "", 0, 10)
+	if err != nil || len(all) != 3 || all[0].ID >= all[1].ID || all[1].ID >= all[2].ID {
+		t.Fatalf("got %+v, %v", all, err)
+	}
+	for i, want := range []sessions.AuditRecord{full, bare} {
+		want.ID = all[i].ID
+		got, err := json.Marshal(all[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err := json.Marshal(want); err != nil || string(got) != string(want) {
+			t.Errorf("record %d is\n%s\nwant\n%s, %v", i, got, want, err)
+		}
+	}
+	if page, err := s.AuditRecords(t.Context(), sessions.AuditTool, all[0].ID, 1); err != nil || len(page) != 1 || page[0].ID != all[2].ID {
+		t.Errorf("the page of a kind is %+v, %v", page, err)
+	}
+	if page, err := s.AuditRecords(t.Context(), "other", 0, 10); err != nil || len(page) != 0 {
+		t.Errorf("another kind has %+v, %v", page, err)
+	}
+}
+
+func auditDropped(t *testing.T, p place) {
+	s := p.open()
+	openLog(t, s, key, clockFence())
+	old := call(key, anna, "old", "x")
+	old.At = old.At.Add(-48 * time.Hour)
+	keepAudit(t, s, old, call(key, anna, "new", "x"))
+	s = p.reopen(s)
+	if n, err := s.DropAudit(t.Context(), time.Now().Add(-24*time.Hour)); err != nil || n != 1 {
+		t.Errorf("dropped %d, %v, want 1", n, err)
+	}
+	auditIs(t, s, anna+` new {"command":"x"} `)
+}
+
+func auditOfSession(t *testing.T, p place) {
+	s := p.open()
+	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "x")...)
+	openLog(t, s, other, clockFence())
+	keepAudit(t, s, call(key, anna, "t1", secret), call(other, anna, "t2", "y"))
+	if _, err := s.EraseSession(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	auditIs(t, s, anna+" t1  ", anna+` t2 {"command":"y"} `)
+}
+
+func auditOfPerson(t *testing.T, p place) {
+	s := p.open()
+	shared := openLog(t, s, other, clockFence())
+	appendAll(t, shared, wholeTurn(anna, "a1", "x")...)
+	appendAll(t, shared, wholeTurn(berta, "b1", "x")...)
+	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "a2", "x")...)
+	keepAudit(t, s, call(other, anna, "a1", secret), call(other, berta, "b1", "hers"), call(key, anna, "a2", secret), call("main:telegram:9", anna, "a3", secret),
+		sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditPairing, By: "token:owner", Result: "admitted", Detail: anna})
+	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
+		t.Fatal(err)
+	}
+	auditIs(t, s, " a1  ", berta+` b1 {"command":"hers"} `, " a2  ", " a3  ", "token:owner   ")
+}
+
+func auditOfAge(t *testing.T, p place) {
+	s := p.open()
+	openLog(t, s, key, clockFence())
+	old := call(key, anna, "old", secret)
+	old.At = old.At.Add(-48 * time.Hour)
+	keepAudit(t, s, old, call(key, anna, "new", "x"))
+	if _, err := s.EraseBefore(t.Context(), time.Now().Add(-24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	auditIs(t, s, anna+` new {"command":"x"} `)
+}
+
+func auditLate(t *testing.T, p place) {
+	s := p.open()
+	appendAll(t, openLog(t, s, key, clockFence()), wholeTurn(anna, "t1", "x")...)
+	if _, err := s.EraseSession(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	keepAudit(t, s, call(key, anna, "t1", secret))
+	auditIs(t, s, anna+" t1  ")
+}
+
+func auditTraces(t *testing.T, p place) {
+	if p.harness.Files == nil {
+		t.Skip("the files are a server's")
+	}
+	s := p.open()
+	for i := range 8 {
+		session := fmt.Sprintf("main:telegram:%d", i)
+		appendAll(t, openLog(t, s, session, clockFence()), wholeTurn(anna, "t", "x")...)
+		for n := range 20 {
+			keepAudit(t, s, call(session, anna, "t", strings.Repeat(secret, 1+n)))
+		}
+	}
+	if p.count(secret) == 0 {
+		t.Fatal("the files do not hold the arguments: the test cannot fail")
+	}
+	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
+		t.Fatal(err)
+	}
+	if n := p.count(secret); n != 0 {
+		t.Errorf("%d traces are left", n)
+	}
+}

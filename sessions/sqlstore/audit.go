@@ -1,0 +1,147 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+var _ sessions.Auditor = (*Store)(nil)
+
+// auditTable stores what was done. An absent text is the empty one.
+const auditTable = `
+CREATE TABLE audit (
+	id         {id} PRIMARY KEY,
+	at         TEXT NOT NULL,
+	kind       TEXT NOT NULL,
+	person     TEXT NOT NULL,    -- who did it
+	agent      TEXT NOT NULL,
+	session    {bytes} NOT NULL, -- its key
+	turn       TEXT NOT NULL,
+	call       TEXT NOT NULL,
+	tool       TEXT NOT NULL,
+	arguments  TEXT NOT NULL,    -- JSON; empty once they are erased
+	verdict    TEXT NOT NULL,
+	result     TEXT NOT NULL,
+	exit_code  TEXT NOT NULL,
+	bytes      BIGINT NOT NULL,
+	elapsed_ms BIGINT NOT NULL,
+	detail     TEXT NOT NULL
+);
+
+CREATE INDEX audit_at ON audit (at);
+CREATE INDEX audit_session ON audit (session) WHERE arguments <> '';
+CREATE INDEX audit_person ON audit (person) WHERE person <> '';
+`
+
+const auditColumns = "at, kind, person, agent, session, turn, call, tool, arguments, verdict, result, exit_code, bytes, elapsed_ms, detail"
+
+// Audit keeps a record; see [sessions.Auditor]. The arguments of a session that was
+// erased meanwhile are not kept.
+func (s *Store) Audit(ctx context.Context, r sessions.AuditRecord) error {
+	code := ""
+	if r.ExitCode != nil {
+		code = strconv.Itoa(*r.ExitCode)
+	}
+	key := sqldb.Text(r.Session)
+	_, err := s.db.Group(ctx, `
+		INSERT INTO audit (`+auditColumns+`)
+		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+			CASE WHEN EXISTS (SELECT 1 FROM sessions WHERE key = ?) THEN CAST(? AS TEXT) ELSE '' END,
+			CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT)`,
+		[]any{
+			stamp(r.At), r.Kind, sqldb.Text(r.By), sqldb.Text(r.Agent), key, sqldb.Text(r.Turn), sqldb.Text(r.Call), sqldb.Text(r.Tool),
+			key, sqldb.Text(string(r.Arguments)), r.Verdict, r.Result, code, r.Bytes, r.Elapsed, sqldb.Text(r.Detail),
+		})
+	if err != nil {
+		return fmt.Errorf("keep an audit record: %w", err)
+	}
+	return nil
+}
+
+// AuditRecords reads records; see [sessions.Auditor].
+func (s *Store) AuditRecords(ctx context.Context, kind string, after int64, limit int) (list []sessions.AuditRecord, err error) {
+	found, err := s.db.Read.QueryContext(ctx, `SELECT id, `+auditColumns+` FROM audit
+		WHERE id > ? AND (? = '' OR kind = ?) ORDER BY id LIMIT ?`, after, kind, kind, max(0, limit))
+	if err != nil {
+		return nil, fmt.Errorf("read audit records: %w", err)
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		r, err := scanAudit(found.Scan)
+		if err != nil {
+			return nil, fmt.Errorf("read audit records: %w", err)
+		}
+		list = append(list, r)
+	}
+	return list, found.Err()
+}
+
+// scanAudit reads a record's row.
+func scanAudit(scan func(dest ...any) error) (r sessions.AuditRecord, err error) {
+	var at, arguments, code string
+	err = scan(&r.ID, &at, &r.Kind, &r.By, &r.Agent, &r.Session, &r.Turn, &r.Call, &r.Tool,
+		&arguments, &r.Verdict, &r.Result, &code, &r.Bytes, &r.Elapsed, &r.Detail)
+	if err != nil {
+		return r, err
+	}
+	for _, text := range []*string{&r.By, &r.Agent, &r.Session, &r.Turn, &r.Call, &r.Tool, &r.Detail, &arguments} {
+		*text = sqldb.Untext(*text)
+	}
+	if r.At, err = time.Parse(stampLayout, at); err != nil {
+		return r, err
+	}
+	if json.Valid([]byte(arguments)) {
+		r.Arguments = json.RawMessage(arguments)
+	}
+	if code != "" {
+		n, err := strconv.Atoi(code)
+		if err != nil {
+			return r, err
+		}
+		r.ExitCode = &n
+	}
+	return r, nil
+}
+
+// DropAudit deletes old records; see [sessions.Auditor].
+func (s *Store) DropAudit(ctx context.Context, before time.Time) (int64, error) {
+	n, err := s.db.Exec(ctx, "DELETE FROM audit WHERE at < ?", stamp(before))
+	if err != nil {
+		return 0, fmt.Errorf("delete old audit records: %w", err)
+	}
+	return n, nil
+}
+
+// redactAudit empties the arguments of the session's records, of one turn or ("") of
+// all. That something was done stays known.
+func (p *sessionErasure) redactAudit(turn string) error {
+	n, err := p.tx.Exec("UPDATE audit SET arguments = '' WHERE session = ? AND arguments <> '' AND (? = '' OR turn = ?)", p.key, turn, turn)
+	p.redacted += n
+	return err
+}
+
+// anonymiseAudit takes a person, and what they had done, out of all records.
+func anonymiseAudit(tx *sqldb.Tx, person string) error {
+	did, err := tx.Exec("UPDATE audit SET person = '', arguments = '' WHERE person = ? AND person <> ''", person)
+	if err != nil {
+		return err
+	}
+	concerned, err := tx.Exec("UPDATE audit SET detail = '' WHERE detail = ?", person)
+	if err != nil || did+concerned == 0 {
+		return err
+	}
+	return leaveTraces(tx)
+}
+
+// leaveTraces notes that the database's files may still hold what was just deleted.
+func leaveTraces(tx *sqldb.Tx) error {
+	_, err := tx.Exec("INSERT INTO purges (due) VALUES (?) ON CONFLICT DO NOTHING", time.Now().UnixMicro())
+	return err
+}
