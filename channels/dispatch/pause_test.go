@@ -139,26 +139,31 @@ func TestTypingKeepsToWhatThePlatformAsksFor(t *testing.T) {
 	})
 }
 
+// startGateway runs the gateway of another process, and returns how to stop it.
+func startGateway(t *testing.T, s *stage, gate channels.Channel) (stop func()) {
+	g := &gateway.Gateway{
+		Name: "c", Channel: gate, Bus: s.Bus, Events: s.Bus, Gate: new(gateway.Gate), Chats: s.Book, Pairings: s.Book,
+		Route: func(bus.Inbound) (string, error) { return "main:c:1", nil }, Log: slog.New(slog.DiscardHandler),
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	synctest.Wait()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // The gate and the dispatch of a channel may be two processes.
 func TestAPauseHoldsInEveryProcess(t *testing.T) {
 	limit := channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second}
 	gate := channelstest.NewMemoryChannel() // the other process's connection
 	setup := func(s *stage, _ *dispatch.Dispatcher) { s.Platform.OnSend = limitOnce("1", limit) }
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
-		g := &gateway.Gateway{
-			Name: "c", Channel: gate, Bus: s.Bus, Events: s.Bus, Gate: new(gateway.Gate), Chats: s.Book, Pairings: s.Book,
-			Route: func(bus.Inbound) (string, error) { return "main:c:1", nil }, Log: slog.New(slog.DiscardHandler),
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- g.Run(ctx) }()
-		defer func() {
-			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}()
-		synctest.Wait()
+		defer startGateway(t, s, gate)()
 		s.post(t, outbound("m", "1", "hi"))
 		synctest.Wait()
 		for _, chat := range []string{"1", "2"} {
@@ -182,20 +187,7 @@ func TestWhatTheGateIsToldHoldsForAnswers(t *testing.T) {
 	gate := channelstest.NewMemoryChannel()
 	gate.OnSend = limitOnce("1", channels.SendError{Fault: channels.Retry, Limited: true, RetryAfter: 20 * time.Second})
 	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
-		g := &gateway.Gateway{
-			Name: "c", Channel: gate, Bus: s.Bus, Events: s.Bus, Gate: new(gateway.Gate), Chats: s.Book, Pairings: s.Book,
-			Route: func(bus.Inbound) (string, error) { return "main:c:1", nil }, Log: slog.New(slog.DiscardHandler),
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- g.Run(ctx) }()
-		defer func() {
-			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}()
-		synctest.Wait()
+		defer startGateway(t, s, gate)()
 		if err := gate.Say(t.Context(), stagetest.Said("s", "1", "hello")); err != nil {
 			t.Fatal(err)
 		}
