@@ -1,36 +1,17 @@
 package agent_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
+	"parley/testlog"
 )
-
-// A locked buffer is written to by a log and read by a test.
-type locked struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
 
 // strange is a message of a kind that a later release may have.
 func (b *bench) strange(id string) {
@@ -93,7 +74,7 @@ func neverAsked(t *testing.T) model {
 
 func TestMailOfAnUnknownKindIsLeftToANewerRelease(t *testing.T) {
 	b := newBench(t, neverAsked(t))
-	var log locked
+	var log testlog.Buffer
 	b.log = slog.NewTextHandler(&log, nil)
 	b.say("1", "ann", "before")
 	b.strange("x1")

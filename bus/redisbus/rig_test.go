@@ -1,12 +1,10 @@
 package redisbus_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 
 	"parley/bus"
 	"parley/bus/redisbus"
+	"parley/testlog"
 )
 
 const inbound = bus.InboundTopic
@@ -28,12 +27,12 @@ type rig struct {
 	server  *server
 	network *network
 	redis   *redis.Client
-	log     *logged
+	log     *testlog.Buffer
 }
 
 func newRig(t *testing.T, lease time.Duration, args ...string) *rig {
 	t.Helper()
-	r := &rig{T: t, server: ownServer(t, args...), network: newNetwork(), log: &logged{}}
+	r := &rig{T: t, server: ownServer(t, args...), network: newNetwork(), log: new(testlog.Buffer)}
 	r.redis = connect(t, r.server.url())
 	r.Bus = r.another(lease, r.network)
 	return r
@@ -54,25 +53,6 @@ func (r *rig) another(lease time.Duration, way *network) *redisbus.Bus {
 		}
 	})
 	return b
-}
-
-// logged is what was logged.
-type logged struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write is for package slog.
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 func (r *rig) ok(what string, err error) {

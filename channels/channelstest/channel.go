@@ -1,7 +1,6 @@
 package channelstest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,6 +11,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/testlog"
 )
 
 // A FakePlatform is the API of a chat platform on this machine, as RunChannel
@@ -172,11 +172,11 @@ type channelRun struct {
 	ChannelHarness
 	platform FakePlatform
 	channel  channels.Channel
-	log      *logBuffer
+	log      *testlog.Buffer
 }
 
 func newChannelRun(t *testing.T, h ChannelHarness) *channelRun {
-	r := &channelRun{T: t, ChannelHarness: h, platform: h.New(t), log: new(logBuffer)}
+	r := &channelRun{T: t, ChannelHarness: h, platform: h.New(t), log: new(testlog.Buffer)}
 	t.Cleanup(func() { r.checkSecrecy("the log", r.log.String()) }) // after what runs has ended
 	r.channel = r.restarted()
 	return r
@@ -185,24 +185,6 @@ func newChannelRun(t *testing.T, h ChannelHarness) *channelRun {
 // restarted is the channel of the next process.
 func (r *channelRun) restarted() channels.Channel {
 	return r.platform.Channel(slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-}
-
-// logBuffer is a log that may be read while it is written.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 // checkSecrecy fails the test if a text that leaves the adapter has in it what may not.

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"parley/bus/sqlitebus"
 	"parley/channels"
 	"parley/channels/console"
+	"parley/testlog"
 )
 
 const (
@@ -23,32 +23,14 @@ const (
 	patience = 10 * time.Second
 )
 
-// A paper is output that may be read while it is written.
-type paper struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (p *paper) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.buf.Write(b)
-}
-
-func (p *paper) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.buf.String()
-}
-
 // A talk is a console at work, and the agent that it talks to: the test.
 type talk struct {
 	*console.Channel
 	events *sqlitebus.Bus
 	said   chan bus.Inbound
 	ended  chan error
-	out    *paper
-	beside *paper
+	out    *testlog.Buffer
+	beside *testlog.Buffer
 }
 
 // begin runs a console whose configuration is filled in.
@@ -63,7 +45,7 @@ func begin(t *testing.T, cfg console.Config) *talk {
 			t.Error(err)
 		}
 	})
-	k := &talk{events: b, said: make(chan bus.Inbound, 10), ended: make(chan error, 1), out: new(paper), beside: new(paper)}
+	k := &talk{events: b, said: make(chan bus.Inbound, 10), ended: make(chan error, 1), out: new(testlog.Buffer), beside: new(testlog.Buffer)}
 	cfg.Chat, cfg.Session, cfg.Events, cfg.Err = "default", session, b, k.beside
 	if cfg.Out == nil {
 		cfg.Out = k.out
@@ -229,7 +211,7 @@ func TestOnceAnotherTurnAnswers(t *testing.T) {
 func TestOnceEndsWithItsContext(t *testing.T) {
 	r, w := io.Pipe()
 	defer func() { _ = w.Close() }() // it always succeeds
-	k := &talk{out: new(paper), ended: make(chan error, 1)}
+	k := &talk{out: new(testlog.Buffer), ended: make(chan error, 1)}
 	var err error
 	if k.Channel, err = console.New(console.Config{Chat: "default", In: r, Out: k.out}); err != nil {
 		t.Fatal(err)

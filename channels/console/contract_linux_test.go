@@ -10,6 +10,7 @@ import (
 	"parley/channels"
 	"parley/channels/channelstest"
 	"parley/channels/console"
+	"parley/testlog"
 )
 
 func TestConsoleKeepsTheContract(t *testing.T) {
@@ -28,11 +29,11 @@ func TestConsoleKeepsTheContract(t *testing.T) {
 type keyboard struct {
 	t           testing.TB
 	front, back *os.File
-	printed     *paper
+	printed     *testlog.Buffer
 }
 
 func newKeyboard(t testing.TB) *keyboard {
-	k := &keyboard{t: t, printed: new(paper)}
+	k := &keyboard{t: t, printed: new(testlog.Buffer)}
 	k.front, k.back = openTerminal(t)
 	t.Cleanup(func() {
 		_ = k.back.Close() // nothing depends on it any more

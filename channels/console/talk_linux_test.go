@@ -14,13 +14,14 @@ import (
 	"parley/bus"
 	"parley/channels/console"
 	"parley/channels/console/consoletest"
+	"parley/testlog"
 )
 
 // A desk is a console on a real terminal, and the keyboard before it.
 type desk struct {
 	*talk
 	keyboard *os.File
-	shown    *paper
+	shown    *testlog.Buffer
 }
 
 // sit opens a terminal and runs a console on it.
@@ -33,7 +34,7 @@ func sit(t *testing.T) *desk {
 func sitAt(t *testing.T, cfg console.Config) *desk {
 	t.Helper()
 	front, back := openTerminal(t)
-	d := &desk{keyboard: front, shown: new(paper)}
+	d := &desk{keyboard: front, shown: new(testlog.Buffer)}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)

@@ -1,7 +1,6 @@
 package slack_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"parley/channels"
 	"parley/channels/slack"
 	"parley/channels/slack/slacktest"
+	"parley/testlog"
 )
 
 const (
@@ -32,25 +32,7 @@ type rig struct {
 	server *slacktest.Server
 	url    string
 	book   *book
-	logged *logged
-}
-
-// logged is a log that may be read while it is written.
-type logged struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
+	logged *testlog.Buffer
 }
 
 // newRig starts a server and makes a channel to it. At the end nothing that was
@@ -63,7 +45,7 @@ func newRig(t testing.TB) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() }) // may be closed already
-	r := &rig{server: server, url: url, book: newBook(), logged: new(logged)}
+	r := &rig{server: server, url: url, book: newBook(), logged: new(testlog.Buffer)}
 	r.Channel = r.channel(t)
 	t.Cleanup(func() {
 		if strings.Contains(r.logged.String(), secret) {

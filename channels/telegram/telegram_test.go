@@ -1,7 +1,6 @@
 package telegram_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/channels/telegram"
 	"parley/channels/telegram/telegramtest"
+	"parley/testlog"
 )
 
 const (
@@ -30,25 +30,7 @@ type rig struct {
 	*telegram.Channel
 	server *telegramtest.Server
 	url    string
-	logged *logged
-}
-
-// logged is a log that may be read while it is written.
-type logged struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
+	logged *testlog.Buffer
 }
 
 // newRig starts a server and makes a channel to it. At the end nothing that was
@@ -61,7 +43,7 @@ func newRig(t testing.TB) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() }) // may be closed already
-	r := &rig{server: server, url: url, logged: new(logged)}
+	r := &rig{server: server, url: url, logged: new(testlog.Buffer)}
 	r.Channel = r.channel(t, token)
 	t.Cleanup(func() {
 		if strings.Contains(r.logged.String(), secret) {

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +22,7 @@ import (
 	"parley/cmd/parley/erase"
 	"parley/cmd/parley/outbox"
 	"parley/sessions/sqlstore"
+	"parley/testlog"
 )
 
 // The callers of the tests, by token.
@@ -64,7 +63,7 @@ type rig struct {
 	book   *sqlbook.Book
 	base   string
 	client *http.Client
-	log    *safeBuffer
+	log    *testlog.Buffer
 }
 
 // newRig starts one; change may alter the configuration before.
@@ -76,7 +75,7 @@ func newRig(t testing.TB, change ...func(*rig)) *rig {
 func newRigOf(t testing.TB, caps bus.Caps, change ...func(*rig)) *rig {
 	t.Helper()
 	dir := t.TempDir()
-	x := &rig{t: t, log: &safeBuffer{}, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	x := &rig{t: t, log: new(testlog.Buffer), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	t.Cleanup(x.client.CloseIdleConnections)
 	var err error
 	if x.bus, err = sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: caps}); err != nil {
@@ -266,24 +265,6 @@ func (x *rig) settle(l bus.Lease, end bus.End) {
 }
 
 func sessionPath(key, rest string) string { return "/v1/sessions/" + url.PathEscape(key) + rest }
-
-// safeBuffer is a log that several goroutines write.
-type safeBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
 
 // useSocket makes the rig's requests go to a socket.
 func (x *rig) useSocket(path string) {

@@ -22,6 +22,7 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/channels/telegram/telegramtest"
+	"parley/testlog"
 )
 
 // Binary builds the program and returns its path.
@@ -240,24 +241,7 @@ func WaitFor(t *testing.T, what string, holds func() bool) {
 }
 
 // A SyncBuffer keeps what a process writes while tests read it.
-type SyncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write keeps p.
-func (s *SyncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-// String is all that was written.
-func (s *SyncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
+type SyncBuffer struct{ testlog.Buffer }
 
 // Tail is the end of what was written, enough for a log.
 func (s *SyncBuffer) Tail() string {
