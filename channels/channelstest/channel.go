@@ -214,9 +214,9 @@ func (r *channelRun) faultOf(what string, err error) *channels.SendError {
 	return fault
 }
 
-// until waits for a condition that nothing announces.
-func (r *channelRun) until(what string, holds func() bool) {
-	r.Helper()
+// Until waits for a condition that nothing announces.
+func Until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(patience)
@@ -224,9 +224,15 @@ func (r *channelRun) until(what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			r.Fatalf("waited in vain for %s", what)
+			t.Fatal("waited in vain: ", what)
 		}
 	}
+}
+
+// until waits as Until does.
+func (r *channelRun) until(what string, holds func() bool) {
+	r.Helper()
+	Until(r, what, holds)
 }
 
 // say has the person of a chat say something with Words behind it.

@@ -323,13 +323,7 @@ func TestGivingUp(t *testing.T) {
 func TestAChatThatMovedIsFollowed(t *testing.T) {
 	var moves atomic.Int64
 	setup := func(s *stage, _ *dispatch.Dispatcher) {
-		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
-			if to.Chat != "-1" {
-				return true, nil
-			}
-			moves.Add(1)
-			return false, &channels.SendError{Fault: channels.Rejected, MovedTo: "-1001"}
-		}
+		s.Platform.OnSend = failIn("-1", &moves, channels.SendError{Fault: channels.Rejected, MovedTo: "-1001"})
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 		s.post(t, outbound("a", "-1", "one"), outbound("b", "-1", "two"))

@@ -79,17 +79,22 @@ func TestAPlatformThatIsInReachAgainIsSentTo(t *testing.T) {
 	})
 }
 
+// failIn is an OnSend that counts the sends to one chat and lets each fail.
+func failIn(chat string, tries *atomic.Int64, fault channels.SendError) func(context.Context, bus.Address, channels.Part) (bool, error) {
+	return func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
+		if to.Chat != chat {
+			return true, nil
+		}
+		tries.Add(1)
+		return false, &fault
+	}
+}
+
 // A chat that fails by itself is not tried all the time because others are well.
 func TestAChatThatFailsAloneIsTriedRarely(t *testing.T) {
 	var tries atomic.Int64
 	setup := func(s *stage, _ *dispatch.Dispatcher) {
-		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
-			if to.Chat != "bad" {
-				return true, nil
-			}
-			tries.Add(1)
-			return false, &channels.SendError{Fault: channels.Retry, Code: "503"}
-		}
+		s.Platform.OnSend = failIn("bad", &tries, channels.SendError{Fault: channels.Retry, Code: "503"})
 	}
 	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 		s.post(t, outbound("m", "bad", "hi"))

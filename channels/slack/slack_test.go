@@ -12,6 +12,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/channelstest"
 	"parley/channels/slack"
 	"parley/channels/slack/slacktest"
 	"parley/testlog"
@@ -263,14 +264,5 @@ func TestMembers(t *testing.T) {
 // until waits for a condition that nothing announces.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("waited in vain: ", what)
-		}
-	}
+	channelstest.Until(t, what, holds)
 }

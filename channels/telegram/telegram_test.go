@@ -11,6 +11,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/channelstest"
 	"parley/channels/telegram"
 	"parley/channels/telegram/telegramtest"
 	"parley/testlog"
@@ -128,16 +129,7 @@ func (m *mailbox) wait(t testing.TB, n int) []bus.Inbound {
 // until waits for a condition that nothing announces.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(patience)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("waited in vain: ", what)
-		}
-	}
+	channelstest.Until(t, what, holds)
 }
 
 // sendError is err as the contract has it, and free of secrets.
