@@ -1,0 +1,160 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// keptTables says of every table what each operation does with it. A table that is
+// added needs a line here, and what the line says. Backup and restore copy the files,
+// and migrate copies every table of sessions.db and book.db and the mail of bus.db.
+func keptTables() map[string]string {
+	const (
+		ids     = "forget, retention, export: it holds ids, times and numbers, nothing that somebody said"
+		mail    = "forget: by sender and session; retention: dead letters alone; export: not in the log yet"
+		sent    = "forget: by person and session; retention: by age; export: the log has what was said"
+		parties = "forget: kept, revoke is for that; retention: kept, it is who may talk; export: it is no session's"
+	)
+	return map[string]string{
+		"bus.db message": mail, "bus.db dead": mail, "bus.db seen": ids, "bus.db meta": ids, "bus.db pause": ids,
+		"sessions.db sessions":     "forget and retention: by session; export: its key is what is exported",
+		"sessions.db entries":      "forget: by session and person; retention: by age; export: every entry",
+		"sessions.db audit":        "forget: arguments and person; retention: by age; export: GET /v1/audit",
+		"sessions.db spending":     "forget: loses the person; retention and export: sums of tokens",
+		"sessions.db reservations": "forget: loses the person; retention and export: sums of tokens",
+		"sessions.db erased":       ids, "sessions.db graves": ids, "sessions.db purges": ids,
+		"book.db sends": sent, "book.db parts": sent, "book.db posts": sent, "book.db post_keys": sent, "book.db subjects": sent, "book.db asks": sent,
+		"book.db pairings": parties, "book.db offers": parties, "book.db chats": sent, "book.db cursors": ids,
+		"book.db processes": ids,
+	}
+}
+
+// keptNames says of every file and folder of a home what each operation does with it.
+func keptNames() map[string]string {
+	const process = "none: it is of the process that runs"
+	return map[string]string{
+		"bus.db": "as its tables", "sessions.db": "as its tables", "book.db": "as its tables",
+		"workspaces":  "backup, restore, forget, retention: by session; migrate: it stays where it is",
+		"audit.jsonl": "forget: arguments and person; retention: [audit] days; backup and migrate: a copy of the table, left out",
+		"token":       "none: it is a secret of this home", "parley.sock": process, "bus.db.lock": process, "lock": process, "terminals": process,
+	}
+}
+
+// keptKeys says of every kind of key in Redis what forget does with it; the rest is
+// the server's to keep, and migrate fills them.
+func keptKeys() []string {
+	return []string{
+		"state", "heads", "due", "leased", "mail", "dead", "graves", "seen", // mail: by sender and session
+		"events", "feed", // events: by session
+		"clock", "contact", "topics", "wake", "pause", "hold", "nudge", "notes", "released", "forgotten", // nothing that somebody said
+	}
+}
+
+func tablesOf(t *testing.T, file string) (tables map[string]int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro")
+	must(t, err)
+	defer db.Close()
+	rows, err := db.Query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+	must(t, err)
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		must(t, rows.Scan(&name))
+		names = append(names, name)
+	}
+	must(t, rows.Err())
+	tables = map[string]int{}
+	for _, name := range names {
+		var n int
+		must(t, db.QueryRow(fmt.Sprintf("SELECT count(*) FROM %q", name)).Scan(&n))
+		tables[filepath.Base(file)+" "+name] = n
+	}
+	return tables
+}
+
+// Everything that a home and a Redis keep is known to backup, restore, migrate, forget,
+// [retention] and the exports: whoever adds a table, a key or a folder says here what
+// they do with it.
+func TestEverythingThatIsKeptIsKnown(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if r.Rounds() == 0 {
+			return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"a.txt","content":"xyzzyplugh"}`})
+		}
+		return agenttest.Reply("xyzzyplugh")
+	}, "")
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, fmt.Appendf(text, "[audit]\nfile = %q\n", filepath.Join(w.Home, "audit.jsonl")), 0o600))
+	serving := w.Serve()
+	w.Telegram.Say(2, 2, "write xyzzyplugh")
+	w.Said(2, 1)
+	serving.Stop()
+
+	entries, err := os.ReadDir(w.Home)
+	must(t, err)
+	for _, e := range entries {
+		name := strings.TrimSuffix(strings.TrimSuffix(e.Name(), "-wal"), "-shm")
+		if _, known := keptNames()[name]; !known {
+			t.Errorf("the home has %s: keptNames is to say what backup, restore, migrate, forget, [retention] and exports do with it", e.Name())
+		}
+	}
+	there := map[string]int{}
+	for _, db := range []string{"bus.db", "sessions.db", "book.db"} {
+		maps.Copy(there, tablesOf(t, filepath.Join(w.Home, db)))
+	}
+	for table := range there {
+		if _, known := keptTables()[table]; !known {
+			t.Errorf("there is a table %s: keptTables is to say what backup, restore, migrate, forget, [retention] and exports do with it", table)
+		}
+	}
+	for table := range keptTables() {
+		if _, exists := there[table]; !exists {
+			t.Errorf("keptTables tells of a table %s that there is not", table)
+		}
+	}
+	source, err := os.ReadFile(filepath.Join("..", "..", "bus", "redisbus", "keys.go"))
+	must(t, err)
+	for _, m := range regexp.MustCompile(`\.(?:prefix|channels) ?\+ ?"([a-z]+)`).FindAllStringSubmatch(string(source), -1) {
+		if !slices.Contains(keptKeys(), m[1]) {
+			t.Errorf("Redis has keys %s: keptKeys is to have them, and forget to know them", m[1])
+		}
+	}
+
+	file := filepath.Join(t.TempDir(), "backup")
+	if _, errs, code := w.Run("backup", file); code != 0 {
+		t.Fatalf("backup: %d %s", code, errs)
+	}
+	home := w.Home
+	w.Home = filepath.Join(t.TempDir(), "restored")
+	if _, errs, code := w.Run("restore", file); code != 0 {
+		t.Fatalf("restore: %d %s", code, errs)
+	}
+	for table, n := range there {
+		db, _, _ := strings.Cut(table, " ")
+		if got := tablesOf(t, filepath.Join(w.Home, db))[table]; got != n && table != "bus.db meta" {
+			t.Errorf("the table %s had %d rows, and has %d after backup and restore", table, n, got)
+		}
+	}
+	for _, dir := range []string{home, w.Home} {
+		w.Home = dir
+		if _, errs, code := w.Run("forget", "--yes", "--user", "telegram:2"); code != 0 {
+			t.Errorf("forget: %d %s", code, errs)
+		}
+		if found := parleytest.FilesWith(t, dir, "xyzzyplugh"); len(found) > 0 {
+			t.Errorf("what was said is left in %v", found)
+		}
+	}
+}
