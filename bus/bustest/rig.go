@@ -184,6 +184,12 @@ func (r *rig) nothingLeft() {
 // await waits until cond holds.
 func (r *rig) await(what string, cond func() bool) {
 	r.Helper()
+	Await(r, what, cond)
+}
+
+// Await waits until cond holds, and fails the test if it does not come to hold.
+func Await(t testing.TB, what string, cond func() bool) {
+	t.Helper()
 	deadline := time.After(patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -191,7 +197,7 @@ func (r *rig) await(what string, cond func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			r.Fatalf("waited in vain for %s", what)
+			t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"parley/bus"
+	"parley/bus/bustest"
 	"parley/bus/redisbus"
 	"parley/testlog"
 )
@@ -127,14 +128,5 @@ func (r *rig) mailAfter(l bus.Lease, after int64) []bus.Message {
 // await waits until cond holds.
 func (r *rig) await(what string, cond func() bool) {
 	r.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			r.Fatalf("waited in vain for %s", what)
-		}
-	}
+	bustest.Await(r, what, cond)
 }
