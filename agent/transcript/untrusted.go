@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 
 	"parley/agent/journal"
 	"parley/bus"
@@ -28,7 +29,7 @@ func Untrusted(records []journal.Record, own string, n int64) bool {
 		}
 	}
 	for _, r := range records {
-		if (r.N > covered || own != "" && r.Turn == own) && r.N < n && fromOthers(r) {
+		if (r.N > covered || own != "" && r.Turn == own) && r.N < n && fromOthers(r, records) {
 			return true
 		}
 	}
@@ -36,27 +37,40 @@ func Untrusted(records []journal.Record, own string, n int64) bool {
 }
 
 // fromOthers tells whether an entry holds what strangers may have written.
-func fromOthers(r journal.Record) bool {
+func fromOthers(r journal.Record, records []journal.Record) bool {
+	var quotes []sessions.Quote
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
 		return d.Untrusted
 	case sessions.User:
-		return quotesOthers(d.Quotes, r.Person)
+		quotes = d.Quotes
 	case sessions.Notice:
-		return quotesOthers(d.Quotes, "")
+		quotes = d.Quotes
 	}
-	return false
+	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool {
+		own := r.Kind == sessions.KindUser && q.Person != "" && q.Person == r.Person
+		return !own && !(q.Kind == bus.Answered && saidByModel(records, q.Text))
+	})
 }
 
-// quotesOthers tells whether quotes hold words of somebody else than a person. What
-// the agent has said itself is not foreign.
-func quotesOthers(quotes []sessions.Quote, person string) bool {
-	for _, q := range quotes {
-		if q.Kind != bus.Told && (q.Person == "" || q.Person != person) {
-			return true
+// saidByModel tells whether a text is part of what the model itself has said here. Not
+// all that a bot has posted is: it also tells what others asked it to.
+func saidByModel(records []journal.Record, text string) bool {
+	text = lettersOf(text)
+	return text != "" && slices.ContainsFunc(records, func(r journal.Record) bool {
+		d, ok := r.Data.(sessions.Text)
+		return ok && strings.Contains(lettersOf(d.Text), text)
+	})
+}
+
+// lettersOf is what is left of a text however its Markdown was shown.
+func lettersOf(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
 		}
-	}
-	return false
+		return -1
+	}, text)
 }
 
 // Holds tells whether a text stands word for word in what people said, or in a result,
@@ -83,7 +97,7 @@ func Holds(records []journal.Record, own string, n int64, text string, brings fu
 		if h.entry(r, brings) {
 			return true
 		}
-		h.influenced = h.influenced || fromOthers(r)
+		h.influenced = h.influenced || fromOthers(r, records)
 	}
 	return false
 }
