@@ -13,19 +13,15 @@
 //	run.go        sessionRun: one session under one lease; which turn goes on
 //	command.go    commander: /new, /stop, /status, /help, and the answers to asks
 //	steps.go      turnRun: the steps of one turn, from the log to the turn's end
-//	call.go       callRunner: what a tool call passes, in order
-//	decide.go     whether a call runs, and with which arguments
-//	redact.go     what takes secrets out of all that leaves
-//	approval.go   what a person has to approve, and whether that was done
-//	park.go       how a turn begins to wait for people
-//	askmessage.go what these are shown
+//	call.go       callRunner: what a tool call passes, in order, and its audit
+//	decide.go     whether a call runs, with which arguments, and whether a person has to approve it
+//	park.go       how a turn begins to wait for people, and what these are shown
 //	answers.go    how it goes on, and what is said meanwhile
-//	audit.go      what was done, for those who have to account for it
 //	window.go     asker: what of the log the model is asked with; summaries
 //	ask.go        asker: one answer, with retries and the budget
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
 //	inbox.go      the mail that a run holds, and what of it one turn answers
-//	session.go    what all of these share, and why a run or a turn ends early
+//	session.go    what all of these share: lease, log, redaction; why a run or a turn ends early
 //	turn.go       a turn as its entries tell it
 //	agent.go      how a Worker and an Agent are configured
 //

@@ -71,7 +71,7 @@ Programs and terminals come in through server/http.go: api/ is the HTTP server a
 the home's socket, outbox/ takes what is to be said and knows what became of it,
 webhook/ makes messages of alerts and builds, metrics/ counts. client/ is the
 terminal's end of that: it joins the server that has the home, or becomes it for a
-moment (server/host.go), so that a command is written once. terminal/ is what
+moment (server/server.go), so that a command is written once. terminal/ is what
 commands print with, and completion/ prints the shells' scripts.
 
 doctor/ says what is not in order. erase/ and backup/ forget and keep; migrate/ takes

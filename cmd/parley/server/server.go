@@ -3,12 +3,13 @@
 // where implementations are put together: platforms has the adapters, home the bus
 // and the store, and this package makes the agents, their tools and their model.
 //
-// server.go opens and closes; serve.go runs and reloads; host.go is the server of a
-// single command, and role.go says what a process is for. channels.go makes channels
+// server.go opens and closes a server, also that of a single command; serve.go runs
+// and reloads it, and role.go says what a process is for. channels.go makes channels
 // of settings and runs them, streamonly.go those that have no platform, and owners.go
-// offers a bot to its owner. agents.go makes agents, tools.go their tools, commands.go those that run in a
-// sandbox, and messages.go is the message tool's way out. http.go is what programs and terminals
-// reach; readiness.go and troubles.go say how the parts are.
+// offers a bot to its owner. agents.go makes agents, tools.go their tools, with those
+// that run in a sandbox, guard.go what decides about calls, approvals.go who is asked,
+// audit.go what is written down of them, and messages.go is the message tool's way out.
+// http.go is what programs and terminals reach; readiness.go says how the parts are.
 package server
 
 import (
@@ -138,3 +139,35 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 
 // Close gives the home back.
 func (s *Server) Close() error { return errors.Join(s.trail.Close(), s.home.Close()) }
+
+// Host opens a server for a single command, and serves the home's socket until
+// leave is called.
+func Host(ctx context.Context, c Config) (leave func() error, err error) {
+	s, err := Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	f, err := s.newHTTPAccess()
+	if err != nil {
+		return nil, err
+	}
+	socket, _, err := f.listen("")
+	if err != nil {
+		return nil, err
+	}
+	// The command leaves by itself, in order, also when it is interrupted.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() {
+		done <- s.run(running, s.stages(func(ctx context.Context) error { return f.serve(ctx, socket, nil) })...)
+	}()
+	return func() error {
+		stop()
+		return errors.Join(<-done, s.Close())
+	}, nil
+}

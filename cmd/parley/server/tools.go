@@ -3,8 +3,19 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
 	"time"
+
+	"parley/channels/console"
+	"parley/cmd/parley/config"
+	"parley/tools/git"
+	"parley/tools/sandbox"
+	"parley/tools/shell"
 
 	"parley/cmd/parley/crash"
 	"parley/sessions/workspace"
@@ -85,4 +96,82 @@ func (s *Server) granted(capabilities []tools.Permission) *tools.Set {
 	}
 	set, _ := s.grants.LoadOrStore(key, s.tools.Granted(capabilities))
 	return set.(*tools.Set)
+}
+
+// commandTools are the tools that run commands; none without a sandbox.
+func (s *Server) commandTools() []tools.Tool {
+	if s.sandbox == nil {
+		return nil
+	}
+	return slices.Concat(
+		shell.New(shell.Config{
+			Sandbox: s.sandbox, Changed: s.changed,
+			Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
+		}),
+		git.New(git.Config{Sandbox: s.sandbox, Changed: s.changed, Place: s.repository}))
+}
+
+// place is where a call's commands run: in a folder of the session's workspace, with
+// the network if its agent may use it.
+func (s *Server) place(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+	dir, err := s.home.Workspace(call.Session)
+	if err != nil {
+		return sandbox.Place{}, err
+	}
+	bytes, items := dir.Quota()
+	p := sandbox.Place{
+		Workspace: dir.Path(), Quota: sandbox.Quota{Bytes: bytes, Items: items},
+		Network: slices.Contains(s.capabilities(call.Session), tools.Network),
+	}
+	if path == "" {
+		return p, nil
+	}
+	if p.Dir, err = dir.Name(path); err != nil {
+		return p, tools.Errorf(tools.InvalidPath, "%v", err)
+	}
+	info, err := dir.Within(ctx).Stat(p.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p, tools.Errorf(tools.FileNotFound, "%v: list_directory shows what there is", err)
+	case err != nil:
+		return p, tools.Errorf(tools.InvalidPath, "%v", err)
+	case !info.IsDir():
+		return p, tools.Errorf(tools.InvalidPath, "%q is a file: give the folder of the repository", path)
+	}
+	return p, nil
+}
+
+// repository is where git runs for a call. None of the git tools needs the network, and
+// what an agent has written for git to run is not to have it by them; only where there
+// are no walls could it not be kept from it.
+func (s *Server) repository(ctx context.Context, call tools.Call, path string) (sandbox.Place, error) {
+	p, err := s.place(ctx, call, path)
+	p.Network = p.Network && s.settings.Load().Sandbox.Mode == string(sandbox.None)
+	return p, err
+}
+
+// changed notes that a command may have changed a session's files.
+func (s *Server) changed(call tools.Call) {
+	dir, err := s.home.Workspace(call.Session)
+	if err == nil {
+		err = dir.Changed()
+	}
+	if err != nil {
+		s.log.Warn("a workspace cannot be measured", slog.Any("error", err))
+	}
+}
+
+// capabilities are what a session's agent may do: what is configured, and all of it in
+// the owner's terminal.
+func (s *Server) capabilities(session string) []tools.Permission {
+	if parts := strings.Split(session, ":"); len(parts) > 1 && parts[1] == console.Name {
+		return []tools.Permission{tools.FileRead, tools.FileWrite, tools.Shell, tools.Network, tools.Git, tools.Session}
+	}
+	return s.settings.Load().Agents[agentName(session)].Capabilities
+}
+
+// networked tells whether a call's command reaches the network, or some of it.
+func (s *Server) networked(call tools.Call) bool {
+	allowed := s.settings.Load().Sandbox.Network
+	return len(allowed) > 0 && !slices.Contains(allowed, config.NoNetwork) && slices.Contains(s.capabilities(call.Session), tools.Network)
 }
