@@ -171,7 +171,7 @@ func PublishAnswer(ctx context.Context, b Bus, a Ask) error {
 	return PublishNotice(ctx, b, a.Session, a.Inbound())
 }
 
-// AskTimer is the kind of the timers by which asks expire.
+// AskTimer is the Timer.Kind of the timers by which asks expire.
 const AskTimer = "ask"
 
 // A Timer is what is due at a time.

@@ -8,6 +8,10 @@ import (
 	"io"
 	"slices"
 
+	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/server"
+	"parley/cmd/parley/webhook"
+
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/doctor"
 	"parley/cmd/parley/terminal"
@@ -52,6 +56,68 @@ func printFindings(out io.Writer, found []doctor.Finding) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// loadConfig reads the configuration, checked against the platforms and tools that
+// there are.
+func loadConfig(o config.Options) (*config.Config, error) {
+	o.Platforms, o.CheckTemplate = platforms.Settings(), webhook.Check
+	o.Tools, o.CheckRule, o.CheckHook = server.ToolNames(), server.CheckRule, server.CheckHook
+	return config.Load(o)
+}
+
+// load reads the configuration for a command, and says where a file lies beside
+// it that is not obeyed.
+func (c *cli) load(tty terminal.Terminal, o config.Options) (*config.Config, error) {
+	o.File, o.Home = c.Config, c.Home
+	cfg, err := loadConfig(o)
+	if err == nil && cfg.Sought.Unread != "" {
+		fmt.Fprintf(tty.Err, "note: %s was not read: only serve, doctor and config check obey a file of the folder that they stand in; to use it, add --config parley.toml\n", cfg.Sought.Unread)
+	}
+	return cfg, err
+}
+
+type configGroup struct {
+	Check configCheck `cmd:"" help:"Read the configuration and print what is in force, and where it comes from."`
+}
+
+type configCheck struct {
+	Role string `help:"What the process is to do, as with serve." default:"gateway,worker" placeholder:"ROLES"`
+}
+
+// Help shows examples.
+func (configCheck) Help() string {
+	return examples("parley config check", "parley --config parley.toml config check")
+}
+
+// Run checks the configuration and prints it without its secrets. It fails where
+// serve would not start.
+func (k configCheck) Run(c *cli, tty terminal.Terminal) error {
+	role, err := parseRole(k.Role)
+	if err != nil {
+		return err
+	}
+	cfg, err := loadConfig(config.Options{File: c.Config, Home: c.Home, LookLocal: true})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		if err := json.NewEncoder(tty.Out).Encode(cfg); err != nil {
+			return err
+		}
+		return role.Check(cfg)
+	}
+	if err := cfg.Print(tty.Out); err != nil {
+		return err
+	}
+	for _, notice := range cfg.Notices() {
+		fmt.Fprintln(tty.Err, "note:", notice)
+	}
+	if err := role.Check(cfg); err != nil {
+		fmt.Fprintln(tty.Err, "serve would not start:")
+		return err
 	}
 	return nil
 }
