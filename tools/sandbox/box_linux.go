@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"parley/tools/sandbox/cgroup"
 )
 
 const (
@@ -55,6 +57,7 @@ type request struct {
 	Memory    int64    // bytes, as Tmp
 	Tmp       int64
 	Processes int
+	Groups    cgroup.Place // nowhere, where there are no control groups
 	Quota     Quota
 	// Times are nanoseconds of the clock that runs since the machine was started,
 	// also while it sleeps: both processes read the same. 0 is none.
@@ -69,6 +72,7 @@ type report struct {
 	Detail   string   `json:",omitempty"`
 	Refused  []string `json:",omitempty"`
 	Duration time.Duration
+	Grouped  bool `json:",omitempty"` // whether it ran in a control group
 	// Failure says why nothing was run, or nobody knows how it ended; Fault is
 	// what of it callers decide on.
 	Failure string `json:",omitempty"`
@@ -118,6 +122,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	stdout, stderr := &output{shared: &both, tell: c.Output}, &output{shared: &both, tell: c.Output}
 	rep, err := supervised(ctx, req, c.Stdin, stdout, stderr)
 	if err != nil {
+		b.groups.Sweep() // the supervisor may have been killed
 		return Result{}, fmt.Errorf("run a command in the sandbox: %w", err)
 	}
 	if rep.Killed == Cancelled && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
@@ -148,7 +153,7 @@ func (b *Box) request(ctx context.Context, c Command) (request, error) {
 	req := request{
 		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir,
 		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
-		Processes: b.cfg.Processes, Quota: c.Quota, Lease: now + int64(lease),
+		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease),
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		req.Deadline = now + int64(time.Until(deadline))

@@ -64,7 +64,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.cmd.ExtraFiles = pipes.theirs
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Credential: s.credential()}
-	if err := c.cmd.Start(); err != nil {
+	if err := s.startInGroup(c.cmd); err != nil {
 		return nil, errors.Join(err, status.Close(), release.Close())
 	}
 	err = pipes.closeTheirs()
@@ -73,7 +73,10 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 		Child int `json:"child-pid"`
 	}
 	if words.Decode(&first) == nil && first.Child > 0 {
-		err = errors.Join(err, s.limitTasks(first.Child), killFirst(first.Child), s.goBehind(first.Child))
+		if s.group == nil {
+			err = errors.Join(err, s.limitTasks(first.Child, 0))
+		}
+		err = errors.Join(err, killFirst(first.Child), s.goBehind(first.Child))
 	}
 	_, released := release.Write([]byte{1})
 	if released != nil && !errors.Is(released, unix.EPIPE) { // it has ended already, and says why
@@ -132,12 +135,12 @@ func bubblewrapCode(words *json.Decoder, status io.Closer, end error) (int, erro
 }
 
 // limitTasks bounds how many processes and threads there may be in the namespace
-// of a process. Root is not bound by it.
-func (s *supervisor) limitTasks(pid int) error {
-	most := uint64(s.Processes) * tasksEach
-	if most == 0 {
+// of a process, beside others. Root is not bound by it.
+func (s *supervisor) limitTasks(pid int, others uint64) error {
+	if s.Processes == 0 {
 		return nil
 	}
+	most := uint64(s.Processes)*tasksEach + others
 	err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most}, nil)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
 		return nil // it has ended; or it was more bound before
@@ -147,7 +150,7 @@ func (s *supervisor) limitTasks(pid int) error {
 
 // goBehind undoes for a command of root's what goFirst has done for its supervisor.
 func (s *supervisor) goBehind(pid int) error {
-	if !s.asRoot() {
+	if !s.unbounded() {
 		return nil
 	}
 	if err := unix.Setpriority(unix.PRIO_PROCESS, pid, behind); !errors.Is(err, unix.ESRCH) {

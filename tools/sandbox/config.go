@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+
+	"parley/tools/sandbox/cgroup"
 )
 
 // A Mode is what the walls are made of.
@@ -43,11 +45,17 @@ type Box struct {
 	cfg   Config
 	mode  Mode
 	bwrap string // the program
-	tried []Attempt
+	// groups is where the control groups of commands are made; the zero value is nowhere.
+	groups cgroup.Place
+	tried  []Attempt
 }
 
 // Mode is what the walls are made of: never Auto.
 func (b *Box) Mode() Mode { return b.mode }
+
+// Groups tells whether the kernel bounds what commands take, by control groups. Else
+// their memory and processes are looked at ten times a second.
+func (b *Box) Groups() bool { return b.groups.Found() }
 
 // Instead says why another mode, which would have been better, was not taken; "" if
 // none would.

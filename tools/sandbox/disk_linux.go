@@ -145,3 +145,11 @@ func sweep() {
 		}
 	}
 }
+
+// largestFile is how large one file of a folder may become: less than all that the
+// folder may hold, so that a program that has come to the end of it is told so, and
+// is not ended for the blocks of what lies beside.
+func (q Quota) largestFile() int64 {
+	const room = 64 // a part of the quota
+	return max(q.Bytes-max(q.Bytes/room, 16*diskBlock), diskBlock)
+}

@@ -73,14 +73,22 @@ func (s *supervisor) startHere() (_ *child, err error) {
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.cmd.ExtraFiles = pipes.theirs
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Credential: s.credential()}
-	if err := c.cmd.Start(); err != nil {
+	if err := s.startInGroup(c.cmd); err != nil {
 		return nil, err
 	}
 	if judge != nil {
 		go judge.run()
 	}
+	if s.Mode == None && s.group == nil { // walls have a limit of their own
+		pid := c.cmd.Process.Pid
+		return c, errors.Join(s.limitTasks(pid, s.tasksBeside()), s.goBehind(pid))
+	}
 	return c, nil
 }
+
+// tasksBeside counts the processes and threads that count for a command where it
+// shares its namespaces, and are not its own.
+func (s *supervisor) tasksBeside() uint64 { return tasksOf(max(s.UID, os.Geteuid())) }
 
 // makeTemporary makes the folder for temporary files of one command.
 func (s *supervisor) makeTemporary() (string, error) {
@@ -105,8 +113,8 @@ func (s *supervisor) landlockWalls(tmp string) *landlockWalls {
 		}
 	}
 	w.ReadFiles = append(w.ReadFiles, "/etc/passwd", "/etc/group") // names and numbers; no secret
-	if s.Processes > 0 {
-		w.Tasks = uint64(s.Processes)*tasksEach + tasksOf(max(s.UID, os.Geteuid()))
+	if s.Processes > 0 && s.group == nil {
+		w.Tasks = uint64(s.Processes)*tasksEach + s.tasksBeside()
 	}
 	return w
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	landlocksys "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
+	"parley/tools/sandbox/cgroup"
 )
 
 // probeTime is how long a mode has to show that it works.
@@ -27,11 +30,18 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 	}
 	sweep()
 	b := &Box{cfg: cfg, mode: cfg.Mode}
+	var err error
+	if b.groups, err = cgroup.Find(); err != nil {
+		cfg.Log.Debug("commands run without control groups", slog.Any("error", err))
+	}
 	switch cfg.Mode {
 	case None:
 		if !cfg.Network.Full {
 			return nil, &SettingError{"sandbox.network", `mode = "none" puts up no walls, so it cannot keep a command from the network`,
 				`set network = "full" to say that this is meant, or another mode`}
+		}
+		if b.groups.Found() && b.probe(ctx) != nil {
+			b.groups = cgroup.Place{}
 		}
 		return b, nil
 	case Bubblewrap, Landlock:
@@ -104,8 +114,19 @@ func (b *Box) try(ctx context.Context) *Attempt {
 	return nil
 }
 
-// probe runs a command that looks for a file outside and writes one inside.
-func (b *Box) probe(ctx context.Context) (err error) {
+// probe runs a command in the box's mode. What does not work with control groups is
+// tried again without, and does without them from then on.
+func (b *Box) probe(ctx context.Context) error {
+	err := b.probeOnce(ctx)
+	if err != nil && b.groups.Found() {
+		b.groups = cgroup.Place{}
+		err = b.probeOnce(ctx)
+	}
+	return err
+}
+
+// probeOnce runs a command that looks for a file outside and writes one inside.
+func (b *Box) probeOnce(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	dir, err := os.MkdirTemp("", temporaryPrefix)
@@ -114,11 +135,11 @@ func (b *Box) probe(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	workspace, outside := filepath.Join(dir, "workspace"), filepath.Join(dir, "outside")
-	if err := errors.Join(os.Mkdir(workspace, 0o700), os.WriteFile(outside, []byte("seen"), 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(workspace, 0o700), os.WriteFile(outside, []byte("seen\n"), 0o600)); err != nil {
 		return err
 	}
 	req, err := b.request(ctx, Command{
-		Args: []string{"sh", "-c", `read -r seen <"$1" && exit 3; : >written`, "sh", outside}, Workspace: workspace,
+		Args: []string{"sh", "-c", `read -r seen <"$1" && exit 3; : >written`, "sh", outside}, Workspace: workspace, Network: b.mode == None,
 	})
 	if err != nil {
 		return err
@@ -131,6 +152,10 @@ func (b *Box) probe(ctx context.Context) (err error) {
 		return errors.New(said)
 	case err != nil:
 		return err
+	case b.groups.Found() && !rep.Grouped:
+		return errors.New("it was not run in a control group")
+	case rep.ExitCode == 3 && b.mode == None:
+		return nil // there are no walls
 	case rep.ExitCode == 3:
 		return errors.New("a file outside could be read")
 	case rep.ExitCode != 0 || rep.Killed != "":

@@ -2,10 +2,15 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 
 	landlocksys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+
+	"parley/tools/sandbox/cgroup"
 )
 
 // A scope is a domain of Landlock around one thread of the supervisor and all that
@@ -50,3 +55,88 @@ func (s *scope) enter() error {
 
 // proven tells whether this very thread is inside.
 func (s *scope) proven() bool { return s.thread != 0 && s.thread == unix.Gettid() }
+
+// before and behind are how a supervisor of root's and its command are placed when
+// there is more to do than the machine can: it has to get at a command that makes
+// processes as fast as it can.
+const before, behind = -15, 5
+
+// unbounded tells whether the kernel allows the command any number of processes: it
+// runs as root, and in no control group.
+func (s *supervisor) unbounded() bool { return os.Geteuid() == 0 && s.UID <= 0 && s.group == nil }
+
+// goFirst lets this process be served before what it starts.
+func goFirst() error {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, t := range threads {
+		id, err := strconv.Atoi(t.Name())
+		if err != nil {
+			continue
+		}
+		err = unix.Setpriority(unix.PRIO_PROCESS, id, before)
+		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+			return nil // a root that may not: in a container
+		}
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return err
+		}
+	}
+	return nil
+}
+
+// kernelMemory is what the kernel needs to run a command, besides what the command
+// takes itself: a control group counts both.
+const kernelMemory = 32 << 20
+
+// makeGroup makes the control group that the command is started in. Where there are
+// none, or none can be made any more, what it takes is looked at all the same.
+//
+// A group is refused what is far too much, at once. How much is too much is looked at
+// here as elsewhere: a group knows of threads and of all memory, and what is
+// configured are processes and the memory that is theirs.
+func (s *supervisor) makeGroup() {
+	if !s.Groups.Found() {
+		return
+	}
+	limits := cgroup.Limits{Tasks: s.Processes * tasksEach}
+	if s.Memory > 0 {
+		limits.Memory = s.Memory + 2*s.Tmp + kernelMemory // files in memory are in two folders
+	}
+	if g, err := s.Groups.Make(limits); err == nil {
+		s.group = g
+	}
+}
+
+// startInGroup starts the command's first process.
+func (s *supervisor) startInGroup(cmd *exec.Cmd) error {
+	if s.group == nil {
+		return cmd.Start()
+	}
+	return s.group.Start(cmd)
+}
+
+// refusedByGroup says what the control group has refused the command; "" if nothing.
+func (s *supervisor) refusedByGroup() (Reason, string) {
+	if s.group == nil {
+		return "", ""
+	}
+	tasks, memory := s.group.Refused()
+	switch {
+	case memory:
+		return Memory, fmt.Sprintf("it took more memory than the %d MB that are allowed", s.Memory>>20)
+	case tasks:
+		return Processes, fmt.Sprintf("it wanted more processes and threads than there may be of %d processes", s.Processes)
+	}
+	return "", ""
+}
+
+// removeGroup removes the group, whose processes have ended. If that fails the next
+// start does it.
+func (s *supervisor) removeGroup() {
+	if s.group != nil {
+		_ = s.group.Remove()
+	}
+}

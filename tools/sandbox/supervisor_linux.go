@@ -16,17 +16,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"parley/tools/sandbox/cgroup"
 )
 
 const (
 	// lookEvery is how often it is looked what a command takes; rootEvery is that where
-	// it runs as root, whom the kernel allows any number of processes.
+	// it runs as root and in no control group: the kernel allows it any number of processes.
 	lookEvery = 100 * time.Millisecond
 	rootEvery = 20 * time.Millisecond
-	// before and behind are how a supervisor of root's and its command are placed when
-	// there is more to do than the machine can: it has to get at a command that makes
-	// processes as fast as it can.
-	before, behind = -15, 5
 )
 
 // Main carries out what this program runs itself for. It tells whether args, as
@@ -49,6 +47,8 @@ func Main(args []string) (code int, asked bool) {
 // to end the command.
 func supervise() int {
 	runtime.LockOSThread() // a child is told when the thread that started it ends
+	unix.CloseOnExec(controlFD)
+	unix.CloseOnExec(reportFD) // commands write no report
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	s := &supervisor{signals: signals, gone: make(chan struct{})}
@@ -71,8 +71,9 @@ type supervisor struct {
 	gone    chan struct{} // closed when nobody wants the command any longer
 	child   *child
 	scope   scope
-	held    usage     // by the workspace, before
-	disk    time.Time // when the disk is to be measured next
+	group   *cgroup.Group // nil where there are none
+	held    usage         // by the workspace, before
+	disk    time.Time     // when the disk is to be measured next
 }
 
 // A child is the command with what stands around it.
@@ -120,7 +121,9 @@ func (s *supervisor) run(control *os.File) report {
 	if clock() > s.lease.Load() {
 		return failed(ErrLate)
 	}
-	if s.asRoot() {
+	s.makeGroup()
+	defer s.removeGroup()
+	if s.unbounded() {
 		if err := goFirst(); err != nil {
 			return failed(err)
 		}
@@ -130,33 +133,8 @@ func (s *supervisor) run(control *os.File) report {
 		return failed(errors.Join(err, s.killAll()))
 	}
 	rep := s.attend()
-	rep.Duration = time.Since(began)
+	rep.Duration, rep.Grouped = time.Since(began), s.group != nil
 	return rep
-}
-
-// asRoot tells whether the command runs as root.
-func (s *supervisor) asRoot() bool { return os.Geteuid() == 0 && s.UID <= 0 }
-
-// goFirst lets this process be served before what it starts.
-func goFirst() error {
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return err
-	}
-	for _, t := range threads {
-		id, err := strconv.Atoi(t.Name())
-		if err != nil {
-			continue
-		}
-		err = unix.Setpriority(unix.PRIO_PROCESS, id, before)
-		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-			return nil // a root that may not: in a container
-		}
-		if err != nil && !errors.Is(err, unix.ESRCH) {
-			return err
-		}
-	}
-	return nil
 }
 
 // listen takes the news from whom the command is run for: until when it may go on.
@@ -182,7 +160,7 @@ func (s *supervisor) start() (*child, error) {
 		return nil, err
 	}
 	if s.Quota.Bytes > 0 {
-		if err := lower(unix.RLIMIT_FSIZE, uint64(s.Quota.Bytes)); err != nil {
+		if err := lower(unix.RLIMIT_FSIZE, uint64(s.Quota.largestFile())); err != nil {
 			return nil, err
 		}
 	}
@@ -215,8 +193,12 @@ func (s *supervisor) attend() report {
 	ended := make(chan error, 1)
 	go func() { ended <- s.child.cmd.Wait() }()
 	killed, detail, end := s.watch(ended)
+	waiting := killed != ""
+	if !waiting {
+		killed, detail = s.refusedByGroup()
+	}
 	err := s.killAll()
-	if killed != "" && err == nil {
+	if waiting && err == nil {
 		end = <-ended
 	}
 	rep := report{ExitCode: -1, Killed: killed, Detail: detail}
@@ -243,7 +225,7 @@ func (s *supervisor) attend() report {
 // watch waits until the child ends by itself, or is to be ended.
 func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, end error) {
 	every := lookEvery
-	if s.asRoot() {
+	if s.unbounded() {
 		every = rootEvery
 	}
 	tick := time.NewTicker(every)
@@ -290,6 +272,9 @@ func (s *supervisor) expired() (Reason, string) {
 
 // inspect looks whether the command takes more than it may.
 func (s *supervisor) inspect() (Reason, string) {
+	if killed, detail := s.refusedByGroup(); killed != "" {
+		return killed, detail
+	}
 	tree, err := descendants()
 	if err != nil {
 		return "", "" // what cannot be seen now is looked at again
@@ -362,6 +347,9 @@ func (s *supervisor) killAll() error {
 		own = s.child.cmd.Process.Pid
 	}
 	for {
+		if s.group != nil {
+			s.group.Kill()
+		}
 		if s.scope.proven() {
 			_ = unix.Kill(-1, unix.SIGKILL) // all at once, so that none can make another meanwhile
 		} else if own > 0 {

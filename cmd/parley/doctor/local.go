@@ -38,12 +38,20 @@ func checkSandbox(ctx context.Context, cfg *config.Config) Finding {
 		f.State, f.Detail = note, "none: commands of agents run without walls"
 		f.Remedy = "set another mode where others than you talk to the bot: " + settingOf(cfg, "sandbox.mode")
 	default:
-		f.Detail = "commands of agents run in " + string(box.Mode())
+		f.Detail = "commands of agents run in " + string(box.Mode()) + ", " + boundedBy(box)
 		if why := box.Instead(); why != "" {
 			f.Detail += ", which gives them no network (" + why + ")"
 		}
 	}
 	return f
+}
+
+// boundedBy says what keeps commands to their memory and processes.
+func boundedBy(box *sandbox.Box) string {
+	if box.Groups() {
+		return "bounded by control groups"
+	}
+	return "looked after ten times a second, without control groups"
 }
 
 // checkPort finds out whether serve could listen where it is to.

@@ -1,0 +1,231 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	pids   = "pids"
+	memory = "memory"
+)
+
+// leaf is the group that this process moves to where its own is to have groups below:
+// in version 2 a group has processes or divides what it may take, not both.
+const leaf = "parley-server"
+
+// Find looks where groups can be made, and makes one to see that it works. What is
+// left over there of processes that were killed is removed. Where nothing works it
+// is an error that says why.
+func Find() (Place, error) {
+	own, err := ownGroups()
+	if err != nil {
+		return Place{}, err
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return Place{}, err
+	}
+	at := map[string]folder{}
+	var why error
+	if m, ok := mounts[""]; ok {
+		err := m.divide(own[""], at)
+		why = errors.Join(why, err)
+	}
+	for _, controller := range []string{pids, memory} {
+		if m, ok := mounts[controller]; ok {
+			if dir, ok := m.folder(own[controller]); ok {
+				at[controller] = folder{Path: dir}
+			}
+		}
+		if at[controller].Path == "" {
+			continue
+		}
+		if err := try(at[controller]); err != nil {
+			delete(at, controller)
+			why = errors.Join(why, err)
+		}
+	}
+	p := Place{Pids: at[pids], Memory: at[memory]}
+	if !p.Found() {
+		return p, errors.Join(errors.New("no control group can be made here"), why)
+	}
+	p.Sweep()
+	return p, nil
+}
+
+// try makes a group, and removes it.
+func try(in folder) error {
+	g, err := Place{Pids: in}.Make(Limits{})
+	if err != nil {
+		return err
+	}
+	return g.Remove()
+}
+
+// ownGroups are the groups that this process is in, by controller; "" is version 2's.
+func ownGroups() (map[string]string, error) {
+	raw, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		// number:controllers:path
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for controller := range strings.SplitSeq(parts[1], ",") {
+			own[controller] = parts[2]
+		}
+	}
+	return own, nil
+}
+
+// A mount is where a hierarchy of groups is to be seen.
+type mount struct {
+	root string // the group at its top
+	at   string
+}
+
+// readMounts finds the hierarchies that are mounted, by controller; "" is version 2's.
+func readMounts() (map[string]mount, error) {
+	raw, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	mounts := map[string]mount{}
+	for line := range strings.Lines(string(raw)) {
+		// number parent device root at options [optional] - type source superoptions
+		before, after, _ := strings.Cut(line, " - ")
+		where, what := strings.Fields(before), strings.Fields(after)
+		if len(where) < 5 || len(what) < 3 {
+			continue
+		}
+		m := mount{root: unescape.Replace(where[3]), at: unescape.Replace(where[4])}
+		switch what[0] {
+		case "cgroup2":
+			mounts[""] = m
+		case "cgroup":
+			for controller := range strings.SplitSeq(what[2], ",") {
+				mounts[controller] = m
+			}
+		}
+	}
+	return mounts, nil
+}
+
+// folder is where a group lies, if it can be seen.
+func (m mount) folder(group string) (string, bool) {
+	below, err := filepath.Rel(m.root, group)
+	if err != nil || below == ".." || strings.HasPrefix(below, "../") {
+		return "", false
+	}
+	return filepath.Join(m.at, below), true
+}
+
+// divide finds the group of version 2 below which groups can be made, and lets it
+// divide what it may take of each controller.
+func (m mount) divide(group string, at map[string]folder) error {
+	own, ok := m.folder(group)
+	if !ok || len(wanted(own, "cgroup.controllers")) == 0 {
+		return nil
+	}
+	parent := filepath.Dir(own)
+	switch {
+	case marked(parent) || filepath.Base(own) == leaf && m.delegated(parent):
+		own = parent
+	case top(own): // which may have both
+		if own != m.at {
+			return nil
+		}
+	case m.delegated(own):
+		if err := moveDown(own); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("the control group %s is not delegated to this process", own)
+	}
+	var failed error
+	for _, controller := range wanted(own, "cgroup.controllers") {
+		// What is divided already needs no writing, and cannot always be written.
+		if !slices.Contains(wanted(own, "cgroup.subtree_control"), controller) {
+			failed = errors.Join(failed, write(own, "cgroup.subtree_control", "+"+controller))
+		}
+	}
+	for _, controller := range wanted(own, "cgroup.subtree_control") {
+		at[controller] = folder{Path: own, Unified: true}
+	}
+	return failed
+}
+
+// wanted reads which controllers a file of a group names, of those that are used here.
+func wanted(dir, file string) (controllers []string) {
+	raw, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return nil
+	}
+	for controller := range strings.FieldsSeq(string(raw)) {
+		if controller == pids || controller == memory {
+			controllers = append(controllers, controller)
+		}
+	}
+	return controllers
+}
+
+// delegated tells whether the system has left a group to whoever is in it: by a mark,
+// or, in a container, because nothing is seen above it.
+func (m mount) delegated(dir string) bool {
+	return marked(dir) || dir == m.at && !top(dir)
+}
+
+// marked tells whether a group has the mark that systemd makes on what it delegates.
+func marked(dir string) bool {
+	for _, name := range []string{"user.delegate", "trusted.delegate"} {
+		value := make([]byte, 8)
+		if n, err := unix.Getxattr(dir, name, value); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	return false
+}
+
+// top tells whether a group is the machine's own, above all others.
+func top(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "cgroup.type"))
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// moveDown moves this process to a group below its own, if it is alone in that.
+func moveDown(own string) error {
+	raw, err := os.ReadFile(filepath.Join(own, "cgroup.procs"))
+	if err != nil {
+		return err
+	}
+	if all := strings.Fields(string(raw)); len(all) != 1 || all[0] != strconv.Itoa(os.Getpid()) {
+		return fmt.Errorf("the control group %s holds other processes than this one", own)
+	}
+	if err := os.Mkdir(filepath.Join(own, leaf), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return write(filepath.Join(own, leaf), "cgroup.procs", strconv.Itoa(os.Getpid()))
+}
+
+// write writes one of a group's files, which must be there.
+func write(dir, file, text string) error {
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
