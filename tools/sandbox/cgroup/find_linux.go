@@ -137,13 +137,15 @@ func (m mount) folder(group string) (string, bool) {
 // divide what it may take of each controller.
 func (m mount) divide(group string, at map[string]folder) error {
 	own, ok := m.folder(group)
-	if !ok || len(wanted(own, "cgroup.controllers")) == 0 {
+	if !ok {
 		return nil
 	}
 	parent := filepath.Dir(own)
 	switch {
 	case marked(parent) || filepath.Base(own) == leaf && m.delegated(parent):
-		own = parent
+		own = parent // which need not divide yet what it may take
+	case len(wanted(own, "cgroup.controllers")) == 0:
+		return nil // they are version 1's
 	case top(own): // which may have both
 		if own != m.at {
 			return nil
