@@ -28,6 +28,7 @@ type Bus interface {
 	bus.DeadLetters
 	bus.Pauser
 	bus.Holder
+	bus.Roster
 	Close() error
 }
 
@@ -80,6 +81,7 @@ func Run(t *testing.T, h Harness) {
 		{"dead", burying},
 		{"forget", forgetting},
 		{"hold", holding},
+		{"roster", rostering},
 		{"events", watching},
 	}
 	for _, g := range groups {
@@ -110,7 +112,6 @@ type promise struct {
 	test func(r *rig)
 }
 
-// run runs a test, in a synctest bubble if the bus allows it.
 // run runs a test, in a synctest bubble if the bus allows it.
 func (h Harness) run(t *testing.T, test func(r *rig)) {
 	if !h.Simulated {

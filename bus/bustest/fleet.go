@@ -19,6 +19,7 @@ var sharing = []promise{
 	{"after an outage for all, what is being worked on is not claimed a second time", fleetOutage},
 	{"after a loss of all data, nothing wedges", fleetWiped},
 	{"a process that was stopped is fenced when it wakes", fleetStopped},
+	{"a roster has every process that has the bus open, and no other", fleetRoster},
 	{"events of one bus reach the watchers of the other", fleetEvents},
 }
 

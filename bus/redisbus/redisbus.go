@@ -136,6 +136,7 @@ var _ interface {
 	bus.DeadLetters
 	bus.Pauser
 	bus.Holder
+	bus.Roster
 	bus.Forgetter
 } = (*Bus)(nil)
 

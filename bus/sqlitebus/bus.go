@@ -14,6 +14,7 @@ package sqlitebus
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,6 +49,7 @@ type Bus struct {
 	*holds
 
 	log      *slog.Logger
+	self     string // names this process
 	caps     bus.Caps
 	db       *sqldb.DB
 	lock     *os.File
@@ -66,6 +68,7 @@ var _ interface {
 	bus.DeadLetters
 	bus.Pauser
 	bus.Holder
+	bus.Roster
 	bus.Forgetter
 } = (*Bus)(nil)
 
@@ -86,7 +89,7 @@ func Open(ctx context.Context, c Config) (*Bus, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open bus: %w", err), lock.Close())
 	}
-	b := &Bus{log: c.Log, caps: c.Caps, db: db, lock: lock}
+	b := &Bus{log: c.Log, self: rand.Text()[:12], caps: c.Caps, db: db, lock: lock}
 	if err := b.load(ctx, c.MaxHold); err != nil {
 		return nil, errors.Join(fmt.Errorf("open bus %s: %w", c.Path, err), db.Close(), lock.Close())
 	}

@@ -42,6 +42,47 @@ func erasedBefore(t *testing.T, p place) {
 	checkErased(t, "everything", got, err, []string{other, key}, nil, 4+11)
 }
 
+// waiting is a turn in which person says something and people are asked.
+func waiting(person, turn, ask string) []sessions.Entry {
+	parked := sessions.TurnParked{Asks: []sessions.Ask{{ID: ask, Call: "c1", Kind: "approval"}}}
+	return []sessions.Entry{saidBy(person, started(turn)), saidBy(person, said(turn, turn, "x")), entry(turn, sessions.KindTurnParked, parked), published(turn)}
+}
+
+// answered is how an ask ended, by person.
+func answered(person, turn, ask string) sessions.Entry {
+	e := saidBy(person, entry(turn, sessions.KindAskEnded, sessions.AskEnded{Ask: ask, State: "answered", Answer: "approve"}))
+	e.Cause = ask
+	return e
+}
+
+func erasedWaiting(t *testing.T, p place) {
+	s := p.open()
+	now := time.Now()
+	long := now.Add(-48 * time.Hour)
+	const waits, goes = "main:telegram:8", "main:telegram:9"
+	for _, key := range []string{waits, goes} {
+		l := openLog(t, s, key, clockFence())
+		appendAll(t, l, appendedAt(long, wholeTurn(anna, "old", "x")...)...)
+		appendAll(t, l, appendedAt(long, waiting(anna, "w", "ask")...)...)
+		if key == goes { // it was answered and is over
+			appendAll(t, l, appendedAt(long, answered(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), done("w"))...)
+		}
+	}
+	// Nothing was written since, and yet the turn is not over.
+	got, err := s.EraseBefore(t.Context(), now.Add(time.Minute))
+	checkErased(t, "what is old", got, err, []string{goes}, []string{waits}, 4+7+4)
+	if got := turnsOf(readLog(t, s, waits)); !slices.Equal(got, []string{"w"}) {
+		t.Errorf("turns %v are left", got)
+	}
+	l := openLog(t, s, waits, clockFence())
+	if got := turnsOf(l.Entries()); !slices.Equal(got, []string{"w"}) {
+		t.Errorf("opened it has turns %v", got)
+	}
+	appendAll(t, l, answered(anna, "w", "ask"), entry("w", sessions.KindTurnUnparked, nil), done("w"))
+	got, err = s.EraseBefore(t.Context(), time.Now().Add(time.Minute))
+	checkErased(t, "what waits no more", got, err, []string{waits}, nil, 4+3)
+}
+
 func erasedFromMany(t *testing.T, p place) {
 	const many = 450
 	s := p.open()

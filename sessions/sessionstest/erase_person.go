@@ -49,6 +49,30 @@ func erasedPerson(t *testing.T, p place) {
 	}
 }
 
+func erasedApprover(t *testing.T, p place) {
+	s := p.open()
+	const another = "main:telegram:9"
+	for _, key := range []string{key, another} {
+		l := openLog(t, s, key, clockFence())
+		appendAll(t, l, waiting(anna, "a1", "ask")...)
+		appendAll(t, l, answered(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), done("a1"))
+	}
+	// Nobody but Anna has spoken there, so nothing of it is kept for Berta's sake.
+	got, err := s.ErasePerson(t.Context(), anna)
+	checkErased(t, "whose turn was approved", got, err, []string{key, another}, nil, 2*7)
+
+	l := openLog(t, s, other, clockFence())
+	appendAll(t, l, waiting(anna, "a1", "ask")...)
+	appendAll(t, l, answered(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), done("a1"))
+	appendAll(t, l, wholeTurn(anna, "a2", "mine")...)
+	// The turn names who approved it, so it goes; hers that they had no part in stay.
+	got, err = s.ErasePerson(t.Context(), berta)
+	checkErased(t, "who had approved", got, err, nil, []string{other}, 7)
+	if got := turnsOf(readLog(t, s, other)); !slices.Equal(got, []string{"a2"}) {
+		t.Errorf("turns %v are left", got)
+	}
+}
+
 func erasedOnBehalf(t *testing.T, p place) {
 	s := p.open()
 	told := saidBy(anna, entry("n1", sessions.KindNotice, sessions.Notice{Code: "told", Quotes: []sessions.Quote{{Kind: "told", Person: anna, Text: secret}}}))
