@@ -37,7 +37,7 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 	}
 	how, failed := errors.AsType[*deliveryError](err)
 	if !failed || how.discarded || how.bury != "" {
-		r.drafts.endFor(work, out)
+		r.drafts.passed(work, out)
 	}
 	if failed && how.discarded {
 		return nil
@@ -72,7 +72,7 @@ func (d *delivery) send(ctx, work context.Context) error {
 	if parts := d.record.Parts; len(parts) > 0 && parts[0].Edits != "" {
 		// From here on the draft is this message, whoever goes on: were it still
 		// one after the edit, the turn's next message would replace it again.
-		d.drafts.endFor(work, d.out)
+		d.drafts.endFor(work, d.out, parts[0].Edits)
 	}
 	for i := range d.record.Parts {
 		if i > 0 && ctx.Err() != nil {

@@ -173,16 +173,30 @@ func (d *drafts) draftFor(out bus.Outbound) *draft {
 	return nil
 }
 
-// endFor says that a message of its turn has taken a draft's place, or is about
-// to, or is through without one.
-func (d *drafts) endFor(work context.Context, out bus.Outbound) {
+// passed says that a message of its turn is through. What is said about a subject leaves
+// a draft that it has not taken to what the turn says next.
+func (d *drafts) passed(work context.Context, out bus.Outbound) {
+	if x := d.draftFor(out); x != nil && out.Subject == "" {
+		d.mu.Lock()
+		id := x.platformID
+		d.mu.Unlock()
+		d.endFor(work, out, id)
+	}
+}
+
+// endFor says that a message of its turn has taken that draft's place, or is about to, or
+// is through without one: "".
+func (d *drafts) endFor(work context.Context, out bus.Outbound, id string) {
 	x := d.draftFor(out)
 	if x == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if id := x.platformID; id != "" {
+	if id != x.platformID { // it has replaced something else
+		return
+	}
+	if id != "" {
 		d.mu.Unlock()
 		d.closeDraft(work, x, id)
 		d.mu.Lock()

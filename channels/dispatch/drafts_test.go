@@ -229,6 +229,52 @@ func TestADraftOfATurnThatWaits(t *testing.T) {
 	})
 }
 
+// A question that has a subject takes the draft's place; how it has ended replaces the
+// question, and leaves the draft of what the turn does then to the answer.
+func TestADraftTurnsIntoAQuestion(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		a := s.speaker("t", "1")
+		about := func(id, text string) bus.Outbound {
+			out := a.reply(text)
+			out.ID, out.Subject = id, "ask"
+			return out
+		}
+		a.start()
+		a.runs("read_file", "a.txt")
+		lasts(2 * time.Second)
+		wantShown(t, p, "1", "· read_file a.txt")
+		s.post(t, about("ask#ask/0", "May I?"))
+		a.emit(bus.Event{Type: bus.TurnParked})
+		lasts(time.Hour)
+		s.post(t, about("ask#ended/0", "May I? Yes."))
+		a.answers(t, "I did it")
+		wantShown(t, p, "1", "May I? Yes.", "I did it")
+
+		b := s.speaker("u", "2")
+		about = func(id, text string) bus.Outbound {
+			out := b.reply(text)
+			out.ID, out.Subject = id, "another"
+			return out
+		}
+		b.start()
+		s.post(t, about("another#ask/0", "May I?"))
+		b.emit(bus.Event{Type: bus.TurnParked})
+		lasts(time.Hour)
+		b.start()
+		b.runs("exec_shell", "make")
+		lasts(2 * time.Second)
+		wantShown(t, p, "2", "May I?", "· exec_shell make")
+		s.post(t, about("another#ended/0", "May I? Yes."))
+		lasts(2 * time.Second)
+		wantShown(t, p, "2", "May I? Yes.", "· exec_shell make")
+		b.answers(t, "I did it")
+		wantShown(t, p, "2", "May I? Yes.", "I did it")
+		if left, err := s.Book.Drafts(t.Context(), "c"); err != nil || len(left) != 0 {
+			t.Errorf("left over: %+v, %v", left, err)
+		}
+	})
+}
+
 func TestNoDraftAfterTheAnswer(t *testing.T) {
 	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
 		a := s.speaker("t", "1")

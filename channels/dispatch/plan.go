@@ -52,6 +52,13 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for what was said earlier: %w", err)
 	}
+	if earlier == "" { // a question turns its turn's draft into itself, as an answer does
+		earlier = d.drafts.takeFor(ctx, d.out)
+		if d.replaces(parts) {
+			parts[0].Edits = earlier
+		}
+		return parts, nil
+	}
 	for i := range parts {
 		parts[i].Under = earlier
 	}
