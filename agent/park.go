@@ -54,7 +54,7 @@ func (s *session) announce(ctx context.Context, id string) error {
 		return err
 	}
 	s.point("park:published")
-	s.emit(t, bus.Event{Type: bus.TurnParked})
+	s.emit(t, bus.Event{Type: bus.TurnParked, Causes: t.causes})
 	return nil
 }
 

@@ -183,6 +183,9 @@ func TestOnceAFailureIsAnError(t *testing.T) {
 		"a turn that waits for somebody": func(k *talk, id string) {
 			k.emit(id, bus.Event{Type: bus.TurnParked})
 		},
+		"an earlier turn that took it in and waits for somebody": func(k *talk, id string) {
+			k.emit("earlier", bus.Event{Type: bus.TurnParked, Causes: []string{"earlier", id}})
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			k := begin(t, console.Config{Once: "hello"})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -111,8 +112,8 @@ func (o *once) event(e bus.Event) {
 	switch e.Type {
 	case bus.TurnComplete, bus.TurnError:
 	case bus.TurnParked:
-		if e.Turn == o.id {
-			o.finish(fmt.Errorf("%w yet: the turn waits for somebody; go on in a conversation", ErrFailed))
+		if o.turns[e.Turn] || slices.Contains(e.Causes, o.id) {
+			o.finish(fmt.Errorf("%w yet: the turn waits for somebody; `parley approvals list` shows for what, and in a conversation it goes on", ErrFailed))
 		}
 		return
 	default:

@@ -18,7 +18,7 @@ type snapshot struct {
 type turnState struct {
 	Turn   string   `json:"turn"`
 	Causes []string `json:"causes"`
-	State  string   `json:"state"` // running, done, failed or cancelled
+	State  string   `json:"state"` // running, parked, done, failed or cancelled
 }
 
 // A block is what the model thought, said or asked for; its number counts within
@@ -33,7 +33,10 @@ type block struct {
 	Done  bool   `json:"done"`
 }
 
-const running = "running"
+const (
+	running = "running"
+	parked  = "parked" // it waits for people
+)
 
 // A snapshot holds that many turns, and of older ones none where the blocks take
 // more than snapshotBytes; what came before is read from the log.
@@ -75,7 +78,7 @@ func recountLog(ctx context.Context, log sessions.Reader, key string, until int6
 			case sessions.KindTurnStarted:
 				turns++
 				e.Data = nil
-			case sessions.KindUser:
+			case sessions.KindUser, sessions.KindTurnParked, sessions.KindTurnUnparked:
 				e.Data = nil
 			case sessions.KindThinking, sessions.KindText, sessions.KindToolUse, sessions.KindTurnDone:
 				size += len(e.Data)
@@ -115,6 +118,12 @@ func (c *recount) take(e sessions.Entry) error {
 	switch e.Kind {
 	case sessions.KindUser:
 		t.state.Causes = append(t.state.Causes, e.Cause)
+		return nil
+	case sessions.KindTurnParked:
+		t.state.State = parked
+		return nil
+	case sessions.KindTurnUnparked:
+		t.state.State = running
 		return nil
 	case sessions.KindTurnDone:
 		done, err := sessions.Decode[sessions.TurnDone](e)

@@ -91,6 +91,22 @@ func TestASnapshotHasAllOfALongTurn(t *testing.T) {
 	}
 }
 
+func TestASnapshotSaysThatATurnWaits(t *testing.T) {
+	x := newRig(t)
+	x.write(watched, append(begun(t, "asking"), entry(t, "asking", sessions.KindTurnParked, sessions.TurnParked{}))...)
+	f := x.watch(watched, chatToken, "")
+	defer f.close()
+	if e := f.must(); !strings.Contains(e.data, `"state":"parked"`) {
+		t.Errorf("while it waits: %s", e.data)
+	}
+	x.write(watched, entry(t, "asking", sessions.KindTurnUnparked, nil))
+	g := x.watch(watched, chatToken, "")
+	defer g.close()
+	if e := g.must(); !strings.Contains(e.data, `"state":"running"`) {
+		t.Errorf("once it goes on: %s", e.data)
+	}
+}
+
 // BenchmarkJoin opens streams of a session of 12,000 entries that stands still.
 func BenchmarkJoin(b *testing.B) {
 	x := newRig(b)

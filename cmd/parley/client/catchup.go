@@ -43,6 +43,10 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 			continue
 		}
 		switch t.State {
+		case parked:
+			if err := r.showAwaited(ctx, t, events); err != nil {
+				return err
+			}
 		case sessions.TurnCompleted, sessions.TurnFailed, sessions.TurnCancelled:
 			over[t.Turn] = t
 		default: // what was shown beyond the log is void: the model is asked again
@@ -50,6 +54,41 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 		}
 	}
 	return r.conclude(ctx, over, events)
+}
+
+// parked is the state of a turn that waits for people.
+const parked = "parked"
+
+// showAwaited shows what a turn waits for that began to wait when nobody watched.
+func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<- bus.Event) error {
+	var list struct {
+		Asks []struct {
+			ID        string          `json:"id"`
+			Kind      string          `json:"kind"`
+			Session   string          `json:"session"`
+			Turn      string          `json:"turn"`
+			Tool      string          `json:"tool"`
+			Arguments json.RawMessage `json:"arguments"`
+			Question  string          `json:"question"`
+		} `json:"asks"`
+	}
+	if err := r.Server.Get(ctx, "/v1/asks", &list); err != nil {
+		return err
+	}
+	for _, a := range list.Asks {
+		if a.Session != r.Session || a.Turn != t.Turn {
+			continue
+		}
+		text := fmt.Sprintf("`%s` needs an approval: `/approve %s` or `/deny %s`\n\n```\n%s\n```", a.Tool, a.ID, a.ID, a.Arguments)
+		if a.Kind == bus.AskQuestion {
+			text = a.Question
+		}
+		if err := r.show(ctx, channels.PartKey(a.ID+"#ask/0", 0), text); err != nil {
+			return err
+		}
+	}
+	r.pass(ctx, bus.Event{Type: bus.TurnParked, Turn: t.Turn, Causes: t.Causes}, events)
+	return nil
 }
 
 // replyKey is the key of the part that answers a turn: a terminal takes it whole.
