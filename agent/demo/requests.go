@@ -111,14 +111,14 @@ func (g grammar) request(text string) (request, bool) {
 				q.args[name] = value
 			}
 		}
-		return q, q.complete()
+		return q, q.fixArgs()
 	}
 	return request{}, false
 }
 
-// complete makes of the words the arguments that the tool wants, and tells whether
+// fixArgs makes of the words the arguments that the tool wants, and tells whether
 // they make sense.
-func (q request) complete() bool {
+func (q request) fixArgs() bool {
 	if path := q.args["path"]; q.tool == "list_directory" && (path == "" || path == "workspace") {
 		q.args["path"] = "."
 	}

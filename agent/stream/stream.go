@@ -44,7 +44,7 @@ func (s *Stream) Delta(d llm.Delta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.open || d.Block != s.block {
-		s.close()
+		s.closeBlock()
 		s.open, s.block, s.kind, s.clean = true, d.Block, d.Kind, s.begin()
 		s.emit(bus.Event{Type: bus.BlockStart, Block: s.first + d.Block, Kind: string(d.Kind), Tool: d.Name})
 	}
@@ -78,7 +78,7 @@ func (s *Stream) send() {
 	s.last = time.Now()
 }
 
-func (s *Stream) close() {
+func (s *Stream) closeBlock() {
 	if s.open {
 		s.text.WriteString(s.clean("", true))
 	}
@@ -93,7 +93,7 @@ func (s *Stream) close() {
 func (s *Stream) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.close()
+	s.closeBlock()
 }
 
 // Reset voids what was said: the model is asked again.

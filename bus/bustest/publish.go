@@ -20,7 +20,7 @@ var publishing = []promise{
 	{"takes no more than the cap from many at once", cappedAtOnce},
 	{"takes urgent mail beyond the cap", urgentBeyondCap},
 	{"takes bounded urgent mail beyond the cap up to a bound", boundedUrgent},
-	{"refuses what would make too many bytes wait", heavy},
+	{"refuses what would make too many bytes wait", boundInBytes},
 	{"measures again what was settled, given back and reopened", heavyAgain},
 	{"measures a long backlog of small messages", manySmall},
 	{"keeps the fields of a message", keepsFields},
@@ -192,7 +192,7 @@ func (r *rig) publishHeavy(id string) error {
 	return r.Publish(r.Context(), inbound, bus.Message{ID: id, Key: "k", Body: bytes.Repeat([]byte{'x'}, weight)})
 }
 
-func heavy(r *rig) {
+func boundInBytes(r *rig) {
 	r.open(Options{Caps: bus.Caps{Bytes: 1 << 20}})
 	r.wantError("larger than the bound, while nothing waits",
 		r.Publish(r.Context(), inbound, bus.Message{ID: "large", Key: "alone", Body: make([]byte, 2<<20)}), nil)

@@ -24,22 +24,22 @@ const (
 // between sentences or words, and never inside what is seen as one character; a
 // code block is closed and opened again, a table's header is repeated. Text that
 // is no Markdown comes through as it is.
-func (r *Renderer) Render(md string, d Dialect, limit int) []Piece { return r.render(md, d, limit, 0) }
+func (r *Renderer) Render(md string, d Dialect, limit int) []Piece { return r.renderWithin(md, d, limit, 0) }
 
 // RenderFirst is Render where the text of the first piece is no longer than so
 // many bytes of UTF-8 either: some platforms count so where a text takes the
 // place of another.
 func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 	for most := first; ; most = most * 9 / 10 { // marks between blocks may cost more than was reckoned
-		pieces := r.render(md, d, limit, most)
+		pieces := r.renderWithin(md, d, limit, most)
 		if len(pieces) == 0 || len(pieces[0].Text) <= first || most <= leastLimit {
 			return pieces
 		}
 	}
 }
 
-// render is Render; first, if it is not 0, bounds the first piece in bytes.
-func (r *Renderer) render(md string, d Dialect, limit, first int) []Piece {
+// renderWithin is Render; first, if it is not 0, bounds the first piece in bytes.
+func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece {
 	md = document.Clean(md)
 	if isBlank(document.Unescape(md)) {
 		return nil

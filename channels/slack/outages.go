@@ -162,8 +162,8 @@ func (o *outages) closed() {
 	o.unsettle(wallClock(), redelivery)
 }
 
-// isAlone tells whether no socket is open that Slack has greeted.
-func (o *outages) isAlone() bool {
+// noneOpen tells whether no socket is open that Slack has greeted.
+func (o *outages) noneOpen() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.open == 0

@@ -82,7 +82,7 @@ func (s *sockets) keepOpen(ctx context.Context) error {
 		case time.Since(k.began) >= goodLife:
 			wait.series.Reset()
 			continue
-		case s.outages.isAlone():
+		case s.outages.noneOpen():
 			wait.most = aloneWait
 		}
 		wait.pause(ctx, nil)

@@ -193,8 +193,8 @@ func (p *poller) confirm(ctx context.Context) {
 	}
 }
 
-// A queue is what one chat has in a batch, in order.
-type queue struct {
+// A chatBatch is what one chat has in a batch, in order.
+type chatBatch struct {
 	ids      []int64
 	messages []*models.Message
 }
@@ -206,7 +206,7 @@ func (p *poller) publishBatch(ctx context.Context, batch []update) {
 		return
 	}
 	next := batch[len(batch)-1].ID + 1
-	chats := make(map[int64]*queue)
+	chats := make(map[int64]*chatBatch)
 	for _, u := range batch {
 		if len(u.Message) == 0 {
 			continue
@@ -219,7 +219,7 @@ func (p *poller) publishBatch(ctx context.Context, batch []update) {
 		}
 		q := chats[m.Chat.ID]
 		if q == nil {
-			q = new(queue)
+			q = new(chatBatch)
 			chats[m.Chat.ID] = q
 		}
 		q.ids = append(q.ids, u.ID)

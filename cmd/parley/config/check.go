@@ -19,7 +19,7 @@ func (l *loader) check() {
 		l.checkChannel(name)
 		l.checkTwin(name, seen)
 	}
-	l.checkStore()
+	l.checkBusNeedsStore()
 	for _, name := range l.names["targets"] {
 		l.checkPlaces("targets."+name, false)
 		l.checkMany("targets."+name, l.places["targets."+name], l.list("targets."+name))
@@ -80,7 +80,8 @@ func (l *loader) writeKey(section, key string) string {
 	return remedy
 }
 
-func (l *loader) checkStore() {
+// checkBusNeedsStore refuses a shared bus without a shared store: workers would share mail but not logs.
+func (l *loader) checkBusNeedsStore() {
 	at, ok := l.places["bus.url"]
 	if !ok || l.mentioned("store.url") {
 		return
