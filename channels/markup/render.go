@@ -24,7 +24,9 @@ const (
 // between sentences or words, and never inside what is seen as one character; a
 // code block is closed and opened again, a table's header is repeated. Text that
 // is no Markdown comes through as it is.
-func (r *Renderer) Render(md string, d Dialect, limit int) []Piece { return r.renderWithin(md, d, limit, 0) }
+func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
+	return r.renderWithin(md, d, limit, 0)
+}
 
 // RenderFirst is Render where the text of the first piece is no longer than so
 // many bytes of UTF-8 either: some platforms count so where a text takes the
