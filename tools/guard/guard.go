@@ -12,6 +12,7 @@ package guard
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"parley/tools"
@@ -45,6 +46,7 @@ type Guard struct {
 	cfg    Config
 	all    rules
 	agents map[string]rules
+	plain  map[string]*regexp.Regexp // see plainHeaders
 }
 
 // rules are those that hold for an agent.
@@ -56,7 +58,7 @@ func New(cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents))}
+	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents)), plain: plainHeaders()}
 	for name, policy := range cfg.Agents {
 		own, err := parsePolicy(policy)
 		if err != nil {

@@ -3,6 +3,7 @@ package guard
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"parley/tools"
@@ -51,10 +52,36 @@ func (g *Guard) fetches(call tools.Call) string {
 	if method := strings.ToUpper(a.Method); method != "" && method != http.MethodGet && method != http.MethodHead {
 		return fmt.Sprintf("it would send a %s to %s", method, shown(a.URL))
 	}
+	for name := range a.Headers {
+		if !g.harmless(name, a.Headers[name]) {
+			return fmt.Sprintf("it would send the header %s to %s", shown(name), shown(a.URL))
+		}
+	}
 	if call.Seen != nil && call.Seen(a.URL, bringsForeign) {
 		return ""
 	}
 	return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", shown(a.URL))
+}
+
+// plainHeaders are the headers that ask for a form of what is fetched, and the values
+// of them that can say next to nothing else.
+func plainHeaders() map[string]*regexp.Regexp {
+	const (
+		quality  = `(; ?q=[01](\.\d)?)?`
+		media    = `(\*/\*|text/(\*|html|plain|markdown|csv|xml)|application/(\*|json|ld\+json|xml|xhtml\+xml|atom\+xml|rss\+xml|pdf|vnd\.github\+json)|image/(\*|png|jpeg|gif|webp|svg\+xml))` + quality
+		language = `(\*|[a-z]{2}(-[A-Z]{2})?)` + quality
+	)
+	return map[string]*regexp.Regexp{
+		"Accept":          regexp.MustCompile(`^` + media + `(, ?` + media + `){0,4}$`),
+		"Accept-Language": regexp.MustCompile(`^` + language + `(, ?` + language + `){0,2}$`),
+		"Range":           regexp.MustCompile(`^bytes=\d{0,10}-\d{0,10}$`),
+	}
+}
+
+// harmless tells whether a header of a request carries nothing out.
+func (g *Guard) harmless(name, value string) bool {
+	plain := g.plain[http.CanonicalHeaderKey(name)]
+	return plain != nil && plain.MatchString(value)
 }
 
 // bringsForeign tells whether a tool's results are what others wrote, and nothing that a

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"testing"
 
 	"parley/tools"
@@ -65,5 +66,42 @@ func TestRuleOfTwoAndRules(t *testing.T) {
 	offline.Agent, offline.Untrusted = "other", true
 	if got := g.Decide(offline); got.Decision != "" {
 		t.Errorf("a command without network is %+v", got)
+	}
+}
+
+// Headers are words of the model's own: an address that a page held takes them anywhere.
+func TestHeadersAfterSomethingUntrusted(t *testing.T) {
+	g, err := New(Config{AskUntrusted: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, value string
+		want        tools.Decision
+	}{
+		{"accept", "application/json", ""},
+		{"Accept", "text/html, application/xml;q=0.9,*/*;q=0.8", ""},
+		{"Accept-Language", "de-DE,de;q=0.9", ""},
+		{"Range", "bytes=0-1023", ""},
+		{"Accept", "application/the-secret-is-swordfish", tools.Ask},
+		{"Accept", "text/html\nsecret", tools.Ask},
+		{"Accept-Language", "swordfish", tools.Ask},
+		{"Range", "bytes=0-1,2-3,115-119,111-114", tools.Ask},
+		{"X-Leak", "the whole memory", tools.Ask},
+		{"Cookie", "", tools.Ask},
+		{"User-Agent", "x", tools.Ask},
+	} {
+		raw, err := json.Marshal(map[string]any{"url": "https://known.org/a", "headers": map[string]string{tc.name: tc.value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := tools.Call{Name: "web_fetch", Args: raw, Seen: func(string, func(string) bool) bool { return true }}
+		if got := g.Decide(c); got.Decision != "" {
+			t.Errorf("with nothing untrusted %s: %s is %+v", tc.name, tc.value, got)
+		}
+		c.Untrusted = true
+		if got := g.Decide(c); got.Decision != tc.want {
+			t.Errorf("%s: %s is %+v, want %q", tc.name, tc.value, got, tc.want)
+		}
 	}
 }

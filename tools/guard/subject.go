@@ -52,6 +52,8 @@ type arguments struct {
 	ChatID  string   `json:"chat_id"`
 	Patch   string   `json:"patch"`
 	Scope   string   `json:"scope"`
+
+	Headers map[string]string `json:"headers"`
 }
 
 func read(call tools.Call) arguments {
