@@ -30,6 +30,7 @@ type audit struct {
 	resumed, givenUp       int                            // turns
 	rerun                  int                            // calls that were begun again
 	buried                 int                            // messages of the turns that were given up
+	mayBeBuried            int                            // messages of those that had waited before: what they had waited for is settled
 	interruptedBy          map[string]int                 // by send
 	givenUpIn              map[string]int                 // by address
 	expected               map[string]map[string][]string // by address and text, the sends
@@ -39,6 +40,11 @@ type audit struct {
 	made                   map[string]int                 // by call, how often the once tool was called
 	onceCalls, unknown     int                            // calls of effect once, and those of which nobody can tell
 	twice                  []string                       // what the repeats were, for people
+	approved, denied       int                            // calls
+	replied, expired       int                            // questions; and of both kinds what nobody has answered
+	unasked                int                            // calls about which nobody could be asked
+	book                   map[string]string              // by ask that no log has come to yet, how it ended
+	shown                  map[string][]shownAsk          // by address
 	late                   int                            // calls that were refused for coming too late, and made again
 	slowest                time.Duration
 	slowestOf              string
@@ -48,7 +54,7 @@ type audit struct {
 // audit ends the fleet in good order and then checks everything that it has left.
 func (s *storm) audit() *audit {
 	s.T.Helper()
-	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lostDrafts: map[string]int{}, maybe: map[string]bool{}, givenUpIn: map[string]int{}}
+	a := &audit{storm: s, expected: map[string]map[string][]string{}, made: s.once.calls(), lostDrafts: map[string]int{}, maybe: map[string]bool{}, givenUpIn: map[string]int{}, shown: map[string][]shownAsk{}}
 	a.measure()
 	s.endAll()
 	close(s.stopWaking)
@@ -62,9 +68,13 @@ func (s *storm) audit() *audit {
 		}
 	}
 	a.readBook()
+	a.readAsks()
 	a.readLogs()
-	if dead := client.HLen(s.T.Context(), fleetPrefix+":{0}:dead:inbound").Val(); dead != int64(a.buried) {
-		a.wrong("%d messages are dead letters, and the turns that were given up had %d", dead, a.buried)
+	for id, state := range a.book {
+		a.wrong("the book has ask %s, which is %s, and no log has it", id, state)
+	}
+	if dead := client.HLen(s.T.Context(), fleetPrefix+":{0}:dead:inbound").Val(); dead < int64(a.buried) || dead > int64(a.buried+a.mayBeBuried) {
+		a.wrong("%d messages are dead letters, and the turns that were given up had %d to %d", dead, a.buried, a.buried+a.mayBeBuried)
 	}
 	a.readPlatform()
 	a.endedByThemselves = len(s.unexpected)
@@ -83,9 +93,9 @@ func (a *audit) String() string {
 		deeds = append(deeds, fmt.Sprintf("%s ×%d", what, s.deeds[what]))
 	}
 	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
-		"%d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
+		"%d calls approved, %d denied, %d questions answered, %d asks expired, %d of 4 chats seen to wait unheld, %d could not be asked, %d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
 		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
-		a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
+		a.approved, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
 }
 
 // leftovers returns those of the keys that an idle bus should not have. It may have known
@@ -129,7 +139,8 @@ func (a *audit) readBook() {
 		a.interruptedBy[send], _ = strconv.Atoi(n)
 		a.interrupted += a.interruptedBy[send]
 	}
-	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT send, part, state, code FROM parts WHERE state <> 'sent' AND send NOT LIKE '%#draft'") {
+	// A request that has expired before it was sent, or before it was known to be, is not sent any more.
+	for _, row := range sqldbtest.Query(a.storm.T, "pgx", a.storm.pg.URL(), "SELECT send, part, state, code FROM parts WHERE state <> 'sent' AND send NOT LIKE '%#draft' AND NOT (send LIKE '%#ask/%' AND (code = 'expired' OR state = 'unknown'))") {
 		a.wrong("the book has a part that was not sent: %s", row)
 	}
 	a.readDrafts()
@@ -254,6 +265,7 @@ func (a *audit) readPlatform() {
 			switch {
 			case texts[m.text] != nil:
 			case a.maybe[address+" "+m.text]:
+			case a.isAboutAsk(address, m.text):
 			case a.lostDrafts[address] > 0:
 				a.lostDrafts[address]--
 				a.leftDrafts++
@@ -276,6 +288,7 @@ func (a *audit) readPlatform() {
 			}
 		}
 	}
+	a.checkShown()
 	a.findUnanswered()
 }
 

@@ -67,8 +67,10 @@ func (f *fleet) speak(p *chat, text string) {
 	case p.at.Channel == "telegram":
 		f.Telegram.Say(int64(p.who), int64(p.who), text)
 	case p.opens:
-		p.at.Thread = f.sl.Say(p.at.Chat, user, "<@"+slacktest.Bot+"> "+text)
-		p.opens = false
+		thread := f.sl.Say(p.at.Chat, user, "<@"+slacktest.Bot+"> "+text)
+		f.mu.Lock()
+		p.at.Thread, p.opens = thread, false
+		f.mu.Unlock()
 	case p.at.Thread != "":
 		f.sl.Reply(p.at.Chat, p.at.Thread, user, text)
 	default:

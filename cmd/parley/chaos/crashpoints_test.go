@@ -28,6 +28,7 @@ func pointsOf(role string) []string {
 	return []string{
 		"c1:before", "c1", "c3:before", "c3", "c4:before", "c4", "c4:held", "c5:before", "c5",
 		"c6:before", "c6", "c7:published", "c7", "settled",
+		"park:before", "park", "park:opened", "park:asked", "park:published", "ask:shown", "unpark:before", "unpark",
 	}
 }
 

@@ -86,7 +86,7 @@ queue = "followup"
 max_tool_iterations = 100
 [agents.main]
 may_message = [%q, %q]
-`, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, sharedTelegram, sharedSlack))
+`+askSettings, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, sharedTelegram, sharedSlack))
 	f.Model.Keep(0)
 	t.Cleanup(func() {
 		for _, m := range f.members {

@@ -22,10 +22,12 @@ type logAudit struct {
 	heard   []string // what people said, in the log's order
 	turns   map[string]*turnSeen
 	calls   map[string]*callSeen
+	asks    map[string]*askSeen
 	spoiled bool // a turn was given up
 }
 
 type turnSeen struct {
+	waits, waited   bool // for people: now, and ever
 	cut             bool // a call did not run to its end: its result says cancelled or unknown
 	done, published int
 	state           string
@@ -37,13 +39,14 @@ type callSeen struct {
 	turn             string
 	started, results int
 	code             string // of its result
+	ask              *askSeen
 }
 
 func newLogAudit(a *audit, key string, p *chat, said []request) *logAudit {
 	address := p.address()
 	a.messages += len(said)
 	a.expected[address] = map[string][]string{}
-	return &logAudit{audit: a, key: key, address: address, person: p.person(), said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}}
+	return &logAudit{audit: a, key: key, address: address, person: p.person(), said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}, asks: map[string]*askSeen{}}
 }
 
 func (l *logAudit) addEntry(e sessions.Entry) {
@@ -59,7 +62,9 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 		if err != nil {
 			l.wrong("%s: %v", l.key, err)
 		}
-		l.heard = append(l.heard, said.Text)
+		if !strings.HasPrefix(said.Text, word) {
+			l.heard = append(l.heard, said.Text)
+		}
 		l.turns[e.Turn].causes++
 	case sessions.KindResumed:
 		l.resumed++
@@ -67,8 +72,16 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 		l.call(e)
 	case sessions.KindTurnDone:
 		l.end(e)
+	case sessions.KindTurnParked:
+		l.parked(e)
+	case sessions.KindAskEnded:
+		l.askEnded(e)
+	case sessions.KindTurnUnparked:
+		l.unparked(e)
 	case sessions.KindPublished:
-		l.turns[e.Turn].published++
+		if !l.turns[e.Turn].waits { // else it says that people were asked
+			l.turns[e.Turn].published++
+		}
 	}
 }
 
@@ -110,6 +123,10 @@ func (l *logAudit) result(c *callSeen, e sessions.Entry) {
 	switch {
 	case err != nil:
 		l.wrong("%s: the result of %s cannot be read: %v", l.key, c.use.Name, err)
+	case approvalCall(c.use):
+		l.checkApproved(c, e.Call, r)
+	case c.use.Name == "ask_user":
+		l.checkAnswer(c, r)
 	case c.use.Name == onceToolName:
 		l.checkOnce(c, e.Call, r)
 	case tooLate(string(r.Content)):
@@ -181,7 +198,11 @@ func (l *logAudit) end(e sessions.Entry) {
 	}
 	if t.state = done.State; done.State != sessions.TurnCompleted {
 		l.givenUp++
-		l.buried += t.causes
+		if t.waited {
+			l.mayBeBuried += t.causes + len(l.asks)
+		} else {
+			l.buried += t.causes
+		}
 		l.givenUpIn[l.address] += t.causes
 		l.spoiled = true
 	}
@@ -210,6 +231,7 @@ func (l *logAudit) finish() {
 			l.wrong("%s: turn %s has %d ends and was published %d times", l.key, id, t.done, t.published)
 		}
 	}
+	l.finishAsks()
 	for id, c := range l.calls {
 		if c.results != 1 {
 			l.wrong("%s: call %s (%s) has %d results", l.key, id, c.use.Name, c.results)

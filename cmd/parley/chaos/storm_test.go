@@ -84,25 +84,35 @@ const (
 	askShout    = "shout"    // a message to the chat on Telegram that all share
 	askPost     = "post"     // a message to the one on Slack
 	askAll      = "all"      // all of these
+	askApproval = "approval" // the once tool, in a way that an owner has to approve
+	askQuestion = "question" // a question to the person
+	askBoth     = "both"     // these two at once, beside a call that needs nobody
 )
 
 // stormModel does what the messages of a turn ask for, one after the other.
 func stormModel(r agenttest.Request) agenttest.Response {
 	var all []request
-	for line := range strings.SplitSeq(r.Said(), "\n\n") {
+	said, results := saidInTurn(r)
+	for _, line := range said {
 		var s request
+		if strings.HasPrefix(line, word) {
+			continue
+		}
 		if _, err := fmt.Sscan(line, &s.who, &s.n, &s.what, &s.here); err != nil {
-			return agenttest.Reply("not understood: " + r.Said())
+			return agenttest.Reply("not understood: " + line)
 		}
 		all = append(all, s)
 	}
+	if len(all) == 0 {
+		return agenttest.Reply("nobody waits for that")
+	}
 	pause := rand.N(400 * time.Millisecond)
-	for _, result := range r.Results() {
-		if strings.Contains(result, `"error"`) && !tooLate(result) && !unknown(result) && !timedOut(result) {
+	for _, result := range results {
+		if strings.Contains(result, `"error"`) && !tooLate(result) && !unknown(result) && !timedOut(result) && !declined(result) {
 			return agenttest.Reply(failedAll(all))
 		}
 	}
-	results, slow := r.Results(), false
+	slow := false
 	for _, s := range all {
 		var calls []agenttest.ToolCall
 		if calls, results = s.next(results); len(calls) > 0 {
@@ -188,6 +198,8 @@ func (s request) calls(round int) []agenttest.ToolCall {
 		askNote:     tool("message", `{"channel":%q,"content":"note %s"}`, s.here, s.mark()),
 		askShout:    tool("message", `{"channel":%q,"content":"shout %s"}`, sharedTelegram, s.mark()),
 		askPost:     tool("message", `{"channel":%q,"content":"post %s"}`, sharedSlack, s.mark()),
+		askApproval: {Name: onceToolName, Args: s.approvalOf()},
+		askQuestion: tool("ask_user", `{"question":%q}`, s.questionOf()),
 	}
 	finishCount := tool("edit_file", `{"path":"count.txt","old_text":"%d;[","new_text":"%d;<"}`, s.n, s.n)
 	switch {
@@ -195,6 +207,8 @@ func (s request) calls(round int) []agenttest.ToolCall {
 		return []agenttest.ToolCall{each[askRead], each[askRewrite], each[askRemember]}
 	case s.what == askAll && round == 1:
 		return []agenttest.ToolCall{each[askCount], each[askOnce], each[askNote], each[askShout], each[askPost]}
+	case s.what == askBoth && round == 0:
+		return []agenttest.ToolCall{each[askApproval], each[askNote], each[askQuestion]}
 	case s.what == askAll && round == 2, s.what == askCount && round == 1:
 		return []agenttest.ToolCall{finishCount}
 	case each[s.what].Name != "" && round == 0:
@@ -211,11 +225,13 @@ type storm struct {
 	each   int           // messages in a chat
 	lull   time.Duration // the longest pause between two messages in a chat
 	noLong bool          // nobody asks for an answer for which the model itself takes seconds
+	noAsks bool          // nor for what others have to answer
 
-	mu    sync.Mutex
-	said  [][]request    // by chat
-	deeds map[string]int // what was done to the fleet, and how often
-	took  time.Duration
+	mu     sync.Mutex
+	said   [][]request    // by chat
+	deeds  map[string]int // what was done to the fleet, and how often
+	unheld map[int]bool   // chats in which a turn was seen to wait and nobody held it
+	took   time.Duration
 
 	random     *rand.Rand // draws the points at which processes kill themselves
 	waking     sync.WaitGroup
@@ -224,7 +240,7 @@ type storm struct {
 
 func newStorm(f *fleet, seed uint64, chats, each int, lull time.Duration) *storm {
 	return &storm{
-		fleet: f, seed: seed, chats: f.newChats(chats), each: each, lull: lull, said: make([][]request, chats), deeds: map[string]int{},
+		fleet: f, seed: seed, chats: f.newChats(chats), each: each, lull: lull, said: make([][]request, chats), deeds: map[string]int{}, unheld: map[int]bool{},
 		random: rand.New(rand.NewPCG(seed, 999)), stopWaking: make(chan struct{}),
 	}
 }
@@ -252,10 +268,19 @@ func (s *storm) run(patience time.Duration, breakers ...func(*storm, *rand.Rand,
 	for i := range s.chats {
 		people.Go(func() { s.talk(i, rand.New(rand.NewPCG(s.seed, uint64(1000+i)))) })
 	}
+	answered := make(chan struct{})
+	var answering sync.WaitGroup
+	answering.Go(func() { s.answerAsks(rand.New(rand.NewPCG(s.seed, 997)), answered) })
 	people.Wait()
 	close(over)
 	broken.Wait()
 	s.await(patience)
+	if !s.noAsks {
+		s.seeUnheld()
+		s.await(patience)
+	}
+	close(answered)
+	answering.Wait()
 	s.took = time.Since(began)
 }
 
@@ -263,9 +288,13 @@ func (s *storm) run(patience time.Duration, breakers ...func(*storm, *rand.Rand,
 func (s *storm) talk(i int, random *rand.Rand) {
 	kinds := []string{
 		askShort, askLong, askRead, askRewrite, askRemember, askCount, askOnce, askNote, askShout, askPost, askAll, askAll, askAll,
+		askApproval, askApproval, askQuestion, askBoth,
 	}
 	if s.noLong {
 		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askLong })
+	}
+	if s.noAsks {
+		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askApproval || what == askQuestion || what == askBoth })
 	}
 	for n := range s.each {
 		what := kinds[random.IntN(len(kinds))]
@@ -277,6 +306,9 @@ func (s *storm) talk(i int, random *rand.Rand) {
 			<-time.After(50 * time.Millisecond) // the bot would refuse more: limits.waiting
 		}
 		s.say(i, what)
+		for m := s.said[i][n]; m.asksQuestion() && s.answered(i) <= n && !s.saysItGaveUp(i); {
+			<-time.After(50 * time.Millisecond)
+		}
 	}
 }
 
@@ -358,11 +390,12 @@ func (s *storm) await(patience time.Duration) {
 // gaveUpLast tells whether the newest message in a chat says that a turn was given up, and
 // nothing more waits on the bus.
 func (s *storm) gaveUpLast(i int) bool {
+	return s.saysItGaveUp(i) && len(leftovers(s.keys(s.client()))) == 0
+}
+
+func (s *storm) saysItGaveUp(i int) bool {
 	all := s.sentTo(s.chats[i].address())
-	if len(all) == 0 || !strings.Contains(all[len(all)-1].text, "have given it up") {
-		return false
-	}
-	return len(leftovers(s.keys(s.client()))) == 0
+	return len(all) > 0 && strings.Contains(all[len(all)-1].text, "have given it up")
 }
 
 // did notes something that was done to the fleet.

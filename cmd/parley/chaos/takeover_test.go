@@ -79,6 +79,7 @@ func TestKilledGatewaysConnectionsGoOnElsewhere(t *testing.T) {
 func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	const noticed = 5 * time.Second
 	s := newStorm(fullFleet(t), stormSeed, 30, 20, 2*time.Second)
+	s.noAsks = true
 	s.noLong = true // what people wait for is to be the restart, and not the model
 	s.run(parleytest.Patient, rollingRestart)
 	a := s.audit()
