@@ -77,7 +77,10 @@ func (f *fetcher) show(ctx context.Context, a answer, raw bool) (string, error) 
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
-		text = markdown(text, a.from)
+		var err error
+		if text, err = markdown(ctx, text, a.from); err != nil {
+			return "", err
+		}
 	case isBinary:
 		return a.aboutBinary(), nil
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"log/slog"
 	"net/url"
 	"strconv"
@@ -29,24 +30,49 @@ const (
 
 // markdown is a page as a model reads it: what a person would see of it, its
 // article where it has one, without scripts, pictures and ornaments.
-func markdown(source string, from *url.URL) string {
-	doc, err := html.Parse(strings.NewReader(source))
-	if err != nil {
-		return "[this page cannot be read as HTML: with raw you see its source]"
+// It gives up soon after ctx has ended.
+func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
+	from := strings.NewReader(source)
+	doc, err := html.Parse(readFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return from.Read(p)
+	}))
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "[this page cannot be read as HTML: with raw you see its source]", nil
 	}
-	c := cleaner{base: from, sheet: styleSheet{rules: map[string][]styleRule{}}, left: maxElements}
-	c.prepare(doc)
-	c.children(doc, 0)
+	c := cleaner{base: at, sheet: newStyleSheet(), left: maxElements}
+	c.prepare(ctx, doc)
+	c.children(ctx, doc, 0)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
 	title := strings.Join(strings.Fields(c.title), " ")
-	text := render(article(doc, from))
-	if c.left < 0 {
+	part := article(doc, at)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	text := render(part)
+	switch {
+	case c.left < 0:
 		text += "\n\n[cut: this page has more than " + strconv.Itoa(maxElements) + " elements]"
+	case c.sheet.left < 0:
+		text += "\n\n[cut: this page's styles are too many to tell what they hide, so the rest is left out: with raw you see its source]"
 	}
 	if first, _, _ := strings.Cut(text, "\n"); title != "" && strings.Trim(first, "# ") != title {
 		text = "# " + title + "\n\n" + text
 	}
-	return plain(text)
+	return plain(text), nil
 }
+
+// A readFunc reads as an io.Reader does.
+type readFunc func(p []byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 // article is the part of a page that is worth reading, or else all of it.
 func article(doc *html.Node, from *url.URL) *html.Node {
@@ -101,16 +127,18 @@ type cleaner struct {
 
 // prepare looks for what holds for the whole page: its title, its styles, and what
 // its links are relative to.
-func (c *cleaner) prepare(doc *html.Node) {
+func (c *cleaner) prepare(ctx context.Context, doc *html.Node) {
 	selector := compound()
 	based := false
 	for n := range doc.Descendants() {
 		switch {
+		case ctx.Err() != nil:
+			return
 		case n.Type != html.ElementNode || n.FirstChild == nil && n.DataAtom != atom.Base:
 		case n.DataAtom == atom.Title && c.title == "" && n.Namespace == "":
 			c.title = clip(n.FirstChild.Data, 300)
 		case n.DataAtom == atom.Style:
-			c.sheet.read(n.FirstChild.Data, selector)
+			c.sheet.read(ctx, n.FirstChild.Data, selector)
 		case n.DataAtom == atom.Base && !based:
 			if href, err := c.base.Parse(attribute(n, "href")); err == nil {
 				c.base, based = href, true
@@ -128,10 +156,10 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// children cleans what is below a node.
-func (c *cleaner) children(n *html.Node, depth int) {
+// children cleans what is below a node, until ctx ends.
+func (c *cleaner) children(ctx context.Context, n *html.Node, depth int) {
 	var next *html.Node
-	for child := n.FirstChild; child != nil; child = next {
+	for child := n.FirstChild; child != nil && ctx.Err() == nil; child = next {
 		next = child.NextSibling
 		switch child.Type {
 		case html.CommentNode, html.DoctypeNode:
@@ -151,7 +179,7 @@ func (c *cleaner) children(n *html.Node, depth int) {
 				c.picture(child)
 				continue
 			}
-			c.children(child, depth+1)
+			c.children(ctx, child, depth+1)
 			c.attributes(child)
 		}
 	}
@@ -182,7 +210,8 @@ func (c *cleaner) drops(n *html.Node) bool {
 	case atom.Html, atom.Body:
 		return false // often hidden until a script has run
 	}
-	return hides(n, c.sheet.of(n))
+	style := c.sheet.of(n)
+	return c.sheet.left < 0 || hides(n, style)
 }
 
 // picture puts what a picture shows in its place. Its address is left out: a client

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"cmp"
+	"context"
 	"maps"
 	"regexp"
 	"slices"
@@ -9,29 +11,41 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxRules bounds the rules that are kept of a page's own style sheets.
-const maxRules = 1000
+const (
+	// maxRules bounds the rules that are kept of a page's own style sheets.
+	maxRules = 5000
+	// maxStyling bounds the work for a page's styles: its selectors that are read,
+	// and the rules that its elements are held against, each with what it says.
+	maxStyling = 5_000_000
+)
 
 // A styleRule is a rule of a page's own style sheet for one kind of element.
 type styleRule struct {
 	tag, id string // "" is any
 	classes []string
 	weight  int
+	order   int // of those of the same weight the later one holds
 	style   look
+	own     bool // the style is this selector's alone, so that it may be changed
 }
 
 // A styleSheet is what the style elements of a page say that may hide something,
 // for selectors of a single element (p.note#first). Others, what holds only on some
 // screens, and sheets from elsewhere are not looked at.
 type styleSheet struct {
-	rules map[string][]styleRule // by id ("#x"), else a class (".x"), else the tag
-	size  int
+	rules map[string][]*styleRule // by id ("#x"), else a class (".x"), else the tag
+	known map[string]*styleRule   // by the whole selector
+	left  int                     // of the work: below 0 nobody knows what is hidden
 }
 
-// read adds the rules of one style element.
-func (s *styleSheet) read(css string, selector *regexp.Regexp) {
+func newStyleSheet() styleSheet {
+	return styleSheet{rules: map[string][]*styleRule{}, known: map[string]*styleRule{}, left: maxStyling}
+}
+
+// read adds the rules of one style element, until ctx ends.
+func (s *styleSheet) read(ctx context.Context, css string, selector *regexp.Regexp) {
 	css = withoutComments(css)
-	for s.size < maxRules {
+	for ctx.Err() == nil {
 		selectors, rest, ok := strings.Cut(css, "{")
 		if !ok {
 			return
@@ -43,10 +57,13 @@ func (s *styleSheet) read(css string, selector *regexp.Regexp) {
 			continue
 		}
 		style := declarations(body)
-		if !style.matters() {
+		if len(style) == 0 {
 			continue
 		}
 		for one := range strings.SplitSeq(selectors, ",") {
+			if s.left -= 1 + len(style); s.left < 0 || len(s.known) >= maxRules {
+				return
+			}
 			s.add(selector.FindStringSubmatch(strings.TrimSpace(one)), style)
 		}
 	}
@@ -77,18 +94,32 @@ func (s *styleSheet) add(parts []string, style look) {
 	if parts == nil || parts[0] == "" {
 		return
 	}
-	rule := styleRule{tag: strings.ToLower(strings.Trim(parts[1], "*"))}
-	if rule.tag != "" {
+	tag, rest := strings.ToLower(strings.Trim(parts[1], "*")), parts[2]
+	whole := tag + rest
+	if known := s.known[whole]; known != nil {
+		if !known.own {
+			known.style, known.own = maps.Clone(known.style), true
+		}
+		maps.Copy(known.style, style)
+		return
+	}
+	rule := &styleRule{tag: tag, order: len(s.known), style: style}
+	if tag != "" {
 		rule.weight = 1
 	}
-	for part := range strings.SplitSeq(strings.NewReplacer(".", " .", "#", " #").Replace(parts[2]), " ") {
-		if name, is := strings.CutPrefix(part, "#"); is {
+	for rest != "" {
+		end := strings.IndexAny(rest[1:], ".#") + 1
+		if end == 0 {
+			end = len(rest)
+		}
+		if name := rest[1:end]; rest[0] == '#' {
 			rule.id = name
 			rule.weight += 10_000
-		} else if name, is := strings.CutPrefix(part, "."); is {
+		} else {
 			rule.classes = append(rule.classes, name)
 			rule.weight += 100
 		}
+		rest = rest[end:]
 	}
 	key := rule.tag
 	if len(rule.classes) > 0 {
@@ -97,61 +128,52 @@ func (s *styleSheet) add(parts []string, style look) {
 	if rule.id != "" {
 		key = "#" + rule.id
 	}
-	for _, known := range s.rules[key] {
-		if known.weight == rule.weight && known.tag == rule.tag && known.id == rule.id && slices.Equal(known.classes, rule.classes) {
-			maps.Copy(known.style, style)
-			return
-		}
-	}
-	rule.style = maps.Clone(style)
+	s.known[whole] = rule
 	s.rules[key] = append(s.rules[key], rule)
-	s.size++
 }
 
-// matters tells whether a rule says anything that may hide or show.
-func (l look) matters() bool {
-	for name := range l {
-		switch name {
-		case "display", "visibility", "content-visibility", "opacity", "font-size", "width", "height", "max-width", "max-height",
-			"overflow", "overflow-x", "overflow-y", "transform", "text-indent", "margin-left", "margin-top", "position",
-			"left", "top", "right", "bottom", "clip", "clip-path", "color", "background", "background-color":
-			return true
-		}
+// matters tells whether a property may hide or show something.
+func matters(property string) bool {
+	switch property {
+	case "display", "visibility", "content-visibility", "opacity", "font-size", "width", "height", "max-width", "max-height",
+		"overflow", "overflow-x", "overflow-y", "transform", "text-indent", "margin-left", "margin-top", "position",
+		"left", "top", "right", "bottom", "clip", "clip-path", "color", "background", "background-color":
+		return true
 	}
 	return false
 }
 
 // of is the look of an element: its rules by their weight, then its own style.
+// There is none once the work for styles is used up.
 func (s *styleSheet) of(n *html.Node) look {
-	id, classes, own := "", []string(nil), ""
+	id, own := "", ""
+	keys := map[string]bool{"": true, n.Data: true}
 	for _, a := range n.Attr {
 		switch a.Key {
 		case "id":
 			id = a.Val
+			keys["#"+id] = true
 		case "class":
-			classes = strings.Fields(a.Val)
+			for class := range strings.FieldsSeq(a.Val) {
+				keys["."+class] = true
+			}
 		case "style":
 			own = a.Val
 		}
 	}
-	keys := make([]string, 0, len(classes)+3)
-	keys = append(keys, "", n.Data)
-	for _, class := range classes {
-		keys = append(keys, "."+class)
-	}
-	if id != "" {
-		keys = append(keys, "#"+id)
-	}
-	var rules []styleRule
-	for _, key := range keys {
+	lacks := func(class string) bool { return !keys["."+class] }
+	var rules []*styleRule
+	for key := range keys {
 		for _, rule := range s.rules[key] {
-			if (rule.tag == "" || rule.tag == n.Data) && (rule.id == "" || rule.id == id) &&
-				!slices.ContainsFunc(rule.classes, func(c string) bool { return !slices.Contains(classes, c) }) {
+			if s.left -= 1 + len(rule.classes) + len(rule.style); s.left < 0 {
+				return nil
+			}
+			if (rule.tag == "" || rule.tag == n.Data) && (rule.id == "" || rule.id == id) && !slices.ContainsFunc(rule.classes, lacks) {
 				rules = append(rules, rule)
 			}
 		}
 	}
-	slices.SortStableFunc(rules, func(a, b styleRule) int { return a.weight - b.weight })
+	slices.SortFunc(rules, func(a, b *styleRule) int { return cmp.Or(a.weight-b.weight, a.order-b.order) })
 	style := look{}
 	for _, rule := range rules {
 		maps.Copy(style, rule.style)

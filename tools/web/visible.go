@@ -7,7 +7,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A look is what CSS says of one element, by property, lower case.
+// A look is what CSS says of one element, by property, lower case: of the properties
+// that may hide something, and of no others.
 type look map[string]string
 
 // hides tells whether an element so marked and so styled shows nothing to people:
@@ -122,8 +123,10 @@ func declarations(css string) look {
 		if !ok {
 			continue
 		}
-		value, _, _ = strings.Cut(strings.ToLower(value), "!")
-		style[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+		if name = strings.ToLower(strings.TrimSpace(name)); matters(name) {
+			value, _, _ = strings.Cut(strings.ToLower(value), "!")
+			style[name] = strings.TrimSpace(value)
+		}
 	}
 	return style
 }
