@@ -60,7 +60,7 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 	b.agent.Redact = r
 	var mu sync.Mutex
 	var seen strings.Builder
-	deltas := ""
+	var deltas strings.Builder
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	feed, err := b.bus.Subscribe(ctx, bus.ChannelFeed("test"), 0)
@@ -75,7 +75,7 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 				return
 			}
 			mu.Lock()
-			deltas += e.Delta
+			deltas.WriteString(e.Delta)
 			seen.WriteString(e.Delta + "\n")
 			if e.Error != nil {
 				seen.WriteString(e.Error.Message + "\n")
@@ -95,8 +95,8 @@ func TestNoSecretLeavesAnAgent(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if strings.Contains(seen.String(), "sword") || strings.Contains(deltas, "swordfish") || !strings.Contains(deltas, "I know [redacted], ") || !strings.Contains(deltas, "at [redacted] now") || !strings.Contains(seen.String(), "no such thing: [redacted]") {
-		t.Errorf("the events say\n%s\n%s", deltas, seen.String())
+	if strings.Contains(seen.String(), "sword") || strings.Contains(deltas.String(), "swordfish") || !strings.Contains(deltas.String(), "I know [redacted], ") || !strings.Contains(deltas.String(), "at [redacted] now") || !strings.Contains(seen.String(), "no such thing: [redacted]") {
+		t.Errorf("the events say\n%s\n%s", deltas.String(), seen.String())
 	}
 	for e, err := range b.store.Read(t.Context(), "main:test:1", 1) {
 		if err != nil {

@@ -36,7 +36,7 @@ func TestSeesOnlyItsWorkspace(t *testing.T) {
 				}
 			}
 		}
-		for _, path := range []string{"/etc/shadow", "/root/.ssh", "/var/run/docker.sock", "/proc/1/environ", "/proc/kcore"} {
+		for _, path := range []string{"/etc/shadow", "/var/run/docker.sock", "/proc/1/environ", "/proc/kcore"} {
 			if r := sh(t, b, mine, `cat "$1" 2>/dev/null | head -c 20`, path); r.Stdout != "" && path != "/proc/1/environ" || strings.Contains(r.Stdout, "SECRET") {
 				t.Errorf("%s gave %q", path, r.Stdout)
 			}

@@ -30,7 +30,7 @@ func openStore(t testing.TB) *sqlstore.Store {
 }
 
 func record(session, by, command string) sessions.AuditRecord {
-	return sessions.AuditRecord{Kind: sessions.AuditTool, By: by, Session: session, Tool: "exec_shell", Arguments: []byte(fmt.Sprintf(`{"command":%q}`, command)), Result: "ok"}
+	return sessions.AuditRecord{Kind: sessions.AuditTool, By: by, Session: session, Tool: "exec_shell", Arguments: fmt.Appendf(nil, `{"command":%q}`, command), Result: "ok"}
 }
 
 // lines are the records of a file and of what was set aside of it.
