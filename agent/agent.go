@@ -104,7 +104,7 @@ type Asks interface {
 	Told(ctx context.Context, id string) error
 	// Granted tells whether what has that hash was approved for the session.
 	Granted(ctx context.Context, session, hash string) (bool, error)
-	// EndGrants ends what was approved for a session.
+	// EndGrants ends what was approved for a session, also by asks that are open now.
 	EndGrants(ctx context.Context, session string) error
 }
 

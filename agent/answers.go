@@ -150,13 +150,18 @@ func (s *session) currentParked() (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	summary, _ := transcript.NewestSummary(s.journal.Records())
 	for _, t := range parked {
-		if t.firstEntry > summary.Covers {
+		if !s.isEarlier(t) {
 			return t, nil
 		}
 	}
 	return nil, nil
+}
+
+// isEarlier tells whether a turn is of a conversation that a /new has ended.
+func (s *session) isEarlier(t *turn) bool {
+	summary, _ := transcript.NewestSummary(s.journal.Records())
+	return t.firstEntry <= summary.Covers
 }
 
 // saidMeanwhile takes what is said while a turn waits. The next words of who was asked

@@ -92,6 +92,7 @@ func (s *session) describe(t *turn, a *ask) bus.Ask {
 		At: t.route.At, Asked: s.asked(a), Made: t.parkedAt, Expires: a.Expires, State: bus.AskOpen,
 	}
 	if a.Kind == bus.AskApproval {
+		of.Once = s.isEarlier(t)
 		of.Tool, of.Arguments = a.call.use.Name, a.call.use.Args
 		if a.Args != nil {
 			of.Arguments = a.Args

@@ -507,3 +507,34 @@ func TestARuleThatForbidsByNowStands(t *testing.T) {
 }
 
 var _ agent.Asks = (*asks.Desk)(nil)
+
+// An approval for the conversation is for the one that asked: neither what asks as the
+// next begins, nor what the same turn asks later, is approved for the next.
+func TestAnApprovalForAnEarlierConversationStaysThere(t *testing.T) {
+	b, _, ran := acting(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if n := len(results(r)); n < 2 {
+			return calls(fmt.Sprintf(`act {"say":"%d"}`, n)), nil
+		}
+		return text("done"), nil
+	})
+	b.run()
+	first := b.say("1", "ann", "go")
+	id, _ := b.asked()
+	b.wantReply(b.say("1", "ann", "/new"), "goes on waiting beside it")
+	b.command("1", owner, "approve "+id+" session")
+	b.wantEnd(id, "Approved")
+	later, _ := b.asked()
+	b.command("1", owner, "approve "+later+" session")
+	b.wantEnd(later, "Approved")
+	b.wantReply(first, "done")
+	b.say("1", "ann", "go")
+	for range 2 {
+		id, _ := b.asked()
+		b.command("1", owner, "approve "+id)
+		b.wantEnd(id, "Approved")
+	}
+	b.wantReply("", "done")
+	if ran.Load() != 4 {
+		t.Errorf("it ran %d times", ran.Load())
+	}
+}

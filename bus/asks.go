@@ -49,6 +49,9 @@ type Ask struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Hash      string          `json:"hash,omitempty"`
+	// Once is set if its conversation is over: an approval is for this call alone,
+	// whatever is answered.
+	Once bool `json:"once,omitempty"`
 	// Of a question.
 	Question string   `json:"question,omitempty"`
 	Choices  []string `json:"choices,omitempty"`

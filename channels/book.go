@@ -230,6 +230,7 @@ type Asks interface {
 	// Granted tells whether what has that hash was approved for the session since a time.
 	Granted(ctx context.Context, session, hash string, since time.Time) (bool, error)
 	// EndGrants ends what was approved for a session: from now on each call asks again.
+	// What is asked now and approved for the session later is approved for one call.
 	EndGrants(ctx context.Context, session string) error
 }
 

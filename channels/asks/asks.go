@@ -142,7 +142,7 @@ func (d *Desk) Granted(ctx context.Context, session, hash string) (bool, error) 
 	return d.Book.Granted(ctx, session, hash, time.Now().Add(-grantLives))
 }
 
-// EndGrants ends what was approved for a session.
+// EndGrants ends what was approved for a session, also by asks that are open now.
 func (d *Desk) EndGrants(ctx context.Context, session string) error {
 	return d.Book.EndGrants(ctx, session)
 }

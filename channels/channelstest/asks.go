@@ -153,6 +153,25 @@ func testGrants(t *testing.T, s suite) {
 	if granted("main:c:1", "h1", long) {
 		t.Error("it is approved after the end")
 	}
+	must(t, b.OpenAsk(ctx, newAsk("after", time.Hour)))
+	once := newAsk("alone", time.Hour)
+	once.Once = true
+	must(t, b.EndGrants(ctx, "main:c:1"))
+	must(t, b.OpenAsk(ctx, once))
+	for _, id := range []string{"after", "alone"} {
+		if ask, ours, err := b.EndAsk(ctx, id, bus.AskAnswered, answer); err != nil || !ours || ask.Answer.Text != bus.ApproveSession {
+			t.Errorf("the answer to %s: %+v, %t, %v", id, ask, ours, err)
+		}
+		if granted("main:c:1", "h1", long) {
+			t.Errorf("%s is approved for what came after the end", id)
+		}
+	}
+	must(t, b.OpenAsk(ctx, newAsk("anew", time.Hour)))
+	_, _, err = b.EndAsk(ctx, "anew", bus.AskAnswered, answer)
+	must(t, err)
+	if !granted("main:c:1", "h1", long) {
+		t.Error("what was asked after the end is not approved")
+	}
 }
 
 func testProcesses(t *testing.T, s suite) {

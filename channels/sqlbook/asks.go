@@ -79,8 +79,8 @@ func (b *Book) OpenAsk(ctx context.Context, ask bus.Ask) error {
 			return err
 		}
 		_, err := tx.Exec(`INSERT INTO asks (id, session, person, hash, body, made, expires, state, cause, answerer, answer, ended, told, granted)
-			VALUES (?, ?, ?, ?, ?, ?, ?, 'open', '', '', '', 0, 1, 0) ON CONFLICT (id) DO NOTHING`,
-			append(texts(ask.ID, ask.Session, ask.Person, ask.Hash, string(body)), stamp(ask.Made), stamp(ask.Expires))...)
+			VALUES (?, ?, ?, ?, ?, ?, ?, 'open', '', '', '', 0, 1, ?) ON CONFLICT (id) DO NOTHING`,
+			append(texts(ask.ID, ask.Session, ask.Person, ask.Hash, string(body)), stamp(ask.Made), stamp(ask.Expires), -bit(ask.Once))...)
 		return err
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *Book) EndAsk(ctx context.Context, id, state string, answer bus.Answer) 
 	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
 		now := stamp(time.Now())
 		// What is withdrawn is not told: who withdraws it knows.
-		query := `UPDATE asks SET state = ?, cause = ?, answerer = ?, answer = ?, ended = ?, told = ?, granted = ? WHERE id = ? AND state = 'open'`
+		query := `UPDATE asks SET state = ?, cause = ?, answerer = ?, answer = ?, ended = ?, told = ?, granted = CASE WHEN granted < 0 THEN granted ELSE ? END WHERE id = ? AND state = 'open'`
 		args := append(texts(state, answer.Cause, answer.By.ID, said), now, bit(state == bus.AskWithdrawn),
 			bit(state == bus.AskAnswered && answer.Text == bus.ApproveSession), sqldb.Text(id))
 		switch state {
@@ -183,9 +183,10 @@ func (b *Book) Granted(ctx context.Context, session, hash string, since time.Tim
 	return n > 0, nil
 }
 
-// EndGrants implements channels.Asks.
+// EndGrants implements channels.Asks. An open ask of which nothing can be granted any
+// more has -1, which stays when it ends.
 func (b *Book) EndGrants(ctx context.Context, session string) error {
-	if _, err := b.db.Exec(ctx, `UPDATE asks SET granted = 0 WHERE session = ? AND granted = 1`, texts(session)...); err != nil {
+	if _, err := b.db.Exec(ctx, `UPDATE asks SET granted = -1 WHERE session = ? AND (granted = 1 OR state = 'open')`, texts(session)...); err != nil {
 		return fmt.Errorf("end approvals: %w", err)
 	}
 	return nil
