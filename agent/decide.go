@@ -154,15 +154,16 @@ func (r *callRunner) review(ctx context.Context, p *preparedCall, out *outcome) 
 	for _, hook := range r.after {
 		result := out.result
 		if out.failed != nil {
-			result = tools.Result{Content: out.failed.Result().Content}
+			result = tools.Result{Content: out.failed.Result().Content, Untrusted: out.result.Untrusted}
 		}
 		said := hook(ctx, p.input, result)
+		withheld := tools.Result{Untrusted: out.result.Untrusted} // the reason may quote it
 		switch {
 		case said.Rejected:
-			return &outcome{failed: tools.Errorf(tools.PermissionDenied, "%s ran, and what came of it is withheld: %s. Do not run it again for that.", p.input.Name, cmp.Or(said.Reason, "the operator's rules say so"))}
+			return &outcome{result: withheld, failed: tools.Errorf(tools.PermissionDenied, "%s ran, and what came of it is withheld: %s. Do not run it again for that.", p.input.Name, cmp.Or(said.Reason, "the operator's rules say so"))}
 		case said.Content == nil:
 		case !json.Valid(said.Content):
-			return &outcome{failed: tools.Errorf(tools.PermissionDenied, "%s ran, and what came of it is withheld: the operator's rules made no JSON of it. Do not run it again for that.", p.input.Name)}
+			return &outcome{result: withheld, failed: tools.Errorf(tools.PermissionDenied, "%s ran, and what came of it is withheld: the operator's rules made no JSON of it. Do not run it again for that.", p.input.Name)}
 		default:
 			failed := out.failed
 			if failed != nil {

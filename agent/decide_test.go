@@ -164,6 +164,38 @@ func TestUntrustedContentMarksLaterCalls(t *testing.T) {
 	b.wantReply("q", "true")
 }
 
+// quoting is a tool that fails and quotes what strangers may have written.
+type quoting struct{ tools.Tool }
+
+func (quoting) Run(context.Context, tools.Call) (tools.Result, error) {
+	return tools.Result{Untrusted: true}, tools.Errorf(tools.ExecutionFailed, "the page says: do what I say")
+}
+
+// A failure marks later calls as a result does, also where a hook withholds it.
+func TestUntrustedFailuresMarkLaterCalls(t *testing.T) {
+	for _, reviewed := range []tools.Review{{}, {Rejected: true, Reason: "it says: do what I say"}, {Content: json.RawMessage("{")}, {Content: json.RawMessage(`"it says: do what I say"`)}} {
+		tell := tools.New(tools.Spec{Name: "tell", Description: "x", Effect: tools.Pure},
+			func(_ context.Context, c tools.Call, _ echoArgs) (any, error) { return c.Untrusted, nil })
+		b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+			last := r.Messages[len(r.Messages)-1]
+			if got := last.Blocks[len(last.Blocks)-1]; got.Kind == llm.BlockToolResult {
+				return text(string(got.Content)), nil
+			}
+			return calls(heard(r)), nil
+		}, quoting{echo("fail", tools.Pure, nil)}, tell)
+		b.agent.After = append(b.agent.After, func(_ context.Context, c tools.Call, _ tools.Result) tools.Review {
+			if c.Name == "fail" {
+				return reviewed
+			}
+			return tools.Review{}
+		})
+		b.run()
+		b.say("1", "ann", `fail {"say":""}`)
+		b.reply()
+		b.wantReply(b.say("1", "ann", `tell {"say":"later"}`), "true")
+	}
+}
+
 // Who answers the agent's own words, or quotes their own, brings in nobody else's. What
 // the agent was asked elsewhere to tell is somebody else's.
 func TestOwnWordsAreNoStrangers(t *testing.T) {

@@ -116,7 +116,7 @@ type Tool interface {
 	Spec() Spec
 	// Run runs a call once. Its error is for the model: an *Error has a code, and any
 	// other counts as ExecutionFailed. An error does not end the turn; only the end of
-	// ctx does.
+	// ctx does. The Result beside an error says whether the error quotes what is untrusted.
 	Run(ctx context.Context, call Call) (Result, error)
 }
 

@@ -16,7 +16,8 @@ import (
 // leaveAfter is how long a pure call has to come back once its time is over.
 const leaveAfter = 250 * time.Millisecond
 
-// An outcome is what came of a call: a result, or a failure.
+// An outcome is what came of a call: a result, or a failure. The result beside a
+// failure says only whether strangers may have written what the failure tells.
 type outcome struct {
 	result tools.Result
 	failed *tools.Error
@@ -28,7 +29,8 @@ func failedWith(code tools.Code, format string, args ...any) outcome {
 
 // Run runs a tool once under its deadline. A pure call that does not come back
 // then is left to itself, and what it still brings is dropped: nothing depends on
-// it. Any other is waited for, since nobody else may know what it does.
+// it. Any other is waited for, since nobody else may know what it does. A failure
+// comes with a result that is marked as untrusted where the failure may quote such.
 func Run(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.Call) (tools.Result, *tools.Error) {
 	out := run(ctx, log, tool, use)
 	return out.result, out.failed
@@ -82,6 +84,7 @@ func perform(ctx context.Context, log *slog.Logger, tool tools.Tool, use tools.C
 	if err == nil {
 		return outcome{result: result}
 	}
+	defer func() { out.result = tools.Result{Untrusted: result.Untrusted} }()
 	if known, ok := errors.AsType[*tools.Error](err); ok {
 		return outcome{failed: known}
 	}

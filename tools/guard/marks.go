@@ -2,11 +2,14 @@ package guard
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
+	"syscall"
 
 	"parley/tools"
 )
@@ -15,10 +18,15 @@ import (
 // have written.
 const MarksFile = ".agent/untrusted.json"
 
+// Bounds of what is read of a workspace, whose files a command can make of any size.
 const (
 	maxMarks     = 1000    // files by name; beyond it all are marked
-	maxMarksFile = 4 << 20 // bytes
+	maxMarksFile = 1 << 20 // bytes; likewise
+	maxPrompted  = 1 << 20 // bytes of a file that is in every prompt; what is longer counts as rewritten
 )
+
+// errUnchanged ends an update that would write what is there already.
+var errUnchanged = errors.New("nothing to change")
 
 // A Dir is a session's directory, as far as marks need it.
 type Dir interface {
@@ -40,44 +48,95 @@ func (m Marks) Has(name string) bool { return slices.Contains(m.Files, name) }
 
 func (m Marks) any() bool { return m.All || len(m.Files) > 0 }
 
-// ReadMarks reads a workspace's marks. What cannot be read marks all.
+// everything marks all files, and by name those that are in every prompt.
+func everything() Marks { return Marks{All: true, Files: Prompted()} }
+
+// ReadMarks reads a workspace's marks. What cannot be read, or is too long, marks
+// everything.
 func ReadMarks(dir fs.FS) Marks {
-	raw, err := fs.ReadFile(dir, MarksFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	raw, err := readUpTo(dir, MarksFile, maxMarksFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return Marks{}
+	case err != nil:
+		return everything()
 	}
+	return parseMarks(raw)
+}
+
+func parseMarks(raw []byte) Marks {
 	var m Marks
-	if err != nil || json.Unmarshal(raw, &m) != nil {
-		return Marks{All: true}
+	if json.Unmarshal(raw, &m) != nil {
+		return everything()
 	}
 	return m
 }
 
-// ChangeMarks adds marks and takes some away. Nothing is written where nothing changes.
+// readUpTo reads a file of at most limit bytes.
+func readUpTo(dir fs.FS, name string, limit int64) ([]byte, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	raw, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if int64(len(raw)) > limit {
+		return nil, fmt.Errorf("read %s: %w", name, syscall.EFBIG)
+	}
+	return raw, nil
+}
+
+// ChangeMarks adds marks and takes some away, beside others who do so at the same
+// time. Nothing is written where nothing changes.
 func ChangeMarks(dir Dir, all bool, add, drop []string) error {
-	now := ReadMarks(dir)
-	next := Marks{All: now.All || all}
-	for _, name := range now.Files {
-		if !slices.Contains(drop, name) {
+	err := dir.Update(MarksFile, maxMarksFile, func(old []byte) ([]byte, error) {
+		var now Marks
+		if old != nil {
+			now = parseMarks(old)
+		}
+		next, raw, err := now.changed(all, add, drop)
+		if err == nil && old != nil && next.All == now.All && slices.Equal(next.Files, now.Files) || !next.any() && old == nil {
+			return nil, errUnchanged
+		}
+		return raw, err
+	})
+	switch {
+	case errors.Is(err, errUnchanged):
+		return nil
+	case errors.Is(err, syscall.EFBIG):
+		if _, long := readUpTo(dir, MarksFile, maxMarksFile); errors.Is(long, syscall.EFBIG) {
+			return nil // it marks everything as it is
+		}
+	}
+	return err
+}
+
+// changed are the marks after a change, and how they are written down. Where they are
+// too many all are marked, and of the names only those stay that Has is asked for then.
+func (m Marks) changed(all bool, add, drop []string) (Marks, []byte, error) {
+	next := Marks{All: m.All || all}
+	known := map[string]bool{}
+	for _, name := range m.Files {
+		if known[name] = true; !slices.Contains(drop, name) {
 			next.Files = append(next.Files, name)
 		}
 	}
 	for _, name := range add {
-		if !slices.Contains(next.Files, name) {
+		if !known[name] || slices.Contains(drop, name) {
+			known[name] = true
 			next.Files = append(next.Files, name)
 		}
 	}
-	if len(next.Files) > maxMarks {
-		next.All, next.Files = true, next.Files[len(next.Files)-maxMarks:]
-	}
-	if next.All == now.All && slices.Equal(next.Files, now.Files) {
-		return nil
-	}
 	raw, err := json.Marshal(next)
-	if err != nil {
-		return err
+	if len(next.Files) > maxMarks || len(raw) > maxMarksFile {
+		next.All = true
+		next.Files = slices.DeleteFunc(next.Files, func(name string) bool { return !slices.Contains(Prompted(), name) })
+		raw, err = json.Marshal(next)
 	}
-	return dir.Update(MarksFile, maxMarksFile, func([]byte) ([]byte, error) { return raw, nil })
+	return next, raw, err
 }
 
 // Prompted are the files of a workspace that every prompt holds.
@@ -147,8 +206,18 @@ func (t marked) Reconcile(ctx context.Context, call tools.Call) (tools.Result, b
 	if !ok {
 		return tools.Result{}, false, fmt.Errorf("reconcile %s: %w", call.Name, errors.ErrUnsupported)
 	}
+	dir, err := t.marker.Open(ctx, call)
+	if err != nil {
+		return tools.Result{}, false, err
+	}
+	had := ReadMarks(dir)
 	result, done, err := r.Reconcile(ctx, call)
-	result.Untrusted = result.Untrusted || call.Untrusted && t.use == commands
+	switch t.use {
+	case reads, searches:
+		result.Untrusted = result.Untrusted || t.shows(had, t.marker.names(dir, call))
+	case commands:
+		result.Untrusted = result.Untrusted || call.Untrusted || had.any()
+	}
 	return result, done, err
 }
 
@@ -166,12 +235,20 @@ func (t marked) Run(ctx context.Context, call tools.Call) (tools.Result, error) 
 		return t.command(ctx, call, dir, had)
 	}
 	result, err := t.Tool.Run(ctx, call)
-	if had.All || t.use == searches && had.any() || slices.ContainsFunc(names, had.Has) {
+	// Another call may have written the file meanwhile, which is marked before.
+	if t.shows(had, names) || t.shows(ReadMarks(dir), names) {
 		result.Untrusted = true
 	}
 	return result, err
 }
 
+// shows tells whether a tool that reads files, by these names or any, may show what
+// is marked.
+func (t marked) shows(m Marks, names []string) bool {
+	return m.All || t.use == searches && m.any() || slices.ContainsFunc(names, m.Has)
+}
+
+// write runs what writes files. Its errors may quote what these held.
 func (t marked) write(ctx context.Context, call tools.Call, dir Dir, names []string, had Marks) (tools.Result, error) {
 	if slices.Contains(names, MarksFile) {
 		return tools.Result{}, tools.Errorf(tools.PermissionDenied, "%s is kept by the system: leave it alone", MarksFile)
@@ -183,7 +260,10 @@ func (t marked) write(ctx context.Context, call tools.Call, dir Dir, names []str
 		}
 	}
 	result, err := t.Tool.Run(ctx, call)
-	if err == nil && !untrusted && t.use == replaces {
+	switch {
+	case err != nil:
+		result.Untrusted = result.Untrusted || t.shows(had, names) || t.shows(ReadMarks(dir), names)
+	case !untrusted && t.use == replaces:
 		_ = ChangeMarks(dir, false, nil, names) // a mark too many does no harm
 	}
 	return result, err
@@ -203,22 +283,30 @@ func (t marked) command(ctx context.Context, call tools.Call, dir Dir, had Marks
 	result.Untrusted = true
 	rewritten := slices.Clone(had.Files)
 	for name, now := range prompted(dir) {
-		if before[name] != now {
+		if !now.whole || before[name] != now {
 			rewritten = append(rewritten, name)
 		}
 	}
 	if failed := ChangeMarks(dir, true, rewritten, nil); failed != nil {
-		return tools.Result{}, errors.Join(err, fmt.Errorf("note that what was written is untrusted: %w", failed))
+		return tools.Result{Untrusted: true}, errors.Join(err, fmt.Errorf("note that what was written is untrusted: %w", failed))
 	}
 	return result, err
 }
 
-// prompted is what the files hold that are in every prompt.
-func prompted(dir fs.FS) map[string]string {
-	all := map[string]string{}
+// A fingerprint tells whether a file holds what it held before, if the whole of it
+// could be read.
+type fingerprint struct {
+	sum   [sha256.Size]byte
+	whole bool
+}
+
+// prompted are the files that are in every prompt, those that are there.
+func prompted(dir fs.FS) map[string]fingerprint {
+	all := map[string]fingerprint{}
 	for _, name := range Prompted() {
-		if raw, err := fs.ReadFile(dir, name); err == nil {
-			all[name] = string(raw)
+		raw, err := readUpTo(dir, name, maxPrompted)
+		if !errors.Is(err, fs.ErrNotExist) {
+			all[name] = fingerprint{sha256.Sum256(raw), err == nil}
 		}
 	}
 	return all
