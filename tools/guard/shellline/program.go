@@ -70,7 +70,9 @@ func (c *collector) wrapped(name string, args []word) ([]word, bool) {
 		return skip(args, "-i", "-o", "-e", "--input", "--output", "--error"), true
 	case "timeout":
 		return after(skip(args, "-k", "-s", "--kill-after", "--signal"), 1), true
-	case "taskset", "chrt", "setarch", "linux64", "flock":
+	case "flock":
+		return c.flock(args), true
+	case "taskset", "chrt", "setarch", "linux64":
 		return after(skip(args), 1), true
 	case "chroot":
 		return after(skip(args), 1), true
@@ -107,6 +109,27 @@ func skip(args []word, valued ...string) []word {
 
 // after is what follows the first n words.
 func after(args []word, n int) []word { return args[min(n, len(args)):] }
+
+// flock is what flock runs: a command behind the file, or -c and a line.
+func (c *collector) flock(args []word) []word {
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") && args[0].text != "--" {
+		text := args[0].text
+		args = args[1:]
+		valued := strings.IndexAny(text, "wE") == len(text)-1
+		if strings.HasPrefix(text, "--") { // it may be cut short
+			valued = slices.ContainsFunc([]string{"--timeout", "--wait", "--conflict-exit-code"}, func(long string) bool { return strings.HasPrefix(long, text) })
+		}
+		if valued {
+			args = after(args, 1)
+		}
+	}
+	rest := after(skip(args), 1)
+	if len(rest) > 1 && (rest[0].text == "-c" || rest[0].text == "--command") {
+		c.inLine(rest[1])
+		return nil
+	}
+	return rest
+}
 
 // env is what env runs.
 func (c *collector) env(args []word) []word {

@@ -29,6 +29,8 @@ func bypasses() []string {
 		"if true; then while :; do shutdown -h now; done; fi\tdenied", "busybox rm -rf /\tdenied", "rm -r --no-preserve-root /x\tdenied",
 		"awk 'BEGIN{system(\"rm -rf /\")}'\topaque", "source ./x\topaque", "echo $((a[$(reboot)]))\tdenied", "[[ x > /dev/sda ]]\tdenied",
 		"((rm -rf /))\tdenied",
+		"flock /tmp/l -c 'rm -rf /'\tdenied", "flock /tmp/l --command 'rm -rf /'\tdenied", "flock -w 3 /tmp/l rm -rf /\tdenied", "flock -nw 3 /tmp/l -c 'reboot'\tdenied",
+		"flock -w3 -- /tmp/l rm -rf /\tdenied", "flock --timeout 3 /tmp/l reboot\tdenied", "flock /tmp/l -c \"$X\"\topaque", "flock --time 3 /tmp/l reboot\tdenied",
 	}
 }
 
