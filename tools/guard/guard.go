@@ -36,8 +36,8 @@ type Config struct {
 	// AskUntrusted asks about what acts on the outside after something untrusted was
 	// read.
 	AskUntrusted bool
-	// Networked tells whether the command of a call reaches the network; nil takes it
-	// that each does.
+	// Networked tells whether what a call runs, a command or git, reaches the network;
+	// nil takes it that each does.
 	Networked func(call tools.Call) bool
 }
 

@@ -148,8 +148,8 @@ func (h Hook) ask(ctx context.Context, question asked) (answered, error) {
 	return said, nil
 }
 
-// run gives the program its input and takes its output. Nothing that it has started
-// outlives it.
+// run gives the program its input and takes its output. What is left of its process
+// group then is ended: what it has put into a session of its own, as setsid does, goes on.
 func (h Hook) run(ctx context.Context, input []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, hookTime)
 	defer cancel()

@@ -26,11 +26,11 @@ func (g *Guard) outward(call tools.Call) string {
 		return ""
 	case webFetch:
 		return g.fetches(call)
-	case execShell, spawn:
+	case execShell, spawn, "git_status", "git_diff", "git_log", "git_commit", "git_branch":
 		if g.cfg.Networked != nil && !g.cfg.Networked(call) {
 			return ""
 		}
-		return "it would run a command that reaches the network"
+		return "it would run what reaches the network"
 	case "memory_write":
 		if scope := read(call).Scope; scope != "" && scope != "session" {
 			return "it would write into a memory that other conversations read"

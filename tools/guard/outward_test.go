@@ -25,6 +25,8 @@ func TestRuleOfTwo(t *testing.T) {
 		{call("web_fetch", "url", "https://known.org/a", "method", "POST"), tools.Ask},
 		{call("web_search", "query", "q"), ""},
 		{sh("ls"), tools.Ask},
+		{call("git_status"), tools.Ask}, // a repository's configuration makes git run programs
+		{call("git_commit", "message", "x"), tools.Ask},
 		{call("memory_write", "content", "x"), ""},
 		{call("memory_write", "content", "x", "scope", "person"), tools.Ask},
 		{call("files__read", "path", "x"), tools.Ask},

@@ -170,8 +170,18 @@ func (s *Server) capabilities(session string) []tools.Permission {
 	return s.settings.Load().Agents[agentName(session)].Capabilities
 }
 
-// networked tells whether a call's command reaches the network, or some of it.
+// networked tells whether what a call runs, a command or git, reaches the network, or
+// some of it. Without walls all of it does that is run at all.
 func (s *Server) networked(call tools.Call) bool {
-	allowed := s.settings.Load().Sandbox.Network
-	return len(allowed) > 0 && !slices.Contains(allowed, config.NoNetwork) && slices.Contains(s.capabilities(call.Session), tools.Network)
+	settings := s.settings.Load().Sandbox
+	switch allowed := settings.Network; {
+	case !slices.Contains(s.capabilities(call.Session), tools.Network):
+		return false
+	case settings.Mode == string(sandbox.None):
+		return true
+	case strings.HasPrefix(call.Name, "git_"):
+		return false // see repository
+	default:
+		return len(allowed) > 0 && !slices.Contains(allowed, config.NoNetwork)
+	}
 }
