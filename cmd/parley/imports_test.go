@@ -36,6 +36,7 @@ func rules() []rule {
 		{"sessions", 1, nil},
 		{"tools/spelling", 0, nil}, // the ground under every "did you mean"
 		{"tools", 1, []string{"tools/spelling"}},
+		{"tools/target", 0, nil}, // the ground under all that decides where calls go
 		{"testlog", 0, nil},
 		{"channels/markup/document", 0, nil},
 		{"channels/markup", 1, []string{"channels/markup/document"}},
@@ -45,12 +46,13 @@ func rules() []rule {
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
 		{"sessions/workspace", 2, nil},
 		{"tools/...", 2, []string{"tools"}},
-		{"tools/guard", 2, []string{"tools", "tools/guard/shellline"}},
+		{"tools/guard", 2, []string{"tools", "tools/guard/shellline", "tools/target"}},
 		{"tools/guard/shellline", 1, nil},
 		{"tools/sandbox/cgroup", 1, nil},
-		{"tools/sandbox/egress", 1, nil},
+		{"tools/sandbox/egress", 1, []string{"tools/target"}},
 		{"tools/sandbox/seccomp", 1, nil},
 		{"tools/sandbox", 2, []string{"tools", "tools/sandbox/cgroup", "tools/sandbox/egress", "tools/sandbox/seccomp"}},
+		{"tools/web", 2, []string{"tools", "tools/target"}},
 		{"tools/shell", 3, []string{"tools", "tools/sandbox"}},
 		{"tools/git", 3, []string{"tools", "tools/sandbox"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
@@ -146,7 +148,7 @@ func libraries() map[string][]string {
 
 		"codeberg.org/readeck/go-readability":             {"tools/web"},
 		"github.com/JohannesKaufmann/html-to-markdown/v2": {"tools/web"},
-		"golang.org/x/net":                                {"tools/web"},
+		"golang.org/x/net":                                {"tools/target", "tools/web"},
 	}
 }
 

@@ -74,7 +74,13 @@ func TestRules(t *testing.T) {
 		{Policy{Deny: []string{"web_fetch(https://evil.com/*)"}}, call("web_fetch", "url", "https://u:p@EVIL.com.:443/a"), tools.Deny},
 		{Policy{Allow: []string{"web_fetch(https://good.com/a/*)"}}, call("web_fetch", "url", "https://good.com/a/b?c=d#e"), ""},
 		{Policy{Allow: []string{"web_fetch(https://good.com/a/*)"}}, call("web_fetch", "url", "https://good.com/a/%2e%2e/b"), tools.Ask},
-		{Policy{Allow: []string{"web_fetch(https://good.com/*)"}}, call("web_fetch", "url", "https://good.com@evil.com/"), tools.Ask},
+		{Policy{Allow: []string{"web_fetch(https://good.com/*)"}}, call("web_fetch", "url", "https://good.com@evil.com/"), tools.Deny},
+		{Policy{Allow: []string{"web_fetch(https://good.com/*)"}}, call("web_fetch", "url", "https://evil.com/"), tools.Ask},
+		{Policy{Allow: []string{"web_fetch(*)"}}, call("web_fetch", "url", "https://evil.com:0/"), tools.Deny},
+		{Policy{Allow: []string{"web_fetch(*)"}}, call("web_fetch", "url", "ftp://good.com/"), tools.Deny},
+		{Policy{Allow: []string{"web_fetch(https://B\u00fccher.example/*)"}}, call("web_fetch", "url", "https://b\u00fccher.example/a"), ""},
+		{Policy{Deny: []string{"web_fetch(https://*.B\u00fccher.example:8443/*)"}}, call("web_fetch", "url", "https://a.xn--bcher-kva.example:8443/a"), tools.Deny},
+		{Policy{Deny: []string{"web_fetch(https://[2001:db8::1]/*)"}}, call("web_fetch", "url", "https://[2001:DB8:0::1]:443/a"), tools.Deny},
 		{Policy{Deny: []string{"write_file(secrets/*)"}}, call("write_file", "path", "./a/../secrets/x"), tools.Deny},
 		{Policy{Deny: []string{"write_file(secrets/*)"}}, call("write_file", "path", "/ws/secrets/x"), tools.Deny},
 		{Policy{Deny: []string{"apply_patch(secrets/*)"}}, call("apply_patch", "patch", "a.txt secrets/b"), tools.Deny},
@@ -112,6 +118,26 @@ func addresses(channel, chat string) []string {
 		return []string{channel}
 	}
 	return []string{channel + ":" + chat}
+}
+
+// A rule about a host is about it however a call writes it, as long as it would be
+// fetched from there.
+func TestAHostIsTheSameInAllItsSpellings(t *testing.T) {
+	g, err := New(Config{All: Policy{Deny: []string{"web_fetch(https://evil.com/*)"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{
+		"https://evil.com/x", "HTTPS://EVIL.COM./x", "https://evil\u3002com/x", "https://\uff45vil.com/x", "https://ev\u00adil.com/x",
+		"https://evil.com:443/x", "https://evil.com:0443/x", "https://evil.com:/x", "https://evi%6C.com/x", " https://evil.com/x ",
+	} {
+		if got := g.Decide(call("web_fetch", "url", at)); got.Decision != tools.Deny {
+			t.Errorf("%q is %+v, want a denial", at, got)
+		}
+	}
+	if got := g.Decide(call("web_fetch", "url", "https://evil.com.example/x")); got.Decision != "" {
+		t.Errorf("another host is %+v", got)
+	}
 }
 
 func TestAnAgentsRulesAreAddedToThoseOfAll(t *testing.T) {

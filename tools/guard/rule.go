@@ -47,6 +47,9 @@ func ParseRule(text string) (Rule, error) {
 	if strings.Contains(pattern, shellline.Hole) {
 		return r, errors.New("its pattern holds a NUL byte")
 	}
+	if tool == webFetch {
+		pattern = plainPattern(pattern)
+	}
 	r.pattern, r.writes = strings.Split(pattern, "*"), strings.Contains(pattern, ">")
 	return r, nil
 }

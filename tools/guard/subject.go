@@ -2,13 +2,13 @@ package guard
 
 import (
 	"encoding/json"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"parley/tools"
 	"parley/tools/guard/shellline"
+	"parley/tools/target"
 )
 
 // The tools whose calls are more to a rule than their arguments as JSON.
@@ -71,7 +71,7 @@ func (g *Guard) subject(call tools.Call) subject {
 		a := read(call)
 		return ofLine(shellline.ParseArgs(a.Command, a.Args))
 	case webFetch:
-		return subject{texts: []part{{text: plainURL(read(call).URL)}}}
+		return ofURL(read(call).URL)
 	case message:
 		return subject{texts: g.addressed(read(call))}
 	case applyPatch:
@@ -123,29 +123,50 @@ func (g *Guard) addressed(a arguments) []part {
 	return []part{{text: named}}
 }
 
-// plainURL is a URL as it is fetched: one of the many ways in which it can be written.
-func plainURL(raw string) string {
-	u, err := url.Parse(strings.TrimSpace(raw))
-	if err != nil || u.Host == "" {
-		return raw
+// ofURL is a URL as it is fetched: one of the many ways in which it can be written.
+// What cannot be fetched has no such way, and is denied.
+func ofURL(raw string) subject {
+	u, err := target.Parse(raw)
+	if err != nil {
+		return subject{denied: err.Error()}
 	}
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if port := u.Port(); port != "" && !(u.Scheme == "http" && port == "80") && !(u.Scheme == "https" && port == "443") {
-		host += ":" + port
+	host := u.Host
+	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
+		host = strings.TrimSuffix(host, ":"+port)
 	}
 	trailing := strings.HasSuffix(u.Path, "/")
 	where := path.Clean("/" + u.Path)
 	if trailing && where != "/" {
 		where += "/"
 	}
-	text := u.Scheme + "://" + host + where // Parse has made the scheme small letters
+	text := u.Scheme + "://" + host + where
 	if u.RawQuery != "" || u.ForceQuery {
 		text += "?" + u.RawQuery
 	}
-	return text
+	return subject{texts: []part{{text: text}}}
+}
+
+// plainPattern writes the host of a rule about URLs as ofURL does, as far as the
+// pattern says it.
+func plainPattern(pattern string) string {
+	scheme, rest, ok := strings.Cut(pattern, "://")
+	if !ok {
+		return pattern
+	}
+	end := strings.IndexAny(rest, "/:?[")
+	if end < 0 {
+		end = len(rest)
+	}
+	labels := strings.Split(rest[:end], ".")
+	for i, label := range labels {
+		if strings.Trim(label, "0123456789") == "" || strings.Contains(label, "*") {
+			continue
+		}
+		if plain, err := target.Host(label); err == nil {
+			labels[i] = plain
+		}
+	}
+	return strings.ToLower(scheme) + "://" + strings.Join(labels, ".") + rest[end:]
 }
 
 // Names are the tools that a rule can be about although a machine may lack them:

@@ -1,11 +1,11 @@
 package web
 
 import (
-	"net"
 	"net/netip"
 	"syscall"
 
 	"parley/tools"
+	"parley/tools/target"
 )
 
 // Refuse says why web_fetch makes no connection to an address, or "" for one of the
@@ -26,7 +26,7 @@ func Refuse(addr netip.Addr) string {
 			return block.why
 		}
 	}
-	if isOwn(addr) {
+	if target.IsOwn(addr) {
 		return "it is an address of the machine that this runs on"
 	}
 	return ""
@@ -78,21 +78,6 @@ func refusedBlocks() []refusedBlock {
 		{"2002::/16", translated}, // 6to4
 		{"3fff::/20", reserved},
 	}
-}
-
-// isOwn tells whether this machine has the address: what it serves there may be
-// meant for itself alone, behind a firewall that lets its own packets through.
-func isOwn(addr netip.Addr) bool {
-	interfaces, err := net.InterfaceAddrs()
-	if err != nil {
-		return false
-	}
-	for _, own := range interfaces {
-		if prefix, err := netip.ParsePrefix(own.String()); err == nil && prefix.Addr().Unmap() == addr {
-			return true
-		}
-	}
-	return false
 }
 
 // connecting makes of a check what a dialer asks right before each connection, when

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"parley/tools"
+	"parley/tools/target"
 )
 
 // names serves DNS on this machine: each answer is the next of the addresses, and
@@ -136,7 +137,7 @@ func wellFormed(t *testing.T, u *url.URL) {
 	}
 	again, err := parseTarget(u.String())
 	if err != nil || again.Host != u.Host {
-		if len(u.String()) > maxURL {
+		if len(u.String()) > target.MaxURL {
 			return // percent-encoding has made it longer
 		}
 		t.Fatalf("%q is accepted, and again it gives %v, %v", u, again, err)

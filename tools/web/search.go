@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"parley/tools"
+	"parley/tools/target"
 )
 
 const (
@@ -107,7 +108,7 @@ func presentable(hits []hit, most int) []hit {
 	shown := []hit{}
 	for _, h := range hits {
 		u, err := url.Parse(h.URL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || len(h.URL) > maxURL || len(shown) == most {
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || len(h.URL) > target.MaxURL || len(shown) == most {
 			continue
 		}
 		shown = append(shown, hit{clip(textOf(h.Title), 300), plain(h.URL), clip(textOf(h.Snippet), 2000)})

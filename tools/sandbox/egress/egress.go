@@ -19,6 +19,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"parley/tools/target"
 )
 
 // Check says what is wrong with an entry of the list: it is HOST, or *.DOMAIN for
@@ -123,17 +125,17 @@ func (p *Proxy) allows(host, port string) bool {
 
 // ServeHTTP is one request of the command.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	target, fallback := r.Host, "80"
+	asked, fallback := r.Host, "80"
 	switch {
 	case r.Method == http.MethodConnect:
 		fallback = "443"
 	case r.URL.Scheme == "http" && r.URL.Host != "":
-		target = r.URL.Host
+		asked = r.URL.Host
 	default:
 		http.Error(w, "parley: this is a proxy: it takes CONNECT, and requests with an http:// URL", http.StatusBadRequest)
 		return
 	}
-	host, port := split(target)
+	host, port := split(asked)
 	if port == "" {
 		port = fallback
 	}
@@ -169,20 +171,13 @@ func (p *Proxy) connect(ctx context.Context, network, address string) (net.Conn,
 			if err != nil {
 				return err
 			}
-			if ours(to.Addr()) {
+			if target.IsOurs(to.Addr()) {
 				return fmt.Errorf("%s leads to %s, which is refused: name the address itself to allow it", host, to.Addr())
 			}
 			return nil
 		}
 	}
 	return d.DialContext(ctx, network, address)
-}
-
-// ours tells whether an address is this machine's, or its cloud's.
-func ours(a netip.Addr) bool {
-	a = a.Unmap()
-	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsLinkLocalMulticast() ||
-		a == netip.AddrFrom4([4]byte{168, 63, 129, 16}) || a == netip.MustParseAddr("fd00:ec2::254")
 }
 
 // tunnel connects the command with a host, until either ends it.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,30 @@ func TestANameDoesNotLeadHome(t *testing.T) {
 	}
 	if hits > 0 {
 		t.Error("it was reached")
+	}
+}
+
+// Nor does one that leads to another address that this machine has.
+func TestANameDoesNotLeadToAnInterface(t *testing.T) {
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := net.DefaultResolver.LookupHost(t.Context(), name); err != nil {
+		t.Skip("this machine's name leads nowhere: ", err)
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := &httptest.Server{Listener: l, Config: &http.Server{Handler: hello()}}
+	secret.Start()
+	defer secret.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_, c := serve(t, name+":"+port)
+	code, body, err := get(t, c, "http://"+name+":"+port+"/")
+	if err != nil || code != http.StatusBadGateway || !strings.Contains(body, name+" leads to") {
+		t.Errorf("it gave %d %q, %v", code, body, err)
 	}
 }
 

@@ -1,0 +1,67 @@
+package target
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+)
+
+// IsOwn tells whether this machine has the address: what it serves there may be
+// meant for itself alone, behind a firewall that lets its own packets through.
+func IsOwn(addr netip.Addr) bool {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, own := range interfaces {
+		if prefix, err := netip.ParsePrefix(own.String()); err == nil && prefix.Addr().Unmap() == addr {
+			return true
+		}
+	}
+	return false
+}
+
+// IsOurs tells whether an address leads to this machine, or to what only the
+// machines of a cloud can ask: its metadata. The address may be one that is
+// translated into such a one on its way.
+func IsOurs(addr netip.Addr) bool {
+	addr = addr.WithZone("").Unmap()
+	if inner, ok := translated(addr); ok && isOurs(inner) {
+		return true
+	}
+	return isOurs(addr)
+}
+
+func isOurs(addr netip.Addr) bool {
+	return addr.IsLoopback() || addr.IsUnspecified() || addr.IsLinkLocalUnicast() || addr.IsMulticast() ||
+		addr.Is4() && addr.As4()[0] == 0 || // some systems take 0.x.x.x for themselves
+		slices.ContainsFunc(metadata(), func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(addr) }) ||
+		IsOwn(addr)
+}
+
+// metadata are the addresses of clouds' services for their own machines that are not
+// link-local.
+func metadata() []string {
+	return []string{
+		"100.100.100.200/32", // Alibaba
+		"168.63.129.16/32",   // Azure
+		"192.0.0.192/32",     // Oracle
+		"fd00:ec2::/32",      // AWS
+		"fd20:ce::254/128",   // Google
+	}
+}
+
+// translated is the IPv4 address into which gateways make an IPv6 address: NAT64,
+// 6to4, and what was once said to be compatible with IPv4.
+func translated(addr netip.Addr) (netip.Addr, bool) {
+	if !addr.Is6() {
+		return addr, false
+	}
+	b := addr.As16()
+	for prefix, at := range map[string]int{"64:ff9b::/96": 12, "64:ff9b:1::/48": 12, "2002::/16": 2, "::/96": 12} {
+		if netip.MustParsePrefix(prefix).Contains(addr) && addr != netip.IPv6Loopback() {
+			return netip.AddrFrom4([4]byte(b[at : at+4])), true
+		}
+	}
+	return addr, false
+}
