@@ -38,6 +38,7 @@ func TestRules(t *testing.T) {
 		// Each command of a line is looked at, however it is written.
 		{Policy{Deny: []string{"exec_shell(git push *)"}}, sh("cd x && git  'push' origin"), tools.Deny},
 		{Policy{Deny: []string{"exec_shell(git push *)"}}, sh("git push"), tools.Deny},
+		{Policy{Deny: []string{"exec_shell(git push *)"}}, sh("flock l -c 'git push'"), tools.Deny},
 		{Policy{Deny: []string{"exec_shell(git push *)"}}, sh("env A=1 /usr/bin/git -C x push"), tools.Deny},
 		{Policy{Deny: []string{"exec_shell(git push *)"}}, sh("sh -c 'A=1 git push'"), tools.Deny},
 		{Policy{Deny: []string{"exec_shell(git push *)"}}, sh("git pull"), ""},
