@@ -285,6 +285,19 @@ func cutShown(text string) string {
 	return fmt.Sprintf("%s\n… and %d bytes more, which `parley approvals list` shows", kept, len(text)-len(kept))
 }
 
+// maxReason is how much of a denial's reason people are shown, in bytes: no more than
+// the words on how to answer took, which it replaces, so that it takes the place of the
+// question and the buttons go. The model is told all of it.
+const maxReason = 200
+
+func cutReason(reason string) string {
+	reason = strings.ToValidUTF8(reason, "\uFFFD")
+	if len(reason) <= maxReason {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:maxReason], "") + " …"
+}
+
 // fenced is a text as a block of code, with a fence longer than any in it.
 func fenced(text string) string {
 	fence := "```"
@@ -307,7 +320,7 @@ func (s *session) showEnd(ctx context.Context, t *turn, a *ask, of bus.Ask) erro
 			Text: s.askText(t, a, to) + "\n\n**" + capital(of.Ending()) + ".**",
 		}
 		if reason := of.Answer.Reason; reason != "" {
-			out.Text += "\n\n> " + strings.ReplaceAll(strings.ToValidUTF8(reason, "\uFFFD"), "\n", "\n> ")
+			out.Text += "\n\n> " + strings.ReplaceAll(cutReason(reason), "\n", "\n> ")
 		}
 		if err := s.publish(ctx, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			return err

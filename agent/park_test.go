@@ -162,9 +162,16 @@ func TestADenialIsForTheModel(t *testing.T) {
 	b.run()
 	first := b.say("1", "ann", "go")
 	id, _ := b.asked()
-	b.command("1", owner, "deny "+id+" not on a Friday")
-	b.wantEnd(id, "Denied by Olga")
+	long := strings.Repeat("é", 300)
+	b.command("1", owner, "deny "+id+" not on a Friday "+long)
+	end := b.reply() // people are shown no more of it than takes the question's place
+	if end.ID != id+"#ended/0" || !strings.Contains(end.Text, "Denied by Olga") || !strings.Contains(end.Text, "> not on a Friday éé") || strings.Contains(end.Text, long) {
+		t.Errorf("said %s %q", end.ID, end.Text)
+	}
 	out := b.reply()
+	if !strings.Contains(out.Text, long) {
+		t.Errorf("the model is told %q", out.Text)
+	}
 	if out.ID != first+"#reply" || !strings.Contains(out.Text, "permission_denied") || !strings.Contains(out.Text, "not on a Friday") || ran.Load() != 0 {
 		t.Errorf("said %s %q; it ran %d times", out.ID, out.Text, ran.Load())
 	}

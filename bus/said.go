@@ -107,6 +107,8 @@ type Inbound struct {
 	// one (an album, a text that the client has split), so that a turn waits a
 	// moment for them.
 	More bool `json:"more,omitempty"`
+	// Pressed says that it was not typed: somebody has pressed a button that says Text.
+	Pressed bool `json:"pressed,omitempty"`
 }
 
 // The kinds of quotes.

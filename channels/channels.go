@@ -1,7 +1,7 @@
 // Package channels is how people are reached: what a channel is, and what its side of the bot must remember.
 //
 // A Channel (channels.go) is one account on one chat platform; abilities.go is what
-// only some can do. Adapters know nothing of retries, deduplication, splitting or
+// only some can do, buttons among it (buttons.go). Adapters know nothing of retries, deduplication, splitting or
 // permissions; they translate. For them there are commands.go (what people mean by
 // /stop), reachability.go, and lease_check.go, the transport under which they call
 // their platform. book.go is the Book: what was sent, and who was admitted.
@@ -60,6 +60,9 @@ type Part struct {
 	// Under is the platform's id of an earlier message that this belongs to: the
 	// part goes into its thread, or quotes it. "" is none.
 	Under string
+	// Buttons are shown below the text, by a ButtonShower. An edit without any
+	// removes those that there are.
+	Buttons []bus.Button
 }
 
 // PartKey is the key of the n-th part, counted from 0, of the message with that id.

@@ -41,11 +41,21 @@ type FakePlatform interface {
 	Up()
 }
 
+// A PressingPlatform is one on which people press buttons.
+type PressingPlatform interface {
+	// Press has the person of a chat press the button with that label below the
+	// message with that id, and returns whether the platform was told that this has
+	// arrived.
+	Press(chat int, id, label string) (told func() bool)
+}
+
 // A ShownMessage is one of the bot's messages.
 type ShownMessage struct {
 	ID   string // as Send returned it; "" where nothing outside of the channel knows it
 	Text string // without markup; beside a file its caption
 	File string // the file's name; "" where there is none
+	// Buttons are the labels of those below the text.
+	Buttons []string
 }
 
 // A Call is a kind of calls of a platform's API.
@@ -133,6 +143,8 @@ func channelChecks() []channelCheck {
 		{"a channel that only sends refuses Receive", nil, checkReceiveRefuses},
 
 		{"what is sent is shown in order under its ids", nil, checkSent},
+		{"buttons are below the text until an edit removes them", nil, checkButtons},
+		{"a press is published before it is told to have arrived", []Feature{Inbound}, checkPress},
 		{"each trouble of Send is the fault that it means", []Feature{Network}, checkSendFaults},
 		{"each trouble of SendFile is the fault that it means", []Feature{Network}, checkFileFaults},
 		{"each trouble of Edit is the fault that it means", []Feature{Network}, checkEditFaults},

@@ -128,6 +128,12 @@ func (c *TypingChannel) Shown() []Arrival {
 	return slices.Clone(c.shown)
 }
 
+// A ButtonChannel is an EditingChannel that also shows buttons.
+type ButtonChannel struct{ *EditingChannel }
+
+// MostButtons implements channels.ButtonShower.
+func (ButtonChannel) MostButtons() (count, bytes int) { return 3, 64 }
+
 // A TracingChannel can tell what has arrived.
 type TracingChannel struct{ *MemoryChannel }
 

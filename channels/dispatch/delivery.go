@@ -107,7 +107,22 @@ func (d *delivery) platformPart(i int) channels.Part {
 	if i == 0 {
 		part.ReplyTo = d.out.ReplyTo
 	}
+	if i == len(d.record.Parts)-1 {
+		part.Buttons = d.buttons()
+	}
 	return part
+}
+
+// buttons are shown with the message's last part. What is to be replaced later gets
+// them only where that takes them away again: as one text that may be edited.
+func (d *delivery) buttons() []bus.Button {
+	if len(d.out.Buttons) == 0 || d.record.Parts[len(d.record.Parts)-1].File {
+		return nil
+	}
+	if d.out.Subject != "" && !d.replaces(d.record.Parts) {
+		return nil
+	}
+	return channels.ShownButtons(d.Channel, d.out.Buttons)
 }
 
 // markUnsent notes that a part was certainly not sent; if the lease is lost by now,

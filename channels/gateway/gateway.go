@@ -156,6 +156,9 @@ func (d *intake) accept(ctx context.Context, in bus.Inbound) (err error) {
 }
 
 func (d *intake) take(ctx context.Context, in bus.Inbound) error {
+	if in.Pressed {
+		return d.takePress(ctx, in)
+	}
 	if in.Group && !in.Mentioned {
 		return d.overhear(ctx, in)
 	}
@@ -173,6 +176,37 @@ func (d *intake) take(ctx context.Context, in bus.Inbound) error {
 	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
 	d.rememberOwner(in)
 	return d.publish(ctx, in)
+}
+
+// takePress takes the command that a button says, from whoever may talk to the bot. In
+// a group it needs no mention: the button is the bot's. It neither asks for admission
+// nor makes the chat one in which the bot was spoken to.
+func (d *intake) takePress(ctx context.Context, in bus.Inbound) error {
+	said, urgent := channels.AsCommand(in)
+	if said.Kind != bus.Command {
+		return nil // no button of ours says it
+	}
+	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return channels.ErrNotAdmitted
+	}
+	said.From.Owner, said.From.Approver = owner, d.Gate.approves(in.From)
+	key, err := d.Route(in)
+	if err == nil {
+		err = bus.PublishInbound(ctx, d.Bus, key, said, urgent)
+		if err != nil && !bus.IsRefusal(err) {
+			return err
+		}
+	}
+	if err != nil { // it would be no other a moment later
+		d.Log.Error("a press could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
+		d.guests.enqueueOnce(in.At.String(), explainEvery, autoReply{key: in.ID + "#refused", to: in.At, replyTo: in.ReplyTo,
+			compose: fixedText("I could not take what you have pressed. Please write it instead.")})
+	}
+	return nil
 }
 
 // overhear takes of what is said in a group, and not to the bot, that somebody who

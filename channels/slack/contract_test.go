@@ -79,9 +79,22 @@ func (p *platform) Unacknowledged() int { return p.Unacked() }
 // Shown gives a file the id that Slack gave for it, which is no message's.
 func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 	for _, m := range p.Sent(p.Address(chat).Chat) {
-		shown = append(shown, channelstest.ShownMessage{ID: m.TS, Text: m.Text, File: m.File})
+		one := channelstest.ShownMessage{ID: m.TS, Text: m.Shown, File: m.File}
+		if m.File != "" {
+			one.Text = m.Text
+		}
+		for _, b := range m.Buttons {
+			one.Buttons = append(one.Buttons, b.Label)
+		}
+		shown = append(shown, one)
 	}
 	return shown
+}
+
+func (p *platform) Press(chat int, id, label string) (told func() bool) {
+	channelstest.Until(p.t, "a socket", func() bool { return p.Sockets() > 0 }) // without one a press fails at once
+	envelope := p.PressButton(p.Address(chat).Chat, "U"+strconv.Itoa(chat), id, label)
+	return func() bool { return p.Acked(envelope) }
 }
 
 func method(call channelstest.Call) string {

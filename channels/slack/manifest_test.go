@@ -115,4 +115,7 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 	if !strings.Contains(string(data), "socket_mode_enabled: true") {
 		t.Error("the manifest does not switch Socket Mode on")
 	}
+	if !strings.Contains(string(data), "interactivity:\n    is_enabled: true") {
+		t.Error("the manifest does not switch buttons on")
+	}
 }

@@ -48,6 +48,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	// both, so that it names everything that was published.
 	working.Wait()
 	r.lanes.running.Wait()
+	r.presses.running.Wait()
 	r.outages.save(context.WithoutCancel(ctx))
 	return stopOnly(context.Cause(ctx))
 }
@@ -92,6 +93,7 @@ type receiver struct {
 	publisher *publisher
 	outages   *outages
 	catchUp   *catchUp
+	presses   *presses
 	sockets   *sockets
 }
 
@@ -101,7 +103,8 @@ func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbou
 	r.publisher = newPublisher(c, me, r.lanes, publish)
 	r.outages = newOutages(c, r.lanes)
 	r.catchUp = newCatchUp(r.publisher, r.outages)
-	r.sockets = &sockets{channel: c, outages: r.outages, heard: r.heard}
+	r.presses = &presses{channel: c, me: me, publish: publish}
+	r.sockets = &sockets{channel: c, outages: r.outages, heard: r.heard, pressed: r.presses.take}
 	return r
 }
 

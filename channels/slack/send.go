@@ -28,7 +28,7 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 func (c *Channel) post(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
 	ctx, t, done := begin(ctx)
 	defer done()
-	options := text(part)
+	options := append(text(part), buttons(part)...)
 	if thread != "" {
 		options = append(options, slackgo.MsgOptionTS(thread))
 	}
@@ -123,7 +123,8 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	}
 	ctx, t, done := begin(ctx)
 	defer done()
-	if _, _, _, err := c.api.UpdateMessageContext(ctx, chat, id, text(part)...); err != nil {
+	options := append(text(part), editedButtons(part)...)
+	if _, _, _, err := c.api.UpdateMessageContext(ctx, chat, id, options...); err != nil {
 		return repeatable(sendError(err, t))
 	}
 	return nil

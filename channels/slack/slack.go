@@ -12,9 +12,10 @@
 // The files, in reading order:
 //
 //   - slack.go: the Channel, its settings, scopes and account
-//   - wire.go, retry_wait.go: HTTP calls, what their errors mean, waits between them
+//   - wire.go: HTTP calls, what their errors mean, waits between them
 //   - people.go: the users of the workspace, remembered for a while
 //   - send.go: sending, editing, reacting, and where a reply goes
+//   - buttons.go: showing buttons, and what a press of one says to the agent
 //   - message.go, translate.go: a Slack message, and what it says to the agent
 //   - history.go: reading messages back, and finding a part that was sent
 //   - receive.go: a run of Receive, which is made of the files below
@@ -79,7 +80,8 @@ type Config struct {
 }
 
 // A Channel is one Slack app in one workspace. It is a channels.Channel, an
-// Editor, a FileSender, a Reconciler, a MembershipChecker, a Prefixer, a Reactor and a Whisperer.
+// Editor, a FileSender, a Reconciler, a MembershipChecker, a Prefixer, a Reactor, a Whisperer
+// and a ButtonShower.
 type Channel struct {
 	name    string
 	api     *slackgo.Client
@@ -107,6 +109,7 @@ var (
 	_ channels.Prefixer          = (*Channel)(nil)
 	_ channels.Reactor           = (*Channel)(nil)
 	_ channels.Whisperer         = (*Channel)(nil)
+	_ channels.ButtonShower      = (*Channel)(nil)
 )
 
 // appToken is the setting with the token for sockets.

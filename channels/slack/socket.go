@@ -36,6 +36,7 @@ type sockets struct {
 	channel *Channel
 	outages *outages
 	heard   func(ctx context.Context, m *message, ack func())
+	pressed func(ctx context.Context, p *press, ack func())
 }
 
 // A socket is one WebSocket to Slack.
@@ -207,6 +208,8 @@ func (s *sockets) read(ctx context.Context, k *socket) {
 			k.until = time.Now().Add(leavingTime) // it may bring events until Slack closes it
 		case "events_api":
 			s.event(ctx, k, f, len(data))
+		case "interactive":
+			s.interaction(ctx, k, f, len(data))
 		default: // not used here, but Slack repeats what is not acknowledged
 			s.ack(ctx, k, f.Envelope)
 		}
@@ -270,6 +273,19 @@ func (s *sockets) event(ctx context.Context, k *socket, f frame, size int) {
 		return
 	}
 	s.heard(ctx, m, func() { s.ack(ctx, k, f.Envelope) })
+}
+
+// interaction passes on the press of a button, with the way to acknowledge it; what else
+// people do with an app is not used.
+func (s *sockets) interaction(ctx context.Context, k *socket, f frame, size int) {
+	p := new(press)
+	if err := json.Unmarshal(f.Payload, p); err != nil {
+		s.channel.log.LogAttrs(ctx, slog.LevelError, "a press cannot be read and is left out",
+			slog.String("envelope", f.Envelope), slog.Int("bytes", size))
+		s.ack(ctx, k, f.Envelope)
+		return
+	}
+	s.pressed(ctx, p, func() { s.ack(ctx, k, f.Envelope) })
 }
 
 // skipUnreadable logs a frame that cannot be read. If it names an envelope, that

@@ -69,12 +69,24 @@ func (p *platform) Unacknowledged() int { return p.Unconfirmed() }
 func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 	for _, m := range p.Sent(int64(chat)) {
 		one := channelstest.ShownMessage{ID: strconv.Itoa(m.ID), Text: m.Text}
+		for _, b := range m.Buttons {
+			one.Buttons = append(one.Buttons, b.Label)
+		}
 		if m.File != nil {
 			one.File = m.File.Name
 		}
 		shown = append(shown, one)
 	}
 	return shown
+}
+
+func (p *platform) Press(chat int, id, label string) (told func() bool) {
+	message, err := strconv.Atoi(id)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	press := p.PressButton(int64(chat), int64(chat), message, label)
+	return func() bool { return p.Pressed(press).Answered }
 }
 
 func method(call channelstest.Call) string {

@@ -47,6 +47,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	p := &poller{channel: c, publish: publish, lastUpdate: time.Now()}
 	err := p.run(ctx)
 	p.confirm(context.WithoutCancel(ctx))
+	p.answering.Wait()
 	return err
 }
 
@@ -62,6 +63,8 @@ type poller struct {
 	outageCode     string    // the code of the outage; "" while there is none
 	outageLogged   bool      // this outage was logged
 	conflictLogged time.Time // when a second poller was logged last
+
+	answering sync.WaitGroup // answers to presses that are on their way
 }
 
 // pollParams is what getUpdates takes.
@@ -77,6 +80,7 @@ type pollParams struct {
 type update struct {
 	ID      int64           `json:"update_id"`
 	Message json.RawMessage `json:"message"`
+	Press   json.RawMessage `json:"callback_query"`
 }
 
 // poll asks once for what comes from next on, and thereby lets Telegram forget
@@ -89,7 +93,7 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 		Offset:  p.next,
 		Limit:   limit,
 		Timeout: seconds,
-		Allowed: []string{models.AllowedUpdateMessage},
+		Allowed: []string{models.AllowedUpdateMessage, models.AllowedUpdateCallbackQuery},
 	}, &batch)
 	p.channel.polls.Note(err)
 	if err != nil {
@@ -193,10 +197,34 @@ func (p *poller) confirm(ctx context.Context) {
 	}
 }
 
-// A chatBatch is what one chat has in a batch, in order.
-type chatBatch struct {
-	ids      []int64
-	messages []*models.Message
+// A heard is what a person has said or pressed, in an update.
+type heard struct {
+	update  int64
+	chat    int64
+	message *models.Message
+	press   *models.CallbackQuery // in place of the message
+}
+
+// read reads an update; false if nobody has said or pressed anything in it.
+func (u update) read() (heard, bool, error) {
+	h := heard{update: u.ID}
+	switch {
+	case len(u.Message) > 0:
+		m, err := readMessage(u.Message)
+		if err != nil {
+			return h, false, err
+		}
+		h.message, h.chat = m, m.Chat.ID
+	case len(u.Press) > 0:
+		q := new(models.CallbackQuery)
+		if err := json.Unmarshal(u.Press, q); err != nil {
+			return h, false, fmt.Errorf("read a press: %w", err)
+		}
+		h.press, h.chat = q, pressedAt(q).Chat.ID
+	default:
+		return h, false, nil
+	}
+	return h, true, nil
 }
 
 // publishBatch publishes a batch, chats side by side, and moves next past what is
@@ -206,35 +234,27 @@ func (p *poller) publishBatch(ctx context.Context, batch []update) {
 		return
 	}
 	next := batch[len(batch)-1].ID + 1
-	chats := make(map[int64]*chatBatch)
+	chats := make(map[int64][]heard)
 	for _, u := range batch {
-		if len(u.Message) == 0 {
-			continue
-		}
-		m, err := readMessage(u.Message)
+		h, ok, err := u.read()
 		if err != nil {
 			// Nothing that is tried again later would make it readable.
 			p.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
-			continue
 		}
-		q := chats[m.Chat.ID]
-		if q == nil {
-			q = new(chatBatch)
-			chats[m.Chat.ID] = q
+		if ok {
+			chats[h.chat] = append(chats[h.chat], h)
 		}
-		q.ids = append(q.ids, u.ID)
-		q.messages = append(q.messages, m)
 	}
 	var (
 		handing sync.WaitGroup
 		mu      sync.Mutex
 	)
-	for _, q := range chats {
+	for _, all := range chats {
 		handing.Go(func() {
-			for i, m := range q.messages {
-				if !p.publishMessage(ctx, m) {
+			for _, h := range all {
+				if !p.publishHeard(ctx, h) {
 					mu.Lock()
-					next = min(next, q.ids[i])
+					next = min(next, h.update)
 					mu.Unlock()
 					return
 				}
@@ -270,31 +290,41 @@ func readMessage(raw json.RawMessage) (*models.Message, error) {
 	return m, nil
 }
 
-// publishMessage publishes one message, however often that takes. It is false if ctx
-// ended first.
+// publishHeard publishes what one update has brought. It is false if ctx ended first.
+func (p *poller) publishHeard(ctx context.Context, h heard) bool {
+	if h.press != nil {
+		return p.publishPress(ctx, h.press)
+	}
+	return p.publishMessage(ctx, h.message)
+}
+
+// publishMessage publishes one message. It is false if ctx ended first.
 func (p *poller) publishMessage(ctx context.Context, m *models.Message) bool {
 	in, ok, err := p.channel.inbound(ctx, m)
 	if err != nil {
 		return false
 	}
-	if !ok {
-		return true
-	}
+	return !ok || p.publishSurely(ctx, in) == nil
+}
+
+// publishSurely publishes, however often that takes. Its error is ctx's, or
+// ErrNotAdmitted.
+func (p *poller) publishSurely(ctx context.Context, in bus.Inbound) error {
 	var wait backoff.Series
 	for failures := 0; ; failures++ {
 		err := p.publish(ctx, in)
-		if err == nil {
-			return true
+		if err == nil || errors.Is(err, channels.ErrNotAdmitted) {
+			return err
 		}
 		if ctx.Err() != nil {
-			return false
+			return ctx.Err()
 		}
 		if failures == 0 {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
 				slog.String("message", in.ID), slog.Any("error", err))
 		}
 		if !backoff.Sleep(ctx, wait.Next(ownWait)) {
-			return false
+			return ctx.Err()
 		}
 	}
 }

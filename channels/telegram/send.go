@@ -38,7 +38,7 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 		return c.post(ctx, sendTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.SendMessage(ctx, &bot.SendMessageParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Text: text, ParseMode: mode,
-				LinkPreviewOptions: noPreview(), ReplyParameters: quoted(part),
+				LinkPreviewOptions: noPreview(), ReplyParameters: quoted(part), ReplyMarkup: keyboard(part.Buttons),
 			})
 		})
 	})
@@ -78,6 +78,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 		return c.post(ctx, sendTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.EditMessageText(ctx, &bot.EditMessageTextParams{
 				ChatID: chat, MessageID: message, Text: text, ParseMode: mode, LinkPreviewOptions: noPreview(),
+				ReplyMarkup: keyboard(part.Buttons),
 			})
 		})
 	})

@@ -9,7 +9,8 @@
 //
 // The files, in reading order: telegram.go is the channel and its settings; poll.go
 // receives; translate.go, content.go and quotes.go turn an update into a message for the
-// agent; send.go sends and edits; wire.go is the HTTP client, its errors and its waits.
+// agent; send.go sends and edits; buttons.go shows buttons and takes presses; wire.go is
+// the HTTP client, its errors and its waits.
 package telegram
 
 import (
@@ -56,20 +57,22 @@ type Config struct {
 	Token     string // as BotFather gives it
 	APIURL    string // another Bot API server; "" is DefaultAPIURL
 	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
+	SendsOnly bool   // nobody receives for this account
 	Log       *slog.Logger
 	HTTP      *http.Client // nil: one of our own
 }
 
 // A Channel is one Telegram bot account. It is a channels.Channel and shows
-// typing, edits, sends files and makes invitations.
+// typing and buttons, edits, sends files and makes invitations.
 type Channel struct {
-	name    string
-	id      int64 // the account's, from its token
-	base    string
-	http    *http.Client
-	library *bot.Bot
-	paced   bool
-	log     *slog.Logger
+	name      string
+	id        int64 // the account's, from its token
+	base      string
+	http      *http.Client
+	library   *bot.Bot
+	paced     bool
+	sendsOnly bool
+	log       *slog.Logger
 
 	polling atomic.Bool           // it receives: then it is the polls that tell
 	polls   channels.Reachability // by getUpdates
@@ -87,6 +90,7 @@ var (
 	_ channels.FileSender    = (*Channel)(nil)
 	_ channels.Captioner     = (*Channel)(nil)
 	_ channels.Inviter       = (*Channel)(nil)
+	_ channels.ButtonShower  = (*Channel)(nil)
 	_ channels.Connector     = (*Channel)(nil)
 	_ channels.RefusalReader = (*Channel)(nil)
 )
@@ -108,13 +112,14 @@ func New(c Config) (*Channel, error) {
 		server = DefaultAPIURL
 	}
 	ch := &Channel{
-		name:  c.Name,
-		id:    id,
-		base:  server + "/bot" + c.Token + "/",
-		http:  c.HTTP,
-		paced: c.RateLimit != NoPace,
-		log:   c.Log,
-		known: make(chan struct{}),
+		name:      c.Name,
+		id:        id,
+		base:      server + "/bot" + c.Token + "/",
+		http:      c.HTTP,
+		paced:     c.RateLimit != NoPace,
+		sendsOnly: c.SendsOnly,
+		log:       c.Log,
+		known:     make(chan struct{}),
 	}
 	if ch.log == nil {
 		ch.log = slog.New(slog.DiscardHandler)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/agent/agenttest"
+	"parley/channels/slack/slacktest"
 	"parley/cmd/parley/parleytest"
 )
 
@@ -82,6 +83,87 @@ func TestAskedOnSlackAndAnsweredOnTelegram(t *testing.T) {
 	w.Telegram.Say(1, 1, "/deny "+id)
 	if got := w.Said(1, 2)[1]; !strings.Contains(got, "decided already: approved by") {
 		t.Errorf("a second answer was told %q", got)
+	}
+}
+
+// label is the label of the button that says something, below a message on Slack.
+func label(t *testing.T, m slacktest.Message, says string) string {
+	t.Helper()
+	for _, b := range m.Buttons {
+		if strings.HasPrefix(b.Value, says) {
+			return b.Label
+		}
+	}
+	t.Fatalf("%+v has no button for %q", m, says)
+	return ""
+}
+
+// Buttons decide as words do: a stranger and whoever may not decide are refused aloud, the
+// owner decides, the buttons go on both platforms, and a later press changes nothing.
+func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
+	t.Parallel()
+	w, sl := newSlackWorld(t, writer)
+	api, err := w.Telegram.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, err := os.ReadFile(w.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := fmt.Sprintf("\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [2]\nowners = [1]\nrate_limit = \"none\"\n"+
+		"\n[approvals]\nto = [\"telegram:1\", \"telegram:-5\", \"slack:C0OPS\"]\n", parleytest.Token, api)
+	if err := os.WriteFile(w.File, []byte(string(given)+more+asksAboutWriting), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sl.AddUser(slacktest.User{ID: "UGUEST", Name: "Guest", Guest: true})
+	env := []string{"SLACK_BOT_TOKEN=" + parleytest.SlackBot, "SLACK_APP_TOKEN=" + parleytest.SlackApp}
+	w.Serve(env...)
+	sl.Say("D001", "U001", "write it")
+	onSlack := slackSaid(t, sl, "C0OPS", 1)[0]
+	approve := label(t, onSlack, "/approve ")
+	w.Said(1, 1)
+	w.Said(-5, 1)
+	inGroup := w.Telegram.Sent(-5)[0]
+	if onSlack.Shown != onSlack.Text || len(inGroup.Buttons) != 3 {
+		t.Errorf("asked by %+v and %+v", onSlack, inGroup)
+	}
+
+	sl.PressButton("C0OPS", "UGUEST", onSlack.TS, approve)
+	parleytest.WaitFor(t, "the stranger's refusal on Slack", func() bool { return len(sl.Whispers()) > 0 })
+	press := w.Telegram.PressButton(-5, 9, inGroup.ID, "Approve")
+	parleytest.WaitFor(t, "the stranger's refusal on Telegram", func() bool { return w.Telegram.Pressed(press).Text != "" })
+	sl.PressButton("C0OPS", "U001", onSlack.TS, approve)
+	if got := slackSaid(t, sl, "C0OPS", 2)[1].Text; !strings.Contains(got, "may not decide") {
+		t.Errorf("whose turn it is was told %q", got)
+	}
+	w.Telegram.PressButton(-5, 2, inGroup.ID, "Approve")
+	if got := w.Said(-5, 2)[1]; !strings.Contains(got, "may not decide") {
+		t.Errorf("a guest was told %q", got)
+	}
+
+	w.Telegram.PressButton(-5, 1, inGroup.ID, "Approve")
+	parleytest.WaitFor(t, "the buttons to go", func() bool {
+		for _, chat := range []int64{1, -5} {
+			if m := w.Telegram.Sent(chat)[0]; len(m.Buttons) > 0 || !strings.Contains(m.Text, "Approved by User 1") {
+				return false
+			}
+		}
+		m := sl.Sent("C0OPS")[0]
+		return len(m.Buttons) == 0 && strings.Contains(m.Shown, "Approved by User 1")
+	})
+	parleytest.WaitFor(t, "the reply on Slack", func() bool {
+		for _, m := range sl.Sent("D001") {
+			if strings.Contains(m.Text, "then: ") && strings.Contains(m.Text, "Successfully wrote") {
+				return true
+			}
+		}
+		return false
+	})
+	// Their apps have not shown the edit yet.
+	w.Telegram.Press(-5, 1, inGroup.ID, inGroup.Buttons[2].Data, nil)
+	if got := w.Said(-5, 3)[2]; !strings.Contains(got, "decided already: approved by User 1") {
+		t.Errorf("a second press was told %q", got)
 	}
 }
 

@@ -134,6 +134,8 @@ func (s *Server) find(channel, ts string) *Message {
 // read takes a text and what belongs to it.
 func (m *Message) read(form url.Values) {
 	m.Text = form.Get("text")
+	m.blocks = m.blocks.changed(form)
+	m.Shown, m.Buttons = m.blocks.shown(m.Text)
 	m.Unfurls = form.Get("unfurl_links") != "false" || form.Get("unfurl_media") != "false"
 	m.Calls = form.Get("link_names") == "true" || form.Get("link_names") == "1"
 	for _, all := range []string{"<!channel", "<!here", "<!everyone", "<!subteam"} {
@@ -158,6 +160,8 @@ func (m *Message) bad() string {
 		return "msg_too_long"
 	case strings.TrimSpace(m.Text) == "" && m.File == "":
 		return "no_text"
+	case m.blocks.bad() != "":
+		return m.blocks.bad()
 	case !strings.ContainsAny(m.Channel[:1], "CDG"):
 		return "channel_not_found"
 	}

@@ -24,6 +24,11 @@ type Message struct {
 	Edits   int    `json:"edits,omitempty"`
 	// Changed is since when the text is this.
 	Changed time.Time `json:"changed"`
+	// Buttons are below the text, and Shown is the text as people see it: that of the
+	// blocks, if there are any.
+	Buttons []Button `json:"buttons,omitempty"`
+	Shown   string   `json:"shown"`
+	blocks  layout
 	more    map[string]any
 }
 

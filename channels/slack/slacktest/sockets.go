@@ -47,6 +47,7 @@ type socket struct {
 // An envelope holds an event until it is acknowledged.
 type envelope struct {
 	id       string
+	kind     string // events_api, or interactive, which is sent once
 	payload  json.RawMessage
 	attempts int
 	at       *socket
@@ -157,12 +158,18 @@ func (s *sockets) send(event map[string]any, eventID string) {
 	if err != nil {
 		panic("slacktest: an event that is no JSON: " + err.Error()) // the test's mistake
 	}
+	s.put("events_api", payload)
+}
+
+// put puts an envelope on its way and returns its id.
+func (s *sockets) put(kind string, payload json.RawMessage) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastID++
-	e := &envelope{id: fmt.Sprintf("envelope-%d", s.lastID), payload: payload}
+	e := &envelope{id: fmt.Sprintf("envelope-%d", s.lastID), kind: kind, payload: payload}
 	s.pending[e.id] = e
 	s.deliver(e)
+	return e.id
 }
 
 // deliver gives an envelope to the socket whose turn it is. s.mu is held.
@@ -173,14 +180,18 @@ func (s *sockets) deliver(e *envelope) {
 	if s.pending[e.id] != e {
 		return // acknowledged or forgotten meanwhile
 	}
+	if e.kind == interactive && (e.attempts > 0 || len(s.open) == 0) {
+		delete(s.pending, e.id) // who has pressed is told that it failed
+		return
+	}
 	if len(s.open) == 0 || s.frozen {
 		s.waiting = append(s.waiting, e)
 		return
 	}
 	s.turn++
 	k := s.open[s.turn%len(s.open)]
-	frame := fmt.Sprintf(`{"type":"events_api","envelope_id":%q,"accepts_response_payload":false,"retry_attempt":%d,"payload":%s}`,
-		e.id, e.attempts, e.payload)
+	frame := fmt.Sprintf(`{"type":%q,"envelope_id":%q,"accepts_response_payload":false,"retry_attempt":%d,"payload":%s}`,
+		e.kind, e.id, e.attempts, e.payload)
 	e.attempts++
 	e.at = k
 	select {

@@ -58,6 +58,10 @@ func (p params) message(raw string) (Message, error) {
 	if m.Thread == 1 {
 		return Message{}, bad("message thread not found") // the first topic has none
 	}
+	var err error
+	if m.Buttons, err = p.buttons(); err != nil {
+		return Message{}, err
+	}
 	return m, p.see(&m, raw)
 }
 
@@ -120,6 +124,9 @@ func (s *Server) keep(m Message, p params) ([]byte, error) {
 func (s *Server) editMessageText(p params) ([]byte, error) {
 	var now Message
 	err := p.see(&now, p["text"])
+	if err == nil {
+		now.Buttons, err = p.buttons()
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -142,12 +149,13 @@ func (s *Server) editMessageText(p params) ([]byte, error) {
 	if m.File != nil {
 		return nil, bad("there is no text in the message to edit")
 	}
-	if m.Raw == p["text"] && m.Mode == p["parse_mode"] {
+	if m.Raw == p["text"] && m.Mode == p["parse_mode"] && slices.Equal(m.Buttons, now.Buttons) {
 		return nil, bad("message is not modified: specified new message content and reply markup are exactly the same")
 	}
 	// What was returned of the message before is not to change.
 	m.Earlier = append(slices.Clip(m.Earlier), m.Text)
 	m.Text, m.Raw, m.Mode, m.Entities, m.Unformatted = now.Text, now.Raw, now.Mode, now.Entities, now.Unformatted
+	m.Buttons = now.Buttons
 	m.Edited = time.Now()
 	return sentAnswer(*m), nil
 }

@@ -37,8 +37,9 @@ type Message struct {
 	File    *File     `json:"file,omitempty"` // Text is its caption
 	// Entities is how many pieces of the text are formatted, and Unformatted how
 	// many more were to be: Telegram leaves those out without a word.
-	Entities    int `json:"entities,omitempty"`
-	Unformatted int `json:"unformatted,omitempty"`
+	Entities    int      `json:"entities,omitempty"`
+	Unformatted int      `json:"unformatted,omitempty"`
+	Buttons     []Button `json:"buttons,omitempty"`
 }
 
 // A File is one that the bot has sent.
@@ -62,9 +63,11 @@ type Server struct {
 	calls    map[string]int
 	lastID   int64 // of an update
 	sends    int
-	queue    []update      // not confirmed
-	polls    int           // begun; a poll that is not the last one is superseded
-	wakePoll chan struct{} // closed when the queue grows or another poll begins
+	presses  map[string]*Press // by their ids
+	allowed  string            // the kinds of updates that the last poll asked for
+	queue    []update          // not confirmed
+	polls    int               // begun; a poll that is not the last one is superseded
+	wakePoll chan struct{}     // closed when the queue grows or another poll begins
 }
 
 // An update waits to be confirmed.
@@ -89,6 +92,7 @@ func New(token, username string) *Server {
 		username: username,
 		chats:    make(map[int64]*chat),
 		calls:    make(map[string]int),
+		presses:  make(map[string]*Press),
 		wakePoll: make(chan struct{}),
 	}
 }
@@ -257,6 +261,8 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 		return s.sendDocument(p)
 	case "editmessagetext":
 		return s.editMessageText(p)
+	case "answercallbackquery":
+		return s.answerPress(p)
 	case "getme":
 		id, _, _ := strings.Cut(s.token, ":")
 		return []byte(`{"ok":true,"result":{"id":` + id + `,"is_bot":true,"first_name":"Parley","username":"` + s.username + `"}}`), nil
@@ -278,6 +284,7 @@ func (s *Server) getUpdates(ctx context.Context, p params) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(p.number("offset"))
+	s.allowed = p["allowed_updates"]
 	s.polls++
 	me := s.polls
 	s.wake() // an older poll ends

@@ -168,7 +168,7 @@ func RefusalRemedy(refused *channels.SendError) string {
 }
 
 func openTelegram(c config.Channel, _ Book, log *slog.Logger) (channels.Channel, error) {
-	return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
+	return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Log: log})
 }
 
 func telegramAccount(ctx context.Context, ch channels.Channel) (string, error) {

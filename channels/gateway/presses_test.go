@@ -1,0 +1,57 @@
+package gateway_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/gateway"
+	"parley/channels/stagetest"
+)
+
+// pressed is what somebody presses in a group.
+func pressed(id, user, says string) bus.Inbound {
+	in := stagetest.Said(id, user, says)
+	in.Group, in.Mentioned, in.Pressed, in.At.Chat, in.ReplyTo = true, true, true, "group", "7"
+	return in
+}
+
+func TestAPressIsTheCommandOfWhoMayTalkToTheBot(t *testing.T) {
+	access := gateway.Access{Policy: "list", AllowFrom: []string{"2"}, Owners: []string{"1"}, Approvers: []string{"3"}}
+	inGateway(t, bus.Caps{}, access, func(t *testing.T, s *stage) {
+		for _, user := range []string{"1", "2", "3"} {
+			s.say(t, pressed("p"+user, user, "/approve abc"))
+		}
+		if err := s.Platform.Say(t.Context(), pressed("p4", "4", "/approve abc")); !errors.Is(err, channels.ErrNotAdmitted) {
+			t.Errorf("a stranger's press gave %v", err)
+		}
+		s.say(t, pressed("p5", "1", "what no button of ours says"))
+		lost := pressed("p6", "1", "/approve abc")
+		lost.At.Chat = "nowhere"
+		s.say(t, lost)
+		synctest.Wait()
+		mail := s.Mail(t)
+		if len(mail) != 3 {
+			t.Fatalf("published %+v", mail)
+		}
+		for i, in := range mail {
+			if in.Kind != bus.Command || in.Text != "approve" || in.Args != "abc" || !in.Pressed || in.ReplyTo != "7" {
+				t.Errorf("published %+v", in)
+			}
+			if in.From.Owner != (i == 0) || in.From.Approver != (i == 2) {
+				t.Errorf("%s is owner %v, approver %v", in.From.ID, in.From.Owner, in.From.Approver)
+			}
+		}
+		if told := s.Platform.Texts("group"); len(told) != 0 {
+			t.Errorf("the group was told %q", told)
+		}
+		if told := s.Platform.Texts("nowhere"); len(told) != 1 {
+			t.Errorf("where no session is, people were told %q", told)
+		}
+		if chats, err := s.Book.Chats(t.Context()); err != nil || len(chats) != 0 {
+			t.Errorf("noted %+v, %v", chats, err)
+		}
+	})
+}

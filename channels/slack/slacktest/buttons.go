@@ -1,0 +1,183 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf16"
+)
+
+// What Slack takes of blocks.
+const (
+	mostBlocks  = 50
+	mostSection = 3000
+	mostInRow   = 25
+	mostLabel   = 75
+	mostValue   = 2000
+	mostAction  = 255
+)
+
+// interactive is the kind of envelopes that tell of presses. Slack does not repeat them.
+const interactive = "interactive"
+
+// A Button is one below a message.
+type Button struct {
+	Label  string `json:"label"`
+	Value  string `json:"value"`
+	Action string `json:"action_id"`
+}
+
+// A layout is what a message has beside its text.
+type layout struct {
+	Blocks   []block
+	Attached []attachment
+	broken   bool
+}
+
+type attachment struct {
+	Blocks []block `json:"blocks"`
+}
+
+type block struct {
+	Type string `json:"type"`
+	Text struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"text"`
+	Elements []struct {
+		Type   string `json:"type"`
+		Value  string `json:"value"`
+		Action string `json:"action_id"`
+		Text   struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"text"`
+	} `json:"elements"`
+}
+
+// changed is a layout with what a call names. What it leaves out stays.
+func (l layout) changed(form url.Values) layout {
+	l.broken = false
+	if form.Has("blocks") {
+		l.Blocks = nil
+		l.broken = json.Unmarshal([]byte(form.Get("blocks")), &l.Blocks) != nil
+	}
+	if form.Has("attachments") {
+		l.Attached = nil
+		l.broken = json.Unmarshal([]byte(form.Get("attachments")), &l.Attached) != nil || l.broken
+	}
+	return l
+}
+
+// all are the blocks, those of attachments behind the others.
+func (l layout) all() []block {
+	all := slices.Clone(l.Blocks)
+	for _, a := range l.Attached {
+		all = append(all, a.Blocks...)
+	}
+	return all
+}
+
+// bad is what Slack refuses a layout for; "" is nothing.
+func (l layout) bad() string {
+	if l.broken || len(l.Blocks) > mostBlocks {
+		return "invalid_blocks"
+	}
+	seen := map[string]bool{}
+	for _, b := range l.all() {
+		switch b.Type {
+		case "section":
+			if n := len(utf16.Encode([]rune(b.Text.Text))); n == 0 || n > mostSection || b.Text.Type != "mrkdwn" {
+				return "invalid_blocks"
+			}
+		case "actions":
+			if len(b.Elements) == 0 || len(b.Elements) > mostInRow {
+				return "invalid_blocks"
+			}
+			for _, e := range b.Elements {
+				n := len(utf16.Encode([]rune(e.Text.Text)))
+				if e.Type != "button" || e.Text.Type != "plain_text" || n == 0 || n > mostLabel ||
+					len(e.Value) > mostValue || len(e.Action) > mostAction || seen[e.Action] {
+					return "invalid_blocks"
+				}
+				seen[e.Action] = true
+			}
+		default:
+			return "invalid_blocks"
+		}
+	}
+	return ""
+}
+
+// shown is the text that people see, and the buttons.
+func (l layout) shown(text string) (string, []Button) {
+	var sections []string
+	var buttons []Button
+	for _, b := range l.all() {
+		for _, e := range b.Elements {
+			buttons = append(buttons, Button{e.Text.Text, e.Value, e.Action})
+		}
+	}
+	for _, b := range l.Blocks {
+		sections = append(sections, b.Text.Text)
+	}
+	if len(l.Blocks) > 0 {
+		text = strings.TrimSpace(strings.Join(sections, "\n"))
+	}
+	return text, buttons
+}
+
+// PressButton has a user press the button with that label below a message of the bot's,
+// and returns the envelope that tells the app of it. Slack sends it once: if it is not
+// Acked in time, the user is told that it failed. A test that names no button that
+// there is has a mistake.
+func (s *Server) PressButton(channel, user, ts, label string) (envelope string) {
+	s.mu.Lock()
+	m := s.find(channel, ts)
+	i := -1
+	if m != nil {
+		i = slices.IndexFunc(m.Buttons, func(b Button) bool { return b.Label == label })
+	}
+	var b Button
+	if i >= 0 {
+		b = m.Buttons[i]
+	}
+	s.mu.Unlock()
+	if i < 0 {
+		panic(fmt.Sprintf("slacktest: message %s of %s has no button %q", ts, channel, label))
+	}
+	return s.Press(channel, user, ts, b)
+}
+
+// Press has a user press a button whether it is still there or not, as one may whose
+// app has not shown the edit yet.
+func (s *Server) Press(channel, user, ts string, b Button) (envelope string) {
+	s.mu.Lock()
+	m := s.find(channel, ts)
+	if m == nil {
+		s.mu.Unlock()
+		panic(fmt.Sprintf("slacktest: %s has no message %s", channel, ts))
+	}
+	shown := m.event()
+	s.lastTS = max(s.lastTS+1, time.Now().UnixMicro())
+	at := fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)
+	s.mu.Unlock()
+	payload, err := json.Marshal(map[string]any{
+		"type": "block_actions", "trigger_id": "1." + at, "response_url": "https://hooks.slack.com/actions/1",
+		"user":    map[string]any{"id": user, "username": strings.ToLower(user), "name": strings.ToLower(user), "team_id": Team},
+		"team":    map[string]any{"id": Team, "domain": "team"},
+		"channel": map[string]any{"id": channel}, "message": shown,
+		"container": map[string]any{"type": "message", "message_ts": ts, "channel_id": channel, "is_ephemeral": false},
+		"actions": []any{map[string]any{
+			"type": "button", "action_id": b.Action, "block_id": "b1", "value": b.Value, "action_ts": at,
+			"text": map[string]any{"type": "plain_text", "text": b.Label, "emoji": false},
+		}},
+	})
+	if err != nil {
+		panic("slacktest: a press that is no JSON: " + err.Error()) // the test's mistake
+	}
+	return s.sockets.put(interactive, payload)
+}
