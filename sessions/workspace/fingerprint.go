@@ -29,11 +29,12 @@ func (d *Dir) Fingerprint(paths []string) (string, error) {
 	}
 	names := []string{}
 	for _, path := range paths {
-		if name, err := d.Name(path); err == nil && !slices.Contains(names, name) {
+		if name, err := d.Name(path); err == nil {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	err = d.do(".", func(s *openDir, _ string) error {
 		open, err := s.root.Stat(".")
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/agent"
@@ -44,29 +45,37 @@ func (s *Server) named(_ context.Context, call tools.Call) (string, error) {
 	if err := json.Unmarshal(call.Args, &args); err != nil {
 		return "", fmt.Errorf("read the arguments: %w", err)
 	}
-	return dir.Fingerprint(pathsIn(args, nil))
+	texts := textsIn(args, nil)
+	paths := slices.Clone(texts)
+	for _, text := range texts {
+		paths = append(paths, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;|&<>()=:,", r) })...)
+	}
+	slices.Sort(paths)
+	if paths = slices.Compact(paths); len(paths) > mostPaths {
+		return "", fmt.Errorf("they have %d different words, and more than %d are not looked up as names of files", len(paths), mostPaths)
+	}
+	return dir.Fingerprint(paths)
 }
 
-// mostPaths bounds how much of the arguments is taken for the name of a file.
-const mostPaths = 2000
+// mostPaths bounds how many different texts are looked up as the name of a file. What
+// has more is not approved: a file that is not looked at might change unseen.
+const mostPaths = 20_000
 
-// pathsIn adds all texts of a JSON value that may name a file, and the words of those
-// that may be a command line.
-func pathsIn(value any, paths []string) []string {
+// textsIn adds all texts of a JSON value.
+func textsIn(value any, texts []string) []string {
 	switch v := value.(type) {
 	case string:
-		paths = append(paths, v)
-		paths = append(paths, strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;|&<>()=:,", r) })...)
+		texts = append(texts, v)
 	case []any:
 		for _, one := range v {
-			paths = pathsIn(one, paths)
+			texts = textsIn(one, texts)
 		}
 	case map[string]any:
 		for _, one := range v {
-			paths = pathsIn(one, paths)
+			texts = textsIn(one, texts)
 		}
 	}
-	return paths[:min(len(paths), mostPaths)]
+	return texts
 }
 
 // waits tells whether a turn of a session waits for people.
