@@ -77,7 +77,8 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 	e := journal.NewEntry(t.id, sessions.KindAskEnded, ended)
 	e.Cause, e.Person, e.Call = cause, end.Answer.By.ID, a.Call
 	entries := []sessions.Entry{e}
-	if out := r.resultOf(a, end); out != nil {
+	out := r.resultOf(a, end)
+	if out != nil {
 		content := out.result.Content
 		if out.failed != nil {
 			content = out.failed.Result().Content
@@ -85,7 +86,6 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 		content = r.redactor().JSON(content)
 		content, _ = tools.Truncate(content, min(maxResult, r.room*transcript.BytesPerToken/4), "")
 		entries = append(entries, resultEntry(t, a.call, content, out))
-		r.reportAnswered(t, a, out)
 	}
 	if len(t.openAsks()) == 1 {
 		entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnUnparked, nil))
@@ -98,6 +98,9 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 		return nil, err
 	}
 	r.point("unpark")
+	if out != nil {
+		r.reportAnswered(ctx, t, a, out, end.Answer.By.ID)
+	}
 	return fold(t.id, r.journal.Records())
 }
 
@@ -127,9 +130,16 @@ func (r *sessionRun) resultOf(a *ask, end bus.Ask) *outcome {
 	return unrun(tools.PermissionDenied, "Denied by %s, without a reason. Do not try the same in another way: ask what is wanted.", by)
 }
 
-// reportAnswered tells metrics and watchers of a call that has its result without
-// having run.
-func (r *sessionRun) reportAnswered(t *turn, a *ask, out *outcome) {
+// reportAnswered tells audit, metrics and watchers of a call that has its result
+// without having run.
+func (r *sessionRun) reportAnswered(ctx context.Context, t *turn, a *ask, out *outcome, by string) {
+	verdict := tools.Ask
+	if a.Kind == bus.AskQuestion { // the call itself was let pass
+		verdict = tools.Allow
+	}
+	r.audit(ctx, t, a.call, sessions.AuditRecord{
+		Arguments: a.Args, Verdict: string(verdict), Result: resultOf(out.failed), Bytes: int64(len(out.result.Content)), Detail: by,
+	})
 	e := bus.Event{Type: bus.ToolEnd, Tool: a.call.use.Name, Call: a.Call}
 	result := "ok"
 	if out.failed != nil {

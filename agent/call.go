@@ -337,8 +337,12 @@ func (p *preparedCall) verdictOf(executed bool, failed *tools.Error) tools.Decis
 
 // auditCall keeps a record of a call that was run, or refused.
 func (r *callRunner) auditCall(ctx context.Context, t *turn, p *preparedCall, out *outcome, executed bool, took time.Duration) {
+	by := ""
+	if p.ask.approved() {
+		by = p.ask.by
+	}
 	r.audit(ctx, t, p.call, sessions.AuditRecord{
-		Arguments: p.input.Args, Verdict: string(p.verdictOf(executed, out.failed)), Result: resultOf(out.failed),
+		Detail: by, Arguments: p.input.Args, Verdict: string(p.verdictOf(executed, out.failed)), Result: resultOf(out.failed),
 		ExitCode: exitCode(out.result.Content), Bytes: int64(len(out.result.Content)), Elapsed: took.Milliseconds(),
 	})
 }

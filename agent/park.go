@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"parley/agent/journal"
 	"parley/bus"
@@ -97,10 +100,31 @@ func (s *session) describe(t *turn, a *ask) bus.Ask {
 		if a.Args != nil {
 			of.Arguments = a.Args
 		}
-		of.Arguments = s.redactor().JSON(of.Arguments)
+		of.Arguments = shown(s.redactor().JSON(of.Arguments))
 	}
 	return of
 }
+
+// shown writes out the letters of a JSON value that nobody sees, or that turn the
+// others around: who approves a call reads what will run.
+func shown(raw json.RawMessage) json.RawMessage {
+	if !bytes.ContainsFunc(raw, isHidden) {
+		return raw
+	}
+	var b bytes.Buffer
+	for _, r := range string(raw) {
+		if !isHidden(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.Bytes()
+}
+
+func isHidden(r rune) bool { return unicode.Is(unicode.Cf, r) }
 
 // asked are the addresses to which approvals go instead of the conversation.
 func (s *session) asked(a *ask) []bus.Address {

@@ -545,3 +545,45 @@ func TestAnApprovalForAnEarlierConversationStaysThere(t *testing.T) {
 		t.Errorf("it ran %d times", ran.Load())
 	}
 }
+
+// What was denied, approved and answered is audited, with who decided; and those who
+// decide are shown letters that hide others.
+func TestDecisionsAreAudited(t *testing.T) {
+	b, d, _ := acting(t, actor("act {\"say\":\"a\u202eb\u200b\"}", `act {"say":"y"}`, `ask {"question":"Which?"}`), askPeople())
+	var r records
+	r.logged = func(string) bool { return strings.Contains(b.kinds("1"), "ask_ended tool_result") }
+	b.audit = r.keep
+	b.run()
+	b.say("1", "ann", "go")
+	var answers []string
+	for range 3 {
+		id, _ := b.asked()
+		ask, err := d.book.LookupAsk(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := "deny " + id
+		switch {
+		case ask.Kind == bus.AskQuestion:
+			answer = "answer " + id + " red"
+		case string(ask.Arguments) == `{"say":"y"}`:
+			answer = "approve " + id
+		case string(ask.Arguments) != `{"say":"a\u202eb\u200b"}`:
+			t.Errorf("shown is %s", ask.Arguments)
+		}
+		answers = append(answers, answer)
+	}
+	for _, answer := range answers {
+		b.command("1", owner, answer)
+		b.reply()
+	}
+	b.reply()
+	b.settled()
+	got := map[string]bool{}
+	for _, a := range r.all {
+		got[fmt.Sprintf("%s %s %s %s", a.Tool, a.Verdict, a.Result, a.Detail)] = true
+	}
+	if len(r.all) != 3 || r.early > 0 || !got["act ask permission_denied test:own"] || !got["act ask ok test:own"] || !got["ask allow ok test:own"] {
+		t.Errorf("%d records, %d of them early: %v", len(r.all), r.early, got)
+	}
+}

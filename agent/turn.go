@@ -115,6 +115,7 @@ type ask struct {
 	sessions.Ask
 	call  *call
 	ended *sessions.AskEnded // nil while it is open
+	by    string             // who answered
 }
 
 // approved tells whether somebody has approved the call.
@@ -226,7 +227,7 @@ func (t *turn) applyMark(r journal.Record) {
 func (t *turn) askEnded(r journal.Record, d sessions.AskEnded) {
 	for _, a := range t.asks {
 		if a.ID == d.Ask {
-			a.ended = &d
+			a.ended, a.by = &d, r.Person
 		}
 	}
 	if r.Cause != d.Ask { // somebody's words were the answer

@@ -42,7 +42,8 @@ type AuditRecord struct {
 	ExitCode *int   `json:"exit_code,omitempty"` // of a command
 	Bytes    int64  `json:"bytes,omitempty"`     // of the result, before it was cut
 	Elapsed  int64  `json:"elapsed_ms"`
-	// Detail is an id that no other field has: of a dead letter, a person, a session.
+	// Detail is an id that no other field has: of a dead letter, a person, a session; of
+	// a tool call, of who approved, denied or answered it.
 	Detail string `json:"detail,omitempty"`
 }
 
