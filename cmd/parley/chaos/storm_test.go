@@ -207,6 +207,9 @@ func (s request) calls(round int) []agenttest.ToolCall {
 		return []agenttest.ToolCall{each[askRead], each[askRewrite], each[askRemember]}
 	case s.what == askAll && round == 1:
 		return []agenttest.ToolCall{each[askCount], each[askOnce], each[askNote], each[askShout], each[askPost]}
+	case (s.what == askApproval || s.what == askQuestion) && round == 0:
+		// Something beside it comes about: steps in a row in which nothing does end a turn.
+		return []agenttest.ToolCall{each[s.what], each[askRead]}
 	case s.what == askBoth && round == 0:
 		return []agenttest.ToolCall{each[askApproval], each[askNote], each[askQuestion]}
 	case s.what == askAll && round == 2, s.what == askCount && round == 1:
@@ -306,10 +309,16 @@ func (s *storm) talk(i int, random *rand.Rand) {
 			<-time.After(50 * time.Millisecond) // the bot would refuse more: limits.waiting
 		}
 		s.say(i, what)
-		for m := s.said[i][n]; m.asksQuestion() && s.answered(i) <= n && !s.saysItGaveUp(i); {
+		for deadline := time.Now().Add(2 * time.Minute); s.isAsked(i, n) && time.Now().Before(deadline); {
 			<-time.After(50 * time.Millisecond)
 		}
 	}
+}
+
+// isAsked tells whether a message leads to a question and has no answer yet: until then the
+// person's next words may be taken for the answer to the question.
+func (s *storm) isAsked(i, n int) bool {
+	return s.said[i][n].asksQuestion() && s.answered(i) <= n && !s.saysItGaveUp(i)
 }
 
 // say says the next thing in a chat.
