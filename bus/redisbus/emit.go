@@ -32,18 +32,18 @@ type eventBuffer struct {
 	mu     sync.Mutex
 	events []bus.Event // the oldest first
 	bytes  int
-	gaps   map[testPrefix]bool
+	gaps   map[destination]bool
 	filled chan struct{} // has a value when there is something to send
 	lost   uint64        // of events that were lost
 }
 
 // A destination is where an event goes: its session's feed, its channel's, or both.
-type testPrefix struct{ session, channel string }
+type destination struct{ session, channel string }
 
-func destinationOf(e *bus.Event) testPrefix { return testPrefix{e.Session, e.Route.Channel} }
+func destinationOf(e *bus.Event) destination { return destination{e.Session, e.Route.Channel} }
 
 func newEventBuffer() *eventBuffer {
-	return &eventBuffer{gaps: map[testPrefix]bool{}, filled: make(chan struct{}, 1)}
+	return &eventBuffer{gaps: map[destination]bool{}, filled: make(chan struct{}, 1)}
 }
 
 // Emit implements bus.Events.
@@ -78,10 +78,10 @@ func (r *eventBuffer) countLost(e *bus.Event) {
 // markGap remembers that the feeds of e lack an event.
 func (r *eventBuffer) markGap(e *bus.Event) {
 	if e.Session != "" {
-		r.gaps[testPrefix{session: e.Session}] = true
+		r.gaps[destination{session: e.Session}] = true
 	}
 	if e.Route.Channel != "" {
-		r.gaps[testPrefix{channel: e.Route.Channel}] = true
+		r.gaps[destination{channel: e.Route.Channel}] = true
 	}
 }
 
@@ -104,7 +104,7 @@ func eventBytes(e *bus.Event) int {
 // An outgoing is what is sent to a destination: an event or, if event is nil, a sign
 // that events are missing.
 type outgoing struct {
-	testPrefix
+	destination
 	event *bus.Event
 }
 
@@ -118,7 +118,7 @@ func (r *eventBuffer) nextBatch() (batch []outgoing) {
 		e := r.events[n]
 		size += eventBytes(&e)
 		p := destinationOf(&e)
-		for _, half := range []testPrefix{{session: p.session}, {channel: p.channel}} {
+		for _, half := range []destination{{session: p.session}, {channel: p.channel}} {
 			if r.gaps[half] {
 				delete(r.gaps, half)
 				batch = append(batch, outgoing{half, nil})
@@ -148,7 +148,7 @@ func (r *eventBuffer) loseBatch(batch []outgoing) {
 		if x.event != nil {
 			r.countLost(x.event)
 		} else {
-			r.gaps[x.testPrefix] = true
+			r.gaps[x.destination] = true
 		}
 	}
 	r.signal()
@@ -175,7 +175,7 @@ func (b *Bus) sendEvents(ctx context.Context) {
 			return
 		}
 		wait := emitEvery
-		if b.sendBatch(ctx) {
+		if b.sendBatchWhole(ctx) {
 			retry = 0
 		} else {
 			wait = retry.next()
@@ -186,6 +186,19 @@ func (b *Bus) sendEvents(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// sendBatchWhole sends a batch also while the bus is being closed, since what is cut
+// off then is lost: its outcome is unknown, and nobody would send it again.
+func (b *Bus) sendBatchWhole(ctx context.Context) (sent bool) {
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		late := time.AfterFunc(closeTimeout, cancel)
+		context.AfterFunc(whole, func() { late.Stop() })
+	})
+	defer stop()
+	return b.sendBatch(whole)
 }
 
 func (b *Bus) sendBatch(ctx context.Context) (sent bool) {
