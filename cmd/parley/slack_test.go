@@ -321,7 +321,8 @@ func TestSlackShowsTheAnswerBeingMade(t *testing.T) {
 	})
 	w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
 	said := sl.Say("D001", "U001", "tell me")
-	if got := slackSaid(t, sl, "D001", 1)[0].Text; !strings.Contains(got, half) {
+	// Its last letters may be held back: they might be the beginning of a secret.
+	if got := slackSaid(t, sl, "D001", 1)[0].Text; !strings.Contains(got, strings.TrimSuffix(half, " there")) {
 		t.Errorf("meanwhile it says %q", got)
 	}
 	close(rest)
