@@ -17,7 +17,7 @@ type lease struct {
 	bus         *Bus
 	box         *box
 	claim       bus.Claim
-	recordFirst bool // as the box had it when it was claimed
+	recordFirst bool // the box's when this was claimed: the claim has to be durable before anybody works on it
 	lost        chan struct{}
 
 	settling    sync.Mutex  // held while it is being settled

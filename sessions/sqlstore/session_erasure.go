@@ -108,7 +108,7 @@ func (p *sessionErasure) fenceOff(erased []span) error {
 }
 
 // before erases the turns that ended before a time, or the whole session if nothing
-// was written since. A summary's own age decides about it, not that of the entries
+// was written since and no turn waits for people. Turns that have not ended stay. A summary's own age decides about it, not that of the entries
 // which it covers.
 func (p *sessionErasure) before(at string) error {
 	open, err := state{unfinished: p.unfinished}.turns()

@@ -117,7 +117,8 @@ func digitsBefore(text string, i int) int {
 	return n
 }
 
-// matchKey is where a private key ends: with its last line, or with the text.
+// matchKey finds a private key that begins at i: up to its last line, or to the end of
+// the text if that line is missing. It is open if more text could change the answer.
 func matchKey(text string, i int) (found span, open bool) {
 	head := text[i:min(len(text), i+keyHead)]
 	if !strings.Contains(head, keyWords) {

@@ -54,7 +54,7 @@ func databases() []string { return []string{"bus.db", "sessions.db", "book.db"} 
 // A Source is what is backed up.
 type Source struct {
 	Home       string // the directory of the databases
-	Workspaces string // the directory that holds those of the sessions
+	Workspaces string // the directory that holds the sessions' workspaces
 	Version    string // of the release that writes the backup
 }
 

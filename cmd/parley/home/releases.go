@@ -33,8 +33,8 @@ func (h *Home) announce(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// leave takes the note away. One that is killed leaves it, and is known by the bus to
-// be gone.
+// leave removes this process's note. A process that is killed leaves its note behind;
+// that does no harm, since the bus no longer lists the process.
 func (h *Home) leave() {
 	if h.self == "" {
 		return
