@@ -136,34 +136,36 @@ type route struct {
 	open    bool                               // needs no token: health, and what checks its callers itself
 	may     func(caller) bool                  // nil with open
 	serve   func(*answer, *http.Request) error // its error is told to the caller
+
+	kind, result string // what the audit records of it; "" is nothing
 }
 
 func (a *API) routes() []route {
 	return []route{
-		{"POST /v1/messages", false, caller.speaks, a.postMessage},
-		{"GET /v1/messages/{id}", false, func(c caller) bool { return c.speaks() || c.reads() }, a.getMessage},
-		{"GET /v1/sessions", false, caller.listens, a.listSessions},
-		{"GET /v1/sessions/{key}", false, caller.listens, a.readSession},
-		{"GET /v1/sessions/{key}/export", false, caller.listens, a.exportSession},
-		{"GET /v1/sessions/{key}/events", false, caller.listens, a.watchSession},
-		{"GET /v1/status", false, caller.reads, a.status},
-		{"GET /v1/dead-letters", false, caller.admin, a.listDead},
-		{"GET /v1/dead-letters/{topic}/{id}", false, caller.admin, a.showDead},
-		{"DELETE /v1/dead-letters/{topic}/{id}", false, caller.admin, a.dropDead},
-		{"POST /v1/dead-letters/{topic}/{id}/replay", false, caller.admin, a.replayDead},
-		{"GET /v1/chats", false, caller.admin, a.listChats},
-		{"GET /v1/pairings", false, caller.admin, a.listPairings},
-		{"POST /v1/pairings", false, caller.admin, a.approvePairing},
-		{"DELETE /v1/pairings/{person}", false, caller.admin, a.revokePairing},
-		{"POST /v1/pairings/owner", false, caller.admin, a.offerOwner},
-		{"POST /v1/forget", false, caller.admin, a.forget},
-		{"GET /v1/asks", false, caller.answers, a.listAsks},
-		{"POST /v1/asks/{id}", false, caller.answers, a.answerAsk},
-		{"GET /v1/audit", false, caller.admin, a.listAudit},
-		{"GET /metrics", false, caller.measures, a.metrics},
-		{"POST /webhooks/{name}", true, nil, a.webhook},
-		{"GET " + healthPath, true, nil, a.healthy},
-		{"GET " + readyPath, true, nil, a.ready},
+		{pattern: "POST /v1/messages", may: caller.speaks, serve: a.postMessage},
+		{pattern: "GET /v1/messages/{id}", may: func(c caller) bool { return c.speaks() || c.reads() }, serve: a.getMessage},
+		{pattern: "GET /v1/sessions", may: caller.listens, serve: a.listSessions},
+		{pattern: "GET /v1/sessions/{key}", may: caller.listens, serve: a.readSession},
+		route{pattern: "GET /v1/sessions/{key}/export", may: caller.listens, serve: a.exportSession}.audited(sessions.AuditExport, "read"),
+		{pattern: "GET /v1/sessions/{key}/events", may: caller.listens, serve: a.watchSession},
+		{pattern: "GET /v1/status", may: caller.reads, serve: a.status},
+		{pattern: "GET /v1/dead-letters", may: caller.admin, serve: a.listDead},
+		{pattern: "GET /v1/dead-letters/{topic}/{id}", may: caller.admin, serve: a.showDead},
+		route{pattern: "DELETE /v1/dead-letters/{topic}/{id}", may: caller.admin, serve: a.dropDead}.audited(sessions.AuditReplay, "dropped"),
+		route{pattern: "POST /v1/dead-letters/{topic}/{id}/replay", may: caller.admin, serve: a.replayDead}.audited(sessions.AuditReplay, "replayed"),
+		{pattern: "GET /v1/chats", may: caller.admin, serve: a.listChats},
+		{pattern: "GET /v1/pairings", may: caller.admin, serve: a.listPairings},
+		route{pattern: "POST /v1/pairings", may: caller.admin, serve: a.approvePairing}.audited(sessions.AuditPairing, "admitted"),
+		route{pattern: "DELETE /v1/pairings/{person}", may: caller.admin, serve: a.revokePairing}.audited(sessions.AuditPairing, "revoked"),
+		route{pattern: "POST /v1/pairings/owner", may: caller.admin, serve: a.offerOwner}.audited(sessions.AuditPairing, "offered"),
+		route{pattern: "POST /v1/forget", may: caller.admin, serve: a.forget}.audited(sessions.AuditForget, "erased"),
+		{pattern: "GET /v1/asks", may: caller.answers, serve: a.listAsks},
+		route{pattern: "POST /v1/asks/{id}", may: caller.answers, serve: a.answerAsk}.audited(sessions.AuditApproval, "answered"),
+		{pattern: "GET /v1/audit", may: caller.admin, serve: a.listAudit},
+		{pattern: "GET /metrics", may: caller.measures, serve: a.metrics},
+		{pattern: "POST /webhooks/{name}", open: true, serve: a.webhook},
+		{pattern: "GET " + healthPath, open: true, serve: a.healthy},
+		{pattern: "GET " + readyPath, open: true, serve: a.ready},
 	}
 }
 

@@ -21,38 +21,20 @@ type Audit struct {
 	Lost func()
 }
 
-// audited says of a route as what it is recorded, and as what result.
-func audited(pattern string) (kind, result string) {
-	switch pattern {
-	case "POST /v1/pairings":
-		return sessions.AuditPairing, "admitted"
-	case "DELETE /v1/pairings/{person}":
-		return sessions.AuditPairing, "revoked"
-	case "POST /v1/pairings/owner":
-		return sessions.AuditPairing, "offered"
-	case "GET /v1/sessions/{key}/export":
-		return sessions.AuditExport, "read"
-	case "POST /v1/dead-letters/{topic}/{id}/replay":
-		return sessions.AuditReplay, "replayed"
-	case "DELETE /v1/dead-letters/{topic}/{id}":
-		return sessions.AuditReplay, "dropped"
-	case "POST /v1/asks/{id}":
-		return sessions.AuditApproval, "answered"
-	case "POST /v1/forget":
-		return sessions.AuditForget, "erased"
-	}
-	return "", ""
+// audited is the route with what it is recorded as, and with which result.
+func (r route) audited(kind, result string) route {
+	r.kind, r.result = kind, result
+	return r
 }
 
 // recorded serves a route and records that. What is only read is recorded first, and
 // not given out if it cannot be; what changes something is recorded once it is done.
 func (a *API) recorded(w *answer, r *http.Request, to route) error {
-	kind, result := audited(to.pattern)
-	if kind == "" || a.cfg.Audit.Record == nil || kind == sessions.AuditExport && !a.cfg.Audit.Reads {
+	if to.kind == "" || a.cfg.Audit.Record == nil || to.kind == sessions.AuditExport && !a.cfg.Audit.Reads {
 		return to.serve(w, r)
 	}
-	record := sessions.AuditRecord{Kind: kind, By: "token:" + w.caller.name, Result: result}
-	if kind == sessions.AuditExport {
+	record := sessions.AuditRecord{Kind: to.kind, By: "token:" + w.caller.name, Result: to.result}
+	if to.kind == sessions.AuditExport {
 		record.Session = bounded(r.PathValue("key"))
 		if err := a.cfg.Audit.Record(r.Context(), record); err != nil {
 			return err
