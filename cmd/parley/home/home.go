@@ -114,21 +114,9 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	if err := errors.Join(backup.Finish(c.Home), backup.Sweep(c.Home)); err != nil {
 		return h, err
 	}
-	// The bus is first: the lock of an embedded one keeps a second process out
-	// of the rest.
-	if h.Bus, err = openBus(ctx, c, log); err != nil {
-		return h, NameSetting(c, "bus.url", err)
+	if err := h.openDatabases(ctx, c, log); err != nil {
+		return h, err
 	}
-	opened, err := sqlstore.Open(ctx, Location(c, StoreFile))
-	if err != nil {
-		return h, NameSetting(c, "store.url", err)
-	}
-	h.Store = opened
-	written, err := sqlbook.Open(ctx, Location(c, BookFile))
-	if err != nil {
-		return h, NameSetting(c, "store.url", err)
-	}
-	h.Book = written
 	if err := h.announce(ctx, log); err != nil {
 		return h, err
 	}
@@ -151,6 +139,25 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 		return h, err
 	}
 	return h, h.give()
+}
+
+// openDatabases opens the bus, the store and the book. The bus is first: the lock of an
+// embedded one keeps a second process out of the rest.
+func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
+	if h.Bus, err = openBus(ctx, c, log); err != nil {
+		return NameSetting(c, "bus.url", err)
+	}
+	opened, err := sqlstore.Open(ctx, Location(c, StoreFile))
+	if err != nil {
+		return NameSetting(c, "store.url", err)
+	}
+	h.Store = opened
+	written, err := sqlbook.Open(ctx, Location(c, BookFile))
+	if err != nil {
+		return NameSetting(c, "store.url", err)
+	}
+	h.Book = written
+	return nil
 }
 
 // give gives what was made here to whom the home belongs.
