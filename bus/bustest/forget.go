@@ -265,32 +265,16 @@ func forgetUnderLoad(r *rig) {
 
 	ctx, stop := context.WithTimeout(r.Context(), 2*patience)
 	defer stop()
-	var mu sync.Mutex
-	next := map[string]int{}
-	answered := func(mail []bus.Message) {
-		mu.Lock()
-		defer mu.Unlock()
-		all := 0
-		for _, m := range mail {
-			if strings.HasPrefix(m.ID, "keep") {
-				switch want := fmt.Sprintf("keep-%s-%03d", m.Key[1:], next[m.Key]); {
-				case m.ID == want:
-					next[m.Key]++
-				case m.ID > want: // a smaller one is a repeat: its holder lost the lease before it settled
-					r.Errorf("answered %s, want %s", m.ID, want)
-				}
-			}
-		}
-		for _, n := range next {
-			all += n
-		}
-		if all == keys*each {
-			stop()
-		}
-	}
+	answers := &keptAnswers{rig: r, next: map[string]int{}}
 	var working sync.WaitGroup
 	for range 3 {
-		working.Go(func() { r.answerUntil(ctx, answered) })
+		working.Go(func() {
+			r.answerUntil(ctx, func(mail []bus.Message) {
+				if answers.count(mail) == keys*each {
+					stop()
+				}
+			})
+		})
 	}
 	forgotten := 0
 	for done := false; !done; {
@@ -303,12 +287,41 @@ func forgetUnderLoad(r *rig) {
 	}
 	working.Wait()
 	if !errors.Is(ctx.Err(), context.Canceled) {
-		r.Errorf("answered %v of %d each", next, each)
+		r.Errorf("answered %v of %d each", answers.next, each)
 	}
 	if forgotten == 0 {
 		r.Error("nothing was forgotten: the test has shown nothing")
 	}
 	r.nothingLeft()
+}
+
+// keptAnswers counts the messages named "keep…" that were answered, by key, and tells
+// where one is answered before its turn.
+type keptAnswers struct {
+	*rig
+	mu   sync.Mutex
+	next map[string]int
+}
+
+// count takes mail that is being answered, and gives how many were answered so far.
+func (a *keptAnswers) count(mail []bus.Message) (all int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, m := range mail {
+		if !strings.HasPrefix(m.ID, "keep") {
+			continue
+		}
+		switch want := fmt.Sprintf("keep-%s-%03d", m.Key[1:], a.next[m.Key]); {
+		case m.ID == want:
+			a.next[m.Key]++
+		case m.ID > want: // a smaller one is a repeat: its holder lost the lease before it settled
+			a.Errorf("answered %s, want %s", m.ID, want)
+		}
+	}
+	for _, n := range a.next {
+		all += n
+	}
+	return all
 }
 
 // answerUntil claims mail, calls answered, and settles, until ctx ends. It calls answered
