@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"testing"
 
 	"parley/bus"
@@ -26,37 +25,18 @@ func TestDiscordKeepsTheContract(t *testing.T) {
 type platform struct {
 	t testing.TB
 	*discordtest.Server
-	url string
+	*channelstest.FakeServer
 }
 
 func newPlatform(t testing.TB) *platform {
 	p := &platform{t: t, Server: discordtest.New(token)}
 	p.ShowNonces = true
-	p.start("127.0.0.1:0")
-	t.Cleanup(func() { _ = p.Close() }) // it may be closed already
+	p.FakeServer = channelstest.StartServer(t, p.Server)
 	return p
 }
 
-func (p *platform) start(addr string) {
-	url, err := p.Start(addr)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.url = url
-}
-
-func (p *platform) Up() {
-	p.start(strings.TrimSuffix(strings.TrimPrefix(p.url, "http://"), "/api/v9"))
-}
-
-func (p *platform) Down() {
-	if err := p.Close(); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 func (p *platform) Channel(log *slog.Logger) channels.Channel {
-	return channel(p.t, discord.Config{Token: token, APIURL: p.url, RateLimit: discord.NoPace, Log: log})
+	return channel(p.t, discord.Config{Token: token, APIURL: p.URL, RateLimit: discord.NoPace, Log: log})
 }
 
 func (p *platform) Address(chat int) bus.Address { return at(fmt.Sprint(1000 + chat)) }

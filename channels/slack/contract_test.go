@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 
 	"parley/bus"
@@ -29,38 +28,19 @@ func TestSlackKeepsTheContract(t *testing.T) {
 type platform struct {
 	t testing.TB
 	*slacktest.Server
-	url  string
+	*channelstest.FakeServer
 	book *book
 }
 
 func newPlatform(t testing.TB) *platform {
 	p := &platform{t: t, Server: slacktest.New(botToken, appToken), book: newBook()}
-	p.start("127.0.0.1:0")
-	t.Cleanup(func() { _ = p.Close() }) // it may be closed already
+	p.FakeServer = channelstest.StartServer(t, p.Server)
 	return p
-}
-
-func (p *platform) start(addr string) {
-	url, err := p.Start(addr)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.url = url
-}
-
-func (p *platform) Up() {
-	p.start(strings.TrimSuffix(strings.TrimPrefix(p.url, "http://"), "/api/"))
-}
-
-func (p *platform) Down() {
-	if err := p.Close(); err != nil {
-		p.t.Fatal(err)
-	}
 }
 
 func (p *platform) Channel(log *slog.Logger) channels.Channel {
 	c, err := slack.New(slack.Config{
-		Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: p.url, RateLimit: slack.NoPace, Joins: p.book, Cursors: p.book, Log: log,
+		Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: p.URL, RateLimit: slack.NoPace, Joins: p.book, Cursors: p.book, Log: log,
 	})
 	if err != nil {
 		p.t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 
 	"parley/bus"
@@ -26,34 +25,17 @@ func TestTelegramKeepsTheContract(t *testing.T) {
 type platform struct {
 	t testing.TB
 	*telegramtest.Server
-	url string
+	*channelstest.FakeServer
 }
 
 func newPlatform(t testing.TB) *platform {
 	p := &platform{t: t, Server: telegramtest.New(token, name)}
-	p.start("127.0.0.1:0")
-	t.Cleanup(func() { _ = p.Close() }) // it may be closed already
+	p.FakeServer = channelstest.StartServer(t, p.Server)
 	return p
 }
 
-func (p *platform) start(addr string) {
-	url, err := p.Start(addr)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.url = url
-}
-
-func (p *platform) Up() { p.start(strings.TrimPrefix(p.url, "http://")) }
-
-func (p *platform) Down() {
-	if err := p.Close(); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 func (p *platform) Channel(log *slog.Logger) channels.Channel {
-	c, err := telegram.New(telegram.Config{Name: "tg", Token: token, APIURL: p.url, RateLimit: telegram.NoPace, Log: log})
+	c, err := telegram.New(telegram.Config{Name: "tg", Token: token, APIURL: p.URL, RateLimit: telegram.NoPace, Log: log})
 	if err != nil {
 		p.t.Fatal(err)
 	}

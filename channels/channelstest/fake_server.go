@@ -1,0 +1,55 @@
+package channelstest
+
+import (
+	"net/url"
+	"testing"
+)
+
+// A FakeServer is the HTTP server of a fake platform, which a test takes away and
+// brings back under the same address. It is the Up and Down of a FakePlatform.
+type FakeServer struct {
+	URL string // by which the channel reaches it
+
+	t      testing.TB
+	server server
+}
+
+type server interface {
+	Start(addr string) (url string, err error)
+	Close() error
+}
+
+// StartServer starts a server, until the test ends.
+func StartServer(t testing.TB, s server) *FakeServer {
+	f := &FakeServer{t: t, server: s}
+	f.start("127.0.0.1:0")
+	t.Cleanup(func() { _ = s.Close() }) // it may be closed already
+	return f
+}
+
+func (f *FakeServer) start(addr string) {
+	f.t.Helper()
+	reached, err := f.server.Start(addr)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.URL = reached
+}
+
+// Up brings the server back.
+func (f *FakeServer) Up() {
+	f.t.Helper()
+	at, err := url.Parse(f.URL)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.start(at.Host)
+}
+
+// Down takes the server away.
+func (f *FakeServer) Down() {
+	f.t.Helper()
+	if err := f.server.Close(); err != nil {
+		f.t.Fatal(err)
+	}
+}
