@@ -184,7 +184,8 @@ func useOf(tool string) fileUse {
 		return replaces
 	case "edit_file", applyPatch, "memory_write":
 		return changes
-	case execShell, spawn, "git_status", "git_diff", "git_log", "git_commit", "git_branch":
+	}
+	if slices.Contains(commandTools(), tool) {
 		return commands
 	}
 	return noFiles

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"parley/tools"
@@ -26,11 +27,6 @@ func (g *Guard) outward(call tools.Call) string {
 		return ""
 	case webFetch:
 		return g.fetches(call)
-	case execShell, spawn, "git_status", "git_diff", "git_log", "git_commit", "git_branch":
-		if g.cfg.Networked != nil && !g.cfg.Networked(call) {
-			return ""
-		}
-		return "it would run what reaches the network"
 	case "memory_write":
 		if scope := read(call).Scope; scope != "" && scope != "session" {
 			return "it would write into a memory that other conversations read"
@@ -38,6 +34,9 @@ func (g *Guard) outward(call tools.Call) string {
 		return ""
 	case "schedule", "task", "sessions_spawn", "sessions_send":
 		return "it would have something done elsewhere or later"
+	}
+	if slices.Contains(commandTools(), call.Name) && (g.cfg.Networked == nil || g.cfg.Networked(call)) {
+		return "it would run what reaches the network"
 	}
 	if server, _, foreign := strings.Cut(call.Name, "__"); foreign {
 		return fmt.Sprintf("it would call a tool of %s", server)

@@ -172,7 +172,10 @@ func plainPattern(pattern string) string {
 // Names are the tools that a rule can be about although a machine may lack them:
 // those that run commands, and those that reach the web.
 func Names() []string {
-	return []string{
-		execShell, spawn, "git_status", "git_diff", "git_log", "git_commit", "git_branch", webFetch, webSearch, applyPatch,
-	}
+	return append(commandTools(), webFetch, webSearch, applyPatch)
+}
+
+// commandTools are the tools that run commands.
+func commandTools() []string {
+	return []string{execShell, spawn, "git_status", "git_diff", "git_log", "git_commit", "git_branch"}
 }
