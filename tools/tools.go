@@ -47,6 +47,11 @@ const (
 	Session   Permission = "session"
 )
 
+// Permissions are all of them.
+func Permissions() []Permission {
+	return []Permission{FileRead, FileWrite, Shell, Network, Git, Session}
+}
+
 // A Spec is what a model and a caller need to know of a tool.
 type Spec struct {
 	Name        string // at most 64 of A-Za-z0-9_-

@@ -165,7 +165,7 @@ func (s *Server) changed(call tools.Call) {
 // the owner's terminal.
 func (s *Server) capabilities(session string) []tools.Permission {
 	if parts := strings.Split(session, ":"); len(parts) > 1 && parts[1] == console.Name {
-		return []tools.Permission{tools.FileRead, tools.FileWrite, tools.Shell, tools.Network, tools.Git, tools.Session}
+		return tools.Permissions()
 	}
 	return s.settings.Load().Agents[agentName(session)].Capabilities
 }
