@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -50,8 +51,11 @@ func (c logsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 				}
 				fmt.Fprintln(w, auditLine(r))
 			}
+			if err := w.Flush(); err != nil { // page by page: what was read is shown whatever the next one says
+				return err
+			}
 			if after = page.Next; after == 0 {
-				return w.Flush()
+				return nil
 			}
 		}
 	})
@@ -77,6 +81,11 @@ func auditLine(r sessions.AuditRecord) string {
 	return strings.Join(cells, "\t")
 }
 
+// toolMetrics begin the names of the metrics that tell of tools.
+func toolMetrics() []string {
+	return []string{"parley_tool_", "parley_audit_", "parley_sandbox_", "parley_asks_"}
+}
+
 type metricsCmd struct {
 	Tools bool `help:"Only those of tools."`
 }
@@ -96,7 +105,7 @@ func (c metricsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 		}
 		for line := range strings.Lines(all.String()) {
 			name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE ")
-			if strings.HasPrefix(name, "parley_tool_") || strings.HasPrefix(name, "parley_audit_") {
+			if slices.ContainsFunc(toolMetrics(), func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 				fmt.Fprint(tty.Out, line)
 			}
 		}
