@@ -1,6 +1,10 @@
 package erase
 
-import "parley/sessions"
+import (
+	"slices"
+
+	"parley/sessions"
+)
 
 // AuditFiles are files that hold audit records.
 type AuditFiles interface {
@@ -9,11 +13,16 @@ type AuditFiles interface {
 	Forget(which func(sessions.AuditRecord) bool) (int, error)
 }
 
-// forgetAudit takes what was erased out of the files of the audit. The store redacts
-// its records by itself.
-func (e *Eraser) forgetAudit(r *Receipt, which func(sessions.AuditRecord) bool) (err error) {
-	if e.cfg.Audit != nil {
-		r.AuditFiles, err = e.cfg.Audit.Forget(which)
+// forgetAudit takes what is erased out of the files of the audit: what a person caused
+// or is named in, if there is one, and what was done in sessions. The store redacts its
+// records by itself.
+func (e *Eraser) forgetAudit(r *Receipt, person string, whole []string) error {
+	if e.cfg.Audit == nil {
+		return nil
 	}
+	n, err := e.cfg.Audit.Forget(func(a sessions.AuditRecord) bool {
+		return person != "" && (a.By == person || a.Detail == person) || slices.Contains(whole, a.Session)
+	})
+	r.AuditFiles += n
 	return err
 }

@@ -1,13 +1,13 @@
 // Package erase forgets what a person said, a session, or what is old, everywhere it was kept.
 //
 // It works while the bot serves. It erases the mail first, and takes the leases of the
-// workers that hold it; then the workspaces and the book; and last the log, by which it
+// workers that hold it; then the audit's files, the workspaces and the book; and last the log, by which it
 // finds the rest. So if it is interrupted, calling it again finds what is left. Erasing
 // the log also fences off a worker that had it open. What such a worker has published
 // until then is found in a second round.
 //
-// The files: erase.go erases, receipt.go says what was erased, retention.go erases what
-// is old at intervals.
+// The files: erase.go erases, auditfiles.go in the files of the audit; receipt.go says
+// what was erased, retention.go erases what is old at intervals.
 package erase
 
 import (
@@ -102,10 +102,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
-	err = e.forgetAudit(&r, func(a sessions.AuditRecord) bool {
-		return a.By == person || a.Detail == person || slices.Contains(r.Log.Sessions, a.Session)
-	})
-	if err != nil {
+	if err := e.forgetAudit(&r, person, r.Log.Sessions); err != nil { // what was recorded meanwhile
 		return r, fmt.Errorf("erase %s: %w", person, err)
 	}
 	for _, key := range r.Log.Shared {
@@ -133,7 +130,7 @@ func (e *Eraser) Session(ctx context.Context, key string) (Receipt, error) {
 	if err := e.eraseInRounds(ctx, &r, t, again); err != nil {
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
-	if err := e.forgetAudit(&r, func(a sessions.AuditRecord) bool { return a.Session == key }); err != nil {
+	if err := e.forgetAudit(&r, "", t.alone); err != nil { // what was recorded meanwhile
 		return r, fmt.Errorf("erase session %s: %w", key, err)
 	}
 	e.addKept(&r)
@@ -200,6 +197,9 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	r.Bus.DeadLetters += gone.DeadLetters
 	r.Bus.Leases += gone.Leases
 	if err != nil {
+		return gone, err
+	}
+	if err := e.forgetAudit(r, t.person, t.alone); err != nil {
 		return gone, err
 	}
 	for _, key := range t.alone {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"parley/channels"
 	"parley/channels/channelstest"
 	"parley/channels/sqlbook"
+	"parley/cmd/parley/audit"
 	"parley/cmd/parley/erase"
 	"parley/cmd/parley/hometest"
 	"parley/sessions"
@@ -284,7 +286,18 @@ type (
 		erase.Workspaces
 		cut func() error
 	}
+	cutAudit struct {
+		erase.AuditFiles
+		cut func() error
+	}
 )
+
+func (c cutAudit) Forget(which func(sessions.AuditRecord) bool) (int, error) {
+	if err := c.cut(); err != nil {
+		return 0, err
+	}
+	return c.AuditFiles.Forget(which)
+}
 
 func (c cutBook) Erase(ctx context.Context, what sqlbook.Erasure) (sqlbook.Erased, error) {
 	if err := c.cut(); err != nil {
@@ -322,17 +335,28 @@ func cutAfter(h *hometest.Home, n int) *erase.Eraser {
 	}
 	cfg := config(h)
 	cfg.Book, cfg.Store, cfg.Workspaces = cutBook{cfg.Book, cut}, cutStore{cfg.Store, cut}, cutWorkspaces{cfg.Workspaces, cut}
+	cfg.Audit = cutAudit{auditFile(h), cut}
 	return erase.New(cfg)
 }
 
+func auditFile(h *hometest.Home) *audit.File {
+	return audit.NewFile(filepath.Join(h.Dir, "audit.jsonl"), 1<<20)
+}
+
+// The audit, the workspace, the book, the log, and the audit once more.
 func TestErasingGoesOnWhereItWasCutOff(t *testing.T) {
-	for n := range 3 {
+	for n := range 5 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			h := lived(t)
+			// In a session of hers, which the log alone tells.
+			r := sessions.AuditRecord{Kind: sessions.AuditTool, By: "telegram:9", Session: hometest.Key(t, "42"), Arguments: []byte(`"` + secret + `"`), At: time.Now()}
+			if err := auditFile(h).Write(r); err != nil {
+				t.Fatal(err)
+			}
 			if _, err := cutAfter(h, n).Person(t.Context(), anna); !errors.Is(err, errCut) {
 				t.Fatalf("cut off: %v", err)
 			}
-			if _, err := eraser(h).Person(t.Context(), anna); err != nil {
+			if _, err := cutAfter(h, 1000).Person(t.Context(), anna); err != nil {
 				t.Fatal(err)
 			}
 			if left := hometest.Traces(t, h.Dir, secret); len(left) > 0 {
