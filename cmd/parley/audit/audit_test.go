@@ -153,6 +153,11 @@ func TestOldRecordsGo(t *testing.T) {
 	if err := os.Chtimes(other, now.AddDate(-1, 0, 0), now.AddDate(-1, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
+	// A bot that has fallen quiet: nothing turns its file.
+	last := now.AddDate(0, 0, -20)
+	if err := errors.Join(os.WriteFile(path, []byte("{}\n"), 0o600), os.Chtimes(path, last, last), os.WriteFile(path+".new", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	trail := audit.New(audit.Config{Store: store, File: audit.NewFile(path, 1<<20), Keep: 7 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

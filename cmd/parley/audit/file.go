@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/cmd/parley/jsonfile"
 	"parley/sessions"
 )
 
@@ -134,7 +135,8 @@ func (f *File) asides() ([]string, error) {
 	return found, nil
 }
 
-// drop deletes the files whose last record is from before a time.
+// drop deletes the files whose last record is from before a time, and what a crash has
+// left of one that was being written anew.
 func (f *File) drop(before time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,14 +144,28 @@ func (f *File) drop(before time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range old {
-		about, wrong := os.Stat(path)
-		if wrong == nil && about.ModTime().Before(before) {
-			wrong = os.Remove(path)
+	for _, path := range append(old, f.path) {
+		if wrong := os.Remove(path + ".new"); wrong != nil && !errors.Is(wrong, fs.ErrNotExist) {
+			err = errors.Join(err, wrong)
 		}
-		err = errors.Join(err, wrong)
+		about, wrong := os.Stat(path)
+		if wrong == nil && about.Size() > 0 && about.ModTime().Before(before) {
+			wrong = f.remove(path)
+		}
+		if !errors.Is(wrong, fs.ErrNotExist) {
+			err = errors.Join(err, wrong)
+		}
 	}
 	return err
+}
+
+// remove deletes a file. The one that is written to is made anew by the next record.
+func (f *File) remove(path string) (err error) {
+	if path == f.path && f.file != nil {
+		err = f.file.Close()
+		f.file = nil
+	}
+	return errors.Join(err, os.Remove(path))
 }
 
 // Forget empties, in all files, the arguments of the records that are named, and who
@@ -162,17 +178,17 @@ func (f *File) Forget(which func(sessions.AuditRecord) bool) (n int, err error) 
 		return 0, fmt.Errorf("forget in the audit's files: %w", err)
 	}
 	for _, path := range append(old, f.path) {
-		found, err := forget(path, which)
+		found, wrong := forget(path, which)
 		n += found
-		if err != nil {
-			return n, fmt.Errorf("forget in the audit's file %s: %w", path, err)
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("forget in the audit's file %s: %w", path, wrong))
 		}
 	}
 	if f.file == nil || n == 0 {
-		return n, nil
+		return n, err
 	}
 	began := f.began // the file may be another now
-	err = errors.Join(f.file.Close(), f.open())
+	err = errors.Join(err, f.file.Close(), f.open())
 	f.began = began
 	return n, err
 }
@@ -211,11 +227,10 @@ func forget(path string, which func(sessions.AuditRecord) bool) (n int, err erro
 	if err != nil {
 		return n, err
 	}
-	next := path + ".new"
-	if err := os.WriteFile(next, out.Bytes(), 0o600); err != nil {
+	if err := jsonfile.ReplaceBytes(path, out.Bytes()); err != nil {
 		return n, err
 	}
-	return n, errors.Join(os.Chtimes(next, about.ModTime(), about.ModTime()), os.Rename(next, path))
+	return n, os.Chtimes(path, about.ModTime(), about.ModTime()) // by which drop knows how old it is
 }
 
 // Close closes the file.

@@ -32,12 +32,18 @@ func Replace(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	return ReplaceBytes(path, append(raw, '\n'))
+}
+
+// ReplaceBytes is Replace with what the file is to hold. A crash may leave a file
+// path.new, which the next one overwrites.
+func ReplaceBytes(path string, raw []byte) error {
 	next := path + ".new"
 	f, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(raw, '\n'))
+	_, err = f.Write(raw)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
