@@ -9,7 +9,8 @@
 // The files, in reading order: tools.go is the contract; new.go makes a tool of a
 // function; set.go is an agent's set; args.go, fit.go, schema.go, pattern.go and
 // words.go read, repair and check what a model wrote as arguments; annotate.go adds to a
-// result what was repaired; truncate.go shortens a result.
+// result what was repaired; truncate.go shortens a result; verdict.go is what a guard
+// says of a call, and ask.go what a tool asks a person.
 package tools
 
 import (

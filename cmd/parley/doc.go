@@ -69,7 +69,8 @@ imports_test.go holds every import against the import rules.
 
 Programs and terminals come in through server/http.go: api/ is the HTTP server and
 the home's socket, outbox/ takes what is to be said and knows what became of it,
-webhook/ makes messages of alerts and builds, metrics/ counts. client/ is the
+webhook/ makes messages of alerts and builds, metrics/ counts, and audit/ records what
+was done. walls/ opens the sandbox that commands run in. client/ is the
 terminal's end of that: it joins the server that has the home, or becomes it for a
 moment (server/server.go), so that a command is written once. terminal/ is what
 commands print with, and completion/ prints the shells' scripts.

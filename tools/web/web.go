@@ -8,7 +8,8 @@
 //
 // The files: fetch.go is web_fetch, request.go what it sends and client.go the way
 // there; target.go checks URLs and address.go addresses; body.go reads an answer,
-// page.go makes Markdown of HTML and visible.go leaves out what nobody would see.
+// page.go makes Markdown of HTML and visible.go leaves out what nobody
+// would see, by what styles.go reads of its style sheets.
 // search.go is web_search, with a file for each service.
 package web
 

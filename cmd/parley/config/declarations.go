@@ -185,7 +185,7 @@ func (s section) keys(table string) []string {
 }
 
 // declarations is every setting there is, in the order in which they are shown. A
-// section that has a file of its own (agents.go, web.go …) is declared there, below the
+// section that has a file of its own (agents.go, tools.go …) is declared there, below the
 // type that its settings fill; the others are declared here. A new setting needs its
 // line, the field that it fills, and its line in docs/configuration.md. The platforms
 // are those that a channel can be on.

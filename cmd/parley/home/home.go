@@ -4,7 +4,8 @@
 //
 // home.go opens and closes; homecheck.go, permissions.go and nodata.go refuse;
 // owner.go gives files to the home's owner where root runs this; workspace.go and
-// fleetnote.go note which store a directory belongs to; socket.go is where the
+// fleetnote.go note which store a directory belongs to, and releases.go what each
+// process understands; socket.go is where the
 // commands of this machine reach the process that has the home.
 package home
 

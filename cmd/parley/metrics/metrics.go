@@ -5,7 +5,8 @@
 // looked up at each scrape. Labels hold names from the configuration and from the program,
 // never a text, a person or a chat.
 //
-// The files: metrics.go counts turns, calls and sends; tools.go counts tools; status.go
+// The files: metrics.go counts turns, calls and sends; tools.go and
+// toolcounts.go count tools; status.go
 // looks up queues and channels at each scrape.
 package metrics
 
