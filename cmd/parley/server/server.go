@@ -15,6 +15,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -79,8 +80,12 @@ type Server struct {
 // Open opens the home, and makes the channels that are configured. Who only looks
 // needs no platform, and no token of one.
 func Open(ctx context.Context, c Config) (*Server, error) {
+	known, err := redact.New(c.Settings.Secrets(), c.Settings.Tools.Redact)
+	if err != nil {
+		return nil, fmt.Errorf("tools.redact: %w", err)
+	}
 	secrets := &atomic.Pointer[redact.Redactor]{}
-	secrets.Store(&redact.Redactor{})
+	secrets.Store(known) // setGuard adds what the home holds
 	c.Log = slog.New(redact.Handler(c.Log.Handler(), secrets.Load))
 	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
 	if err != nil {
