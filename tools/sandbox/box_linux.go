@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,7 +121,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	var both sync.Mutex
 	stdout, stderr := &output{shared: &both, tell: c.Output}, &output{shared: &both, tell: c.Output}
-	rep, err := supervised(ctx, req, c.Stdin, stdout, stderr)
+	rep, err := b.supervised(ctx, req, c.Stdin, stdout, stderr)
 	if err != nil {
 		b.groups.Sweep() // the supervisor may have been killed
 		return Result{}, fmt.Errorf("run a command in the sandbox: %w", err)
@@ -192,8 +193,8 @@ func (b *Box) environment(c Command) []string {
 }
 
 // supervised runs a request under a supervisor of its own.
-func supervised(ctx context.Context, req request, stdin string, stdout, stderr io.Writer) (report, error) {
-	p, err := startSupervisor(stdin, stdout, stderr)
+func (b *Box) supervised(ctx context.Context, req request, stdin string, stdout, stderr io.Writer) (report, error) {
+	p, err := b.startSupervisor(stdin, stdout, stderr)
 	if err != nil {
 		return report{}, err
 	}
@@ -238,8 +239,8 @@ type supervisorProcess struct {
 	report  *os.File
 }
 
-// startSupervisor runs this program once more: also after its file was replaced.
-func startSupervisor(stdin string, stdout, stderr io.Writer) (*supervisorProcess, error) {
+// startSupervisor runs this program once more, or the one that is configured.
+func (b *Box) startSupervisor(stdin string, stdout, stderr io.Writer) (*supervisorProcess, error) {
 	controlEnd, control, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -248,8 +249,8 @@ func startSupervisor(stdin string, stdout, stderr io.Writer) (*supervisorProcess
 	if err != nil {
 		return nil, errors.Join(err, controlEnd.Close(), control.Close())
 	}
-	cmd := exec.Command("/proc/self/exe", supervisorCommand) //nolint:noctx // it ends what it has started before it ends
-	cmd.Env = []string{nested + "=1"}                        // and nothing of ours
+	cmd := exec.Command(cmp.Or(b.cfg.Supervisor, "/proc/self/exe"), supervisorCommand) //nolint:noctx // it ends what it has started before it ends
+	cmd.Env = []string{nested + "=1"}                                                  // and nothing of ours
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if stdin != "" {

@@ -35,7 +35,10 @@ type Config struct {
 	TmpMB     int      // of temporary files
 	Read      []string // files and folders of this machine that commands may read besides the system's
 	Env       []string // names of variables of this process that commands get
-	Log       *slog.Logger
+	// Supervisor is the program that is run beside each command: one whose main calls
+	// Main. "" is this program, also after its file was replaced.
+	Supervisor string
+	Log        *slog.Logger
 	// OnKill, if set, is told why a command was ended.
 	OnKill func(Reason)
 }
