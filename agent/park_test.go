@@ -232,6 +232,33 @@ func TestStopEndsATurnThatWaits(t *testing.T) {
 	b.wantReply(b.say("1", "ann", "/stop"), "Nothing is running.")
 }
 
+// A turn from before /new waits, and one of the new conversation runs: /stop ends both,
+// although no other mail comes.
+func TestStopEndsTheTurnThatRunsAndTheOneThatWaits(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	b, d, ran := acting(t, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+		if strings.HasSuffix(heard(r), "think") {
+			asked <- struct{}{}
+			<-ctx.Done()
+			return llm.Answer{}, ctx.Err()
+		}
+		return calls(`act {"say":"x"}`), nil
+	})
+	b.run()
+	b.say("1", "ann", "go")
+	id, _ := b.asked()
+	b.settled()
+	b.wantReply(b.say("1", "ann", "/new"), "goes on waiting")
+	b.say("1", "ann", "think")
+	<-asked
+	b.wantReply(b.say("1", "ann", "/stop"), "Stopped.")
+	b.wantEnd(id, "Withdrawn")
+	b.settled()
+	if ask, err := d.book.LookupAsk(t.Context(), id); err != nil || ask.State != bus.AskWithdrawn || ran.Load() != 0 {
+		t.Errorf("the ask is %+v, %v; it ran %d times", ask, err, ran.Load())
+	}
+}
+
 // The named things of an approval are looked at again right before the call.
 func TestWhatHasChangedSinceIsNotRun(t *testing.T) {
 	b, _, ran := acting(t, actor(`act {"say":"x"}`))

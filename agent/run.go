@@ -137,14 +137,14 @@ func (r *sessionRun) work(ctx context.Context) error {
 		return err
 	}
 	for {
+		if err := r.endStopped(ctx); err != nil { // a /stop is carried out as it comes, and may be all there was
+			return err
+		}
 		it, ok := r.inbox.first()
 		if !ok || time.Since(began) > fairShare {
 			return nil // the bus gives the rest to the next run
 		}
 		if err := r.inbox.unknownKind(); err != nil {
-			return err
-		}
-		if err := r.endStopped(ctx); err != nil {
 			return err
 		}
 		select {
