@@ -6,8 +6,7 @@
 // docs/architecture.md), so a process that dies anywhere leaves a log from which
 // the next goes on.
 //
-// The files, in the order in which a message meets them. Each uses only files that
-// stand below it:
+// The files, in the order in which a message meets them:
 //
 //	worker.go     claims sessions, and settles their leases, also after an error
 //	run.go        sessionRun: one session under one lease; which turn goes on

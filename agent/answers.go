@@ -77,14 +77,9 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 	e := journal.NewEntry(t.id, sessions.KindAskEnded, ended)
 	e.Cause, e.Person, e.Call = cause, end.Answer.By.ID, a.Call
 	entries := []sessions.Entry{e}
-	out := r.resultOf(a, end)
+	out := outcomeOf(a, end)
 	if out != nil {
-		content := out.result.Content
-		if out.failed != nil {
-			content = out.failed.Result().Content
-		}
-		content = r.redactor().JSON(content)
-		content, _ = tools.Truncate(content, min(maxResult, r.room*transcript.BytesPerToken/4), "")
+		content, _ := tools.Truncate(r.redactor().JSON(out.content()), r.resultLimit(), "")
 		entries = append(entries, resultEntry(t, a.call, content, out))
 	}
 	if len(t.openAsks()) == 1 {
@@ -104,13 +99,10 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 	return fold(t.id, r.journal.Records())
 }
 
-// resultOf is what came of a call about which people were asked; nil if it was
+// outcomeOf is what came of a call about which people were asked; nil if it was
 // approved and is still to run.
-func (r *sessionRun) resultOf(a *ask, end bus.Ask) *outcome {
-	by := end.Answer.By.ID
-	if end.Answer.By.Name != "" {
-		by = end.Answer.By.Name + " (" + by + ")"
-	}
+func outcomeOf(a *ask, end bus.Ask) *outcome {
+	by := end.Answer.By.Called()
 	switch {
 	case end.State == bus.AskExpired:
 		return unrun(tools.Timeout, "Nobody answered in time, so nothing was done.")
@@ -137,14 +129,13 @@ func (r *sessionRun) reportAnswered(ctx context.Context, t *turn, a *ask, out *o
 	if a.Kind == bus.AskQuestion { // the call itself was let pass
 		verdict = tools.Allow
 	}
+	result := resultOf(out.failed)
 	r.audit(ctx, t, a.call, sessions.AuditRecord{
-		Arguments: a.Args, Verdict: string(verdict), Result: resultOf(out.failed), Bytes: int64(len(out.result.Content)), Detail: by,
+		Arguments: a.Args, Verdict: string(verdict), Result: result, Bytes: int64(len(out.result.Content)), Detail: by,
 	})
 	e := bus.Event{Type: bus.ToolEnd, Tool: a.call.use.Name, Call: a.Call}
-	result := "ok"
 	if out.failed != nil {
-		result = string(out.failed.Code)
-		e.Error = &bus.Failure{Code: result, Message: out.failed.Message}
+		e.Error = &bus.Failure{Code: result, Message: r.redactor().Text(out.failed.Message)}
 	}
 	r.cfg.Observer.Tool(a.call.use.Name, result, 0)
 	r.slog.Info("tool call", slog.String("turn", t.id), slog.String("call", a.Call), slog.String("tool", a.call.use.Name),
@@ -186,7 +177,7 @@ func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound)
 				return err
 			}
 			return r.goOn(ctx, t)
-		case !isRefusal(err):
+		case !bus.AnswerRefused(err):
 			return fmt.Errorf("%w: %w", errBusAway, err)
 		}
 	}
@@ -236,11 +227,6 @@ func chosen(text string, choices []string) string {
 		}
 	}
 	return text
-}
-
-// isRefusal tells an answer that was not taken from one of which that is not known.
-func isRefusal(err error) bool {
-	return errors.Is(err, bus.ErrNoAsk) || errors.Is(err, bus.ErrMayNotAnswer) || errors.Is(err, bus.ErrBadAnswer) || errors.Is(err, bus.ErrDecided)
 }
 
 // answerAsk carries out a command that answers an ask, of this conversation or of

@@ -72,16 +72,24 @@ type outcome struct {
 	changed bool // result stands for what failed says as well
 }
 
+// content is what it says to the model.
+func (o *outcome) content() json.RawMessage {
+	if o.failed != nil && !o.changed {
+		return o.failed.Result().Content
+	}
+	return o.result.Content
+}
+
 // prepare resolves the tool of a call, and repairs and validates its arguments.
 // A tool that the agent does not have is found as well: the call may have been
 // begun while the agent had it, and then its arguments are those that it was begun
 // with.
-func (r *callRunner) prepare(ctx context.Context, t *turn, c *call) *preparedCall {
+func (r *callRunner) prepare(t *turn, c *call, untrusted bool) *preparedCall {
 	p := &preparedCall{call: c, effect: tools.Pure, input: tools.Call{
 		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
 		Turn: t.id, Session: r.key(), Agent: r.agent.Name,
 		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.At.String(),
-		Untrusted: r.untrusted(ctx, t, c),
+		Untrusted: untrusted,
 		Seen: func(text string, brings func(string) bool) bool {
 			return transcript.Holds(r.journal.Records(), t.id, c.asked, text, brings)
 		},
@@ -259,12 +267,8 @@ func (r *callRunner) recordStart(ctx context.Context, t *turn, p *preparedCall) 
 
 // shapeResult makes of a result what the model sees. What is cut is kept whole.
 func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcome) json.RawMessage {
-	content := o.result.Content
-	if o.failed != nil && !o.changed {
-		content = o.failed.Result().Content
-	}
-	content = r.redact.JSON(content)
-	limit := min(maxResult, r.room*transcript.BytesPerToken/4)
+	content := r.redact.JSON(o.content())
+	limit := r.resultLimit()
 	if len(content) > limit {
 		where := ""
 		if r.keep != nil {

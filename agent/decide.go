@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/bus"
-
 	"parley/agent/transcript"
+	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )

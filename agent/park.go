@@ -212,12 +212,7 @@ func parkedIDs(records []journal.Record) []string {
 		case sessions.KindTurnParked:
 			ids = append(ids, r.Turn)
 		case sessions.KindTurnUnparked, sessions.KindTurnDone:
-			for i, id := range ids {
-				if id == r.Turn {
-					ids = append(ids[:i], ids[i+1:]...)
-					break
-				}
-			}
+			ids = slices.DeleteFunc(ids, func(id string) bool { return id == r.Turn })
 		}
 	}
 	return ids

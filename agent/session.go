@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/agent/journal"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -28,6 +29,9 @@ type session struct {
 }
 
 func (s *session) key() string { return s.lease.Claim().Key }
+
+// resultLimit is the most of a result that the model is shown, in bytes.
+func (s *session) resultLimit() int { return min(maxResult, s.room*transcript.BytesPerToken/4) }
 
 // point names a line of the protocol at which a test may kill the process.
 func (s *session) point(name string) { s.cfg.Point(name) }

@@ -249,9 +249,10 @@ func (r *turnRun) finalReply(t *turn, answer llm.Answer) string {
 // nothing new.
 func (r *turnRun) runCalls(ctx context.Context, t *turn, calls []*call) error {
 	prepared := make([]*preparedCall, len(calls))
+	untrusted := r.calls.untrusted(ctx, t, calls[0]) // they are one answer's: the model had read the same
 	pure := true
 	for i, c := range calls {
-		prepared[i] = r.calls.prepare(ctx, t, c)
+		prepared[i] = r.calls.prepare(t, c, untrusted)
 		pure = pure && (prepared[i].effect == tools.Pure || !prepared[i].granted) // what is not granted only gets an error
 	}
 	if pure && len(calls) > 1 {

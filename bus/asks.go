@@ -90,6 +90,11 @@ var (
 	ErrDecided = errors.New("it is decided already")
 )
 
+// AnswerRefused tells an answer that was not taken from one of which that is not known.
+func AnswerRefused(err error) bool {
+	return errors.Is(err, ErrNoAsk) || errors.Is(err, ErrMayNotAnswer) || errors.Is(err, ErrBadAnswer) || errors.Is(err, ErrDecided)
+}
+
 // MayAnswer tells whether a person may answer. Owners may; an approval may be given
 // by approvers of the channel where the conversation is or where people are asked;
 // a question is answered by the person whose turn it is.
@@ -148,10 +153,7 @@ type Decision struct {
 
 // Ending says in words how an ask ended, and by whom.
 func (a Ask) Ending() string {
-	by := a.Answer.By.ID
-	if name := a.Answer.By.Name; name != "" && name != by {
-		by = name + " (" + by + ")"
-	}
+	by := a.Answer.By.Called()
 	switch {
 	case a.State == AskExpired:
 		return "expired: nobody answered in time"

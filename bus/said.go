@@ -63,6 +63,14 @@ type Person struct {
 	EveryApprover bool `json:"every_approver,omitempty"`
 }
 
+// Called is the name and the id, for people and models to read.
+func (p Person) Called() string {
+	if p.Name == "" || p.Name == p.ID {
+		return p.ID
+	}
+	return p.Name + " (" + p.ID + ")"
+}
+
 // The kinds of inbound messages.
 const (
 	Said    = "said"    // a person speaks to the agent

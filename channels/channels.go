@@ -1,13 +1,15 @@
 // Package channels is how people are reached: what a channel is, and what its side of the bot must remember.
 //
 // A Channel (channels.go) is one account on one chat platform; abilities.go is what
-// only some can do, buttons among it (buttons.go). Adapters know nothing of retries, deduplication, splitting or
-// permissions; they translate. For them there are commands.go (what people mean by
-// /stop), reachability.go, and lease_check.go, the transport under which they call
-// their platform. book.go is the Book: what was sent, and who was admitted.
+// only some can do, buttons among it (buttons.go). Adapters know nothing of retries,
+// deduplication, splitting or permissions; they translate. For them there are
+// commands.go (what people mean by /stop), reachability.go, lease_check.go, the
+// transport under which they call their platform, and channels/backoff. book.go is the
+// Book: what was sent, who was admitted, and what people were asked.
 //
 // channels/gateway publishes what people say; channels/dispatch sends what the bot
-// says. Both keep to channels/pacing and show channels/reactions.
+// says. Both keep to channels/pacing and show channels/reactions. channels/asks decides
+// what people were asked, by their answers and by the time.
 package channels
 
 import (

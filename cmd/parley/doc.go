@@ -38,9 +38,11 @@ agent/worker.go claims a session. agent/run.go opens its log, goes on with the
 turn that was cut off, and then answers the mail in its order. agent/turn.go
 makes a turn of its entries; agent/steps.go goes from step to step; agent/call.go
 holds the one function that every tool call passes; agent/window.go and ask.go get
-an answer from the model. Each durable line, C1 to C7, is in docs/architecture.md,
-with what happens to who dies after it. agent/journal is the log while it is worked
-on, and agent/transcript makes of it what the model reads. agent/llm is the contract
+an answer from the model. agent/decide.go says whether a call runs; where people have
+to be asked, agent/park.go lets the turn wait and agent/answers.go goes on with it, and
+channels/asks takes their answers. Each durable line, C1 to C7 and P1 to P5, is in
+docs/architecture.md, with what happens to who dies after it. agent/journal is the log
+while it is worked on, and agent/transcript makes of it what the model reads. agent/llm is the contract
 with a model: agent/openai speaks to providers, and agent/demo is the built-in one
 that needs none.
 
