@@ -65,21 +65,6 @@ type preparedCall struct {
 	approved string
 }
 
-// An outcome is what came of a call.
-type outcome struct {
-	result  tools.Result
-	failed  *tools.Error
-	changed bool // result stands for what failed says as well
-}
-
-// content is what it says to the model.
-func (o *outcome) content() json.RawMessage {
-	if o.failed != nil && !o.changed {
-		return o.failed.Result().Content
-	}
-	return o.result.Content
-}
-
 // prepare resolves the tool of a call, and repairs and validates its arguments.
 // A tool that the agent does not have is found as well: the call may have been
 // begun while the agent had it, and then its arguments are those that it was begun

@@ -13,6 +13,7 @@ import (
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
+	"parley/tools"
 )
 
 // A session is what the parts of a run share: the lease that they work under, the
@@ -162,4 +163,19 @@ func (asItIs) Text(text string) string                  { return text }
 func (asItIs) JSON(raw json.RawMessage) json.RawMessage { return raw }
 func (asItIs) Stream() func(piece string, last bool) string {
 	return func(p string, _ bool) string { return p }
+}
+
+// An outcome is what came of a call.
+type outcome struct {
+	result  tools.Result
+	failed  *tools.Error
+	changed bool // result stands for what failed says as well
+}
+
+// content is what it says to the model.
+func (o *outcome) content() json.RawMessage {
+	if o.failed != nil && !o.changed {
+		return o.failed.Result().Content
+	}
+	return o.result.Content
 }
