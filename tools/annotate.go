@@ -18,7 +18,7 @@ func Annotate(content json.RawMessage, note string) json.RawMessage {
 	if note == "" {
 		return content
 	}
-	said, err := json.Marshal(clip(note, maxNote))
+	said, err := json.Marshal(Clip(note, maxNote))
 	if err != nil { // a string always marshals
 		panic(err)
 	}

@@ -256,7 +256,7 @@ func (p *parser) object(depth int) (any, error) {
 			return nil, errors.New("a name must be a text")
 		}
 		if _, twice := object[name]; twice {
-			return nil, fmt.Errorf("%q is given twice", clip(name, 64))
+			return nil, fmt.Errorf("%q is given twice", Clip(name, 64))
 		}
 		if object[name], err = p.value(depth); err != nil {
 			return nil, err

@@ -63,7 +63,7 @@ func (f *fitter) note(at string, from, to any) {
 	if at == "" {
 		at = "the arguments"
 	}
-	f.add(fmt.Sprintf("%q was %s and is read as %s", clip(at, 64), typeName(from), typeName(to)))
+	f.add(fmt.Sprintf("%q was %s and is read as %s", Clip(at, 64), typeName(from), typeName(to)))
 }
 
 // add adds a note, up to maxProblems of them: they go to the model.

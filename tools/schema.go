@@ -101,7 +101,7 @@ func (s *schema) usage() string {
 		}
 		parts = append(parts, fmt.Sprintf("%s (%s)", name, about))
 	}
-	return clip("Arguments: "+strings.Join(parts, ", "), 1024)
+	return Clip("Arguments: "+strings.Join(parts, ", "), 1024)
 }
 
 func (s *schema) required() []string {
@@ -159,7 +159,7 @@ func (s *schema) problems(err error) string {
 func (s *schema) problem(e *jsonschema.ValidationError) string {
 	where := "the arguments"
 	if len(e.InstanceLocation) > 0 {
-		where = fmt.Sprintf("%q", clip(strings.Join(e.InstanceLocation, "."), 100))
+		where = fmt.Sprintf("%q", Clip(strings.Join(e.InstanceLocation, "."), 100))
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
@@ -182,7 +182,7 @@ func (s *schema) problem(e *jsonschema.ValidationError) string {
 	}
 	// The validator's own words begin with "at '/where': ".
 	_, words, _ := strings.Cut(e.Error(), ": ")
-	return clip(where+": "+words, 300)
+	return Clip(where+": "+words, 300)
 }
 
 func quoted(names []string) string {
@@ -191,7 +191,7 @@ func quoted(names []string) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%q", clip(name, 64))
+		fmt.Fprintf(&b, "%q", Clip(name, 64))
 	}
 	return b.String()
 }
@@ -208,5 +208,5 @@ func oneOf(values []any) string {
 		}
 		b.Write(raw)
 	}
-	return clip(b.String(), 500)
+	return Clip(b.String(), 500)
 }

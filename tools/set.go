@@ -97,5 +97,5 @@ func (s *Set) unknown(name string) *Error {
 	if near := nearest(name, names); near != "" {
 		hint = "did you mean " + near + "? "
 	}
-	return Errorf(NotFound, "no tool is named %q: %sthere are %s", clip(name, 64), hint, strings.Join(names, ", "))
+	return Errorf(NotFound, "no tool is named %q: %sthere are %s", Clip(name, 64), hint, strings.Join(names, ", "))
 }

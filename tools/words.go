@@ -15,16 +15,16 @@ import (
 func unknownName(name string, known []string) string {
 	switch near := nearest(name, known); {
 	case len(known) == 0:
-		return fmt.Sprintf("%q is unknown: there are no arguments", clip(name, 64))
+		return fmt.Sprintf("%q is unknown: there are no arguments", Clip(name, 64))
 	case near != "":
-		return fmt.Sprintf("%q is unknown: did you mean %q?", clip(name, 64), near)
+		return fmt.Sprintf("%q is unknown: did you mean %q?", Clip(name, 64), near)
 	}
-	return fmt.Sprintf("%q is unknown: the arguments are %s", clip(name, 64), strings.Join(known, ", "))
+	return fmt.Sprintf("%q is unknown: the arguments are %s", Clip(name, 64), strings.Join(known, ", "))
 }
 
 // nearest is the one of names that was probably meant by name, or "".
 func nearest(name string, names []string) string {
-	name = plainName(clip(name, 64))
+	name = plainName(Clip(name, 64))
 	best, least := "", 1+max(1, len(name)/3)
 	for _, n := range names {
 		if d := spelling.Distance(name, plainName(n)); d < least {
@@ -47,8 +47,8 @@ func plainName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
 }
 
-// clip keeps at most n bytes of a text, and whole runes.
-func clip(s string, n int) string {
+// Clip keeps at most n bytes of a text, and whole runes, for errors and for people.
+func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -181,7 +181,7 @@ func oneLine(text string) string {
 		return text
 	}
 	cut := most
-	for !utf8.RuneStart(text[cut]) {
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
 		cut--
 	}
 	return text[:cut] + "…"

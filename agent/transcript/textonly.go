@@ -51,7 +51,7 @@ func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	for !utf8.RuneStart(text[most]) {
+	for most > 0 && !utf8.RuneStart(text[most]) {
 		most--
 	}
 	return text[:most] + "…"

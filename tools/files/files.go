@@ -180,14 +180,7 @@ func textOnly(path string, size int64, file io.Reader) ([]byte, error) {
 // short is a text short enough for an error.
 func short(s string) string {
 	const most = 120
-	if len(s) <= most {
-		return s
-	}
-	n := most
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return tools.Clip(s, most)
 }
 
 // wrote is the result of a write.

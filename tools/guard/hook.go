@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"parley/tools"
 )
@@ -199,13 +198,5 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // clipped is a reason of a bearable length.
 func clipped(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= maxReason {
-		return s
-	}
-	n := maxReason
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return tools.Clip(strings.ToValidUTF8(s, "\uFFFD"), maxReason)
 }

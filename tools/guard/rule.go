@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"parley/tools"
 	"parley/tools/guard/shellline"
 )
 
@@ -132,12 +132,5 @@ func either(holds func(text, part string) bool, a, b string) bool { return holds
 func shown(text string) string {
 	const most = 120
 	text = strings.Join(strings.Fields(strings.ReplaceAll(text, shellline.Hole, "…")), " ")
-	if len(text) <= most {
-		return text
-	}
-	n := most
-	for !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
+	return tools.Clip(text, most)
 }
