@@ -77,13 +77,20 @@ const (
 	Command = "command" // a person gives a command: Text is its name without slash, Args the rest
 	Notice  = "notice"  // the system tells the session something; it never starts a turn
 	Decided = "decided" // what a parked turn waits for has ended: ID is the ask's, Decision how
+	Edited  = "edited"  // somebody changed what they said: Text and Attachments are as they are now, Of is the message
+	Deleted = "deleted" // somebody deleted what they said: Of is the message
+	Reacted = "reacted" // somebody reacted to a message: Reaction, Of is the message; Quotes may hold its text
 )
+
+// saidWithFiles is the kind that a message of kind Said with attachments has on the
+// wire: a release from before attachments would answer its text and ignore the files.
+const saidWithFiles = "said_with_files"
 
 // KnownKind tells whether an inbound message's kind is one of this release. One
 // of another kind comes from a newer release and is left to it.
 func KnownKind(kind string) bool {
 	switch kind {
-	case Said, Command, Notice, Decided:
+	case Said, Command, Notice, Decided, Edited, Deleted, Reacted:
 		return true
 	}
 	return false
@@ -117,6 +124,33 @@ type Inbound struct {
 	More bool `json:"more,omitempty"`
 	// Pressed says that it was not typed: somebody has pressed a button that says Text.
 	Pressed bool `json:"pressed,omitempty"`
+	// Attachments are the files that came with it.
+	Attachments []Attachment `json:"attachments,omitempty"`
+	// Of is, of Edited, Deleted and Reacted, the ID that Receive gave, or would give,
+	// the message that it is about.
+	Of string `json:"of,omitempty"`
+	// Reaction is an emoji, or :name: where the platform has no emoji for it.
+	Reaction string `json:"reaction,omitempty"`
+	// Removed says that the reaction was taken back.
+	Removed bool `json:"removed,omitempty"`
+}
+
+// The kinds of attachments.
+const (
+	Picture  = "picture"
+	Voice    = "voice"
+	Video    = "video"
+	Document = "document"
+)
+
+// An Attachment is a file that came with a message. All but Ref is what the sender's
+// side says of it and proves nothing.
+type Attachment struct {
+	Kind string `json:"kind"`           // Picture, Voice, Video, Document
+	Name string `json:"name,omitempty"` // one line, no path
+	Type string `json:"type,omitempty"` // MIME type
+	Size int64  `json:"size,omitempty"` // bytes; 0 is not known
+	Ref  string `json:"ref"`            // by which its channel fetches it; holds no secret
 }
 
 // The kinds of quotes.
@@ -139,13 +173,21 @@ type Quote struct {
 }
 
 // Encode is the body of an inbound message.
-func (in Inbound) Encode() ([]byte, error) { return json.Marshal(in) }
+func (in Inbound) Encode() ([]byte, error) {
+	if in.Kind == Said && len(in.Attachments) > 0 {
+		in.Kind = saidWithFiles
+	}
+	return json.Marshal(in)
+}
 
 // DecodeInbound reads what Encode writes.
 func DecodeInbound(body []byte) (Inbound, error) {
 	var in Inbound
 	if err := json.Unmarshal(body, &in); err != nil {
 		return Inbound{}, fmt.Errorf("decode inbound message: %w", err)
+	}
+	if in.Kind == saidWithFiles {
+		in.Kind = Said
 	}
 	return in, nil
 }

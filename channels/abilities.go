@@ -2,6 +2,8 @@ package channels
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
 
 	"parley/bus"
@@ -71,6 +73,20 @@ func CaptionLength(ch Channel, length int) int {
 
 // AsEditor is the channel as an Editor; false if it is none.
 func AsEditor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
+
+// ErrTooLarge says that an attachment is larger than it may be.
+var ErrTooLarge = errors.New("it is larger than it may be")
+
+// A Fetcher fetches what came with a message.
+type Fetcher interface {
+	// Fetch opens an attachment with the platform's credentials, wherever Receive
+	// runs. The reader gives at most most bytes and then ErrTooLarge. Errors are
+	// *SendError: Rejected where it is gone for good.
+	Fetch(ctx context.Context, at bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error)
+}
+
+// AsFetcher is the channel as a Fetcher; false if it is none.
+func AsFetcher(ch Channel) (Fetcher, bool) { return ability[Fetcher](ch) }
 
 // AsFileSender is the channel as a FileSender; false if it is none.
 func AsFileSender(ch Channel) (FileSender, bool) { return ability[FileSender](ch) }
