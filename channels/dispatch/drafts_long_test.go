@@ -85,6 +85,44 @@ func TestADraftThatCannotBeTakenBackNowIsTakenBackLater(t *testing.T) {
 	})
 }
 
+// A question that was to take a draft's place, and has expired before the platform took
+// it, takes the draft away: nothing that is said later would replace it.
+func TestADraftOfAQuestionThatHasExpiredIsTakenBack(t *testing.T) {
+	busy := false
+	setup := func(p *channelstest.EditingChannel) {
+		p.OnEdit = func(string) error {
+			if busy {
+				return &channels.SendError{Fault: channels.Retry, Code: "http_503"}
+			}
+			return nil
+		}
+	}
+	drafting(t, setup, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		a := s.speaker("t", "1")
+		about := func(id, text string, expires time.Time) bus.Outbound {
+			out := a.reply(text)
+			out.ID, out.Subject, out.Expires = id, "ask", expires
+			return out
+		}
+		a.start()
+		a.runs("read_file", "a.txt")
+		lasts(2 * time.Second)
+		busy = true
+		s.post(t, about("ask#ask/0", "May I?", time.Now().Add(5*time.Second)))
+		a.emit(bus.Event{Type: bus.TurnParked})
+		lasts(20 * time.Second)
+		wantShown(t, p, "1", "· read_file a.txt")
+		busy = false
+		s.post(t, about("ask#ended/0", "May I? Nobody answered.", time.Time{}))
+		a.answers(t, "I did not")
+		lasts(time.Minute)
+		wantShown(t, p, "1", "(The answer is below.)", "May I? Nobody answered.", "I did not")
+		if got := s.state(t, "ask#ask/0").Parts[0]; got.State != channels.Failed || got.Code != "expired" {
+			t.Errorf("the question is %+v", got)
+		}
+	})
+}
+
 // An answer does not wait for ever for its draft to be taken back.
 func TestADraftThatCanNeverBeTakenBackIsLeft(t *testing.T) {
 	refuse, edits := false, 0

@@ -75,6 +75,11 @@ func (d *delivery) giveUp(work context.Context, code string) error {
 		}
 	}
 	d.point("send:failed")
+	if code == expired {
+		if err := d.withdrawUnreplaced(work); err != nil {
+			return err
+		}
+	}
 	if err := d.notifySession(work, code); err != nil {
 		return err
 	}
@@ -94,6 +99,26 @@ func (d *delivery) giveUp(work context.Context, code string) error {
 	}
 	d.point("send:elsewhere")
 	return &deliveryError{bury: code}
+}
+
+// withdrawUnreplaced withdraws the draft whose place the message was to take, and did
+// not in time: nothing else would ever replace it. The edit may be repeated.
+func (d *delivery) withdrawUnreplaced(work context.Context) error {
+	first := d.record.Parts[0]
+	if first.Edits == "" || first.PlatformID != "" || d.out.Turn == "" {
+		return nil
+	}
+	draft, err := d.Book.Lookup(work, d.out.Turn+draftSuffix)
+	if errors.Is(err, channels.ErrNoSend) {
+		return nil // it was to take the place of an earlier message about its subject
+	}
+	if err != nil {
+		return d.bookFailed(err)
+	}
+	if draft.Parts[0].PlatformID != first.Edits {
+		return nil
+	}
+	return d.withdrawDraft(work, first.Edits)
 }
 
 // notifySession tells the session, where one has said it.

@@ -152,7 +152,10 @@ func (d *delivery) prepareNextBest(work context.Context, i int) (can bool, err e
 	case p.Edits != "":
 		if d.out.Subject != "" {
 			p.Under = p.Edits
-		} else if err := d.withdrawDraft(work, i, p.Edits); err != nil {
+		} else if err := d.withdrawDraft(work, p.Edits); err != nil {
+			if failed, ok := errors.AsType[*deliveryError](d.markUnsent(work, i)); ok {
+				err = failed
+			}
 			return true, err
 		}
 		p.Edits = ""
@@ -168,13 +171,13 @@ func (d *delivery) prepareNextBest(work context.Context, i int) (can bool, err e
 	return true, d.mark(work, i, p)
 }
 
-// withdrawn is the text of a draft that its answer could not replace.
+// withdrawn is the text of a draft that could not be replaced.
 const withdrawn = "_(The answer is below.)_"
 
-// withdrawDraft ends a draft that the answer cannot replace, so that it does not stand
+// withdrawDraft ends a draft that the message cannot replace, so that it does not stand
 // beside it as a second one that breaks off. One that cannot be changed at all
-// is left; while that is not known, the answer waits, for as long as any message does.
-func (d *delivery) withdrawDraft(work context.Context, i int, draft string) error {
+// is left; while that is not known, the message waits, for as long as any does.
+func (d *delivery) withdrawDraft(work context.Context, draft string) error {
 	e, can := channels.AsEditor(d.Channel)
 	if !can {
 		return nil
@@ -185,12 +188,9 @@ func (d *delivery) withdrawDraft(work context.Context, i int, draft string) erro
 	ctx, cancel := context.WithTimeout(channels.WithLeaseCheck(work, channels.LeaseCheck{Asked: time.Now(), Ask: d.lease.Held}), d.policy.Timeout)
 	defer cancel()
 	instead := d.render(withdrawn)[0]
-	err := e.Edit(ctx, d.to, draft, channels.Part{Key: channels.PartKey(d.record.ID, i), Text: instead.Text, Plain: instead.Plain})
+	err := e.Edit(ctx, d.to, draft, channels.Part{Key: channels.PartKey(d.record.ID, 0), Text: instead.Text, Plain: instead.Plain})
 	if err == nil || channels.FaultOf(err).Fault == channels.Rejected || d.triedLongEnough() {
 		return nil
-	}
-	if err := d.markUnsent(work, i); err != nil {
-		return err
 	}
 	return d.retryLater(work, channels.FaultOf(err))
 }

@@ -36,6 +36,7 @@ type audit struct {
 	expected               map[string]map[string][]string // by address and text, the sends
 	lostDrafts             map[string]int                 // by address, drafts of which nobody can tell whether they were posted
 	leftDrafts             int                            // of these, those that a platform still shows
+	withdrawn              int                            // drafts that nothing could replace
 	maybe                  map[string]bool                // texts by address that may have been sent
 	made                   map[string]int                 // by call, how often the once tool was called
 	onceCalls, unknown     int                            // calls of effect once, and those of which nobody can tell
@@ -93,9 +94,9 @@ func (a *audit) String() string {
 		deeds = append(deeds, fmt.Sprintf("%s ×%d", what, s.deeds[what]))
 	}
 	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
-		"%d calls approved, %d denied, %d questions answered, %d asks expired, %d of 4 chats seen to wait unheld, %d could not be asked, %d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
+		"%d calls approved, %d denied, %d questions answered, %d asks expired, %d of 4 chats seen to wait unheld, %d could not be asked, %d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over, %d withdrawn; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
 		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
-		a.approved, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
+		a.approved, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.withdrawn, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
 }
 
 // leftovers returns those of the keys that an idle bus should not have. It may have known
@@ -256,14 +257,21 @@ func (a *audit) expect(address, text, send string) {
 	a.expected[address][text] = append(a.expected[address][text], send)
 }
 
+// withdrawnDraft is what a draft says that could not be replaced; what was to replace it
+// stands below.
+const withdrawnDraft = "(The answer is below.)"
+
 // readPlatform compares what people were sent with what the logs say.
 func (a *audit) readPlatform() {
 	for address, texts := range a.expected {
 		sent := map[string]int{}
-		for _, m := range a.storm.sentTo(address) {
+		shown := a.storm.sentTo(address)
+		for i, m := range shown {
 			sent[m.text]++
 			switch {
 			case texts[m.text] != nil:
+			case strings.Contains(m.text, withdrawnDraft) && i < len(shown)-1:
+				a.withdrawn++
 			case a.maybe[address+" "+m.text]:
 			case a.isAboutAsk(address, m.text):
 			case a.lostDrafts[address] > 0:
