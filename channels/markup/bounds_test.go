@@ -43,8 +43,8 @@ func TestTablesOfTooManyCellsAreText(t *testing.T) {
 		table         bool
 	}{{8, 900, true}, {2000, 2, true}, {2000, 500, false}, {20_000, 20_000, false}} {
 		md := strings.Repeat("|a", c.columns) + "|\n" + strings.Repeat("|-", c.columns) + "|\n" + strings.Repeat("|\n", c.rows)
-		got := markup.Render(md, markup.TelegramHTML, 0)
-		if len(got) != 1 || strings.HasPrefix(got[0].Text, "<pre>") != c.table {
+		got := markup.Render(md, markup.HTML, 0)
+		if len(got) != 1 || strings.HasPrefix(got[0].Text, "<table>") != c.table {
 			t.Errorf("%d columns and %d rows became %d pieces, %.40q", c.columns, c.rows, len(got), got[0].Text)
 		}
 	}
@@ -53,7 +53,7 @@ func TestTablesOfTooManyCellsAreText(t *testing.T) {
 // BenchmarkHostile shows that the time grows with the length, and not faster.
 func BenchmarkHostile(b *testing.B) {
 	r := markup.New()
-	for _, s := range []string{"_a*", "[", "[a](", "`", "<a ", "> ", "~", `\(`, "&", "|a\n|-\n"} {
+	for _, s := range []string{"_a*", "[", "[a](", "`", "<a ", "> ", "~", `\(`, "&", "|a\n|-\n", ":", ":a:", ":tada:", "- ", "> - ", "a b\n|-|-\n|x|y\n"} {
 		for _, size := range []int{64 << 10, 1 << 20} {
 			md := strings.Repeat(s, size/len(s))
 			b.Run(fmt.Sprintf("%q/%dKB", s, size>>10), func(b *testing.B) {

@@ -16,29 +16,60 @@ type dialect interface {
 	size(text string) size
 	// most is what one message takes whose length is bounded.
 	most(limit int) size
-	// longestLink is how long the target of a link may be, in bytes; longer ones
-	// become text.
-	longestLink(limit int) int
+	// links tells whether a span's link is written as one, in messages of that length,
+	// or as text.
+	links(s document.Span, limit int) bool
+	// form is how a table is shown.
+	form(table document.Block) form
 	// join puts written blocks together.
 	join(to *strings.Builder, frags []frag)
 	// harmless takes from a text without markup what would act all the same.
 	harmless(plain string) string
 }
 
-func dialectOf(d Dialect) dialect {
-	switch d {
-	case TelegramHTML:
-		return telegram{}
-	case SlackMrkdwn:
-		return slack{}
-	case DiscordMarkdown:
-		return marks{neutral: true}
-	case Markdown:
-		return marks{}
-	case Terminal:
-		return terminal{}
+// A twofold dialect has a second form, for what its platform shows better otherwise.
+type twofold interface {
+	rich(b document.Block) richText
+	// joinRich puts the written blocks of a piece together in that form; "" where it
+	// shows nothing better.
+	joinRich(frags []frag) string
+}
+
+// A form is how a dialect shows a table.
+type form uint8
+
+const (
+	asTable   form = iota // as the dialect writes tables
+	inColumns             // laid out, where all characters are of one width
+	asRecords             // row by row, each cell behind the name of its column
+)
+
+// A frag is a written block.
+type frag struct {
+	text   string
+	plain  string
+	bare   string // plain without where links lead
+	size   size
+	gap    bool
+	head   bool // a heading, which belongs to what follows
+	within *document.Container
+	quote  bool
+	rich   richText
+	record *document.Block // the row of a table that it is
+}
+
+func (f frag) separator() string {
+	if f.gap {
+		return "\n\n"
 	}
-	return plainDialect{}
+	return "\n"
+}
+
+// A richText is a block as it is written for a markdown block of Slack's.
+type richText struct {
+	text   string
+	table  string // with a table in it, which a message may have one of; "" is none
+	better bool   // the text shows more than it would elsewhere
 }
 
 // A syntax is how a dialect writes what is within a block.
@@ -53,7 +84,7 @@ type syntax interface {
 	// says that nothing but a marker is before it in its line.
 	text(b *strings.Builder, s document.Span, lineStart bool)
 	// bare writes a link that is its own text.
-	bare(b *strings.Builder, url string)
+	bare(b *strings.Builder, s document.Span)
 	// linksInside says that a link's text can have no marks within.
 	linksInside() bool
 }
@@ -94,7 +125,7 @@ func writeInline(b *strings.Builder, x syntax, spans []document.Span) {
 			active = append(active, m)
 		}
 		if s.IsBare() {
-			x.bare(b, s.Text)
+			x.bare(b, s)
 		} else {
 			x.text(b, s, lineStart)
 		}
@@ -165,8 +196,30 @@ func inBold(spans []document.Span) []document.Span {
 	return all
 }
 
+// isQuoted tells of a block that a quote is shown as.
+func isQuoted(b document.Block) bool {
+	return (b.Kind == document.Paragraph || b.Kind == document.Heading || b.Kind == document.Record) && b.Quotes() > 0
+}
+
+// isShort tells whether the target of a link takes up but a part of a message in which
+// it is counted. Those of Telegram's own scheme lead nowhere elsewhere.
+func isShort(s document.Span, limit int) bool {
+	if strings.HasPrefix(s.URL, "tg:") {
+		return false
+	}
+	return limit == 0 || len(s.URL) <= limit/8
+}
+
 func quoted(text string) string {
 	return "> " + strings.ReplaceAll(text, "\n", "\n> ")
+}
+
+// indented is a text with blanks before each line.
+func indented(indent, text string) string {
+	if indent == "" {
+		return text
+	}
+	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
 }
 
 const ruleText = "———"

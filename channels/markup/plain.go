@@ -15,20 +15,24 @@ func (plainDialect) size(text string) size { return inUnits(text) }
 
 func (plainDialect) most(limit int) size { return boundless(limit) }
 
-func (plainDialect) longestLink(limit int) int { return limit / 8 }
+func (plainDialect) links(s document.Span, limit int) bool { return isShort(s, limit) }
+
+func (plainDialect) form(table document.Block) form { return columnsUpTo(deskWidth, table) }
 
 func (x plainDialect) block(b document.Block) string {
 	var text string
 	switch b.Kind {
-	case document.CodeBlock, document.Table:
-		return b.Rows()
+	case document.CodeBlock:
+		return strings.Join(b.Lines, "\n")
+	case document.Table:
+		return layout(b)
 	case document.Rule:
 		return ruleText
 	default:
 		text = document.Text(b.Spans, !x.bareLinks)
 	}
-	if b.Quote {
-		return quoted(text)
+	if isQuoted(b) {
+		return indented(b.Indent, quoted(text))
 	}
 	return text
 }

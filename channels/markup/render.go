@@ -28,6 +28,9 @@ func (r *Renderer) Render(md string, d Dialect, limit int) []Piece {
 	return r.renderWithin(md, d, limit, 0)
 }
 
+// Render is Renderer.Render for those who render rarely.
+func Render(md string, d Dialect, limit int) []Piece { return New().Render(md, d, limit) }
+
 // RenderFirst is Render where the text of the first piece is no longer than so
 // many bytes of UTF-8 either: some platforms count so where a text takes the
 // place of another.
@@ -42,6 +45,14 @@ func (r *Renderer) RenderFirst(md string, d Dialect, first, limit int) []Piece {
 
 // renderWithin is Render; first, if it is not 0, bounds the first piece in bytes.
 func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece {
+	pieces := r.renderIn(md, dialectOf(d), limit, first)
+	if d == Markdown && limit == 0 && len(pieces) > 0 {
+		return []Piece{{Text: document.Clean(md), Plain: joinPlain(pieces)}}
+	}
+	return pieces
+}
+
+func (r *Renderer) renderIn(md string, d dialect, limit, first int) []Piece {
 	md = document.Clean(md)
 	if isBlank(document.Unescape(md)) {
 		return nil
@@ -49,17 +60,17 @@ func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece 
 	if limit > 0 {
 		limit = max(limit, leastLimit)
 	}
-	if isPlain(md) && (limit == 0 || len(md) <= limit) && (first == 0 || len(md) <= first) {
+	if isPlain(md) && isTaken(d, md, limit, first) {
 		md = strings.TrimSpace(md)
 		return []Piece{{Text: md, Plain: md}}
 	}
-	a := assembly{dialect: dialectOf(d)}
+	a := assembly{dialect: d}
 	if limit > 0 {
-		a.rest = a.dialect.most(limit)
+		a.rest = d.most(limit)
 	}
 	a.limit = a.rest
 	if first > 0 {
-		a.limit = a.dialect.most(max(min(first, cmp.Or(limit, first)), leastLimit))
+		a.limit = d.most(max(min(first, cmp.Or(limit, first)), leastLimit))
 		a.limit.bytes = max(first, leastLimit)
 	}
 	for rest := md; rest != ""; {
@@ -74,14 +85,39 @@ func (r *Renderer) renderWithin(md string, d Dialect, limit, first int) []Piece 
 		a.add(document.Block{Kind: document.Paragraph, Spans: []document.Span{{Text: strings.TrimSpace(md)}}})
 		a.flush(false)
 	}
-	if d == Markdown && limit == 0 {
-		return []Piece{{Text: md, Plain: joinPlain(a.pieces)}}
-	}
 	return a.pieces
 }
 
-// Render is Renderer.Render for those who render rarely.
-func Render(md string, d Dialect, limit int) []Piece { return New().Render(md, d, limit) }
+func dialectOf(d Dialect) dialect {
+	switch d {
+	case TelegramHTML:
+		return telegram{}
+	case SlackMrkdwn:
+		return slack{}
+	case DiscordMarkdown:
+		return marks{discord}
+	case Markdown:
+		return marks{commonMark}
+	case HTML:
+		return page{}
+	case Terminal:
+		return terminal{}
+	}
+	return plainDialect{}
+}
+
+// isTaken tells whether a text without any Markdown is taken as it is.
+func isTaken(d dialect, text string, limit, first int) bool {
+	switch d := d.(type) {
+	case page:
+		return false
+	case terminal:
+		if d.screen.Width > 0 {
+			return false
+		}
+	}
+	return (limit == 0 || len(text) <= limit) && (first == 0 || len(text) <= first)
+}
 
 func joinPlain(pieces []Piece) string {
 	all := make([]string, len(pieces))
@@ -136,7 +172,7 @@ func cutParsed(md string) (part, rest string) {
 		}
 	}
 	i := mostParsed
-	for !utf8.RuneStart(md[i]) {
+	for i > mostParsed-utf8.UTFMax && !utf8.RuneStart(md[i]) {
 		i--
 	}
 	return md[:i], md[i:]

@@ -3,16 +3,18 @@ package markup_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/rivo/uniseg"
 
 	"parley/channels/markup"
@@ -21,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func dialects() []markup.Dialect {
-	return []markup.Dialect{markup.Plain, markup.Markdown, markup.TelegramHTML, markup.SlackMrkdwn, markup.DiscordMarkdown}
+	return []markup.Dialect{markup.Plain, markup.Markdown, markup.TelegramHTML, markup.SlackMrkdwn, markup.DiscordMarkdown, markup.HTML}
 }
 
 // Each testdata/NAME.md is rendered in each dialect; NAME.DIALECT has the
@@ -41,15 +43,48 @@ func TestGolden(t *testing.T) {
 		if strings.Contains(input, "split") {
 			limit = 400
 		}
-		for _, d := range dialects() {
-			golden := strings.TrimSuffix(input, "md") + string(d)
+		for name, got := range renderings(r, string(md), limit, 60) {
+			golden := strings.TrimSuffix(input, "md") + name
 			t.Run(filepath.Base(golden), func(t *testing.T) {
-				var got []string
-				for _, p := range r.Render(string(md), d, limit) {
-					got = append(got, p.Text)
-				}
 				compare(t, golden, strings.Join(got, "\n==========\n"))
 			})
+		}
+	}
+}
+
+// renderings are the pieces of a text in each dialect, and in what platforms show beside
+// those: Slack in its markdown blocks, and a terminal of that width.
+func renderings(r *markup.Renderer, md string, limit, width int) map[string][]string {
+	all := map[string][]string{"terminal": {r.RenderTerminal(md, markup.Screen{Width: width})}}
+	for _, d := range dialects() {
+		for _, p := range r.Render(md, d, limit) {
+			all[string(d)] = append(all[string(d)], p.Text)
+			if d == markup.SlackMrkdwn {
+				all["slack-block"] = append(all["slack-block"], p.Markdown)
+			}
+		}
+	}
+	return all
+}
+
+var (
+	show  = flag.String("show", "", "a file of Markdown to render in each dialect, for eyes: go test ./channels/markup -run TestShow -v -show FILE")
+	limit = flag.Int("limit", 4000, "with -show: the length of a message")
+	width = flag.Int("width", 80, "with -show: the columns of the terminal")
+)
+
+func TestShow(t *testing.T) {
+	if *show == "" {
+		t.Skip("no file was given with -show")
+	}
+	md, err := os.ReadFile(*show)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := renderings(markup.New(), string(md), *limit, *width)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for i, piece := range all[name] {
+			fmt.Printf("\n===== %s, message %d of %d, %d units =====\n%s\n", name, i+1, len(all[name]), length(piece), piece)
 		}
 	}
 }
@@ -181,33 +216,6 @@ func TestLinksLeadOnlyToTheWeb(t *testing.T) {
 	}
 }
 
-func TestPathologicalTextIsQuick(t *testing.T) {
-	const mostTime = 5 * time.Second // a third of a second on a quiet machine
-	const size = 200 << 10
-	r := markup.New()
-	for _, s := range []string{
-		">", "*", "*a ", "**a", "a**b", "***a_b ", "~~a ", "[", "[a](", "[](", "[a](b \"", "](", "- a\n", "1. ", "+ ", "- > ",
-		"``a`", "<a ", "<!--", "<?", "&", "_a*", "~", "[]", "a_", "``\\", "\\(", "\\[", "\\", "a@", "|a\n|-\n", "* a\n ", "*a*\n", "x", "👨‍👩‍👧‍👦", "\u0301", "```\n",
-	} {
-		in := strings.Repeat(s, size/len(s))
-		began := time.Now()
-		pieces := r.Render(in, markup.TelegramHTML, 2000)
-		if took := time.Since(began); took > mostTime {
-			t.Errorf("%q repeated: %v", s, took)
-		}
-		check(t, markup.TelegramHTML, 2000, pieces)
-	}
-	var stairs strings.Builder
-	for i := range 440 {
-		stairs.WriteString(strings.Repeat("  ", i) + "- a\n")
-	}
-	began := time.Now()
-	r.Render(stairs.String(), markup.TelegramHTML, 4096)
-	if took := time.Since(began); took > mostTime {
-		t.Errorf("stairs: %v", took)
-	}
-}
-
 // visible is what Telegram shows; it fails where tags are not balanced.
 func visible(t *testing.T, html string) string {
 	t.Helper()
@@ -250,6 +258,9 @@ func check(t *testing.T, d markup.Dialect, limit int, pieces []markup.Piece) {
 		if d == markup.TelegramHTML {
 			n = length(visible(t, p.Text))
 		}
+		if d == markup.HTML {
+			n = length(shown(t, regexp.MustCompile(">\n+").ReplaceAllString(p.Text, ">")))
+		}
 		if limit > 0 && (n > limit || length(p.Plain) > limit) {
 			t.Errorf("%s: piece has %d units, %d plain; the limit is %d: %.300q", d, n, length(p.Plain), limit, p.Text)
 		}
@@ -266,15 +277,24 @@ func FuzzRender(f *testing.F) {
 		"Hello **bold *both* x** `code` [link](https://example.com)", "- a\n  - b\n\n    ```go\n    x := 1\n    ```\n- c", "| a | b |\n|---|--:|\n| 1 | 2 |",
 		"> quote\n> > deeper\n\n# Head\n\ntext " + strings.Repeat("word ", 100), "```\n" + strings.Repeat("long line of code ", 30) + "\n```",
 		strings.Repeat("👨‍👩‍👧‍👦", 40), "e" + strings.Repeat("\u0301", 300), "***a** b*", "1) x\n2) y", "<b>raw</b> &amp; &#0; \\* \\", "a\\\nb  \nc",
+		"| a | " + strings.Repeat("wide ", 20) + "|\n|--|--|\n| 1 | " + strings.Repeat("text ", 90) + "|\n| 2 |", "- > q\n  > r\n\n      code\n- :tada: [ ] x\n  1. a",
 	} {
 		f.Add(seed, 100)
 	}
 	r := markup.New()
 	f.Fuzz(func(t *testing.T, md string, limit int) {
+		for line := range strings.SplitSeq(r.RenderTerminal(md, markup.Screen{Width: 40}), "\n") {
+			if n := uniseg.StringWidth(ansi.Strip(line)); n > 40 {
+				t.Errorf("a line of the terminal has %d columns: %q", n, line)
+			}
+		}
 		limit = 64 + abs(limit)%4096
 		for _, d := range dialects() {
 			pieces := r.Render(md, d, limit)
 			check(t, d, limit, pieces)
+			for _, p := range pieces {
+				seen(t, r, d, p.Text)
+			}
 			if strings.ContainsAny(md, "[]()`~&<>\\|!:@.\t\x00\r#") || !utf8.ValidString(md) || strings.ContainsFunc(md, unicode.IsControl) && !strings.Contains(md, "\n") {
 				continue // some of it is markup, and rightly gone
 			}

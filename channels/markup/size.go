@@ -30,6 +30,12 @@ func (s size) isLittleOf(o size) bool {
 	return s.units < o.units/3 || s.bytes < o.bytes/3 || s.marks < o.marks/3 || s.weight < o.weight/3
 }
 
+// half is as much of a message's length, and all else.
+func (s size) half() size {
+	s.units /= 2
+	return s
+}
+
 // boundless is the size of a message of which only the length is bounded.
 func boundless(limit int) size { return size{limit, math.MaxInt / 2, math.MaxInt / 2, math.MaxInt / 2} }
 

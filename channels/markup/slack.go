@@ -16,13 +16,17 @@ func (slack) size(text string) size { return inUnits(text) }
 
 func (slack) most(limit int) size { return boundless(limit) }
 
-func (slack) longestLink(limit int) int { return limit / 8 }
+func (slack) links(s document.Span, limit int) bool { return isShort(s, limit) }
+
+func (slack) form(table document.Block) form { return columnsUpTo(deskWidth, table) }
 
 func (x slack) block(b document.Block) string {
 	var text string
 	switch b.Kind {
-	case document.CodeBlock, document.Table:
-		return "```\n" + partTicks(escapeSlack(b.Rows())) + "\n```"
+	case document.CodeBlock:
+		return "```\n" + partTicks(escapeSlack(strings.Join(b.Lines, "\n"))) + "\n```"
+	case document.Table:
+		return "```\n" + partTicks(escapeSlack(layout(b))) + "\n```"
 	case document.Rule:
 		return ruleText
 	case document.Heading:
@@ -30,10 +34,116 @@ func (x slack) block(b document.Block) string {
 	default:
 		text = inlineText(x, b.Spans)
 	}
-	if b.Quote {
+	if isQuoted(b) {
 		return quoted(text)
 	}
 	return text
+}
+
+// rich writes a block for a markdown block. A table is written as code too, for where
+// there may not be another table.
+func (slack) rich(b document.Block) richText {
+	x := marks{slackBlock}
+	switch b.Kind {
+	case document.Table:
+		return richText{text: x.fenced("", layout(b)), table: richTable(b)}
+	case document.Heading:
+		return richText{text: x.block(b), better: true}
+	case document.CodeBlock:
+		return richText{text: x.block(b), better: b.Info != ""}
+	}
+	return richText{text: x.block(b)}
+}
+
+const (
+	// mostRich is what Slack takes in the markdown blocks of a message, in UTF-16 units.
+	mostRich = 12_000
+	// mostExpanded is somewhat less than the blocks that Slack takes in a message: it
+	// makes several of a markdown block.
+	mostExpanded = 40
+	// A table of Slack's has no more rows, the header among them, and columns.
+	mostRichRows, mostRichColumns = 100, 20
+)
+
+// joinRich makes a table of the longest of a piece's tables.
+func (slack) joinRich(frags []frag) string {
+	var parts []richPart
+	longest := -1
+	better := false
+	for i := 0; i < len(frags); {
+		p := richPart{frag: frags[i], of: 1}
+		if rows := recordsOfOneTable(frags[i:]); len(rows) > 0 {
+			p.rich.table = richTable(tableOf(rows))
+			p.of = len(rows)
+		}
+		if n := len(p.rich.table); n > 0 && (longest < 0 || n > len(parts[longest].rich.table)) {
+			longest = len(parts)
+		}
+		for _, f := range frags[i+1 : i+p.of] {
+			p.rich.text += "\n\n" + f.rich.text
+		}
+		better = better || p.rich.better || p.rich.table != ""
+		parts = append(parts, p)
+		i += p.of
+	}
+	if !better || len(parts) > mostExpanded {
+		return ""
+	}
+	var b strings.Builder
+	for i, p := range parts {
+		switch {
+		case i == 0:
+		case p.within != nil && parts[i-1].within != nil && !p.gap:
+			b.WriteString("\n")
+		default: // or one would go on with the other
+			b.WriteString("\n\n")
+		}
+		if i == longest {
+			b.WriteString(p.rich.table)
+		} else {
+			b.WriteString(p.rich.text)
+		}
+	}
+	if units(b.String()) > mostRich {
+		return ""
+	}
+	return b.String()
+}
+
+// A richPart is a block of a piece: one frag, or the records of a table.
+type richPart struct {
+	frag
+	of int // so many frags
+}
+
+// richTable is a table as Slack makes one of it; "" if it does not.
+func richTable(b document.Block) string {
+	if len(b.Rows) >= mostRichRows || len(b.Head) > mostRichColumns {
+		return ""
+	}
+	return marks{slackBlock}.table(b)
+}
+
+// recordsOfOneTable are the rows of the table with whose record frags begin; none if it
+// is no record, or part of one.
+func recordsOfOneTable(frags []frag) (rows []*document.Block) {
+	for _, f := range frags {
+		if f.record == nil || len(rows) > 0 && &f.record.Head[0] != &rows[0].Head[0] {
+			break
+		}
+		rows = append(rows, f.record)
+	}
+	return rows
+}
+
+// tableOf is a table of such rows.
+func tableOf(rows []*document.Block) document.Block {
+	table := *rows[0]
+	table.Rows = nil
+	for _, row := range rows {
+		table.Rows = append(table.Rows, row.Rows...)
+	}
+	return table
 }
 
 func (slack) join(to *strings.Builder, frags []frag) { joinLines(to, frags) }
@@ -81,7 +191,12 @@ func (slack) close(b *strings.Builder, m mark, next rune) {
 	}
 }
 
+// text leaves an emoji its name: it is the workspace's.
 func (slack) text(b *strings.Builder, s document.Span, _ bool) {
+	if s.Emoji != "" {
+		b.WriteString(":" + s.Emoji + ":")
+		return
+	}
 	text := escapeSlack(s.Text)
 	if s.Style&document.Code != 0 && !strings.Contains(text, "`") && s.URL == "" {
 		b.WriteString("`" + text + "`")
@@ -130,7 +245,14 @@ func endOfStrike(s string, from int) int {
 	return from + i
 }
 
-func (slack) bare(b *strings.Builder, url string) { b.WriteString("<" + escapeSlack(url) + ">") }
+// bare leaves it to Slack to make a link of a mailbox.
+func (slack) bare(b *strings.Builder, s document.Span) {
+	if s.IsMail() {
+		b.WriteString(escapeSlack(s.Text))
+		return
+	}
+	b.WriteString("<" + escapeSlack(s.Text) + ">")
+}
 
 func escapeSlack(s string) string { return escape(s, "&<>") }
 

@@ -9,24 +9,6 @@ import (
 	"parley/channels/markup/document"
 )
 
-// A frag is a written block.
-type frag struct {
-	text  string
-	plain string
-	bare  string // plain without where links lead
-	size  size
-	gap   bool
-	quote bool
-	head  bool // a heading, which belongs to what follows
-}
-
-func (f frag) separator() string {
-	if f.gap {
-		return "\n\n"
-	}
-	return "\n"
-}
-
 // An assembly puts written blocks together, piece by piece. Both forms of a
 // piece keep to the limit.
 type assembly struct {
@@ -41,7 +23,10 @@ type assembly struct {
 }
 
 func (a *assembly) write(b document.Block) frag {
-	f := frag{gap: b.Gap, quote: b.Quote, head: b.Kind == document.Heading}
+	f := frag{gap: b.Gap, within: b.Within, quote: isQuoted(b), head: b.Kind == document.Heading, record: b.Of}
+	if b.Kind == document.Record {
+		b.Kind, b.Spans = document.Paragraph, recordSpans(b.Fields)
+	}
 	f.plain = a.dialect.harmless(a.plain.block(b))
 	f.bare = f.plain
 	if _, same := a.dialect.(plainDialect); same {
@@ -49,8 +34,11 @@ func (a *assembly) write(b document.Block) frag {
 	} else {
 		f.text = a.dialect.block(b)
 	}
+	if d, ok := a.dialect.(twofold); ok {
+		f.rich = d.rich(b)
+	}
 	f.size = a.dialect.size(f.text)
-	if b.Quote {
+	if f.quote {
 		f.size = f.size.plus(quoteMarks())
 	}
 	if f.text != f.plain {
@@ -79,22 +67,18 @@ func (a *assembly) put(f frag) {
 
 // add puts a block into the piece, or into the next, or cuts it.
 func (a *assembly) add(b document.Block) {
-	if a.limit.units > 0 {
-		b.Spans = a.withoutLongLinks(b.Spans)
+	if b.Kind == document.Table {
+		a.addTable(b)
+		return
 	}
-	if a.limit.units > 0 && b.Kind == document.Table && a.write(document.Block{Kind: document.Table, Lines: b.Head}).size.units > a.limit.units/2 {
-		b.Lines, b.Head = append(b.Head, b.Lines...), nil
+	a.onlyLinks(b.Spans)
+	for _, f := range b.Fields {
+		a.onlyLinks(f.Name)
+		a.onlyLinks(f.Value)
 	}
 	for a.limit.units > 0 {
-		if !longerThan(b, a.limit.units) {
-			f := a.write(b)
-			if !f.size.within(a.room(b.Gap)) && f.size.within(a.limit) {
-				a.flush(true)
-			}
-			if f.size.within(a.room(b.Gap)) {
-				a.put(f)
-				return
-			}
+		if a.putWhole(b) {
+			return
 		}
 		if a.room(b.Gap).isLittleOf(a.limit) {
 			a.flush(true)
@@ -117,20 +101,67 @@ func (a *assembly) add(b document.Block) {
 	a.put(a.write(b))
 }
 
+// putWhole puts a block into the piece or, if it fits there, into the next.
+func (a *assembly) putWhole(b document.Block) bool {
+	if longerThan(b, a.limit.units) {
+		return false
+	}
+	f := a.write(b)
+	if !f.size.within(a.limit) {
+		return false
+	}
+	if !f.size.within(a.room(b.Gap)) {
+		a.flush(true)
+	}
+	fits := f.size.within(a.room(b.Gap))
+	if fits {
+		a.put(f)
+	}
+	return fits
+}
+
+// longest is the largest n up to most for which something fits; if it does for one n, it
+// does for all below. Little more is tried than what fits: most may be far more.
+func longest(most int, fits func(n int) bool) int {
+	beyond := 1
+	for beyond <= most && fits(beyond) {
+		beyond *= 2
+	}
+	known := beyond / 2 // fits
+	return known + sort.Search(min(beyond, most+1)-known-1, func(i int) bool { return !fits(known + i + 1) })
+}
+
+func (a *assembly) fits(b document.Block, room size) bool {
+	return !longerThan(b, room.units) && a.write(b).size.within(room)
+}
+
 // longerThan tells cheaply of a block that is certainly too long to be worth writing.
 func longerThan(b document.Block, limit int) bool {
 	n := 0
-	for _, s := range b.Spans {
-		if n += len(s.Text); n > 3*limit {
-			return true
+	more := func(spans []document.Span) bool {
+		for _, s := range spans {
+			n += len(s.Text)
 		}
+		return n > 3*limit
 	}
 	for _, l := range b.Lines {
 		if n += len(l) + 1; n > 3*limit {
 			return true
 		}
 	}
-	return false
+	for _, row := range b.Rows {
+		for _, cell := range row {
+			if n += 2; more(cell) {
+				return true
+			}
+		}
+	}
+	for _, f := range b.Fields {
+		if more(f.Name) || more(f.Value) {
+			return true
+		}
+	}
+	return more(b.Spans)
 }
 
 // flush ends the piece. A heading at its end goes on to the next one, if carry.
@@ -143,7 +174,11 @@ func (a *assembly) flush(carry bool) {
 	var text strings.Builder
 	a.dialect.join(&text, a.frags)
 	if plain := a.plainForm(); !isBlank(plain) {
-		a.pieces = append(a.pieces, Piece{Text: text.String(), Plain: plain})
+		p := Piece{Text: text.String(), Plain: plain}
+		if d, ok := a.dialect.(twofold); ok {
+			p.Markdown = d.joinRich(a.frags)
+		}
+		a.pieces = append(a.pieces, p)
 		a.limit = a.rest
 	}
 	a.frags, a.used = a.frags[:0], size{}
@@ -181,15 +216,11 @@ func (a *assembly) plainForm() string {
 	return plain.String()
 }
 
-// withoutLongLinks writes out targets that would take up a good part of a piece,
-// as text that can be cut.
-func (a *assembly) withoutLongLinks(spans []document.Span) []document.Span {
+// onlyLinks writes out targets that the dialect does not make links of, as text that
+// can be cut.
+func (a *assembly) onlyLinks(spans []document.Span) {
 	for i, s := range spans {
-		longest := a.dialect.longestLink(a.limit.units)
-		if s.IsBare() {
-			longest = a.limit.units / 8
-		}
-		if len(s.URL) <= longest {
+		if s.URL == "" || a.dialect.links(s, a.limit.units) {
 			continue
 		}
 		if !s.IsBare() && (i+1 == len(spans) || spans[i+1].URL != s.URL) {
@@ -197,27 +228,24 @@ func (a *assembly) withoutLongLinks(spans []document.Span) []document.Span {
 		}
 		spans[i].URL = ""
 	}
-	return spans
 }
 
 // cut parts a block so that the head takes no more than room.
 func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) {
-	if b.Kind == document.CodeBlock || b.Kind == document.Table {
+	switch b.Kind {
+	case document.CodeBlock:
 		return a.cutLines(b, room)
+	case document.Record:
+		return a.cutFields(b, room)
 	}
-	flat := plainStart(b.Spans, room.units)
 	head, tail = b, b
 	tail.Gap = false
-	k := sort.Search(len(flat), func(n int) bool {
-		head.Spans = headSpans(b.Spans, runeStart(flat, n+1))
-		return !a.write(head).size.within(room)
+	at := a.cutAt(b.Spans, room, len(a.frags) == 0, func(spans []document.Span) document.Block {
+		head.Spans = spans
+		return head
 	})
-	if k == 0 && len(a.frags) > 0 {
-		return document.Block{}, b
-	}
-	at := niceCut(flat, runeStart(flat, k))
 	if at == 0 {
-		_, at = utf8.DecodeRuneInString(flat)
+		return document.Block{}, b
 	}
 	head.Spans = trimEnd(headSpans(b.Spans, at))
 	tail.Spans = trimStart(tailSpans(b.Spans, at))
@@ -227,8 +255,24 @@ func (a *assembly) cut(b document.Block, room size) (head, tail document.Block) 
 	return head, tail
 }
 
-// cutLines parts a code block or table between lines; a line that is too long
-// by itself is cut.
+// cutAt is where in a text to cut it, so that the block with what is before fits into
+// room; 0 if nothing of it does, unless some must.
+func (a *assembly) cutAt(spans []document.Span, room size, must bool, with func([]document.Span) document.Block) int {
+	flat := plainStart(spans, room.units)
+	k := runeStart(flat, sort.Search(len(flat), func(n int) bool {
+		return !a.write(with(headSpans(spans, runeStart(flat, n+1)))).size.within(room)
+	}))
+	if k == 0 && !must {
+		return 0
+	}
+	at := niceCut(flat, k)
+	if at == 0 {
+		_, at = utf8.DecodeRuneInString(flat)
+	}
+	return at
+}
+
+// cutLines parts a code block between lines; a line that is too long by itself is cut.
 func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Block) {
 	head, tail = b, b
 	tail.Gap = false
@@ -237,7 +281,7 @@ func (a *assembly) cutLines(b document.Block, room size) (head, tail document.Bl
 		h.Lines = lines
 		return a.write(h).size.within(room)
 	}
-	n := sort.Search(min(len(b.Lines), room.units+1), func(n int) bool { return !fits(b.Lines[:n+1]...) })
+	n := longest(len(b.Lines), func(n int) bool { return fits(b.Lines[:n]...) })
 	if n > 0 {
 		head.Lines, tail.Lines = b.Lines[:n], b.Lines[n:]
 		return head, tail

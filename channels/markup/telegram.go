@@ -16,15 +16,19 @@ func (telegram) most(limit int) size {
 	return size{limit, telegramBytes, telegramMarks, telegramWeight}
 }
 
-// longestLink is not bounded by the limit: where links lead is not counted.
-func (telegram) longestLink(int) int { return document.MostLink }
+// links takes no look at the limit: where links lead is not counted.
+func (telegram) links(s document.Span, _ int) bool { return len(s.URL) <= document.MostLink }
+
+func (telegram) form(table document.Block) form { return columnsUpTo(phoneWidth, table) }
 
 func (t telegram) block(b document.Block) string {
 	switch b.Kind {
 	case document.Heading:
 		return inlineText(t, inBold(b.Spans))
-	case document.CodeBlock, document.Table:
-		text := escapeHTML(b.Rows())
+	case document.Table:
+		return "<pre>" + escapeHTML(layout(b)) + "</pre>"
+	case document.CodeBlock:
+		text := escapeHTML(strings.Join(b.Lines, "\n"))
 		if b.Info != "" {
 			return `<pre><code class="language-` + escapeHTML(b.Info) + `">` + text + "</code></pre>"
 		}
@@ -98,7 +102,7 @@ func (telegram) text(b *strings.Builder, s document.Span, _ bool) {
 	b.WriteString(escapeHTML(s.Text))
 }
 
-func (telegram) bare(b *strings.Builder, url string) { b.WriteString(escapeHTML(url)) }
+func (telegram) bare(b *strings.Builder, s document.Span) { b.WriteString(escapeHTML(s.Text)) }
 
 func escapeHTML(s string) string { return escape(s, `&<>"`) }
 

@@ -1,39 +1,314 @@
 package markup
 
 import (
+	"sort"
 	"strings"
 	"unicode"
+
+	"github.com/rivo/uniseg"
 
 	"parley/channels/markup/document"
 )
 
+// A Screen is what a terminal shows.
+type Screen struct {
+	Width int  // in columns; 0 is not known, and no line is broken
+	Links bool // it makes links of the escape sequence for them (OSC 8)
+}
+
+// RenderTerminal renders Markdown as a terminal of that width shows it: broken between
+// words, in lines that each hold their styles.
+func (r *Renderer) RenderTerminal(md string, s Screen) string {
+	pieces := r.renderIn(md, terminal{screen: s}, 0, 0)
+	if len(pieces) == 0 {
+		return ""
+	}
+	return pieces[0].Text
+}
+
 // terminal is text as a terminal shows it: styles are escape sequences, each of
 // which is ended by its own counterpart, so that they may overlap. Other escape
 // sequences cannot get through, not even as a character reference (&#27;).
-type terminal struct{}
+type terminal struct{ screen Screen }
 
 func (terminal) size(text string) size { return inUnits(text) }
 
 func (terminal) most(limit int) size { return boundless(limit) }
 
-func (terminal) longestLink(limit int) int { return limit / 8 }
+func (terminal) links(s document.Span, limit int) bool { return isShort(s, limit) }
+
+func (terminal) form(document.Block) form { return asTable }
 
 func (x terminal) block(b document.Block) string {
-	var text string
+	bars := strings.Repeat(quoteBar, b.Quotes())
+	width := 0 // of what is not before the block
+	if x.screen.Width > 0 {
+		width = max(x.screen.Width-uniseg.StringWidth(b.Indent+bars), leastWidth)
+	}
+	var lines []string
 	switch b.Kind {
-	case document.CodeBlock, document.Table:
-		return "  " + escCode + strings.ReplaceAll(withoutControls(b.Rows()), "\n", "\n  ") + escCodeEnd
+	case document.CodeBlock:
+		lines = x.code(b, width)
+	case document.Table:
+		lines = x.table(b, width)
 	case document.Rule:
-		return ruleText
+		lines = []string{escFaint + strings.Repeat("─", min(max(width, 3), 40)) + escNormal}
 	case document.Heading:
-		text = inlineText(x, inBold(b.Spans))
+		lines = x.paragraph(inBold(b.Spans), width)
 	default:
-		text = inlineText(x, b.Spans)
+		lines = x.paragraph(b.Spans, width)
 	}
-	if b.Quote {
-		return "│ " + strings.ReplaceAll(text, "\n", "\n│ ")
+	before := b.Indent
+	if bars != "" {
+		before += escFaint + bars + escNormal
 	}
-	return text
+	return before + strings.Join(lines, "\n"+before)
+}
+
+const (
+	quoteBar = "│ "
+	// leastWidth is kept to however narrow the terminal is.
+	leastWidth = 8
+)
+
+// code is a code block: its language above it, and the lines indented.
+func (x terminal) code(b document.Block, width int) []string {
+	const indent = "  "
+	var lines []string
+	if b.Info != "" {
+		lines = append(lines, indent+escFaint+withoutControls(b.Info)+escNormal)
+	}
+	for _, line := range b.Lines {
+		for _, part := range broken(withoutControls(strings.ReplaceAll(line, "\t", "    ")), width-len(indent), anywhere) {
+			lines = append(lines, indent+escCode+part+escCodeEnd)
+		}
+	}
+	return lines
+}
+
+// paragraph breaks a text between words. What a list's marker stands before is
+// indented as far as it.
+func (x terminal) paragraph(spans []document.Span, width int) []string {
+	var lines []string
+	for _, line := range linesOf(x.withTargets(spans)) {
+		marker, rest := "", line
+		if len(line) > 0 && line[0].Style == document.Marker {
+			marker, rest = line[0].Text, line[1:]
+		}
+		indent := uniseg.StringWidth(marker)
+		if indent > width/2 {
+			indent = 0
+		}
+		for i, part := range brokenSpans(rest, width-indent) {
+			begin := strings.Repeat(" ", indent)
+			if i == 0 {
+				begin = marker
+			}
+			lines = append(lines, begin+inlineText(x, part))
+		}
+	}
+	return lines
+}
+
+// table lays a table out so that it fits the terminal: the text of wide columns is broken
+// into lines. Where even that leaves too little for a column, the rows are records.
+func (x terminal) table(b document.Block, width int) []string {
+	cells := make([][][]document.Span, 0, len(b.Rows)+1)
+	natural := make([]int, len(b.Head))
+	for i, row := range append([][]document.Cell{b.Head}, b.Rows...) {
+		line := make([][]document.Span, len(natural))
+		for c, cell := range row[:min(len(row), len(line))] {
+			if i == 0 {
+				cell = inBold(cell)
+			}
+			line[c] = x.withTargets(cell)
+			for _, l := range linesOf(line[c]) {
+				natural[c] = max(natural[c], uniseg.StringWidth(document.Text(l, false)), 1)
+			}
+		}
+		cells = append(cells, line)
+	}
+	widths, ok := fitted(natural, width-(len(natural)-1)*uniseg.StringWidth(barGap))
+	if width > 0 && !ok {
+		return x.records(b, width)
+	}
+	if width <= 0 {
+		widths = natural
+	}
+	rule := make([]string, len(widths))
+	for i, w := range widths {
+		rule[i] = strings.Repeat("─", w)
+	}
+	between := escFaint + strings.Join(rule, "─┼─") + escNormal
+	lines := x.row(cells[0], widths, b.Align)
+	lines = append(lines, between)
+	for i, row := range cells[1:] {
+		if i > 0 && sum(widths) < sum(natural) {
+			lines = append(lines, between) // or nobody sees where a row ends
+		}
+		lines = append(lines, x.row(row, widths, b.Align)...)
+	}
+	return lines
+}
+
+const (
+	barGap      = " │ "
+	leastColumn = 6
+)
+
+// fitted narrows the widest columns so that all fit into a width; false if too little
+// would be left.
+func fitted(natural []int, width int) ([]int, bool) {
+	capped := func(most int) (widths []int, total int) {
+		for _, n := range natural {
+			widths = append(widths, min(n, most))
+			total += min(n, most)
+		}
+		return widths, total
+	}
+	// So many columns more than the least are too many.
+	over := sort.Search(max(width, 0), func(n int) bool {
+		_, total := capped(leastColumn + n)
+		return total > width
+	})
+	if over == 0 && width < sum(natural) {
+		return nil, false
+	}
+	widths, total := capped(leastColumn + max(over-1, 0))
+	return widths, total <= width
+}
+
+// row is a row of a table, as many lines as its longest cell has.
+func (x terminal) row(cells [][]document.Span, widths []int, align []document.Align) []string {
+	parts := make([][][]document.Span, len(widths))
+	height := 1
+	for c, width := range widths {
+		for _, line := range linesOf(cells[c]) {
+			parts[c] = append(parts[c], brokenSpans(line, width)...)
+		}
+		height = max(height, len(parts[c]))
+	}
+	lines := make([]string, height)
+	for i := range lines {
+		var b strings.Builder
+		for c, width := range widths {
+			var part []document.Span
+			if i < len(parts[c]) {
+				part = trimStart(trimEnd(parts[c][i]))
+			}
+			left, right := padding(uniseg.StringWidth(document.Text(part, false)), width, alignOf(align, c))
+			b.WriteString(strings.Repeat(" ", left) + inlineText(x, part))
+			if c+1 < len(widths) {
+				b.WriteString(strings.Repeat(" ", right) + escFaint + barGap + escNormal)
+			}
+		}
+		lines[i] = b.String()
+	}
+	return lines
+}
+
+// records are the rows of a table, one below the other.
+func (x terminal) records(b document.Block, width int) []string {
+	var lines []string
+	for i, record := range records(b) {
+		if i > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, x.paragraph(recordSpans(record.Fields), width)...)
+	}
+	return lines
+}
+
+// withTargets writes where links lead behind them, if the terminal makes no links.
+func (x terminal) withTargets(spans []document.Span) []document.Span {
+	if x.screen.Links {
+		return spans
+	}
+	var all []document.Span
+	for i, s := range spans {
+		s.Text = strings.ReplaceAll(s.Text, "\t", " ")
+		all = append(all, s)
+		if s.URL != "" && !s.IsBare() && (i+1 == len(spans) || spans[i+1].URL != s.URL) {
+			all = append(all, document.Span{Text: " (" + strings.TrimPrefix(s.URL, "mailto:") + ")"})
+		}
+	}
+	return all
+}
+
+// linesOf parts spans at the ends of lines.
+func linesOf(spans []document.Span) [][]document.Span {
+	lines := [][]document.Span{nil}
+	for _, s := range spans {
+		for i, text := range strings.Split(s.Text, "\n") {
+			if i > 0 {
+				lines = append(lines, nil)
+			}
+			if text != "" {
+				s.Text = text
+				lines[len(lines)-1] = append(lines[len(lines)-1], s)
+			}
+		}
+	}
+	return lines
+}
+
+// brokenSpans are the lines that spans take up at a width.
+func brokenSpans(spans []document.Span, width int) [][]document.Span {
+	var lines [][]document.Span
+	rest := append([]document.Span(nil), spans...)
+	for _, line := range broken(document.Text(spans, false), width, betweenWords) {
+		lines = append(lines, trimEnd(headSpans(rest, len(line))))
+		rest = tailSpans(rest, len(line))
+	}
+	return lines
+}
+
+// A breaking says where a line may be broken.
+type breaking bool
+
+const (
+	betweenWords breaking = true
+	anywhere     breaking = false
+)
+
+// broken parts a text into lines of at most a width, each with the blanks at its end. A
+// word that is longer than a line is broken where it has to be, and an address nowhere
+// else: terminals make links of whole ones. No width is boundless.
+func broken(text string, width int, where breaking) []string {
+	if width <= 0 || text == "" {
+		return []string{text}
+	}
+	var lines []string
+	start, used := 0, 0    // of the line
+	word, wordUsed := 0, 0 // where the line may be broken last, and its width up to there
+	may := false           // the line may be broken before the next character
+	at, state, rest := 0, -1, text
+	for rest != "" {
+		var c string
+		var bounds int
+		c, rest, bounds, state = uniseg.StepString(rest, state)
+		const wide = 2 // as characters of scripts without blanks are
+		w := bounds >> uniseg.ShiftWidth
+		blank := strings.TrimSpace(c) == ""
+		if may && w == wide {
+			word, wordUsed = at, used
+		}
+		if used+w > width && used > 0 && !(blank && where == betweenWords) {
+			cut, left := at, 0
+			if where == betweenWords && word > start {
+				cut, left = word, used-wordUsed
+			}
+			lines = append(lines, text[start:cut])
+			start, used, word = cut, left, 0
+		}
+		at += len(c)
+		used += w
+		may = bounds&uniseg.MaskLine != uniseg.LineDontBreak
+		if may && (blank || w == wide) {
+			word, wordUsed = at, used
+		}
+	}
+	return append(lines, text[start:])
 }
 
 func (terminal) join(to *strings.Builder, frags []frag) { joinLines(to, frags) }
@@ -50,14 +325,22 @@ func (terminal) shown(s document.Span) document.Style {
 const (
 	escCode    = "\x1b[36m"
 	escCodeEnd = "\x1b[39m"
+	escBold    = "\x1b[1m"
+	escFaint   = "\x1b[2m"
+	escNormal  = "\x1b[22m" // neither bold nor faint
+	escLink    = "\x1b]8;;"
+	escEnd     = "\x1b\\"
 )
 
-func (terminal) open(b *strings.Builder, m mark) {
+func (x terminal) open(b *strings.Builder, m mark) {
 	switch {
 	case m.url != "":
+		if x.screen.Links {
+			b.WriteString(escLink + withoutControls(m.url) + escEnd)
+		}
 		b.WriteString("\x1b[4m")
 	case m.style == document.Bold:
-		b.WriteString("\x1b[1m")
+		b.WriteString(escBold)
 	case m.style == document.Italic:
 		b.WriteString("\x1b[3m")
 	default:
@@ -65,13 +348,15 @@ func (terminal) open(b *strings.Builder, m mark) {
 	}
 }
 
-// close puts a link's target behind its text.
-func (terminal) close(b *strings.Builder, m mark, _ rune) {
+func (x terminal) close(b *strings.Builder, m mark, _ rune) {
 	switch {
 	case m.url != "":
-		b.WriteString("\x1b[24m (" + withoutControls(strings.TrimPrefix(m.url, "mailto:")) + ")")
+		b.WriteString("\x1b[24m")
+		if x.screen.Links {
+			b.WriteString(escLink + escEnd)
+		}
 	case m.style == document.Bold:
-		b.WriteString("\x1b[22m")
+		b.WriteString(escNormal)
 	case m.style == document.Italic:
 		b.WriteString("\x1b[23m")
 	default:
@@ -87,7 +372,15 @@ func (terminal) text(b *strings.Builder, s document.Span, _ bool) {
 	b.WriteString(withoutControls(s.Text))
 }
 
-func (terminal) bare(b *strings.Builder, url string) { b.WriteString(withoutControls(url)) }
+func (x terminal) bare(b *strings.Builder, s document.Span) {
+	if !x.screen.Links {
+		b.WriteString(withoutControls(s.Text))
+		return
+	}
+	x.open(b, mark{url: s.URL})
+	b.WriteString(withoutControls(s.Text))
+	x.close(b, mark{url: s.URL}, 0)
+}
 
 // withoutControls takes out what a terminal would obey.
 func withoutControls(text string) string {

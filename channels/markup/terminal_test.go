@@ -1,8 +1,11 @@
 package markup_test
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"parley/channels/markup"
 )
@@ -12,8 +15,8 @@ func TestTerminalShowsStylesAndNoForeignEscapes(t *testing.T) {
 		"a **b** _c_ ~~d~~":                 "a \x1b[1mb\x1b[22m \x1b[3mc\x1b[23m \x1b[9md\x1b[29m",
 		"# Head\n\ntext":                    "\x1b[1mHead\x1b[22m\n\ntext",
 		"`x` and [there](https://a.b/c)":    "\x1b[36mx\x1b[39m and \x1b[4mthere\x1b[24m (https://a.b/c)",
-		"```go\na\nb\n```":                  "  \x1b[36ma\n  b\x1b[39m",
-		"> said\n> so":                      "│ said\n│ so",
+		"```go\na\nb\n```":                  "  \x1b[2mgo\x1b[22m\n  \x1b[36ma\x1b[39m\n  \x1b[36mb\x1b[39m",
+		"> said\n> so":                      "\x1b[2m│ \x1b[22msaid\n\x1b[2m│ \x1b[22mso",
 		"- one\n- two":                      "• one\n• two",
 		"&#27;]0;owned&#7; \u009b31m **x**": "]0;owned 31m \x1b[1mx\x1b[22m",
 		"`&#27;[2J` [a](http://x/&#27;[2J)": "\x1b[36m&#27;[2J\x1b[39m \x1b[4ma\x1b[24m (http://x/[2J)",
@@ -25,5 +28,72 @@ func TestTerminalShowsStylesAndNoForeignEscapes(t *testing.T) {
 		if text := strings.Join(got, "\n---\n"); text != want {
 			t.Errorf("%q is shown as %q, want %q", md, text, want)
 		}
+	}
+}
+
+// plainOf is what a terminal shows at a width, without its styles.
+func plainOf(md string, s markup.Screen) string {
+	return ansi.Strip(markup.New().RenderTerminal(md, s))
+}
+
+func TestTerminalBreaksLinesBetweenWords(t *testing.T) {
+	for _, c := range []struct{ md, want string }{
+		{"one two three four", "one two\nthree four"},
+		{"a verylongwordthatisbroken b", "a\nverylongwo\nrdthatisbr\noken b"},
+		{"漢字は幅が二つ分あります", "漢字は幅が\n二つ分あり\nます"},
+		{"ab cdefghi漢字", "ab cdefghi\n漢字"},
+		{"- one two three\n  - four five six", "• one two\n  three\n  • four\n    five\n    six"},
+		{"> one two three", "│ one two\n│ three"},
+		{"[link](https://a.b) x", "link\n(https://a\n.b) x"},
+		{"10. one two", "10. one\n    two"},
+		{"e\u0301e\u0301e\u0301e\u0301 e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301", "e\u0301e\u0301e\u0301e\u0301\ne\u0301e\u0301e\u0301e\u0301e\u0301e\u0301"},
+		{"```\n0123456789ab\n```", "  01234567\n  89ab"},
+		{"| a | b |\n|--|--|\n| long words here | x |", "a      │ b\n───────┼──\nlong   │ x\nwords  │ \nhere   │ "},
+		{"| a | b |\n|--|--|\n| long words here | long too |", "a: long\nwords here\nb: long\ntoo"},
+		{"***", "──────────"},
+	} {
+		if got := plainOf(c.md, markup.Screen{Width: 10}); got != c.want {
+			t.Errorf("%q is shown as\n%s\nwant\n%s", c.md, got, c.want)
+		}
+	}
+}
+
+// However narrow the terminal is, no line is wider, and each line has its own styles.
+func TestTerminalLinesFit(t *testing.T) {
+	r := markup.New()
+	var texts []string
+	for _, file := range []string{"answer", "split", "tables"} {
+		md, err := os.ReadFile("testdata/" + file + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(md))
+	}
+	for _, e := range examples(t) {
+		texts = append(texts, e.md)
+	}
+	for _, width := range []int{24, 40, 80} {
+		for _, md := range texts {
+			for line := range strings.SplitSeq(r.RenderTerminal(md, markup.Screen{Width: width, Links: true}), "\n") {
+				if n := ansi.StringWidth(line); n > width {
+					t.Errorf("at width %d a line has %d columns: %q", width, n, line)
+				}
+				if on, off := strings.Count(line, "\x1b[1m")+strings.Count(line, "\x1b[2m"), strings.Count(line, "\x1b[22m"); on != off {
+					t.Errorf("%d styles begin and %d end in %q", on, off, line)
+				}
+			}
+		}
+	}
+}
+
+func TestTerminalMakesLinksWhereItCan(t *testing.T) {
+	const md = "see [the *page*](https://a.example/x) or https://b.example"
+	const link = "\x1b]8;;https://a.example/x\x1b\\"
+	got := markup.New().RenderTerminal(md, markup.Screen{Links: true})
+	if want := "see " + link + "\x1b[4mthe \x1b[3mpage\x1b[23m\x1b[24m\x1b]8;;\x1b\\ or \x1b]8;;https://b.example\x1b\\\x1b[4mhttps://b.example\x1b[24m\x1b]8;;\x1b\\"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := markup.New().RenderTerminal(md, markup.Screen{}); strings.Contains(got, "\x1b]8") {
+		t.Errorf("a terminal that makes none gets %q", got)
 	}
 }

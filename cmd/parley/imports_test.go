@@ -140,6 +140,7 @@ func libraries() map[string][]string {
 		"github.com/sashabaranov/go-openai":        {"agent/openai"},
 		"github.com/slack-go/slack":                {"channels/slack"},
 		"github.com/yuin/goldmark":                 {"channels/markup/document"},
+		"github.com/yuin/goldmark-emoji":           {"channels/markup/document"},
 		"golang.org/x/sync":                        anyAbove,
 		"golang.org/x/sys":                         {"cmd/parley/home", "tools/sandbox", "tools/sandbox/cgroup", "tools/sandbox/seccomp"},
 		"golang.org/x/term":                        {"channels/console", "cmd/parley"},

@@ -23,6 +23,8 @@ type parse struct {
 	parser.Context
 	block ast.Node
 	marks int
+
+	emojiEnd int // where in the text the last emoji ends
 }
 
 // bounded is a parser that gives up on a block with too many marks.

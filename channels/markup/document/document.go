@@ -1,14 +1,11 @@
 // Package document reads Markdown as people and models write it in chats, and makes blocks of spans of it.
 //
-// parse.go puts the parser together; formulas.go, emphasis.go and bounds.go are
-// where it differs from CommonMark, tame.go and bounds.go keep it from taking long.
-// tree.go and table.go make blocks of what it has read.
+// parse.go puts the parser together; formulas.go, emphasis.go, emoji.go and bounds.go
+// are where it differs from CommonMark, tame.go and bounds.go keep it from taking long.
+// tree.go makes blocks of what it has read, and inline.go spans.
 package document
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // A Style is how a span looks.
 type Style uint8
@@ -29,6 +26,7 @@ type Span struct {
 	Text  string
 	Style Style
 	URL   string
+	Emoji string // the name of an emoji that was written by it; Text is its character
 }
 
 // A Kind is what a block is.
@@ -40,6 +38,7 @@ const (
 	Heading
 	CodeBlock
 	Table
+	Record // a row of a table, as lines; Parse makes none
 	Rule
 )
 
@@ -47,23 +46,80 @@ const (
 type Block struct {
 	Kind  Kind
 	Spans []Span   // of a paragraph or heading
-	Lines []string // of a code block or table
-	Head  []string // of a table: the lines to repeat
+	Lines []string // of a code block
 	Info  string   // of a code block: its language
 	Level int      // of a heading
-	Quote bool
-	Gap   bool // an empty line is before it
+
+	Head   []Cell // of a table: its first row, which names the columns
+	Rows   [][]Cell
+	Align  []Align
+	Widths []int // of a table: those of its columns, where it is but a part of one
+
+	Fields []Field // of a record
+	Of     *Block  // of a whole record: a table of nothing but its row
+
+	Within *Container // what it stands in; nil is the text itself
+	Indent string     // before its lines and the marks of quotes; text has that of its item as a span
+	Gap    bool       // an empty line is before it
 }
 
-// Rows are all lines of a code block or table.
-func (b Block) Rows() string { return strings.Join(slices.Concat(b.Head, b.Lines), "\n") }
+// A Cell is one field of a table.
+type Cell []Span
+
+// A Field is a cell behind the name of its column.
+type Field struct {
+	Name  []Span
+	Value Cell
+}
+
+// An Align says where the text of a column stands.
+type Align uint8
+
+// The alignments.
+const (
+	Unaligned Align = iota
+	Left
+	Center
+	Right
+)
+
+// A Container is a quote, or an item of a list.
+type Container struct {
+	In     *Container // the one that it stands in
+	List   *List      // whose item it is; nil is a quote
+	Number int        // of an item of an ordered list
+}
+
+// A List is what items are of.
+type List struct {
+	Ordered bool
+	Tight   bool // its items are lines, not paragraphs
+}
+
+// Quotes is how many quotes a block stands in.
+func (b Block) Quotes() (n int) {
+	for c := b.Within; c != nil; c = c.In {
+		if c.List == nil {
+			n++
+		}
+	}
+	return n
+}
 
 // IsEmpty tells of a block that says nothing.
-func (b Block) IsEmpty() bool { return len(b.Spans) == 0 && len(b.Lines) == 0 }
+func (b Block) IsEmpty() bool {
+	return len(b.Spans) == 0 && len(b.Lines) == 0 && len(b.Rows) == 0 && len(b.Fields) == 0
+}
 
 // IsBare tells of a link that is its own text.
 func (s Span) IsBare() bool {
-	return s.URL != "" && (s.Text == s.URL || "http://"+s.Text == s.URL)
+	return s.URL != "" && (s.Text == s.URL || "http://"+s.Text == s.URL || s.IsMail())
+}
+
+// IsMail tells of an address that is its own text.
+func (s Span) IsMail() bool {
+	address, ok := strings.CutPrefix(s.URL, "mailto:")
+	return ok && s.Text == address
 }
 
 // Text is what spans say without markup; with targets, where a link leads stands

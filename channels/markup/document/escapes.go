@@ -61,7 +61,8 @@ func entity(s string) (name, character string) {
 	}
 	name = s[:end+1]
 	if digits, ok := strings.CutPrefix(name[1:end], "#"); ok {
-		if strings.Trim(digits, "xX") == "" {
+		const most = 7
+		if strings.Trim(digits, "xX") == "" || len(digits) > most {
 			return "&", "&"
 		}
 	} else if strings.TrimFunc(digits, isAlphanumeric) != "" {

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"unicode"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -37,7 +38,7 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 			return nil
 		}
 		line = line[:min(len(line), from+mostFormula)]
-		if i := bytes.Index(line[from:], end); i >= 0 {
+		if i := endOf(line[from:], end); i >= 0 {
 			inside, last = append(inside, line[from:from+i]...), from+i+len(end)
 			break
 		}
@@ -61,13 +62,30 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 	return formula
 }
 
+// endOf is where a line has the end of a formula, -1 if nowhere. Behind another backslash
+// it is none.
+func endOf(line, end []byte) int {
+	for at := 0; ; {
+		i := bytes.Index(line[at:], end)
+		if i < 0 {
+			return -1
+		}
+		at += i
+		before := bytes.TrimRight(line[:at], `\`)
+		if (at-len(before))%2 == 0 {
+			return at
+		}
+		at++
+	}
+}
+
 // formulaMark tells a formula from a code span, which it otherwise resembles.
 const formulaMark = "formula"
 
 // isFormula tells whether what stands in such brackets is mathematics. Square
 // brackets are also written so to keep them from being a link, as in \[x\].
 func isFormula(bracket byte, inside []byte) bool {
-	if len(bytes.TrimSpace(inside)) == 0 {
+	if !bytes.ContainsFunc(inside, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 		return false
 	}
 	return bracket == ')' || bytes.ContainsAny(inside, "\\=^_{}+<>")

@@ -24,6 +24,7 @@ func NewParser() *Parser {
 		util.Prioritized(bounded{parser.NewRawHTMLParser()}, 400),
 		util.Prioritized(bounded{emphasis{}}, 500),
 		util.Prioritized(bounded{strikethrough{}}, 500),
+		util.Prioritized(emojiNames{}, 600),
 		util.Prioritized(bounded{extension.NewLinkifyParser()}, 999),
 	}
 	// No link reference definitions: in a chat they are lines that somebody

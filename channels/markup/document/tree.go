@@ -15,9 +15,10 @@ type tree struct {
 	source []byte
 	blocks []Block
 
-	quotes int
+	within *Container
 	indent string // of the lines of the list item
 	first  string // instead of indent, before the item's first line
+	outer  string // indent of what the outermost quote stands in
 	gap    bool
 }
 
@@ -40,9 +41,7 @@ func (t *tree) walk(parent ast.Node) {
 		case *ast.ThematicBreak:
 			t.add(Block{Kind: Rule})
 		case *ast.Blockquote:
-			t.quotes++
-			t.walk(n)
-			t.quotes--
+			t.quote(n)
 		case *ast.List:
 			t.list(n)
 		case *tables.Table:
@@ -69,7 +68,10 @@ func (t *tree) add(b Block) {
 	case t.first != "": // a code block right behind the marker
 		t.add(Block{Kind: Paragraph})
 	}
-	b.Quote = t.quotes > 0 && (b.Kind == Paragraph || b.Kind == Heading)
+	b.Within, b.Indent = t.within, t.outer
+	if b.Kind != Paragraph && b.Kind != Heading && b.Quotes() == 0 {
+		b.Indent = t.indent
+	}
 	if len(b.Spans) == 0 && (b.Kind == Paragraph || b.Kind == Heading) {
 		return
 	}
@@ -77,14 +79,37 @@ func (t *tree) add(b Block) {
 	t.blocks = append(t.blocks, b)
 }
 
+// enter walks what stands in a container.
+func (t *tree) enter(c *Container, n ast.Node) {
+	c.In, t.within = t.within, c
+	t.walk(n)
+	t.within = c.In
+}
+
+// quote walks a quote. Within an item it is indented as a whole.
+func (t *tree) quote(n ast.Node) {
+	indent, outer := t.indent, t.outer
+	if t.first == "" {
+		t.indent = ""
+		if outer == "" {
+			t.outer = indent
+		}
+	}
+	t.enter(&Container{}, n)
+	t.indent, t.outer = indent, outer
+}
+
 func (t *tree) list(list *ast.List) {
 	indent := t.indent
 	number := list.Start
+	of := &List{Ordered: list.IsOrdered(), Tight: list.IsTight}
 	for item := list.FirstChild(); item != nil; item = item.NextSibling() {
 		t.gap = t.gap || item.HasBlankPreviousLines()
+		within := &Container{List: of}
 		mark := "• "
 		if list.IsOrdered() {
 			mark = strconv.Itoa(number) + string(list.Marker) + " "
+			within.Number = number
 			number++
 		}
 		begin := indent
@@ -93,21 +118,61 @@ func (t *tree) list(list *ast.List) {
 		}
 		t.first = begin + mark
 		t.indent = indent + strings.Repeat(" ", len([]rune(mark)))
-		t.walk(item)
-		if t.first != "" { // an empty item
-			t.first = strings.TrimRight(t.first, " ")
-			t.add(Block{Kind: Paragraph})
-		}
+		t.item(within, item)
 	}
 	t.indent = indent
 }
 
+func (t *tree) item(within *Container, n ast.Node) {
+	t.enter(within, n)
+	if t.first == "" {
+		return
+	}
+	// Nothing was in it.
+	t.first = strings.TrimRight(t.first, " ")
+	t.within = within
+	t.add(Block{Kind: Paragraph})
+	t.within = within.In
+}
+
+// html has HTML be read: no platform takes it.
 func (t *tree) html(n *ast.HTMLBlock) {
 	lines := t.lines(n.Lines())
 	if n.HasClosure() {
 		lines = append(lines, strings.TrimRight(string(n.ClosureLine.Value(t.source)), "\n"))
 	}
-	t.add(Block{Kind: Paragraph, Spans: []Span{{Text: strings.Join(lines, "\n"+t.indent)}}})
+	var spans []Span
+	for i, line := range lines {
+		if i > 0 {
+			t.newline(&spans)
+		}
+		put(&spans, line, 0, "")
+	}
+	t.add(Block{Kind: Paragraph, Spans: spans})
+}
+
+func (t *tree) table(n *tables.Table) {
+	b := Block{Kind: Table}
+	for _, a := range n.Alignments {
+		b.Align = append(b.Align, map[tables.Alignment]Align{
+			tables.AlignLeft: Left, tables.AlignCenter: Center, tables.AlignRight: Right,
+		}[a])
+	}
+	indent := t.indent
+	t.indent = "" // the lines of a cell are not those of the item
+	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
+		var cells []Cell
+		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			cells = append(cells, t.inline(cell))
+		}
+		if b.Head == nil {
+			b.Head = cells
+			continue
+		}
+		b.Rows = append(b.Rows, cells)
+	}
+	t.indent = indent
+	t.add(b)
 }
 
 func (t *tree) lines(segments *text.Segments) []string {
@@ -121,176 +186,9 @@ func (t *tree) lines(segments *text.Segments) []string {
 
 // language is the first word of an info string, if it looks like a language.
 func language(info []byte) string {
-	s := string(info)
+	s := Unescape(string(info))
 	if len(s) > 32 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#-_.") != "" {
 		return ""
 	}
 	return s
-}
-
-// inline is the text of a block, as spans.
-func (t *tree) inline(n ast.Node) []Span {
-	var s []Span
-	t.collect(&s, n, 0, "")
-	return coalesce(s)
-}
-
-// coalesce joins what looks the same.
-func coalesce(spans []Span) []Span {
-	joined := spans[:0]
-	for i := 0; i < len(spans); {
-		j := i + 1
-		for j < len(spans) && spans[j].Style == spans[i].Style && spans[j].URL == spans[i].URL {
-			j++
-		}
-		one := spans[i]
-		if j > i+1 {
-			one.Text = Text(spans[i:j], false)
-		}
-		joined = append(joined, one)
-		i = j
-	}
-	return joined
-}
-
-func (t *tree) collect(to *[]Span, parent ast.Node, st Style, url string) {
-	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
-		switch n := n.(type) {
-		case *ast.Text:
-			t.text(to, n, st, url)
-		case *ast.String:
-			put(to, string(n.Value), st, url)
-		case *ast.CodeSpan:
-			if _, ok := n.AttributeString(formulaMark); ok {
-				t.formula(to, n, st, url)
-				continue
-			}
-			t.codeSpan(to, n, st, url)
-		case *ast.Emphasis:
-			more := Italic
-			if n.Level > 1 {
-				more = Bold
-			}
-			t.collect(to, n, st|more, url)
-		case *tables.Strikethrough:
-			t.collect(to, n, st|Strike, url)
-		case *ast.Link:
-			t.link(to, n, Unescape(string(n.Destination)), st)
-		case *ast.Image:
-			if url != "" { // a badge: what counts is where it leads
-				t.collect(to, n, st, url)
-				continue
-			}
-			t.link(to, n, Unescape(string(n.Destination)), st)
-		case *ast.AutoLink:
-			label, target := string(n.Label(t.source)), string(n.URL(t.source))
-			if n.AutoLinkType == ast.AutoLinkEmail || !isLink(target) {
-				target = ""
-			}
-			put(to, label, st, target)
-		case *ast.RawHTML:
-			t.rawHTML(to, n, st, url)
-		case *tables.TaskCheckBox:
-			box := "☐ "
-			if n.IsChecked {
-				box = "☑ "
-			}
-			put(to, box, st, url)
-		default:
-			t.collect(to, n, st, url)
-		}
-	}
-}
-
-func (t *tree) text(to *[]Span, n *ast.Text, st Style, url string) {
-	s := string(n.Segment.Value(t.source))
-	if !n.IsRaw() {
-		s = Unescape(s)
-	}
-	put(to, s, st, url)
-	if n.SoftLineBreak() || n.HardLineBreak() {
-		t.newline(to)
-	}
-}
-
-// newline is never within a style: not every platform carries one over lines.
-func (t *tree) newline(to *[]Span) {
-	put(to, "\n", 0, "")
-	if t.indent != "" {
-		put(to, t.indent, Marker, "")
-	}
-}
-
-func (t *tree) codeSpan(to *[]Span, n ast.Node, st Style, url string) {
-	var b strings.Builder
-	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-		if c, ok := c.(*ast.Text); ok {
-			b.Write(c.Segment.Value(t.source))
-		}
-	}
-	put(to, strings.ReplaceAll(b.String(), "\n", " "), st|Code, url)
-}
-
-// formula is written as it came; a line of it that begins anew is indented.
-func (t *tree) formula(to *[]Span, n ast.Node, st Style, url string) {
-	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-		line, ok := c.(*ast.Text)
-		if !ok {
-			continue
-		}
-		s, more := strings.CutSuffix(string(line.Segment.Value(t.source)), "\n")
-		put(to, s, st, url)
-		if more {
-			t.newline(to)
-		}
-	}
-}
-
-func (t *tree) rawHTML(to *[]Span, n *ast.RawHTML, st Style, url string) {
-	var b strings.Builder
-	for i := range n.Segments.Len() {
-		s := n.Segments.At(i)
-		b.Write(s.Value(t.source))
-	}
-	switch tag := b.String(); strings.ToLower(strings.ReplaceAll(tag, " ", "")) {
-	case "<br>", "<br/>":
-		t.newline(to)
-	default:
-		put(to, tag, st, url)
-	}
-}
-
-// link keeps the target of a link that leads nowhere from a chat as text.
-func (t *tree) link(to *[]Span, n ast.Node, target string, st Style) {
-	before := len(*to)
-	if !isLink(target) {
-		t.collect(to, n, st, "")
-		if target != "" {
-			put(to, " ("+target+")", st, "")
-		}
-		return
-	}
-	t.collect(to, n, st, target)
-	if len(*to) == before {
-		put(to, target, st, target)
-	}
-}
-
-// isLink tells of a target that may be a link; others could run or open things.
-func isLink(target string) bool {
-	scheme, rest, ok := strings.Cut(target, ":")
-	if !ok || len(rest) < 2 || strings.ContainsAny(target, " \t\n<>\"`|\\") {
-		return false
-	}
-	switch strings.ToLower(scheme) {
-	case "http", "https", "mailto", "tg":
-		return true
-	}
-	return false
-}
-
-func put(to *[]Span, s string, st Style, url string) {
-	if s != "" {
-		*to = append(*to, Span{Text: s, Style: st, URL: url})
-	}
 }

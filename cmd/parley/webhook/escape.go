@@ -110,7 +110,7 @@ func words(b *strings.Builder, s string) {
 		switch {
 		case r == '[':
 			b.WriteString(bracket)
-		case r < utf8.RuneSelf && strings.ContainsRune(marks, r):
+		case r < utf8.RuneSelf && strings.ContainsRune(marks, r), r == ':' && !wordy(before) && mayBeName(s[i+1:]):
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		default:
@@ -123,6 +123,11 @@ func words(b *strings.Builder, s string) {
 		}
 		before = r
 	}
+}
+
+// mayBeName tells whether a text begins like the name of an emoji, behind its colon.
+func mayBeName(s string) bool {
+	return s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= '0' && s[0] <= '9' || strings.IndexByte("+-_", s[0]) >= 0)
 }
 
 // wordy tells whether r can be part of a name.

@@ -1,0 +1,113 @@
+package markup
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"parley/channels/markup/document"
+)
+
+// Blank tells of a Markdown text that there is nothing to see in it: Render
+// makes no piece of such a text, so it cannot be said to anybody.
+func Blank(md string) bool { return isBlank(document.Unescape(document.Clean(md))) }
+
+// isBlank tells of a text in which there is nothing to see.
+func isBlank(s string) bool { return strings.TrimLeftFunc(s, isUnseen) == "" }
+
+// isUnseen tells of a character that platforms draw as nothing: blanks, control
+// and format characters, fillers and variation selectors.
+func isUnseen(r rune) bool {
+	const brailleBlank = '\u2800'
+	return r == brailleBlank || unicode.IsSpace(r) || unicode.IsControl(r) ||
+		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// Verbatim is Markdown that shows a name and does nothing else.
+func Verbatim(name string) string {
+	shown := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == '`' || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, name))
+	if shown == "" {
+		return "without a name"
+	}
+	return "`" + shown + "`"
+}
+
+// OneLine is a name as people are shown it: without control characters and those
+// that turn the direction of writing, its spaces single, and cut to so many characters.
+func OneLine(s string, most int) string {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	runes := []rune(strings.Join(strings.Fields(clean), " "))
+	return string(runes[:min(len(runes), most)])
+}
+
+// Emoji is the emoji that platforms and people call by a name such as "tada"; false if
+// there is none.
+func Emoji(name string) (string, bool) { return document.Emoji(name) }
+
+// WithEmoji is a text in which names of emoji between colons, as in :tada:, are the
+// emoji. Names that no emoji has stay, and so does what is in code.
+func WithEmoji(text string) string {
+	if strings.Count(text, ":") < 2 {
+		return text
+	}
+	var b strings.Builder
+	end := 0 // of the last emoji
+	for i := 0; i < len(text); {
+		n := 1
+		switch text[i] {
+		case '`':
+			n = codeLength(text[i:])
+		case ':':
+			before, _ := utf8.DecodeLastRuneInString(text[:i])
+			if i == end {
+				before = 0
+			}
+			if name, character, ok := document.ReadEmoji(before, text[i:]); ok {
+				b.WriteString(character)
+				i += len(name) + 2
+				end = i
+				continue
+			}
+		}
+		b.WriteString(text[i : i+n])
+		i += n
+	}
+	return b.String()
+}
+
+// codeLength is the length of the code with whose backticks a text begins; of the
+// backticks alone if it does not end.
+func codeLength(text string) int {
+	n := 1
+	for n < len(text) && text[n] == '`' {
+		n++
+	}
+	for i := n; i < len(text); {
+		at := strings.IndexByte(text[i:], '`')
+		if at < 0 {
+			break
+		}
+		i += at
+		from := i
+		for i < len(text) && text[i] == '`' {
+			i++
+		}
+		if i-from == n {
+			return i
+		}
+	}
+	return n
+}

@@ -1,0 +1,274 @@
+package markup_test
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/net/html"
+
+	"parley/channels/markup"
+)
+
+// letters are the letters and digits of a text, which nothing may take away.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// isWithin tells whether all of part is in the whole, in its order.
+func isWithin(part, whole string) bool {
+	rest := []rune(part)
+	for _, r := range whole {
+		if len(rest) > 0 && rest[0] == r {
+			rest = rest[1:]
+		}
+	}
+	return len(rest) == 0
+}
+
+// shown is what people see of HTML: its text and what pictures are called.
+func shown(t *testing.T, source string) string {
+	t.Helper()
+	n, err := html.Parse(strings.NewReader(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode {
+			b.WriteString(c.Data)
+		}
+		if alt, ok := attribute(c, "alt"); ok {
+			b.WriteString(alt)
+		}
+	}
+	return b.String()
+}
+
+// seen is what people see of a message in a dialect. It fails where the message is not
+// as the platform reads it.
+func seen(t *testing.T, r *markup.Renderer, d markup.Dialect, text string) string {
+	t.Helper()
+	switch d {
+	case markup.TelegramHTML:
+		return visible(t, text)
+	case markup.HTML:
+		checkPage(t, text)
+		return shown(t, text)
+	case markup.Terminal:
+		for _, sequence := range regexp.MustCompile("\x1b(?:\\[[0-9]+m)?").FindAllString(text, -1) {
+			if sequence == "\x1b" {
+				t.Errorf("a foreign escape sequence in %q", text)
+			}
+		}
+		return ansi.Strip(text)
+	case markup.SlackMrkdwn:
+		return ofSlack(t, text)
+	case markup.DiscordMarkdown:
+		return ofDiscord(text, func(md string) string { return joined(r.Render(md, markup.Plain, 0)) })
+	case markup.Markdown:
+		return joined(r.Render(text, markup.Plain, 0))
+	}
+	return text
+}
+
+// ofDiscord reads a text as Markdown that knows no HTML and no character references.
+func ofDiscord(text string, read func(md string) string) string {
+	text = regexp.MustCompile("&(#?[A-Za-z0-9]+;)").ReplaceAllString(text, "＆$1")
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "<", "＜"), "＜http", "<http")
+	return strings.NewReplacer("＜", "<", "＆", "&").Replace(read(text))
+}
+
+// ofSlack is what Slack shows of a text: there are no tags but those of our links.
+func ofSlack(t *testing.T, text string) string {
+	t.Helper()
+	link := regexp.MustCompile(`(?i)<((?:https?://|mailto:|www\.)[^<>|]*)(?:\|([^<>]*))?>`)
+	text = link.ReplaceAllStringFunc(text, func(tag string) string {
+		target, label, _ := strings.Cut(strings.Trim(tag, "<>"), "|")
+		return cmp.Or(label, target)
+	})
+	if strings.Contains(text, "<") {
+		t.Errorf("a tag that is not ours in %q", text)
+	}
+	if i := strings.Index(text, "&"); i >= 0 {
+		for _, part := range strings.Split(text[i:], "&")[1:] {
+			if !strings.HasPrefix(part, "amp;") && !strings.HasPrefix(part, "lt;") && !strings.HasPrefix(part, "gt;") {
+				t.Errorf("an & that is not escaped in %q", text)
+			}
+		}
+	}
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
+}
+
+// checkPage asserts that nothing in HTML could load or run anything, and that each tag
+// is closed.
+func checkPage(t *testing.T, source string) {
+	t.Helper()
+	var open []string
+	for z := html.NewTokenizer(strings.NewReader(source)); z.Next() != html.ErrorToken; {
+		token := z.Token()
+		switch token.Type {
+		case html.StartTagToken:
+			if !slices.Contains(strings.Fields("p h1 h2 h3 h4 h5 h6 pre code table thead tbody tr th td hr blockquote ol ul li a strong em del br"), token.Data) {
+				t.Errorf("<%s> in %q", token.Data, source)
+			}
+			for _, a := range token.Attr {
+				checkAttribute(t, token.Data, a)
+			}
+			if token.Data != "br" && token.Data != "hr" {
+				open = append(open, token.Data)
+			}
+		case html.EndTagToken:
+			if len(open) == 0 || open[len(open)-1] != token.Data {
+				t.Fatalf("</%s> closes %v in %q", token.Data, open, source)
+			}
+			open = open[:len(open)-1]
+		case html.TextToken:
+		default:
+			t.Errorf("%v in %q", token, source)
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("%v stay open in %q", open, source)
+	}
+}
+
+func checkAttribute(t *testing.T, tag string, a html.Attribute) {
+	t.Helper()
+	switch tag + " " + a.Key {
+	case "a href":
+		if !regexp.MustCompile(`(?i)^(https?:|mailto:)`).MatchString(a.Val) {
+			t.Errorf("a link to %q", a.Val)
+		}
+	case "a rel", "code class", "th align", "td align", "ol start":
+	default:
+		t.Errorf("attribute %s of <%s>", a.Key, tag)
+	}
+}
+
+// What people see of each example is what the specification's HTML shows, in every
+// dialect, split at any limit.
+func TestNothingOfTheSpecificationsIsLost(t *testing.T) {
+	r := markup.New()
+	all := append(dialects(), markup.Terminal)
+	for _, e := range examples(t) {
+		want := letters(shown(t, e.html))
+		for _, d := range all {
+			whole := ""
+			limits := []int{0, 64, 100, 250}
+			if d == markup.Terminal {
+				limits = limits[:1]
+			}
+			for _, limit := range limits {
+				pieces := r.Render(e.md, d, limit)
+				if d != markup.Terminal {
+					check(t, d, limit, pieces)
+				}
+				var texts strings.Builder
+				for _, p := range pieces {
+					texts.WriteString(seen(t, r, d, p.Text))
+				}
+				if limit == 0 {
+					whole = texts.String()
+				}
+				if got := letters(texts.String()); !isWithin(want, got) || !isWithin(letters(whole), got) {
+					t.Errorf("%s as %s, limit %d: %q is shown as %q", e.name, d, limit, e.md, texts.String())
+				}
+				if got := letters(joined(pieces)); !isWithin(want, got) {
+					t.Errorf("%s as %s, limit %d: %q without markup is %q", e.name, d, limit, e.md, joined(pieces))
+				}
+			}
+		}
+	}
+}
+
+// What is written anew as Markdown is read as it was: no mark is lost, and none made.
+func TestMarkdownIsReadAsItWasWritten(t *testing.T) {
+	r := markup.New()
+	const limit = 4096 // else it would not be written anew
+	exceptions := map[markup.Dialect]string{
+		markup.Markdown: "commonmark 300," + // a heading in an item is bold
+			"commonmark 600," + // an address without a name
+			"gfm autolinks 10,", // an address that its last character keeps from being one
+		markup.DiscordMarkdown: "commonmark 62,commonmark 72,commonmark 300," + // headings that are too deep are bold
+			"commonmark 93," + // what would be a heading in CommonMark
+			"commonmark 597,commonmark 600," + // addresses that are not written as usual
+			"gfm tables 1,gfm tables 2,gfm tables 3,gfm tables 4,gfm tables 5,gfm tables 7,gfm tables 8," + // are code
+			"gfm autolinks 10,", // a mailbox is text
+	}
+	for _, e := range examples(t) {
+		was := html5(r, e.md)
+		for _, d := range []markup.Dialect{markup.Markdown, markup.DiscordMarkdown} {
+			var again strings.Builder
+			for _, p := range r.Render(e.md, d, limit) {
+				again.WriteString(p.Text)
+			}
+			var got string
+			if d == markup.Markdown {
+				got = inline(flat(t, html5(r, again.String()), false))
+			} else {
+				got = ofDiscord(again.String(), func(md string) string { return inline(flat(t, html5(r, md), false)) })
+			}
+			excepted := strings.Contains(exceptions[d], e.name+",")
+			if want := inline(flat(t, was, false)); (got != want) != excepted {
+				t.Errorf("%s: %q in %s is %q:\n%s\nwant\n%s", e.name, e.md, d, again.String(), got, want)
+			}
+		}
+	}
+}
+
+// inline are the runs of text in blocks, without blanks, each with its styles.
+func inline(flat string) string {
+	var runs strings.Builder
+	last := ""
+	for line := range strings.SplitSeq(flat, "\n") {
+		style, text, ok := strings.Cut(line, "|")
+		text = strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) || strings.ContainsRune("⏎—\u200b", r) {
+				return -1
+			}
+			return r
+		}, text)
+		if !ok || strings.HasPrefix(line, "<") || text == "" {
+			continue
+		}
+		if style != last {
+			runs.WriteString("\n" + style + "|")
+		}
+		runs.WriteString(text)
+		last = style
+	}
+	return runs.String()
+}
+
+func TestAPageRunsAndLoadsNothing(t *testing.T) {
+	r := markup.New()
+	for _, md := range []string{
+		"<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[a](javascript:alert(1)) [b](JaVaScRiPt://x%0aalert(1)) [c](data:text/html,x) [d](tg://user?id=1)",
+		"![a](https://a.example/x.png\" onerror=\"alert(1))", "[a](https://a.example/\"onmouseover=alert(1))", "[a](<https://a.example/' onclick='x>)",
+		"```\"><script>\nx\n```", "```x\" onload=\"y\nz\n```", "| <b onclick=x> |\n|--|\n| [x](vbscript:y) |", "&lt;script&gt; &#60;script&#62;",
+		"<https://a.example/\"><script>>", "[x](mailto:a@b.c?subject=\"><script>)", "<!-- x --><svg/onload=alert(1)>", "[a]: javascript:alert(1)\n\n[a]",
+		"www.a.example/\"onclick=\"x", "- <script>\n\n> <iframe src=x>", "[![x](javascript:y)](https://a.example)", ":tada: <b>:tada:</b>",
+	} {
+		for _, limit := range []int{0, 64} {
+			for _, p := range r.Render(md, markup.HTML, limit) {
+				checkPage(t, p.Text)
+			}
+		}
+	}
+	got := html5(r, "[a](https://a.example/x?y=1&z=\"2\") [b](tg://user?id=1) <me@a.example> ![c](https://a.example/c.png)")
+	want := `<p><a href="https://a.example/x?y=1&amp;z=%222%22" rel="nofollow noopener noreferrer">a</a> b (tg://user?id=1) ` +
+		`<a href="mailto:me@a.example" rel="nofollow noopener noreferrer">me@a.example</a> <a href="https://a.example/c.png" rel="nofollow noopener noreferrer">c</a></p>`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,212 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	tables "github.com/yuin/goldmark/extension/ast"
+)
+
+// inline is the text of a block, as spans.
+func (t *tree) inline(n ast.Node) []Span {
+	var s []Span
+	t.collect(&s, n, 0, "")
+	return coalesce(s)
+}
+
+// coalesce joins what looks the same.
+func coalesce(spans []Span) []Span {
+	joined := spans[:0]
+	for i := 0; i < len(spans); {
+		j := i + 1
+		for j < len(spans) && spans[j].Style == spans[i].Style && spans[j].URL == spans[i].URL && spans[i].Emoji == "" && spans[j].Emoji == "" {
+			j++
+		}
+		one := spans[i]
+		if j > i+1 {
+			one.Text = Text(spans[i:j], false)
+		}
+		joined = append(joined, one)
+		i = j
+	}
+	return joined
+}
+
+func (t *tree) collect(to *[]Span, parent ast.Node, st Style, url string) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Text:
+			t.text(to, n, st, url)
+		case *emoji:
+			*to = append(*to, Span{Text: n.character, Style: st, URL: url, Emoji: n.name})
+		case *ast.CodeSpan:
+			if _, ok := n.AttributeString(formulaMark); ok {
+				t.formula(to, n, st, url)
+				continue
+			}
+			t.codeSpan(to, n, st, url)
+		case *ast.Emphasis:
+			more := Italic
+			if n.Level > 1 {
+				more = Bold
+			}
+			t.collect(to, n, st|more, url)
+		case *tables.Strikethrough:
+			t.collect(to, n, st|Strike, url)
+		case *ast.Link:
+			t.link(to, n, linkTarget(n.Destination), st)
+		case *ast.Image:
+			if url != "" { // a badge: what counts is where it leads
+				t.collect(to, n, st, url)
+				continue
+			}
+			t.link(to, n, linkTarget(n.Destination), st)
+		case *ast.AutoLink:
+			label, target := string(n.Label(t.source)), string(n.URL(t.source))
+			if n.AutoLinkType == ast.AutoLinkEmail {
+				target = "mailto:" + label
+			}
+			target = encoded(target)
+			if !isLink(target) {
+				target = ""
+			}
+			put(to, label, st, target)
+		case *ast.RawHTML:
+			t.rawHTML(to, n, st, url)
+		case *tables.TaskCheckBox:
+			box := "☐ "
+			if n.IsChecked {
+				box = "☑ "
+			}
+			put(to, box, st, url)
+		default:
+			t.collect(to, n, st, url)
+		}
+	}
+}
+
+func (t *tree) text(to *[]Span, n *ast.Text, st Style, url string) {
+	s := string(n.Segment.Value(t.source))
+	if !n.IsRaw() {
+		s = Unescape(s)
+	}
+	put(to, s, st, url)
+	if n.SoftLineBreak() || n.HardLineBreak() {
+		t.newline(to)
+	}
+}
+
+// newline is never within a style: not every platform carries one over lines. Blanks
+// before it are none.
+func (t *tree) newline(to *[]Span) {
+	for n := len(*to); n > 0 && (*to)[n-1].Style&(Code|Marker) == 0; n = len(*to) {
+		last := &(*to)[n-1]
+		if last.Text = strings.TrimRight(last.Text, " \t"); last.Text != "" {
+			break
+		}
+		*to = (*to)[:n-1]
+	}
+	put(to, "\n", 0, "")
+	if t.indent != "" {
+		put(to, t.indent, Marker, "")
+	}
+}
+
+func (t *tree) codeSpan(to *[]Span, n ast.Node, st Style, url string) {
+	var b strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if c, ok := c.(*ast.Text); ok {
+			b.Write(c.Segment.Value(t.source))
+		}
+	}
+	put(to, strings.ReplaceAll(b.String(), "\n", " "), st|Code, url)
+}
+
+// formula is written as it came; a line of it that begins anew is indented.
+func (t *tree) formula(to *[]Span, n ast.Node, st Style, url string) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		line, ok := c.(*ast.Text)
+		if !ok {
+			continue
+		}
+		s, more := strings.CutSuffix(string(line.Segment.Value(t.source)), "\n")
+		put(to, s, st, url)
+		if more {
+			t.newline(to)
+		}
+	}
+}
+
+func (t *tree) rawHTML(to *[]Span, n *ast.RawHTML, st Style, url string) {
+	var b strings.Builder
+	for i := range n.Segments.Len() {
+		s := n.Segments.At(i)
+		b.Write(s.Value(t.source))
+	}
+	switch tag := b.String(); strings.ToLower(strings.ReplaceAll(tag, " ", "")) {
+	case "<br>", "<br/>":
+		t.newline(to)
+	default:
+		put(to, tag, st, url)
+	}
+}
+
+// link keeps the target of a link that leads nowhere from a chat as text.
+func (t *tree) link(to *[]Span, n ast.Node, target string, st Style) {
+	before := len(*to)
+	if !isLink(target) {
+		t.collect(to, n, st, "")
+		if target != "" {
+			put(to, " ("+target+")", st, "")
+		}
+		return
+	}
+	t.collect(to, n, st, target)
+	if len(*to) == before {
+		put(to, target, st, target)
+	}
+}
+
+// isLink tells of a target that may be a link; others could run or open things.
+func isLink(target string) bool {
+	scheme, rest, ok := strings.Cut(target, ":")
+	if !ok || len(rest) < 2 || strings.ContainsAny(target, unsafe+"\t\n") {
+		return false
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "tg":
+		return len(rest) > 2 && strings.HasPrefix(rest, "//")
+	case "mailto":
+		return true
+	}
+	return false
+}
+
+func linkTarget(written []byte) string { return encoded(Unescape(string(written))) }
+
+// unsafe are characters that may end a link where it is written.
+const unsafe = " <>\"`|\\"
+
+// encoded has the characters of a link's target that may not stand in it written by
+// their numbers, as browsers do.
+func encoded(target string) string {
+	if !strings.ContainsAny(target, unsafe) || !strings.Contains(target, "://") {
+		return target
+	}
+	var b strings.Builder
+	for i := range len(target) {
+		if c := target[i]; strings.IndexByte(unsafe, c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func put(to *[]Span, s string, st Style, url string) {
+	if s != "" {
+		*to = append(*to, Span{Text: s, Style: st, URL: url})
+	}
+}

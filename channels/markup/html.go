@@ -1,0 +1,202 @@
+package markup
+
+import (
+	"strconv"
+	"strings"
+
+	"parley/channels/markup/document"
+)
+
+// page is HTML for a page. Nothing in it is loaded or run: there are no pictures, no
+// attributes but of links, code and cells, and of HTML in the text it makes text.
+type page struct{}
+
+// size counts what is seen, which the ends of lines between tags are not.
+func (page) size(text string) size {
+	return size{units: telegramSize(strings.ReplaceAll(text, ">\n", ">")).units, bytes: len(text)}
+}
+
+func (page) most(limit int) size { return boundless(limit) }
+
+// links lead to the web or to a mailbox.
+func (page) links(s document.Span, _ int) bool {
+	scheme, _, _ := strings.Cut(strings.ToLower(s.URL), ":")
+	return len(s.URL) <= document.MostLink && (scheme == "http" || scheme == "https" || scheme == "mailto")
+}
+
+func (page) form(document.Block) form { return asTable }
+
+func (x page) block(b document.Block) string {
+	switch b.Kind {
+	case document.Heading:
+		level := strconv.Itoa(b.Level)
+		return "<h" + level + ">" + inlineText(x, b.Spans) + "</h" + level + ">"
+	case document.CodeBlock:
+		code := "<pre><code>"
+		if b.Info != "" {
+			code = `<pre><code class="language-` + escapeHTML(b.Info) + `">`
+		}
+		for _, line := range b.Lines {
+			code += escapeHTML(line) + "\n"
+		}
+		return code + "</code></pre>"
+	case document.Table:
+		return x.table(b)
+	case document.Rule:
+		return "<hr>"
+	}
+	text := inlineText(x, b.Spans)
+	if c := b.Within; text == "" || c != nil && c.List != nil && c.List.Tight {
+		return text
+	}
+	return "<p>" + text + "</p>"
+}
+
+func (x page) table(b document.Block) string {
+	var t strings.Builder
+	row := func(tag string, cells []document.Cell) {
+		t.WriteString("<tr>")
+		for i := range b.Head {
+			t.WriteString("\n<" + tag + [...]string{"", ` align="left"`, ` align="center"`, ` align="right"`}[alignOf(b.Align, i)] + ">")
+			if i < len(cells) {
+				t.WriteString(inlineText(x, cells[i]))
+			}
+			t.WriteString("</" + tag + ">")
+		}
+		t.WriteString("\n</tr>\n")
+	}
+	t.WriteString("<table>\n<thead>\n")
+	row("th", b.Head)
+	t.WriteString("</thead>\n")
+	if len(b.Rows) > 0 {
+		t.WriteString("<tbody>\n")
+		for _, cells := range b.Rows {
+			row("td", cells)
+		}
+		t.WriteString("</tbody>\n")
+	}
+	t.WriteString("</table>")
+	return t.String()
+}
+
+// join opens and closes quotes, lists and items around the blocks that stand in them.
+func (page) join(all *strings.Builder, frags []frag) {
+	var to strings.Builder
+	var open []*document.Container
+	for i, f := range frags {
+		path := pathTo(f.within)
+		shared := 0
+		for shared < len(open) && shared < len(path) && open[shared] == path[shared] {
+			shared++
+		}
+		if i > 0 && len(open) == shared && !strings.HasSuffix(to.String(), "\n") {
+			to.WriteString("\n")
+		}
+		closeContainers(&to, open, shared, path)
+		openContainers(&to, open, path[shared:], shared)
+		to.WriteString(f.text)
+		open = path
+	}
+	closeContainers(&to, open, 0, nil)
+	all.WriteString(strings.TrimSpace(to.String()))
+}
+
+// pathTo are the containers that one stands in, outermost first, and itself.
+func pathTo(c *document.Container) (path []*document.Container) {
+	for ; c != nil; c = c.In {
+		path = append([]*document.Container{c}, path...)
+	}
+	return path
+}
+
+// closeContainers closes all but so many that are open. The list of the outermost of
+// them goes on if the next to open is another item of it.
+func closeContainers(to *strings.Builder, open []*document.Container, keep int, next []*document.Container) {
+	for i := len(open) - 1; i >= keep; i-- {
+		c := open[i]
+		if c.List == nil {
+			to.WriteString("\n</blockquote>\n")
+			continue
+		}
+		to.WriteString("</li>\n")
+		if i == keep && i < len(next) && next[i].List == c.List {
+			continue
+		}
+		to.WriteString(listTag(c, "</", "") + "\n")
+	}
+}
+
+func openContainers(to *strings.Builder, open, inner []*document.Container, shared int) {
+	for i, c := range inner {
+		if c.List == nil {
+			to.WriteString("<blockquote>\n")
+			continue
+		}
+		goesOn := i == 0 && shared < len(open) && open[shared].List == c.List
+		if !goesOn {
+			start := ""
+			if c.List.Ordered && c.Number != 1 {
+				start = ` start="` + strconv.Itoa(c.Number) + `"`
+			}
+			to.WriteString(listTag(c, "<", start) + "\n")
+		}
+		to.WriteString("<li>")
+	}
+}
+
+func listTag(c *document.Container, begin, attributes string) string {
+	if c.List.Ordered {
+		return begin + "ol" + attributes + ">"
+	}
+	return begin + "ul" + attributes + ">"
+}
+
+func (page) harmless(plain string) string { return plain }
+
+func (page) linksInside() bool { return false }
+
+func (page) shown(s document.Span) document.Style {
+	return s.Style & (document.Bold | document.Italic | document.Strike)
+}
+
+func (m mark) element() string {
+	switch m.style {
+	case document.Bold:
+		return "strong"
+	case document.Italic:
+		return "em"
+	}
+	return "del"
+}
+
+func (page) open(b *strings.Builder, m mark) {
+	if m.url != "" {
+		b.WriteString(`<a href="` + escapeHTML(m.url) + `" rel="nofollow noopener noreferrer">`)
+		return
+	}
+	b.WriteString("<" + m.element() + ">")
+}
+
+func (page) close(b *strings.Builder, m mark, _ rune) {
+	if m.url != "" {
+		b.WriteString("</a>")
+		return
+	}
+	b.WriteString("</" + m.element() + ">")
+}
+
+func (page) text(b *strings.Builder, s document.Span, _ bool) {
+	switch {
+	case s.Style == document.Marker: // its list shows it
+	case s.Style&document.Code != 0:
+		b.WriteString("<code>" + escapeHTML(s.Text) + "</code>")
+	default:
+		b.WriteString(strings.ReplaceAll(escapeHTML(s.Text), "\n", "<br>\n"))
+	}
+}
+
+func (x page) bare(b *strings.Builder, s document.Span) {
+	x.open(b, mark{url: s.URL})
+	b.WriteString(escapeHTML(s.Text))
+	x.close(b, mark{url: s.URL}, 0)
+}

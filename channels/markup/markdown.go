@@ -1,0 +1,312 @@
+package markup
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"parley/channels/markup/document"
+)
+
+// marks is Markdown, where it must be written anew.
+type marks struct{ of flavour }
+
+// A flavour is somebody's Markdown.
+type flavour uint8
+
+const (
+	commonMark flavour = iota
+	// discord knows no tables, three levels of headings, and no character references;
+	// it may not call everyone.
+	discord
+	// slackBlock is that of Slack's markdown blocks. There <!here> calls as well.
+	slackBlock
+)
+
+func (marks) size(text string) size { return inUnits(text) }
+
+func (marks) most(limit int) size { return boundless(limit) }
+
+func (marks) links(s document.Span, limit int) bool { return isShort(s, limit) }
+
+func (x marks) form(table document.Block) form {
+	if x.of == discord {
+		return columnsUpTo(phoneWidth, table)
+	}
+	return asTable
+}
+
+func (x marks) block(b document.Block) string {
+	text := x.unindented(b)
+	if x.of == commonMark || x.of == slackBlock && isQuoted(b) {
+		return indented(b.Indent, text)
+	}
+	return text // only at a line's beginning there is a quote or a block of code
+}
+
+func (x marks) unindented(b document.Block) string {
+	var text string
+	switch b.Kind {
+	case document.CodeBlock:
+		return x.fenced(b.Info, strings.Join(b.Lines, "\n"))
+	case document.Table:
+		if x.of == discord {
+			return x.fenced("", layout(b))
+		}
+		return x.table(b)
+	case document.Rule:
+		if x.of == discord {
+			return ruleText
+		}
+		return "***"
+	case document.Heading:
+		text = x.heading(b)
+	default:
+		text = inlineText(x, b.Spans)
+		if x.of == slackBlock {
+			text = strings.ReplaceAll(text, "\n", "  \n") // else it would be a space
+		}
+	}
+	if isQuoted(b) {
+		return quoted(text)
+	}
+	return text
+}
+
+func (x marks) heading(b document.Block) string {
+	most := 6
+	if x.of == discord {
+		most = 3
+	}
+	if b.Level > most || len(b.Spans) > 0 && b.Spans[0].Style == document.Marker {
+		return inlineText(x, inBold(b.Spans))
+	}
+	text := strings.ReplaceAll(inlineText(x, b.Spans), "\n", " ")
+	if strings.HasSuffix(text, "#") {
+		text = text[:len(text)-1] + `\#` // or it would belong to the marks
+	}
+	return strings.Repeat("#", b.Level) + " " + text
+}
+
+// fenced is a code block. Where a longer fence may not be understood, a fence within it
+// is taken apart.
+func (x marks) fenced(info, code string) string {
+	fence := "```"
+	if x.of != commonMark {
+		return fence + info + "\n" + partTicks(x.code(code)) + "\n" + fence
+	}
+	for strings.Contains(code, fence) {
+		fence += "`"
+	}
+	return fence + info + "\n" + code + "\n" + fence
+}
+
+// table writes a table's rows.
+func (x marks) table(b document.Block) string {
+	var t strings.Builder
+	row := func(cells []document.Cell) {
+		for i := range b.Head {
+			t.WriteString("| ")
+			if i < len(cells) {
+				t.WriteString(strings.ReplaceAll(inlineText(x, inCell(cells[i])), "\n", " "))
+			}
+			t.WriteString(" ")
+		}
+		t.WriteString("|")
+	}
+	row(b.Head)
+	t.WriteString("\n")
+	for i := range b.Head {
+		t.WriteString("|" + [...]string{" --- ", " :-- ", " :-: ", " --: "}[alignOf(b.Align, i)])
+	}
+	t.WriteString("|")
+	for _, cells := range b.Rows {
+		t.WriteString("\n")
+		row(cells)
+	}
+	return t.String()
+}
+
+// inCell escapes what would end a cell, in code too.
+func inCell(c document.Cell) []document.Span {
+	spans := make([]document.Span, len(c))
+	for i, s := range c {
+		if s.Style&document.Code != 0 {
+			s.Text = strings.ReplaceAll(s.Text, "|", `\|`)
+		}
+		spans[i] = s
+	}
+	return spans
+}
+
+func (marks) join(to *strings.Builder, frags []frag) { joinLines(to, frags) }
+
+func (x marks) harmless(plain string) string {
+	if x.of == discord {
+		return neutral(plain)
+	}
+	return plain
+}
+
+func (marks) linksInside() bool { return false }
+
+func (marks) shown(s document.Span) document.Style {
+	return s.Style & (document.Bold | document.Italic | document.Strike)
+}
+
+func (m mark) markdownMark() string {
+	switch m.style {
+	case document.Bold:
+		return "**"
+	case document.Italic:
+		return "*"
+	}
+	return "~~"
+}
+
+func (marks) open(b *strings.Builder, m mark) {
+	if m.url != "" {
+		b.WriteString("[")
+		return
+	}
+	b.WriteString(m.markdownMark())
+}
+
+func (x marks) close(b *strings.Builder, m mark, _ rune) {
+	if m.url == "" {
+		b.WriteString(m.markdownMark())
+		return
+	}
+	target := strings.NewReplacer("(", "%28", ")", "%29").Replace(m.url)
+	if x.of == commonMark {
+		target = strings.ReplaceAll(target, "&", "&amp;")
+	}
+	b.WriteString("](" + target + ")")
+}
+
+func (x marks) text(b *strings.Builder, s document.Span, lineStart bool) {
+	switch {
+	case s.Style == document.Marker:
+		b.WriteString(strings.ReplaceAll(s.Text, "•", "-"))
+	case s.Style&document.Code != 0:
+		writeCode(b, x.code(s.Text))
+	case s.Emoji != "" && x.of == slackBlock:
+		b.WriteString(":" + s.Emoji + ":")
+	default:
+		text := s.Text
+		if x.of != commonMark {
+			text = neutral(text)
+		}
+		x.escape(b, text, lineStart, s.URL != "")
+	}
+}
+
+// code is code as it may stand within its marks.
+func (x marks) code(text string) string {
+	if x.of != slackBlock || !strings.Contains(text, "<") {
+		return text
+	}
+	for _, call := range []string{"!channel", "!here", "!everyone", "!subteam", "@", "#"} {
+		text = strings.ReplaceAll(text, "<"+call, "<"+zeroWidth+call)
+	}
+	return text
+}
+
+func (x marks) bare(b *strings.Builder, s document.Span) {
+	switch {
+	case s.IsMail() && x.of != commonMark:
+		x.escape(b, s.Text, false, false)
+	case x.of == slackBlock:
+		x.open(b, mark{url: s.URL})
+		x.escape(b, s.Text, false, true)
+		x.close(b, mark{url: s.URL}, 0)
+	case needsBrackets(b.String(), s.Text):
+		b.WriteString("<" + s.Text + ">")
+	default:
+		b.WriteString(s.Text)
+	}
+}
+
+// needsBrackets tells of a link that is its own text that without brackets it would not
+// be read as it is, behind what stands before it.
+func needsBrackets(before, link string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	return strings.Contains(link, ":") &&
+		(unicode.IsLetter(last) || unicode.IsDigit(last) || strings.Contains(link, "__") || strings.ContainsAny(link, "*~[]()") ||
+			!strings.HasPrefix(link, "http"))
+}
+
+// writeCode uses as many ticks as the text does not have.
+func writeCode(b *strings.Builder, text string) {
+	ticks := "`"
+	for strings.Contains(text, ticks) {
+		ticks += "`"
+	}
+	padded := strings.HasPrefix(text, " ") && strings.HasSuffix(text, " ") && strings.Trim(text, " ") != ""
+	if len(ticks) > 1 || padded {
+		text = " " + text + " "
+	}
+	b.WriteString(ticks + text + ticks)
+}
+
+// escape writes text so that nothing in it is read as a mark.
+func (x marks) escape(b *strings.Builder, s string, lineStart, inLink bool) {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '_' && x.of != discord && i > 0 && i+1 < len(s) && isWord(s[i-1]) && isWord(s[i+1]):
+			// Within a word it is no mark, and may be of an emoji's name.
+		case strings.IndexByte("\\*_~`|[", c) >= 0, inLink && c == ']':
+			b.WriteByte('\\')
+		case lineStart && (c == '#' || c == '>' || c == '-' || c == '+'):
+			b.WriteByte('\\')
+		case lineStart && isDigit(c):
+			j := i
+			for j < len(s) && isDigit(s[j]) {
+				j++
+			}
+			b.WriteString(s[i:j])
+			if j < len(s) && (s[j] == '.' || s[j] == ')') {
+				b.WriteByte('\\')
+				b.WriteByte(s[j])
+				j++
+			}
+			i, lineStart = j-1, false
+			continue
+		case x.of != discord && x.reference(b, s[i:], lineStart):
+			lineStart = false
+			continue
+		}
+		b.WriteByte(c)
+		lineStart = c == '\n' || lineStart && c == ' '
+	}
+}
+
+// reference escapes what Discord does not read: tags, character references, lines below
+// a heading or a table's header, and names of emoji.
+func (x marks) reference(b *strings.Builder, s string, lineStart bool) bool {
+	switch c := s[0]; {
+	case c == '<' && x.of == slackBlock:
+		b.WriteString("&lt;")
+	case c == '&' && len(s) > 1 && (s[1] == '#' || isWord(s[1])):
+		if x.of == slackBlock {
+			b.WriteString("&amp;")
+			break
+		}
+		b.WriteString(`\&`)
+	case c == '<', lineStart && c == '=', lineStart && c == ':' && strings.HasPrefix(s, ":-"):
+		b.WriteByte('\\')
+		b.WriteByte(c)
+	case c == ':' && x.of == commonMark:
+		_, _, named := document.ReadEmoji(0, s)
+		if !named {
+			return false
+		}
+		b.WriteString(`\:`)
+	default:
+		return false
+	}
+	return true
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

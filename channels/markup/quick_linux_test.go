@@ -1,0 +1,50 @@
+package markup_test
+
+import (
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/channels/markup"
+)
+
+// worked is how long this thread has worked, whatever else the machine does.
+func worked(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func TestPathologicalTextIsQuick(t *testing.T) {
+	const mostTime = 5 * time.Second // a tenth of a second without the race detector
+	const size = 200 << 10
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	r := markup.New()
+	for _, s := range []string{
+		">", "*", "*a ", "**a", "a**b", "***a_b ", "~~a ", "[", "[a](", "[](", "[a](b \"", "](", "- a\n", "1. ", "+ ", "- > ",
+		"``a`", "<a ", "<!--", "<?", "&", "_a*", "~", "[]", "a_", "``\\", "\\(", "\\[", "\\", "a@", "|a\n|-\n", "* a\n ", "*a*\n", "x", "👨‍👩‍👧‍👦", "\u0301", "```\n",
+	} {
+		in := strings.Repeat(s, size/len(s))
+		began := worked(t)
+		pieces := r.Render(in, markup.TelegramHTML, 2000)
+		if took := worked(t) - began; took > mostTime {
+			t.Errorf("%q repeated: %v", s, took)
+		}
+		check(t, markup.TelegramHTML, 2000, pieces)
+	}
+	var stairs strings.Builder
+	for i := range 440 {
+		stairs.WriteString(strings.Repeat("  ", i) + "- a\n")
+	}
+	began := worked(t)
+	r.Render(stairs.String(), markup.TelegramHTML, 4096)
+	if took := worked(t) - began; took > mostTime {
+		t.Errorf("stairs: %v", took)
+	}
+}

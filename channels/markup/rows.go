@@ -1,0 +1,122 @@
+package markup
+
+import (
+	"slices"
+
+	"parley/channels/markup/document"
+)
+
+// addTable puts a table into pieces, each of which repeats its header. Where its rows
+// are too wide to be read in columns, or one too long for a piece, they are records.
+func (a *assembly) addTable(b document.Block) {
+	how := a.dialect.form(b)
+	if how != asRecords {
+		for _, row := range append([][]document.Cell{b.Head}, b.Rows...) {
+			for _, cell := range row {
+				a.onlyLinks(cell)
+			}
+		}
+		b.Widths = columnWidths(b)
+		if a.limit.units == 0 {
+			a.put(a.write(b))
+			return
+		}
+		if a.putWhole(b) {
+			return
+		}
+	}
+	if how == asRecords || !a.everyRowFits(b) {
+		for _, record := range records(b) {
+			a.add(record)
+		}
+		return
+	}
+	for len(b.Rows) > 0 {
+		n := longest(len(b.Rows), func(n int) bool { return a.fits(rowsOf(b, n), a.room(b.Gap)) })
+		if n == 0 { // it fits into the next
+			a.flush(true)
+			continue
+		}
+		a.put(a.write(rowsOf(b, n)))
+		b.Rows, b.Gap = b.Rows[n:], false
+		if len(b.Rows) > 0 {
+			a.flush(false)
+		}
+	}
+}
+
+// rowsOf is a table of the first n rows.
+func rowsOf(b document.Block, n int) document.Block {
+	b.Rows = b.Rows[:n]
+	return b
+}
+
+// everyRowFits tells whether a piece has room for each row and the header, and the
+// header does not take up most of it.
+func (a *assembly) everyRowFits(b document.Block) bool {
+	head := rowsOf(b, 0)
+	if !a.fits(head, a.limit.half()) {
+		return false
+	}
+	room := a.limit.minus(a.write(head).size)
+	for i, row := range b.Rows {
+		if most := longestRow(row, b.Widths); most <= room.units && most <= room.bytes {
+			continue // as most do; writing each would take long
+		}
+		one := b
+		one.Rows = b.Rows[i : i+1]
+		if !a.fits(one, a.limit) {
+			return false
+		}
+	}
+	return true
+}
+
+// longestRow is more than what a row takes up in any dialect, in bytes.
+func longestRow(row []document.Cell, widths []int) int {
+	const marks, escape = 32, 6
+	n := sum(widths) + len(widths)*marks
+	for _, cell := range row {
+		for _, s := range cell {
+			n += marks + escape*(len(s.Text)+len(s.URL))
+		}
+	}
+	return n
+}
+
+// cutFields parts a record between its lines, or within one, where the rest has the name
+// of its column again.
+func (a *assembly) cutFields(b document.Block, room size) (head, tail document.Block) {
+	b.Of = nil // its parts are not
+	head, tail = b, b
+	tail.Gap = false
+	with := func(fields ...document.Field) document.Block {
+		h := b
+		h.Fields = fields
+		return h
+	}
+	n := longest(len(b.Fields), func(n int) bool { return a.fits(with(b.Fields[:n]...), room) })
+	head.Fields, tail.Fields = b.Fields[:n:n], b.Fields[n:]
+	must := n == 0 && len(a.frags) == 0
+	if n == len(b.Fields) || n > 0 && room.minus(a.write(head).size).isLittleOf(a.limit) {
+		return head, tail
+	}
+	next := b.Fields[n]
+	if !a.fits(with(document.Field{Name: next.Name}), a.limit.half()) {
+		next = document.Field{Value: slices.Concat(next.Name, next.Value)} // as long as a text
+	}
+	at := a.cutAt(next.Value, room, must, func(spans []document.Span) document.Block {
+		return with(append(head.Fields, document.Field{Name: next.Name, Value: spans})...)
+	})
+	if at == 0 {
+		return head, tail
+	}
+	start, rest := next, next
+	start.Value = trimEnd(headSpans(next.Value, at))
+	rest.Value = trimStart(tailSpans(next.Value, at))
+	head.Fields, tail.Fields = append(head.Fields, start), b.Fields[n+1:]
+	if len(rest.Value) > 0 {
+		tail.Fields = append([]document.Field{rest}, tail.Fields...)
+	}
+	return head, tail
+}

@@ -1,0 +1,273 @@
+package markup_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"parley/channels/markup"
+)
+
+// An example is one of a specification: what is written, and the HTML of it.
+type example struct{ name, md, html string }
+
+func examples(t *testing.T) []example {
+	t.Helper()
+	var all []example
+	for _, spec := range []string{"commonmark", "gfm"} {
+		f, err := os.Open("testdata/spec/" + spec + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(f)
+		for lines.Scan() {
+			var e [3]string
+			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, example{spec + " " + e[0], e[1], e[2]})
+		}
+		if err := f.Close(); err != nil || lines.Err() != nil {
+			t.Fatal(err, lines.Err())
+		}
+	}
+	if len(all) < 670 {
+		t.Fatalf("%d examples", len(all))
+	}
+	return all
+}
+
+// A flattener writes HTML so that two ways of writing the same are the same: blocks one
+// below the other, and runs of text with all their styles, whichever is outside.
+type flattener struct {
+	out   []string
+	run   strings.Builder
+	style string // of the run
+	// asOurs has what we do otherwise everywhere done to the HTML of a specification.
+	asOurs bool
+}
+
+// flat is HTML as a list of blocks and runs.
+func flat(t *testing.T, source string, asOurs bool) string {
+	t.Helper()
+	nodes, err := html.ParseFragment(strings.NewReader(source), &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &flattener{asOurs: asOurs}
+	for _, n := range nodes {
+		f.node(n, nil, false)
+	}
+	f.end()
+	all := strings.Join(f.out, "\n")
+	for _, twice := range []string{"⏎⏎", "⏎\n|⏎"} { // <br> and the end of its line
+		all = strings.ReplaceAll(all, twice, "⏎")
+	}
+	all = strings.ReplaceAll(all, "%20", " ")
+	return strings.ReplaceAll(strings.ReplaceAll(all, "\n|⏎\n<", "\n<"), "|⏎\n>", ">")
+}
+
+func (f *flattener) node(n *html.Node, styles []string, pre bool) {
+	switch {
+	case n.Type == html.TextNode:
+		f.text(n.Data, styles, pre)
+	case n.Type != html.ElementNode:
+	case n.DataAtom == atom.Br:
+		f.text("⏎", styles, true)
+	case n.DataAtom == atom.Input:
+		box := "☐"
+		if _, checked := attribute(n, "checked"); checked {
+			box = "☑"
+		}
+		f.text(box, styles, pre)
+	case n.DataAtom == atom.A, n.DataAtom == atom.Img && f.asOurs:
+		f.link(n, styles, pre)
+	case slices.Contains([]atom.Atom{atom.Em, atom.Strong, atom.Del, atom.Code}, n.DataAtom) && !pre:
+		f.children(n, append(slices.Clone(styles), n.Data), pre)
+	default:
+		f.end()
+		var tag strings.Builder
+		tag.WriteString(n.Data)
+		for _, a := range n.Attr {
+			tag.WriteString(" " + a.Key + "=" + a.Val)
+		}
+		f.out = append(f.out, "<"+tag.String())
+		f.children(n, nil, pre || n.DataAtom == atom.Pre)
+		f.end()
+		f.out = append(f.out, ">")
+	}
+}
+
+func (f *flattener) children(n *html.Node, styles []string, pre bool) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		f.node(c, styles, pre)
+	}
+}
+
+func attribute(n *html.Node, key string) (string, bool) {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val, true
+		}
+	}
+	return "", false
+}
+
+// link is a link, or a picture, of which we make one.
+func (f *flattener) link(n *html.Node, styles []string, pre bool) {
+	target, _ := attribute(n, "href")
+	if n.DataAtom == atom.Img {
+		target, _ = attribute(n, "src")
+	}
+	if plain, err := url.PathUnescape(target); err == nil {
+		target = plain
+	}
+	linked := append(slices.Clone(styles), "a="+target)
+	toTheWeb := strings.HasPrefix(target, "http") || strings.HasPrefix(strings.ToLower(target), "mailto:")
+	if f.asOurs && (!toTheWeb || slices.ContainsFunc(styles, isLinkStyle)) {
+		linked = styles
+	}
+	if n.DataAtom == atom.Img {
+		alt, _ := attribute(n, "alt")
+		f.text(alt, linked, pre)
+	}
+	f.children(n, linked, pre)
+	if f.asOurs && !toTheWeb && target != "" && target != textOf(n) {
+		f.text(" ("+target+")", styles, pre)
+	}
+}
+
+func textOf(n *html.Node) (s string) {
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode {
+			s += c.Data
+		}
+	}
+	return s
+}
+
+func isLinkStyle(s string) bool { return strings.HasPrefix(s, "a=") }
+
+func (f *flattener) text(s string, styles []string, pre bool) {
+	if pre {
+		f.styled(s, styles)
+		return
+	}
+	if f.run.Len() == 0 && strings.TrimSpace(s) == "" {
+		return
+	}
+	for i, line := range strings.Split(s, "\n") {
+		if i > 0 {
+			f.styled("⏎", nil)
+		}
+		if line != "" {
+			f.styled(line, styles)
+		}
+	}
+}
+
+// styled adds to the run; the end of a line has no style.
+func (f *flattener) styled(s string, styles []string) {
+	if s == "⏎" {
+		styles = nil
+	}
+	slices.Sort(styles)
+	if style := strings.Join(slices.Compact(styles), ","); style != f.style {
+		f.end()
+		f.style = style
+	}
+	f.run.WriteString(s)
+}
+
+func (f *flattener) end() {
+	if f.run.Len() > 0 {
+		f.out = append(f.out, f.style+"|"+f.run.String())
+	}
+	f.run.Reset()
+	f.style = ""
+}
+
+// differences are the examples whose HTML is another with us, by the reason. What ours
+// is stands in testdata/spec/differences.txt.
+func differences() map[string][]string {
+	return map[string][]string{
+		"HTML is text: on a page it could load and run things, and no chat knows it": span("commonmark", "21", "31", "148-191", "308", "309", "344",
+			"475-477", "491", "494", "524", "613-617", "623", "625-631", "642", "643", "gfm disallowed raw HTML 1"),
+		"what defines the target of links elsewhere is text: in a chat somebody wants to read it": span("commonmark", "23", "33",
+			"192-196", "198", "200-208", "210", "214-218", "317", "527-545", "549", "550", "553-571", "573", "576", "577", "582-589", "591-593"),
+		"a star within a word or a number is one: 2*3*4, a*b":                                  span("commonmark", "355", "356", "370", "429"),
+		"a single tilde is one: ~5, 1~2":                                                       span("", "gfm strikethrough 3"),
+		"a heading, a quote or code without a text shows its marks: a message cannot be empty": span("commonmark", "79", "126", "129", "130", "144", "239", "240"),
+		"of a text in which nothing is seen the marks are shown":                               span("commonmark", "334", "487"),
+		"an address is a link without brackets too, as GFM has it":                             span("commonmark", "608", "611", "612"),
+		"a language is a word of ASCII":                                                        span("commonmark", "34"),
+		"an empty line may be written by number":                                               span("commonmark", "39"),
+		"a link within the text of a picture leads where it leads":                             span("commonmark", "520", "574", "575"),
+	}
+}
+
+// span are the names of examples given by their numbers, from-to.
+func span(spec string, numbers ...string) (names []string) {
+	for _, n := range numbers {
+		from, to, many := strings.Cut(n, "-")
+		first, err := strconv.Atoi(from)
+		if err != nil {
+			names = append(names, n)
+			continue
+		}
+		last := first
+		if many {
+			last, _ = strconv.Atoi(to)
+		}
+		for i := first; i <= last; i++ {
+			names = append(names, spec+" "+strconv.Itoa(i))
+		}
+	}
+	return names
+}
+
+func TestHTMLIsThatOfTheSpecifications(t *testing.T) {
+	r := markup.New()
+	reasons := map[string]string{}
+	for reason, names := range differences() {
+		for _, name := range names {
+			reasons[name] = reason
+		}
+	}
+	ours := map[string][]string{}
+	for _, e := range examples(t) {
+		got := html5(r, e.md)
+		have, want := flat(t, got, false), flat(t, e.html, true)
+		reason, differs := reasons[e.name]
+		switch {
+		case have == want && differs:
+			t.Errorf("%s is as in the specification", e.name)
+		case have != want && !differs:
+			t.Errorf("%s: %q is\n%s\nwant\n%s", e.name, e.md, have, want)
+		case differs:
+			ours[reason] = append(ours[reason], fmt.Sprintf("%s: %q\n%s\n", e.name, e.md, got))
+		}
+	}
+	var all strings.Builder
+	for _, reason := range slices.Sorted(maps.Keys(ours)) {
+		all.WriteString("# " + reason + "\n\n" + strings.Join(ours[reason], "\n") + "\n")
+	}
+	compare(t, "testdata/spec/differences.txt", all.String())
+}
+
+func html5(r *markup.Renderer, md string) (text string) {
+	for _, p := range r.Render(md, markup.HTML, 0) {
+		text += p.Text
+	}
+	return text
+}

@@ -1,0 +1,212 @@
+package markup
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"parley/channels/markup/document"
+)
+
+const (
+	// phoneWidth is how many columns a table may have on platforms that are read on
+	// phones: beyond it lines break, and nothing stands below anything.
+	phoneWidth = 32
+	// deskWidth is so where a wider window can be expected.
+	deskWidth = 72
+)
+
+// columnsUpTo lays a table out in columns, if it is no wider.
+func columnsUpTo(width int, t document.Block) form {
+	if sum(columnWidths(t))+(len(t.Head)-1)*len(columnGap) > width {
+		return asRecords
+	}
+	return inColumns
+}
+
+// columnGap is between columns.
+const columnGap = " | "
+
+func sum(widths []int) (n int) {
+	for _, w := range widths {
+		n += w
+	}
+	return n
+}
+
+// cellText is what a cell says, in one line.
+func cellText(c document.Cell) string {
+	return strings.ReplaceAll(document.Text(c, true), "\n", " ")
+}
+
+// columnWidths is how wide the widest cell of each column is, on a screen.
+func columnWidths(t document.Block) []int {
+	if t.Widths != nil {
+		return t.Widths
+	}
+	widths := make([]int, len(t.Head))
+	for _, row := range append([][]document.Cell{t.Head}, t.Rows...) {
+		for i, cell := range row[:min(len(row), len(widths))] {
+			widths[i] = max(widths[i], uniseg.StringWidth(cellText(cell)), 1)
+		}
+	}
+	return widths
+}
+
+// layout is a table as lines of a code block.
+func layout(t document.Block) string {
+	widths := columnWidths(t)
+	dashes := make([]string, len(widths))
+	for i, w := range widths {
+		dashes[i] = strings.Repeat("-", w)
+	}
+	lines := []string{layoutRow(t.Head, widths, t.Align), strings.Join(dashes, "-+-")}
+	for _, row := range t.Rows {
+		lines = append(lines, layoutRow(row, widths, t.Align))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func layoutRow(cells []document.Cell, widths []int, align []document.Align) string {
+	var b strings.Builder
+	for i, width := range widths {
+		if i > 0 {
+			b.WriteString(columnGap)
+		}
+		text := ""
+		if i < len(cells) {
+			text = cellText(cells[i])
+		}
+		b.WriteString(aligned(text, width, alignOf(align, i)))
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+func alignOf(align []document.Align, column int) document.Align {
+	if column < len(align) {
+		return align[column]
+	}
+	return document.Unaligned
+}
+
+// aligned fills a text up to a width.
+func aligned(text string, width int, a document.Align) string {
+	left, right := padding(uniseg.StringWidth(text), width, a)
+	return strings.Repeat(" ", left) + text + strings.Repeat(" ", right)
+}
+
+// padding is how many blanks stand before and behind a text that is so wide.
+func padding(text, width int, a document.Align) (left, right int) {
+	pad := max(0, width-text)
+	switch a {
+	case document.Right:
+		left = pad
+	case document.Center:
+		left = pad / 2
+	}
+	return left, pad - left
+}
+
+// noValue stands for an empty cell.
+const noValue = "–"
+
+// records are the rows of a table, each a paragraph with a line for each cell. A table
+// without rows is one of its header.
+func records(t document.Block) []document.Block {
+	record := document.Block{Kind: document.Record, Within: t.Within, Indent: t.Indent, Gap: t.Gap}
+	names := make([][]document.Span, len(t.Head))
+	for i, name := range t.Head {
+		names[i] = inBold(name)
+	}
+	if len(t.Rows) == 0 {
+		for _, name := range names {
+			if len(name) > 0 {
+				record.Fields = append(record.Fields, document.Field{Name: name})
+			}
+		}
+		return []document.Block{record}
+	}
+	all := make([]document.Block, 0, len(t.Rows))
+	for i, row := range t.Rows {
+		record.Fields = fields(names, row)
+		record.Of = &document.Block{Kind: document.Table, Head: t.Head, Align: t.Align, Rows: t.Rows[i : i+1]}
+		if len(record.Fields) > 0 {
+			all = append(all, record)
+			record.Gap = true
+		}
+		if len(all) == 1 {
+			names = shortened(names, t)
+		}
+	}
+	return all
+}
+
+// fields are the cells of a row behind the names of their columns; none of an empty row.
+func fields(names [][]document.Span, row []document.Cell) []document.Field {
+	if !slices.ContainsFunc(row, func(c document.Cell) bool { return len(c) > 0 }) {
+		return nil
+	}
+	var all []document.Field
+	for i, name := range names {
+		var value document.Cell
+		if i < len(row) {
+			value = row[i]
+		}
+		if len(value) == 0 && len(name) > 0 {
+			value = document.Cell{{Text: noValue}}
+		}
+		if len(value) == 0 {
+			continue
+		}
+		f := document.Field{Value: slices.Clone(value)} // it may be cut
+		if len(name) > 0 {
+			f.Name = slices.Concat(name, []document.Span{{Text: ":", Style: document.Bold}, {Text: " "}})
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+const (
+	// mostName is how long the name of a column is behind the first record, in bytes.
+	mostName = 60
+	// mostNames is how much of the names of all records of a table is always fine.
+	mostNames = 16 << 10
+)
+
+// shortened are names as they are repeated: together they take up no more than a few
+// times the table, which may have thousands of rows.
+func shortened(names [][]document.Span, t document.Block) [][]document.Span {
+	size, cells := 0, 1
+	for _, row := range t.Rows {
+		cells += len(row)
+		for _, cell := range row {
+			for _, s := range cell {
+				size += len(s.Text)
+			}
+		}
+	}
+	most := min(mostName, max(mostNames, 2*size)/cells)
+	short := make([][]document.Span, len(names))
+	for i, name := range names {
+		text := document.Text(name, false)
+		if short[i] = name; len(text) > most+len("…") {
+			cut := lastCharacter(text, max(most, 1))
+			short[i] = []document.Span{{Text: text[:cut] + "…", Style: document.Bold}}
+		}
+	}
+	return short
+}
+
+// recordSpans is a record as the text of a paragraph.
+func recordSpans(fields []document.Field) []document.Span {
+	var spans []document.Span
+	for i, f := range fields {
+		if i > 0 {
+			spans = append(spans, document.Span{Text: "\n"})
+		}
+		spans = append(append(spans, f.Name...), f.Value...)
+	}
+	return spans
+}
