@@ -142,9 +142,8 @@ func (p *prompt) View() tea.View {
 	if p.over {
 		return tea.NewView("")
 	}
-	width, height := int(p.window.width.Load()), int(p.window.height.Load())
-	lines := p.now.end().lines(width)
-	if most := max(height-p.editor.Height()-2, 1); len(lines) > most {
+	lines := p.window.linesOf(p.now.end())
+	if most := max(int(p.window.height.Load())-p.editor.Height()-2, 1); len(lines) > most {
 		lines = lines[len(lines)-most:]
 	}
 	if p.busy && len(lines) == 0 {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -33,6 +35,29 @@ func (c *Channel) size() (width, height int, ok bool) {
 	}
 	width, height, err := term.GetSize(fd)
 	return width, height, err == nil && width > 0 && height > 0
+}
+
+// makesLinks tells whether the terminal says of itself that it makes links of the escape
+// sequence for them; it cannot be asked. Within another program that draws it (tmux)
+// nobody knows. FORCE_HYPERLINK decides, as it does for other programs.
+func makesLinks(getenv func(string) string) bool {
+	switch getenv("FORCE_HYPERLINK") {
+	case "":
+	case "0":
+		return false
+	default:
+		return true
+	}
+	if getenv("TMUX") != "" || getenv("STY") != "" {
+		return false
+	}
+	const fixed = 5001 // the first VTE of which no link ends the terminal
+	if version, err := strconv.Atoi(getenv("VTE_VERSION")); err == nil && version >= fixed {
+		return true
+	}
+	return slices.Contains([]string{"iTerm.app", "WezTerm", "vscode", "ghostty"}, getenv("TERM_PROGRAM")) ||
+		slices.Contains([]string{"xterm-kitty", "xterm-ghostty", "alacritty", "foot"}, getenv("TERM")) ||
+		getenv("WT_SESSION") != "" || getenv("KONSOLE_VERSION") != "" || getenv("DOMTERM") != ""
 }
 
 // typist is what a conversation is typed with: lines, Ctrl-C, and the end of both.

@@ -249,7 +249,8 @@ func TestCtrlCStopsTheTurnAndThenTheTalk(t *testing.T) {
 		t.Fatalf("said %q", stop.Text)
 	}
 	d.emit(in.ID, bus.Event{Type: bus.TurnError, Error: &bus.Failure{Code: "cancelled"}})
-	d.until(t, "what was said to be finished", func(string) bool { return strings.Contains(d.shown.String(), "on and on\x1b[K") })
+	// What is finished is put above the window, into a line that is inserted there.
+	d.until(t, "what was said to be finished", func(string) bool { return strings.Contains(d.shown.String(), "\x1b[Lon and on\x1b[K") })
 	d.answer(t, stop.ID+"#reply", "Stopped.")
 	d.ends(t, "Stopped.\n›")
 	d.press(t, "not this")
@@ -356,5 +357,42 @@ func TestLongAnswersBreakBetweenWordsAndAreWhole(t *testing.T) {
 	}
 	if got := strings.Count(glass, "word"); got != len(words) {
 		t.Errorf("%d words are to be seen, want %d", got, len(words))
+	}
+}
+
+// A table fits the terminal, and links are links where the terminal makes them.
+func TestAnswersAreDrawnForTheTerminal(t *testing.T) {
+	const said = "see [the page](https://a.example/x)\n\n| name | what it is |\n|---|---|\n| one | " +
+		"a cell that is far too long for a terminal of eighty columns, so that it is broken between its words |"
+	const link = "\x1b]8;;https://a.example/x"
+	for _, c := range []struct {
+		env   map[string]string
+		links bool
+	}{
+		{map[string]string{"TERM": "xterm-256color"}, false},
+		{map[string]string{"TERM": "xterm-kitty"}, true},
+		{map[string]string{"TERM": "xterm-kitty", "TMUX": "/tmp/x"}, false},
+		{map[string]string{"TERM": "xterm-kitty", "FORCE_HYPERLINK": "0"}, false},
+		{map[string]string{"TERM": "tmux", "TMUX": "/tmp/x", "FORCE_HYPERLINK": "1"}, true},
+		{map[string]string{"VTE_VERSION": "7600"}, true},
+		{map[string]string{"VTE_VERSION": "4000"}, false},
+		{map[string]string{"TERM_PROGRAM": "WezTerm"}, true},
+	} {
+		for _, name := range []string{"TERM", "TMUX", "STY", "FORCE_HYPERLINK", "VTE_VERSION", "TERM_PROGRAM", "WT_SESSION", "KONSOLE_VERSION", "DOMTERM"} {
+			t.Setenv(name, c.env[name])
+		}
+		d := sit(t)
+		d.press(t, "tell me\r")
+		in := d.next(t)
+		d.emit(in.ID, append(text(0, said), bus.Event{Type: bus.TurnComplete})...)
+		d.answer(t, in.ID+"#reply", said)
+		glass := d.ends(t, "its words\n›")
+		if !strings.Contains(glass, "name │ what it is\n─────┼──") || !strings.Contains(glass, "\n     │ is broken between its words") {
+			t.Errorf("the table is\n%s", glass)
+		}
+		if got := strings.Contains(d.shown.String(), link); got != c.links || strings.Contains(glass, "(https://a.example/x)") == c.links {
+			t.Errorf("%v: a link is %v:\n%s", c.env, got, glass)
+		}
+		d.press(t, "\x04") // Ctrl-D
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync/atomic"
 
@@ -17,9 +18,11 @@ import (
 // the line that is typed. What is finished is printed above and scrolls away, so
 // neither ever lands inside the other.
 type window struct {
-	program *tea.Program
-	width   atomic.Int64
-	height  atomic.Int64
+	program  *tea.Program
+	width    atomic.Int64
+	height   atomic.Int64
+	markdown *markup.Renderer
+	links    bool // the terminal makes links
 
 	lines      chan string   // what was typed and sent off
 	interrupts chan struct{} // Ctrl-C at an empty line
@@ -33,7 +36,10 @@ const mostTyped = 16
 const framesPerSecond = 30
 
 func newWindow(in io.Reader, out io.Writer, width, height int, earlier []string) *window {
-	w := &window{lines: make(chan string, mostTyped), interrupts: make(chan struct{}, 1), ended: make(chan error, 1)}
+	w := &window{
+		markdown: markup.New(), links: makesLinks(os.Getenv),
+		lines: make(chan string, mostTyped), interrupts: make(chan struct{}, 1), ended: make(chan error, 1),
+	}
 	w.resized(width, height)
 	w.program = tea.NewProgram(newPrompt(w, earlier),
 		tea.WithInput(in), tea.WithOutput(out), tea.WithFPS(framesPerSecond),
@@ -67,7 +73,7 @@ func (w *window) resized(width, height int) {
 // print puts a finished passage above. One that is longer than the terminal is
 // high goes in parts, as more cannot be put above at once.
 func (w *window) print(p passage) {
-	lines := p.lines(int(w.width.Load()))
+	lines := w.linesOf(p)
 	most := max(int(w.height.Load())/2, 1)
 	for len(lines) > 0 {
 		n := min(most, len(lines))
@@ -91,12 +97,12 @@ type passage struct {
 	dim      bool
 }
 
-// lines are the passage as a terminal of that width shows it, lines broken
-// between words.
-func (p passage) lines(width int) []string {
+// linesOf is a passage as the terminal shows it, lines broken between words.
+func (w *window) linesOf(p passage) []string {
+	width := int(w.width.Load())
 	text := strings.Trim(clean(p.text), "\n")
 	if p.markdown {
-		text = styled(text)
+		text = w.markdown.RenderTerminal(text, markup.Screen{Width: width, Links: w.links})
 	}
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -123,16 +129,6 @@ func (p passage) end() passage {
 		}
 	}
 	return p
-}
-
-// styled is Markdown with a terminal's styles.
-func styled(md string) string {
-	pieces := markup.Render(md, markup.Terminal, 0)
-	texts := make([]string, len(pieces))
-	for i, p := range pieces {
-		texts[i] = p.Text
-	}
-	return strings.Join(texts, "\n")
 }
 
 // wrap breaks lines between words, and words only where they are longer than a line.
