@@ -57,6 +57,9 @@ type Part struct {
 	// platforms that refuse a text whose markup they cannot read.
 	Text  string
 	Plain string
+	// Markdown is the same where the platform shows it better than Text; "" is nothing
+	// better. A platform that does not take it shows Text.
+	Markdown string
 	// ReplyTo is the platform's id of the message to quote; "" quotes none.
 	ReplyTo string
 	// Under is the platform's id of an earlier message that this belongs to: the
@@ -88,9 +91,11 @@ type Limits struct {
 	// EditBytes bounds what takes the place of a text, beside Length: in bytes of
 	// UTF-8, as it is sent. 0 is no other bound.
 	EditBytes int
-	Chat      Pace
-	Group     Pace // of chats for which IsGroup holds; zero is Chat
-	Account   Pace // all chats together
+	// Markdown says that parts may have Part.Markdown.
+	Markdown bool
+	Chat     Pace
+	Group    Pace // of chats for which IsGroup holds; zero is Chat
+	Account  Pace // all chats together
 	// IsGroup tells which pace a chat has; nil means that there are no groups.
 	IsGroup func(chat string) bool
 	// DraftEvery is how often an answer may be shown anew in a chat while it is

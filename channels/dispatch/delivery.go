@@ -29,7 +29,8 @@ type delivery struct {
 	to       bus.Address   // out.To, or where that moved
 	record   channels.Send // as the book has it; its ID is the message's on the bus
 	attempts int
-	paced    bool // the pace was waited for and not yet used
+	paced    bool              // the pace was waited for and not yet used
+	markdown map[string]string // of rendered texts, once it was needed
 }
 
 // settled tells whether nothing more is to be done for a part: it was sent, or nobody
@@ -103,7 +104,7 @@ func (d *delivery) bookFailed(err error) error {
 
 func (d *delivery) platformPart(i int) channels.Part {
 	p := d.record.Parts[i]
-	part := channels.Part{Key: channels.PartKey(d.record.ID, i), Text: p.Text, Plain: p.Plain, Under: p.Under}
+	part := channels.Part{Key: channels.PartKey(d.record.ID, i), Text: p.Text, Plain: p.Plain, Under: p.Under, Markdown: d.markdownOf(p)}
 	if i == 0 {
 		part.ReplyTo = d.out.ReplyTo
 	}
@@ -111,6 +112,25 @@ func (d *delivery) platformPart(i int) channels.Part {
 		part.Buttons = d.buttons()
 	}
 	return part
+}
+
+// markdownOf is a part as Markdown, where the channel shows that better than its text. The
+// book does not keep it: it is made again of the message, and is of a part if its text is.
+func (d *delivery) markdownOf(p channels.SentPart) string {
+	if !d.limits.Markdown || p.File {
+		return ""
+	}
+	if d.markdown == nil {
+		d.markdown = map[string]string{}
+		pieces := d.renderer.Render(d.out.Text, d.limits.Dialect, d.limits.Length)
+		if p.Edits != "" {
+			pieces = append(pieces, d.renderer.RenderFirst(d.out.Text, d.limits.Dialect, d.limits.EditBytes, d.limits.Length)...)
+		}
+		for _, piece := range pieces {
+			d.markdown[piece.Text] = piece.Markdown
+		}
+	}
+	return d.markdown[p.Text]
 }
 
 // buttons are shown with the message's last part. What is to be replaced later gets

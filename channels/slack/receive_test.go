@@ -318,6 +318,7 @@ func TestTextsAreReadAsPeopleSeeThem(t *testing.T) {
 		{"1 &lt; 2 <unclosed", "1 < 2 <unclosed"},
 		{"<>", "@parley"},
 		{"two\nlines", "two\nlines"},
+		{"well done :tada: :+1::skin-tone-4: :party_parrot: `:tada:`", "well done 🎉 👍🏽 :party_parrot: `:tada:`"},
 	}
 	for _, c := range cases {
 		r.server.Say("D1", "U1", c.raw)

@@ -28,11 +28,15 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 func (c *Channel) post(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
 	ctx, t, done := begin(ctx)
 	defer done()
-	options := append(text(part), buttons(part)...)
-	if thread != "" {
-		options = append(options, slackgo.MsgOptionTS(thread))
-	}
-	where, ts, err := c.api.PostMessageContext(ctx, chat, options...)
+	var where, ts string
+	err := c.showing(part, func(shown []slackgo.MsgOption) (err error) {
+		options := append(text(part), shown...)
+		if thread != "" {
+			options = append(options, slackgo.MsgOptionTS(thread))
+		}
+		where, ts, err = c.api.PostMessageContext(ctx, chat, options...)
+		return err
+	})
 	if err != nil {
 		e := sendError(err, t)
 		if e.Code == "missing_scope" {
@@ -123,8 +127,12 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	}
 	ctx, t, done := begin(ctx)
 	defer done()
-	options := append(text(part), editedButtons(part)...)
-	if _, _, _, err := c.api.UpdateMessageContext(ctx, chat, id, options...); err != nil {
+	err = c.showing(part, func(shown []slackgo.MsgOption) error {
+		options := append(append(text(part), nothingShown()...), shown...)
+		_, _, _, err := c.api.UpdateMessageContext(ctx, chat, id, options...)
+		return err
+	})
+	if err != nil {
 		return repeatable(sendError(err, t))
 	}
 	return nil

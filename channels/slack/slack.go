@@ -15,7 +15,8 @@
 //   - wire.go: HTTP calls, what their errors mean, waits between them
 //   - people.go: the users of the workspace, remembered for a while
 //   - send.go: sending, editing, reacting, and where a reply goes
-//   - buttons.go: showing buttons, and what a press of one says to the agent
+//   - blocks.go: what a message shows beside its text: Markdown as Slack renders it, and
+//     buttons; and what a press of one says to the agent
 //   - message.go, translate.go: a Slack message, and what it says to the agent
 //   - history.go: reading messages back, and finding a part that was sent
 //   - receive.go: a run of Receive, which is made of the files below
@@ -83,19 +84,20 @@ type Config struct {
 // Editor, a FileSender, a Reconciler, a MembershipChecker, a Prefixer, a Reactor, a Whisperer
 // and a ButtonShower.
 type Channel struct {
-	name    string
-	api     *slackgo.Client
-	app     bool // there is an app token
-	paced   bool
-	joins   Joins
-	cursors Cursors
-	people  *people
-	direct  *cache[string] // a user's chat with the bot
-	contact channels.Reachability
-	account atomic.Pointer[Account]
-	pulse   pulse
-	room    int // for messages that wait to be published
-	log     *slog.Logger
+	name     string
+	api      *slackgo.Client
+	app      bool // there is an app token
+	paced    bool
+	joins    Joins
+	cursors  Cursors
+	people   *people
+	direct   *cache[string] // a user's chat with the bot
+	contact  channels.Reachability
+	markdown markdownBlocks
+	account  atomic.Pointer[Account]
+	pulse    pulse
+	room     int // for messages that wait to be published
+	log      *slog.Logger
 }
 
 var (
@@ -225,7 +227,7 @@ func badToken(token, prefix, called string) string {
 
 // Limits says how Slack is to be talked to.
 func (c *Channel) Limits() channels.Limits {
-	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, EditBytes: editBytes, DraftEvery: draftEvery}
+	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, EditBytes: editBytes, DraftEvery: draftEvery, Markdown: true}
 	if c.paced {
 		l.Chat = channels.Pace{Every: time.Second, Burst: 3}
 		l.Account = channels.Pace{Every: time.Second / 20, Burst: 20}

@@ -59,7 +59,7 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 // words is a message's text as a person would have typed it.
 func (c *Channel) words(ctx context.Context, m *message, me Account, called bool) string {
 	text := uncalled(m.Text, me.User)
-	text = strings.TrimSpace(c.plain(ctx, text, me))
+	text = strings.TrimSpace(markup.WithEmoji(c.plain(ctx, text, me)))
 	text = command(text, called)
 	if text == "" && len(m.Files) == 0 && !m.shares() {
 		text = "@" + me.Username
@@ -208,7 +208,7 @@ func (c *Channel) quotes(ctx context.Context, m *message, me Account) []bus.Quot
 		}
 		q := bus.Quote{
 			Kind: bus.Forwarded, Chat: markup.OneLine(cmp.Or(a.ChannelName, a.ChannelID), maxName), At: moment(a.TS),
-			Text: strings.TrimSpace(named(a.Files) + " " + c.plain(ctx, cmp.Or(a.Text, a.Fallback), me)),
+			Text: strings.TrimSpace(named(a.Files) + " " + markup.WithEmoji(c.plain(ctx, cmp.Or(a.Text, a.Fallback), me))),
 		}
 		q.From.Name = markup.OneLine(a.AuthorName, maxName)
 		if a.AuthorID != "" {

@@ -369,3 +369,38 @@ func TestSlackShowsALongAnswerInAnyScriptOnce(t *testing.T) {
 		})
 	}
 }
+
+// An answer with a table is a draft in Slack's own markup while it is made, and then
+// Markdown, in the same message. Where the workspace refuses that, it is text as before.
+func TestSlackShowsTables(t *testing.T) {
+	t.Parallel()
+	const table = "# Prices\n\n| plan | price |\n| --- | --: |\n| Team | 49 € |"
+	for _, refused := range []bool{false, true} {
+		t.Run(fmt.Sprint(refused), func(t *testing.T) {
+			t.Parallel()
+			release := make(chan struct{})
+			w, sl := newSlackWorld(t, func(agenttest.Request) agenttest.Response {
+				r := agenttest.Reply("These are the prices that you have asked for.\n\n" + table)
+				r = r.Split(r.Len() * 3 / 4)
+				r.Parts[1].Wait = release
+				return r
+			})
+			sl.RefuseMarkdown(refused)
+			sl.AddUser(slacktest.User{ID: "U1", Name: "Ada"})
+			w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
+			sl.Say("D1", "U1", "prices?")
+			if draft := slackSaid(t, sl, "D1", 1)[0]; draft.Markdown != "" || !strings.HasPrefix(draft.Shown, "These") {
+				t.Errorf("the draft is %+v", draft)
+			}
+			close(release)
+			want := table
+			if refused {
+				want = "*Prices*\n\n```\nplan | price\n-----+------\nTeam |  49 €\n```"
+			}
+			parleytest.WaitFor(t, "the whole answer", func() bool { return strings.HasSuffix(sl.Sent("D1")[0].Shown, want) })
+			if all := sl.Sent("D1"); len(all) != 1 || all[0].Markdown == "" != refused {
+				t.Errorf("sent %+v", all)
+			}
+		})
+	}
+}

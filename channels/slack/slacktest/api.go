@@ -138,8 +138,9 @@ func (m *Message) read(form url.Values) {
 	m.Shown, m.Buttons = m.blocks.shown(m.Text)
 	m.Unfurls = form.Get("unfurl_links") != "false" || form.Get("unfurl_media") != "false"
 	m.Calls = form.Get("link_names") == "true" || form.Get("link_names") == "1"
+	m.Markdown = strings.Join(m.blocks.markdown(), "\n")
 	for _, all := range []string{"<!channel", "<!here", "<!everyone", "<!subteam"} {
-		m.Calls = m.Calls || strings.Contains(m.Text, all)
+		m.Calls = m.Calls || strings.Contains(m.Text, all) || strings.Contains(m.Markdown, all)
 	}
 	if data := form.Get("metadata"); data != "" {
 		m.more = map[string]any{"metadata": json.RawMessage(data)}
@@ -153,9 +154,24 @@ func (m *Message) read(form url.Values) {
 	}
 }
 
+// RefuseMarkdown has the workspace refuse markdown blocks, or take them again.
+func (s *Server) RefuseMarkdown(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noMarkdown = on
+}
+
+func (s *Server) bad(m *Message) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return m.bad(s.noMarkdown)
+}
+
 // bad is what Slack refuses a message for; "" is nothing.
-func (m *Message) bad() string {
+func (m *Message) bad(noMarkdown bool) string {
 	switch {
+	case noMarkdown && m.Markdown != "":
+		return "invalid_blocks"
 	case len(m.Text) > mostText:
 		return "msg_too_long"
 	case strings.TrimSpace(m.Text) == "" && m.File == "":
@@ -174,7 +190,7 @@ func (s *Server) postMessage(w http.ResponseWriter, form url.Values) {
 		m.Channel = direct(m.Channel)
 	}
 	m.read(form)
-	if code := m.bad(); code != "" {
+	if code := s.bad(m); code != "" {
 		refuse(w, code)
 		return
 	}
@@ -230,7 +246,7 @@ func (s *Server) update(w http.ResponseWriter, form url.Values) {
 	}
 	now := *m
 	now.read(form)
-	if code := now.bad(); code != "" {
+	if code := now.bad(s.noMarkdown); code != "" {
 		refuse(w, code)
 		return
 	}

@@ -14,10 +14,16 @@ import (
 const (
 	mostBlocks  = 50
 	mostSection = 3000
-	mostInRow   = 25
-	mostLabel   = 75
-	mostValue   = 2000
-	mostAction  = 255
+	// mostMarkdown is what all markdown blocks of a message may have together, and
+	// mostTogether what all its blocks may.
+	mostMarkdown = 12000
+	mostTogether = 13200
+	mostRows     = 100 // of the one table that a message may have
+	mostColumns  = 20
+	mostInRow    = 25
+	mostLabel    = 75
+	mostValue    = 2000
+	mostAction   = 255
 )
 
 // interactive is the kind of envelopes that tell of presses. Slack does not repeat them.
@@ -42,11 +48,8 @@ type attachment struct {
 }
 
 type block struct {
-	Type string `json:"type"`
-	Text struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	} `json:"text"`
+	Type     string    `json:"type"`
+	Text     blockText `json:"text"`
 	Elements []struct {
 		Type   string `json:"type"`
 		Value  string `json:"value"`
@@ -56,6 +59,31 @@ type block struct {
 			Text string `json:"text"`
 		} `json:"text"`
 	} `json:"elements"`
+}
+
+// A blockText is the text of a block: an object, or of a markdown block a string.
+type blockText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *blockText) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, &t.Text)
+	}
+	type object blockText
+	return json.Unmarshal(data, (*object)(t))
+}
+
+// markdown is the text of the markdown blocks.
+func (l layout) markdown() (texts []string) {
+	for _, b := range l.Blocks {
+		if b.Type == "markdown" {
+			texts = append(texts, b.Text.Text)
+		}
+	}
+	return texts
 }
 
 // changed is a layout with what a call names. What it leaves out stays.
@@ -86,11 +114,22 @@ func (l layout) bad() string {
 	if l.broken || len(l.Blocks) > mostBlocks {
 		return "invalid_blocks"
 	}
+	if code := badMarkdown(l.markdown()); code != "" {
+		return code
+	}
 	seen := map[string]bool{}
+	together := 0
 	for _, b := range l.all() {
+		if together += units(b.Text.Text); together > mostTogether {
+			return "msg_blocks_too_long"
+		}
 		switch b.Type {
+		case "markdown":
+			if b.Text.Type != "" {
+				return "invalid_blocks"
+			}
 		case "section":
-			if n := len(utf16.Encode([]rune(b.Text.Text))); n == 0 || n > mostSection || b.Text.Type != "mrkdwn" {
+			if n := units(b.Text.Text); n == 0 || n > mostSection || b.Text.Type != "mrkdwn" {
 				return "invalid_blocks"
 			}
 		case "actions":
@@ -98,7 +137,7 @@ func (l layout) bad() string {
 				return "invalid_blocks"
 			}
 			for _, e := range b.Elements {
-				n := len(utf16.Encode([]rune(e.Text.Text)))
+				n := units(e.Text.Text)
 				if e.Type != "button" || e.Text.Type != "plain_text" || n == 0 || n > mostLabel ||
 					len(e.Value) > mostValue || len(e.Action) > mostAction || seen[e.Action] {
 					return "invalid_blocks"
@@ -110,6 +149,45 @@ func (l layout) bad() string {
 		}
 	}
 	return ""
+}
+
+func units(s string) int { return len(utf16.Encode([]rune(s))) }
+
+// badMarkdown is what Slack refuses markdown blocks for; "" is nothing.
+func badMarkdown(texts []string) string {
+	length, tables := 0, 0
+	for _, text := range texts {
+		n := units(text)
+		if length += n; n == 0 || length > mostMarkdown {
+			return "invalid_blocks"
+		}
+		for _, rows := range tablesOf(text) {
+			if tables++; tables > 1 || len(rows) > mostRows || strings.Count(rows[0], "|") > mostColumns+1 {
+				return "invalid_blocks"
+			}
+		}
+	}
+	return ""
+}
+
+// tablesOf are the tables of a Markdown text, each as its lines but that below the header.
+func tablesOf(text string) (tables [][]string) {
+	fenced := false
+	var rows []string
+	for _, line := range append(strings.Split(text, "\n"), "") {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if !fenced && strings.HasPrefix(line, "|") {
+			rows = append(rows, line)
+			continue
+		}
+		if len(rows) > 1 && strings.Trim(rows[1], "|:- ") == "" {
+			tables = append(tables, append(rows[:1:1], rows[2:]...))
+		}
+		rows = nil
+	}
+	return tables
 }
 
 // shown is the text that people see, and the buttons.

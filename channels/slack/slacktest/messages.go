@@ -28,8 +28,10 @@ type Message struct {
 	// blocks, if there are any.
 	Buttons []Button `json:"buttons,omitempty"`
 	Shown   string   `json:"shown"`
-	blocks  layout
-	more    map[string]any
+	// Markdown is that of the message's markdown block.
+	Markdown string `json:"markdown,omitempty"`
+	blocks   layout
+	more     map[string]any
 }
 
 // Say lets a user write into a channel and returns the message's ts. A channel

@@ -54,6 +54,8 @@ type Server struct {
 	lastTS   int64         // in microseconds
 	wake     chan struct{} // closed when the bot sends
 	scopes   []string      // of the bot's token; nil is all
+	// noMarkdown says that the workspace refuses markdown blocks.
+	noMarkdown bool
 }
 
 // New makes a server for an app with these tokens. Who is not added is a full

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -37,12 +38,42 @@ func (c *Channel) MostButtons() (count, bytes int) {
 	return mostButtons, mostPressData
 }
 
-// buttons makes the options by which a message shows its buttons. Blocks take the place
-// of its text, which is then in notifications alone: so the text is a block too, and
-// where it is too long for one, the buttons are attached to the message.
-func buttons(part channels.Part) []slackgo.MsgOption {
+// showing makes a call that shows a part: as a markdown block, if it has one and the
+// workspace takes it, or else as its text. A call that Slack refuses for its blocks has
+// said nothing, and is made once more without.
+func (c *Channel) showing(part channels.Part, call func(shown []slackgo.MsgOption) error) error {
+	if part.Markdown == "" || !c.markdown.use() {
+		return call(blocks(part, false))
+	}
+	err := call(blocks(part, true))
+	refusal, ok := errors.AsType[slackgo.SlackErrorResponse](err)
+	if !ok || !isAboutBlocks(refusal.Err) {
+		c.markdown.note(err == nil, false)
+		return err
+	}
+	c.markdown.note(false, refusal.Err == "invalid_blocks")
+	return call(blocks(part, false))
+}
+
+// isAboutBlocks tells whether a refusal may be of what is shown beside the text.
+func isAboutBlocks(code string) bool {
+	return slices.Contains([]string{"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "msg_blocks_too_long", "msg_too_long"}, code)
+}
+
+// blocks makes the options by which a message shows more than its text: Markdown as Slack
+// renders it, and buttons. Blocks take the place of the text, which is then in
+// notifications alone: so beside buttons the text is a block too, and where it is too
+// long for one, the buttons are attached to the message.
+func blocks(part channels.Part, markdown bool) []slackgo.MsgOption {
+	var all []slackgo.Block
+	if markdown {
+		all = append(all, slackgo.NewMarkdownBlock("", part.Markdown))
+	}
 	if len(part.Buttons) == 0 {
-		return nil
+		if all == nil {
+			return nil
+		}
+		return []slackgo.MsgOption{slackgo.MsgOptionBlocks(all...)}
 	}
 	row := make([]slackgo.BlockElement, len(part.Buttons))
 	for i, b := range part.Buttons {
@@ -50,20 +81,53 @@ func buttons(part channels.Part) []slackgo.MsgOption {
 		row[i] = slackgo.NewButtonBlockElement("say-"+strconv.Itoa(i), b.Says, label)
 	}
 	actions := slackgo.NewActionBlock("", row...)
-	if n := len(utf16.Encode([]rune(part.Text))); n == 0 || n > mostSection {
-		return []slackgo.MsgOption{slackgo.MsgOptionAttachments(slackgo.Attachment{Blocks: slackgo.Blocks{BlockSet: []slackgo.Block{actions}}})}
+	if all == nil {
+		if n := len(utf16.Encode([]rune(part.Text))); n == 0 || n > mostSection {
+			return []slackgo.MsgOption{slackgo.MsgOptionAttachments(slackgo.Attachment{Blocks: slackgo.Blocks{BlockSet: []slackgo.Block{actions}}})}
+		}
+		text := slackgo.NewTextBlockObject(slackgo.MarkdownType, part.Text, false, true)
+		all = append(all, slackgo.NewSectionBlock(text, nil, nil, slackgo.SectionBlockOptionExpand(true)))
 	}
-	text := slackgo.NewTextBlockObject(slackgo.MarkdownType, part.Text, false, true)
-	return []slackgo.MsgOption{slackgo.MsgOptionBlocks(slackgo.NewSectionBlock(text, nil, nil, slackgo.SectionBlockOptionExpand(true)), actions)}
+	return []slackgo.MsgOption{slackgo.MsgOptionBlocks(append(all, actions)...)}
 }
 
-// editedButtons does so for an edit, which leaves what it does not name as it was: blocks
-// that cover the new text, and buttons that are to go.
-func editedButtons(part channels.Part) []slackgo.MsgOption {
-	none := []slackgo.MsgOption{
+// nothingShown takes away what a message shows beside its text. An edit leaves what it
+// does not name as it was: blocks that cover the new text, and buttons that are to go.
+func nothingShown() []slackgo.MsgOption {
+	return []slackgo.MsgOption{
 		slackgo.MsgOptionBlocks([]slackgo.Block{}...), slackgo.MsgOptionAttachments([]slackgo.Attachment{}...),
 	}
-	return append(none, buttons(part)...)
+}
+
+// askAgain is how long a workspace that has refused markdown blocks is not asked again.
+const askAgain = 6 * time.Hour
+
+// markdownBlocks is what is known of whether a workspace takes them.
+type markdownBlocks struct {
+	mu      sync.Mutex
+	taken   bool      // it has taken one
+	refused time.Time // since when it refuses them; zero if it is not known to
+}
+
+// use tells whether a message is to be sent as one.
+func (m *markdownBlocks) use() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.refused.IsZero() || time.Since(m.refused) > askAgain
+}
+
+// note takes down what became of one. A workspace that has taken one before does not
+// refuse them; it has refused this message's.
+func (m *markdownBlocks) note(taken, refused bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.taken = m.taken || taken
+	switch {
+	case taken:
+		m.refused = time.Time{}
+	case refused && !m.taken:
+		m.refused = time.Now()
+	}
 }
 
 // A press is what Slack tells of a button that somebody has pressed.

@@ -1,0 +1,85 @@
+package dispatch_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/dispatch"
+	"parley/channels/markup"
+)
+
+const table = "| a | b |\n| --- | --- |\n| 1 | 2 |"
+
+// onMarkdown is a platform that shows some Markdown better than its own markup.
+func onMarkdown(t *testing.T, length int, setup func(*stage), run func(*testing.T, *stage, *running)) {
+	t.Helper()
+	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) {
+		s.Platform.Offers = channels.Limits{Dialect: markup.SlackMrkdwn, Length: length, EditBytes: length, Markdown: true}
+		d.Channel = channelstest.ButtonChannel{EditingChannel: &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}}
+		if setup != nil {
+			setup(s)
+		}
+	}, run)
+}
+
+func TestPartsHaveTheirMarkdown(t *testing.T) {
+	onMarkdown(t, 4000, nil, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, news("a", "1", "x", "# One\n\n"+table), news("b", "1", "x", "# Two"), outbound("c", "1", "plain *text*"))
+		synctest.Wait()
+		sent := s.Platform.Sent()
+		if len(sent) != 3 || sent[0].Part.Markdown != "# One\n\n"+table || !strings.HasPrefix(sent[0].Part.Text, "*One*") {
+			t.Fatalf("sent %+v", sent)
+		}
+		if edit := sent[1]; !edit.Edit || edit.Part.Markdown != "# Two" || edit.Part.Text != "*Two*" {
+			t.Errorf("then %+v", edit)
+		}
+		if plain := sent[2].Part; plain.Markdown != "" {
+			t.Errorf("what is no better as Markdown is %+v", plain)
+		}
+	})
+}
+
+func TestEachPartOfASplitMessageHasItsOwnMarkdown(t *testing.T) {
+	onMarkdown(t, 300, nil, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, outbound("a", "1", "| name | number |\n| --- | --- |\n"+strings.Repeat("| someone | 1 |\n", 40)))
+		synctest.Wait()
+		rows := 0
+		for _, a := range s.Platform.Sent() {
+			rows += strings.Count(a.Part.Markdown, "someone")
+			if !strings.HasPrefix(a.Part.Markdown, "| name | number |\n| --- | --- |\n| someone") {
+				t.Errorf("a part is %q", a.Part.Markdown)
+			}
+		}
+		if rows != 40 {
+			t.Errorf("%d rows", rows)
+		}
+	})
+}
+
+// The book keeps no Markdown. Who goes on with a message makes it again.
+func TestMarkdownOutlivesTheProcess(t *testing.T) {
+	setup := func(s *stage) {
+		s.Platform.OnSend = failing("1", false, &channels.SendError{Fault: channels.Stop, Code: "401"})
+	}
+	onMarkdown(t, 4000, setup, func(t *testing.T, s *stage, r *running) {
+		s.post(t, outbound("a", "1", "# One\n\n"+table))
+		r.err = <-r.ended
+		r.once.Do(r.stop)
+		if known := s.state(t, "a").Parts[0]; known.State != channels.Queued || !strings.HasPrefix(known.Text, "*One*") {
+			t.Errorf("book: %+v", known)
+		}
+		again := start(t, &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Log: s.Logger()})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if sent := s.Platform.Sent(); len(sent) != 1 || sent[0].Part.Markdown != "# One\n\n"+table {
+			t.Errorf("sent %+v", sent)
+		}
+		if err := again.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
