@@ -26,9 +26,6 @@ const (
 	repeatRefuse = 5
 )
 
-// maxResult is the most of a result that a model is shown, in bytes.
-const maxResult = 65536
-
 // A callRunner runs the tool calls of a session's turns. What decides about a call,
 // and what is done with its result, are its fields; the tools know none of them.
 type callRunner struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/journal"
+	"parley/agent/quote"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -210,4 +211,70 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 	}
 	fmt.Fprintf(&b, "\n- your tokens today: %d of at most %d\n- session: `%s`", spent, limits.TokensDay, c.key())
 	return b.String(), nil
+}
+
+// answerAsk carries out a command that answers an ask, of this conversation or of
+// another, and says what came of it: nothing where the request itself will say so.
+func (c *commander) answerAsk(ctx context.Context, in bus.Inbound) (string, error) {
+	p := c.commandPrefix(in.At)
+	if c.cfg.Asks == nil {
+		return "Nothing can be asked here, so there is nothing to answer.", nil
+	}
+	id, words := askNamed(in.Args)
+	if id == "" {
+		return fmt.Sprintf("Which request? Say `%s%s ID`; the request names its ID.", p, in.Text), nil
+	}
+	answer := bus.Answer{By: in.From, Cause: in.ID}
+	switch in.Text {
+	case cmdApprove:
+		answer.Text = bus.Approve
+		if strings.EqualFold(words, bus.ApproveSession) {
+			answer.Text = bus.ApproveSession
+		}
+	case cmdDeny:
+		answer.Text, answer.Reason = bus.Deny, words
+	default:
+		answer.Text = words
+	}
+	ask, err := c.cfg.Asks.Answer(ctx, id, answer)
+	switch {
+	case errors.Is(err, bus.ErrNoAsk):
+		return fmt.Sprintf("I know no request `%s`.", quote.Inline(id)), nil
+	case errors.Is(err, bus.ErrMayNotAnswer) && ask.Kind == bus.AskQuestion:
+		return "You may not answer this: the person whom I have asked may, or an owner.", nil
+	case errors.Is(err, bus.ErrMayNotAnswer):
+		return "You may not decide this: owners may, and the approvers of that channel.", nil
+	case errors.Is(err, bus.ErrBadAnswer) && ask.Kind == bus.AskQuestion:
+		return fmt.Sprintf("This is a question: say `%s%s %s WORDS`.", p, cmdAnswer, ask.ID), nil
+	case errors.Is(err, bus.ErrBadAnswer):
+		return fmt.Sprintf("This is to be approved or denied: say `%[1]s%[2]s %[4]s` or `%[1]s%[3]s %[4]s REASON`.", p, cmdApprove, cmdDeny, ask.ID), nil
+	case errors.Is(err, bus.ErrDecided):
+		return fmt.Sprintf("Request `%s` is decided already: %s.", ask.ID, ask.Ending()), nil
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	if ask.At == in.At || slices.Contains(ask.Asked, in.At) {
+		return "", nil
+	}
+	return fmt.Sprintf("Request `%s`: %s.", ask.ID, ask.Ending()), nil
+}
+
+// askNamed is the id and the rest of what stands behind a command that answers.
+func askNamed(args string) (id, words string) {
+	id, words, _ = strings.Cut(strings.TrimSpace(args), " ")
+	return strings.ToLower(strings.Trim(id, "`")), strings.TrimSpace(words)
+}
+
+// awaited says in words what a turn waits for.
+func (s *session) awaited(t *turn, at bus.Address) string {
+	p := s.commandPrefix(at)
+	var waits []string
+	for _, a := range t.openAsks() {
+		if a.Kind == bus.AskQuestion {
+			waits = append(waits, fmt.Sprintf("an answer to my question (`%sanswer %s WORDS`)", p, a.ID))
+		} else {
+			waits = append(waits, fmt.Sprintf("an approval of `%s` (`%sapprove %s` or `%sdeny %s`, by owners and approvers)", a.call.use.Name, p, a.ID, p, a.ID))
+		}
+	}
+	return strings.Join(waits, ", and for ")
 }

@@ -120,17 +120,6 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	return s.conclude(ctx, t.id)
 }
 
-// resultEntry is C5 of a call: what came of it, as an entry.
-func resultEntry(t *turn, c *call, content []byte, o *outcome) sessions.Entry {
-	r := sessions.ToolResult{Content: content, Untrusted: o.result.Untrusted}
-	if o.failed != nil {
-		r.Code = string(o.failed.Code)
-	}
-	e := journal.NewEntry(t.id, sessions.KindToolResult, r)
-	e.Call = c.id
-	return e
-}
-
 // conclude tells watchers and metrics of a turn whose end has just been written,
 // and publishes what it says.
 func (s *session) conclude(ctx context.Context, id string) error {

@@ -1,18 +1,16 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-	"unicode"
-	"unicode/utf16"
 
 	"parley/agent/journal"
+	"parley/agent/quote"
+	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -100,31 +98,10 @@ func (s *session) describe(t *turn, a *ask) bus.Ask {
 		if a.Args != nil {
 			of.Arguments = a.Args
 		}
-		of.Arguments = shown(s.redactor().JSON(of.Arguments))
+		of.Arguments = quote.Visible(s.redactor().JSON(of.Arguments))
 	}
 	return of
 }
-
-// shown writes out the letters of a JSON value that nobody sees, or that turn the
-// others around: who approves a call reads what will run.
-func shown(raw json.RawMessage) json.RawMessage {
-	if !bytes.ContainsFunc(raw, isHidden) {
-		return raw
-	}
-	var b bytes.Buffer
-	for _, r := range string(raw) {
-		if !isHidden(r) {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.Bytes()
-}
-
-func isHidden(r rune) bool { return unicode.Is(unicode.Cf, r) }
 
 // asked are the addresses to which approvals go instead of the conversation.
 func (s *session) asked(a *ask) []bus.Address {
@@ -187,35 +164,10 @@ func (r *sessionRun) endStopped(ctx context.Context) error {
 	return nil
 }
 
-// parkedTurns are the turns of the session that wait.
-func (s *session) parkedTurns() ([]*turn, error) {
-	records := s.journal.Records()
-	var parked []*turn
-	for _, id := range parkedIDs(records) {
-		t, err := fold(id, records)
-		if err != nil {
-			return nil, err
-		}
-		if t.parked {
-			parked = append(parked, t)
-		}
-	}
-	return parked, nil
-}
-
-// parkedIDs are the turns that have been parked and not unparked since. Most
-// sessions have none, so nothing is folded to find that out.
-func parkedIDs(records []journal.Record) []string {
-	var ids []string
-	for _, r := range records {
-		switch r.Kind {
-		case sessions.KindTurnParked:
-			ids = append(ids, r.Turn)
-		case sessions.KindTurnUnparked, sessions.KindTurnDone:
-			ids = slices.DeleteFunc(ids, func(id string) bool { return id == r.Turn })
-		}
-	}
-	return ids
+// isEarlier tells whether a turn is of a conversation that a /new has ended.
+func (s *session) isEarlier(t *turn) bool {
+	summary, _ := transcript.NewestSummary(s.journal.Records())
+	return t.firstEntry <= summary.Covers
 }
 
 // withdraw ends the open asks of a turn that is ended from outside.
@@ -234,10 +186,6 @@ func (s *session) withdraw(ctx context.Context, t *turn) error {
 	}
 	return nil
 }
-
-// maxShown is how much of a call's arguments people are shown in a chat, in bytes.
-// Over HTTP and by the command line they see all.
-const maxShown = 2500
 
 // askMessage is what people read who are asked, or told that others are.
 func (s *session) askMessage(t *turn, a *ask, to bus.Address) bus.Outbound {
@@ -285,49 +233,14 @@ func (s *session) askText(t *turn, a *ask, to bus.Address) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**`%s` needs an approval**", of.Tool)
 	if to != t.route.At {
-		fmt.Fprintf(&b, ", for `%s` in `%s`", unquoted(t.person), unquoted(t.route.At.String()))
+		fmt.Fprintf(&b, ", for `%s` in `%s`", quote.Inline(t.person), quote.Inline(t.route.At.String()))
 	}
 	if a.Reason != "" {
 		fmt.Fprintf(&b, " (%s)", a.Reason)
 	}
-	b.WriteString(":\n\n" + fenced(cutShown(string(of.Arguments))))
+	b.WriteString(":\n\n" + quote.Arguments(of.Arguments))
 	return b.String()
 }
-
-// cutShown is as much of a text as is shown, and says how much is not.
-func cutShown(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= maxShown {
-		return text
-	}
-	kept := strings.ToValidUTF8(text[:maxShown], "")
-	return fmt.Sprintf("%s\n… and %d bytes more, which `parley approvals list` shows", kept, len(text)-len(kept))
-}
-
-// maxReason is how much of a denial's reason people are shown, in bytes: no more than
-// the words on how to answer took, which it replaces, so that it takes the place of the
-// question and the buttons go. The model is told all of it.
-const maxReason = 200
-
-func cutReason(reason string) string {
-	reason = strings.ToValidUTF8(reason, "\uFFFD")
-	if len(reason) <= maxReason {
-		return reason
-	}
-	return strings.ToValidUTF8(reason[:maxReason], "") + " …"
-}
-
-// fenced is a text as a block of code, with a fence longer than any in it.
-func fenced(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + "\n" + text + "\n" + fence
-}
-
-// unquoted is a text that can stand in backquotes.
-func unquoted(text string) string { return strings.ReplaceAll(text, "`", "'") }
 
 // showEnd tells people how an ask has ended, where they were asked: the question's
 // buttons go, and it says who has decided.
@@ -339,7 +252,7 @@ func (s *session) showEnd(ctx context.Context, t *turn, a *ask, of bus.Ask) erro
 			Text: s.askText(t, a, to) + "\n\n**" + capital(of.Ending()) + ".**",
 		}
 		if reason := of.Answer.Reason; reason != "" {
-			out.Text += "\n\n> " + strings.ReplaceAll(cutReason(reason), "\n", "\n> ")
+			out.Text += "\n\n" + quote.Reason(reason)
 		}
 		if err := s.publish(ctx, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
 			return err
@@ -356,26 +269,4 @@ func capital(text string) string {
 		return text
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// awaited says in words what a turn waits for.
-func (s *session) awaited(t *turn, at bus.Address) string {
-	p := s.commandPrefix(at)
-	var waits []string
-	for _, a := range t.openAsks() {
-		if a.Kind == bus.AskQuestion {
-			waits = append(waits, fmt.Sprintf("an answer to my question (`%sanswer %s WORDS`)", p, a.ID))
-		} else {
-			waits = append(waits, fmt.Sprintf("an approval of `%s` (`%sapprove %s` or `%sdeny %s`, by owners and approvers)", a.call.use.Name, p, a.ID, p, a.ID))
-		}
-	}
-	return strings.Join(waits, ", and for ")
-}
-
-// waited is how long a turn has waited so far.
-func (t *turn) waited() time.Duration {
-	if t.parked {
-		return t.parkedFor + time.Since(t.parkedAt)
-	}
-	return t.parkedFor
 }

@@ -31,6 +31,9 @@ type session struct {
 
 func (s *session) key() string { return s.lease.Claim().Key }
 
+// maxResult is the most of a result that a model is shown, in bytes.
+const maxResult = 65536
+
 // resultLimit is the most of a result that the model is shown, in bytes.
 func (s *session) resultLimit() int { return min(maxResult, s.room*transcript.BytesPerToken/4) }
 
@@ -69,6 +72,22 @@ func publish(ctx context.Context, b bus.Bus, out bus.Outbound) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errBusAway, err)
+}
+
+// parkedTurns are the turns of the session that wait.
+func (s *session) parkedTurns() ([]*turn, error) {
+	records := s.journal.Records()
+	var parked []*turn
+	for _, id := range parkedIDs(records) {
+		t, err := fold(id, records)
+		if err != nil {
+			return nil, err
+		}
+		if t.parked {
+			parked = append(parked, t)
+		}
+	}
+	return parked, nil
 }
 
 // Why a run ends before its mail is through.
@@ -178,4 +197,15 @@ func (o *outcome) content() json.RawMessage {
 		return o.failed.Result().Content
 	}
 	return o.result.Content
+}
+
+// resultEntry is C5 of a call: what came of it, as an entry.
+func resultEntry(t *turn, c *call, content []byte, o *outcome) sessions.Entry {
+	r := sessions.ToolResult{Content: content, Untrusted: o.result.Untrusted}
+	if o.failed != nil {
+		r.Code = string(o.failed.Code)
+	}
+	e := journal.NewEntry(t.id, sessions.KindToolResult, r)
+	e.Call = c.id
+	return e
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -349,6 +350,29 @@ func (t *turn) repeats(like *call) int {
 		}
 	}
 	return n
+}
+
+// waited is how long a turn has waited so far.
+func (t *turn) waited() time.Duration {
+	if t.parked {
+		return t.parkedFor + time.Since(t.parkedAt)
+	}
+	return t.parkedFor
+}
+
+// parkedIDs are the turns that have been parked and not unparked since. Most
+// sessions have none, so nothing is folded to find that out.
+func parkedIDs(records []journal.Record) []string {
+	var ids []string
+	for _, r := range records {
+		switch r.Kind {
+		case sessions.KindTurnParked:
+			ids = append(ids, r.Turn)
+		case sessions.KindTurnUnparked, sessions.KindTurnDone:
+			ids = slices.DeleteFunc(ids, func(id string) bool { return id == r.Turn })
+		}
+	}
+	return ids
 }
 
 // replyText is all that the turn says.
