@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,31 @@ type Access struct {
 	Owners    []string
 	// Approvers may talk to the bot, and approve what conversations ask for.
 	Approvers []string
+	// Chats are the groups in which the bot listens; nil is all of them. A chat of one
+	// person with the bot is none.
+	Chats []Chat
+	// Mention is when it listens there, where Chats does not say otherwise; "" is
+	// channels.MentionThreads.
+	Mention channels.Mention
+}
+
+// A Chat is a group in which the bot listens, named by the platform's id alone.
+type Chat struct {
+	ID      string
+	Mention channels.Mention // "" is what Access says
+}
+
+// mention is what holds in a group.
+func (a Access) mention(chat string) channels.Mention {
+	all := cmp.Or(a.Mention, channels.MentionThreads)
+	if a.Chats == nil {
+		return all
+	}
+	i := slices.IndexFunc(a.Chats, func(c Chat) bool { return c.ID == chat })
+	if i < 0 {
+		return channels.MentionNowhere
+	}
+	return cmp.Or(a.Chats[i].Mention, all)
 }
 
 func (a Access) policy() string {
@@ -69,8 +95,13 @@ type Gate struct {
 // Set replaces the settings, from the next message on.
 func (g *Gate) Set(a Access) {
 	a.AllowFrom, a.Owners, a.Approvers = slices.Clone(a.AllowFrom), slices.Clone(a.Owners), slices.Clone(a.Approvers)
+	a.Chats = slices.Clone(a.Chats)
 	g.access.Store(&a)
 }
+
+// Mention tells when what is said in a group is meant for the bot. It is a
+// channels.MentionIn.
+func (g *Gate) Mention(chat string) channels.Mention { return g.settings().mention(chat) }
 
 func (g *Gate) settings() Access {
 	if a := g.access.Load(); a != nil {

@@ -156,6 +156,9 @@ func (d *intake) accept(ctx context.Context, in bus.Inbound) (err error) {
 }
 
 func (d *intake) take(ctx context.Context, in bus.Inbound) error {
+	if in.Group && d.Gate.Mention(in.At.Chat) == channels.MentionNowhere {
+		return nil
+	}
 	if in.Pressed {
 		return d.takePress(ctx, in)
 	}

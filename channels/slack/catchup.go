@@ -112,7 +112,7 @@ func (u *catchUp) heldUp(ctx context.Context, m *message) (found []*message) {
 	oldest := stamp(since)
 	see := func(said slackgo.Message) bool {
 		one := fromHistory(m.Channel, said)
-		if one.TS > oldest && one.TS < m.TS && one.mayConcern(u.publisher.me) && !u.publisher.isPublished(&one) {
+		if one.TS > oldest && one.TS < m.TS && one.mayConcern(u.publisher.me, u.channel.mention) && !u.publisher.isPublished(&one) {
 			found = append(found, &one)
 		}
 		return true
@@ -234,7 +234,7 @@ func (u *catchUp) fill(ctx context.Context, chat string, missed *gap) {
 			slog.String("chat", chat), slog.Bool("again", !lasts(err)), slog.Any("error", err))
 	}
 	for _, m := range found {
-		if m.mayConcern(u.publisher.me) && !u.publisher.deliver(ctx, m, noAck) {
+		if m.mayConcern(u.publisher.me, u.channel.mention) && !u.publisher.deliver(ctx, m, noAck) {
 			return
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"parley/channels"
 )
 
 // A message is a Slack message, as an event or history shows it.
@@ -82,10 +84,19 @@ func (m *message) mentions(user string) bool {
 	return strings.Contains(m.Text, "<@"+user+">") || strings.Contains(m.Text, "<@"+user+"|")
 }
 
-// mayConcern tells whether a message can be meant for the bot. It asks neither
-// Slack nor the book; inbound judges the rest.
-func (m *message) mayConcern(me Account) bool {
-	return m.isSpeech(me) && (!m.isGroup() || m.isReply() || m.mentions(me.User))
+// mayConcern tells whether a message can be meant for the bot, where that mention
+// holds. It asks neither Slack nor the book; inbound judges the rest.
+func (m *message) mayConcern(me Account, holds channels.MentionIn) bool {
+	if !m.isSpeech(me) || !m.isGroup() {
+		return m.isSpeech(me)
+	}
+	switch holds.In(m.Channel) {
+	case channels.MentionNowhere:
+		return false
+	case channels.MentionNever:
+		return true
+	}
+	return m.isReply() || m.mentions(me.User)
 }
 
 // An attachment is what Slack shows below a message. Only forwarded messages are

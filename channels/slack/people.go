@@ -193,6 +193,11 @@ func (c *cache[V]) putFor(key string, value V, keep time.Duration) {
 	c.of[key] = cached[V]{value, time.Now().Add(keep)}
 }
 
+// IsGroupID tells the ids of channels and of groups from names and from people.
+func IsGroupID(id string) bool {
+	return len(id) > 1 && (id[0] == 'C' || id[0] == 'G') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
+}
+
 // IsUserID tells the ids of Slack's users from names and addresses.
 func IsUserID(id string) bool {
 	return len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""

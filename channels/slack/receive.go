@@ -111,7 +111,7 @@ func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbou
 // heard puts a message that a socket brought into its chat's lane. One that
 // cannot be meant for the bot is only acknowledged.
 func (r *receiver) heard(ctx context.Context, m *message, ack func()) {
-	if !m.mayConcern(r.me) {
+	if !m.mayConcern(r.me, r.publisher.channel.mention) {
 		ack()
 		return
 	}

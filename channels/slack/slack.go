@@ -78,6 +78,8 @@ type Config struct {
 	// was said before the start.
 	Joins   Joins
 	Cursors Cursors
+	// Mention is when what is said in a channel is meant for the bot.
+	Mention channels.MentionIn
 }
 
 // A Channel is one Slack app in one workspace. It is a channels.Channel, an
@@ -90,6 +92,7 @@ type Channel struct {
 	paced    bool
 	joins    Joins
 	cursors  Cursors
+	mention  channels.MentionIn
 	people   *people
 	direct   *cache[string] // a user's chat with the bot
 	contact  channels.Reachability
@@ -150,7 +153,7 @@ func New(c Config) (*Channel, error) {
 	}
 	ch := &Channel{
 		name: c.Name, app: c.AppToken != "", paced: c.RateLimit != NoPace,
-		joins: c.Joins, cursors: c.Cursors, direct: newCache[string](24 * time.Hour), pulse: usualPulse(), room: maxWaiting, log: c.Log,
+		joins: c.Joins, cursors: c.Cursors, mention: c.Mention, direct: newCache[string](24 * time.Hour), pulse: usualPulse(), room: maxWaiting, log: c.Log,
 	}
 	if ch.log == nil {
 		ch.log = slog.New(slog.DiscardHandler)

@@ -34,6 +34,8 @@ type rig struct {
 	url    string
 	book   *book
 	logged *testlog.Buffer
+	// mention is what channels that are made from now on heed.
+	mention channels.MentionIn
 }
 
 // newRig starts a server and makes a channel to it. At the end nothing that was
@@ -62,7 +64,7 @@ func (r *rig) channel(t testing.TB) *slack.Channel {
 	t.Helper()
 	c, err := slack.New(slack.Config{
 		Name: "slack", BotToken: botToken, AppToken: appToken, APIURL: r.url,
-		RateLimit: slack.NoPace, Joins: r.book, Cursors: r.book,
+		RateLimit: slack.NoPace, Joins: r.book, Cursors: r.book, Mention: r.mention,
 		Log: slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"parley/bus"
+	"parley/channels"
 	"parley/channels/markup"
 )
 
@@ -41,14 +42,20 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 		From: bus.Person{ID: c.name + ":" + m.User},
 	}
 	called := m.mentions(me.User)
-	in.Mentioned = called || !in.Group
+	holds := channels.MentionNever
+	if in.Group {
+		holds = c.mention.In(m.Channel)
+	}
+	in.Mentioned = called || holds == channels.MentionNever
 	if !in.Mentioned {
 		since, joined, err := c.joins.Joined(ctx, in.At)
 		// Replies from before the bot joined the thread were said among people.
 		if err != nil || !joined || in.SentAt.Before(since) {
 			return bus.Inbound{}, false, err
 		}
-		in.Mentioned = true
+		if in.Mentioned = holds == channels.MentionThreads; !in.Mentioned && !strings.HasPrefix(m.Text, commandPrefix) {
+			return bus.Inbound{}, false, nil // a command may still be for it: to stop, or to answer what it asks
+		}
 	}
 	in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User) // the id, so that the model can tell two people apart
 	in.Text = c.words(ctx, m, me, called)

@@ -58,8 +58,10 @@ type Config struct {
 	APIURL    string // another Bot API server; "" is DefaultAPIURL
 	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
 	SendsOnly bool   // nobody receives for this account
-	Log       *slog.Logger
-	HTTP      *http.Client // nil: one of our own
+	// Mention is when what is said in a group is meant for the bot.
+	Mention channels.MentionIn
+	Log     *slog.Logger
+	HTTP    *http.Client // nil: one of our own
 }
 
 // A Channel is one Telegram bot account. It is a channels.Channel and shows
@@ -72,6 +74,7 @@ type Channel struct {
 	library   *bot.Bot
 	paced     bool
 	sendsOnly bool
+	mention   channels.MentionIn
 	log       *slog.Logger
 
 	polling atomic.Bool           // it receives: then it is the polls that tell
@@ -118,6 +121,7 @@ func New(c Config) (*Channel, error) {
 		http:      c.HTTP,
 		paced:     c.RateLimit != NoPace,
 		sendsOnly: c.SendsOnly,
+		mention:   c.Mention,
 		log:       c.Log,
 		known:     make(chan struct{}),
 	}

@@ -32,6 +32,8 @@ type rig struct {
 	server *telegramtest.Server
 	url    string
 	logged *testlog.Buffer
+	// mention is what channels that are made from now on heed.
+	mention channels.MentionIn
 }
 
 // newRig starts a server and makes a channel to it. At the end nothing that was
@@ -57,7 +59,7 @@ func newRig(t testing.TB) *rig {
 func (r *rig) channel(t testing.TB, token string) *telegram.Channel {
 	t.Helper()
 	c, err := telegram.New(telegram.Config{
-		Name: "tg", Token: token, APIURL: r.url + "/",
+		Name: "tg", Token: token, APIURL: r.url + "/", Mention: r.mention,
 		Log: slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"parley/bus"
+	"parley/channels"
 )
 
 // inbound is what a message says to the agent; false if nobody says anything to
@@ -24,13 +25,21 @@ func (c *Channel) inbound(ctx context.Context, m *models.Message) (bus.Inbound, 
 	}
 	private := m.Chat.Type == models.ChatTypePrivate
 	chat, message := strconv.FormatInt(m.Chat.ID, 10), strconv.Itoa(m.ID)
+	everything := private
+	if !private {
+		holds := c.mention.In(chat)
+		if holds == channels.MentionNowhere {
+			return bus.Inbound{}, false, nil
+		}
+		everything = holds == channels.MentionNever
+	}
 	in := bus.Inbound{
 		ID:        c.name + ":" + strconv.FormatInt(c.id, 10) + ":" + chat + ":" + message,
 		Kind:      bus.Said,
 		From:      bus.Person{ID: c.person(m.From.ID), Name: displayName(m.From)},
 		At:        bus.Address{Channel: c.name, Chat: chat},
 		Group:     !private,
-		Mentioned: private,
+		Mentioned: everything,
 		SentAt:    date(m.Date),
 		Quotes:    c.quotes(m),
 		More:      announcesMore(m),
@@ -43,7 +52,7 @@ func (c *Channel) inbound(ctx context.Context, m *models.Message) (bus.Inbound, 
 		if err != nil {
 			return bus.Inbound{}, false, err
 		}
-		in.Mentioned = private || call == byName || (call == nobody && c.pointedAt(m))
+		in.Mentioned = private || call == byName || (call == nobody && (everything || c.pointedAt(m)))
 		in.Text = strings.TrimSpace(kind + " " + textWithLinks(text, entities(m), own))
 	}
 	// Outside of forums message_thread_id names a chain of replies.
@@ -160,6 +169,12 @@ func (c *Channel) pointedAt(m *models.Message) bool {
 		}
 	}
 	return false
+}
+
+// IsGroupID tells the ids of groups, which are negative, from names and people.
+func IsGroupID(id string) bool {
+	n, err := strconv.ParseInt(id, 10, 64)
+	return err == nil && n < 0
 }
 
 // IsUserID tells the ids of Telegram's users from names, and from groups' ids,

@@ -146,6 +146,19 @@ func TestBadChannels(t *testing.T) {
 		{"not an id", bot + "owners = [42, \"@alice\", \"telegram:7\"]",
 			`3: channels.telegram.owners: "@alice" is not a Telegram user's id: write the number: the bot tells it to whom it refuses
 			 3: channels.telegram.owners: "telegram:7" names a channel: write just the user: "7"`},
+		{"groups that are none", bot + "chats = [-7, { chat = \"telegram:-8\" }, \"42\"]",
+			`3: channels.telegram.chats: "telegram:-8" names a channel: write just the chat: "-8"
+			 3: channels.telegram.chats: "42" is not the id of a group on Telegram: write the number, which is negative`},
+		{"no groups", bot + "chats = []",
+			`3: channels.telegram.chats: names no chat: remove it, if the bot is to listen in every chat that it is in; else write for example chats = ["C1", { chat = "C2", mention = "always" }]`},
+		{"a group twice", bot + "chats = [-7, { chat = -7, mention = \"never\" }]",
+			`3: channels.telegram.chats: "-7" stands in it twice: remove one of them`},
+		{"a group with what it has not", bot + "chats = [{ chat = -7, mentions = \"never\" }]",
+			`3: channels.telegram.chats: a chat has no "mentions": write "mention"`},
+		{"a group with an unknown word", bot + "chats = [{ chat = -7, mention = \"nevr\" }]",
+			`3: channels.telegram.chats: unknown value "nevr": write "never"`},
+		{"a group without an id", bot + "chats = [{ mention = \"never\" }]",
+			`3: channels.telegram.chats: a chat without its id: write for example chats = ["C1", { chat = "C2", mention = "always" }]`},
 		{"no Slack id", "[channels.slack]\nmode = \"send\"\nbot_token = \"${T}\"\nowners = [\"@alice\", \"U01ADMIN\", \"W7\"]",
 			`4: channels.slack.owners: "@alice" is not a Slack user's id: write the member ID, as "U0123456789": it is in the person's profile, under ⋮`},
 		{"twins", bot + "[channels.other]\nplatform = \"telegram\"\nbot_token = \"${T}\"",
@@ -195,7 +208,7 @@ func TestBadPlaces(t *testing.T) {
 func TestEverythingIsReportedAtOnce(t *testing.T) {
 	badCase{"many", bot + "allow_from = [1]\nfoo = 1\n[limits]\nwaiting = 0\n[log]\nlevel = \"loud\"\n[store]\nurl = 1", strings.Join([]string{
 		`3: channels.telegram.allow_from: has no effect without access = "list": write access = "list", or remove allow_from`,
-		`4: channels.telegram.foo: unknown key: known here are platform, mode, bot_token, app_token, api_url, access, allow_from, owners, approvers, rate_limit, on_unknown, agent`,
+		`4: channels.telegram.foo: unknown key: known here are platform, mode, bot_token, app_token, api_url, access, allow_from, owners, approvers, chats, mention, rate_limit, on_unknown, agent`,
 		`6: limits.waiting: too small: the smallest is 1: leave it out for the default; nothing means unlimited`,
 		`8: log.level: unknown value "loud": write one of "debug", "info", "warn", "error"`,
 		`10: store.url: wants a text in quotes, found an integer: write for example url = "postgres://127.0.0.1/parley"`,

@@ -114,6 +114,8 @@ func put(field, v any) {
 		for _, name := range v.([]string) {
 			*f = append(*f, tools.Permission(name))
 		}
+	case *[]Chat:
+		*f = v.([]Chat)
 	case *[]Route:
 		*f = v.([]Route)
 	case *slog.Level:

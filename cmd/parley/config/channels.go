@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/tools/spelling"
@@ -25,6 +27,9 @@ type Platform struct {
 	// where to find one; without the function every text is taken for an id.
 	IsUserID     func(id string) bool
 	UserIDRemedy string
+	// IsGroupID and GroupIDRemedy are the same for groups and channels.
+	IsGroupID     func(id string) bool
+	GroupIDRemedy string
 }
 
 // A PlatformToken is one of the tokens that a platform gives a bot.
@@ -137,6 +142,7 @@ func (l *loader) checkChannel(name string) {
 	for _, key := range []string{"allow_from", "owners", "approvers"} {
 		l.checkPeople(path+"."+key, platform)
 	}
+	l.checkChats(path+".chats", platform)
 }
 
 // checkTokens looks whether a channel has the tokens that its platform gives out,
@@ -206,6 +212,98 @@ func (l *loader) checkPeople(path string, platform Platform) {
 		}
 		if platform.IsUserID != nil && !platform.IsUserID(id) {
 			l.report(l.element(path, i), path, fmt.Sprintf("%q is not a %s user's id", id, platform.Title), platform.UserIDRemedy)
+		}
+	}
+}
+
+// mentions are the values of a channel's mention.
+func mentions() []string { return []string{"always", "threads", "never"} }
+
+// chats decodes the groups in which a channel's bot listens.
+func (d *decoder) chats(v any) (any, *fault) {
+	items, ok := v.([]any)
+	if !ok {
+		return nil, d.wants("a list", v)
+	}
+	if len(items) == 0 {
+		return nil, &fault{wrong: "names no chat", remedy: "remove it, if the bot is to listen in every chat that it is in; else " + d.like()}
+	}
+	list := []Chat{}
+	for i, item := range items {
+		chat, f := d.chat(item)
+		if f == nil && slices.ContainsFunc(list, func(c Chat) bool { return c.Chat == chat.Chat }) {
+			f = &fault{wrong: fmt.Sprintf("%q stands in it twice", chat.Chat), remedy: "remove one of them"}
+		}
+		if f != nil {
+			f.index = i + 1
+			return nil, f
+		}
+		list = append(list, chat)
+	}
+	return list, nil
+}
+
+// chat decodes a chat's id, or a table of it and of what holds there.
+func (d *decoder) chat(v any) (chat Chat, f *fault) {
+	table, ok := v.(map[string]any)
+	if !ok {
+		table = map[string]any{"chat": v}
+	}
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		if key != "chat" && key != "mention" {
+			return chat, &fault{wrong: "a chat has no " + strconv.Quote(key), remedy: oneOf(key, []string{"chat", "mention"})}
+		}
+	}
+	id, ok := table["chat"]
+	if !ok {
+		return chat, &fault{wrong: "a chat without its id", remedy: d.like()}
+	}
+	if n, ok := id.(int64); ok {
+		id = strconv.FormatInt(n, 10)
+	}
+	if chat.Chat, f = d.text(id); f != nil {
+		return chat, f
+	}
+	if chat.Chat == "" {
+		return chat, &fault{wrong: "a chat without its id", remedy: d.like()}
+	}
+	if said, ok := table["mention"]; ok {
+		if chat.Mention, f = d.text(said); f != nil {
+			return chat, f
+		}
+		if !slices.Contains(mentions(), chat.Mention) {
+			return chat, &fault{wrong: fmt.Sprintf("unknown value %q", said), remedy: oneOf(chat.Mention, mentions())}
+		}
+	}
+	return chat, nil
+}
+
+// shownChats are chats in types that JSON has.
+func shownChats(chats []Chat) []any {
+	list := []any{}
+	for _, c := range chats {
+		if c.Mention == "" {
+			list = append(list, c.Chat)
+			continue
+		}
+		list = append(list, map[string]any{"chat": c.Chat, "mention": c.Mention})
+	}
+	return list
+}
+
+// checkChats looks at ids of groups, which stand without their channel.
+func (l *loader) checkChats(path string, platform Platform) {
+	v := l.values[path]
+	if v == nil {
+		return
+	}
+	for i, c := range v.v.([]Chat) {
+		if _, chat, ok := strings.Cut(c.Chat, ":"); ok {
+			l.report(l.element(path, i), path, fmt.Sprintf("%q names a channel", c.Chat), fmt.Sprintf("write just the chat: %q", chat))
+			continue
+		}
+		if platform.IsGroupID != nil && !platform.IsGroupID(c.Chat) {
+			l.report(l.element(path, i), path, fmt.Sprintf("%q is not the id of a group on %s", c.Chat, platform.Title), platform.GroupIDRemedy)
 		}
 	}
 }

@@ -187,6 +187,14 @@ type Access struct {
 	AllowFrom []string
 	Owners    []string
 	Approvers []string // may approve what conversations on the channel ask for
+	Chats     []Chat   // the groups in which the bot listens; nil is all
+	Mention   string   // when it listens there: "always", "threads" or "never"
+}
+
+// A Chat is a group in which the bot listens.
+type Chat struct {
+	Chat    string // the platform's id
+	Mention string // "" is the channel's
 }
 
 // Load finds the home and the configuration file, reads the file, fills what it

@@ -306,7 +306,7 @@ agent = "helper"
 	same(t, "literal", c.Agents["main"].Prompt, "costs ${5} and $5")
 	same(t, "token", string(c.Channels["telegram"].BotToken), "1:two-newlines")
 	same(t, "api_url", c.Channels["telegram"].APIURL, "http://127.0.0.1:8081")
-	same(t, "access", c.Channels["telegram"].Access, config.Access{Policy: "list", AllowFrom: []string{"42", "43"}, Owners: []string{"44"}})
+	same(t, "access", c.Channels["telegram"].Access, config.Access{Policy: "list", AllowFrom: []string{"42", "43"}, Owners: []string{"44"}, Mention: "threads"})
 }
 
 func TestNoEffectYet(t *testing.T) {

@@ -20,6 +20,7 @@ const (
 	asTexts                // a list of strings
 	asPeople               // a list of strings or integers
 	asPlaces               // targets or addresses: a string or a list of them
+	asChats                // a list of ids of chats, or of { chat = …, mention = … }
 	asRoutes               // a list of { match = {…}, to = … }
 	asOpaque               // a table that a later release reads
 )
@@ -254,6 +255,10 @@ func channelSections(platforms []string) []section {
 				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Owners })},
 			{key: "approvers", kind: asPeople, example: `["42"]`,
 				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Approvers })},
+			{key: "chats", kind: asChats, example: `["C1", { chat = "C2", mention = "always" }]`,
+				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Chats })},
+			{key: "mention", kind: asText, def: "threads", oneOf: built(mentions()...), example: `"always"`,
+				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Access.Mention })},
 			{key: "rate_limit", kind: asText, def: "platform", oneOf: built("platform", "none"), since: first, fills: into(func(c *Channel) any { return &c.RateLimit })},
 			{key: "on_unknown", kind: asText, def: "resend", oneOf: built("resend", "drop"), example: `"drop"`,
 				since: first, fills: into(func(c *Channel) any { return &c.OnUnknown })},

@@ -64,6 +64,8 @@ func (d *decoder) decode(v any) (any, *fault) {
 		return d.list(v)
 	case asPlaces:
 		return d.places(v)
+	case asChats:
+		return d.chats(v)
 	case asRoutes:
 		return d.routes(v)
 	case asOpaque:

@@ -14,6 +14,7 @@ func platforms() []config.Platform {
 		{
 			Name: "telegram", Title: "Telegram", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
 			IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+			IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative",
 		},
 		{
 			Name: "slack", Title: "Slack", Members: true,

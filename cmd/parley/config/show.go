@@ -99,6 +99,8 @@ func (v *value) shown() any {
 			return json.Number(dollarsOf(x))
 		}
 		return x
+	case []Chat:
+		return shownChats(x)
 	case []Route:
 		list := []any{}
 		for _, r := range x {
@@ -216,14 +218,25 @@ func written(v any) string {
 	case []any:
 		items := make([]string, len(x))
 		for i, item := range x {
-			r := item.(map[string]any)
-			items[i] = "{ match = " + matches(r["match"].(map[string]string)) + ", to = " + written(r["to"]) + " }"
+			items[i] = writtenItem(item)
 		}
 		return "[" + strings.Join(items, ", ") + "]"
 	case int64:
 		return strconv.FormatInt(x, 10)
 	}
 	return fmt.Sprint(v) // money, as it is
+}
+
+// writtenItem is one of a list of chats or of routes.
+func writtenItem(item any) string {
+	table, ok := item.(map[string]any)
+	if !ok {
+		return written(item)
+	}
+	if chat, ok := table["chat"]; ok {
+		return "{ chat = " + written(chat) + ", mention = " + written(table["mention"]) + " }"
+	}
+	return "{ match = " + matches(table["match"].(map[string]string)) + ", to = " + written(table["to"]) + " }"
 }
 
 func matches(m map[string]string) string {

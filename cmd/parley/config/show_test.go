@@ -146,6 +146,7 @@ func TestPrintIsTOMLWithOrigins(t *testing.T) {
 prompt = "a\"b\\c\n\u0007é"
 [channels.telegram]
 access = "open"
+chats = [-7, { chat = "-8", mention = "never" }]
 [targets]
 a = ["telegram:1"]
 [webhooks.json]
@@ -173,9 +174,10 @@ month = 0.5
 		"\n[channels.telegram]\nplatform = \"telegram\"  # default\n",
 		"\nbot_token = \"***\"  # TELEGRAM_BOT_TOKEN (environment)\n",
 		"\naccess = \"open\"  # parley.toml:4\n",
-		"\ntoken = \"***\"  # parley.toml:8, ${W}\n",
-		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:10\n",
-		"\nday = 2.0  # parley.toml:12; no effect yet\n",
+		"\nchats = [\"-7\", { chat = \"-8\", mention = \"never\" }]  # parley.toml:5\n",
+		"\ntoken = \"***\"  # parley.toml:9, ${W}\n",
+		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:11\n",
+		"\nday = 2.0  # parley.toml:13; no effect yet\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, out.String())
@@ -223,7 +225,7 @@ func TestReload(t *testing.T) {
 		"limits.user_turns", "targets.a",
 	})
 	same(t, "restart", changes.Restart, []string{"agents.main.queue", "limits.waiting", "serve.drain", "workspace.root"})
-	same(t, "access", c.Channels["telegram"].Access, config.Access{Policy: "list", AllowFrom: []string{"1"}, Owners: []string{"2"}})
+	same(t, "access", c.Channels["telegram"].Access, config.Access{Policy: "list", AllowFrom: []string{"1"}, Owners: []string{"2"}, Mention: "threads"})
 	same(t, "limits", c.Limits, config.Limits{UserTurns: 4, UserTurnsHour: 120, UserTokensDay: 5_000_000, Waiting: 5, Outbound: 100_000})
 	same(t, "agent", []any{c.Agents["main"].MayMessage, c.Agents["main"].Queue}, []any{[]string{"a"}, "steer"})
 	same(t, "targets", len(c.Targets["a"]), 1)

@@ -117,7 +117,7 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 		f.State, f.Detail = note, c.Platform+" is not built yet; the channel has no effect"
 		return f
 	}
-	ch, err := platforms.Open(c, nil, slog.New(slog.DiscardHandler))
+	ch, err := platforms.Open(c, platforms.Given{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		key, _ := platforms.SettingAtFault(c.Name, err)
 		f.State, f.Detail, f.Remedy = wrong, err.Error(), "set "+key

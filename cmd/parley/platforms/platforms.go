@@ -26,6 +26,14 @@ type Book interface {
 	slack.Cursors
 }
 
+// Given is what an adapter is given beside the settings of its channel. Without any
+// it is good for asking who the bot is.
+type Given struct {
+	Book    Book
+	Mention channels.MentionIn
+	Log     *slog.Logger
+}
+
 // A platform is everything about one that stands outside of its adapter's folder.
 // A new one gets a row in platforms, below.
 type platform struct {
@@ -33,10 +41,9 @@ type platform struct {
 	config.Platform
 	// page is where it is explained, below docs.
 	page string
-	// open makes the adapter of a channel. Without a book the adapter is good for
-	// asking who the bot is. An error about a setting other than the bot's token is
-	// a *settingError.
-	open func(c config.Channel, b Book, log *slog.Logger) (channels.Channel, error)
+	// open makes the adapter of a channel. An error about a setting other than the bot's
+	// token is a *settingError.
+	open func(c config.Channel, g Given) (channels.Channel, error)
 	// account asks the platform who the bot is.
 	account func(ctx context.Context, ch channels.Channel) (string, error)
 	// examine looks for doctor at what else the platform has to give. Its error is
@@ -52,6 +59,7 @@ func platforms() []platform {
 			Platform: config.Platform{
 				Name: "telegram", Title: "Telegram", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
 				IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+				IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative: parley chats lists the groups in which the bot was spoken to",
 			},
 			page: "channels/telegram.md", open: openTelegram, account: telegramAccount,
 		},
@@ -64,6 +72,7 @@ func platforms() []platform {
 				},
 				OtherTokens: []string{"xoxp-"}, // a person's
 				IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, as "U0123456789": it is in the person's profile, under ⋮`,
+				IsGroupID: slack.IsGroupID, GroupIDRemedy: `write the channel's ID, as "C0123456789": it is at the end of its details`,
 			},
 			page: "channels/slack.md", open: openSlack, account: slackAccount, examine: examineSlack,
 		},
@@ -96,14 +105,14 @@ func named(name string) (platform, bool) {
 	return platform{}, false
 }
 
-// Open makes the adapter of a channel's platform. Without a book it is good for
-// asking who the bot is. SettingAtFault says which setting an error is about.
-func Open(c config.Channel, b Book, log *slog.Logger) (channels.Channel, error) {
+// Open makes the adapter of a channel's platform. SettingAtFault says which setting an
+// error is about.
+func Open(c config.Channel, g Given) (channels.Channel, error) {
 	p, ok := named(c.Platform)
 	if !ok {
 		return nil, fmt.Errorf("there is no platform %q", c.Platform)
 	}
-	return p.open(c, b, log)
+	return p.open(c, g)
 }
 
 // answerTimeout is how long a platform may take to say who the bot is.
@@ -167,8 +176,8 @@ func RefusalRemedy(refused *channels.SendError) string {
 	return cmp.Or(refused.Remedy, "set the one that the platform gave you")
 }
 
-func openTelegram(c config.Channel, _ Book, log *slog.Logger) (channels.Channel, error) {
-	return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Log: log})
+func openTelegram(c config.Channel, g Given) (channels.Channel, error) {
+	return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Mention: g.Mention, Log: g.Log})
 }
 
 func telegramAccount(ctx context.Context, ch channels.Channel) (string, error) {
@@ -176,12 +185,12 @@ func telegramAccount(ctx context.Context, ch channels.Channel) (string, error) {
 	return "@" + a.Username, err
 }
 
-func openSlack(c config.Channel, b Book, log *slog.Logger) (channels.Channel, error) {
+func openSlack(c config.Channel, g Given) (channels.Channel, error) {
 	sc := slack.Config{
-		Name: c.Name, BotToken: string(c.BotToken), AppToken: string(c.AppToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log,
+		Name: c.Name, BotToken: string(c.BotToken), AppToken: string(c.AppToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Mention: g.Mention, Log: g.Log,
 	}
-	if b != nil {
-		sc.Joins, sc.Cursors = b, b
+	if g.Book != nil {
+		sc.Joins, sc.Cursors = g.Book, g.Book
 	}
 	ch, err := slack.New(sc)
 	if setting, ok := errors.AsType[*slack.SettingError](err); ok {
@@ -220,8 +229,8 @@ func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel) er
 	}
 }
 
-func openDiscord(c config.Channel, _ Book, log *slog.Logger) (channels.Channel, error) {
-	return discord.New(discord.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: log})
+func openDiscord(c config.Channel, g Given) (channels.Channel, error) {
+	return discord.New(discord.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: g.Log})
 }
 
 func discordAccount(ctx context.Context, ch channels.Channel) (string, error) {

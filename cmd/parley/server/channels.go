@@ -40,13 +40,13 @@ func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*e
 			continue
 		}
 		trouble := &atomic.Pointer[string]{}
-		ch, err := platforms.Open(c, b, withTroubles(log, trouble))
+		gate := &gateway.Gate{}
+		gate.Set(accessOf(c))
+		ch, err := platforms.Open(c, platforms.Given{Book: b, Mention: gate.Mention, Log: withTroubles(log, trouble)})
 		if err != nil {
 			key, wrong := platforms.SettingAtFault(c.Name, err)
 			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: wrong}
 		}
-		gate := &gateway.Gate{}
-		gate.Set(accessOf(c))
 		if err := gateway.CheckAccess(ch, accessOf(c)); err != nil && c.Mode == "chat" {
 			key := "channels." + c.Name + ".access"
 			return nil, &config.SettingError{Where: cfg.Origin(key), Key: key, Remedy: err.Error()}
@@ -57,7 +57,14 @@ func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*e
 }
 
 func accessOf(c config.Channel) gateway.Access {
-	return gateway.Access{Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners, Approvers: c.Access.Approvers}
+	a := gateway.Access{
+		Policy: c.Access.Policy, AllowFrom: c.Access.AllowFrom, Owners: c.Access.Owners, Approvers: c.Access.Approvers,
+		Mention: channels.Mention(c.Access.Mention),
+	}
+	for _, chat := range c.Access.Chats {
+		a.Chats = append(a.Chats, gateway.Chat{ID: chat.Chat, Mention: channels.Mention(chat.Mention)})
+	}
+	return a
 }
 
 // receive runs the gateways of the channels that receive, each in one process
