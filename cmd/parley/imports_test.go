@@ -45,6 +45,7 @@ func rules() []rule {
 		{"bus/...", 2, []string{"bus", "sessions/sqldb"}},
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
 		{"sessions/workspace", 2, nil},
+		{"sessions/outgoing", 2, nil},
 		{"tools/...", 2, []string{"tools"}},
 		{"tools/guard", 2, []string{"tools", "tools/guard/shellline", "tools/target"}},
 		{"tools/guard/shellline", 1, nil},
