@@ -87,6 +87,9 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	secrets := &atomic.Pointer[redact.Redactor]{}
 	secrets.Store(known) // setGuard adds what the home holds
 	c.Log = slog.New(redact.Handler(c.Log.Handler(), secrets.Load))
+	var s *Server
+	walled := findWalls(ctx, c, func(reason string) { s.metrics.SandboxKill(reason) })
+	defer walled()
 	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
 	if err != nil {
 		return nil, err
@@ -106,21 +109,32 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 			l.receive = false // serve receives; a command only sends what its person wants sent
 		}
 	}
-	s := newServer(h, c, opened)
+	s = newServer(h, c, opened)
 	if err := s.openAuditFile(c); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	s.secrets = secrets
-	if c.Commands && c.Role.Works() {
-		if s.sandbox, err = walls.Open(ctx, c.Settings, c.Log, s.metrics.SandboxKill); err != nil {
-			return nil, errors.Join(err, h.Close())
-		}
+	if s.sandbox, err = walled(); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	if s.sandbox != nil {
 		s.tools = s.newTools()
 	}
 	if err := s.setGuard(c.Settings); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	return s, nil
+}
+
+// findWalls begins to find out what commands run in, which takes as long as opening the
+// home does. What it returns waits for that, and gives nil where no commands are run.
+func findWalls(ctx context.Context, c Config, killed func(reason string)) func() (sandbox.Sandbox, error) {
+	if !c.Commands || !c.Role.Works() {
+		return func() (sandbox.Sandbox, error) { return nil, nil }
+	}
+	found := sync.OnceValues(func() (sandbox.Sandbox, error) { return walls.Open(ctx, c.Settings, c.Log, killed) })
+	go found()
+	return found
 }
 
 // newServer wires a server over an open home, with those channels and the ones
