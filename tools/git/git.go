@@ -162,7 +162,7 @@ func (g gitTools) run(ctx context.Context, call tools.Call, path, stdin string, 
 		return nil, err
 	}
 	c := place.Command(args...)
-	c.Held, c.Stdin = call.Held, stdin
+	c.Held, c.Stdin = call.Held, strings.NewReader(stdin)
 	c.Env = []string{"GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "GIT_EDITOR=true"}
 	began := time.Now()
 	r, err := g.Sandbox.Run(ctx, c)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -48,8 +47,9 @@ type request struct {
 	Mode      Mode
 	Bwrap     string // the program, in the mode Bubblewrap
 	Args      []string
+	Own       bool // Args are this program's
 	Env       []string
-	Workspace string
+	Workspace string // "" is none
 	Dir       string // below it
 	UID, GID  int    // whom it runs as; -1 is as the supervisor
 	Read      []string
@@ -91,6 +91,9 @@ const (
 // every machine of a fleet, so that what is installed there works on each.
 const inside = "/workspace"
 
+// thisProgram is this program, also after its file was replaced.
+const thisProgram = "/proc/self/exe"
+
 // searched is the PATH of every command.
 const searched = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -112,7 +115,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return Result{}, err
 	}
-	if len(c.Args) == 0 {
+	if len(c.Args) == 0 && !c.Own {
 		return Result{}, errors.New("there is no program to run")
 	}
 	req, err := b.request(ctx, c)
@@ -120,7 +123,8 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 		return Result{}, err
 	}
 	var both sync.Mutex
-	stdout, stderr := &output{shared: &both, tell: c.Output}, &output{shared: &both, tell: c.Output}
+	half := cmp.Or(c.MaxOutput, MaxOutput) / 2
+	stdout, stderr := &output{shared: &both, tell: c.Output, half: half}, &output{shared: &both, tell: c.Output, half: half}
 	rep, err := b.supervised(ctx, req, c.Stdin, stdout, stderr)
 	if err != nil {
 		b.groups.Sweep() // the supervisor may have been killed
@@ -152,7 +156,7 @@ func (b *Box) request(ctx context.Context, c Command) (request, error) {
 		lease -= max(0, time.Since(c.Held), time.Now().Round(0).Sub(c.Held.Round(0)))
 	}
 	req := request{
-		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir,
+		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir,
 		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
 		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease),
 	}
@@ -160,10 +164,14 @@ func (b *Box) request(ctx context.Context, c Command) (request, error) {
 		req.Deadline = now + int64(time.Until(deadline))
 	}
 	switch {
+	case c.Own:
 	case c.Network:
 		req.FullNet, req.Hosts = b.cfg.Network.Full, b.cfg.Network.Hosts
 	case b.mode == None:
 		return req, ErrNoNetworkWall
+	}
+	if c.Workspace == "" {
+		return req, nil
 	}
 	return req, req.owner()
 }
@@ -193,7 +201,7 @@ func (b *Box) environment(c Command) []string {
 }
 
 // supervised runs a request under a supervisor of its own.
-func (b *Box) supervised(ctx context.Context, req request, stdin string, stdout, stderr io.Writer) (report, error) {
+func (b *Box) supervised(ctx context.Context, req request, stdin io.Reader, stdout, stderr io.Writer) (report, error) {
 	p, err := b.startSupervisor(stdin, stdout, stderr)
 	if err != nil {
 		return report{}, err
@@ -240,7 +248,7 @@ type supervisorProcess struct {
 }
 
 // startSupervisor runs this program once more, or the one that is configured.
-func (b *Box) startSupervisor(stdin string, stdout, stderr io.Writer) (*supervisorProcess, error) {
+func (b *Box) startSupervisor(stdin io.Reader, stdout, stderr io.Writer) (*supervisorProcess, error) {
 	controlEnd, control, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -249,14 +257,11 @@ func (b *Box) startSupervisor(stdin string, stdout, stderr io.Writer) (*supervis
 	if err != nil {
 		return nil, errors.Join(err, controlEnd.Close(), control.Close())
 	}
-	cmd := exec.Command(cmp.Or(b.cfg.Supervisor, "/proc/self/exe"), supervisorCommand) //nolint:noctx // it ends what it has started before it ends
-	cmd.Env = []string{nested + "=1"}                                                  // and nothing of ours
+	cmd := exec.Command(cmp.Or(b.cfg.Supervisor, thisProgram), supervisorCommand) //nolint:noctx // it ends what it has started before it ends
+	cmd.Env = []string{nested + "=1"}                                             // and nothing of ours
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if stdin != "" {
-		cmd.Stdin = strings.NewReader(stdin)
-	}
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	cmd.ExtraFiles = []*os.File{controlEnd, reportEnd}
 	cmd.WaitDelay = time.Second
 	err = cmd.Start()

@@ -47,10 +47,9 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 		return nil, err
 	}
 	args = append(args, walls...)
-	// A shell says of a program that there is none, and with which code it ends then.
-	command := append([]string{"sh", "-c", `exec "$0" "$@"`}, s.Args...)
-	if s.Args[0] == "sh" {
-		command = s.Args
+	command, err := s.command(&pipes, &args)
+	if err != nil {
+		return nil, err
 	}
 	if len(s.Hosts) > 0 && !s.FullNet {
 		if command, err = s.behindProxy(c, &pipes, &args); err != nil {
@@ -86,6 +85,18 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	return c, errors.Join(err, release.Close())
 }
 
+// command is what bubblewrap runs.
+func (s *supervisor) command(pipes *pipes, args *[]string) ([]string, error) {
+	switch {
+	case s.Own:
+		return append([]string{entrance}, s.Args...), pipes.program(args)
+	case s.Args[0] == "sh":
+		return s.Args, nil
+	}
+	// A shell says of a program that there is none, and with which code it ends then.
+	return append([]string{"sh", "-c", `exec "$0" "$@"`}, s.Args...), nil
+}
+
 // pipes are the files that a child gets beside its three.
 type pipes struct{ theirs []*os.File }
 
@@ -114,6 +125,29 @@ func (p *pipes) text(content []byte) (string, error) {
 	const sealed = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 	_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, sealed)
 	return number, err
+}
+
+// program shows this program inside, as the file entrance. Where another has taken its
+// place since this one was started, it is copied: a path would lead to the other.
+func (p *pipes) program(args *[]string) error {
+	path, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	here, err := os.Stat(thisProgram)
+	if err != nil {
+		return err
+	}
+	if there, err := os.Stat(path); err == nil && os.SameFile(here, there) {
+		*args = append(*args, "--ro-bind", path, entrance)
+		return nil
+	}
+	f, err := os.Open(thisProgram)
+	if err != nil {
+		return err
+	}
+	*args = append(*args, "--perms", "0555", "--file", p.give(f), entrance)
+	return nil
 }
 
 func (p *pipes) closeTheirs() (err error) {
@@ -230,8 +264,12 @@ func (s *supervisor) walls(pipes *pipes) ([]string, error) {
 	for _, name := range s.Read {
 		args = append(args, "--ro-bind-try", name, name)
 	}
-	args = append(args, "--bind", s.Workspace, inside)
-	args = append(args, "--chdir", filepath.Join(inside, s.Dir), "--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp")
+	dir := "/tmp"
+	if s.Workspace != "" {
+		args = append(args, "--bind", s.Workspace, inside)
+		dir = filepath.Join(inside, s.Dir)
+	}
+	args = append(args, "--chdir", dir, "--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp")
 	for _, pair := range s.Env {
 		name, value, _ := strings.Cut(pair, "=")
 		args = append(args, "--setenv", name, value)
@@ -279,8 +317,7 @@ func settings(net bool) []string {
 // others: the namespace has no network, and what is connected to inside is a socket
 // whose other end is accepted by a proxy in this process.
 func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]string, error) {
-	exe, err := os.Executable()
-	if err != nil {
+	if err := pipes.program(args); err != nil {
 		return nil, err
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -297,7 +334,7 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"} {
 		*args = append(*args, "--setenv", name, at)
 	}
-	*args = append(*args, "--setenv", "NODE_USE_ENV_PROXY", "1", "--ro-bind", exe, entrance)
+	*args = append(*args, "--setenv", "NODE_USE_ENV_PROXY", "1")
 	request, err := json.Marshal(entering{Listen: number, Args: s.Args})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -45,8 +46,11 @@ func (s *supervisor) startHere() (_ *child, err error) {
 		}
 	}()
 	env := append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
-	dir := filepath.Join(s.Workspace, s.Dir)
+	dir := filepath.Join(cmp.Or(s.Workspace, tmp), s.Dir)
 	e := entering{Args: s.Args, Env: env}
+	if s.Own {
+		e.Args = append([]string{thisProgram}, s.Args...)
+	}
 	var pipes pipes
 	defer func() { err = errors.Join(err, pipes.closeTheirs()) }()
 	var judge *judge
@@ -55,7 +59,7 @@ func (s *supervisor) startHere() (_ *child, err error) {
 		if err != nil {
 			return nil, err
 		}
-		judge = newJudge(os.NewFile(uintptr(pair[0]), "listener"), s.UID, s.Workspace, tmp)
+		judge = newJudge(os.NewFile(uintptr(pair[0]), "listener"), s.UID, cmp.Or(s.Workspace, tmp), tmp)
 		e.Walls = s.landlockWalls(tmp)
 		e.Walls.Listener = pipes.give(os.NewFile(uintptr(pair[1]), "listener"))
 	}
@@ -67,8 +71,8 @@ func (s *supervisor) startHere() (_ *child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.cmd = exec.Command("/proc/self/exe", enterCommand, told) //nolint:noctx // attend ends it
-	c.cmd.Env = []string{"PATH=" + searched}                   // by which it finds the program
+	c.cmd = exec.Command(thisProgram, enterCommand, told) //nolint:noctx // attend ends it
+	c.cmd.Env = []string{"PATH=" + searched}              // by which it finds the program
 	c.cmd.Dir = dir
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.cmd.ExtraFiles = pipes.theirs
@@ -102,7 +106,7 @@ func (s *supervisor) makeTemporary() (string, error) {
 func (s *supervisor) landlockWalls(tmp string) *landlockWalls {
 	w := &landlockWalls{
 		Read:  append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}, s.Read...),
-		Write: []string{s.Workspace, tmp}, UID: s.UID, GID: s.GID,
+		Write: []string{cmp.Or(s.Workspace, tmp), tmp}, UID: s.UID, GID: s.GID,
 		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
 	}
 	for _, name := range settings(false) {
@@ -113,6 +117,9 @@ func (s *supervisor) landlockWalls(tmp string) *landlockWalls {
 		}
 	}
 	w.ReadFiles = append(w.ReadFiles, "/etc/passwd", "/etc/group") // names and numbers; no secret
+	if s.Own {
+		w.ReadFiles = append(w.ReadFiles, thisProgram)
+	}
 	if s.Processes > 0 && s.group == nil {
 		w.Tasks = uint64(s.Processes)*tasksEach + s.tasksBeside()
 	}

@@ -170,6 +170,10 @@ func attempt(what string, args ...string) error {
 			return errors.New("absent: " + absent.Error() + absent.Remedy())
 		}
 		return err
+	case "own": // what this program does inside for itself
+		return own()
+	case "replaced":
+		return replaced(sandbox.Mode(args[0]))
 	case "worker":
 		return worker(args[0], args[1], args[2])
 	}
@@ -206,6 +210,48 @@ func worker(mode, workspace, command string) error {
 		return err
 	}
 	_, err = b.Run(context.Background(), sandbox.Command{Args: []string{"sh", "-c", command}, Workspace: workspace, Network: true})
+	return err
+}
+
+// own looks around, and gives back what it reads.
+func own() error {
+	if err := os.WriteFile(filepath.Join(os.TempDir(), "file"), []byte("x"), 0o600); err != nil {
+		return fmt.Errorf("its temporary files: %w", err)
+	}
+	for _, path := range []string{"/usr/own", "/own", os.Getenv("PARLEY_TEST_TOLD")} {
+		if os.WriteFile(path, []byte("x"), 0o600) == nil {
+			return errors.New("it could write " + path)
+		}
+	}
+	if _, err := os.ReadFile(os.Getenv("PARLEY_TEST_TOLD")); err == nil {
+		return errors.New("it could read what is outside")
+	}
+	if c, err := (&net.Dialer{Timeout: 5 * time.Second}).Dial("tcp", os.Getenv("PARLEY_TEST_LISTENS")); err == nil {
+		return errors.Join(errors.New("it reached the network"), c.Close())
+	}
+	_, err := io.Copy(os.Stdout, os.Stdin)
+	return err
+}
+
+// replaced runs this program inside after its file is gone.
+func replaced(mode sandbox.Mode) error {
+	program, err := os.Executable()
+	if err == nil {
+		err = os.Remove(program)
+	}
+	if err != nil {
+		return err
+	}
+	cfg := config(mode)
+	cfg.Supervisor = ""
+	b, err := sandbox.Open(context.Background(), cfg)
+	if err != nil {
+		return err
+	}
+	r, err := b.Run(context.Background(), sandbox.Command{Own: true, Args: []string{"attempt", "stream"}})
+	if err == nil && (r.ExitCode != 0 || r.Stdout != "done\n") {
+		err = fmt.Errorf("it gave %+v", r)
+	}
 	return err
 }
 

@@ -10,13 +10,12 @@ import (
 type output struct {
 	shared *sync.Mutex // with the command's other output, around tell
 	tell   func([]byte)
+	half   int // how much is kept of the beginning, and of the end
 
 	head, tail []byte
 	start      int // of the oldest byte in tail, once it is full
 	total      int64
 }
-
-const half = MaxOutput / 2
 
 func (o *output) Write(p []byte) (int, error) {
 	o.shared.Lock()
@@ -26,22 +25,22 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	o.total += int64(len(p))
 	rest := p
-	if room := half - len(o.head); room > 0 {
+	if room := o.half - len(o.head); room > 0 {
 		n := min(room, len(rest))
 		o.head = append(o.head, rest[:n]...)
 		rest = rest[n:]
 	}
-	if len(rest) > half {
-		rest = rest[len(rest)-half:]
+	if len(rest) > o.half {
+		rest = rest[len(rest)-o.half:]
 	}
-	if room := half - len(o.tail); room > 0 && len(rest) > 0 {
+	if room := o.half - len(o.tail); room > 0 && len(rest) > 0 {
 		n := min(room, len(rest))
 		o.tail = append(o.tail, rest[:n]...)
 		rest = rest[n:]
 	}
 	for len(rest) > 0 {
 		n := copy(o.tail[o.start:], rest)
-		o.start = (o.start + n) % half
+		o.start = (o.start + n) % o.half
 		rest = rest[n:]
 	}
 	return len(p), nil

@@ -145,7 +145,7 @@ func (b *Box) probeOnce(ctx context.Context) (err error) {
 		return err
 	}
 	var stdout, stderr bytes.Buffer
-	rep, err := b.supervised(ctx, req, "", &stdout, &stderr)
+	rep, err := b.supervised(ctx, req, nil, &stdout, &stderr)
 	said := strings.TrimSpace(stderr.String())
 	switch {
 	case err != nil && said != "":

@@ -12,6 +12,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 )
 
@@ -29,15 +30,19 @@ type Sandbox interface {
 type Command struct {
 	// Args are the program, found by the PATH inside, and its arguments.
 	Args []string
+	// Own says that the program is this one, and Args all arguments of its. It is there
+	// inside, as it is now, also after its file was replaced. It has no network.
+	Own bool
 	// Workspace is the session's directory on this machine: all that the command
-	// can write to besides its temporary files.
+	// can write to besides its temporary files. "" is none: only those are there.
 	Workspace string
 	// Dir is the folder below Workspace that it starts in; "" is Workspace.
 	Dir string
 	// Env is what its environment holds besides what every command has, as NAME=VALUE.
 	Env []string
-	// Stdin is what it reads.
-	Stdin string
+	// Stdin is what it reads; nil is nothing. Where it is no file, it is to end soon
+	// after ctx has.
+	Stdin io.Reader
 	// Network says that whom it is run for may use the network. It gives what the
 	// sandbox is configured to allow, and no more.
 	Network bool
@@ -48,6 +53,8 @@ type Command struct {
 	// Quota bounds what the workspace may hold; zero values are no bound. A
 	// command that makes it hold more is ended.
 	Quota Quota
+	// MaxOutput is how much is kept of each of its outputs, in bytes; 0 is MaxOutput.
+	MaxOutput int
 	// Output, if set, is called with what it writes to standard output and error,
 	// as it comes: one call at a time, and never after Run has returned.
 	Output func(p []byte)
@@ -101,7 +108,8 @@ const (
 	Disk      Reason = "disk"
 )
 
-// MaxOutput is how much of each of a command's outputs is kept, in bytes.
+// MaxOutput is how much of each of a command's outputs is kept, in bytes, unless it says
+// otherwise.
 const MaxOutput = 64 << 10
 
 // ErrNoNetworkWall is the error of Run where Command.Network is not set and the

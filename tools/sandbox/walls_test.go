@@ -3,10 +3,12 @@
 package sandbox_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -96,7 +98,7 @@ func TestWorksInItsWorkspace(t *testing.T) {
 		defer cancel()
 		var seen strings.Builder
 		r, err = b.Run(ctx, sandbox.Command{
-			Args: []string{"sh", "-c", `basename "$PWD"; cat; echo $X; echo err >&2; exit 3`}, Workspace: workspace, Dir: "sub", Stdin: "in\n", Env: []string{"X=x y"},
+			Args: []string{"sh", "-c", `basename "$PWD"; cat; echo $X; echo err >&2; exit 3`}, Workspace: workspace, Dir: "sub", Stdin: strings.NewReader("in\n"), Env: []string{"X=x y"},
 			Output: func(p []byte) { seen.Write(p) },
 		})
 		if err != nil || r.ExitCode != 3 || r.Stdout != "sub\nin\nx y\n" || r.Stderr != "err\n" || seen.Len() != len(r.Stdout+r.Stderr) {
@@ -127,6 +129,50 @@ func TestKnowsNoSecretOfItsProgram(t *testing.T) {
 		}
 		if r := sh(t, b, t.TempDir(), `ls /proc/$PPID/fd /proc/self/fd 2>/dev/null; for fd in 3 4 5 6 7 8 9; do (eval "cat <&$fd") 2>/dev/null && echo open $fd; done`); strings.Contains(r.Stdout, "open") {
 			t.Errorf("it has files of the program's: %s", r.Stdout)
+		}
+	})
+}
+
+// What this program runs of itself has no workspace, reads much and gives much back.
+func TestRunsItsOwnProgram(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	secret := filepath.Join(t.TempDir(), "secret")
+	must(t, os.WriteFile(secret, []byte("SECRET"), 0o600))
+	t.Setenv("PARLEY_TEST_TOLD", secret)
+	t.Setenv("PARLEY_TEST_LISTENS", l.Addr().String())
+	change := func(c *sandbox.Config) {
+		c.Env, c.Read = []string{"PARLEY_TEST_TOLD", "PARLEY_TEST_LISTENS"}, nil
+		c.Network = sandbox.Network{}
+	}
+	eachModeWith(t, change, func(t *testing.T, b *sandbox.Box) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		much := strings.Repeat("0123456789abcde\n", 1<<16)
+		r, err := b.Run(ctx, sandbox.Command{Own: true, Args: []string{"attempt", "own"}, Stdin: strings.NewReader(much), MaxOutput: 4 << 20})
+		if err != nil || r.ExitCode != 0 || r.Stdout != much+"done\n" {
+			t.Errorf("it ended with %d (%s) and gave %d bytes, %.200s, %v: %s", r.ExitCode, r.Detail, len(r.Stdout), r.Stdout, err, r.Stderr)
+		}
+	})
+	without := config(sandbox.None)
+	without.Network.Full = true
+	b, err := sandbox.Open(t.Context(), without)
+	must(t, err)
+	r, err := b.Run(t.Context(), sandbox.Command{Own: true, Args: []string{"attempt", "stream"}})
+	if err != nil || r.ExitCode != 0 || r.Stdout != "done\n" {
+		t.Errorf("without walls it gave %+v, %v", r, err)
+	}
+}
+
+func TestRunsItsOwnProgramThatWasReplaced(t *testing.T) {
+	eachMode(t, func(t *testing.T, b *sandbox.Box) {
+		raw, err := os.ReadFile(cmp.Or(os.Getenv(unraced), self(t)))
+		must(t, err)
+		program := filepath.Join(t.TempDir(), "program")
+		must(t, os.WriteFile(program, raw, 0o755))
+		if out, err := exec.CommandContext(t.Context(), program, "attempt", "replaced", string(b.Mode())).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
 		}
 	})
 }
