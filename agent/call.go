@@ -60,6 +60,8 @@ type preparedCall struct {
 	verdict      tools.Decision // the guard's
 	// approved is the sum of what somebody has approved; "" where that was not needed.
 	approved string
+	// overtaken says that what was approved has changed before it could run.
+	overtaken bool
 }
 
 // prepare resolves the tool of a call, and repairs and validates its arguments.
@@ -148,6 +150,11 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // no result: whoever goes on judges it by its effect
+	}
+	if p.overtaken && p.ask.approved() {
+		if err := r.showOvertaken(ctx, t, p.ask); err != nil {
+			return nil, err
+		}
 	}
 	if execute {
 		r.point("c5:before")

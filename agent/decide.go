@@ -195,7 +195,7 @@ func (r *callRunner) approval(ctx context.Context, p *preparedCall, why string, 
 	}
 	if p.ask.approved() {
 		if p.ask.Hash != sum {
-			return hasChanged(p.input.Name), nil, nil
+			return p.hasChanged(), nil, nil
 		}
 		p.approved = sum
 		return nil, nil, nil
@@ -283,8 +283,9 @@ func askID(session, call string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:bus.AskIDLength]
 }
 
-func hasChanged(name string) *tools.Error {
-	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the directory, or a file that it names. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", name)
+func (p *preparedCall) hasChanged() *tools.Error {
+	p.overtaken = true
+	return tools.Errorf(tools.PermissionDenied, "%s was approved, but what was approved has changed since: its arguments, the directory, or a file that it names. Nothing was done. Call it again if it is still wanted: it will be asked about anew.", p.input.Name)
 }
 
 // stillApproved looks once more, right before an approved call runs.
@@ -293,7 +294,7 @@ func (r *callRunner) stillApproved(ctx context.Context, p *preparedCall) *tools.
 		return nil
 	}
 	if sum, err := r.sum(ctx, p); err != nil || sum != p.approved {
-		return hasChanged(p.input.Name)
+		return p.hasChanged()
 	}
 	return nil
 }

@@ -246,21 +246,34 @@ func (s *session) askText(t *turn, a *ask, to bus.Address) string {
 // buttons go, and it says who has decided.
 func (s *session) showEnd(ctx context.Context, t *turn, a *ask, of bus.Ask) error {
 	of.Kind = a.Kind
-	for i, to := range s.places(t, a) {
-		out := bus.Outbound{
-			ID: fmt.Sprintf("%s#ended/%d", a.ID, i), To: to, Turn: t.id, Subject: a.ID,
-			Text: s.askText(t, a, to) + "\n\n**" + capital(of.Ending()) + ".**",
-		}
-		if reason := of.Answer.Reason; reason != "" {
-			out.Text += "\n\n" + quote.Reason(reason)
-		}
-		if err := s.publish(ctx, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
-			return err
-		}
+	more := "\n\n**" + capital(of.Ending()) + ".**"
+	if reason := of.Answer.Reason; reason != "" {
+		more += "\n\n" + quote.Reason(reason)
+	}
+	if err := s.addToAsk(ctx, t, a, "ended", more); err != nil {
+		return err
 	}
 	s.point("ask:shown")
 	e := bus.Event{Type: bus.AskResolved, Call: a.Call, Tool: a.call.use.Name, Ask: &of}
 	s.emit(t, e)
+	return nil
+}
+
+// showOvertaken tells people, where they were asked, that what was approved does not run.
+func (s *session) showOvertaken(ctx context.Context, t *turn, a *ask) error {
+	of := bus.Ask{Kind: a.Kind, State: a.ended.State, Answer: bus.Answer{Text: a.ended.Answer, By: bus.Person{ID: a.by, Name: a.ended.Name}}}
+	return s.addToAsk(ctx, t, a, "overtaken", "\n\n**"+capital(of.Ending())+", and not run:** a file, the directory or the arguments have changed since it was asked.")
+}
+
+// addToAsk says a request again wherever people were asked, with more behind it. The
+// later word takes the place of the earlier.
+func (s *session) addToAsk(ctx context.Context, t *turn, a *ask, name, more string) error {
+	for i, to := range s.places(t, a) {
+		out := bus.Outbound{ID: fmt.Sprintf("%s#%s/%d", a.ID, name, i), To: to, Turn: t.id, Subject: a.ID, Text: s.askText(t, a, to) + more}
+		if err := s.publish(ctx, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
+			return err
+		}
+	}
 	return nil
 }
 

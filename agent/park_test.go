@@ -124,6 +124,14 @@ func (b *bench) wantEnd(id, words string) {
 	}
 }
 
+// wantOvertaken waits until people are told that what they approved did not run.
+func (b *bench) wantOvertaken(id string) {
+	b.t.Helper()
+	if out := b.reply(); out.ID != id+"#overtaken/0" || out.Subject != id || !strings.Contains(out.Text, "Approved by Olga (test:own), and not run:** a file") {
+		b.t.Fatalf("said %s %q, want that %s was not run", out.ID, out.Text, id)
+	}
+}
+
 func TestAnApprovedCallRunsOnce(t *testing.T) {
 	b, d, ran := acting(t, actor(`act {"say":"x"}`))
 	b.run()
@@ -270,6 +278,7 @@ func TestWhatHasChangedSinceIsNotRun(t *testing.T) {
 	version.Add(1)
 	b.command("1", owner, "approve "+id)
 	b.wantEnd(id, "Approved")
+	b.wantOvertaken(id)
 	out := b.reply()
 	if out.ID != first+"#reply" || !strings.Contains(out.Text, "permission_denied") || !strings.Contains(out.Text, "has changed since") || ran.Load() != 0 {
 		t.Errorf("said %s %q; it ran %d times", out.ID, out.Text, ran.Load())
@@ -290,6 +299,7 @@ func TestWhatChangesWhileACallBeginsIsNotRun(t *testing.T) {
 	id, _ := b.asked()
 	b.command("1", owner, "approve "+id)
 	b.wantEnd(id, "Approved")
+	b.wantOvertaken(id)
 	if out := b.reply(); !strings.Contains(out.Text, "has changed since") || ran.Load() != 0 {
 		t.Errorf("said %q; it ran %d times", out.Text, ran.Load())
 	}

@@ -33,7 +33,7 @@ func writer(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("then: " + strings.Join(r.Results(), " "))
 }
 
-const asksAboutWriting = "\n[tools]\nask = [\"write_file\"]\n"
+const asksAboutWriting = "\n[tools]\nask = [\"write_file(a.txt)\"]\n"
 
 // An approval that is asked for on Slack is given on Telegram, after the process was
 // killed and another has begun, and nobody else and nothing later decides.
@@ -167,30 +167,71 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 	}
 }
 
-// What has changed since it was asked about is not run.
-func TestAnApprovalIsForTheFilesAsTheyWere(t *testing.T) {
+// What has changed since it was asked about is not run, and people are told so.
+func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 	t.Parallel()
-	w := parleytest.New(t, writer, asksAboutWriting)
-	w.Serve()
-	w.Telegram.Say(2, 2, "write it")
-	id := requested(t, w.Said(2, 1)[0])
-	dir, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "*"))
-	if err != nil || len(dir) != 1 {
-		t.Fatalf("the workspaces are %v, %v", dir, err)
+	const write, script = `{"path":"a.txt","content":"approved"}`, `{"command":"cd sub && cat run.sh"}`
+	tests := map[string]struct {
+		tool, args string
+		change     func(dir string) error
+	}{
+		"a file": {"write_file", write, func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "a.txt"), []byte("somebody else's"), 0o600)
+		}},
+		"the directory": {"write_file", write, func(dir string) error {
+			if err := os.Rename(dir, dir+".old"); err != nil {
+				return err
+			}
+			return os.CopyFS(dir, os.DirFS(dir+".old"))
+		}},
+		"a file of another folder": {"exec_shell", script, func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "sub", "run.sh"), []byte("exit 1"), 0o600)
+		}},
+		"a folder": {"exec_shell", script, func(dir string) error {
+			sub := filepath.Join(dir, "sub")
+			if err := os.Rename(sub, sub+".old"); err != nil {
+				return err
+			}
+			return os.CopyFS(sub, os.DirFS(sub+".old"))
+		}},
 	}
-	if err := os.WriteFile(filepath.Join(dir[0], "a.txt"), []byte("somebody else's"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, stderr, code := w.Run("approvals", "approve", id); code != 0 || !strings.Contains(out, "approved") {
-		t.Errorf("parley approvals said %q, %q", out, stderr)
-	}
-	parleytest.WaitFor(t, "the refusal", func() bool {
-		return strings.Contains(strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n"), "has changed since")
-	})
-	if raw, err := os.ReadFile(filepath.Join(dir[0], "a.txt")); err != nil || string(raw) != "somebody else's" {
-		t.Errorf("the file has %q, %v", raw, err)
-	}
-	if _, stderr, code := w.Run("approvals", "deny", id); code == 0 || !strings.Contains(stderr, "decided already") {
-		t.Errorf("a second answer gave %d, %q", code, stderr)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model := func(r agenttest.Request) agenttest.Response {
+				switch r.Rounds() {
+				case 0:
+					return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"sub/run.sh","content":"exit 0"}`})
+				case 1:
+					return agenttest.Calls(agenttest.ToolCall{Name: test.tool, Args: test.args})
+				}
+				return agenttest.Reply("then: " + r.Results()[1])
+			}
+			w := parleytest.New(t, model, "\n[tools]\nask = [\"write_file(a.txt)\", \"exec_shell\"]\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"shell\"]\n")
+			w.Serve()
+			w.Telegram.Say(2, 2, "do it")
+			id := requested(t, w.Said(2, 1)[0])
+			dirs, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "*"))
+			if err != nil || len(dirs) != 1 {
+				t.Fatalf("the workspaces are %v, %v", dirs, err)
+			}
+			if err := test.change(dirs[0]); err != nil {
+				t.Fatal(err)
+			}
+			if out, stderr, code := w.Run("approvals", "approve", id); code != 0 || !strings.Contains(out, "approved") {
+				t.Errorf("parley approvals said %q, %q", out, stderr)
+			}
+			said := func() string { return strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n") }
+			parleytest.WaitFor(t, "the refusal", func() bool { return strings.Contains(said(), "has changed since") })
+			if !strings.Contains(said(), "and not run: a file, the directory or the arguments have changed") {
+				t.Errorf("people were told %q", said())
+			}
+			if raw, err := os.ReadFile(filepath.Join(dirs[0], "a.txt")); err == nil && string(raw) == "approved" {
+				t.Error("it ran")
+			}
+			if _, stderr, code := w.Run("approvals", "deny", id); code == 0 || !strings.Contains(stderr, "decided already") {
+				t.Errorf("a second answer gave %d, %q", code, stderr)
+			}
+		})
 	}
 }

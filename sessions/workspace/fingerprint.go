@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,17 +10,25 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // maxSummed is how much of a file's content is in a fingerprint; of a longer file,
 // also when it was written.
 const maxSummed = 64 << 20
 
-// Fingerprint is a sum of the directory itself, and of what these paths name in it: of
-// a file its content, of all else what it is. A path that names nothing is not in it,
-// so the sum changes once it does.
-func (d *Dir) Fingerprint(paths []string) (string, error) {
+// maxLookups bounds how many names are looked up for one fingerprint.
+const maxLookups = 100_000
+
+// Fingerprint is a sum of the directory itself, and of what these words may name in it:
+// of a file its content, of all else what it is. A word is looked up from the directory,
+// from each folder that is among the words or leads to one of them, and from there on
+// again: a command may change to any of these first. A name that stands for nothing is
+// not in it, so the sum changes once it does.
+func (d *Dir) Fingerprint(ctx context.Context, words []string) (string, error) {
 	h := sha256.New()
 	// What the name leads to now, and what is open: somebody may have put another
 	// directory in its place.
@@ -27,22 +36,18 @@ func (d *Dir) Fingerprint(paths []string) (string, error) {
 	if err != nil {
 		return "", sanitised(".", err)
 	}
-	names := []string{}
-	for _, path := range paths {
-		if name, err := d.Name(path); err == nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
 	err = d.do(".", func(s *openDir, _ string) error {
 		open, err := s.root.Stat(".")
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(h, "%s %s\n", identity(at), identity(open))
+		names, err := s.named(ctx, d.lookedUp(words), open)
+		if err != nil {
+			return err
+		}
 		for _, name := range names {
-			if err := s.sum(h, name); err != nil {
+			if err := s.sum(ctx, h, name); err != nil {
 				return err
 			}
 		}
@@ -51,8 +56,83 @@ func (d *Dir) Fingerprint(paths []string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
+// lookedUp are the names that words may stand for, whatever folder they are looked up
+// from: as they are written, without what leads out of a folder that is yet to be made,
+// and the folders that lead to them.
+func (d *Dir) lookedUp(words []string) []string {
+	var names []string
+	for _, word := range words {
+		name := word
+		if filepath.IsAbs(name) {
+			inside, ok := d.below(filepath.Clean(name))
+			if !ok {
+				continue
+			}
+			name = inside
+		}
+		if name == "" || len(name) > maxPath || strings.ContainsRune(name, 0) {
+			continue
+		}
+		names = append(names, name)
+		rest := name
+		for strings.HasPrefix(rest, "../") {
+			rest = strings.TrimLeft(rest[len(".."):], "/")
+		}
+		if rest != name && rest != "" {
+			names = append(names, rest)
+		}
+		for i, c := range rest {
+			if c == '/' && i > 0 {
+				names = append(names, rest[:i])
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// named are those of these names that stand for something, looked up from the directory
+// and from each folder among what they stand for.
+func (s *openDir) named(ctx context.Context, words []string, root fs.FileInfo) ([]string, error) {
+	var found []string
+	folders, visited := []string{"."}, map[string]bool{identity(root): true}
+	for lookups := 0; len(folders) > 0; folders = folders[1:] {
+		if lookups += len(words); lookups > maxLookups {
+			return nil, refuse("the words could name more than %d files of the workspace", maxLookups)
+		}
+		for _, word := range words {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			for _, name := range joined(folders[0], word) {
+				if _, err := s.root.Lstat(name); err != nil {
+					continue // no tool reads it either
+				}
+				found = append(found, name)
+				info, err := s.root.Stat(name)
+				if err == nil && info.IsDir() && !visited[identity(info)] {
+					visited[identity(info)] = true
+					folders = append(folders, name)
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// joined is a name in a folder as files are named, and where it goes back up also as the
+// system follows it through links.
+func joined(folder, word string) []string {
+	clean, raw := path.Join(folder, word), folder+"/"+word
+	if !strings.Contains(raw, "..") {
+		return []string{clean}
+	}
+	return []string{clean, raw}
+}
+
 // sum adds what a name stands for.
-func (s *openDir) sum(h hash.Hash, name string) (err error) {
+func (s *openDir) sum(ctx context.Context, h hash.Hash, name string) (err error) {
 	info, err := s.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -84,11 +164,24 @@ func (s *openDir) sum(h hash.Hash, name string) (err error) {
 	}
 	fmt.Fprintf(h, " %d ", info.Size())
 	content := sha256.New()
-	if _, err := io.Copy(content, io.LimitReader(f, maxSummed)); err != nil {
+	if _, err := io.Copy(content, io.LimitReader(whileWanted{ctx, f}, maxSummed)); err != nil {
 		return err
 	}
 	fmt.Fprintf(h, "%x\n", content.Sum(nil))
 	return nil
+}
+
+// whileWanted reads until nobody wants it any more.
+type whileWanted struct {
+	ctx  context.Context
+	file io.Reader
+}
+
+func (r whileWanted) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, r.ctx.Err()
+	}
+	return r.file.Read(p)
 }
 
 func size(info fs.FileInfo) int64 {

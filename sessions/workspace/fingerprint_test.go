@@ -1,23 +1,17 @@
 package workspace_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-
-	"parley/sessions/workspace"
 )
 
 func TestAFingerprintChangesWithWhatIsNamed(t *testing.T) {
-	all, err := workspace.New(workspace.Config{Root: t.TempDir(), MaxBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { all.Close() })
-	dir, err := all.Open("main:c:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := newDir(t)
 	write := func(name, content string) {
 		if err := dir.Write(name, []byte(content)); err != nil {
 			t.Fatal(err)
@@ -26,7 +20,7 @@ func TestAFingerprintChangesWithWhatIsNamed(t *testing.T) {
 	write("run.sh", "echo 1")
 	write("sub/other", "x")
 	sum := func() string {
-		got, err := dir.Fingerprint([]string{"run.sh", "./run.sh", "new.sh", "../out", "/etc/passwd", "sub", "", "no\x00"})
+		got, err := dir.Fingerprint(t.Context(), []string{"run.sh", "./run.sh", "new.sh", "../out", "/etc/passwd", "sub", "", "no\x00"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +52,96 @@ func TestAFingerprintChangesWithWhatIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(false, "another directory in its place, with the same files")
-	if err := os.Symlink("run.sh", filepath.Join(dir.Path(), "link")); err != nil {
+}
+
+// What a command may name after it has changed its folder is looked at as well.
+func TestAFingerprintFollowsFolders(t *testing.T) {
+	tests := map[string]struct {
+		words  []string
+		change string // the file that is written anew
+		seen   bool
+	}{
+		"after cd":                        {[]string{"cd", "sub", "run.sh"}, "sub/run.sh", true},
+		"after cd twice":                  {[]string{"sub", "deep", "run.sh"}, "sub/deep/run.sh", true},
+		"back up":                         {[]string{"sub/deep", "../run.sh"}, "sub/run.sh", true},
+		"out of a folder of the line's":   {[]string{"mkdir", "new", "../run.sh"}, "run.sh", true},
+		"out of one below another":        {[]string{"sub/new", "../run.sh"}, "sub/run.sh", true},
+		"through a link":                  {[]string{"link", "run.sh"}, "sub/deep/run.sh", true},
+		"back up through a link":          {[]string{"link/../run.sh"}, "sub/run.sh", true},
+		"back up before a link":           {[]string{"link/../run.sh"}, "run.sh", true},
+		"below a path":                    {[]string{"./sub/", "deep/run.sh"}, "sub/deep/run.sh", true},
+		"by the path that commands know":  {[]string{"/workspace/sub", "run.sh"}, "sub/run.sh", true},
+		"in a folder that is not named":   {[]string{"sub", "run.sh"}, "sub/deep/run.sh", false},
+		"under a name that is not named":  {[]string{"sub", "other.sh"}, "sub/run.sh", false},
+		"where only a circle leads to it": {[]string{"sub", "loop", "run.sh"}, "sub/run.sh", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := newDir(t)
+			for _, file := range []string{"run.sh", "sub/run.sh", "sub/deep/run.sh"} {
+				if err := dir.Write(file, []byte("echo")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for link, to := range map[string]string{"link": "sub/deep", "sub/loop": "../sub"} {
+				if err := os.Symlink(to, filepath.Join(dir.Path(), link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before, err := dir.Fingerprint(t.Context(), test.words)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := dir.Write(test.change, []byte("changed")); err != nil {
+				t.Fatal(err)
+			}
+			after, err := dir.Fingerprint(t.Context(), test.words)
+			if err != nil || (before != after) != test.seen {
+				t.Errorf("seen: %t, %v, want %t", before != after, err, test.seen)
+			}
+		})
+	}
+}
+
+// Another folder of the same name and content is another.
+func TestAFingerprintKnowsFoldersByWhatTheyAre(t *testing.T) {
+	dir := newDir(t)
+	if err := dir.Write("sub/run.sh", []byte("echo")); err != nil {
 		t.Fatal(err)
+	}
+	words := []string{"cd", "sub", "ls"}
+	before, err := dir.Fingerprint(t.Context(), words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub := filepath.Join(dir.Path(), "sub")
+	if err := os.Rename(sub, sub+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(sub, os.DirFS(sub+".old")); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := dir.Fingerprint(t.Context(), words); err != nil || after == before {
+		t.Errorf("a folder that was exchanged is the same (%v)", err)
+	}
+}
+
+func TestAFingerprintIsBounded(t *testing.T) {
+	dir := newDir(t)
+	var words []string
+	for i := range 400 {
+		name := fmt.Sprint("d", i)
+		words = append(words, name)
+		if err := os.Mkdir(filepath.Join(dir.Path(), name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := dir.Fingerprint(t.Context(), words); err == nil || !strings.Contains(err.Error(), "could name more than") {
+		t.Errorf("400 names in 400 folders gave %v", err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := dir.Fingerprint(over, words[:1]); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a call that is over it gave %v", err)
 	}
 }

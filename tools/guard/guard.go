@@ -5,7 +5,8 @@
 // commands of a shell line, an address, a path.
 //
 // The files: guard.go decides by the rules; rule.go reads them and matches texts;
-// subject.go says what of a call they look at; outward.go knows what acts on the
+// subject.go says what of a call they look at; words.go by which words it may name
+// files; outward.go knows what acts on the
 // outside; marks.go remembers which files hold what strangers may have written;
 // hook.go asks programs of the operator's.
 package guard

@@ -2,15 +2,13 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"parley/agent"
 	"parley/bus"
 	"parley/channels/asks"
 	"parley/tools"
+	"parley/tools/guard"
 )
 
 // newDesk makes the place where asks are opened and decided.
@@ -36,46 +34,16 @@ func (s *Server) approvals() agent.Approvals {
 
 // named is a sum of what a call works on beside its arguments: the session's directory,
 // and the files in it that the arguments name, whole or within a command line.
-func (s *Server) named(_ context.Context, call tools.Call) (string, error) {
+func (s *Server) named(ctx context.Context, call tools.Call) (string, error) {
 	dir, err := s.home.Workspace(call.Session)
 	if err != nil {
 		return "", fmt.Errorf("open the workspace: %w", err)
 	}
-	var args any
-	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return "", fmt.Errorf("read the arguments: %w", err)
+	words, err := guard.Words(call)
+	if err != nil {
+		return "", err
 	}
-	texts := textsIn(args, nil)
-	paths := slices.Clone(texts)
-	for _, text := range texts {
-		paths = append(paths, strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"`;|&<>()=:,", r) })...)
-	}
-	slices.Sort(paths)
-	if paths = slices.Compact(paths); len(paths) > mostPaths {
-		return "", fmt.Errorf("they have %d different words, and more than %d are not looked up as names of files", len(paths), mostPaths)
-	}
-	return dir.Fingerprint(paths)
-}
-
-// mostPaths bounds how many different texts are looked up as the name of a file. What
-// has more is not approved: a file that is not looked at might change unseen.
-const mostPaths = 20_000
-
-// textsIn adds all texts of a JSON value.
-func textsIn(value any, texts []string) []string {
-	switch v := value.(type) {
-	case string:
-		texts = append(texts, v)
-	case []any:
-		for _, one := range v {
-			texts = textsIn(one, texts)
-		}
-	case map[string]any:
-		for _, one := range v {
-			texts = textsIn(one, texts)
-		}
-	}
-	return texts
+	return dir.Fingerprint(ctx, words)
 }
 
 // waits tells whether a turn of a session waits for people.

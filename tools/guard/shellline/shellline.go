@@ -40,6 +40,9 @@ type Line struct {
 	// Opaque says why not everything that it runs can be told; "" if all can. What
 	// it runs beside its commands is then one whose whole text is a Hole.
 	Opaque string
+	// Words are the words of the line, and of lines within it, without quotes: what it
+	// could name files by. Each has a Hole for what only running would tell.
+	Words []string
 }
 
 // A Command is one command of a line.

@@ -120,6 +120,7 @@ func (c *collector) node(n syntax.Node) {
 // word reads a word, and goes through the commands within it.
 func (c *collector) word(w *syntax.Word) word {
 	read := read(w)
+	c.found.Words = append(c.found.Words, read.text)
 	if w != nil && !read.known() {
 		syntax.Walk(w, func(n syntax.Node) bool {
 			if why := computed(n); why != "" {
