@@ -131,6 +131,9 @@ type Agent struct {
 	// Keep stores a result that is too long for the model and says where, as
 	// the model would open it. Nil keeps nothing.
 	Keep func(ctx context.Context, call tools.Call, content json.RawMessage) (path string, err error)
+	// Picture reads the content of a picture's file, nil if it is not there as it was. Nil
+	// shows no pictures.
+	Picture func(ctx context.Context, session string, p llm.Picture) []byte
 	// Redact takes out of results, of progress and of all that is said what nobody is
 	// to see. Nil takes out nothing.
 	Redact Redactor

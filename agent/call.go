@@ -160,7 +160,11 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 		r.point("c5:before")
 	}
 	content := r.shapeResult(ctx, p, out) // redact, truncate
-	if err := r.journal.Append(ctx, resultEntry(t, p.call, content, out)); err != nil {
+	entries := []sessions.Entry{resultEntry(t, p.call, content, out)}
+	if out.failed == nil && !out.changed {
+		entries = append(entries, pictureEntries(t, p.call, out.result.Pictures)...)
+	}
+	if err := r.journal.Append(ctx, entries...); err != nil {
 		return nil, err
 	}
 	r.point("c5")

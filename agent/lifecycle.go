@@ -120,6 +120,17 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	return s.conclude(ctx, t.id)
 }
 
+// pictureEntries are the pictures that a call's result shows.
+func pictureEntries(t *turn, c *call, shown []tools.Picture) []sessions.Entry {
+	var entries []sessions.Entry
+	for _, p := range shown {
+		e := journal.NewEntry(t.id, sessions.KindPicture, sessions.Picture(p))
+		e.Call = c.id
+		entries = append(entries, e)
+	}
+	return entries
+}
+
 // conclude tells watchers and metrics of a turn whose end has just been written,
 // and publishes what it says.
 func (s *session) conclude(ctx context.Context, id string) error {

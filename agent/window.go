@@ -33,6 +33,7 @@ func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer,
 		}
 		r.Messages = transcript.Render(a.journal.Records(), t.id, a.room)
 		transcript.TruncateResults(r.Messages, a.room)
+		a.loadPictures(ctx, r.Messages)
 		answer, err := a.ask(ctx, t, r)
 		fault, ok := errors.AsType[*llm.Error](err)
 		if !ok || fault.Fault != llm.Overflow {
@@ -79,6 +80,29 @@ func (a *asker) shrink(r llm.Request, fault *llm.Error) bool {
 		a.room = next
 	}
 	return true
+}
+
+// loadPictures reads the pictures that the model is shown. One that is not there as it
+// was, and each where the model does not see, is named in words.
+func (a *asker) loadPictures(ctx context.Context, messages []llm.Message) {
+	why := "it is not there any more as it was shown"
+	blind := a.agent.Picture == nil || a.agent.Model.Info().Blind
+	if blind {
+		why = "you cannot see pictures"
+	}
+	for _, m := range messages {
+		for i, b := range m.Blocks {
+			if b.Kind != llm.BlockPicture {
+				continue
+			}
+			if !blind {
+				b.Picture.Data = a.agent.Picture(ctx, a.key(), *b.Picture)
+			}
+			if len(b.Picture.Data) == 0 {
+				m.Blocks[i] = llm.Block{Kind: llm.BlockText, Text: transcript.NamePicture(b.Picture.Path, why)}
+			}
+		}
+	}
 }
 
 // leastRoom is the fewest tokens of messages with which there is any use in asking.

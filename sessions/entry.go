@@ -34,6 +34,7 @@ const (
 	KindTurnParked   Kind = "turn_parked"   // TurnParked: the turn waits for people, and nobody works on it
 	KindAskEnded     Kind = "ask_ended"     // AskEnded: one of the things that it waits for
 	KindTurnUnparked Kind = "turn_unparked" // no data: nothing is waited for any more, the turn goes on
+	KindPicture      Kind = "picture"       // Picture: a tool's result shows it to the model
 )
 
 // An Entry is one record of a session's log.
@@ -129,6 +130,15 @@ type ToolResult struct {
 	Code    string          `json:"code,omitempty"`
 	// Untrusted says that strangers may have written what it holds.
 	Untrusted bool `json:"untrusted,omitempty"`
+}
+
+// Picture is a picture that the model is shown behind the results of a step. Its entry
+// has the Call that shows it. The log refers to the workspace and holds no bytes.
+type Picture struct {
+	Path string `json:"path"` // of what it shows, as the model knows it
+	View string `json:"view"` // the file with the picture as it is shown
+	Hash string `json:"hash"` // of the content of that file
+	Type string `json:"type"` // MIME type
 }
 
 // Summary stands for everything up to entry Covers. With no text the past is

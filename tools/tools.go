@@ -112,6 +112,22 @@ type Result struct {
 	// the web, another program's answer. What a model reads there may try to give
 	// it orders.
 	Untrusted bool
+	// Pictures are what the model is shown beside Content, if it can see.
+	Pictures []Picture
+}
+
+// A Picture is a picture that a model is shown. It is kept in a file, and named by it.
+type Picture struct {
+	Path string // of what it shows, as the model knows it
+	View string // the file with the picture as it is shown
+	Hash string // of the content of that file
+	Type string // MIME type
+}
+
+// Shown has a tool's function show the model pictures beside a value.
+type Shown struct {
+	Value    any
+	Pictures []Picture
 }
 
 // Untrusted marks what a tool's function returns as an untrusted Result.

@@ -22,10 +22,12 @@ type Request struct {
 // A Message is one message of a request.
 type Message struct {
 	Role    string
-	Content string
-	Calls   []ToolCall
-	CallID  string // of the call that a tool message answers
-	Raw     json.RawMessage
+	Content string // texts alone, with an empty line between
+	// Pictures are the data: addresses of its pictures.
+	Pictures []string
+	Calls    []ToolCall
+	CallID   string // of the call that a tool message answers
+	Raw      json.RawMessage
 }
 
 // A ToolCall is a use of a tool.
@@ -55,8 +57,8 @@ func (r Request) Messages() []Message {
 
 func messageOf(raw json.RawMessage) Message {
 	var m struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
 		Calls   []struct {
 			ID       string `json:"id"`
 			Function struct {
@@ -69,11 +71,37 @@ func messageOf(raw json.RawMessage) Message {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return Message{Raw: raw}
 	}
-	out := Message{Role: m.Role, Content: m.Content, CallID: m.CallID, Raw: raw}
+	out := Message{Role: m.Role, CallID: m.CallID, Raw: raw}
+	out.Content, out.Pictures = contentOf(m.Content)
 	for _, c := range m.Calls {
 		out.Calls = append(out.Calls, ToolCall{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments})
 	}
 	return out
+}
+
+// contentOf reads what a message says: a text, or texts and pictures.
+func contentOf(raw json.RawMessage) (text string, pictures []string) {
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	var parts []struct {
+		Text  string `json:"text"`
+		Image struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return "", nil
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Image.URL != "" {
+			pictures = append(pictures, p.Image.URL)
+			continue
+		}
+		texts = append(texts, p.Text)
+	}
+	return strings.Join(texts, "\n\n"), pictures
 }
 
 // Said is what people last said, without its frame and what they quoted. It is the whole

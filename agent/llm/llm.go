@@ -27,7 +27,8 @@ type Model interface {
 // Info describes a model.
 type Info struct {
 	Name          string
-	ContextTokens int // the size of its window; 0 where that is not known
+	ContextTokens int  // the size of its window; 0 where that is not known
+	Blind         bool // it is known to see no pictures
 }
 
 // A Request is what a model is asked.
@@ -67,6 +68,7 @@ const (
 	BlockThinking   BlockKind = "thinking"    // Text, Provider
 	BlockToolUse    BlockKind = "tool_use"    // Call, Name, Args, ProviderID, Provider
 	BlockToolResult BlockKind = "tool_result" // Call, Name, Content, Failed, ProviderID
+	BlockPicture    BlockKind = "picture"     // Picture, of the user; a model that does not see is told its path
 )
 
 // A Block is a piece of a message.
@@ -84,6 +86,17 @@ type Block struct {
 	// back word for word with this block.
 	ProviderID string
 	Provider   json.RawMessage
+
+	Picture *Picture
+}
+
+// A Picture is a picture that the model is shown.
+type Picture struct {
+	Path string // by which the model knows it
+	View string // the file that holds it, in the session's workspace
+	Hash string // of that file's content
+	Type string // MIME type
+	Data []byte // its content, which whoever asks fills in
 }
 
 // An Answer is what a model said.

@@ -18,6 +18,7 @@ type dialect struct {
 	bridges    bool  // people may not speak right after a tool: Mistral
 	noThinking bool  // with tools, the model must not reason
 	shortIDs   bool  // ids of calls are nine letters and digits: Mistral
+	noPictures bool  // its model sees none
 }
 
 // A limit is the parameter that bounds an answer's length.
@@ -51,6 +52,10 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 	if !d.bridges && r.ordersMessages() {
 		next.bridges = true
 		return lesson{dialect: next, about: "user after tool"}, true
+	}
+	if !d.noPictures && r.refusesPictures() {
+		next.noPictures = true
+		return lesson{dialect: next, about: "pictures"}, true
 	}
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity || r.fault() == llm.Overflow {
 		return lesson{}, false
@@ -100,6 +105,22 @@ func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 // let people speak right after a tool. Templates fail with a status of 500.
 func (r *refusal) ordersMessages() bool {
 	return r.hasCode("3230", "invalid_request_message_order") || r.mentions("after role 'tool'", "after role \"tool\"", "roles must alternate")
+}
+
+// refusesPictures tells whether a server's model sees no pictures. A complaint about one
+// picture, that it is damaged or too large, is none.
+func (r *refusal) refusesPictures() bool {
+	if r.status < http.StatusBadRequest || r.status == http.StatusUnauthorized || r.status == http.StatusTooManyRequests || r.fault() == llm.Overflow {
+		return false
+	}
+	return r.mentions(
+		"does not support image", "not support image", "support image input", "image input is not supported", "image_url is only supported", "images are not supported",
+		"no endpoints found that support image", // OpenRouter
+		"unknown variant `image_url`",           // DeepSeek
+		"not a multimodal model", "multimodal data provided, but model does not support multimodal", "is not multimodal",
+		"mmproj", // llama.cpp
+		"vision is not supported", "does not support vision", "content must be a string", "invalid content type. image_url",
+	)
 }
 
 // names tells whether a refusal is about one of these parameters. Few servers name it in

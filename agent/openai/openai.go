@@ -47,6 +47,7 @@ type Config struct {
 	APIKey  string // left out: none is sent
 	Name    string // of the model
 	Window  int    // its context in tokens; 0 if that is not known
+	Blind   bool   // the model sees no pictures; else the server's refusal teaches it
 	// HTTP makes the requests; left out: a client without any deadline of its
 	// own that keeps its connections.
 	HTTP *http.Client
@@ -75,7 +76,9 @@ func New(cfg Config) (*Model, error) {
 	if cfg.Name == "" {
 		return nil, errors.New("the model has no name")
 	}
-	return &Model{cfg: cfg, host: host, dialect: firstDialect(cfg.BaseURL)}, nil
+	first := firstDialect(cfg.BaseURL)
+	first.noPictures = cfg.Blind
+	return &Model{cfg: cfg, host: host, dialect: first}, nil
 }
 
 // complete checks a configuration and fills in what was left out.
@@ -129,7 +132,7 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// Info returns the model's name and window: the configured window, or the one that the
+// Info returns the model's name, what is known of its sight, and its window: the configured window, or the one that the
 // server has named if that is smaller.
 func (m *Model) Info() llm.Info {
 	m.mu.Lock()
@@ -138,7 +141,7 @@ func (m *Model) Info() llm.Info {
 	if m.window > 0 && (window <= 0 || m.window < window) {
 		window = m.window
 	}
-	return llm.Info{Name: m.cfg.Name, ContextTokens: window}
+	return llm.Info{Name: m.cfg.Name, ContextTokens: window, Blind: m.dialect.noPictures}
 }
 
 // leastWindow is smaller than the window of any useful model. If a server seems to name a

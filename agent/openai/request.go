@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -31,7 +32,7 @@ type (
 	}
 	wireMessage struct {
 		Role             string          `json:"role"`
-		Content          *string         `json:"content"` // null beside tool calls
+		Content          *wireContent    `json:"content"` // null beside tool calls
 		ReasoningContent string          `json:"reasoning_content,omitempty"`
 		ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
 		ExtraContent     json.RawMessage `json:"extra_content,omitempty"`
@@ -80,6 +81,79 @@ type savedThought struct {
 	Extra   json.RawMessage `json:"extra_content,omitempty"`
 }
 
+// A wireContent is a text, or texts and pictures. A text alone is written as such, which
+// every server understands.
+type wireContent struct {
+	text  string
+	parts []wirePart // in place of text
+}
+
+type (
+	wirePart struct {
+		Type  string     `json:"type"` // text or image_url
+		Text  string     `json:"text,omitempty"`
+		Image *wireImage `json:"image_url,omitempty"`
+	}
+	wireImage struct {
+		URL string `json:"url"` // data:, never an address
+	}
+)
+
+// MarshalJSON writes a text or a list.
+func (c wireContent) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	var err error
+	if len(c.parts) > 0 {
+		err = e.Encode(c.parts)
+	} else {
+		err = e.Encode(c.text)
+	}
+	return b.Bytes(), err
+}
+
+// addText adds a text behind what there is.
+func (c *wireContent) addText(text string) {
+	switch n := len(c.parts); {
+	case text == "":
+	case n == 0 && c.text == "":
+		c.text = text
+	case n == 0:
+		c.text += "\n\n" + text
+	case c.parts[n-1].Type == "text":
+		c.parts[n-1].Text += "\n\n" + text
+	default:
+		c.parts = append(c.parts, wirePart{Type: "text", Text: text})
+	}
+}
+
+// addPicture adds a picture behind what there is. Its name stands before it.
+func (c *wireContent) addPicture(p *llm.Picture) {
+	c.addText("[picture " + p.Path + ":]")
+	c.addImage(&wireImage{URL: "data:" + p.Type + ";base64," + base64.StdEncoding.EncodeToString(p.Data)})
+}
+
+func (c *wireContent) addImage(i *wireImage) {
+	if len(c.parts) == 0 && c.text != "" {
+		c.parts = []wirePart{{Type: "text", Text: c.text}}
+		c.text = ""
+	}
+	c.parts = append(c.parts, wirePart{Type: "image_url", Image: i})
+}
+
+// addAll adds the content of a message that came next.
+func (c *wireContent) addAll(next *wireContent) {
+	c.addText(next.text)
+	for _, p := range next.parts {
+		if p.Type == "text" {
+			c.addText(p.Text)
+			continue
+		}
+		c.addImage(p.Image)
+	}
+}
+
 // encode writes the request's body.
 func encode(r llm.Request, model, host string, d dialect) ([]byte, error) {
 	w := wireRequest{Model: model, Stream: true}
@@ -104,7 +178,7 @@ func encode(r llm.Request, model, host string, d dialect) ([]byte, error) {
 	}
 	t := transcript{host: host, dialect: d, ids: map[string]string{}}
 	if r.System != "" {
-		t.add(wireMessage{Role: "system", Content: &r.System})
+		t.add(wireMessage{Role: "system", Content: &wireContent{text: r.System}})
 	}
 	for _, m := range r.Messages {
 		if m.Role == llm.RoleAssistant {
@@ -146,7 +220,7 @@ func (t *transcript) add(m wireMessage) { t.messages = append(t.messages, m) }
 // result. Texts in a row become one message, because many servers insist that user and
 // assistant alternate.
 func (t *transcript) user(blocks []llm.Block) {
-	var said []string
+	said := &wireContent{}
 	for _, b := range blocks {
 		switch {
 		case b.Kind == llm.BlockToolResult:
@@ -154,23 +228,27 @@ func (t *transcript) user(blocks []llm.Block) {
 			if content == "" {
 				content = "null"
 			}
-			t.add(wireMessage{Role: "tool", ToolCallID: t.id(b), Content: &content})
-		case b.Kind == llm.BlockText && b.Text != "":
-			said = append(said, b.Text)
+			t.add(wireMessage{Role: "tool", ToolCallID: t.id(b), Content: &wireContent{text: content}})
+		case b.Kind == llm.BlockText:
+			said.addText(b.Text)
+		case b.Kind == llm.BlockPicture && t.dialect.noPictures:
+			said.addText("[picture " + b.Picture.Path + ": you cannot see pictures]")
+		case b.Kind == llm.BlockPicture:
+			said.addPicture(b.Picture)
 		}
 	}
-	if len(said) == 0 {
+	if said.text == "" && len(said.parts) == 0 {
 		return
 	}
-	text := strings.Join(said, "\n\n")
 	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "user" {
-		text = *t.messages[n-1].Content + "\n\n" + text
-		t.messages = t.messages[:n-1]
+		earlier := t.messages[n-1].Content
+		earlier.addAll(said)
+		said, t.messages = earlier, t.messages[:n-1]
 	}
 	if n := len(t.messages); n > 0 && t.messages[n-1].Role == "tool" && t.dialect.bridges {
 		t.assistant([]llm.Block{{Kind: llm.BlockText, Text: bridge}})
 	}
-	t.add(wireMessage{Role: "user", Content: &text})
+	t.add(wireMessage{Role: "user", Content: said})
 }
 
 // bridge is put between a tool's result and what people say if a server wants the model
@@ -199,7 +277,7 @@ func (t *transcript) assistant(blocks []llm.Block) {
 		return // a message of nothing is refused
 	}
 	if len(said) > 0 {
-		m.Content = new(strings.Join(said, "\n\n"))
+		m.Content = &wireContent{text: strings.Join(said, "\n\n")}
 	}
 	if t.dialect.wantsEcho && m.ReasoningContent == "" {
 		m.ReasoningContent = emptyThought

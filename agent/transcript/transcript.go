@@ -1,6 +1,7 @@
 // Package transcript turns a session's log into the messages that a model is shown.
 //
 // transcript.go makes messages of the log's entries and keeps them within a size;
+// pictures.go decides which pictures are shown and which are only named;
 // frames.go marks in the text who said what, so that nobody can speak for anybody
 // else; textonly.go retells messages without calls, for a summary; untrusted.go tells
 // whether strangers may have written some of it. The same log always gives the same
@@ -34,6 +35,7 @@ const waitingResult = `"[waiting: somebody is asked about this call and has not 
 // is shown itself alone, and in the new conversation nothing of it is.
 func Render(records []journal.Record, own string, contextTokens int) []llm.Message {
 	r := newRendering(records)
+	r.shown = turnsWithPictures(records, own)
 	covered := int64(0)
 	if s, ok := NewestSummary(records); ok {
 		covered = s.Covers
@@ -53,6 +55,7 @@ func Render(records []journal.Record, own string, contextTokens int) []llm.Messa
 		}
 	}
 	r.addResults()
+	limitPictures(r.messages)
 	clearOldResults(r.messages, contextTokens)
 	return r.messages
 }
@@ -95,16 +98,22 @@ type rendering struct {
 	results  map[string]llm.Block // of all calls
 	waiting  map[string]bool      // calls about which somebody is asked
 	came     bool                 // a result, since the last answer
+
+	pictures map[string][]sessions.Picture // by the call that shows them
+	shown    map[string]bool               // turns whose pictures are shown
+	turn     string                        // of the last answer
 }
 
 // newRendering looks up the results, and which calls wait for one: what is said
 // while a turn waits comes before its results in the log, and after them here.
 func newRendering(records []journal.Record) *rendering {
-	r := &rendering{results: map[string]llm.Block{}, waiting: map[string]bool{}}
+	r := &rendering{results: map[string]llm.Block{}, waiting: map[string]bool{}, pictures: map[string][]sessions.Picture{}}
 	for _, rec := range records {
 		switch d := rec.Data.(type) {
 		case sessions.ToolResult:
 			r.results[rec.Call] = llm.Block{Kind: llm.BlockToolResult, Call: rec.Call, Content: d.Content, Failed: d.Code != ""}
+		case sessions.Picture:
+			r.pictures[rec.Call] = append(r.pictures[rec.Call], d)
 		case sessions.TurnParked:
 			for _, ask := range d.Asks {
 				r.waiting[ask.Call] = true
@@ -129,7 +138,7 @@ func (r *rendering) addEntry(rec journal.Record) {
 	case sessions.ToolUse:
 		b := llm.Block{Kind: llm.BlockToolUse, Call: rec.Call, Name: d.Name, Args: d.Args, ProviderID: d.ProviderID, Provider: d.Provider}
 		r.addAnswerBlock(b)
-		r.calls = append(r.calls, b)
+		r.calls, r.turn = append(r.calls, b), rec.Turn
 	case sessions.ToolResult:
 		r.came = true
 	}
@@ -175,6 +184,11 @@ func (r *rendering) addResults() {
 		b.Name, b.ProviderID = c.Name, c.ProviderID
 		r.add(llm.RoleUser, b)
 	}
+	for _, c := range r.calls {
+		for _, p := range r.pictures[c.Call] {
+			r.addPicture(p, r.shown[r.turn])
+		}
+	}
 	r.calls, r.came = nil, false
 }
 
@@ -215,6 +229,9 @@ func EstimateMessages(messages []llm.Message) int {
 	for _, m := range messages {
 		for _, b := range m.Blocks {
 			n += len(b.Text) + len(b.Args) + len(b.Content) + len(b.Provider) + 16
+			if b.Kind == llm.BlockPicture {
+				n += pictureTokens * BytesPerToken
+			}
 		}
 	}
 	return n / BytesPerToken

@@ -63,6 +63,7 @@ func rules() []rule {
 		{"agent/prompt", 2, nil},
 		{"agent/quota", 2, nil},
 		{"agent/quote", 2, nil},
+		{"agent/pictures", 2, nil},
 		{"agent/attempt", 2, []string{"tools"}},
 		{"agent/stream", 3, []string{"bus", "agent/llm"}},
 
@@ -85,6 +86,7 @@ func rules() []rule {
 		{"cmd/parley/...", 5, []string{"bus", "sessions", "tools", "channels", "channels/markup", "agent", "agent/llm"}},
 		{"cmd/parley/backup", 5, []string{"bus/sqlitebus", "sessions/sqldb", "sessions/workspace"}},
 		{"cmd/parley/erase", 5, []string{"bus", "channels", "channels/sqlbook", "sessions"}},
+		{"cmd/parley/attachments", 5, []string{"agent/llm", "agent/pictures", "sessions/workspace", "tools", "tools/image"}},
 		{"cmd/parley/jsonfile", 4, nil},
 		{"cmd/parley/audit", 5, []string{"cmd/parley/jsonfile", "sessions"}},
 		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/jsonfile", "sessions/sqldb", "sessions/sqlstore"}},
@@ -143,6 +145,7 @@ func libraries() map[string][]string {
 		"github.com/slack-go/slack":                {"channels/slack"},
 		"github.com/yuin/goldmark":                 {"channels/markup/document"},
 		"github.com/yuin/goldmark-emoji":           {"channels/markup/document"},
+		"golang.org/x/image":                       {"agent/pictures"},
 		"golang.org/x/sync":                        anyAbove,
 		"golang.org/x/sys":                         {"cmd/parley/home", "tools/sandbox", "tools/sandbox/cgroup", "tools/sandbox/seccomp"},
 		"golang.org/x/term":                        {"channels/console", "cmd/parley"},

@@ -48,7 +48,8 @@ type Model struct {
 	Name    string
 	BaseURL string // "" is the default URL; no trailing slash
 	APIKey  Secret
-	Demo    bool // the built-in demo was asked for; the rest is empty then
+	Vision  string // "auto" or "off"
+	Demo    bool   // the built-in demo was asked for; the rest is empty then
 	// Configured says that something can answer: a base URL, a key or the demo.
 	// If not, chat uses the demo, and serve starts only without receiving channels.
 	Configured bool
@@ -63,6 +64,7 @@ func agentSections() []section {
 				since: first, fills: into(func(c *Config) any { return &c.Model.BaseURL })},
 			{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: "OPENAI_API_KEY", inChat: true, example: `"${OPENAI_API_KEY}"`,
 				since: first, fills: into(func(c *Config) any { return &c.Model.APIKey })},
+			{key: "vision", kind: asText, def: "auto", oneOf: built("auto", "off"), since: first, fills: into(func(c *Config) any { return &c.Model.Vision })},
 		}},
 		{name: "agents", named: true, settings: slices.Concat(agentSettings(), ruleSettings(func(owner any) *Rules { return &owner.(*Agent).Rules }))},
 	}

@@ -24,7 +24,7 @@ func NewModel(ctx context.Context, c *config.Config, log *slog.Logger) (llm.Mode
 	if c.Model.Demo || !c.Model.Configured {
 		return demo.New(), nil
 	}
-	oc := openai.Config{Name: c.Model.Name, BaseURL: c.Model.BaseURL, APIKey: string(c.Model.APIKey), Log: log}
+	oc := openai.Config{Name: c.Model.Name, BaseURL: c.Model.BaseURL, APIKey: string(c.Model.APIKey), Blind: c.Model.Vision == "off", Log: log}
 	if oc.Name == "" {
 		oc.Name = defaultModel
 		if oc.BaseURL != "" {
@@ -107,7 +107,8 @@ func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
 	return agent.Agent{
 		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(s.capabilities(session)),
 		Prompt: s.prompt, Keep: s.keep, Named: s.named, Untrusted: s.promptUntrusted,
-		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
+		Picture: s.files.Picture,
+		Guard:   s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
 	}, nil

@@ -15,6 +15,7 @@ import (
 	"parley/tools/askuser"
 	"parley/tools/files"
 	"parley/tools/guard"
+	"parley/tools/image"
 	"parley/tools/memory"
 	"parley/tools/message"
 	"parley/tools/redact"
@@ -23,7 +24,7 @@ import (
 // ToolNames are the tools that a rule can be about: those that there always are, and
 // those that only some machines have.
 func ToolNames() []string {
-	all := slices.Concat(files.New(nil), memory.New(nil), []tools.Tool{message.New(nil), askuser.New()}, crash.Tools())
+	all := slices.Concat(files.New(nil), memory.New(nil), image.New(nil), []tools.Tool{message.New(nil), askuser.New()}, crash.Tools())
 	names := guard.Names()
 	for _, tool := range all {
 		if name := tool.Spec().Name; !slices.Contains(names, name) {

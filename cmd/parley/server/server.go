@@ -23,6 +23,7 @@ import (
 
 	"parley/agent/llm"
 	"parley/channels/asks"
+	"parley/cmd/parley/attachments"
 	"parley/cmd/parley/audit"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
@@ -56,6 +57,7 @@ type Server struct {
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
 	model    llm.Model                     // nil: nobody answers
 	tools    *tools.Set
+	files    *attachments.Keeper
 	sandbox  sandbox.Sandbox                  // nil: no commands are run
 	guard    atomic.Pointer[guarding]         // replaced with settings
 	secrets  *atomic.Pointer[redact.Redactor] // likewise, for the log; nil: the log is as it is
@@ -145,6 +147,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	}
 	s.settings.Store(c.Settings)
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
+	s.files = s.newFiles()
 	s.tools = s.newTools()
 	s.trail = audit.New(audit.Config{Store: h.Store, Keep: keptFor(c.Settings), Log: c.Log})
 	s.guard.Store(&guarding{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/channels/console"
+	"parley/cmd/parley/attachments"
 	"parley/cmd/parley/config"
 	"parley/tools/git"
 	"parley/tools/sandbox"
@@ -23,6 +24,7 @@ import (
 	"parley/tools/askuser"
 	"parley/tools/files"
 	"parley/tools/guard"
+	"parley/tools/image"
 	"parley/tools/memory"
 	"parley/tools/message"
 	"parley/tools/web"
@@ -32,6 +34,7 @@ func (s *Server) newTools() *tools.Set {
 	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) })
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools()...)
+	all = append(all, image.New(s.files.Show)...)
 	all = append(all, message.New(s.deliver), askuser.New())
 	all = append(all, web.New(web.Config{Settings: s.webSettings})...)
 	all = append(all, crash.Tools()...)
@@ -50,6 +53,14 @@ func (s *Server) webSettings() web.Settings {
 // mostWriting is how long after the lease was asked for a tool's write may take
 // effect in a fleet. It is less than what is left of a lease that is held.
 const mostWriting = 3 * time.Second
+
+// newFiles keeps what models look at in the sessions' workspaces.
+func (s *Server) newFiles() *attachments.Keeper {
+	return attachments.New(attachments.Config{
+		Workspace: s.home.Workspace, Writable: s.openUntil,
+		Sees: func(string) bool { return s.model == nil || !s.model.Info().Blind },
+	})
+}
 
 // openUntil opens a session's directory for one call. In a fleet others may have
 // the session by the time that a paused process goes on, so a write ends before

@@ -1,0 +1,95 @@
+package pictures
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+)
+
+// The ways in which a camera may have been held, as its file says: the least significant
+// values of the tag Orientation of Exif. 1 is upright.
+const (
+	uprightWay = 1
+	lastWay    = 8
+)
+
+// orientation is which way a JPEG is to be turned; uprightWay where it does not say.
+func orientation(raw []byte) int {
+	if !bytes.HasPrefix(raw, []byte{0xFF, 0xD8}) {
+		return uprightWay
+	}
+	for rest := raw[2:]; len(rest) > 4 && rest[0] == 0xFF; {
+		marker, size := rest[1], int(binary.BigEndian.Uint16(rest[2:]))
+		if marker == 0xDA || size < 2 || size+2 > len(rest) { // the picture itself begins
+			break
+		}
+		if exif, ok := bytes.CutPrefix(rest[4:2+size], []byte("Exif\x00\x00")); ok && marker == 0xE1 {
+			return orientationTag(exif)
+		}
+		rest = rest[2+size:]
+	}
+	return uprightWay
+}
+
+// orientationTag looks for the tag in the first directory of a TIFF header.
+func orientationTag(exif []byte) int {
+	const tag, entry = 0x0112, 12
+	var order binary.ByteOrder = binary.LittleEndian
+	if bytes.HasPrefix(exif, []byte("MM")) {
+		order = binary.BigEndian
+	}
+	if len(exif) < 8 {
+		return uprightWay
+	}
+	at := uint64(order.Uint32(exif[4:]))
+	if at+2 > uint64(len(exif)) {
+		return uprightWay
+	}
+	entries := exif[at+2:]
+	for n := order.Uint16(exif[at:]); n > 0 && len(entries) >= entry; n-- {
+		if order.Uint16(entries) == tag {
+			if way := int(order.Uint16(entries[8:])); way >= uprightWay && way <= lastWay {
+				return way
+			}
+			return uprightWay
+		}
+		entries = entries[entry:]
+	}
+	return uprightWay
+}
+
+// upright turns and mirrors a picture as its orientation says.
+func upright(p image.Image, way int) image.Image {
+	if way == uprightWay {
+		return p
+	}
+	b := p.Bounds()
+	width, height := b.Dx(), b.Dy()
+	turned := image.NewRGBA(image.Rect(0, 0, width, height))
+	if way > 4 {
+		turned = image.NewRGBA(image.Rect(0, 0, height, width))
+	}
+	for y := range height {
+		for x := range width {
+			toX, toY := x, y
+			switch way {
+			case 2:
+				toX = width - 1 - x
+			case 3:
+				toX, toY = width-1-x, height-1-y
+			case 4:
+				toY = height - 1 - y
+			case 5:
+				toX, toY = y, x
+			case 6:
+				toX, toY = height-1-y, x
+			case 7:
+				toX, toY = height-1-y, width-1-x
+			case 8:
+				toX, toY = y, width-1-x
+			}
+			turned.Set(toX, toY, p.At(b.Min.X+x, b.Min.Y+y))
+		}
+	}
+	return turned
+}

@@ -1,0 +1,61 @@
+package transcript
+
+import (
+	"parley/agent/journal"
+	"parley/agent/llm"
+	"parley/sessions"
+)
+
+const (
+	// pictureTokens is about what a model counts for a picture.
+	pictureTokens = 1200
+	// pictureTurns is how many turns see a picture: the one in which it came, and the next.
+	pictureTurns = 2
+	// maxPictures is how many pictures a request has at most, the newest.
+	maxPictures = 20
+)
+
+// turnsWithPictures are the turns whose pictures are still shown: own, and the one that
+// began last before it. Those of others are named by their paths.
+func turnsWithPictures(records []journal.Record, own string) map[string]bool {
+	shown := map[string]bool{}
+	if own != "" {
+		shown[own] = true
+	}
+	for i := len(records) - 1; i >= 0 && len(shown) < pictureTurns; i-- {
+		if records[i].Kind == sessions.KindTurnStarted {
+			shown[records[i].Turn] = true
+		}
+	}
+	return shown
+}
+
+// addPicture adds a picture, or where it is not shown any more only its name.
+func (r *rendering) addPicture(p sessions.Picture, shown bool) {
+	if !shown {
+		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: NamePicture(p.Path, "it was shown before; the tool image shows it again")})
+		return
+	}
+	r.add(llm.RoleUser, llm.Block{Kind: llm.BlockPicture, Picture: &llm.Picture{Path: p.Path, View: p.View, Hash: p.Hash, Type: p.Type}})
+}
+
+// NamePicture stands in a request for a picture that is not in it, and says why.
+func NamePicture(path, why string) string {
+	return frameNotice(sessions.Notice{Text: "[picture " + path + ": " + why + "]"})
+}
+
+// limitPictures leaves the newest pictures of a request, and names those before them.
+func limitPictures(messages []llm.Message) {
+	left := maxPictures
+	for i := len(messages) - 1; i >= 0; i-- {
+		blocks := messages[i].Blocks
+		for j := len(blocks) - 1; j >= 0; j-- {
+			if blocks[j].Kind != llm.BlockPicture {
+				continue
+			}
+			if left--; left < 0 {
+				blocks[j] = llm.Block{Kind: llm.BlockText, Text: NamePicture(blocks[j].Picture.Path, "there are too many to be shown at once; the tool image shows it")}
+			}
+		}
+	}
+}

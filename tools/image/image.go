@@ -1,0 +1,44 @@
+// Package image is the tool with which a model looks at a picture of the workspace.
+package image
+
+import (
+	"context"
+	"time"
+
+	"parley/tools"
+)
+
+// A Picture is a picture that was made fit to be shown.
+type Picture struct {
+	tools.Picture
+	Width, Height int
+}
+
+type args struct {
+	Path string `json:"path" jsonschema:"picture, relative to the workspace: PNG, JPEG, GIF or WebP"`
+}
+
+type result struct {
+	Path   string `json:"path"`
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+	Note   string `json:"note"`
+}
+
+// New makes image. Show makes a picture of a call's session fit to be shown to its model;
+// its errors are for the model.
+func New(show func(ctx context.Context, call tools.Call, path string) (Picture, error)) []tools.Tool {
+	return []tools.Tool{tools.New(tools.Spec{
+		Name: "image", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 10 * time.Second, MaxTimeout: 60 * time.Second,
+		Description: "Look at a picture of the workspace: you are shown it behind the result. Large ones are made smaller first.",
+	}, func(ctx context.Context, call tools.Call, a args) (any, error) {
+		p, err := show(ctx, call, a.Path)
+		if err != nil {
+			return nil, err
+		}
+		return tools.Shown{
+			Value:    result{Path: p.Path, Width: p.Width, Height: p.Height, Note: "the picture follows"},
+			Pictures: []tools.Picture{p.Picture},
+		}, nil
+	})}
+}
