@@ -15,6 +15,7 @@ type Book interface {
 	Pairings
 	Chats
 	Asks
+	Notes
 }
 
 // The states of a part and of a whole message.
@@ -241,4 +242,25 @@ type Processes interface {
 	NoteProcess(ctx context.Context, name string, understands int) error
 	// Understand tells whether all of these processes understand that much.
 	Understand(ctx context.Context, names []string, least int) (bool, error)
+}
+
+// A Remark is something that was noted.
+type Remark struct {
+	About string // a person, a channel …
+	Value string
+	At    time.Time
+}
+
+// Notes remembers what the bot has told, so that it says it once: by a subject, such as
+// "introduced", and what that is about. Values are ids, words of ours and times, and
+// nothing that anybody said.
+type Notes interface {
+	// Note keeps a value in place of the one before; "" removes it. Durable when it
+	// returns. Who tells something publishes it first, under an id made of what it is
+	// about, and notes it then.
+	Note(ctx context.Context, subject, about, value string) error
+	// Noted returns what was noted last; the zero Remark if nothing was.
+	Noted(ctx context.Context, subject, about string) (Remark, error)
+	// AllNoted lists the remarks on a subject, by what they are about.
+	AllNoted(ctx context.Context, subject string) ([]Remark, error)
 }

@@ -156,18 +156,33 @@ func Key(agent, channel, chat, thread string) (string, error) {
 	return key, CheckKey(key)
 }
 
-// CheckKey tells whether a text is a session's key, as Key makes it: three or
-// four encoded parts, none empty, at most MaxKey bytes in all. A conversation
-// has one key only, so what Key would have spelled otherwise is refused.
+// PersonalKey makes the key of a conversation that one person has in a place where
+// others have theirs: AGENT:CHANNEL:CHAT:[THREAD]:USER. The thread may be empty.
+func PersonalKey(agent, channel, chat, thread, user string) (string, error) {
+	parts := []string{agent, channel, chat, thread, user}
+	for i, p := range parts {
+		parts[i] = encode(p)
+	}
+	key := strings.Join(parts, ":")
+	return key, CheckKey(key)
+}
+
+// CheckKey tells whether a text is a session's key, as Key and PersonalKey make it:
+// three to five encoded parts, none empty but the fourth of five, at most MaxKey bytes
+// in all. A conversation has one key only, so what these would have spelled otherwise
+// is refused.
 func CheckKey(key string) error {
 	if len(key) > MaxKey {
 		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrInvalidKey, len(key), MaxKey)
 	}
 	parts := strings.Split(key, ":")
-	if len(parts) < 3 || len(parts) > 4 {
-		return fmt.Errorf("%w: want AGENT:CHANNEL:CHAT or AGENT:CHANNEL:CHAT:THREAD", ErrInvalidKey)
+	if len(parts) < 3 || len(parts) > 5 {
+		return fmt.Errorf("%w: want AGENT:CHANNEL:CHAT, AGENT:CHANNEL:CHAT:THREAD or AGENT:CHANNEL:CHAT:[THREAD]:USER", ErrInvalidKey)
 	}
-	for _, p := range parts {
+	for i, p := range parts {
+		if p == "" && i == 3 && len(parts) == 5 {
+			continue
+		}
 		said, err := url.PathUnescape(p)
 		if err != nil || said == "" || encode(said) != p {
 			return fmt.Errorf("%w: each part has one or more of A-Za-z0-9._@- and, for every other byte, %%XX", ErrInvalidKey)

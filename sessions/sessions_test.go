@@ -27,6 +27,23 @@ func TestKey(t *testing.T) {
 	}
 }
 
+func TestPersonalKey(t *testing.T) {
+	for _, tt := range []struct{ chat, thread, user, want string }{
+		{"C1", "17.3", "U1", "main:slack:C1:17.3:U1"},
+		{"C1", "", "U1", "main:slack:C1::U1"},
+		{"C1", "", "a:b", "main:slack:C1::a%3Ab"},
+	} {
+		if got, err := sessions.PersonalKey("main", "slack", tt.chat, tt.thread, tt.user); err != nil || got != tt.want {
+			t.Errorf("PersonalKey(%q) = %q, %v", tt, got, err)
+		}
+	}
+	for _, tt := range [][3]string{{"C1", "", ""}, {"", "", "U1"}, {"C1", strings.Repeat("x", sessions.MaxKey), "U1"}} {
+		if key, err := sessions.PersonalKey("main", "slack", tt[0], tt[1], tt[2]); !errors.Is(err, sessions.ErrInvalidKey) {
+			t.Errorf("PersonalKey(%q) = %q, %v", tt, key, err)
+		}
+	}
+}
+
 func TestKeyRefuses(t *testing.T) {
 	long := strings.Repeat("x", sessions.MaxKey-len("main:web:"))
 	if _, err := sessions.Key("main", "web", long, ""); err != nil {
@@ -44,7 +61,7 @@ func TestKeyRefuses(t *testing.T) {
 
 func TestCheckKey(t *testing.T) {
 	for _, key := range []string{
-		"", "main", "main:web", "main:web:", ":web:1", "main::1", "main:web:1:", "main:web:1:2:3",
+		"", "main", "main:web", "main:web:", ":web:1", "main::1", "main:web:1:", "main:web:1:2:", "main:web:1::", "main:web:::3", "main::1::3", "main:web:1:2:3:4",
 		"main:web:..", "main:.:1", "main:web:a/b", `main:web:a\b`, "main:web:a b", "main:web:é", "main:web:\x00", "main:web:a\n",
 	} {
 		if err := sessions.CheckKey(key); !errors.Is(err, sessions.ErrInvalidKey) {

@@ -72,6 +72,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"an ask is decided once", testAskRace},
 		{"what was approved for a session", testGrants},
 		{"processes", testProcesses},
+		{"notes", testNotes},
 		{"kill -9 loses nothing that returned", testKilled},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, suite{h, h.New(t)}) })

@@ -1,6 +1,9 @@
 package gateway_test
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"parley/bus"
@@ -62,4 +65,36 @@ func TestWhenMentionsAreNeeded(t *testing.T) {
 	want("a", channels.MentionAlways)
 	want("b", channels.MentionNever)
 	want("c", channels.MentionNowhere)
+}
+
+// What cannot be taken now comes again: it is neither answered nor lost.
+func TestWhatCannotBeTakenNowIsHandedAgain(t *testing.T) {
+	away := true
+	setup := func(_ *stage, g *gateway.Gateway) {
+		g.Route = func(_ context.Context, in bus.Inbound) (string, error) {
+			if away {
+				return "", gateway.ErrNotNow
+			}
+			return "main:" + in.At.String(), nil
+		}
+	}
+	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "open"}, setup, func(t *testing.T, s *stage) {
+		said := []bus.Inbound{inGroup("m1", "1", "g", "hello"), inGroup("m2", "1", "g", "/approve "+strings.Repeat("a", bus.AskIDLength)), pressed("m3", "1", "/approve abc")}
+		said[1].Mentioned = false // answers by the id
+		for _, in := range said {
+			if err := s.Platform.Say(t.Context(), in); !errors.Is(err, gateway.ErrNotNow) {
+				t.Errorf("%s gave %v", in.ID, err)
+			}
+		}
+		if told := len(s.Platform.Texts("g")) + len(s.Platform.Texts("group")); told > 0 {
+			t.Errorf("%d messages were sent", told)
+		}
+		away = false
+		for _, in := range said {
+			s.say(t, in)
+		}
+		if mail := s.Mail(t); len(mail) != 3 {
+			t.Errorf("published %+v", mail)
+		}
+	})
 }

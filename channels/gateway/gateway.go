@@ -38,9 +38,11 @@ type Gateway struct {
 	Channel channels.Channel
 	Bus     Bus
 	// Events, if set, tells and is told of the pauses that the platform asks for.
-	Events   bus.Events
-	Gate     *Gate
-	Route    func(bus.Inbound) (session string, err error)
+	Events bus.Events
+	Gate   *Gate
+	// Route gives a message its session. With ErrNotNow it is handed again later; any
+	// other error says that there is none.
+	Route    func(context.Context, bus.Inbound) (session string, err error)
 	Chats    channels.Chats
 	Pairings channels.Pairings
 	// Waits, if set, tells whether a turn of a session waits for people.
@@ -48,6 +50,9 @@ type Gateway struct {
 	Log   *slog.Logger
 	Now   func() time.Time // nil is time.Now
 }
+
+// ErrNotNow says that a message cannot be taken now, and can be soon.
+var ErrNotNow = errors.New("it cannot be taken now")
 
 // Run receives until ctx is done, then returns nil. Its errors are the
 // channel's: the platform refuses this account.
@@ -197,12 +202,15 @@ func (d *intake) takePress(ctx context.Context, in bus.Inbound) error {
 		return channels.ErrNotAdmitted
 	}
 	said.From.Owner, said.From.Approver = owner, d.Gate.approves(in.From)
-	key, err := d.Route(in)
+	key, err := d.Route(ctx, in)
 	if err == nil {
 		err = bus.PublishInbound(ctx, d.Bus, key, said, urgent)
 		if err != nil && !bus.IsRefusal(err) {
 			return err
 		}
+	}
+	if errors.Is(err, ErrNotNow) {
+		return err
 	}
 	if err != nil { // it would be no other a moment later
 		d.Log.Error("a press could not be taken", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
@@ -224,7 +232,10 @@ func (d *intake) overhear(ctx context.Context, in bus.Inbound) error {
 	if err != nil || !ok {
 		return err
 	}
-	key, err := d.Route(in)
+	key, err := d.Route(ctx, in)
+	if errors.Is(err, ErrNotNow) {
+		return err
+	}
 	if err != nil {
 		return nil //nolint:nilerr // the bot works in no session that there is not
 	}
@@ -280,7 +291,10 @@ func (d *intake) takeOwnerCode(ctx context.Context, in bus.Inbound) (bool, error
 }
 
 func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
-	key, err := d.Route(in)
+	key, err := d.Route(ctx, in)
+	if errors.Is(err, ErrNotNow) {
+		return err
+	}
 	if err != nil {
 		d.Log.Error("message has no session", slog.String("channel", d.Name), slog.String("id", in.ID), slog.Any("error", err))
 		d.explain(in, "This message could not be taken: no session could be found for this chat.")

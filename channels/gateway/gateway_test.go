@@ -48,7 +48,7 @@ func inGatewayOn(t *testing.T, caps bus.Caps, access gateway.Access, setup func(
 		ended := make(chan error, 1)
 		g := &gateway.Gateway{
 			Name: "c", Channel: s.Platform, Bus: s.Bus, Gate: s.gate, Chats: s.Book, Pairings: s.Book, Log: s.Logger(),
-			Route: func(in bus.Inbound) (string, error) {
+			Route: func(_ context.Context, in bus.Inbound) (string, error) {
 				if in.At.Chat == "nowhere" {
 					return "", errors.New("no agent")
 				}
@@ -362,7 +362,7 @@ func TestAMessageThatPanicsDoesNotBlockItsChat(t *testing.T) {
 	g := &gateway.Gateway{
 		Name: "c", Channel: s.Platform, Bus: s.Bus, Gate: s.gate, Chats: s.Book, Pairings: s.Book,
 		Log:   slog.New(slog.DiscardHandler),
-		Route: func(bus.Inbound) (string, error) { panic("broken") },
+		Route: func(context.Context, bus.Inbound) (string, error) { panic("broken") },
 	}
 	go func() { ended <- g.Run(ctx) }()
 	for i := range 3 {

@@ -27,8 +27,8 @@ type Erasure struct {
 	// Sessions are keys: the record that people spoke to the bot in their chats is
 	// erased, and what was asked in them.
 	Sessions []string
-	// Person is CHANNEL:USER: the name by which the platform calls them is erased, and
-	// what was asked in their turns and what they answered. "" is nobody.
+	// Person is CHANNEL:USER: the name by which the platform calls them is erased, what
+	// was noted about them, and what was asked in their turns and what they answered. "" is nobody.
 	Person string
 	// Origin is a token or a webhook: its submissions are erased. "" is none.
 	Origin string
@@ -54,7 +54,7 @@ func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error)
 		return what.erase(tx, &done)
 	})
 	if err == nil {
-		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks")
+		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes")
 	}
 	if err != nil {
 		return done, fmt.Errorf("erase from the book: %w", err)
@@ -88,7 +88,7 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		}
 	}
 	if what.Person != "" {
-		if err := errors.Join(eraseName(tx, what.Person), eraseAsks(tx, done, what.Person)); err != nil {
+		if err := errors.Join(eraseName(tx, what.Person), eraseNotes(tx, what.Person), eraseAsks(tx, done, what.Person)); err != nil {
 			return err
 		}
 	}

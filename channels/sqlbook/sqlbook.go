@@ -6,7 +6,7 @@
 // The files, in reading order: sqlbook.go opens the book and has its first tables;
 // sends.go and drafts.go record what is sent, part by part; submissions.go what programs
 // have posted; pairings.go who may talk to the bot; chats.go and threads.go where
-// people did, and how far chats were read; names.go what people are called; status.go counts for metrics; erase.go
+// people did, and how far chats were read; names.go what people are called, notes.go what was told; status.go counts for metrics; erase.go
 // erases; postgres.go has the statements that differ on PostgreSQL; copy.go copies
 // the book to another database.
 package sqlbook
@@ -36,8 +36,8 @@ type Book struct {
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name:     "book",
-		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks},
-		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks)},
+		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks, schemaNotes},
+		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks), asPostgres(schemaNotes)},
 	}
 }
 

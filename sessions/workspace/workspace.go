@@ -166,7 +166,11 @@ func (w *Workspaces) name(key string) (string, error) {
 	if !ok || rest == "" || len(key) > 256 {
 		return "", fmt.Errorf("open workspace: %q is no session key", shortened(key))
 	}
-	for part := range strings.SplitSeq(key, ":") {
+	parts := strings.Split(key, ":")
+	for i, part := range parts {
+		if part == "" && i == 3 && len(parts) == 5 {
+			continue // one person's conversation outside of threads
+		}
 		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return !keyRune(r) }) {
 			return "", fmt.Errorf("open workspace: %q is no session key", shortened(key))
 		}

@@ -82,7 +82,7 @@ func TestDirectoriesOfSessions(t *testing.T) {
 func TestOpenRefusesWhatIsNoKey(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "workspaces")
 	all := newAll(t, workspace.Config{Root: root})
-	for _, key := range []string{"", "main", "main:", ":a:b", "..:a:b", "main:..:x", "main:a/b:c", "main:a:\x00", "main:ä:b", "main:a:" + strings.Repeat("x", 300)} {
+	for _, key := range []string{"", "main", "main:", ":a:b", "..:a:b", "main:..:x", "main:a/b:c", "main:a::b", "main:a:b::", "main::b::d", "main:a:::d", "main:a:\x00", "main:ä:b", "main:a:" + strings.Repeat("x", 300)} {
 		if _, err := all.Open(key); err == nil {
 			t.Errorf("%q was taken for a key", key)
 		}

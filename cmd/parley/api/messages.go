@@ -169,6 +169,9 @@ func (a *API) place(c caller, session string) (bus.Address, bus.Person, error) {
 			return bus.Address{}, bus.Person{}, badSessionName()
 		}
 	}
+	if key.user != "" {
+		return bus.Address{}, bus.Person{}, badSessionName() // no session of a token's is so called
+	}
 	if key.agent != a.cfg.Agent.Name || !key.belongsTo(c) {
 		return bus.Address{}, bus.Person{}, forbidden("this session is another's: give a name to talk in one of your own")
 	}

@@ -29,14 +29,15 @@ type sessionKey struct {
 	text  string
 	agent string
 	at    bus.Address
+	user  string // whose conversation it is in that place; "" where all share one
 }
 
-// parseKey takes apart what sessions.Key makes.
+// parseKey takes apart what sessions.Key and sessions.PersonalKey make.
 func parseKey(text string) (sessionKey, error) {
 	if err := sessions.CheckKey(text); err != nil {
 		return sessionKey{}, err
 	}
-	var parts [4]string
+	var parts [5]string
 	for i, p := range strings.Split(text, ":") {
 		said, err := url.PathUnescape(p)
 		if err != nil {
@@ -44,7 +45,7 @@ func parseKey(text string) (sessionKey, error) {
 		}
 		parts[i] = said
 	}
-	return sessionKey{text, parts[0], bus.Address{Channel: parts[1], Chat: parts[2], Thread: parts[3]}}, nil
+	return sessionKey{text, parts[0], bus.Address{Channel: parts[1], Chat: parts[2], Thread: parts[3]}, parts[4]}, nil
 }
 
 // belongsTo tells whether a session was begun by the caller: a token's are its

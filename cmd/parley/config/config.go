@@ -164,9 +164,17 @@ type Channel struct {
 	RateLimit string // "platform" or "none"
 	OnUnknown string // "resend" or "drop"
 	Agent     string // who answers
+	Session   string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
 
 	sendsOnly bool // the platform's adapter receives nothing yet
 }
+
+// What has a conversation of its own.
+const (
+	SessionThread  = "thread"  // each thread, and a chat outside of its threads
+	SessionChannel = "channel" // each chat with all its threads
+	SessionUser    = "user"    // in groups each person, in each thread
+)
 
 // Built says that this release has the channel's platform in its mode.
 func (c Channel) Built() bool { return !c.sendsOnly || c.Mode == "send" }

@@ -263,6 +263,8 @@ func channelSections(platforms []string) []section {
 			{key: "on_unknown", kind: asText, def: "resend", oneOf: built("resend", "drop"), example: `"drop"`,
 				since: first, fills: into(func(c *Channel) any { return &c.OnUnknown })},
 			{key: "agent", kind: asText, def: MainAgent, since: first, fills: into(func(c *Channel) any { return &c.Agent })},
+			{key: "session", kind: asText, def: SessionThread, oneOf: built(SessionThread, SessionChannel, SessionUser), example: `"user"`,
+				since: first, fills: into(func(c *Channel) any { return &c.Session })},
 		}},
 		{name: "targets", named: true, reload: withChannels, settings: []setting{
 			{kind: asPlaces, example: `["telegram:42"]`, since: first, reload: withChannels},

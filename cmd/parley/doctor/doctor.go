@@ -133,6 +133,9 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 		return f
 	}
 	f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
+	if c.Session != config.SessionThread && c.Mode == "chat" {
+		f.Detail += fmt.Sprintf("; session = %q: conversations from before that was set are not continued", c.Session)
+	}
 	err = platforms.Examine(ctx, c, ch)
 	if refused, ok := errors.AsType[*channels.SendError](err); ok {
 		return f.refused(cfg, c.Name, refused)

@@ -342,7 +342,8 @@ func (e *Eraser) exists(ctx context.Context, key string) (bool, error) {
 	return true, nil // without an entry
 }
 
-// addressOf is where the session of a key takes place.
+// addressOf is where the session of a key takes place; false where others have theirs
+// in the same place.
 func addressOf(key string) (bus.Address, bool) {
 	parts := strings.Split(key, ":")
 	for i := range parts {
@@ -352,7 +353,7 @@ func addressOf(key string) (bus.Address, bool) {
 		}
 		parts[i] = said
 	}
-	if len(parts) < 3 {
+	if len(parts) < 3 || len(parts) > 4 {
 		return bus.Address{}, false
 	}
 	a := bus.Address{Channel: parts[1], Chat: parts[2]}

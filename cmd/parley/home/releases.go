@@ -10,8 +10,9 @@ import (
 // What a process understands of what others write is a number, which each release
 // that adds to it raises. Releases from before the first say nothing.
 const (
-	understandsAsks = 1 // turns that wait for people
-	understands     = understandsAsks
+	understandsAsks   = 1 // turns that wait for people
+	understandsPeople = 2 // sessions of one person in a place that others share
+	understands       = understandsPeople
 )
 
 // endTimeout bounds how long a process takes to say that it ends.
@@ -47,13 +48,24 @@ func (h *Home) leave() {
 // MayPark says why no turn may wait for people now; "" where it may. Processes of an
 // older release would not know what such a turn is.
 func (h *Home) MayPark(ctx context.Context) (why string, err error) {
-	all, err := h.Bus.Processes(ctx)
-	if err != nil {
-		return "", err
-	}
-	able, err := h.Book.Understand(ctx, all, understandsAsks)
+	able, err := h.allUnderstand(ctx, understandsAsks)
 	if err != nil || able {
 		return "", err
 	}
 	return "a process of an older release still serves", nil
+}
+
+// MayPart tells whether people may have sessions of their own in a place that they
+// share: processes of an older release would take the key of such a session for none.
+func (h *Home) MayPart(ctx context.Context) (bool, error) {
+	return h.allUnderstand(ctx, understandsPeople)
+}
+
+// allUnderstand tells whether all processes that serve understand that much.
+func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
+	all, err := h.Bus.Processes(ctx)
+	if err != nil {
+		return false, err
+	}
+	return h.Book.Understand(ctx, all, least)
 }

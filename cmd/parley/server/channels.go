@@ -1,12 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,9 +126,46 @@ func forEach(ctx context.Context, endpoints []*endpoint, run func(context.Contex
 	return errors.Join(errs...)
 }
 
-// route gives a message its session: the channel's agent, and where it was said.
-func (s *Server) route(l *endpoint) func(bus.Inbound) (string, error) {
-	return func(in bus.Inbound) (string, error) { return sessionKey(l.config.Agent, in.At) }
+// route gives a message its session: the channel's agent, where it was said, and by whom
+// where each has a conversation of their own.
+func (s *Server) route(l *endpoint) func(context.Context, bus.Inbound) (string, error) {
+	return func(ctx context.Context, in bus.Inbound) (string, error) {
+		if l.config.Session != config.SessionUser || !in.Group {
+			return l.sessionAt(in.At)
+		}
+		if able, err := s.home.MayPart(ctx); err != nil || !able {
+			s.log.Warn("a conversation of one person in a group waits: a process of an older release still serves, or it is not known",
+				slog.String("channel", l.name), slog.Any("error", err))
+			return "", gateway.ErrNotNow
+		}
+		_, user, _ := strings.Cut(in.From.ID, ":")
+		return sessions.PersonalKey(l.config.Agent, in.At.Channel, in.At.Chat, in.At.Thread, user)
+	}
+}
+
+// noteScope says at the start that a channel's conversations are cut otherwise than when
+// it was served last. It holds nothing up.
+func (s *Server) noteScope(ctx context.Context, l *endpoint) {
+	const subject = "session_scope"
+	was, err := s.home.Book.Noted(ctx, subject, l.name)
+	if err == nil && was.Value != l.config.Session {
+		if was.Value != "" || l.config.Session != config.SessionThread {
+			s.log.Warn("conversations on this channel begin anew: what was said before stays in the sessions in which it was said",
+				slog.String("key", "channels."+l.name+".session"), slog.String("was", cmp.Or(was.Value, config.SessionThread)), slog.String("is", l.config.Session))
+		}
+		err = s.home.Book.Note(ctx, subject, l.name, l.config.Session)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("it is not known whether conversations begin anew", slog.String("channel", l.name), slog.Any("error", err))
+	}
+}
+
+// sessionAt is the session that all share who talk there.
+func (l *endpoint) sessionAt(at bus.Address) (string, error) {
+	if l.config.Session == config.SessionChannel {
+		at.Thread = ""
+	}
+	return sessionKey(l.config.Agent, at)
 }
 
 func sessionKey(agent string, at bus.Address) (string, error) {

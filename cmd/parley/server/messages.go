@@ -9,7 +9,9 @@ import (
 	"unicode"
 
 	"parley/bus"
+	"parley/channels"
 	"parley/channels/markup"
+	"parley/cmd/parley/config"
 	"parley/cmd/parley/outbox"
 	"parley/tools"
 	"parley/tools/message"
@@ -137,10 +139,21 @@ func (s *Server) hears(at bus.Address) (session string, ok bool) {
 		if l.name != at.Channel || !l.receive && l.config.Platform != "" {
 			continue
 		}
-		key, err := sessionKey(l.config.Agent, at)
+		if l.config.Session == config.SessionUser && !s.isAlone(at) {
+			return "", false // each who replies there has a session of their own
+		}
+		key, err := l.sessionAt(at)
 		return key, err == nil
 	}
 	return "", false
+}
+
+// isAlone tells of a chat that it is known to be of one person with the bot.
+func (s *Server) isAlone(at bus.Address) bool {
+	known, err := s.home.Book.Chats(context.Background())
+	return err == nil && slices.ContainsFunc(known, func(c channels.Chat) bool {
+		return c.Address.Channel == at.Channel && c.Address.Chat == at.Chat && !c.Group
+	})
 }
 
 // addresses resolves what the model named: a target, or a channel and a chat.

@@ -47,6 +47,7 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 		switch {
 		case !s.role.Receives() || l.config.Platform == "":
 		case l.receive:
+			beside.Go(func() { s.noteScope(ctx, l) })
 			beside.Go(func() { s.offer(ctx, l, o.Offers) })
 		default:
 			beside.Go(func() { s.probe(ctx, l) })

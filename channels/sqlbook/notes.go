@@ -1,0 +1,62 @@
+package sqlbook
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/channels"
+	"parley/sessions/sqldb"
+)
+
+// schemaNotes is what the bot has to remember of what it told.
+const schemaNotes = `
+CREATE TABLE IF NOT EXISTS notes (
+	subject TEXT NOT NULL,
+	about   TEXT NOT NULL,
+	value   TEXT NOT NULL,
+	noted   BIGINT NOT NULL,
+	PRIMARY KEY (subject, about)
+)`
+
+// Note implements channels.Notes.
+func (b *Book) Note(ctx context.Context, subject, about, value string) error {
+	query, args := `DELETE FROM notes WHERE subject = ? AND about = ?`, texts(subject, about)
+	if value != "" {
+		query = `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?)
+			ON CONFLICT (subject, about) DO UPDATE SET value = excluded.value, noted = excluded.noted`
+		args = append(args, sqldb.Text(value), stamp(time.Now()))
+	}
+	if _, err := b.db.Exec(ctx, query, args...); err != nil {
+		return fmt.Errorf("write a note: %w", err)
+	}
+	return nil
+}
+
+// Noted implements channels.Notes.
+func (b *Book) Noted(ctx context.Context, subject, about string) (channels.Remark, error) {
+	found, err := list(ctx, b.db.Read, scanRemark, `SELECT about, value, noted FROM notes WHERE subject = ? AND about = ?`, texts(subject, about)...)
+	if err != nil || len(found) == 0 {
+		return channels.Remark{}, err
+	}
+	return found[0], nil
+}
+
+// AllNoted implements channels.Notes.
+func (b *Book) AllNoted(ctx context.Context, subject string) ([]channels.Remark, error) {
+	return list(ctx, b.db.Read, scanRemark, `SELECT about, value, noted FROM notes WHERE subject = ? ORDER BY about`, texts(subject)...)
+}
+
+func scanRemark(scan func(...any) error) (r channels.Remark, err error) {
+	var noted int64
+	err = scan(&r.About, &r.Value, &noted)
+	untext(&r.About, &r.Value)
+	r.At = moment(noted)
+	return r, err
+}
+
+// eraseNotes forgets what was noted about a person.
+func eraseNotes(tx *sqldb.Tx, person string) error {
+	_, err := tx.Exec(`DELETE FROM notes WHERE about = ?`, sqldb.Text(person))
+	return err
+}
