@@ -1,10 +1,7 @@
 package slack
 
 import (
-	"cmp"
-	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,9 +10,7 @@ import (
 
 	slackgo "github.com/slack-go/slack"
 
-	"parley/bus"
 	"parley/channels"
-	"parley/channels/backoff"
 )
 
 const (
@@ -25,9 +20,6 @@ const (
 	mostPressData = 2000
 	// mostSection is what it takes in a section, in UTF-16 units.
 	mostSection = 3000
-	// pressTime is how long Slack waits for the acknowledgement of a press. It then
-	// tells who has pressed that it failed, and does not bring the press again.
-	pressTime = 3 * time.Second
 )
 
 // MostButtons implements channels.ButtonShower. Who does not receive hears of no press.
@@ -127,104 +119,5 @@ func (m *markdownBlocks) note(taken, refused bool) {
 		m.refused = time.Time{}
 	case refused && !m.taken:
 		m.refused = time.Now()
-	}
-}
-
-// A press is what Slack tells of a button that somebody has pressed.
-type press struct {
-	Type string `json:"type"`
-	User struct {
-		ID   string `json:"id"`
-		Name string `json:"username"`
-	} `json:"user"`
-	Container struct {
-		Channel string `json:"channel_id"`
-		TS      string `json:"message_ts"`
-	} `json:"container"`
-	Message struct {
-		ThreadTS string `json:"thread_ts"`
-	} `json:"message"`
-	Actions []struct {
-		Value string `json:"value"`
-		At    string `json:"action_ts"`
-	} `json:"actions"`
-}
-
-// isOurs tells whether a press is of a button below one of the bot's messages.
-func (p *press) isOurs() bool {
-	return p.Type == "block_actions" && len(p.Actions) > 0 && p.Actions[0].Value != "" &&
-		p.User.ID != "" && p.Container.Channel != "" && isTS(p.Container.TS)
-}
-
-// pressedAt is where the message with the button stands.
-func (c *Channel) pressedAt(p *press) bus.Address {
-	at := bus.Address{Channel: c.name, Chat: p.Container.Channel}
-	if p.Message.ThreadTS != p.Container.TS { // else the message only began a thread
-		at.Thread = p.Message.ThreadTS
-	}
-	return at
-}
-
-// pressed is what a press says to the agent.
-func (c *Channel) pressed(ctx context.Context, p *press, me Account) bus.Inbound {
-	action := p.Actions[0]
-	return bus.Inbound{
-		ID:   c.name + ":" + me.Team + ":" + p.Container.Channel + ":press:" + p.User.ID + ":" + action.At,
-		Kind: bus.Said, Text: action.Value, Pressed: true, Mentioned: true,
-		From:  bus.Person{ID: c.name + ":" + p.User.ID, Name: cmp.Or(c.people.name(ctx, p.User.ID), p.User.Name, p.User.ID)},
-		At:    c.pressedAt(p),
-		Group: (&message{Channel: p.Container.Channel}).isGroup(), ReplyTo: p.Container.TS, SentAt: moment(action.At),
-	}
-}
-
-// presses publishes what people press, beside what they say: Slack waits no longer for
-// a press than for pressTime.
-type presses struct {
-	channel *Channel
-	me      Account
-	publish func(context.Context, bus.Inbound) error
-	running sync.WaitGroup
-}
-
-// take publishes a press and acknowledges it then. What is no press of one of our buttons
-// is only acknowledged.
-func (s *presses) take(ctx context.Context, p *press, ack func()) {
-	if !p.isOurs() {
-		ack()
-		return
-	}
-	s.running.Go(func() {
-		err := s.deliver(ctx, p)
-		switch {
-		case err == nil:
-			ack()
-		case errors.Is(err, channels.ErrNotAdmitted):
-			ack()
-			s.refuse(ctx, p)
-		default: // Slack tells who has pressed that it failed, as there is no acknowledgement
-			s.channel.log.LogAttrs(ctx, slog.LevelWarn, "a press was not stored in time; who has pressed is told so by Slack", slog.Any("error", err))
-		}
-	})
-}
-
-// deliver publishes a press, trying as long as Slack waits.
-func (s *presses) deliver(ctx context.Context, p *press) error {
-	ctx, cancel := context.WithTimeout(ctx, pressTime)
-	defer cancel()
-	in := s.channel.pressed(ctx, p, s.me)
-	var wait backoff.Series
-	for {
-		err := s.publish(ctx, in)
-		if err == nil || errors.Is(err, channels.ErrNotAdmitted) || !backoff.Sleep(ctx, wait.Next(pressTime/4)) {
-			return err
-		}
-	}
-}
-
-// refuse tells who has pressed, and nobody else, that it counts for nothing.
-func (s *presses) refuse(ctx context.Context, p *press) {
-	err := s.channel.Whisper(ctx, s.channel.pressedAt(p), p.User.ID, channels.Part{Text: channels.NotAdmitted})
-	if err != nil {
-		s.channel.log.LogAttrs(ctx, slog.LevelDebug, "who has pressed a button could not be told that it counts for nothing", slog.Any("error", err))
 	}
 }

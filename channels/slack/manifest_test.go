@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley/channels/slack"
+	"parley/channels/slack/interaction"
 )
 
 // scopes says what each of slack-go's functions that we call asks of the bot's
@@ -23,6 +24,7 @@ func scopes() map[string][]string {
 		"PostEphemeralContext":           {"chat:write"},
 		"UpdateMessageContext":           {"chat:write"},
 		"OpenConversationContext":        {"im:write"},
+		"GetConversationInfoContext":     {"channels:read", "groups:read", "im:read", "mpim:read"},
 		"GetUploadURLExternalContext":    {"files:write"},
 		"UploadToURL":                    nil,
 		"CompleteUploadExternalContext":  {"files:write"},
@@ -99,6 +101,7 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 			t.Errorf("the table has %s, which nobody calls", call)
 		}
 	}
+	used["commands"] = true // of the slash command and the shortcut
 	events := list(t, string(data), "    bot_events")
 	for _, event := range events {
 		used[ofEvents()[event]] = true
@@ -115,7 +118,13 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 	if !strings.Contains(string(data), "socket_mode_enabled: true") {
 		t.Error("the manifest does not switch Socket Mode on")
 	}
-	if !strings.Contains(string(data), "interactivity:\n    is_enabled: true") {
-		t.Error("the manifest does not switch buttons on")
+	for _, feature := range []string{
+		"interactivity:\n    is_enabled: true",
+		"slash_commands:\n    - command: /parley\n", "should_escape: true\n",
+		"shortcuts:\n    - name: ", "type: message\n      callback_id: " + interaction.Shortcut + "\n",
+	} {
+		if !strings.Contains(string(data), feature) {
+			t.Errorf("the manifest lacks %q", feature)
+		}
 	}
 }

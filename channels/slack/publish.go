@@ -1,13 +1,20 @@
 package slack
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
+	"sync"
 	"time"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/backoff"
+	"parley/channels/slack/interaction"
 )
 
 // A publisher publishes the messages of one Receive, each once.
@@ -102,4 +109,163 @@ func (p *publisher) pause(ctx context.Context, wait *retryWait, m *message, err 
 			slog.String("message", p.channel.id(m, p.me)), slog.Any("error", err))
 	}
 	return wait.pause(ctx, err)
+}
+
+// deedTime is how long Slack waits for the acknowledgement of what somebody did. It then
+// tells them that it failed, and does not bring it again.
+const deedTime = 3 * time.Second
+
+// deeds publishes what people do otherwise than by messages, beside what they say: Slack
+// waits no longer for it than for deedTime.
+type deeds struct {
+	channel *Channel
+	me      Account
+	publish func(context.Context, bus.Inbound) error
+	running sync.WaitGroup
+}
+
+// An answer is what Slack shows at once to who has given a slash command.
+type answer struct {
+	Type string `json:"response_type,omitempty"`
+	Text string `json:"text,omitempty"`
+}
+
+// take publishes a deed and acknowledges it then.
+func (s *deeds) take(ctx context.Context, d interaction.Deed, ack acknowledge) {
+	s.running.Go(func() {
+		in, shown, err := s.deliver(ctx, d)
+		switch {
+		case err == nil && shown != (answer{}):
+			ack(shown)
+		case err == nil:
+			ack(nil)
+		case errors.Is(err, channels.ErrNotAdmitted):
+			ack(nil)
+			s.refuse(ctx, d, in.At)
+		default: // Slack tells them that it failed, as there is no acknowledgement
+			s.channel.log.LogAttrs(ctx, slog.LevelWarn, "what somebody did was not stored in time; Slack tells them so",
+				slog.String("kind", string(d.Kind)), slog.Any("error", err))
+		}
+	})
+}
+
+// deliver publishes a deed, trying as long as Slack waits.
+func (s *deeds) deliver(ctx context.Context, d interaction.Deed) (bus.Inbound, answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, deedTime)
+	defer cancel()
+	var in bus.Inbound
+	var shown answer
+	var wait backoff.Series
+	for {
+		var err error
+		if in.ID == "" {
+			in, shown, err = s.channel.deed(ctx, d, s.me)
+		}
+		if err == nil {
+			err = s.publish(ctx, in)
+		}
+		if err == nil || errors.Is(err, channels.ErrNotAdmitted) || !backoff.Sleep(ctx, wait.Next(deedTime/4)) {
+			return in, shown, err
+		}
+	}
+}
+
+// refuse tells who has pressed, and nobody else, that it counts for nothing.
+func (s *deeds) refuse(ctx context.Context, d interaction.Deed, at bus.Address) {
+	err := s.channel.Whisper(ctx, at, d.User, channels.Part{Text: channels.NotAdmitted})
+	if err != nil {
+		s.channel.log.LogAttrs(ctx, slog.LevelDebug, "who has pressed a button could not be told that it counts for nothing", slog.Any("error", err))
+	}
+}
+
+// askAbout is what the shortcut at a message says, and alone is what Slack shows of a
+// command whose answer comes elsewhere.
+const (
+	askAbout = "Look at this message and tell me what it is about, and what I should know or do."
+	alone    = "I do not take part in this conversation, so my answer comes in our own chat."
+)
+
+// deed is what a deed says to the agent, and what Slack is to show of it. A press and a
+// question about a message belong to the message's thread, a slash command to its chat:
+// Slack takes none in threads. Where the bot takes no part, or is not to listen, it
+// answers the person alone.
+func (c *Channel) deed(ctx context.Context, d interaction.Deed, me Account) (bus.Inbound, answer, error) {
+	in := bus.Inbound{
+		ID: c.name + ":" + me.Team + ":" + d.Chat + ":" + d.ID, Kind: bus.Said, Mentioned: true, SentAt: d.At,
+		From:  bus.Person{ID: c.name + ":" + d.User, Name: cmp.Or(c.people.name(ctx, d.User), d.Username, d.User)},
+		At:    bus.Address{Channel: c.name, Chat: d.Chat, Thread: d.Thread},
+		Group: (&message{Channel: d.Chat}).isGroup(),
+	}
+	if in.SentAt.IsZero() {
+		in.SentAt = time.Now().UTC()
+	}
+	if d.Kind == interaction.Pressed {
+		in.Text, in.Pressed, in.ReplyTo = d.Says, true, d.Message
+		return in, answer{}, nil
+	}
+	takesPart, err := false, error(nil)
+	if !in.Group || c.mention.In(d.Chat) != channels.MentionNowhere {
+		takesPart, err = c.takesPart(ctx, d.Chat)
+	}
+	if err != nil {
+		return bus.Inbound{}, answer{}, err
+	}
+	if !takesPart {
+		if in.At, err = c.Alone(ctx, in.From.ID); err != nil {
+			return bus.Inbound{}, answer{}, err
+		}
+		in.Group = false
+	}
+	if d.Kind == interaction.Asked {
+		in.Text = askAbout
+		if takesPart && in.Group {
+			in.At.Thread = cmp.Or(d.Thread, d.Message)
+		}
+		if in.Quotes, err = c.about(ctx, d, me); err != nil {
+			return bus.Inbound{}, answer{}, err
+		}
+		return in, answer{}, nil
+	}
+	in.Text = commanded(c.plain(ctx, d.Says, me))
+	switch {
+	case !takesPart:
+		return in, answer{Text: alone}, nil
+	case strings.HasPrefix(in.Text, "/"):
+		return in, answer{}, nil
+	}
+	return in, answer{Type: "in_channel"}, nil // who reads the answer reads what was asked
+}
+
+// about is the message that somebody asks about, as a quote.
+func (c *Channel) about(ctx context.Context, d interaction.Deed, me Account) ([]bus.Quote, error) {
+	m := new(message)
+	if err := json.Unmarshal(d.About, m); err != nil {
+		return nil, fmt.Errorf("read the message that is asked about: %w", err)
+	}
+	q := bus.Quote{Kind: bus.Answered, At: moment(m.TS), Text: c.words(ctx, m, me, false)}
+	if m.User != "" {
+		q.From = bus.Person{ID: c.name + ":" + m.User, Name: c.people.name(ctx, m.User)}
+	}
+	return append([]bus.Quote{q}, c.quotes(ctx, m, me)...), nil
+}
+
+// commanded is what the words behind the slash command say: "stop" is the /stop that the
+// Gateway reads, and what is no command is said to the agent. Without words it asks for
+// help. A command with more behind it, such as "status of the build?", needs a mark,
+// unless it answers a request by its id or brings an owner's code.
+func commanded(words string) string {
+	words = strings.TrimSpace(words)
+	if words == "" {
+		return "/help"
+	}
+	bare := strings.TrimPrefix(words, commandPrefix)
+	said, _ := channels.AsCommand(bus.Inbound{Text: "/" + bare})
+	first := strings.Fields(bare)
+	switch {
+	case said.Kind != bus.Command:
+		return words
+	case bare != words, said.Args == "", channels.Answers(said), len(first) == 2 && strings.EqualFold(first[0], "start"):
+		return "/" + bare
+	}
+	return words
 }

@@ -2,13 +2,16 @@ package slack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/slack/interaction"
 )
 
 // openSockets is how many sockets are open at a time: while one is replaced, the
@@ -48,7 +51,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	// both, so that it names everything that was published.
 	working.Wait()
 	r.lanes.running.Wait()
-	r.presses.running.Wait()
+	r.deeds.running.Wait()
 	r.outages.save(context.WithoutCancel(ctx))
 	return stopOnly(context.Cause(ctx))
 }
@@ -93,7 +96,7 @@ type receiver struct {
 	publisher *publisher
 	outages   *outages
 	catchUp   *catchUp
-	presses   *presses
+	deeds     *deeds
 	sockets   *sockets
 }
 
@@ -103,9 +106,75 @@ func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbou
 	r.publisher = newPublisher(c, me, r.lanes, publish)
 	r.outages = newOutages(c, r.lanes)
 	r.catchUp = newCatchUp(r.publisher, r.outages)
-	r.presses = &presses{channel: c, me: me, publish: publish}
-	r.sockets = &sockets{channel: c, outages: r.outages, heard: r.heard, pressed: r.presses.take}
+	r.deeds = &deeds{channel: c, me: me, publish: publish}
+	r.sockets = &sockets{channel: c, outages: r.outages, take: r.take}
 	return r
+}
+
+// What Slack brings, as Socket Mode names it.
+const (
+	events        = "events_api"
+	interactive   = "interactive"
+	slashCommands = "slash_commands"
+)
+
+// acknowledge tells Slack that what it brought has arrived, and, where Slack takes that,
+// what to show to the person at once; nil shows nothing.
+type acknowledge func(show any)
+
+// take takes what Slack brings, whichever way that comes. What cannot be read would be
+// unreadable again, so it is acknowledged and left out.
+func (r *receiver) take(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge) {
+	var (
+		d   interaction.Deed
+		ok  bool
+		err error
+	)
+	switch kind {
+	case events:
+		err = r.event(ctx, payload, ack)
+	case interactive:
+		d, ok, err = interaction.ReadInteractive(payload)
+	case slashCommands:
+		d, ok, err = interaction.ReadCommand(payload)
+	}
+	switch {
+	case err != nil:
+		r.publisher.channel.log.LogAttrs(ctx, slog.LevelError, "what Slack has brought cannot be read and is left out",
+			slog.String("kind", kind), slog.Int("bytes", len(payload)))
+		ack(nil)
+	case ok:
+		r.deeds.take(ctx, d, ack)
+	case kind != events:
+		ack(nil)
+	}
+}
+
+// event takes one event; it is acknowledged, unless it cannot be read.
+func (r *receiver) event(ctx context.Context, payload json.RawMessage, ack acknowledge) error {
+	var outer struct {
+		Event json.RawMessage `json:"event"`
+	}
+	if err := json.Unmarshal(payload, &outer); err != nil {
+		return fmt.Errorf("read an event: %w", err)
+	}
+	var kind struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(outer.Event, &kind); err != nil {
+		return fmt.Errorf("read an event's kind: %w", err)
+	}
+	switch kind.Type {
+	case "message", "app_mention":
+		m := new(message)
+		if err := json.Unmarshal(outer.Event, m); err != nil {
+			return fmt.Errorf("read a message: %w", err)
+		}
+		r.heard(ctx, m, func() { ack(nil) })
+	default: // not used here, but Slack repeats what is not acknowledged
+		ack(nil)
+	}
+	return nil
 }
 
 // heard puts a message that a socket brought into its chat's lane. One that

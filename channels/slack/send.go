@@ -160,6 +160,21 @@ func (c *Channel) chat(ctx context.Context, to bus.Address) (string, error) {
 	return open.ID, nil
 }
 
+// takesPart tells whether the bot is in a chat, and so may write there.
+func (c *Channel) takesPart(ctx context.Context, chat string) (bool, error) {
+	ctx, t, done := begin(ctx)
+	defer done()
+	info, err := c.api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: chat})
+	if err == nil {
+		return info.IsIM || info.IsMember, nil
+	}
+	e := repeatable(sendError(err, t))
+	if e.Code == "channel_not_found" { // a private one, or one between other people
+		return false, nil
+	}
+	return false, e
+}
+
 // SendFile uploads a file and shows it with the part's text beside it. Nobody sees
 // the file before the last of its three calls, so only that call's outcome can be
 // unknown. It returns the file's id, as Slack tells no message's id.
@@ -211,6 +226,9 @@ func (c *Channel) react(ctx context.Context, at bus.Address, message, name strin
 	defer done()
 	// A message's id ends with Slack's own, which has no colon.
 	ts := message[strings.LastIndex(message, ":")+1:]
+	if !isTS(ts) {
+		return nil // nobody has written it: it was a slash command or a shortcut
+	}
 	err := c.api.AddReactionContext(ctx, name, slackgo.NewRefToMessage(at.Chat, ts))
 	if err == nil {
 		return nil

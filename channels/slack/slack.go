@@ -16,12 +16,13 @@
 //   - people.go: the users of the workspace, remembered for a while
 //   - send.go: sending, editing, reacting, and where a reply goes
 //   - blocks.go: what a message shows beside its text: Markdown as Slack renders it, and
-//     buttons; and what a press of one says to the agent
+//     buttons
 //   - message.go, translate.go: a Slack message, and what it says to the agent
 //   - history.go: reading messages back, and finding a part that was sent
 //   - receive.go: a run of Receive, which is made of the files below
 //   - socket.go: the connections to Slack
-//   - lanes.go, publish.go: the order of each chat; publishing, and trying again
+//   - lanes.go, publish.go: the order of each chat; publishing, and trying again; what
+//     people do otherwise than by messages, which channels/slack/interaction reads
 //   - outages.go: until when Slack was heard, and so what was missed
 //   - collect.go, catchup.go: reading what was missed, and publishing it
 package slack
@@ -328,7 +329,7 @@ const SendScope = "chat:write"
 // Scopes are those that receiving and answering need.
 func Scopes() []string {
 	return []string{
-		"app_mentions:read", "channels:history", "channels:read", SendScope, "files:write", "groups:history", "groups:read",
+		"app_mentions:read", "channels:history", "channels:read", SendScope, "commands", "files:write", "groups:history", "groups:read",
 		"im:history", "im:read", "im:write", "mpim:history", "mpim:read", "reactions:write", "users:read",
 	}
 }

@@ -35,8 +35,7 @@ const (
 type sockets struct {
 	channel *Channel
 	outages *outages
-	heard   func(ctx context.Context, m *message, ack func())
-	pressed func(ctx context.Context, p *press, ack func())
+	take    func(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge)
 }
 
 // A socket is one WebSocket to Slack.
@@ -206,12 +205,10 @@ func (s *sockets) read(ctx context.Context, k *socket) {
 			s.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", known(f.Reason)))
 			k.leave()
 			k.until = time.Now().Add(leavingTime) // it may bring events until Slack closes it
-		case "events_api":
-			s.event(ctx, k, f, len(data))
-		case "interactive":
-			s.interaction(ctx, k, f, len(data))
+		case events, interactive, slashCommands:
+			s.take(ctx, f.Type, f.Payload, func(show any) { s.ack(ctx, k, f.Envelope, show) })
 		default: // not used here, but Slack repeats what is not acknowledged
-			s.ack(ctx, k, f.Envelope)
+			s.ack(ctx, k, f.Envelope, nil)
 		}
 	}
 }
@@ -248,46 +245,6 @@ func (s *sockets) silent(ctx context.Context, k *socket, greeted bool) {
 	s.outages.deaf(k.last, now)
 }
 
-// event passes on the message of an event, together with the way to acknowledge
-// it.
-func (s *sockets) event(ctx context.Context, k *socket, f frame, size int) {
-	var payload struct {
-		Event json.RawMessage `json:"event"`
-	}
-	var kind struct {
-		Type string `json:"type"`
-	}
-	m := new(message)
-	err := json.Unmarshal(f.Payload, &payload)
-	if err == nil {
-		err = json.Unmarshal(payload.Event, &kind)
-	}
-	if err == nil && (kind.Type == "message" || kind.Type == "app_mention") {
-		err = json.Unmarshal(payload.Event, m)
-	}
-	if err != nil {
-		// It would be unreadable again, so it is acknowledged and left out.
-		s.channel.log.LogAttrs(ctx, slog.LevelError, "an event cannot be read and is left out",
-			slog.String("envelope", f.Envelope), slog.Int("bytes", size))
-		s.ack(ctx, k, f.Envelope)
-		return
-	}
-	s.heard(ctx, m, func() { s.ack(ctx, k, f.Envelope) })
-}
-
-// interaction passes on the press of a button, with the way to acknowledge it; what else
-// people do with an app is not used.
-func (s *sockets) interaction(ctx context.Context, k *socket, f frame, size int) {
-	p := new(press)
-	if err := json.Unmarshal(f.Payload, p); err != nil {
-		s.channel.log.LogAttrs(ctx, slog.LevelError, "a press cannot be read and is left out",
-			slog.String("envelope", f.Envelope), slog.Int("bytes", size))
-		s.ack(ctx, k, f.Envelope)
-		return
-	}
-	s.pressed(ctx, p, func() { s.ack(ctx, k, f.Envelope) })
-}
-
 // skipUnreadable logs a frame that cannot be read. If it names an envelope, that
 // is acknowledged, or Slack would bring it again and again.
 func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
@@ -298,17 +255,20 @@ func (s *sockets) skipUnreadable(ctx context.Context, k *socket, data []byte) {
 	}
 	s.channel.log.LogAttrs(ctx, slog.LevelError, "what a socket brought cannot be read and is left out",
 		slog.String("envelope", id), slog.Int("bytes", len(data)))
-	s.ack(ctx, k, id)
+	s.ack(ctx, k, id, nil)
 }
 
 // ack tells Slack that an event has arrived. Slack takes that only on the socket
 // that brought the event. If the socket is gone, Slack brings the event again, and
 // the publisher knows it by its id.
-func (s *sockets) ack(ctx context.Context, k *socket, envelope string) {
+func (s *sockets) ack(ctx context.Context, k *socket, envelope string, show any) {
 	if envelope == "" {
 		return
 	}
-	data, err := json.Marshal(map[string]string{"envelope_id": envelope})
+	data, err := json.Marshal(struct {
+		Envelope string `json:"envelope_id"`
+		Payload  any    `json:"payload,omitempty"`
+	}{envelope, show})
 	if err == nil {
 		err = k.write(data)
 	}

@@ -69,6 +69,7 @@ func rules() []rule {
 
 		{"channels/...", 3, []string{"channels", "channels/backoff", "channels/markup", "bus"}},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
+		{"channels/slack", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/slack/interaction", "bus"}},
 		{"channels/pacing", 3, []string{"channels", "bus"}},
 		{"channels/reactions", 3, []string{"channels", "bus"}},
 		{"channels/channelstest", 3, []string{"channels", "channels/markup", "bus", "testlog"}},

@@ -49,6 +49,26 @@ func (s *Server) conversations(w http.ResponseWriter, form url.Values) {
 	reply(w, map[string]any{"channels": all, "response_metadata": map[string]any{"next_cursor": next}})
 }
 
+// conversation tells of a channel whether the bot is in it. Of a private one in which it
+// is not, and of what other people say to one another alone, Slack tells nothing.
+func (s *Server) conversation(w http.ResponseWriter, id string) {
+	s.mu.Lock()
+	absent := s.absent[id]
+	s.mu.Unlock()
+	if id == "" || absent && id[0] != 'C' {
+		refuse(w, "channel_not_found")
+		return
+	}
+	reply(w, map[string]any{"channel": map[string]any{"id": id, "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
+}
+
+// Expel has the bot be in a channel no more: it cannot write there.
+func (s *Server) Expel(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.absent[channel] = true
+}
+
 // paged is the page of so many that a call asks for, and the cursor of the next.
 func paged(form url.Values, all int) (from, to int, next string) {
 	limit, err := strconv.Atoi(formOf(form, "limit", "100"))
@@ -195,6 +215,11 @@ func (s *Server) postMessage(w http.ResponseWriter, form url.Values) {
 		return
 	}
 	s.mu.Lock()
+	if s.absent[m.Channel] {
+		s.mu.Unlock()
+		refuse(w, "not_in_channel")
+		return
+	}
 	if m.Thread != "" && s.find(m.Channel, m.Thread) == nil {
 		s.mu.Unlock()
 		refuse(w, "thread_not_found")
@@ -215,6 +240,8 @@ func (s *Server) postEphemeral(w http.ResponseWriter, form url.Values) {
 		refuse(w, "user_not_found")
 	case len(s.channels[said.Channel]) == 0:
 		refuse(w, "channel_not_found")
+	case s.absent[said.Channel]:
+		refuse(w, "not_in_channel")
 	case strings.TrimSpace(said.Text) == "":
 		refuse(w, "no_text")
 	default:

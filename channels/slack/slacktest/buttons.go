@@ -26,9 +26,6 @@ const (
 	mostAction   = 255
 )
 
-// interactive is the kind of envelopes that tell of presses. Slack does not repeat them.
-const interactive = "interactive"
-
 // A Button is one below a message.
 type Button struct {
 	Label  string `json:"label"`

@@ -69,6 +69,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, method string) {
 		s.userInfo(w, r.Form.Get("user"))
 	case "users.conversations":
 		s.conversations(w, r.Form)
+	case "conversations.info":
+		s.conversation(w, r.Form.Get("channel"))
 	case "conversations.open":
 		reply(w, map[string]any{"channel": map[string]any{"id": direct(r.Form.Get("users"))}})
 	case "conversations.history", "conversations.replies":

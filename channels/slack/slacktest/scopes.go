@@ -51,6 +51,14 @@ func needed(method, channel string) []string {
 		return []string{"im:write"}
 	case "files.getUploadURLExternal", "files.completeUploadExternal":
 		return []string{"files:write"}
+	case "conversations.info":
+		switch {
+		case strings.HasPrefix(channel, "D"):
+			return []string{"im:read"}
+		case strings.HasPrefix(channel, "G"):
+			return []string{"groups:read"}
+		}
+		return []string{"channels:read"}
 	case "users.conversations":
 		return []string{"channels:read", "groups:read", "mpim:read", "im:read"}
 	case "conversations.history", "conversations.replies":

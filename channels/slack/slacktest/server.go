@@ -6,6 +6,7 @@
 // method and channel.
 //
 // server.go is the server and who is there; messages.go is what users and the bot write;
+// deeds.go is what users do otherwise than by messages;
 // http.go answers requests, api.go the methods of the Web API, and scopes.go says which
 // scopes they need; sockets.go is Socket Mode; fault.go makes requests fail.
 package slacktest
@@ -51,9 +52,10 @@ type Server struct {
 	uploads  map[string]*Message // by file id
 	marks    map[string][]string // reactions by channel and ts
 	whispers []Whisper
-	lastTS   int64         // in microseconds
-	wake     chan struct{} // closed when the bot sends
-	scopes   []string      // of the bot's token; nil is all
+	lastTS   int64           // in microseconds
+	wake     chan struct{}   // closed when the bot sends
+	scopes   []string        // of the bot's token; nil is all
+	absent   map[string]bool // channels in which the bot is not
 	// noMarkdown says that the workspace refuses markdown blocks.
 	noMarkdown bool
 }
@@ -64,7 +66,7 @@ func New(botToken, appToken string) *Server {
 	return &Server{
 		botToken: botToken, appToken: appToken, sockets: newSockets(),
 		orders: orders{calls: map[string]int{}}, users: map[string]User{}, channels: map[string][]*Message{},
-		uploads: map[string]*Message{}, marks: map[string][]string{}, wake: make(chan struct{}),
+		uploads: map[string]*Message{}, marks: map[string][]string{}, absent: map[string]bool{}, wake: make(chan struct{}),
 	}
 }
 

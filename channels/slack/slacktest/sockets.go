@@ -32,7 +32,8 @@ type sockets struct {
 	ping    time.Duration // how often each is pinged
 	pending map[string]*envelope
 	acked   map[string]bool
-	waiting []*envelope // no socket is open
+	shown   map[string]json.RawMessage // what acknowledgements brought along
+	waiting []*envelope                // no socket is open
 }
 
 // A socket is one connection.
@@ -47,7 +48,7 @@ type socket struct {
 // An envelope holds an event until it is acknowledged.
 type envelope struct {
 	id       string
-	kind     string // events_api, or interactive, which is sent once
+	kind     string // events_api, or interactive or slash_commands, which are sent once
 	payload  json.RawMessage
 	attempts int
 	at       *socket
@@ -55,7 +56,7 @@ type envelope struct {
 }
 
 func newSockets() *sockets {
-	return &sockets{ping: usualPing, pending: map[string]*envelope{}, acked: map[string]bool{}}
+	return &sockets{ping: usualPing, pending: map[string]*envelope{}, acked: map[string]bool{}, shown: map[string]json.RawMessage{}}
 }
 
 // serve is one connection, from its beginning to its end.
@@ -96,10 +97,11 @@ func (s *sockets) serve(w http.ResponseWriter, r *http.Request) {
 		default:
 		}
 		var ack struct {
-			ID string `json:"envelope_id"`
+			ID      string          `json:"envelope_id"`
+			Payload json.RawMessage `json:"payload"`
 		}
 		if json.Unmarshal(data, &ack) == nil && ack.ID != "" {
-			s.ack(ack.ID)
+			s.ack(ack.ID, ack.Payload)
 		}
 	}
 	k.deaf.Do(func() { close(k.gone) })
@@ -158,7 +160,7 @@ func (s *sockets) send(event map[string]any, eventID string) {
 	if err != nil {
 		panic("slacktest: an event that is no JSON: " + err.Error()) // the test's mistake
 	}
-	s.put("events_api", payload)
+	s.put(eventsAPI, payload)
 }
 
 // put puts an envelope on its way and returns its id.
@@ -180,7 +182,7 @@ func (s *sockets) deliver(e *envelope) {
 	if s.pending[e.id] != e {
 		return // acknowledged or forgotten meanwhile
 	}
-	if e.kind == interactive && (e.attempts > 0 || len(s.open) == 0) {
+	if e.kind != eventsAPI && (e.attempts > 0 || len(s.open) == 0) {
 		delete(s.pending, e.id) // who has pressed is told that it failed
 		return
 	}
@@ -190,8 +192,8 @@ func (s *sockets) deliver(e *envelope) {
 	}
 	s.turn++
 	k := s.open[s.turn%len(s.open)]
-	frame := fmt.Sprintf(`{"type":%q,"envelope_id":%q,"accepts_response_payload":false,"retry_attempt":%d,"payload":%s}`,
-		e.kind, e.id, e.attempts, e.payload)
+	frame := fmt.Sprintf(`{"type":%q,"envelope_id":%q,"accepts_response_payload":%t,"retry_attempt":%d,"payload":%s}`,
+		e.kind, e.id, e.kind != eventsAPI, e.attempts, e.payload)
 	e.attempts++
 	e.at = k
 	select {
@@ -211,11 +213,14 @@ func (s *sockets) again(e *envelope) {
 }
 
 // ack takes an acknowledgement, on whichever socket it came.
-func (s *sockets) ack(id string) {
+func (s *sockets) ack(id string, shown json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.acks++
 	s.acked[id] = true
+	if e := s.pending[id]; e != nil && e.kind == slashCommands { // of others Slack takes none
+		s.shown[id] = shown
+	}
 	if e := s.pending[id]; e != nil {
 		if e.timer != nil {
 			e.timer.Stop()
@@ -348,7 +353,7 @@ func (s *Server) Raw(frame string) bool {
 	return true
 }
 
-// Acked tells whether an envelope of Raw's was acknowledged.
+// Acked tells whether an envelope was acknowledged.
 func (s *Server) Acked(envelope string) bool {
 	s.sockets.mu.Lock()
 	defer s.sockets.mu.Unlock()

@@ -1,0 +1,132 @@
+// Package interaction reads what people do with a Slack app otherwise than by messages.
+//
+// They press a button, give the slash command, or choose the shortcut at a message.
+// Slack brings each once, and tells the person that it failed where nobody acknowledges
+// it within three seconds.
+package interaction
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Shortcut is the callback id of the shortcut at messages, in the app's manifest.
+const Shortcut = "ask"
+
+// A Kind is what somebody did.
+type Kind string
+
+// The kinds.
+const (
+	Pressed   Kind = "press"   // a button below one of the bot's messages
+	Commanded Kind = "command" // the slash command
+	Asked     Kind = "ask"     // the shortcut at a message
+)
+
+// A Deed is one of these, as Slack tells it.
+type Deed struct {
+	Kind     Kind
+	ID       string // the same however often Slack brings it
+	User     string
+	Username string // "" where Slack does not tell
+	Chat     string
+	Thread   string    // of the message that has the button, or is asked about
+	Message  string    // its ts
+	At       time.Time // zero where Slack does not tell
+	// Says is what the button says, or the words behind the command, as Slack writes
+	// references.
+	Says string
+	// About is the message that is asked about, as Slack writes messages.
+	About json.RawMessage
+}
+
+// ReadInteractive reads the payload of a press or a shortcut; false if it is of
+// something else.
+func ReadInteractive(payload json.RawMessage) (Deed, bool, error) {
+	var p struct {
+		Type     string `json:"type"`
+		Callback string `json:"callback_id"`
+		User     struct {
+			ID   string `json:"id"`
+			Name string `json:"username"`
+			// Of a shortcut the name is called otherwise.
+			Called string `json:"name"`
+		} `json:"user"`
+		Channel struct {
+			ID string `json:"id"`
+		} `json:"channel"`
+		Container struct {
+			Channel string `json:"channel_id"`
+			TS      string `json:"message_ts"`
+		} `json:"container"`
+		Message json.RawMessage `json:"message"`
+		At      string          `json:"action_ts"`
+		Actions []struct {
+			Value string `json:"value"`
+			At    string `json:"action_ts"`
+		} `json:"actions"`
+	}
+	if err := json.Unmarshal(payload, &p); err != nil {
+		return Deed{}, false, fmt.Errorf("read an interaction: %w", err)
+	}
+	var shown struct {
+		TS     string `json:"ts"`
+		Thread string `json:"thread_ts"`
+	}
+	if len(p.Message) > 0 {
+		if err := json.Unmarshal(p.Message, &shown); err != nil {
+			return Deed{}, false, fmt.Errorf("read an interaction's message: %w", err)
+		}
+	}
+	d := Deed{User: p.User.ID, Username: p.User.Name, Thread: shown.Thread}
+	at := p.At
+	switch {
+	case p.Type == "block_actions" && len(p.Actions) > 0 && p.Actions[0].Value != "":
+		d.Kind, d.Chat, d.Message, d.Says, at = Pressed, p.Container.Channel, p.Container.TS, p.Actions[0].Value, p.Actions[0].At
+	case p.Type == "message_action" && p.Callback == Shortcut:
+		d.Kind, d.Chat, d.Message, d.About = Asked, p.Channel.ID, shown.TS, p.Message
+		if d.Username == "" {
+			d.Username = p.User.Called
+		}
+	default:
+		return Deed{}, false, nil
+	}
+	if d.Thread == d.Message { // the message only began a thread
+		d.Thread = ""
+	}
+	d.ID, d.At = string(d.Kind)+":"+d.User+":"+at, moment(at)
+	if d.Kind == Asked {
+		d.ID += ":about" // so that it does not end like the id of a message
+	}
+	return d, d.User != "" && d.Chat != "" && isTS(d.Message), nil
+}
+
+// ReadCommand reads the payload of a slash command; false if it lacks what makes one.
+func ReadCommand(payload json.RawMessage) (Deed, bool, error) {
+	var p struct {
+		User     string `json:"user_id"`
+		Username string `json:"user_name"`
+		Chat     string `json:"channel_id"`
+		Text     string `json:"text"`
+		Trigger  string `json:"trigger_id"`
+	}
+	if err := json.Unmarshal(payload, &p); err != nil {
+		return Deed{}, false, fmt.Errorf("read a slash command: %w", err)
+	}
+	d := Deed{Kind: Commanded, ID: string(Commanded) + ":" + p.User + ":" + p.Trigger + ":said", User: p.User, Username: p.Username, Chat: p.Chat, Says: p.Text}
+	return d, p.User != "" && p.Chat != "" && p.Trigger != "", nil
+}
+
+// isTS tells the ts of messages from other texts.
+func isTS(id string) bool { return id != "" && strings.Trim(id, "0123456789.") == "" }
+
+// moment reads a ts; a string that is none gives the zero time.
+func moment(ts string) time.Time {
+	var seconds, micros int64
+	if n, err := fmt.Sscanf(ts, "%d.%06d", &seconds, &micros); err != nil || n != 2 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, micros*1000).UTC()
+}

@@ -1,0 +1,71 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The kinds of envelopes. Slack repeats events alone.
+const (
+	eventsAPI     = "events_api"
+	interactive   = "interactive"
+	slashCommands = "slash_commands"
+)
+
+// Command has a user give the app's slash command with that text in a channel, and
+// returns the envelope that tells the app of it. Slack sends it once.
+func (s *Server) Command(channel, user, text string) (envelope string) {
+	trigger := s.moment()
+	return s.deed(slashCommands, map[string]any{
+		"token": "verification", "team_id": Team, "team_domain": "team", "channel_id": channel, "channel_name": "name-of-" + channel,
+		"user_id": user, "user_name": strings.ToLower(user), "command": "/parley", "text": text,
+		"response_url": "https://hooks.slack.com/commands/1", "trigger_id": trigger + ".0abc", "api_app_id": "A0PARLEY",
+	})
+}
+
+// Ask has a user choose the shortcut with that callback id at a message, and returns the
+// envelope that tells the app of it. Slack sends it once.
+func (s *Server) Ask(channel, user, ts, callback string) (envelope string) {
+	s.mu.Lock()
+	m := s.find(channel, ts)
+	if m == nil {
+		s.mu.Unlock()
+		panic(fmt.Sprintf("slacktest: %s has no message %s", channel, ts))
+	}
+	shown := m.event()
+	s.mu.Unlock()
+	at := s.moment()
+	return s.deed(interactive, map[string]any{
+		"type": "message_action", "callback_id": callback, "trigger_id": at + ".0abc", "action_ts": at, "message_ts": ts,
+		"response_url": "https://hooks.slack.com/app/1", "message": shown,
+		"user": map[string]any{"id": user, "name": strings.ToLower(user)}, "team": map[string]any{"id": Team, "domain": "team"},
+		"channel": map[string]any{"id": channel, "name": "name-of-" + channel},
+	})
+}
+
+// Shown is what the app had Slack show to who gave a slash command: "" before the
+// envelope is acknowledged, and where it had nothing shown.
+func (s *Server) Shown(envelope string) string {
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	return string(s.sockets.shown[envelope])
+}
+
+// deed puts on its way what somebody did.
+func (s *Server) deed(kind string, fields map[string]any) (envelope string) {
+	payload, err := json.Marshal(fields)
+	if err != nil {
+		panic("slacktest: a deed that is no JSON: " + err.Error()) // the test's mistake
+	}
+	return s.sockets.put(kind, payload)
+}
+
+// moment is a ts that nothing has.
+func (s *Server) moment() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastTS = max(s.lastTS+1, time.Now().UnixMicro())
+	return fmt.Sprintf("%d.%06d", s.lastTS/1e6, s.lastTS%1e6)
+}
