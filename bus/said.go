@@ -3,6 +3,7 @@ package bus
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -225,6 +226,8 @@ type Outbound struct {
 	// Fallback is where it goes if it cannot be delivered to To.
 	Fallback []Address `json:"fallback,omitempty"`
 	File     *File     `json:"file,omitempty"`
+	// Files are files that workers and gateways share and that the message only names.
+	Files []FileRef `json:"files,omitempty"`
 	// Told says on whose behalf an agent says it in another chat than the one in
 	// which it was asked; nil for replies, and for what no agent says.
 	Told *Telling `json:"told,omitempty"`
@@ -251,8 +254,26 @@ type File struct {
 	Data []byte `json:"data"`
 }
 
+// A FileRef names a file that goes with a message and is kept elsewhere until it was sent.
+type FileRef struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"` // of its content, in hexadecimal digits
+	Ref    string `json:"ref"`    // where it is kept
+	Path   string `json:"path"`   // in the workspace of the session that sends it
+}
+
+// NeedFiles is what a dispatcher must understand to send a message that names files: a
+// release from before them would send the text alone.
+const NeedFiles = "files"
+
 // Encode is the body of an outbound message.
-func (out Outbound) Encode() ([]byte, error) { return json.Marshal(out) }
+func (out Outbound) Encode() ([]byte, error) {
+	if len(out.Files) > 0 && !slices.Contains(out.Needs, NeedFiles) {
+		out.Needs = append(slices.Clip(out.Needs), NeedFiles)
+	}
+	return json.Marshal(out)
+}
 
 // DecodeOutbound reads what Encode writes.
 func DecodeOutbound(body []byte) (Outbound, error) {

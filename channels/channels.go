@@ -66,6 +66,8 @@ type Part struct {
 	// Under is the platform's id of an earlier message that this belongs to: the
 	// part goes into its thread, or quotes it. "" is none.
 	Under string
+	// File is the name of the file that goes with it; "" is none.
+	File string
 	// Buttons are shown below the text, by a ButtonShower. An edit without any
 	// removes those that there are.
 	Buttons []bus.Button

@@ -9,6 +9,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/enclosure"
 	"parley/channels/markup"
 )
 
@@ -29,7 +30,7 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 			slog.String("id", m.ID), slog.String("need", markup.Verbatim(need)))
 		return later(unknownNeedWait)
 	}
-	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts}
+	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts, enclosures: enclosure.Of(out)}
 	d.to.Chat = r.moved.current(out.To.Chat)
 	err = d.recovering(func() error { return d.send(ctx, work) })
 	if how, failed := errors.AsType[*deliveryError](err); failed && how.bury == panicked {
@@ -38,11 +39,12 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 	how, failed := errors.AsType[*deliveryError](err)
 	if !failed || how.discarded || how.bury != "" {
 		r.drafts.passed(work, out)
+		d.releaseFiles()
 	}
 	if failed && how.discarded {
 		return nil
 	}
-	if !failed && d.record.State() == channels.Sent {
+	if !failed && d.arrived() {
 		r.reactions.Answered(out)
 	}
 	return err
@@ -213,7 +215,7 @@ const unknownNeedWait = 30 * time.Second // wait where another release has to se
 
 // unknownNeed is the first need that this release does not know.
 func unknownNeed(needs []string) (string, bool) {
-	known := []string{} // none has been given out yet
+	known := []string{bus.NeedFiles}
 	for _, need := range needs {
 		if !slices.Contains(known, need) {
 			return need, true

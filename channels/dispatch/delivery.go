@@ -8,6 +8,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/enclosure"
 )
 
 // Codes of the dispatcher's own, beside the platforms'.
@@ -31,13 +32,27 @@ type delivery struct {
 	attempts int
 	paced    bool              // the pace was waited for and not yet used
 	markdown map[string]string // of rendered texts, once it was needed
+
+	enclosures []enclosure.Enclosure // the files that go with it
 }
 
-// settled tells whether nothing more is to be done for a part: it was sent, or nobody
-// will ever know.
+// settled tells whether nothing more is to be done for a part: it was sent, nobody
+// will ever know, or it is a file that the message goes without.
 func (d *delivery) settled(i int) bool {
-	state := d.record.Parts[i].State
-	return state == channels.Sent || state == channels.Unsure
+	p := d.record.Parts[i]
+	return p.State == channels.Sent || p.State == channels.Unsure || isLeftOut(p)
+}
+
+// arrived tells whether all of the message was sent, but for files that it goes without.
+func (d *delivery) arrived() bool {
+	sent := false
+	for _, p := range d.record.Parts {
+		if p.State != channels.Sent && !isLeftOut(p) {
+			return false
+		}
+		sent = sent || p.State == channels.Sent
+	}
+	return sent
 }
 
 // expired says that the message is too old to be worth sending.
@@ -110,6 +125,9 @@ func (d *delivery) platformPart(i int) channels.Part {
 	}
 	if i == len(d.record.Parts)-1 {
 		part.Buttons = d.buttons()
+	}
+	if f, ok := d.enclosureOf(i); ok {
+		part.File = f.Name
 	}
 	return part
 }

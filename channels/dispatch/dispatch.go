@@ -23,6 +23,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/enclosure"
 	"parley/channels/markup"
 	"parley/channels/pacing"
 	"parley/channels/reactions"
@@ -57,6 +58,8 @@ type Dispatcher struct {
 	// Drafts, if set, lets answers be shown while they are being made, where the
 	// channel asks for that.
 	Drafts channels.Drafts
+	// Files, if set, has the files that messages name.
+	Files  enclosure.Store
 	Policy Policy
 	// Notify, if set, is told of what was given up before it is buried. It may
 	// be told of the same message more than once.
@@ -113,6 +116,9 @@ func (d Policy) withDefaults() Policy {
 	return d
 }
 
+// mostFiles is how many files are sent at once, each of which is in memory.
+const mostFiles = 4
+
 // longestHold is how long one mailbox is worked on before others get their turn.
 const longestHold = pacing.LongestWait
 
@@ -147,6 +153,8 @@ type run struct {
 	streaks   *failureStreaks
 	retries   *retrySchedule
 	renderer  *markup.Renderer
+
+	filesAtOnce chan struct{} // has one for each file in memory
 }
 
 func newRun(d *Dispatcher) *run {
@@ -154,6 +162,7 @@ func newRun(d *Dispatcher) *run {
 	p := &run{
 		Dispatcher: d, policy: d.Policy.withDefaults(), limits: limits,
 		pace: pacing.New(d.Name, limits, d.Bus), moved: newMovedChats(), streaks: newFailureStreaks(), retries: newRetrySchedule(), renderer: markup.New(),
+		filesAtOnce: make(chan struct{}, mostFiles),
 	}
 	if t, ok := channels.AsTyper(d.Channel); ok {
 		p.typing = newTyping(t, p.pace)

@@ -17,17 +17,26 @@ import (
 	"parley/channels/channelstest"
 	"parley/channels/dispatch"
 	"parley/channels/stagetest"
+	"parley/sessions/outgoing"
 )
 
 // A stage is a bus and a book with a platform before them, and a dispatcher.
 type stage struct {
 	*stagetest.Stage
 	end func() error // of the dispatcher, where one runs
+
+	files keptFiles
+	dir   string
 }
 
 func setStage(t *testing.T, dir string, caps bus.Caps) *stage {
 	t.Helper()
-	return &stage{Stage: stagetest.Open(t, dir, sqlitebus.Config{Caps: caps})}
+	files, err := outgoing.Open(dir, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = files.Close() })
+	return &stage{Stage: stagetest.Open(t, dir, sqlitebus.Config{Caps: caps}), files: keptFiles{files}, dir: dir}
 }
 
 // setStageHeld is one whose leases cannot be held for longer than that.
@@ -44,7 +53,7 @@ func inDispatch(t *testing.T, setup func(*stage, *dispatch.Dispatcher), run func
 	synctest.Test(t, func(t *testing.T) {
 		s := setStage(t, dir, bus.Caps{})
 		defer s.Close()
-		d := &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Subjects: s.Book, Drafts: s.Book, Notify: dispatch.TellSession(s.Bus), Log: s.Logger()}
+		d := &dispatch.Dispatcher{Name: "c", Channel: s.Platform, Bus: s.Bus, Book: s.Book, Subjects: s.Book, Drafts: s.Book, Files: s.files, Notify: dispatch.TellSession(s.Bus), Log: s.Logger()}
 		if setup != nil {
 			setup(s, d)
 		}

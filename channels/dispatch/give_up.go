@@ -158,13 +158,16 @@ func (d *delivery) sendToFallback(work context.Context, code string) error {
 		out := bus.Outbound{
 			ID: bus.FallbackID(d.record.ID, n), To: to, Text: d.misdelivered(code) + "\n\n" + d.out.Text,
 			Session: d.out.Session, Turn: d.out.Turn, At: time.Now(), Expires: d.out.Expires,
-			Subject: d.out.Subject, Origin: d.out.Origin, File: d.out.File, Needs: d.out.Needs,
+			Subject: d.out.Subject, Origin: d.out.Origin, File: d.out.File, Files: d.out.Files, Needs: d.out.Needs,
 		}
 		if out.Subject != "" {
 			// The same said to two places may meet here, and is two messages.
 			out.Subject += " for " + d.out.To.String()
 		}
-		err := d.publish(work, out)
+		err := d.referFiles(out)
+		if err == nil {
+			err = d.publish(work, out)
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, bus.ErrInvalid):

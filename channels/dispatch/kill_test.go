@@ -82,7 +82,7 @@ func drain(t *testing.T, s *stage, ch channels.Channel, point func(string)) {
 	t.Helper()
 	settled := make(chan struct{}, 1)
 	r := start(t, &dispatch.Dispatcher{
-		Name: "c", Channel: ch, Bus: s.Bus, Book: s.Book, Subjects: s.Book, Drafts: s.Book, Log: s.Logger(), SessionAt: hears,
+		Name: "c", Channel: ch, Bus: s.Bus, Book: s.Book, Subjects: s.Book, Drafts: s.Book, Files: s.files, Log: s.Logger(), SessionAt: hears,
 		// One after the other, so that a kill interrupts one send.
 		Policy: dispatch.Policy{AtOnce: 1},
 		Point: func(name string) {

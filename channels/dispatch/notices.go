@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/enclosure"
+	"parley/channels/markup"
 )
 
 // noteInSession lets the session of a chat know what was told there on somebody's behalf,
@@ -16,7 +19,7 @@ import (
 // once the message is known to have arrived, and before its mail is settled: who
 // is cut off here publishes it again, under the same id.
 func (d *delivery) noteInSession(work context.Context) error {
-	if d.out.Told == nil || d.SessionAt == nil || len(d.record.Parts) == 0 || d.record.State() != channels.Sent {
+	if d.out.Told == nil || d.SessionAt == nil || !d.arrived() {
 		return nil
 	}
 	at, err := d.replyAddress(work)
@@ -47,11 +50,21 @@ func (d *delivery) replyAddress(work context.Context) (bus.Address, error) {
 	}
 	ctx, cancel := context.WithTimeout(work, d.policy.Timeout)
 	defer cancel()
-	at, err := r.ReplyAddress(ctx, d.to, d.record.Parts[0].PlatformID)
+	at, err := r.ReplyAddress(ctx, d.to, d.firstSent())
 	if err != nil {
 		return bus.Address{}, fmt.Errorf("look for where a reply would be said: %w", err)
 	}
 	return at, nil
+}
+
+// firstSent is the platform's id of the first part that was sent.
+func (d *delivery) firstSent() string {
+	for _, p := range d.record.Parts {
+		if p.State == channels.Sent {
+			return p.PlatformID
+		}
+	}
+	return ""
 }
 
 // toldNotice is what the session learns. Its text is for releases that do not
@@ -82,4 +95,82 @@ func TellSession(b bus.Bus) func(ctx context.Context, out bus.Outbound, reason s
 			SentAt: time.Now(),
 		})
 	}
+}
+
+// The codes of files that a message goes without: this, and the platform's own.
+const (
+	leftOutPrefix = "file:"
+	fileMissing   = "file_missing"
+)
+
+// isLeftOut tells of a part that it is a file that the message goes without.
+func isLeftOut(p channels.SentPart) bool {
+	return p.State == channels.Failed && p.File && strings.HasPrefix(p.Code, leftOutPrefix)
+}
+
+// mayLeaveOut tells whether a message goes on without the file of a part: one that it
+// only names and that is refused, or missing, while the place is not refused.
+func (d *delivery) mayLeaveOut(i int, code string) bool {
+	e, ok := d.enclosureOf(i)
+	return ok && e.Named() && d.record.Parts[i].Text == "" && (code == fileMissing || d.isAboutContent(code))
+}
+
+// leaveOut lets a message go on without a file. The session that sends it is told, and
+// in the conversation itself so are the people, under ids made of the message's.
+func (d *delivery) leaveOut(work context.Context, i int, code string) error {
+	if err := d.checkLease(work); err != nil {
+		return err
+	}
+	e, _ := d.enclosureOf(i)
+	why := "it is not there any more"
+	if code != fileMissing {
+		why = d.reasonInWords(code)
+	}
+	suffix := fmt.Sprintf("#file/%d", i)
+	if d.out.Session != "" {
+		err := bus.PublishNotice(work, d.Bus, d.out.Session, bus.Inbound{
+			ID: bus.DerivedID(d.record.ID, suffix), Kind: bus.Notice, At: d.out.To, SentAt: time.Now(),
+			Text: fmt.Sprintf("The file %s of a message to %s was not delivered: %s.", e.Name, d.out.To, why),
+		})
+		if err != nil && !errors.Is(err, bus.ErrInvalid) {
+			d.Log.Warn("session could not be told of a file", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+			return later(storageWait)
+		}
+	}
+	out := bus.Outbound{
+		ID: bus.DerivedID(d.record.ID, suffix), To: d.out.To, At: time.Now(),
+		Text: fmt.Sprintf("(The file %s could not be sent: %s.)", markup.Verbatim(e.Name), why),
+	}
+	if err := d.publish(work, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
+		d.Log.Warn("chat could not be told of a file", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+		return later(storageWait)
+	}
+	d.point("send:leftout")
+	p := d.record.Parts[i]
+	p.State, p.Code = channels.Failed, leftOutPrefix+code
+	return d.mark(work, i, p)
+}
+
+// referFiles notes that another message names the files of this one. Where they are not
+// there any more, that message says so.
+func (d *delivery) referFiles(out bus.Outbound) error {
+	if len(out.Files) == 0 || d.Files == nil {
+		return nil
+	}
+	if err := d.Files.Refer(out.Session, out.ID, out.Files); err != nil && !errors.Is(err, enclosure.ErrMissing) {
+		return fmt.Errorf("refer to files: %w", err)
+	}
+	return nil
+}
+
+// releaseFiles lets go of the files that the message names: it is through. What cannot
+// be let go is swept up later.
+func (d *delivery) releaseFiles() {
+	if len(d.out.Files) == 0 || d.Files == nil {
+		return
+	}
+	if err := d.Files.Release(d.record.ID, d.out.Files); err != nil {
+		d.Log.Warn("files of a message that is through could not be removed", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+	}
+	d.point("send:released")
 }

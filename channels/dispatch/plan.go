@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
-	"parley/bus"
 	"parley/channels"
-	"parley/channels/markup"
+	"parley/channels/enclosure"
 )
 
 // planParts says how the message is to be said here: as which parts, and whether they
@@ -19,21 +17,23 @@ import (
 // replaced as a whole or not at all, and by one message: what has to be split is
 // posted under the earlier one too.
 func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
-	text, file := d.out.Text, d.out.File
-	_, takesFiles := channels.AsFileSender(d.Channel)
-	if file != nil && !takesFiles {
-		text = strings.TrimSpace(text + "\n\n" + notAttached(file))
-		file = nil
+	text, files := d.out.Text, d.enclosures
+	if _, can := channels.AsFileSender(d.Channel); !can {
+		for _, f := range files {
+			text = strings.TrimSpace(text + "\n\n" + f.NotAttached())
+		}
+		files = nil
 	}
+	all := files
 	parts := d.render(text)
-	if file != nil {
-		// A file beside a text could not be replaced by a later text alone.
-		if caption := d.caption(text, parts); caption != nil && (d.out.Subject == "" || text == "") {
-			parts = []channels.SentPart{*caption}
-		} else {
-			parts = append(parts, channels.SentPart{File: true})
+	// A file beside a text could not be replaced by a later text alone. One that is only
+	// named may turn out to be missing, or be refused, and its text is to arrive then.
+	if len(files) == 1 && !files[0].Named() && (d.out.Subject == "" || text == "") {
+		if caption := d.caption(text, parts); caption != nil {
+			parts, files = []channels.SentPart{*caption}, nil
 		}
 	}
+	parts = append(parts, fileParts(files)...)
 	if len(parts) == 0 { // there is nothing to see in it
 		return []channels.SentPart{{State: channels.Failed, Code: empty}}, nil
 	}
@@ -42,9 +42,7 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 		if draft := d.drafts.takeFor(ctx, d.out); draft != "" && len(d.render(text)) > 0 {
 			parts = d.renderEdit(text)
 			parts[0].Edits = draft
-			if file != nil {
-				parts = append(parts, channels.SentPart{File: true})
-			}
+			parts = append(parts, fileParts(all)...)
 		}
 		return parts, nil
 	}
@@ -121,41 +119,29 @@ func (d *delivery) bindSubject(work context.Context) error {
 	return nil
 }
 
-// notAttached stands in for a file where none can be sent.
-func notAttached(f *bus.File) string {
-	return fmt.Sprintf("(The file %s of %s could not be attached here.)", markup.Verbatim(f.Name), formatSize(len(f.Data)))
+// fileParts are the parts of files that go without a text.
+func fileParts(files []enclosure.Enclosure) []channels.SentPart {
+	parts := make([]channels.SentPart, len(files))
+	for i := range parts {
+		parts[i].File = true
+	}
+	return parts
 }
 
-// longestFileName is what file systems take, in bytes.
-const longestFileName = 255
-
-// fileName is a file's name as platforms are told of it: nothing in it ends a
-// header, names a folder or changes the direction of writing.
-func fileName(name string) string {
-	var kept strings.Builder
-	for _, r := range name {
-		if !bus.IsClean(string(r)) || strings.ContainsRune(`/\"`, r) {
-			r = '_'
+// enclosureOf is the file that goes with a part: the first that has one has the first
+// file. False where there is none.
+func (d *delivery) enclosureOf(part int) (enclosure.Enclosure, bool) {
+	if !d.record.Parts[part].File {
+		return enclosure.Enclosure{}, false
+	}
+	n := 0
+	for _, p := range d.record.Parts[:part] {
+		if p.File {
+			n++
 		}
-		if kept.Len()+utf8.RuneLen(r) > longestFileName {
-			break
-		}
-		kept.WriteRune(r)
 	}
-	if name := kept.String(); strings.Trim(name, ". ") != "" {
-		return name
+	if n >= len(d.enclosures) {
+		return enclosure.Enclosure{}, false
 	}
-	return "file"
-}
-
-func formatSize(bytes int) string {
-	switch {
-	case bytes == 1:
-		return "1 byte"
-	case bytes < 1000:
-		return fmt.Sprintf("%d bytes", bytes)
-	case bytes < 1_000_000:
-		return fmt.Sprintf("%.1f kB", float64(bytes)/1e3)
-	}
-	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+	return d.enclosures[n], true
 }

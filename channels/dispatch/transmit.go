@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/bus"
 	"parley/channels"
+	"parley/channels/enclosure"
 )
 
 // filePatience is how many times longer than a text a file may take.
@@ -68,14 +68,32 @@ func (d *delivery) callPlatform(work context.Context, i int) (id string, err err
 		}
 		return p.Edits, e.Edit(ctx, d.to, p.Edits, part)
 	case p.File:
-		s, can := channels.AsFileSender(d.Channel)
-		if !can || d.out.File == nil {
-			return "", &channels.SendError{Fault: channels.Rejected, Code: "cannot_send_files"}
-		}
-		file := bus.File{Name: fileName(d.out.File.Name), Data: d.out.File.Data}
-		return s.SendFile(ctx, d.to, file, part)
+		return d.sendFile(ctx, i, part)
 	}
 	return d.Channel.Send(ctx, d.to, part)
+}
+
+// sendFile sends the file of a part. Few are in memory at a time.
+func (d *delivery) sendFile(ctx context.Context, i int, part channels.Part) (id string, err error) {
+	s, can := channels.AsFileSender(d.Channel)
+	e, has := d.enclosureOf(i)
+	if !can || !has {
+		return "", &channels.SendError{Fault: channels.Rejected, Code: "cannot_send_files"}
+	}
+	select {
+	case d.filesAtOnce <- struct{}{}:
+		defer func() { <-d.filesAtOnce }()
+	case <-ctx.Done():
+		return "", &channels.SendError{Fault: channels.Retry, Code: "busy", Err: ctx.Err()}
+	}
+	file, err := e.Load(d.Files)
+	switch {
+	case errors.Is(err, enclosure.ErrMissing):
+		return "", &channels.SendError{Fault: channels.Rejected, Code: fileMissing, Err: err}
+	case err != nil:
+		return "", &channels.SendError{Fault: channels.Retry, Code: "file_unreadable", Err: err}
+	}
+	return s.SendFile(ctx, d.to, file, part)
 }
 
 // markArrived notes that the platform has taken a part. If the lease was lost while
@@ -108,6 +126,9 @@ func (d *delivery) handleFault(work context.Context, i int, fault *channels.Send
 			return err
 		}
 		d.observe("failed", took)
+		if d.mayLeaveOut(i, fault.Code) {
+			return d.leaveOut(work, i, fault.Code)
+		}
 		return d.giveUp(work, fault.Code)
 	case fault.Fault == channels.Stop:
 		how := later(firstBackoff)

@@ -74,7 +74,7 @@ func rules() []rule {
 		{"channels/reactions", 3, []string{"channels", "bus"}},
 		{"channels/channelstest", 3, []string{"channels", "channels/markup", "bus", "testlog"}},
 		{"channels/gateway", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
-		{"channels/dispatch", 4, []string{"channels", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
+		{"channels/dispatch", 4, []string{"channels", "channels/enclosure", "channels/markup", "channels/pacing", "channels/reactions", "bus"}},
 		{"channels/stagetest", 4, []string{"channels/channelstest", "channels/sqlbook", "bus", "bus/..."}},
 
 		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/llm", "agent/journal"}},
@@ -94,6 +94,7 @@ func rules() []rule {
 		{"cmd/parley/hometest", 5, []string{"..."}},
 		{"cmd/parley/parleytest", 5, []string{"..."}},
 		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
+		{"cmd/parley/outfiles", 5, []string{"bus", "channels", "channels/enclosure", "sessions/outgoing", "tools"}},
 		{"cmd/parley/metrics", 5, []string{"agent", "agent/llm", "bus"}},
 
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},

@@ -45,7 +45,8 @@ func keptNames() map[string]string {
 	const process = "none: it is of the process that runs"
 	return map[string]string{
 		"bus.db": "as its tables", "sessions.db": "as its tables", "book.db": "as its tables",
-		"workspaces":  "backup, restore, forget, retention: by session; migrate: it stays where it is",
+		// Beside the sessions it has ~outgoing: files that wait to be sent.
+		"workspaces":  "backup, restore, forget, retention: by session; migrate: it stays where it is; ~outgoing: forget by session and message, retention: gone once sent, or swept",
 		"audit.jsonl": "forget: arguments and person; retention: [audit] days; backup and migrate: a copy of the table, left out",
 		"token":       "none: it is a secret of this home", "parley.sock": process, "bus.db.lock": process, "lock": process, "terminals": process,
 	}

@@ -6,7 +6,7 @@
 // the log also fences off a worker that had it open. What such a worker has published
 // until then is found in a second round.
 //
-// The files: erase.go erases, auditfiles.go in the files of the audit; receipt.go says
+// The files: erase.go erases, auditfiles.go in the files of the audit, files.go those that wait to be sent; receipt.go says
 // what was erased, retention.go erases what is old at intervals.
 package erase
 
@@ -62,6 +62,7 @@ type Config struct {
 	Store      Store
 	Book       Book
 	Workspaces Workspaces
+	Files      Files
 	Audit      AuditFiles // nil where there are none
 	// Kept is what an erasure cannot reach in this installation. Each receipt lists it.
 	Kept []Kept
@@ -210,6 +211,9 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 		if removed && !slices.Contains(r.Workspaces, key) {
 			r.Workspaces = append(r.Workspaces, key)
 		}
+	}
+	if err := e.forgetFiles(ctx, t, what.Sends); err != nil {
+		return gone, err
 	}
 	for _, key := range t.alone {
 		if a, ok := addressOf(key); ok {

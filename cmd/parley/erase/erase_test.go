@@ -18,10 +18,12 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/channelstest"
+	"parley/channels/enclosure"
 	"parley/channels/sqlbook"
 	"parley/cmd/parley/audit"
 	"parley/cmd/parley/erase"
 	"parley/cmd/parley/hometest"
+	"parley/cmd/parley/outfiles"
 	"parley/sessions"
 )
 
@@ -36,7 +38,7 @@ func eraser(h *hometest.Home) *erase.Eraser { return erase.New(config(h)) }
 
 func config(h *hometest.Home) erase.Config {
 	return erase.Config{
-		Bus: h.Bus, Store: h.Store, Book: h.Book, Workspaces: h.Workspaces,
+		Bus: h.Bus, Store: h.Store, Book: h.Book, Workspaces: h.Workspaces, Files: outfiles.Files{Store: h.Outgoing},
 		Kept: []erase.Kept{{What: "the moon", Why: "nobody can reach it"}}, Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 }
@@ -460,4 +462,56 @@ func TestBusThatDoesNotForget(t *testing.T) {
 		t.Errorf("%d dead letters dropped, %d are left", r.Bus.DeadLetters, d.Dead)
 	}
 	checkReceipt(t, r, "what waits on the bus")
+}
+
+// The files that a session sends go with it, and of a session that others share those of
+// the messages that are forgotten.
+func TestFilesThatWaitToBeSentAreForgotten(t *testing.T) {
+	h := hometest.Open(t, t.TempDir())
+	files := outfiles.Files{Store: h.Outgoing}
+	send := func(session, turn string) bus.FileRef {
+		t.Helper()
+		dir, err := h.Workspaces.Open(session)
+		if err == nil {
+			err = dir.Write("a", []byte(secret))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := turn + "#call"
+		refs, err := files.Keep(t.Context(), session, id, dir, []string{"a"}, 100)
+		if err == nil {
+			err = files.Refer(session, id, refs)
+		}
+		if err == nil {
+			err = bus.PublishOutbound(t.Context(), h.Bus, bus.Outbound{
+				ID: id, To: bus.Address{Channel: hometest.Channel, Chat: "7"}, Text: "x", Session: session, Turn: turn, Files: refs, At: time.Now(),
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return refs[0]
+	}
+	h.Say("p1", "43", "43", "hello")
+	h.Say("g1", "42", group, "hello")
+	h.Say("g2", "43", group, "hello")
+	stop := h.Work(nil)
+	h.Idle(bus.InboundTopic)
+	stop()
+	alone, hers, theirs := send(hometest.Key(t, "43"), "p1"), send(hometest.Key(t, group), "g1"), send(hometest.Key(t, group), "g2")
+	if _, err := eraser(h).Session(t.Context(), hometest.Key(t, "43")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := eraser(h).Person(t.Context(), anna); err != nil {
+		t.Fatal(err)
+	}
+	for what, f := range map[string]struct {
+		ref  bus.FileRef
+		gone bool
+	}{"of the session": {alone, true}, "of her": {hers, true}, "of another": {theirs, false}} {
+		if _, err := files.Read(f.ref); errors.Is(err, enclosure.ErrMissing) != f.gone {
+			t.Errorf("the file %s: %v", what, err)
+		}
+	}
 }

@@ -27,6 +27,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/erase"
 	"parley/sessions"
+	"parley/sessions/outgoing"
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
 )
@@ -54,6 +55,7 @@ type carrier interface {
 	bus.Pauser
 	bus.Holder
 	bus.Roster
+	bus.Forgetter
 	Writable(ctx context.Context) error
 	Dropped() uint64
 	Close() error
@@ -78,6 +80,7 @@ type Home struct {
 	Store       store
 	Book        *sqlbook.Book
 	Workspaces  *workspace.Workspaces
+	Outgoing    *outgoing.Store // files that are to be sent
 	override    WorkspaceOverride
 	overrideDir *workspace.Workspaces // the override's directory; nil where there is none
 
@@ -133,6 +136,9 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	if err != nil {
 		return h, err
 	}
+	if h.Outgoing, err = outgoing.Open(c.Workspace.Root, int64(c.Workspace.MaxMB)<<20); err != nil {
+		return h, err
+	}
 	if err := checkWorkable(c); err != nil {
 		return h, err
 	}
@@ -186,6 +192,12 @@ func (h *Home) Workspace(session string) (*workspace.Dir, error) {
 	return dir, h.rootOwner.givePath(h.Root, dir.Path())
 }
 
+// GiveOutgoing gives the files that are to be sent to whom the workspaces belong: who
+// keeps them need not be who sends them.
+func (h *Home) GiveOutgoing() error {
+	return h.rootOwner.GiveTree(filepath.Join(h.Root, outgoing.Folder))
+}
+
 // waitingBytes bounds what waits in one mailbox, in bytes.
 const waitingBytes = 64 << 20
 
@@ -221,6 +233,9 @@ func (h *Home) Close() error {
 		if w != nil {
 			errs = append(errs, w.Close())
 		}
+	}
+	if h.Outgoing != nil {
+		errs = append(errs, h.Outgoing.Close())
 	}
 	if h.Book != nil {
 		h.leave()

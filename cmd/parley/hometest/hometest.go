@@ -19,7 +19,9 @@ import (
 	"parley/channels"
 	"parley/channels/dispatch"
 	"parley/channels/sqlbook"
+	"parley/cmd/parley/outfiles"
 	"parley/sessions"
+	"parley/sessions/outgoing"
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
 	"parley/tools"
@@ -41,6 +43,7 @@ type Home struct {
 	Store      *sqlstore.Store
 	Book       *sqlbook.Book
 	Workspaces *workspace.Workspaces
+	Outgoing   *outgoing.Store
 	closed     bool
 }
 
@@ -63,6 +66,8 @@ func Open(t testing.TB, dir string) *Home {
 	must(err)
 	h.Workspaces, err = workspace.New(workspace.Config{Root: filepath.Join(dir, "workspaces")})
 	must(err)
+	h.Outgoing, err = outgoing.Open(filepath.Join(dir, "workspaces"), 1<<20)
+	must(err)
 	t.Cleanup(h.Close)
 	return h
 }
@@ -74,7 +79,7 @@ func (h *Home) Close() {
 		return
 	}
 	h.closed = true
-	for _, part := range []interface{ Close() error }{h.Workspaces, h.Book, h.Store, h.Bus} {
+	for _, part := range []interface{ Close() error }{h.Outgoing, h.Workspaces, h.Book, h.Store, h.Bus} {
 		if err := part.Close(); err != nil {
 			h.t.Error(err)
 		}
@@ -134,7 +139,7 @@ func (h *Home) Work(point func(string)) (stop func()) {
 // Dispatch sends through a channel what is said there, until stop is called.
 func (h *Home) Dispatch(ch channels.Channel) (stop func()) {
 	return h.run((&dispatch.Dispatcher{
-		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Notify: dispatch.TellSession(h.Bus),
+		Name: Channel, Channel: ch, Bus: h.Bus, Book: h.Book, Files: outfiles.Files{Store: h.Outgoing}, Notify: dispatch.TellSession(h.Bus),
 		Policy: dispatch.Policy{Drain: time.Second}, Log: slog.New(slog.DiscardHandler),
 	}).Run)
 }

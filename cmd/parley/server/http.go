@@ -120,7 +120,7 @@ func (f *httpAccess) api(local bool) *api.API {
 // eraser forgets what people said, here and wherever the home keeps it.
 func (s *Server) eraser() *erase.Eraser {
 	return erase.New(erase.Config{
-		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: s.home.Workspaces, Audit: s.auditFiles(), Kept: s.beyondErasing(), Log: s.log,
+		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: s.home.Workspaces, Files: s.outgoing(), Audit: s.auditFiles(), Kept: s.beyondErasing(), Log: s.log,
 	})
 }
 

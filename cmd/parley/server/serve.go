@@ -89,6 +89,9 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 	if s.role.Dispatches() {
 		all = append(all, s.dispatch)
 	}
+	if s.role.Serves() && s.role.Dispatches() {
+		all = append(all, func(ctx context.Context) error { return s.sweeper().Run(ctx, s.home.Bus) })
+	}
 	if s.role.Serves() {
 		all = append(all, s.trail.Run)
 	}

@@ -1,0 +1,289 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/dispatch"
+	"parley/channels/enclosure"
+	"parley/sessions/outgoing"
+)
+
+// keptFiles are files that messages name.
+type keptFiles struct{ *outgoing.Store }
+
+func (k keptFiles) Read(f bus.FileRef) ([]byte, error) {
+	content, err := k.Store.Read(outgoing.File{Ref: f.Ref, SHA256: f.SHA256, Size: f.Size})
+	if errors.Is(err, outgoing.ErrMissing) {
+		return nil, enclosure.ErrMissing
+	}
+	return content, err
+}
+
+func (k keptFiles) Refer(session, message string, files []bus.FileRef) error {
+	return k.Store.Refer(outgoing.Reference{Ref: files[0].Ref, Session: session, Message: message})
+}
+
+func (k keptFiles) Release(message string, files []bus.FileRef) error {
+	return k.Store.Release(files[0].Ref, message)
+}
+
+// enclose keeps files for a message, each named by its content, and lets it name them.
+func (s *stage) enclose(t *testing.T, out bus.Outbound, contents ...string) bus.Outbound {
+	t.Helper()
+	for _, content := range contents {
+		f, err := s.files.Store.Keep(t.Context(), out.Session, out.ID, strings.NewReader(content), 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Files = append(out.Files, bus.FileRef{Name: content + ".txt", Size: f.Size, SHA256: f.SHA256, Ref: f.Ref})
+	}
+	if err := s.files.Refer(out.Session, out.ID, out.Files); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// kept lists what is kept of files to be sent.
+func (s *stage) kept(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.dir, outgoing.Folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// sending has the stage's platform take files.
+func sending(s *stage, d *dispatch.Dispatcher) *channelstest.EditingChannel {
+	p := &channelstest.EditingChannel{MemoryChannel: s.Platform, Caption: 50}
+	d.Channel = p
+	return p
+}
+
+func TestFilesFollowTheirTextInOrderAndGo(t *testing.T) {
+	var p *channelstest.EditingChannel
+	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) { p = sending(s, d) }, func(t *testing.T, s *stage, _ *running) {
+		s.post(t, s.enclose(t, outbound("a", "1", "two charts"), "one", "two"), s.enclose(t, outbound("b", "1", ""), "three"), outbound("c", "1", "done"))
+		synctest.Wait()
+		wantShown(t, p, "1", "two charts", " with one.txt", " with two.txt", " with three.txt", "done")
+		for _, a := range p.Sent() {
+			if a.File != nil && string(a.File.Data)+".txt" != a.File.Name {
+				t.Errorf("%s holds %q", a.File.Name, a.File.Data)
+			}
+			if a.File != nil && a.Part.File != a.File.Name {
+				t.Errorf("the part of %s says %q", a.File.Name, a.Part.File)
+			}
+		}
+		if send := s.state(t, "a"); send.State() != channels.Sent || len(send.Parts) != 3 || send.Parts[0].File || !send.Parts[1].File || !send.Parts[2].File {
+			t.Errorf("book: %+v", send)
+		}
+		if kept := s.kept(t); len(kept) != 0 {
+			t.Errorf("kept after they were sent: %v", kept)
+		}
+	})
+}
+
+// A file that is missing or that the platform refuses holds up neither its text nor the
+// other files: people and the session are told, once.
+func TestAMessageGoesOnWithoutAFile(t *testing.T) {
+	for name, spoil := range map[string]func(*testing.T, *stage, bus.Outbound){
+		"missing": func(t *testing.T, s *stage, out bus.Outbound) {
+			path := filepath.Join(s.dir, outgoing.Folder, filepath.FromSlash(out.Files[0].Ref), out.Files[0].SHA256)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"refused": func(_ *testing.T, s *stage, _ bus.Outbound) {
+			s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
+				if part.File == "one.txt" {
+					return false, &channels.SendError{Fault: channels.Rejected, Code: "too_large"}
+				}
+				return true, nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p *channelstest.EditingChannel
+			inDispatch(t, func(s *stage, d *dispatch.Dispatcher) { p = sending(s, d) }, func(t *testing.T, s *stage, _ *running) {
+				out := s.enclose(t, outbound("a", "1", "two charts"), "one", "two")
+				spoil(t, s, out)
+				s.post(t, out, outbound("b", "1", "done"))
+				synctest.Wait()
+				why := map[string]string{"missing": "it is not there any more", "refused": "the platform refused it (too_large)"}[name]
+				wantShown(t, p, "1", "two charts", " with two.txt", "done", "(The file one.txt could not be sent: "+why+".)")
+				mail := s.Mail(t)
+				if len(mail) != 1 || mail[0].Kind != bus.Notice || strings.ReplaceAll(mail[0].Text, "`", "") != "The file one.txt of a message to c:1 was not delivered: "+why+"." {
+					t.Errorf("the session was told %+v", mail)
+				}
+				send := s.state(t, "a")
+				code := map[string]string{"missing": "file:file_missing", "refused": "file:too_large"}[name]
+				if send.State() != channels.Failed || send.Parts[1].State != channels.Failed || send.Parts[1].Code != code || send.Parts[2].State != channels.Sent {
+					t.Errorf("book: %+v", send)
+				}
+				if d := s.Depth(t, bus.OutboundTopic("c")); d.Dead != 0 || d.Waiting != 0 {
+					t.Errorf("left: %+v", d)
+				}
+				if kept := s.kept(t); len(kept) != 0 {
+					t.Errorf("kept: %v", kept)
+				}
+			})
+		})
+	}
+}
+
+// A chat that is gone is gone for files too: the message goes to its fallback with them,
+// and nothing is kept once it is there.
+func TestFilesGoToTheFallback(t *testing.T) {
+	var p *channelstest.EditingChannel
+	setup := func(s *stage, d *dispatch.Dispatcher) {
+		p = sending(s, d)
+		s.Platform.OnSend = func(_ context.Context, to bus.Address, _ channels.Part) (bool, error) {
+			if to.Chat == "gone" {
+				return false, &channels.SendError{Fault: channels.Rejected, Code: "chat_not_found"}
+			}
+			return true, nil
+		}
+	}
+	inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+		out := outbound("a", "gone", "a chart")
+		out.Fallback = []bus.Address{{Channel: "c", Chat: "2"}}
+		s.post(t, s.enclose(t, out, "one"))
+		synctest.Wait()
+		shown := p.Shown("2")
+		if len(shown) != 2 || !strings.Contains(shown[0], "a chart") || shown[1] != " with one.txt" {
+			t.Errorf("the fallback shows %q", shown)
+		}
+		if kept := s.kept(t); len(kept) != 0 {
+			t.Errorf("kept: %v", kept)
+		}
+		letters, err := s.Bus.DeadLetters(t.Context(), bus.OutboundTopic("c"), "", 10)
+		if err != nil || len(letters) != 1 {
+			t.Fatalf("dead letters %+v, %v", letters, err)
+		}
+		// Replayed, it arrives without the file, and says so.
+		s.Platform.OnSend = nil
+		if _, err := s.Bus.Replay(t.Context(), bus.OutboundTopic("c"), "a"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if shown := p.Shown("gone"); len(shown) != 2 || shown[0] != "a chart" || !strings.Contains(shown[1], "could not be sent: it is not there any more") {
+			t.Errorf("replayed it shows %q", shown)
+		}
+	})
+}
+
+func TestAChannelWithoutFilesNamesThem(t *testing.T) {
+	inDispatch(t, nil, func(t *testing.T, s *stage, _ *running) {
+		out := s.enclose(t, outbound("a", "1", "a chart"), "one", "two")
+		out.Files[1].Path = "charts/two.txt"
+		s.post(t, out)
+		synctest.Wait()
+		wantTexts(t, s, "1", "a chart\n\n(The file one.txt of 3 bytes could not be attached here.)\n\n(The file charts/two.txt of 3 bytes is in the workspace.)")
+		if kept := s.kept(t); len(kept) != 0 {
+			t.Errorf("kept: %v", kept)
+		}
+	})
+}
+
+// What cannot be read now waits; nothing is told.
+func TestAFileThatCannotBeReadIsTriedAgain(t *testing.T) {
+	var p *channelstest.EditingChannel
+	inDispatch(t, func(s *stage, d *dispatch.Dispatcher) { p = sending(s, d) }, func(t *testing.T, s *stage, _ *running) {
+		out := s.enclose(t, outbound("a", "1", "a chart"), "one")
+		path := filepath.Join(s.dir, outgoing.Folder, filepath.FromSlash(out.Files[0].Ref))
+		if err := os.Rename(path, path+"x"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("/nowhere/else", path); err != nil { // leads out: no folder of this store's
+			t.Fatal(err)
+		}
+		s.post(t, out)
+		synctest.Wait()
+		wantShown(t, p, "1", "a chart")
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+"x", path); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		wantShown(t, p, "1", "a chart", " with one.txt")
+		if mail := s.Mail(t); len(mail) != 0 {
+			t.Errorf("the session was told %+v", mail)
+		}
+	})
+}
+
+// Wherever a dispatcher dies, each text and each file arrives once where the platform
+// can tell, and else again only where the book says so; nothing of it is kept.
+func TestKillPointsOfFiles(t *testing.T) {
+	var points []string
+	for _, name := range []string{"send:begun", "send:held", "send:sent", "send:marked"} {
+		for n := range 4 {
+			points = append(points, fmt.Sprint(name, " ", n+1))
+		}
+	}
+	for _, at := range append(points, "send:leftout 1", "send:released 1", "send:released 2", "send:settled 1") {
+		t.Run(at, func(t *testing.T) { killFilesAndResume(t, at) })
+	}
+}
+
+func killFilesAndResume(t *testing.T, at string) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := setStage(t, dir, bus.Caps{})
+	without := s.enclose(t, outbound("b", "1", "b"), "gone")
+	if err := os.RemoveAll(filepath.Join(dir, outgoing.Folder, filepath.FromSlash(without.Files[0].Ref))); err != nil {
+		t.Fatal(err)
+	}
+	s.post(t, s.enclose(t, outbound("a", "1", "a"), "one", "two"), without, s.enclose(t, outbound("c", "1", ""), "three"), outbound("d", "1", "d"))
+	s.Close()
+	killChild(t, killDir+"="+dir, killAt+"="+at, killNews+"=1")
+
+	s = setStage(t, dir, bus.Caps{})
+	defer s.Close()
+	platform := newsFile{filePlatform{filepath.Join(dir, "sent")}}
+	drain(t, s, platform, nil)
+	got, again := []string{}, 0
+	for _, line := range platform.arrived(t)["1"] {
+		if slices.Contains(got, line) {
+			again++
+			continue
+		}
+		got = append(got, line)
+	}
+	if want := "a/0|a/1 one.txt|a/2 two.txt|b/0|c/0 three.txt|d/0|b#file/1/0"; strings.Join(got, "|") != want {
+		t.Errorf("arrived %q, want %q", strings.Join(got, "|"), want)
+	}
+	noted := 0
+	for _, id := range []string{"a", "b", "c", "d", "b#file/1"} {
+		for _, p := range s.state(t, id).Parts {
+			noted += p.Interrupted
+			if p.State != channels.Sent && p.Code != "file:file_missing" {
+				t.Errorf("book: %s: %+v", id, p)
+			}
+		}
+	}
+	if again > noted || again > 1 {
+		t.Errorf("%d parts arrived again and %d are noted", again, noted)
+	}
+	if mail := s.Mail(t); len(mail) != 1 || !strings.Contains(mail[0].Text, "gone.txt") {
+		t.Errorf("the session was told %+v", mail)
+	}
+	if kept := s.kept(t); len(kept) != 0 {
+		t.Errorf("kept: %v", kept)
+	}
+}

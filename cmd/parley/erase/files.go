@@ -1,0 +1,27 @@
+package erase
+
+import "context"
+
+// Files removes the files that wait to be sent.
+type Files interface {
+	// Remove removes those of a session.
+	Remove(ctx context.Context, session string) (bool, error)
+	// Forget removes those of some messages of a session.
+	Forget(ctx context.Context, session string, messages []string) error
+}
+
+// forgetFiles removes what waits to be sent: of the sessions that are erased whole, and of
+// the messages that were taken off the bus.
+func (e *Eraser) forgetFiles(ctx context.Context, t *target, messages []string) error {
+	for _, key := range t.alone {
+		if _, err := e.cfg.Files.Remove(ctx, key); err != nil {
+			return err
+		}
+	}
+	for _, key := range t.shared {
+		if err := e.cfg.Files.Forget(ctx, key, messages); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+// Package outfiles is the files that agents send: copied from a workspace, named on the bus, and removed once they were sent.
+//
+// outfiles.go takes files of a workspace and gives them to dispatchers, and sweep.go
+// removes what a crash has left.
+package outfiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"parley/bus"
+	"parley/channels/enclosure"
+	"parley/sessions/outgoing"
+	"parley/tools"
+)
+
+// MostFiles is how many files one message may have.
+const MostFiles = 10
+
+// Files are those that wait to be sent. It is the enclosure.Store of dispatchers.
+type Files struct{ Store *outgoing.Store }
+
+// A Dir is a session's directory.
+type Dir interface {
+	Name(path string) (string, error)
+	Open(path string) (fs.File, error)
+}
+
+// Keep copies files of a session's directory, each of at most that many bytes, for a call
+// that sends them. The same call may do so again. Its errors for the model are *tools.Error.
+func (f Files) Keep(ctx context.Context, session, call string, dir Dir, paths []string, most int64) ([]bus.FileRef, error) {
+	var names []string
+	for _, p := range paths {
+		name, err := dir.Name(p)
+		if err != nil {
+			return nil, tools.Errorf(tools.InvalidPath, "%v", err)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > MostFiles {
+		return nil, tools.Errorf(tools.InvalidArgs, "%d files are too many: at most %d go with one message. Send several messages, or put them into an archive.", len(names), MostFiles)
+	}
+	var kept []bus.FileRef
+	for _, name := range names {
+		one, err := f.keep(ctx, session, call, dir, name, most)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, one)
+	}
+	return kept, nil
+}
+
+func (f Files) keep(ctx context.Context, session, call string, dir Dir, name string, most int64) (bus.FileRef, error) {
+	file, err := dir.Open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return bus.FileRef{}, tools.Errorf(tools.FileNotFound, "%v: list_directory shows what there is", err)
+	case err != nil:
+		return bus.FileRef{}, tools.Errorf(tools.InvalidPath, "%v", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return bus.FileRef{}, fmt.Errorf("look at a file to be sent: %w", err)
+	case info.Size() == 0:
+		return bus.FileRef{}, tools.Errorf(tools.InvalidArgs, "%q is empty: there is nothing to send", name)
+	case info.Size() > most:
+		return bus.FileRef{}, tooLarge(name, info.Size(), most)
+	}
+	kept, err := f.Store.Keep(ctx, session, call, file, most)
+	switch {
+	case errors.Is(err, outgoing.ErrTooLarge):
+		return bus.FileRef{}, tooLarge(name, most+1, most)
+	case errors.Is(err, outgoing.ErrFull):
+		return bus.FileRef{}, tools.Errorf(tools.ExecutionFailed, "%q cannot be sent now: %v. Try again when the files that were sent before have arrived.", name, err)
+	case err != nil:
+		return bus.FileRef{}, err
+	}
+	return bus.FileRef{Name: path.Base(name), Path: name, Size: kept.Size, SHA256: kept.SHA256, Ref: kept.Ref}, nil
+}
+
+func tooLarge(name string, size, most int64) *tools.Error {
+	return tools.Errorf(tools.InvalidArgs, "%q has %d bytes, and at most %d can be sent there: make it smaller, or send it in pieces", name, size, most)
+}
+
+// Read implements enclosure.Store.
+func (f Files) Read(file bus.FileRef) ([]byte, error) {
+	content, err := f.Store.Read(outgoing.File{Ref: file.Ref, SHA256: file.SHA256, Size: file.Size})
+	if errors.Is(err, outgoing.ErrMissing) {
+		return nil, enclosure.ErrMissing
+	}
+	return content, err
+}
+
+// Refer implements enclosure.Store.
+func (f Files) Refer(session, message string, files []bus.FileRef) error {
+	for _, ref := range refs(files) {
+		err := f.Store.Refer(outgoing.Reference{Ref: ref, Session: session, Message: message})
+		if errors.Is(err, outgoing.ErrMissing) {
+			return enclosure.ErrMissing
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release implements enclosure.Store.
+func (f Files) Release(message string, files []bus.FileRef) error {
+	var errs []error
+	for _, ref := range refs(files) {
+		errs = append(errs, f.Store.Release(ref, message))
+	}
+	return errors.Join(errs...)
+}
+
+// refs are the folders that files are in: all of one call share one.
+func refs(files []bus.FileRef) []string {
+	var all []string
+	for _, f := range files {
+		if !slices.Contains(all, f.Ref) {
+			all = append(all, f.Ref)
+		}
+	}
+	return all
+}
+
+// Remove removes all that waits to be sent of a session, and tells whether there was
+// anything.
+func (f Files) Remove(ctx context.Context, session string) (bool, error) {
+	return f.Store.Remove(ctx, session)
+}
+
+// Forget removes the files of messages that were taken off the bus, or that are made of
+// such a message's id.
+func (f Files) Forget(ctx context.Context, session string, messages []string) error {
+	all, err := f.Store.References(ctx, session)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		gone := slices.ContainsFunc(messages, func(id string) bool { return r.Message == id || strings.HasPrefix(r.Message, id+"~") })
+		if !gone {
+			continue
+		}
+		if err := f.Store.Release(r.Ref, r.Message); err != nil {
+			return err
+		}
+	}
+	return nil
+}

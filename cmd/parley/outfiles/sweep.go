@@ -1,0 +1,89 @@
+package outfiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/sessions/outgoing"
+)
+
+const (
+	sweepEvery = 6 * time.Hour
+	// sweepAfter is how old a file is at least of which nobody knows: its call may still
+	// run.
+	sweepAfter = 24 * time.Hour
+	holdName   = "outgoing"
+)
+
+// A Sweeper removes the files that nobody will send: those that a process has kept and
+// never published, or sent and not removed, because it died in between.
+type Sweeper struct {
+	Files Files
+	// Bus is asked what waits to be sent.
+	Bus  bus.Forgetter
+	Book channels.Sends
+	Log  *slog.Logger
+}
+
+// Run sweeps from time to time until ctx is done. In a fleet only the holder of
+// "outgoing" does so.
+func (s Sweeper) Run(ctx context.Context, holder bus.Holder) error {
+	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
+		for held.Err() == nil {
+			if _, err := s.Sweep(held, time.Now().Add(-sweepAfter)); err != nil && held.Err() == nil {
+				s.Log.Error("files that nobody will send could not be removed; trying again later", slog.Any("error", err))
+			}
+			select {
+			case <-time.After(sweepEvery):
+			case <-held.Done():
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("hold the files to be sent: %w", err)
+	}
+	return nil
+}
+
+// Sweep removes what was kept before a time and that nobody will send, and tells how
+// much it was.
+func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
+	var waiting map[string]bool // asked for once it is needed: it looks at all mail
+	return s.Files.Store.Sweep(ctx, before, func(r outgoing.Reference) (bool, error) {
+		send, err := s.Book.Lookup(ctx, r.Message)
+		switch {
+		case err == nil:
+			return send.State() == channels.Queued, nil
+		case !errors.Is(err, channels.ErrNoSend):
+			return false, fmt.Errorf("look up a message: %w", err)
+		}
+		if waiting == nil {
+			if waiting, err = s.waiting(ctx); err != nil {
+				return false, err
+			}
+		}
+		return waiting[r.Message], nil
+	})
+}
+
+// waiting are the ids of all messages that are still to be sent.
+func (s Sweeper) waiting(ctx context.Context) (map[string]bool, error) {
+	ids := map[string]bool{}
+	_, err := s.Bus.Forget(ctx, func(topic bus.Topic, m bus.Message) bool {
+		if strings.HasPrefix(string(topic), string(bus.OutboundTopic(""))) {
+			ids[m.ID] = true
+		}
+		return false
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look what waits to be sent: %w", err)
+	}
+	return ids, nil
+}
