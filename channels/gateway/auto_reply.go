@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -41,10 +42,8 @@ func (d *intake) refuse(in bus.Inbound) {
 	if !can {
 		return
 	}
-	if at.Thread == in.ReplyTo { // the thread that it would begin is not there yet
-		t.to.Thread = ""
-	}
-	_, t.whom, _ = strings.Cut(person, ":")
+	whisper := d.whisperTo(in)
+	t.to, t.whom = whisper.to, whisper.whom
 	t.compose = func(ctx context.Context) (string, error) {
 		alone, err := w.Alone(ctx, person)
 		if err != nil {
@@ -53,6 +52,16 @@ func (d *intake) refuse(in bus.Inbound) {
 		return d.refusal(ctx, in, alone)
 	}
 	d.strangers.enqueueOnce("whisper "+person, whisperEvery, t)
+}
+
+// whisperTo is a reply where a message was said, for its sender alone.
+func (d *intake) whisperTo(in bus.Inbound) autoReply {
+	to := in.At
+	if to.Thread == in.ReplyTo { // the thread that it would begin is not there yet
+		to.Thread = ""
+	}
+	_, user, _ := strings.Cut(in.From.ID, ":")
+	return autoReply{to: to, whom: user}
 }
 
 func (d *intake) refusal(ctx context.Context, in bus.Inbound, at bus.Address) (string, error) {
@@ -111,6 +120,7 @@ type autoReply struct {
 	whom    string // the user who alone is to see it; "" is everybody
 	replyTo string // the platform's id of the message to quote, if any
 	compose func(context.Context) (string, error)
+	sent    func(context.Context, error) // if set, is told how it ended
 }
 
 func newAutoReplier(ch channels.Channel, now func() time.Time, quiet *pacing.Pacer, pace *rate.Limiter) *autoReplier {
@@ -172,11 +182,17 @@ func (t *autoReplier) postpone(next autoReply) bool {
 			select {
 			case t.queue <- next:
 			default: // there is no room, and it is late
+				next.ended(context.Background(), errLate)
 			}
 		})
+		return true
 	}
+	next.ended(context.Background(), errLate)
 	return true
 }
+
+// errLate says that the platform wanted nothing for too long.
+var errLate = errors.New("the platform wants nothing now")
 
 // send does its best: there is nobody to tell that somebody could not be told.
 func (t *autoReplier) send(ctx context.Context, next autoReply) {
@@ -184,6 +200,7 @@ func (t *autoReplier) send(ctx context.Context, next autoReply) {
 	defer cancel()
 	text, err := next.compose(ctx)
 	if err != nil {
+		next.ended(ctx, err)
 		return
 	}
 	limits := t.ch.Limits()
@@ -192,8 +209,16 @@ func (t *autoReplier) send(ctx context.Context, next autoReply) {
 		return
 	}
 	part := channels.Part{Key: next.key, Text: pieces[0].Text, Plain: pieces[0].Plain, ReplyTo: next.replyTo}
-	if err := t.deliver(ctx, next, part); t.pauses.Limited(next.to.Chat, err) > 0 {
-		t.postpone(next)
+	err = t.deliver(ctx, next, part)
+	if t.pauses.Limited(next.to.Chat, err) > 0 && t.postpone(next) {
+		return
+	}
+	next.ended(ctx, err)
+}
+
+func (r autoReply) ended(ctx context.Context, err error) {
+	if r.sent != nil {
+		r.sent(ctx, err)
 	}
 }
 

@@ -2,7 +2,7 @@
 //
 // Read gateway.go first: the way of a message from the channel to the bus. gate.go
 // judges who may talk to the bot. admission.go tells owners of those who ask to be
-// admitted, and these that they were; auto_reply.go tells people why a message was
+// admitted, and these that they were; introduction.go tells people what the bot is; auto_reply.go tells people why a message was
 // not taken, past the bus and the book. recent.go remembers, within bounds, what was
 // done lately, so that it is not repeated.
 package gateway
@@ -47,8 +47,12 @@ type Gateway struct {
 	Pairings channels.Pairings
 	// Waits, if set, tells whether a turn of a session waits for people.
 	Waits func(ctx context.Context, session string) (bool, error)
-	Log   *slog.Logger
-	Now   func() time.Time // nil is time.Now
+	// Introduction, if set, is what is said at a first contact; "" is nothing. Notes
+	// remembers to whom.
+	Introduction func(context.Context) (string, error)
+	Notes        channels.Notes
+	Log          *slog.Logger
+	Now          func() time.Time // nil is time.Now
 }
 
 // ErrNotNow says that a message cannot be taken now, and can be soon.
@@ -103,6 +107,7 @@ type intake struct {
 	reactions  *reactions.Reactions
 	pace       *pacing.Pacer // for the pauses that the platform asks for
 
+	introduced        *recent       // those who were told what the bot is
 	announcedRequests *recent       // their requests, to the owners
 	announcementPace  *rate.Limiter // of such announcements
 	welcomed          *recent       // those who were admitted
@@ -129,6 +134,7 @@ func newIntake(g *Gateway) *intake {
 		panics:     newRecent(0),
 		reactions:  reactions.New(g.Channel, g.Name, g.Log, pace),
 
+		introduced:        newRecent(0),
 		announcedRequests: newRecent(0),
 		announcementPace:  rate.NewLimiter(rate.Every(10*time.Minute), 5),
 		welcomed:          newRecent(0),
@@ -300,6 +306,7 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 		d.explain(in, "This message could not be taken: no session could be found for this chat.")
 		return nil
 	}
+	d.introduce(ctx, in)
 	said, urgent := channels.AsCommand(in)
 	err = bus.PublishInbound(ctx, d.Bus, key, said, urgent)
 	switch {

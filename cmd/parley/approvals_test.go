@@ -48,7 +48,7 @@ func TestAskedOnSlackAndAnsweredOnTelegram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	more := fmt.Sprintf("\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [2]\nowners = [1]\nrate_limit = \"none\"\n", parleytest.Token, api)
+	more := fmt.Sprintf("\n[channels.telegram]\nintroduce = \"never\"\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [2]\nowners = [1]\nrate_limit = \"none\"\n", parleytest.Token, api)
 	if err := os.WriteFile(w.File, []byte(string(given)+more+asksAboutWriting), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestButtonsDecideOnSlackAndTelegram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	more := fmt.Sprintf("\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [2]\nowners = [1]\nrate_limit = \"none\"\n"+
+	more := fmt.Sprintf("\n[channels.telegram]\nintroduce = \"never\"\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [2]\nowners = [1]\nrate_limit = \"none\"\n"+
 		"\n[approvals]\nto = [\"telegram:1\", \"telegram:-5\", \"slack:C0OPS\"]\n", parleytest.Token, api)
 	if err := os.WriteFile(w.File, []byte(string(given)+more+asksAboutWriting), 0o600); err != nil {
 		t.Fatal(err)

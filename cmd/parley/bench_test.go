@@ -55,7 +55,7 @@ func newBotBench(b *testing.B, script agenttest.Script, more string) *bench {
 	}
 	b.Cleanup(func() { x.tg.Close() })
 	x.file = filepath.Join(b.TempDir(), "parley.toml")
-	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[log]\nlevel = \"warn\"\n[limits]\nuser_turns = 1000\nuser_turns_hour = 100000000\nuser_tokens_day = 1000000000000\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"open\"\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n[agents.defaults]\nqueue = \"followup\"\n%s",
+	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[log]\nlevel = \"warn\"\n[limits]\nuser_turns = 1000\nuser_turns_hour = 100000000\nuser_tokens_day = 1000000000000\n[channels.telegram]\nintroduce = \"never\"\nbot_token = %q\napi_url = %q\naccess = \"open\"\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n[agents.defaults]\nqueue = \"followup\"\n%s",
 		x.model.Start(b), parleytest.Token, api, more)
 	if err := os.WriteFile(x.file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)

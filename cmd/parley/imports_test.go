@@ -88,6 +88,7 @@ func rules() []rule {
 		{"cmd/parley/backup", 5, []string{"bus/sqlitebus", "sessions/sqldb", "sessions/workspace"}},
 		{"cmd/parley/erase", 5, []string{"bus", "channels", "channels/sqlbook", "sessions"}},
 		{"cmd/parley/attachments", 5, []string{"agent/llm", "agent/pictures", "sessions/workspace", "tools", "tools/image"}},
+		{"cmd/parley/introduction", 5, []string{"channels/markup"}},
 		{"cmd/parley/jsonfile", 4, nil},
 		{"cmd/parley/audit", 5, []string{"cmd/parley/jsonfile", "sessions"}},
 		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/jsonfile", "sessions/sqldb", "sessions/sqlstore"}},

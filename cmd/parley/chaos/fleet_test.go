@@ -75,6 +75,7 @@ app_token = %q
 access = "members"
 owners = ["U1"]
 rate_limit = "none"
+introduce = "never"
 [serve]
 drain = "5s"
 [limits]

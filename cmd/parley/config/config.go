@@ -164,10 +164,18 @@ type Channel struct {
 	RateLimit string // "platform" or "none"
 	OnUnknown string // "resend" or "drop"
 	Agent     string // who answers
+	Introduce string // who is told what the bot is: IntroduceOnce or IntroduceNever
+	About     string // what is added to that
 	Session   string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
 
 	sendsOnly bool // the platform's adapter receives nothing yet
 }
+
+// Who is told what the bot is.
+const (
+	IntroduceOnce  = "once" // each person, at the first contact
+	IntroduceNever = "never"
+)
 
 // What has a conversation of its own.
 const (

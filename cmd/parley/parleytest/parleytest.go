@@ -76,7 +76,7 @@ func New(t *testing.T, script agenttest.Script, more string) *World {
 		guests = append(guests, fmt.Sprint(id))
 	}
 	w.File = filepath.Join(t.TempDir(), "parley.toml")
-	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n\n[channels.telegram]\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [%s]\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n%s",
+	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n\n[channels.telegram]\nintroduce = \"never\"\nbot_token = %q\napi_url = %q\naccess = \"list\"\nallow_from = [%s]\nowners = [1]\nrate_limit = \"none\"\n[http]\nlisten = \"\"\n%s",
 		w.Model.Start(t), Token, api, strings.Join(guests, ", "), more)
 	if err := os.WriteFile(w.File, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

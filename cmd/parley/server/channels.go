@@ -80,6 +80,7 @@ func (s *Server) receive(ctx context.Context) error {
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
 			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Log: s.log,
+			Introduction: s.introduction(l), Notes: s.home.Book,
 		}
 		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, gw) })
 	})

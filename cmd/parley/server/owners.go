@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/openai"
 	"parley/bus"
 	"parley/channels"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/introduction"
 	"parley/cmd/parley/platforms"
 )
 
@@ -128,4 +132,65 @@ func (s *Server) ownersChats(ctx context.Context) ([]bus.Address, error) {
 	}
 	slices.SortFunc(chats, func(a, b bus.Address) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(chats), nil
+}
+
+// introduction is what people on a channel are told at a first contact; "" is nothing.
+func (s *Server) introduction(l *endpoint) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		c := s.settings.Load()
+		now := c.Channels[l.name]
+		if now.Introduce == config.IntroduceNever {
+			return "", nil
+		}
+		owners, err := s.ownersNames(ctx, now)
+		if err != nil {
+			return "", err
+		}
+		return introduction.Text(introduction.Facts{About: now.About, Owners: owners, Model: s.modelPlace(), Days: c.Retention.Days}), nil
+	}
+}
+
+// modelPlace is where texts go to be answered, as introduction.Facts has it.
+func (s *Server) modelPlace() string {
+	c := s.settings.Load()
+	switch {
+	case c.Model.Demo || !c.Model.Configured && s.model != nil:
+		return introduction.Local
+	case !c.Model.Configured: // others answer
+		return ""
+	}
+	return introduction.Host(cmp.Or(c.Model.BaseURL, openai.DefaultURL))
+}
+
+// ownersNames are what the platform calls those who own the bot on a channel, or their
+// ids where that is not known.
+func (s *Server) ownersNames(ctx context.Context, c config.Channel) ([]string, error) {
+	pairings, err := s.home.Book.Pairings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for owners: %w", err)
+	}
+	chats, err := s.home.Book.Chats(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for the names of owners: %w", err)
+	}
+	names := map[string]string{}
+	for _, chat := range chats {
+		names[chat.Person] = chat.Name
+	}
+	var owners []string
+	for _, user := range c.Access.Owners {
+		owners = append(owners, c.Name+":"+user)
+	}
+	for _, p := range pairings {
+		names[p.Person] = cmp.Or(p.Name, names[p.Person])
+		if p.Owner && p.Approved && channelOf(p.Person) == c.Name {
+			owners = append(owners, p.Person)
+		}
+	}
+	slices.Sort(owners)
+	owners = slices.Compact(owners)
+	for i, person := range owners {
+		owners[i] = cmp.Or(names[person], person)
+	}
+	return owners, nil
 }

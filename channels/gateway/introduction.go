@@ -1,0 +1,80 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// introduced is the subject of the book's notes about who was told what the bot is.
+const introduced = "introduced"
+
+// introduce says at a first contact what the bot is: once to a person, where the two
+// talk alone or so that this person alone sees it, and where the platform has nothing
+// of that kind, once in a group. What is noted in the book is not said again; who dies
+// before the note says it again under the same id, and it is sent once. It holds no
+// message up: what cannot be said now is said at the next.
+func (d *intake) introduce(ctx context.Context, in bus.Inbound) {
+	if d.Introduction == nil || d.Notes == nil || in.From.Owner {
+		return
+	}
+	_, whispers := channels.AsWhisperer(d.Channel)
+	about := in.From.ID
+	if in.Group && !whispers {
+		about = bus.Address{Channel: in.At.Channel, Chat: in.At.Chat}.String()
+	}
+	if !d.introduced.add(about, d.Now()) {
+		return
+	}
+	if err := d.introduceTo(ctx, in, about); err != nil {
+		d.introduced.forget(about)
+		if ctx.Err() == nil {
+			d.Log.Warn("somebody was not told what the bot is", slog.String("channel", d.Name), slog.String("about", about), slog.Any("error", err))
+		}
+	}
+}
+
+func (d *intake) introduceTo(ctx context.Context, in bus.Inbound, about string) error {
+	known, err := d.Notes.Noted(ctx, introduced, about)
+	if err != nil || known.Value != "" {
+		return err
+	}
+	text, err := d.Introduction(ctx)
+	if err != nil || text == "" {
+		return err
+	}
+	if in.Group && about == in.From.ID {
+		return d.whisperIntroduction(ctx, in, text)
+	}
+	to := in.At
+	if !in.Group {
+		to.Thread = ""
+	}
+	out := bus.Outbound{ID: bus.DerivedID(about, "#"+introduced), To: to, Text: text, At: d.Now()}
+	if err := bus.PublishOutbound(ctx, d.Bus, out); err != nil && !bus.IsRefusal(err) {
+		return err
+	}
+	return d.Notes.Note(ctx, introduced, about, in.At.String())
+}
+
+// whisperIntroduction introduces the bot to one person among others. Such a message goes
+// past the bus, so it is noted once it is sent.
+func (d *intake) whisperIntroduction(ctx context.Context, in bus.Inbound, text string) error {
+	whisper := d.whisperTo(in)
+	whisper.key, whisper.compose = bus.DerivedID(in.From.ID, "#"+introduced), fixedText(text)
+	whisper.sent = func(ctx context.Context, err error) {
+		if err == nil {
+			err = d.Notes.Note(ctx, introduced, in.From.ID, in.At.String())
+		}
+		if err != nil {
+			d.introduced.forget(in.From.ID)
+			d.Log.Warn("somebody was not told what the bot is", slog.String("channel", d.Name), slog.String("about", in.From.ID), slog.Any("error", err))
+		}
+	}
+	if !d.guests.enqueue(whisper) {
+		d.introduced.forget(in.From.ID) // there is no room now
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+// Package introduction says to people, at a first contact, what they talk to.
+package introduction
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"parley/channels/markup"
+)
+
+// Facts are what people are told.
+type Facts struct {
+	About  string   // the operator's own words; "" is none
+	Owners []string // who runs it, by name
+	// Model is where texts are sent to be answered: the host, Local for a model within
+	// the program, "" where this process does not know.
+	Model string
+	Days  int // how long what was said is kept; 0 is until somebody erases it
+}
+
+// Local is the Model of a bot that sends texts nowhere.
+const Local = "local"
+
+// mostOwners is how many people are named.
+const mostOwners = 3
+
+// Text is the introduction, as Markdown.
+func Text(f Facts) string {
+	said := []string{"I am a bot: a program with a language model answers here, no person." + runs(f.Owners)}
+	switch f.Model {
+	case "":
+		said = append(said, "What you write to me, and what I read for it, goes to the language model that my operator has chosen.")
+	case Local:
+		said = append(said, "What you write to me stays on the machine that I run on.")
+	default:
+		said = append(said, fmt.Sprintf("What you write to me, and what I read for it, goes to the language model at %s.", markup.Verbatim(f.Model)))
+	}
+	kept := "It is kept until somebody erases it."
+	if f.Days > 0 {
+		kept = fmt.Sprintf("It is kept for %d days.", f.Days)
+		if f.Days == 1 {
+			kept = "It is kept for a day."
+		}
+	}
+	said = append(said, kept)
+	text := strings.Join(said, " ")
+	if about := strings.TrimSpace(f.About); about != "" {
+		text += "\n\n" + about
+	}
+	return text
+}
+
+// runs says who runs the bot.
+func runs(owners []string) string {
+	if len(owners) == 0 {
+		return ""
+	}
+	var names []string
+	for _, name := range owners[:min(len(owners), mostOwners)] {
+		names = append(names, markup.Verbatim(name))
+	}
+	if more := len(owners) - mostOwners; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	last := len(names) - 1
+	if last > 0 {
+		names = []string{strings.Join(names[:last], ", "), names[last]}
+	}
+	return " It is run by " + strings.Join(names, " and ") + "."
+}
+
+// Host is where the model at an address answers: its host, and its port if it has one
+// of its own. The address may hold what nobody is to see.
+func Host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
