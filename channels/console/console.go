@@ -9,7 +9,8 @@
 // message's and "#": that is how an answer is told from what else is said here.
 //
 // The files, in reading order: console.go is the channel; talk.go talks at a
-// terminal, once.go asks a single question; screen.go shows turns, window.go and
+// terminal, once.go asks a single question; screen.go shows turns, request.go asks
+// about calls, window.go and
 // prompt.go are the lower end of the terminal with the line that is typed; clean.go
 // removes characters that a terminal would act on.
 package console
@@ -109,7 +110,7 @@ func New(cfg Config) (*Channel, error) {
 		cfg.Err = io.Discard
 	}
 	p := &page{out: cfg.Out}
-	c := &Channel{cfg: cfg, page: p, screen: newScreen(p)}
+	c := &Channel{cfg: cfg, page: p, screen: newScreen(p, bus.Address{Channel: Name, Chat: cfg.Chat})}
 	if _, typed := terminal(cfg.In); cfg.Once != "" || !typed {
 		c.once = newOnce(cfg)
 	}

@@ -23,29 +23,37 @@ type prompt struct {
 	editor  textarea.Model
 	history history
 
-	now  passage
-	busy bool
-	over bool
+	now      passage
+	question string // what waits for the person's word
+	busy     bool
+	over     bool
 }
 
 func newPrompt(w *window, earlier []string) *prompt {
 	e := textarea.New()
 	e.ShowLineNumbers = false
 	e.SetVirtualCursor(false)
-	e.SetPromptFunc(len([]rune(promptText)), func(at textarea.PromptInfo) string {
-		if at.LineNumber == 0 {
-			return promptText
-		}
-		return strings.Repeat(" ", len([]rune(promptText)))
-	})
 	e.SetStyles(textarea.Styles{Cursor: e.Styles().Cursor})
 	e.DynamicHeight, e.MinHeight, e.MaxHeight, e.MaxContentHeight = true, 1, mostTypedLines, 100_000
 	e.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
 	// The terminal's own paste and copy are better than a program's view of a clipboard.
 	e.KeyMap.Paste, e.KeyMap.CopySelection = key.NewBinding(key.WithDisabled()), key.NewBinding(key.WithDisabled())
-	e.SetWidth(int(w.width.Load()))
 	e.Focus()
-	return &prompt{window: w, editor: e, history: newHistory(earlier)}
+	p := &prompt{window: w, editor: e, history: newHistory(earlier)}
+	p.label(promptText)
+	return p
+}
+
+// label sets what stands before the line that is typed.
+func (p *prompt) label(text string) {
+	width := len([]rune(text))
+	p.editor.SetPromptFunc(width, func(at textarea.PromptInfo) string {
+		if at.LineNumber == 0 {
+			return text
+		}
+		return strings.Repeat(" ", width)
+	})
+	p.editor.SetWidth(int(p.window.width.Load()))
 }
 
 // Init starts nothing: a cursor that blinks is the terminal's own.
@@ -63,6 +71,13 @@ func (p *prompt) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return p, nil
 	case waiting:
 		p.busy = bool(msg)
+		return p, nil
+	case asking:
+		if p.question = string(msg); p.question != "" {
+			p.label(answerText)
+		} else {
+			p.label(promptText)
+		}
 		return p, nil
 	case closing:
 		p.over = true
@@ -142,13 +157,15 @@ func (p *prompt) View() tea.View {
 	if p.over {
 		return tea.NewView("")
 	}
+	asked := p.window.linesOf(passage{text: p.question})
 	lines := p.window.linesOf(p.now.end())
-	if most := max(int(p.window.height.Load())-p.editor.Height()-2, 1); len(lines) > most {
+	if most := max(int(p.window.height.Load())-p.editor.Height()-2-len(asked), 1); len(lines) > most {
 		lines = lines[len(lines)-most:]
 	}
 	if p.busy && len(lines) == 0 {
 		lines = []string{dimOn + workingText + dimOff}
 	}
+	lines = append(lines, asked...)
 	v := tea.NewView(strings.Join(append(lines, p.editor.View()), "\n"))
 	if v.Cursor = p.editor.Cursor(); v.Cursor != nil {
 		v.Cursor.Y += len(lines)

@@ -48,6 +48,7 @@ type display interface {
 	print(passage) // what is finished
 	now(passage)   // what is going on, in its place; the empty passage ends that
 	wait(busy bool)
+	ask(question string) // what waits for the person's word, in its place; "" ends that
 }
 
 // A screen shows a conversation as it goes on.
@@ -61,13 +62,16 @@ type screen struct {
 	turns   map[string]*turn
 	latest  string        // the turn that was last heard of
 	change  chan struct{} // closed when a turn is over
+
+	here     bus.Address
+	requests requests
 }
 
 // A toolAt is the line of a tool call that runs.
 type toolAt struct{ call, line string }
 
-func newScreen(on display) *screen {
-	return &screen{on: on, mine: make(map[string]bool), turns: make(map[string]*turn), change: make(chan struct{})}
+func newScreen(on display, here bus.Address) *screen {
+	return &screen{on: on, here: here, mine: make(map[string]bool), turns: make(map[string]*turn), change: make(chan struct{})}
 }
 
 // attach shows everything on another display from now on.
@@ -92,6 +96,21 @@ func (s *screen) asked(id, text string) {
 	defer s.mu.Unlock()
 	s.mine[id] = isCommand(text)
 	s.await(true)
+}
+
+// decides gives the command that a line stands for where the person is asked about a
+// call; taken is false where it is said to the agent.
+func (s *screen) decides(text string) (command string, taken bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	command, wrong := s.requests.command(text)
+	if wrong != "" {
+		s.on.print(passage{text: wrong})
+	}
+	if command != "" {
+		s.on.ask(s.requests.question())
+	}
+	return command, command != "" || wrong != ""
 }
 
 func (s *screen) isBusy() bool {
@@ -137,6 +156,14 @@ func (s *screen) event(e bus.Event) {
 		s.toolProgress(e)
 	case bus.ToolEnd:
 		s.toolEnd(e)
+	case bus.Asked:
+		s.requests.add(e.Ask, s.here)
+		s.on.ask(s.requests.question())
+	case bus.AskResolved:
+		if e.Ask != nil {
+			s.requests.drop(e.Ask.ID)
+		}
+		s.on.ask(s.requests.question())
 	case bus.TurnParked:
 		s.finish()
 		s.await(false)
@@ -364,6 +391,8 @@ func (p *page) print(text passage) {
 func (*page) now(passage) {}
 
 func (*page) wait(bool) {}
+
+func (p *page) ask(question string) { p.print(passage{text: question}) }
 
 // failed is why the page could not be written to.
 func (p *page) failed() error {

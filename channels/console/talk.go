@@ -117,6 +117,12 @@ func (c *Channel) converse(ctx context.Context, publish func(context.Context, bu
 			return io.EOF
 		}
 		c.screen.typed(text)
+		if command, taken := c.screen.decides(text); taken {
+			if command != "" && c.publish(ctx, publish, c.said(command)) != nil {
+				return nil // ctx is done
+			}
+			continue
+		}
 		if wrong := c.cfg.refusalOf(text); wrong != "" {
 			c.screen.tell(wrong)
 			continue

@@ -396,3 +396,44 @@ func TestAnswersAreDrawnForTheTerminal(t *testing.T) {
 		d.press(t, "\x04") // Ctrl-D
 	}
 }
+
+// A call that needs an approval is asked about at the line that is typed.
+func TestRequestsAreAnsweredWithALetter(t *testing.T) {
+	request := func(id string) bus.Event {
+		return bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: id, Kind: bus.AskApproval, Tool: "exec_shell"}}
+	}
+	for typed, want := range map[string]string{
+		"y": "/approve one", "YES": "/approve one", "s": "/approve one session",
+		"n": "/deny one", "no": "/deny one", "n not today ": "/deny one not today",
+		"yes please": "yes please", "no idea": "no idea", "/approve one": "/approve one", "so what": "so what",
+	} {
+		d := sit(t)
+		d.emit("console:1", request("one"))
+		d.ends(t, "in this conversation\ny/n/s ›")
+		d.press(t, typed+"\r")
+		if in := d.next(t); in.Text != want {
+			t.Errorf("%q said %q, want %q", typed, in.Text, want)
+		}
+	}
+	d := sit(t)
+	d.emit("console:1", bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "question", Kind: bus.AskQuestion}},
+		bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "elsewhere", Kind: bus.AskApproval, Tool: "message", Asked: []bus.Address{{Channel: "slack", Chat: "C1"}}}},
+		request("one"), request("one"), request("two"), request("three"))
+	d.see(t, "exec_shell waits for your word (one)")
+	d.press(t, "y\r")
+	d.see(t, "(two)")
+	d.emit("console:1", bus.Event{Type: bus.AskResolved, Ask: &bus.Ask{ID: "two"}})
+	d.see(t, "(three)")
+	d.press(t, "y\r") // it may have been meant for the second
+	d.see(t, "three: say it once more if you mean that")
+	d.press(t, "n\r")
+	d.ends(t, "n\n›")
+	d.press(t, "y\r")
+	var said []string
+	for range 3 {
+		said = append(said, d.next(t).Text)
+	}
+	if got := strings.Join(said, ", "); got != "/approve one, /deny three, y" {
+		t.Errorf("said %s", got)
+	}
+}

@@ -90,6 +90,11 @@ func (w *window) wait(busy bool) { w.program.Send(waiting(busy)) }
 
 type waiting bool
 
+// ask says what waits for the person's word.
+func (w *window) ask(question string) { w.program.Send(asking(question)) }
+
+type asking string
+
 // A passage is a text that is shown as one.
 type passage struct {
 	text     string

@@ -33,7 +33,7 @@ func writer(r agenttest.Request) agenttest.Response {
 	return agenttest.Reply("then: " + strings.Join(r.Results(), " "))
 }
 
-const asksAboutWriting = "\n[tools]\nask = [\"write_file(a.txt)\"]\n"
+const asksAboutWriting = "\n[tools]\nask = [\"write_file\"]\n"
 
 // An approval that is asked for on Slack is given on Telegram, after the process was
 // killed and another has begun, and nobody else and nothing later decides.

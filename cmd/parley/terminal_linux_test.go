@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -271,4 +272,58 @@ func TestOneAnswerAsJSON(t *testing.T) {
 	if n := w.Model.Asked(); n != 1 {
 		t.Errorf("the model was asked %d times, want 1", n)
 	}
+}
+
+// At the terminal a call is approved and refused with a letter, also by who comes back
+// to it later.
+func TestApprovalsAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		words := strings.Fields(r.Said())
+		name := words[len(words)-1]
+		if r.Rounds() == 0 {
+			return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: fmt.Sprintf(`{"path":%q,"content":"x"}`, name)})
+		}
+		results := r.Results()
+		return agenttest.Reply(name + " then: " + results[len(results)-1])
+	}, asksAboutWriting)
+	s := sit(w)
+	s.types("one")
+	s.sees("y/n/s ›")
+	s.types("y")
+	s.sees("one then: ")
+	s.sees("Approved by")
+	s.types("two")
+	s.sees(`"path":"two"`)
+	s.leaves()
+	s = sit(w)
+	s.sees("y/n/s ›")
+	s.types("n not that one")
+	s.sees("│ not that one")
+	s.sees("two then: ")
+	s.types("three")
+	s.sees("y/n/s ›")
+	if _, stderr, code := w.Run("approvals", "approve", waiting(t, w)); code != 0 {
+		t.Fatal(stderr)
+	}
+	s.sees("three then: ")
+	if glass := s.glass(); !strings.HasSuffix(strings.TrimSpace(glass), "\n›") {
+		t.Errorf("it still asks:\n%s", glass)
+	}
+	s.leaves()
+}
+
+// waiting is the id of the one request that waits.
+func waiting(t *testing.T, w *parleytest.World) string {
+	t.Helper()
+	out, stderr, code := w.Run("approvals", "list", "--json")
+	var list struct {
+		Asks []struct {
+			ID string `json:"id"`
+		} `json:"asks"`
+	}
+	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list.Asks) != 1 {
+		t.Fatalf("what waits is %q, %v, %s", out, err, stderr)
+	}
+	return list.Asks[0].ID
 }

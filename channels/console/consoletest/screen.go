@@ -119,6 +119,10 @@ func (g *glass) control(final byte, n, m int, body string) {
 	one := max(n, 1)
 	g.wrap = g.wrap && final == 'm'
 	switch final {
+	case 'I':
+		g.x = min((g.x/8+one)*8, g.width-1)
+	case 'Z':
+		g.x = max((g.x+7)/8-one, 0) * 8
 	case 'A':
 		g.y = max(g.y-one, 0)
 	case 'B':

@@ -34,13 +34,19 @@ type Ask struct {
 	Choices   []string        `json:"choices,omitempty"`
 	At        time.Time       `json:"at"`
 	Expires   time.Time       `json:"expires"`
-	State     string          `json:"state"` // open, answered, expired or withdrawn
+	To        []string        `json:"to,omitempty"` // where people are asked; left out, in the conversation
+	State     string          `json:"state"`        // open, answered, expired or withdrawn
 	Answer    string          `json:"answer,omitempty"`
 	By        string          `json:"by,omitempty"`
 }
 
 func askOf(a bus.Ask) Ask {
+	var to []string
+	for _, at := range a.Asked {
+		to = append(to, at.String())
+	}
 	return Ask{
+		To: to,
 		ID: a.ID, Kind: a.Kind, Session: a.Session, Turn: a.Turn, Person: a.Person, Tool: a.Tool, Arguments: a.Arguments,
 		Reason: a.Reason, Question: a.Question, Choices: a.Choices, At: a.Made, Expires: a.Expires,
 		State: a.State, Answer: a.Answer.Text, By: a.Answer.By.ID,

@@ -39,7 +39,7 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 	}
 	over := map[string]pastTurn{}
 	for _, t := range past.Turns {
-		if !r.awaits(t) {
+		if !r.awaits(t) && t.State != parked {
 			continue
 		}
 		switch t.State {
@@ -59,24 +59,54 @@ func (r *Conversation) catchUp(ctx context.Context, data []byte, events chan<- b
 // parked is the state of a turn that waits for people.
 const parked = "parked"
 
+// told is a request as the API tells it.
+type told struct {
+	ID        string          `json:"id"`
+	Kind      string          `json:"kind"`
+	Turn      string          `json:"turn"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Question  string          `json:"question"`
+	To        []string        `json:"to"`
+}
+
+func (a told) ask() *bus.Ask {
+	ask := &bus.Ask{ID: a.ID, Kind: a.Kind, Tool: a.Tool}
+	for _, to := range a.To {
+		if at, err := bus.ParseAddress(to); err == nil {
+			ask.Asked = append(ask.Asked, at)
+		}
+	}
+	return ask
+}
+
+// takeAsk passes on that somebody is asked about a call, or that this has ended.
+func (r *Conversation) takeAsk(ctx context.Context, n news, events chan<- bus.Event) error {
+	var a struct {
+		told
+		Ask string `json:"ask"` // of one that has ended
+	}
+	if err := json.Unmarshal(n.data, &a); err != nil {
+		return err
+	}
+	ask := a.ask()
+	if a.Ask != "" {
+		ask.ID = a.Ask
+	}
+	r.pass(ctx, bus.Event{Type: n.kind, Turn: a.Turn, Ask: ask}, events)
+	return nil
+}
+
 // showAwaited shows what a turn waits for that began to wait when nobody watched.
 func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<- bus.Event) error {
 	var list struct {
-		Asks []struct {
-			ID        string          `json:"id"`
-			Kind      string          `json:"kind"`
-			Session   string          `json:"session"`
-			Turn      string          `json:"turn"`
-			Tool      string          `json:"tool"`
-			Arguments json.RawMessage `json:"arguments"`
-			Question  string          `json:"question"`
-		} `json:"asks"`
+		Asks []told `json:"asks"`
 	}
-	if err := r.Server.Get(ctx, "/v1/asks", &list); err != nil {
+	if err := r.Server.Get(ctx, "/v1/asks?session="+url.QueryEscape(r.Session), &list); err != nil {
 		return err
 	}
 	for _, a := range list.Asks {
-		if a.Session != r.Session || a.Turn != t.Turn {
+		if a.Turn != t.Turn {
 			continue
 		}
 		text := fmt.Sprintf("`%s` needs an approval: `/approve %s` or `/deny %s`\n\n```\n%s\n```", a.Tool, a.ID, a.ID, a.Arguments)
@@ -86,6 +116,7 @@ func (r *Conversation) showAwaited(ctx context.Context, t pastTurn, events chan<
 		if err := r.show(ctx, channels.PartKey(a.ID+"#ask/0", 0), text); err != nil {
 			return err
 		}
+		r.pass(ctx, bus.Event{Type: bus.Asked, Turn: a.Turn, Ask: a.ask()}, events)
 	}
 	r.pass(ctx, bus.Event{Type: bus.TurnParked, Turn: t.Turn, Causes: t.Causes}, events)
 	return nil

@@ -108,6 +108,9 @@ func (r *Conversation) take(ctx context.Context, n news, events chan<- bus.Event
 	if n.kind == "snapshot" {
 		return r.catchUp(ctx, n.data, events)
 	}
+	if n.kind == bus.Asked || n.kind == bus.AskResolved {
+		return r.takeAsk(ctx, n, events)
+	}
 	e := bus.Event{Type: n.kind}
 	if err := json.Unmarshal(n.data, &e); err != nil {
 		return err
