@@ -53,8 +53,17 @@ func rules() []rule {
 		{"tools/sandbox/egress", 1, []string{"tools/target"}},
 		{"tools/sandbox/seccomp", 1, nil},
 		{"tools/sandbox", 2, []string{"tools", "tools/sandbox/cgroup", "tools/sandbox/egress", "tools/sandbox/seccomp"}},
-		{"tools/web", 2, []string{"tools", "tools/target"}},
+		{"tools/web", 2, []string{"tools", "tools/documents/pages", "tools/target"}},
 		{"tools/shell", 3, []string{"tools", "tools/sandbox"}},
+		{"tools/documents/pages", 1, nil}, // the ground under what reads documents and what shows them
+		{"tools/documents/charset", 1, nil},
+		{"tools/documents/pdf", 2, []string{"tools/documents/pages"}},
+		{"tools/documents/office", 3, []string{"tools/documents/charset", "tools/documents/pages", "tools/documents/table"}},
+		{"tools/documents/table", 2, []string{"tools/documents/charset", "tools/documents/pages"}},
+		{"tools/documents", 4, []string{
+			"tools", "tools/documents/office", "tools/documents/pages", "tools/documents/pdf", "tools/documents/table", "tools/sandbox",
+		}},
+		{"tools/files", 2, []string{"tools", "tools/documents/pages"}},
 		{"tools/git", 3, []string{"tools", "tools/sandbox"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
 		{"channels/backoff", 2, nil},
@@ -158,7 +167,9 @@ func libraries() map[string][]string {
 
 		"codeberg.org/readeck/go-readability":             {"tools/web"},
 		"github.com/JohannesKaufmann/html-to-markdown/v2": {"tools/web"},
-		"golang.org/x/net":                                {"tools/target", "tools/web"},
+		"github.com/klippa-app/go-pdfium":                 {"tools/documents/pdf"},
+		"github.com/tetratelabs/wazero":                   {"tools/documents/pdf"},
+		"golang.org/x/net":                                {"tools/documents/charset", "tools/target", "tools/web"},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
+	"parley/tools/documents"
 	"parley/tools/sandbox"
 )
 
@@ -62,6 +63,9 @@ type cli struct {
 
 func main() {
 	if code, asked := sandbox.Main(os.Args); asked {
+		os.Exit(code)
+	}
+	if code, asked := documents.Main(os.Args); asked {
 		os.Exit(code)
 	}
 	os.Exit(run(os.Args[1:], terminal.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))

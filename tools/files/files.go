@@ -5,7 +5,7 @@
 // turn its errors into codes.
 //
 // The files: files.go lists the tools, and has list_directory; read.go, write.go, glob.go,
-// grep.go and patch.go are the other tools; diff.go reads a patch and hunks.go finds where
+// grep.go and patch.go are the other tools, and document.go is read_file of what is no text; diff.go reads a patch and hunks.go finds where
 // it goes; pattern.go turns patterns of paths into regular expressions, and scan.go
 // searches lines.
 package files
@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"parley/tools"
+	"parley/tools/documents/pages"
 )
 
 // A Dir is a directory with all that is in it. It should also be an fs.ReadDirFS and an
@@ -47,14 +48,16 @@ type Dir interface {
 // maxWhole bounds how much of a file is read into memory.
 const maxWhole = 16 << 20
 
-// New makes the tools. Open returns the directory of a call's session.
-func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.Tool {
-	b := fileTools{open: open}
+// New makes the tools. Open returns the directory of a call's session. Documents reads
+// files that are no text; nil is nothing.
+func New(open func(ctx context.Context, call tools.Call) (Dir, error), documents pages.Reader) []tools.Tool {
+	b := fileTools{open: open, documents: documents}
 	return []tools.Tool{b.readFile(), b.writeFile(), b.editFile(), b.applyPatch(), b.listDirectory(), b.glob(), b.grep()}
 }
 
 type fileTools struct {
-	open func(ctx context.Context, call tools.Call) (Dir, error)
+	open      func(ctx context.Context, call tools.Call) (Dir, error)
+	documents pages.Reader
 }
 
 // spec is a Spec with the timeouts of the file tools.
@@ -164,17 +167,28 @@ func isBinary(start []byte) bool {
 	return broken > 3 && broken*10 > len(start)*3
 }
 
-// textOnly reads the start of a file and refuses a file that is no text.
-func textOnly(path string, size int64, file io.Reader) ([]byte, error) {
+// beginning reads the start of a file.
+func beginning(file io.Reader) ([]byte, error) {
 	start := make([]byte, sniffed)
 	n, err := io.ReadFull(file, start)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	if start = start[:n]; isBinary(start) {
-		return nil, tools.Errorf(tools.ExecutionFailed, "%q is no text (%s, %d bytes): it cannot be read or edited as text", short(path), http.DetectContentType(start), size)
+	return start[:n], nil
+}
+
+// textOnly reads the start of a file and refuses a file that is no text.
+func textOnly(path string, size int64, file io.Reader) ([]byte, error) {
+	start, err := beginning(file)
+	if err == nil && isBinary(start) {
+		err = notText(path, size, start)
 	}
-	return start, nil
+	return start, err
+}
+
+// notText says that a file that begins so is no text.
+func notText(path string, size int64, start []byte) error {
+	return tools.Errorf(tools.ExecutionFailed, "%q is no text (%s, %d bytes): it cannot be read or edited as text", short(path), http.DetectContentType(start), size)
 }
 
 // short is a text short enough for an error.

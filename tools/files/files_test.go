@@ -36,7 +36,7 @@ func newCaller(t testing.TB) (c *toolstest.Caller, dir string) {
 			t.Error(err)
 		}
 	})
-	c = toolstest.New(files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return all.Open(call.Session) })...)
+	c = toolstest.New(files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return all.Open(call.Session) }, nil)...)
 	d, err := all.Open(c.Call.Session)
 	must(t, err)
 	return c, d.Path()
@@ -172,7 +172,7 @@ func TestQuota(t *testing.T) {
 	all, err := workspace.New(workspace.Config{Root: t.TempDir(), MaxBytes: 8192})
 	must(t, err)
 	defer all.Close()
-	c := toolstest.New(files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return all.Open(call.Session) })...)
+	c := toolstest.New(files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return all.Open(call.Session) }, nil)...)
 	c.WantError(t, "write_file", args("path", "a", "content", strings.Repeat("x", 8193)), tools.ExecutionFailed, "full", "8192")
 	c.Want(t, "write_file", args("path", "a", "content", strings.Repeat("x", 8192)), "")
 	c.WantError(t, "edit_file", args("path", "a", "old_text", strings.Repeat("x", 8192), "new_text", strings.Repeat("y", 8193)), tools.ExecutionFailed, "full")

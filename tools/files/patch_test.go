@@ -226,7 +226,7 @@ func patching(t *testing.T, wrap func(*workspace.Dir) files.Dir) (c *toolstest.C
 			return nil, err
 		}
 		return wrap(d), nil
-	})...)
+	}, nil)...)
 	d, err := all.Open(c.Call.Session)
 	must(t, err)
 	return c, d.Path()

@@ -9,17 +9,22 @@ import (
 	"strings"
 
 	"parley/tools"
+	"parley/tools/documents/pages"
 )
 
 type readArgs struct {
 	Path   string `json:"path" jsonschema:"file, relative to the workspace"`
 	Offset int    `json:"offset,omitempty" jsonschema:"number of the first line to read, counted from 1"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many lines to read; left out: to the end"`
+	Pages  string `json:"pages,omitempty" jsonschema:"of a document: which pages to read, as 3, 2-5 or 7-; left out: from the first on, as many as fit"`
 }
 
 func (b fileTools) readFile() tools.Tool {
-	about := "Read a text file of the workspace. Give offset and limit (in lines) to read part of a long file; grep finds the lines that matter. The content comes back exactly as it is, fit to be used with edit_file."
-	return tools.New(spec("read_file", about, tools.Pure, tools.FileRead), func(ctx context.Context, call tools.Call, args readArgs) (any, error) {
+	about := "Read a text file of the workspace. Give offset and limit (in lines) to read part of a long file; grep finds the lines that matter. The content comes back exactly as it is, fit to be used with edit_file. " +
+		b.aboutDocuments()
+	s := spec("read_file", about, tools.Pure, tools.FileRead)
+	s.Timeout = s.MaxTimeout // documents take longer than texts
+	return tools.New(s, func(ctx context.Context, call tools.Call, args readArgs) (any, error) {
 		if args.Offset < 0 || args.Limit < 0 {
 			return nil, tools.Errorf(tools.InvalidArgs, "offset and limit count lines: give offset from 1, limit from 1, or leave them out")
 		}
@@ -27,34 +32,45 @@ func (b fileTools) readFile() tools.Tool {
 		if err != nil {
 			return nil, asToolError(err)
 		}
-		content, err := read(ctx, dir, args)
+		result, err := b.read(ctx, dir, args)
 		if err != nil {
 			return nil, asToolError(err)
 		}
-		return map[string]string{"content": strings.ReplaceAll(strings.ToValidUTF8(content, "\uFFFD"), "\x00", "\uFFFD")}, nil
+		return result, nil
 	})
 }
 
-func read(ctx context.Context, dir Dir, args readArgs) (content string, err error) {
+// read gives the lines of a text, or the pages of a document.
+func (b fileTools) read(ctx context.Context, dir Dir, args readArgs) (result any, err error) {
 	file, err := dir.Open(args.Path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	info, err := file.Stat()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if info.Size() > maxWhole && args.Limit == 0 {
-		return "", tools.Errorf(tools.ExecutionFailed,
-			"%q has %d bytes, too many to read at once (at most %d): read part of it with offset and limit, or find lines in it with grep", short(args.Path), info.Size(), maxWhole)
-	}
-	start, err := textOnly(args.Path, info.Size(), file)
+	start, err := beginning(file)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	lines := bufio.NewReaderSize(untilDone(ctx, io.MultiReader(bytes.NewReader(start), file)), 64<<10)
-	return readLines(lines, args)
+	whole := untilDone(ctx, io.MultiReader(bytes.NewReader(start), file))
+	if kind := b.kindOf(args, start); kind != pages.None {
+		return b.readDocument(ctx, kind, args, info.Size(), start, whole)
+	}
+	switch {
+	case info.Size() > maxWhole && args.Limit == 0:
+		return nil, tools.Errorf(tools.ExecutionFailed,
+			"%q has %d bytes, too many to read at once (at most %d): read part of it with offset and limit, or find lines in it with grep", short(args.Path), info.Size(), maxWhole)
+	case isBinary(start):
+		return nil, notText(args.Path, info.Size(), start)
+	}
+	content, err := readLines(bufio.NewReaderSize(whole, 64<<10), args)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"content": strings.ReplaceAll(strings.ToValidUTF8(content, "\uFFFD"), "\x00", "\uFFFD")}, nil
 }
 
 // readLines reads the lines that args ask for, of at most maxWhole bytes.

@@ -39,7 +39,7 @@ func newDesk(t *testing.T, command func(dir string)) desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := files.New(func(context.Context, tools.Call) (files.Dir, error) { return dir, nil })
+	list := files.New(func(context.Context, tools.Call) (files.Dir, error) { return dir, nil }, nil)
 	list = append(list, memory.New(func(context.Context, tools.Call) (memory.Dir, error) { return dir, nil })...)
 	list = append(list, tools.New(tools.Spec{Name: "exec_shell", Description: "x"}, func(_ context.Context, _ tools.Call, args struct {
 		Command string `json:"command"`

@@ -26,7 +26,7 @@ func checkSandbox(ctx context.Context, cfg *config.Config) Finding {
 	unkept, refused := errors.AsType[*sandbox.SettingError](err)
 	switch {
 	case none:
-		f.State, f.Detail, f.Remedy = note, absent.Error()+"; agents have no tools that run commands", absent.Remedy()
+		f.State, f.Detail, f.Remedy = note, absent.Error()+"; agents have no tools that run commands, and read no documents", absent.Remedy()
 		if cfg.RunsCommands() {
 			f.State = wrong
 		}

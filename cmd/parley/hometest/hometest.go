@@ -119,7 +119,7 @@ func (h *Home) Say(id, user, chat, text string) {
 // Work runs a worker with the demo model and the tools for files and memory,
 // and point at the places where a process may die, until stop is called.
 func (h *Home) Work(point func(string)) (stop func()) {
-	all := files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return h.Workspaces.Open(call.Session) })
+	all := files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)
 	all = append(all, memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return h.Workspaces.Open(call.Session) })...)
 	main := agent.Agent{
 		Name: "main", Model: demo.New(), Tools: tools.NewSet(all...),

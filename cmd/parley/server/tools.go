@@ -22,6 +22,8 @@ import (
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/askuser"
+	"parley/tools/documents"
+	"parley/tools/documents/pages"
 	"parley/tools/files"
 	"parley/tools/guard"
 	"parley/tools/image"
@@ -31,7 +33,7 @@ import (
 )
 
 func (s *Server) newTools() *tools.Set {
-	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) })
+	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) }, s.documents())
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools()...)
 	all = append(all, image.New(s.files.Show)...)
@@ -107,6 +109,15 @@ func (s *Server) granted(capabilities []tools.Permission) *tools.Set {
 	}
 	set, _ := s.grants.LoadOrStore(key, s.tools.Granted(capabilities))
 	return set.(*tools.Set)
+}
+
+// documents reads what is no text, as PDF; nil without a sandbox, because nothing else
+// keeps what parses a stranger's file from harm.
+func (s *Server) documents() pages.Reader {
+	if s.sandbox == nil {
+		return nil
+	}
+	return documents.Reader{Sandbox: s.sandbox, Log: s.log}
 }
 
 // commandTools are the tools that run commands; none without a sandbox.

@@ -39,7 +39,7 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger, killed func(r
 		if c.RunsCommands() {
 			level = slog.LevelWarn
 		}
-		log.Log(ctx, level, "no sandbox works on this machine, so agents have no tools that run commands",
+		log.Log(ctx, level, "no sandbox works on this machine, so agents have no tools that run commands, and read no documents",
 			slog.Any("error", absent), slog.String("remedy", absent.Remedy()))
 		return nil, nil
 	}

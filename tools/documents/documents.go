@@ -1,0 +1,186 @@
+// Package documents reads PDF and office files as text, page by page, inside the sandbox.
+//
+// What parses a stranger's file can be turned against whoever runs it, so none of it
+// runs in the server: the file goes to a child, which is this program run once more
+// inside the sandbox (see Main), with no workspace, no network and bounds of time and
+// memory; what comes back is text. Where there is no sandbox, no document is read.
+//
+// The files: documents.go is the server's side, and child.go the other. What both speak
+// of is in the package pages; pdf, office and table each parse some kinds.
+package documents
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/tools"
+	"parley/tools/documents/pages"
+	"parley/tools/sandbox"
+)
+
+const (
+	// MaxBytes is how large a document may be.
+	MaxBytes = 32 << 20
+	// usualTime is how long reading one may take.
+	usualTime = 25 * time.Second
+	// maxMost bounds the text of one answer, in bytes.
+	maxMost = 2 << 20
+)
+
+// A Reader has documents read in a sandbox.
+type Reader struct {
+	Sandbox sandbox.Sandbox
+	Log     *slog.Logger
+	Time    time.Duration // that reading one may take; 0 is 25 s
+}
+
+// request is the first line that the child reads. The document follows.
+type request struct {
+	Kind  pages.Kind
+	Pages []pages.Range
+	Most  int
+}
+
+// answer is what it writes.
+type answer struct {
+	Count   int           `json:"count"`
+	Pages   []shown       `json:"pages,omitempty"`
+	Next    []pages.Range `json:"next,omitempty"`
+	Note    string        `json:"note,omitempty"`
+	Problem pages.Problem `json:"problem,omitempty"`
+	Detail  string        `json:"detail,omitempty"`
+}
+
+type shown struct {
+	Number int `json:"number"`
+	pages.Page
+}
+
+// Read implements pages.Reader.
+func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.Shown, error) {
+	chosen, err := pages.Parse(ask.Pages)
+	if err != nil {
+		return pages.Shown{}, tools.Errorf(tools.InvalidArgs, "pages: %v", err)
+	}
+	content := &counted{from: ask.Content, left: MaxBytes}
+	got, err := r.child(ctx, request{Kind: ask.Kind, Pages: chosen, Most: min(ask.Most, maxMost)}, content, ask.Name)
+	switch {
+	case content.over:
+		return pages.Shown{}, tools.Errorf(tools.ExecutionFailed, "%s has more than %d MB: a document of this size is not read", ask.Name, MaxBytes>>20)
+	case err != nil:
+		return pages.Shown{}, err
+	case got.Problem == pages.Unknown:
+		return pages.Shown{}, &pages.NoDocument{}
+	case got.Problem != "":
+		return pages.Shown{}, problem(ask.Name, ask.Kind, got)
+	case len(got.Pages) == 0 && got.Count > 0:
+		return pages.Shown{}, tools.Errorf(tools.InvalidArgs, "%s has %d pages: %s is beyond them", ask.Name, got.Count, pages.Format(chosen))
+	}
+	return pages.Shown{Content: text(got), Pages: got.Count, Next: pages.Format(got.Next), Note: note(got)}, nil
+}
+
+// child runs the child.
+func (r Reader) child(ctx context.Context, ask request, content io.Reader, name string) (answer, error) {
+	head, err := json.Marshal(ask)
+	if err != nil {
+		return answer{}, err
+	}
+	most := cmp.Or(r.Time, usualTime)
+	limited, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	began := time.Now()
+	out, err := r.Sandbox.Run(limited, sandbox.Command{
+		Own: true, Args: []string{childCommand}, MaxOutput: 6*ask.Most + 1<<20,
+		Stdin: io.MultiReader(bytes.NewReader(append(head, '\n')), content),
+	})
+	var got answer
+	switch {
+	case ctx.Err() != nil && (err != nil || out.Killed != ""):
+		return answer{}, ctx.Err()
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return answer{}, err
+	case err != nil:
+		return answer{}, tools.Errorf(tools.ExecutionFailed, "%s could not be read: %v", name, err)
+	case out.Killed == sandbox.Timeout:
+		return answer{}, tools.Errorf(tools.Timeout, "reading %s took longer than %s: ask for fewer pages, or it cannot be read", name, most)
+	case out.Killed == sandbox.Memory:
+		return answer{}, tools.Errorf(tools.ExecutionFailed, "reading %s took more memory than [sandbox] memory_mb allows", name)
+	case out.Killed != "":
+		return answer{}, tools.Errorf(tools.ExecutionFailed, "reading %s was ended: %s", name, out.Detail)
+	}
+	if err := json.Unmarshal([]byte(out.Stdout), &got); err != nil || out.ExitCode != 0 {
+		r.Log.Warn("the reader of a document failed", slog.String("kind", string(ask.Kind)), slog.Int("code", out.ExitCode),
+			slog.Duration("took", time.Since(began)))
+		return answer{}, tools.Errorf(tools.ExecutionFailed, "%s cannot be read: what reads it failed", name)
+	}
+	return got, nil
+}
+
+// problem is why there is no text, for the model.
+func problem(name string, kind pages.Kind, got answer) error {
+	detail := ""
+	if got.Detail != "" {
+		detail = " (" + got.Detail + ")"
+	}
+	switch got.Problem {
+	case pages.Encrypted:
+		return tools.Errorf(tools.ExecutionFailed, "%s is protected with a password%s: ask for a copy without one", name, detail)
+	case pages.TooMuch:
+		return tools.Errorf(tools.ExecutionFailed, "%s is not read, because it would take too much%s", name, detail)
+	case pages.Legacy:
+		return tools.Errorf(tools.ExecutionFailed, "%s is in the format that office programs had before 2007, which is not read: ask for it as DOCX, XLSX, PPTX or PDF", name)
+	}
+	return tools.Errorf(tools.ExecutionFailed, "%s is damaged, or not what its name says (%s): its text cannot be read%s", name, kind, detail)
+}
+
+// text is the pages one after the other, each below its title.
+func text(got answer) string {
+	var out strings.Builder
+	for i, page := range got.Pages {
+		if i > 0 {
+			out.WriteString("\n\n")
+		}
+		fmt.Fprintf(&out, "[page %d of %d", page.Number, got.Count)
+		if page.Title != "" {
+			out.WriteString(": " + page.Title)
+		}
+		if page.Text == "" {
+			out.WriteString(", no text]")
+			continue
+		}
+		out.WriteString("]\n" + page.Text)
+	}
+	return out.String()
+}
+
+// note says what has to be known of the text.
+func note(got answer) string {
+	if got.Count == 0 {
+		return strings.TrimPrefix(got.Note+"; the document is empty", "; ")
+	}
+	return got.Note
+}
+
+// counted reads up to so many bytes and tells whether there were more.
+type counted struct {
+	from io.Reader
+	left int64
+	over bool
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	if c.left -= int64(n); c.left < 0 {
+		c.over = true
+		return 0, errors.New("the document is too long")
+	}
+	return n, err
+}

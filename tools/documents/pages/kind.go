@@ -1,0 +1,54 @@
+package pages
+
+import (
+	"bytes"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// Sniffed is how many bytes of a file KindOf wants to see.
+const Sniffed = 1024
+
+// KindOf tells by a file's first bytes and its name what it is. A text of which every
+// byte is UTF-8 is None here: it can be read as it is.
+func KindOf(name string, start []byte) Kind {
+	extension := strings.ToLower(path.Ext(name))
+	switch {
+	case bytes.HasPrefix(start, []byte("%PDF-")):
+		return PDF
+	case (extension == ".pdf" || !plain(start)) && bytes.Contains(start[:min(len(start), Sniffed)], []byte("%PDF-")):
+		return PDF // some programs write something of theirs before it
+	case bytes.HasPrefix(start, []byte("PK\x03\x04")), bytes.HasPrefix(start, []byte("PK\x05\x06")):
+		return Office
+	case bytes.HasPrefix(start, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")):
+		return Old
+	case plain(start):
+		return None
+	case extension == ".csv", extension == ".tsv", extension == ".tab":
+		return Table
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
+		return Text
+	}
+	return None
+}
+
+// Chosen is what a file is whose pages somebody asks for, and which is none of KindOf:
+// texts have parts then.
+func Chosen(name string) Kind {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".csv", ".tsv", ".tab":
+		return Table
+	}
+	return Text
+}
+
+// plain tells whether a file that begins like this is UTF-8, as far as one sees.
+func plain(start []byte) bool {
+	for cut := 0; cut < utf8.UTFMax && cut <= len(start); cut++ {
+		if end := start[:len(start)-cut]; utf8.Valid(end) {
+			return !bytes.ContainsRune(end, 0)
+		}
+	}
+	return false
+}

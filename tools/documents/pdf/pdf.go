@@ -1,0 +1,138 @@
+// Package pdf reads the text of PDF files.
+//
+// It runs PDFium, which reads what others write, however broken. PDFium is a large
+// program of C++ and a document is a stranger's, so it runs as WebAssembly, which
+// reaches nothing but its own memory; and whoever uses this package does so in a
+// process that has walls around it.
+package pdf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/klippa-app/go-pdfium"
+	wrong "github.com/klippa-app/go-pdfium/errors"
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
+	"github.com/klippa-app/go-pdfium/webassembly"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"parley/tools/documents/pages"
+)
+
+// maxMemory is how much memory PDFium gets, in pages of 64 KiB.
+const maxMemory = 256 << 20 / (64 << 10)
+
+// An Engine is PDFium, started.
+type Engine struct {
+	pool     pdfium.Pool
+	instance pdfium.Pdfium
+}
+
+// Start starts PDFium. That takes some 0.3 s: it is interpreted, because to compile it
+// would take ten times as long, and most documents are read sooner.
+func Start(ctx context.Context) (_ *Engine, err error) {
+	defer recovered(&err)
+	pool, err := webassembly.Init(webassembly.Config{
+		Context: ctx, MaxTotal: 1, MaxIdle: 1, ReuseWorkers: true,
+		FSConfig: wazero.NewFSConfig(), Stdout: io.Discard, Stderr: io.Discard,
+		RuntimeConfig: wazero.NewRuntimeConfigInterpreter().WithMemoryLimitPages(maxMemory).
+			WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start PDFium: %w", err)
+	}
+	instance, err := pool.GetInstance(time.Minute)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start PDFium: %w", err), pool.Close())
+	}
+	return &Engine{pool: pool, instance: instance}, nil
+}
+
+// Close ends PDFium.
+func (e *Engine) Close() error { return errors.Join(e.instance.Close(), e.pool.Close()) }
+
+// recovered makes an error of a panic: the library has some where PDFium fails.
+func recovered(err *error) {
+	if what := recover(); what != nil {
+		*err = pages.Errorf(pages.Damaged, "PDFium failed: %v", what)
+	}
+}
+
+// A Document is an open PDF.
+type Document struct {
+	engine *Engine
+	ref    references.FPDF_DOCUMENT
+	count  int
+	empty  int // pages without text, of those that were read
+	read   int
+}
+
+// Open opens a document.
+func (e *Engine) Open(content []byte) (_ *Document, err error) {
+	defer recovered(&err)
+	opened, err := e.instance.OpenDocument(&requests.OpenDocument{File: &content})
+	switch {
+	case errors.Is(err, wrong.ErrPassword):
+		return nil, pages.Errorf(pages.Encrypted, "")
+	case errors.Is(err, wrong.ErrSecurity):
+		return nil, pages.Errorf(pages.Encrypted, "in a way that is not known here")
+	case err != nil:
+		return nil, pages.Errorf(pages.Damaged, "")
+	}
+	count, err := e.instance.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: opened.Document})
+	if err != nil {
+		return nil, pages.Errorf(pages.Damaged, "its pages cannot be counted")
+	}
+	return &Document{engine: e, ref: opened.Document, count: count.PageCount}, nil
+}
+
+// Close gives back what the document takes.
+func (d *Document) Close() error {
+	_, err := d.engine.instance.FPDF_CloseDocument(&requests.FPDF_CloseDocument{Document: d.ref})
+	return err
+}
+
+// Count implements pages.Document.
+func (d *Document) Count() int { return d.count }
+
+// Page implements pages.Document.
+func (d *Document) Page(n int) (_ pages.Page, err error) {
+	defer recovered(&err)
+	d.read++
+	page := requests.Page{ByIndex: &requests.PageByIndex{Document: d.ref, Index: n - 1}}
+	got, err := d.engine.instance.GetPageText(&requests.GetPageText{Page: page})
+	if err != nil {
+		return pages.Page{}, pages.Errorf(pages.Damaged, "page %d cannot be read", n)
+	}
+	text := tidy(got.Text)
+	if text == "" {
+		d.empty++
+	}
+	return pages.Page{Text: text}, nil
+}
+
+// Note implements pages.Document.
+func (d *Document) Note() string {
+	if d.empty == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of the pages read have no text: they are empty, or pictures, as of a scanner", d.empty)
+}
+
+// tidy makes of PDFium's text lines as others have them. It marks a hyphen at the end
+// of a line by a character of its own.
+func tidy(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x02", "-", "\ufffe", "-", "\x00", "").Replace(text)
+	lines := strings.Split(strings.ToValidUTF8(text, "\uFFFD"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " \t")
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}

@@ -1,0 +1,58 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+
+	"parley/tools"
+	"parley/tools/documents/pages"
+)
+
+// mostText is how much of a document's text is shown at once, in bytes: what a model is
+// shown of a result has room for it.
+const mostText = 48 << 10
+
+// aboutDocuments tells the model what becomes of files that are no text.
+func (b fileTools) aboutDocuments() string {
+	if b.documents == nil {
+		return "PDF documents cannot be read here."
+	}
+	return "PDF documents come as text, page by page: pages chooses, and next in the result names those that did not fit. With pages, CSV comes as a table and other text in parts."
+}
+
+// kindOf tells whether a file is read as a document. Text is, where pages of it are asked
+// for, or where its charset is no UTF-8 and no lines are asked for.
+func (b fileTools) kindOf(args readArgs, start []byte) pages.Kind {
+	kind := pages.KindOf(args.Path, start)
+	switch lines := args.Offset > 0 || args.Limit > 0; {
+	case kind == pages.None && args.Pages != "" && !isBinary(start):
+		return pages.Chosen(args.Path)
+	case kind == pages.Table && args.Pages == "" && !isBinary(start) && (lines || b.documents == nil):
+		return pages.None // as it always was
+	}
+	return kind
+}
+
+// readDocument gives pages of a document.
+func (b fileTools) readDocument(ctx context.Context, kind pages.Kind, args readArgs, size int64, start []byte, content io.Reader) (any, error) {
+	name := strconv.Quote(short(args.Path))
+	switch {
+	case b.documents == nil && (kind == pages.Text || kind == pages.Table) && !isBinary(start):
+		return nil, tools.Errorf(tools.InvalidArgs, "%s is a text, and parts of it cannot be read here: leave out pages, and choose lines with offset and limit", name)
+	case b.documents == nil:
+		return nil, tools.Errorf(tools.ExecutionFailed,
+			"%s is a document (%s). Documents are read inside the sandbox, and none works on this machine: its operator learns from parley doctor what is missing. Ask for it as plain text", name, kind)
+	case args.Offset > 0 || args.Limit > 0:
+		return nil, tools.Errorf(tools.InvalidArgs, "%s is a document (%s), and has no lines to count: choose pages instead of offset and limit", name, kind)
+	}
+	shown, err := b.documents.Read(ctx, pages.Request{Name: name, Kind: kind, Pages: args.Pages, Most: mostText, Content: content})
+	if _, none := errors.AsType[*pages.NoDocument](err); none {
+		return nil, notText(args.Path, size, start)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return shown, nil
+}
