@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"testing"
+	"time"
 
 	"parley/bus"
 	"parley/channels"
@@ -17,33 +19,42 @@ func TestDiscordKeepsTheContract(t *testing.T) {
 	channelstest.RunChannel(t, channelstest.ChannelHarness{
 		New:     func(t testing.TB) channelstest.FakePlatform { return newPlatform(t) },
 		Secrets: []string{secret},
-		Lacks:   map[channelstest.Feature]string{channelstest.Inbound: "it only sends for now"},
 	})
 }
 
-// A platform is a Discord as the contract's suite plays with it. It shows nonces.
+// A platform is a Discord as the contract's suite plays with it. It shows nonces. It
+// wants no acknowledgements: what it would bring again is what the book's cursor has
+// not passed.
 type platform struct {
 	t testing.TB
 	*discordtest.Server
 	*channelstest.FakeServer
+	book *book
 }
 
 func newPlatform(t testing.TB) *platform {
-	p := &platform{t: t, Server: discordtest.New(token)}
+	p := &platform{t: t, Server: discordtest.New(token), book: newBook()}
+	for chat := range 30 {
+		p.book.chats = append(p.book.chats, channels.Chat{Address: p.Address(chat)})
+	}
 	p.ShowNonces = true
 	p.FakeServer = channelstest.StartServer(t, p.Server)
 	return p
 }
 
 func (p *platform) Channel(log *slog.Logger) channels.Channel {
-	return channel(p.t, discord.Config{Token: token, APIURL: p.URL, RateLimit: discord.NoPace, Log: log})
+	c := channel(p.t, discord.Config{Token: token, APIURL: p.URL, RateLimit: discord.NoPace, Log: log, Book: p.book})
+	c.SaveEvery(10 * time.Millisecond)
+	return c
 }
 
 func (p *platform) Address(chat int) bus.Address { return at(fmt.Sprint(1000 + chat)) }
 
-func (p *platform) Say(int, string) { p.t.Fatal("nobody can say anything yet") }
+func (p *platform) Say(chat int, text string) {
+	p.Server.Say(p.Address(chat).Chat, strconv.Itoa(500+chat), text)
+}
 
-func (p *platform) Unacknowledged() int { return 0 }
+func (p *platform) Unacknowledged() int { return p.Since(p.book.cursor()) }
 
 func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 	for _, m := range p.Sent(p.Address(chat).Chat) {
@@ -56,7 +67,7 @@ func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 func method(call channelstest.Call) string {
 	return map[channelstest.Call]string{
 		channelstest.Sending: "POST messages", channelstest.Uploading: "POST messages",
-		channelstest.Editing: "PATCH messages", channelstest.Finding: "GET messages",
+		channelstest.Editing: "PATCH messages", channelstest.Finding: "GET messages", channelstest.Receiving: "GET gateway",
 	}[call]
 }
 

@@ -1,13 +1,26 @@
 // Package discord is the channel to one Discord bot account.
 //
-// It sends, and does not receive yet. Requests are built by discordgo and leave
-// through a transport of our own, which sends them to the configured server and
-// notes how far each came: what certainly was not sent may be sent again,
-// anything else is unknown. Each message carries a nonce made of its part's key,
-// by which Discord drops a repetition within minutes.
+// Requests are built by discordgo and leave through a transport of our own, which sends
+// them to the configured server and notes how far each came: what certainly was not sent
+// may be sent again, anything else is unknown. Each message carries a nonce made of its
+// part's key, by which Discord drops a repetition within minutes.
 //
-// The files, in reading order: discord.go is the channel and its settings, send.go sends
-// and finds sent parts, wire.go is the transport and its errors.
+// What people say comes over the gateway, through channels/discord/socket. Discord wants
+// no acknowledgement and keeps nothing back for a bot that is away. So the book has a
+// cursor, up to which all was published, and what was said behind it is read from
+// history at the beginning of each session. The messages of one channel are published
+// one after another, each once by their ids, whichever way they come.
+//
+// The files, in reading order:
+//
+//   - discord.go: the Channel, its settings and account
+//   - wire.go: the transport, its errors, waits
+//   - send.go: sending, editing, finding what was sent
+//   - message.go, directory.go, translate.go: a message, the servers and channels that
+//     the bot knows, and what a message says to the agent
+//   - receive.go: a run of Receive, which is made of the files below
+//   - lanes.go, publish.go: the order of each channel; publishing, and trying again
+//   - position.go, catchup.go: the cursor, and reading what was missed
 package discord
 
 import (
@@ -17,6 +30,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -48,18 +62,64 @@ type Config struct {
 	Token     string // the bot's, as the developer portal gives it
 	APIURL    string // another server; "" is DefaultAPIURL
 	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
-	Log       *slog.Logger
-	HTTP      *http.Client // nil: one of our own
+	SendsOnly bool   // nobody receives for this account
+	// Mention is when what is said in a channel is meant for the bot.
+	Mention channels.MentionIn
+	Log     *slog.Logger
+	HTTP    *http.Client // nil: one of our own
+	// Book is what must outlive the process. Without one each message in a server needs
+	// a mention, and nothing is known of what was said before the start.
+	Book Book
 }
 
-// A Channel is one Discord bot account. It is a channels.Channel, a
-// channels.Editor, a channels.FileSender and a channels.Reconciler.
+// A Book is what a Channel must remember.
+type Book interface {
+	// Joined tells whether somebody admitted has spoken to the bot in that thread, and
+	// since when: from then on it needs no further mention there.
+	Joined(ctx context.Context, at bus.Address) (since time.Time, joined bool, err error)
+	// Chats lists where the bot was spoken to.
+	Chats(ctx context.Context) ([]channels.Chat, error)
+	// Cursor is what SetCursor was given last for that address; "" if nothing was.
+	Cursor(ctx context.Context, at bus.Address) (string, error)
+	SetCursor(ctx context.Context, at bus.Address, cursor string) error
+}
+
+// forgetful is a Book that remembers nothing.
+type forgetful struct{}
+
+func (forgetful) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+	return time.Time{}, false, nil
+}
+func (forgetful) Chats(context.Context) ([]channels.Chat, error)       { return nil, nil }
+func (forgetful) Cursor(context.Context, bus.Address) (string, error)  { return "", nil }
+func (forgetful) SetCursor(context.Context, bus.Address, string) error { return nil }
+
+// A pulse says how often a Receive does what it repeats.
+type pulse struct {
+	save  time.Duration // how often the cursor is saved
+	hello time.Duration // how long the gateway may take to greet
+}
+
+// maxWaiting bounds what waits to be published. What is more is read from history.
+const maxWaiting = 20000
+
+// A Channel is one Discord bot account. It is a channels.Channel, an Editor, a
+// FileSender and a Reconciler.
 type Channel struct {
-	name    string
-	session *discordgo.Session
-	contact channels.Reachability
-	paced   bool
-	log     *slog.Logger
+	name      string
+	token     string
+	session   *discordgo.Session
+	contact   channels.Reachability
+	paced     bool
+	insecure  bool // the server is reached without encryption
+	sendsOnly bool
+	book      Book
+	mention   channels.MentionIn
+	marks     *regexp.Regexp
+	directory *directory
+	pulse     pulse
+	room      int // for what waits to be published
+	log       *slog.Logger
 }
 
 var (
@@ -94,7 +154,14 @@ func New(c Config) (*Channel, error) {
 	session.Client = client
 	// A retry is for the Dispatcher to decide: only it knows the book.
 	session.MaxRestRetries, session.ShouldRetryOnRateLimit = 0, false
-	ch := &Channel{name: c.Name, session: session, paced: c.RateLimit != NoPace, log: c.Log}
+	ch := &Channel{
+		name: c.Name, token: token, session: session, paced: c.RateLimit != NoPace, insecure: strings.HasPrefix(c.APIURL, "http://"),
+		sendsOnly: c.SendsOnly, book: c.Book, mention: c.Mention, marks: marks(), pulse: pulse{save: 5 * time.Second, hello: 20 * time.Second}, room: maxWaiting, log: c.Log,
+	}
+	ch.directory = newDirectory(ch)
+	if ch.book == nil {
+		ch.book = forgetful{}
+	}
 	if ch.log == nil {
 		ch.log = slog.New(slog.DiscardHandler)
 	}
@@ -113,11 +180,6 @@ func badToken(token string) string {
 		return "want three parts with dots between them, as the developer portal gives it under Bot"
 	}
 	return ""
-}
-
-// Receive is not there yet: this channel only sends.
-func (c *Channel) Receive(context.Context, func(context.Context, bus.Inbound) error) error {
-	return fmt.Errorf("discord: %s only sends for now: set mode = \"send\"", c.name)
 }
 
 // Limits says how Discord is to be talked to.

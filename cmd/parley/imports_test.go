@@ -77,6 +77,7 @@ func rules() []rule {
 		{"agent/stream", 3, []string{"bus", "agent/llm"}},
 
 		{"channels/...", 3, []string{"channels", "channels/backoff", "channels/markup", "bus"}},
+		{"channels/discord", 4, []string{"channels", "channels/backoff", "channels/discord/socket", "channels/markup", "bus"}},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
 		{"channels/slack", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/slack/interaction", "bus"}},
 		{"channels/pacing", 3, []string{"channels", "bus"}},
@@ -145,7 +146,7 @@ func libraries() map[string][]string {
 		"github.com/charmbracelet/x/ansi":          {"channels/console"},
 		"github.com/go-telegram/bot":               {"channels/telegram"},
 		"github.com/google/jsonschema-go":          {"tools"},
-		"github.com/gorilla/websocket":             {"channels/discord", "channels/slack", "channels/slack/slacktest", "channels/web"},
+		"github.com/gorilla/websocket":             {"channels/discord/...", "channels/slack", "channels/slack/slacktest", "channels/web"},
 		"github.com/jackc/pgx/v5":                  {"sessions/sqldb"},
 		"github.com/landlock-lsm/go-landlock":      {"tools/sandbox"},
 		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config", "cmd/parley/config/positions"},

@@ -23,18 +23,12 @@ type kept struct {
 	notices    []string
 	serving    []Problem
 	answering  []Problem
-	sendOnly   []string // platforms whose adapters receive nothing yet
 }
 
 func (l *loader) build() (*Config, error) {
 	k := &kept{home: l.home, sought: l.sought, sections: l.sections, names: l.names, values: l.values, serving: l.serving, answering: l.answering}
 	if l.file != "" {
 		k.file = filepath.Join(l.folder, filepath.Base(l.file))
-	}
-	for _, p := range l.opts.Platforms {
-		if p.SendsOnly {
-			k.sendOnly = append(k.sendOnly, p.Name)
-		}
 	}
 	k.notices = slices.Concat(l.warnings, l.withoutEffect(), l.exposed())
 	return k.config()
@@ -52,10 +46,6 @@ func (k *kept) config() (*Config, error) {
 	c.Channels = filled(k, "channels", func(name string) Channel { return Channel{Name: name} })
 	c.Webhooks = filled(k, "webhooks", func(name string) Webhook { return Webhook{Name: name} })
 	c.Tokens = filled(k, "tokens", func(name string) Token { return Token{Name: name} })
-	for name, channel := range c.Channels {
-		channel.sendsOnly = slices.Contains(k.sendOnly, channel.Platform)
-		c.Channels[name] = channel
-	}
 	if c.Model.Name == demoName {
 		c.Model = Model{Demo: true}
 	}
@@ -167,12 +157,9 @@ func (l *loader) withoutEffect() []string {
 		sec := &l.sections[i]
 		for _, table := range l.tables(sec) {
 			at, written := l.places[table]
-			platform := l.platform(l.str(table + ".platform"))
 			switch {
 			case written && sec.hasNoEffectYet():
 				tell(at, "["+table+"]", notYet)
-			case sec.name == "channels" && platform.SendsOnly && l.str(table+".mode") != "send":
-				tell(at, "["+table+"]", "platform "+platform.Name+" has only mode = \"send\": "+notYet)
 			default:
 				l.settingsWithout(sec, table, tell)
 			}

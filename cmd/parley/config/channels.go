@@ -14,8 +14,6 @@ import (
 type Platform struct {
 	Name  string // as in platform = "telegram"
 	Title string // as people write it: "Telegram"
-	// SendsOnly says that its adapter receives nothing yet: mode = "chat" has no effect.
-	SendsOnly bool
 	// Members says that access = "members" works: the platform knows who belongs
 	// to the workspace and who is a guest.
 	Members bool

@@ -167,8 +167,6 @@ type Channel struct {
 	Introduce string // who is told what the bot is: IntroduceOnce or IntroduceNever
 	About     string // what is added to that
 	Session   string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
-
-	sendsOnly bool // the platform's adapter receives nothing yet
 }
 
 // Who is told what the bot is.
@@ -183,9 +181,6 @@ const (
 	SessionChannel = "channel" // each chat with all its threads
 	SessionUser    = "user"    // in groups each person, in each thread
 )
-
-// Built says that this release has the channel's platform in its mode.
-func (c Channel) Built() bool { return !c.sendsOnly || c.Mode == "send" }
 
 // ChannelsByName lists the channels in the order of their names.
 func (c *Config) ChannelsByName() []Channel {

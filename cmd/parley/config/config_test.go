@@ -328,7 +328,6 @@ days = 30
 	same(t, "notices", c.Notices(), []string{
 		`parley.toml:4: agents.defaults.capabilities: "session": no effect yet`,
 		"parley.toml:5: agents.defaults.model: no effect yet",
-		`parley.toml:6: [channels.discord]: platform discord has only mode = "send": no effect yet`,
 		"parley.toml:10: tools.mcp_servers: no effect yet",
 	})
 }

@@ -105,19 +105,6 @@ func TestHTTPAccessLeftOut(t *testing.T) {
 	same(t, "notices", len(off.Notices()), 0)
 }
 
-func TestWhatIsBuilt(t *testing.T) {
-	for _, platform := range []string{"telegram", "slack", "discord"} {
-		for _, mode := range []string{"chat", "send"} {
-			want := platform != "discord" || mode == "send"
-			text := "[channels.x]\nplatform = \"" + platform + "\"\nmode = \"" + mode + "\"\nbot_token = \"${W}\"\n"
-			if platform == "slack" {
-				text += "app_token = \"${W}\"\n"
-			}
-			same(t, platform+" "+mode, good(t, text, httpVars()).Channels["x"].Built(), want)
-		}
-	}
-}
-
 func TestListeningBeyondThisMachine(t *testing.T) {
 	const told = `parley.toml:2: http.listen: others can reach it, and neither [tokens] nor [webhooks] lets any of them in: add [tokens.NAME], or write listen = "127.0.0.1:7275"`
 	for listen, notices := range map[string][]string{

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"parley/channels/discord"
 	"parley/channels/slack"
 	"parley/channels/telegram"
 	"parley/cmd/parley/config"
@@ -8,7 +9,7 @@ import (
 )
 
 // platforms are three of the kinds that there are: one with one token, one with
-// two and members, one that only sends.
+// two and members, and another.
 func platforms() []config.Platform {
 	return []config.Platform{
 		{
@@ -25,7 +26,11 @@ func platforms() []config.Platform {
 			OtherTokens: []string{"xoxp-"},
 			IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, as "U0123456789": it is in the person's profile, under ⋮`,
 		},
-		{Name: "discord", Title: "Discord", SendsOnly: true, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}}},
+		{
+			Name: "discord", Title: "Discord", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
+			IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+			IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
+		},
 	}
 }
 

@@ -113,10 +113,6 @@ func checkLock(ctx context.Context, cfg *config.Config) Finding {
 // checkChannel asks the platform whether it takes the token.
 func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Finding {
 	f := Finding{Part: "channel " + c.Name, State: fine}
-	if !c.Built() {
-		f.State, f.Detail = note, c.Platform+" is not built yet; the channel has no effect"
-		return f
-	}
 	ch, err := platforms.Open(c, platforms.Given{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		key, _ := platforms.SettingAtFault(c.Name, err)

@@ -104,10 +104,8 @@ func Begin(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 
 // RequireChannel fails where nothing can be sent at all.
 func RequireChannel(cfg *config.Config) error {
-	for _, c := range cfg.Channels {
-		if c.Built() {
-			return nil
-		}
+	if len(cfg.Channels) > 0 {
+		return nil
 	}
 	return &NothingError{"no channel is configured, so there is nowhere to send: add [channels.NAME]", cfg}
 }

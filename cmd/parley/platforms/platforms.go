@@ -24,6 +24,7 @@ import (
 type Book interface {
 	slack.Joins
 	slack.Cursors
+	discord.Book
 }
 
 // Given is what an adapter is given beside the settings of its channel. Without any
@@ -78,9 +79,11 @@ func platforms() []platform {
 		},
 		{
 			Platform: config.Platform{
-				Name: "discord", Title: "Discord", SendsOnly: true, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
+				Name: "discord", Title: "Discord", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
+				IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
+				IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
 			},
-			page: "configuration.md", open: openDiscord, account: discordAccount,
+			page: "channels/discord.md", open: openDiscord, account: discordAccount, examine: examineDiscord,
 		},
 	}
 }
@@ -230,10 +233,43 @@ func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel) er
 }
 
 func openDiscord(c config.Channel, g Given) (channels.Channel, error) {
-	return discord.New(discord.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Log: g.Log})
+	dc := discord.Config{
+		Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Mention: g.Mention, Log: g.Log,
+	}
+	if g.Book != nil {
+		dc.Book = g.Book
+	}
+	return discord.New(dc)
 }
 
 func discordAccount(ctx context.Context, ch channels.Channel) (string, error) {
 	a, err := ch.(*discord.Channel).Check(ctx)
-	return a.Username, err
+	return "@" + a.Username, err
+}
+
+// examineDiscord looks at what the developer portal and the servers let the bot do.
+func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel) error {
+	dc := ch.(*discord.Channel)
+	lacking, err := dc.LackingRights(ctx)
+	reads := true
+	if err == nil && c.Mode == "chat" {
+		if reads, err = dc.MayReadContent(ctx); err == nil {
+			err = dc.CheckGateway(ctx)
+		}
+	}
+	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
+		return err
+	}
+	switch {
+	case err != nil:
+		return &LackError{"it cannot be told what the bot may do: " + err.Error(), "look at the network, a proxy, or api_url"}
+	case !reads:
+		return &LackError{"the bot may not read what people write", "switch on Message Content Intent under Bot in the developer portal"}
+	case len(lacking) > 0:
+		return &LackError{
+			"the bot lacks " + strings.Join(lacking[0].Rights, ", ") + " in the server " + lacking[0].Server,
+			"give its role these permissions in the server's settings",
+		}
+	}
+	return nil
 }

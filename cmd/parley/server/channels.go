@@ -38,9 +38,6 @@ type endpoint struct {
 func openEndpoints(cfg *config.Config, b platforms.Book, log *slog.Logger) ([]*endpoint, error) {
 	var opened []*endpoint
 	for _, c := range cfg.ChannelsByName() {
-		if !c.Built() {
-			continue
-		}
 		trouble := &atomic.Pointer[string]{}
 		gate := &gateway.Gate{}
 		gate.Set(accessOf(c))

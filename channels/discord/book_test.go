@@ -1,0 +1,77 @@
+package discord_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// A book remembers in memory what must outlive a process.
+type book struct {
+	mu      sync.Mutex
+	cursors map[string]string
+	chats   []channels.Chat
+}
+
+// newBook is the book of a bot that has been up until now, and was spoken to in these
+// chats.
+func newBook(direct ...string) *book {
+	b := &book{cursors: map[string]string{"dc:": flake(time.Now().Add(-time.Second))}}
+	for _, chat := range direct {
+		b.chats = append(b.chats, channels.Chat{Address: at(chat)})
+	}
+	return b
+}
+
+// flake is an id of Discord's of that moment.
+func flake(at time.Time) string {
+	return strconv.FormatUint(uint64(at.UnixMilli()-1420070400000)<<22, 10)
+}
+
+func (b *book) Joined(_ context.Context, at bus.Address) (time.Time, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.chats {
+		if c.Address == at {
+			return c.Seen, true, nil
+		}
+	}
+	return time.Time{}, false, nil
+}
+
+func (b *book) join(at bus.Address, since time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.chats = append(b.chats, channels.Chat{Address: at, Group: true, Seen: since})
+}
+
+func (b *book) Chats(context.Context) ([]channels.Chat, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]channels.Chat(nil), b.chats...), nil
+}
+
+func (b *book) Cursor(_ context.Context, at bus.Address) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cursors[at.String()], nil
+}
+
+func (b *book) SetCursor(_ context.Context, at bus.Address, cursor string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cursors[at.String()] = cursor
+	return nil
+}
+
+// cursor is up to where everything is published.
+func (b *book) cursor() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, _ := strconv.ParseUint(b.cursors["dc:"], 10, 64) // 0 is none
+	return n
+}

@@ -1,0 +1,266 @@
+package discord
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+	"golang.org/x/time/rate"
+
+	"parley/channels"
+)
+
+const (
+	// overlap is read again before a gap: in another channel something older may have
+	// been on its way when the last message came.
+	overlap = 15 * time.Second
+	// longestGap is the longest outage that is made up for. People who asked before it
+	// do not wait for an answer any more.
+	longestGap = 3 * 24 * time.Hour
+	// Of a channel's history so many pages are read at most after an outage.
+	pageSize = 100
+	maxPages = 100
+	// History is read for so many channels at once, and so often: sending needs the
+	// rest of what Discord allows.
+	readsAtOnce  = 8
+	historyEvery = time.Second / 20
+	historyBurst = 20
+	// patience is how long a channel waits for its history, that fails to be read, before
+	// it goes on.
+	patience = time.Minute
+)
+
+// catchUp reads from history what the gateway did not bring, and has it published.
+// Discord keeps nothing back for a bot that is away for more than minutes. So at the
+// beginning of a session history is read from the cursor on: of each channel in which
+// something was said since, and of every chat with one person, as Discord tells nothing
+// of these. Each is read in the channel's lane, before what is said there now.
+type catchUp struct {
+	channel   *Channel
+	publisher *publisher
+	lanes     *lanes
+	position  *position
+	limiter   *rate.Limiter
+	slots     chan struct{}
+
+	mu      sync.Mutex
+	since   uint64          // from where on things may be missing
+	settled map[string]bool // channels of which it is known since this session's beginning what they miss
+	// Until these are known, nothing is known of other channels: servers of which
+	// Discord has not told yet, and the chats with one person.
+	awaited map[string]bool
+	listing bool
+}
+
+func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
+	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
+	if !p.channel.paced {
+		limiter = rate.NewLimiter(rate.Inf, 0)
+	}
+	return &catchUp{
+		channel: p.channel, publisher: p, lanes: l, position: at, limiter: limiter, slots: make(chan struct{}, readsAtOnce),
+		settled: map[string]bool{}, awaited: map[string]bool{},
+	}
+}
+
+// begin begins a session, at whose beginning Discord is going to tell of these servers.
+func (u *catchUp) begin(guilds []guild) {
+	cursor := u.position.cursor()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.since = max(flakeBefore(cursor, overlap), flakeAt(time.Now().Add(-longestGap)))
+	clear(u.settled)
+	clear(u.awaited)
+	for _, g := range guilds {
+		u.awaited[g.ID] = true
+	}
+	u.listing = true
+}
+
+// held is from where on is still to be looked for what is missing; 0 is nowhere.
+func (u *catchUp) held() uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.awaited) == 0 && !u.listing {
+		return 0
+	}
+	return u.since + 1
+}
+
+// left notes that there is nothing to wait for of a server.
+func (u *catchUp) left(guild string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.awaited, guild)
+}
+
+// settle notes that it is known what a channel misses. It is false if it was known
+// already.
+func (u *catchUp) settle(id string) (since uint64, first bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	first = !u.settled[id]
+	u.settled[id] = true
+	return u.since, first
+}
+
+// guild has those of a server's channels read in which something was said.
+func (u *catchUp) guild(ctx context.Context, id string, places []place) {
+	for _, p := range places {
+		if since, first := u.settle(p.ID); first && snowflake(p.Last) > since {
+			u.lanes.behind(ctx, p.ID, since)
+		}
+	}
+	u.left(id)
+}
+
+// fresh notes channels that are new: nothing was said there before.
+func (u *catchUp) fresh(ids []string) {
+	for _, id := range ids {
+		u.settle(id)
+	}
+}
+
+// before has a channel of which nothing is known read before a message in it: a chat
+// with somebody, or a thread that had gone to sleep.
+func (u *catchUp) before(ctx context.Context, m *message) {
+	if since, first := u.settle(m.Channel); first {
+		u.lanes.behind(ctx, m.Channel, since)
+	}
+}
+
+// direct has the chats with one person read in which the bot was spoken to before.
+func (u *catchUp) direct(ctx context.Context) {
+	wait := new(retryWait)
+	for {
+		all, err := u.channel.book.Chats(ctx)
+		if err == nil {
+			for _, chat := range all {
+				if chat.Group || chat.Address.Channel != u.channel.name || !isID(chat.Address.Chat) || ctx.Err() != nil {
+					continue
+				}
+				if since, first := u.settle(chat.Address.Chat); first {
+					u.lanes.behind(ctx, chat.Address.Chat, since)
+				}
+			}
+			if ctx.Err() == nil {
+				u.listed()
+			}
+			return
+		}
+		if !wait.series.Began() && ctx.Err() == nil {
+			u.channel.log.LogAttrs(ctx, slog.LevelWarn, "it cannot be read where the bot was spoken to; trying on", slog.Any("error", err))
+		}
+		if !wait.pause(ctx, err) {
+			return
+		}
+	}
+}
+
+// listed notes that the chats with one person are known.
+func (u *catchUp) listed() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.listing = false
+}
+
+// fill publishes what was said in a channel since it fell behind. It runs in the
+// channel's lane. It is false if that is to be tried again.
+func (u *catchUp) fill(ctx context.Context, l *lane) (done bool) {
+	from := u.lanes.missing(l)
+	if u.channel.directory.isHidden(l.id) {
+		u.lanes.caughtUp(l, from, from, true)
+		return true
+	}
+	for range maxPages {
+		page, err := u.read(ctx, l.id, from)
+		if ctx.Err() != nil {
+			return true
+		}
+		if err != nil {
+			return u.failed(ctx, l, from, err)
+		}
+		read := from
+		for _, m := range page {
+			id := snowflake(m.ID)
+			if m.isSpeech(u.channel.directory.self().ID) && !u.publisher.deliver(ctx, &news{channel: l.id, id: id, message: m}) {
+				return true
+			}
+			u.position.passed(id)
+			from = max(from, id)
+		}
+		end := len(page) < pageSize
+		u.lanes.caughtUp(l, read, from, end)
+		if end {
+			return true
+		}
+	}
+	u.channel.log.LogAttrs(ctx, slog.LevelWarn, "more was said in a channel meanwhile than is read; the rest is left out",
+		slog.String("chat", l.id), slog.Int("messages", maxPages*pageSize))
+	u.lanes.caughtUp(l, from, from, true)
+	return true
+}
+
+// failed judges why history cannot be read. It is false if that may pass.
+func (u *catchUp) failed(ctx context.Context, l *lane, from uint64, err error) (done bool) {
+	refusal, ok := errors.AsType[*channels.SendError](err)
+	lasts := ok && refusal.Fault == channels.Rejected
+	level := slog.LevelWarn
+	if lasts {
+		level = slog.LevelDebug // a server tells of channels, too, that the bot may not see
+		u.channel.directory.hide(l.id)
+		u.lanes.caughtUp(l, from, from, true)
+	}
+	u.channel.log.LogAttrs(ctx, level, "what was said in a channel meanwhile cannot be read",
+		slog.String("chat", l.id), slog.Bool("again", !lasts), slog.Any("error", err))
+	return lasts
+}
+
+// read reads a page of a channel's history, from behind an id on, the oldest first. It
+// tries as long as its patience lasts; a limit of Discord's does not count.
+func (u *catchUp) read(ctx context.Context, id string, from uint64) ([]*message, error) {
+	select {
+	case u.slots <- struct{}{}:
+		defer func() { <-u.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	wait, began := new(retryWait), time.Now()
+	for {
+		if err := u.limiter.Wait(ctx); err != nil {
+			return nil, err //nolint:wrapcheck // ctx ended
+		}
+		page, err := u.channel.history(ctx, id, "after="+strconv.FormatUint(from, 10))
+		if err == nil {
+			return page, nil
+		}
+		refusal, ok := errors.AsType[*channels.SendError](err)
+		if !ok || refusal.Fault != channels.Retry || !refusal.Limited && time.Since(began) > patience || !wait.pause(ctx, err) {
+			return nil, err
+		}
+	}
+}
+
+// history reads a page of a channel's history, the oldest first.
+func (c *Channel) history(ctx context.Context, id, query string) ([]*message, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var page []*message
+	url := discordgo.EndpointChannelMessages(id) + "?limit=" + strconv.Itoa(pageSize) + "&" + query
+	if err := c.call(ctx, request{method: http.MethodGet, url: url}, &page); err != nil {
+		return nil, err
+	}
+	page = slices.DeleteFunc(page, func(m *message) bool { return m == nil })
+	for _, m := range page {
+		m.Channel = id
+	}
+	slices.SortFunc(page, func(a, b *message) int { return cmp.Compare(snowflake(a.ID), snowflake(b.ID)) })
+	return page, nil
+}

@@ -1,0 +1,212 @@
+package discordtest
+
+import (
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// The bot, and the server that it is in.
+const (
+	Bot     = "4242"
+	BotRole = "4243" // the role that the server gave it
+	Guild   = "900"
+)
+
+func bot() map[string]any { return map[string]any{"id": Bot, "username": "parley", "bot": true} }
+
+// The types of places.
+const (
+	TextChannel  = 0
+	DirectChat   = 1
+	PublicThread = 11
+	Forum        = 15
+)
+
+// A Place is a channel of the server, a thread in one, or somebody's chat with the bot.
+type Place struct {
+	ID     string
+	Type   int
+	Name   string
+	Parent string // of a thread
+	Last   string // the id of the newest message
+}
+
+func (p Place) wire() map[string]any {
+	w := map[string]any{"id": p.ID, "type": p.Type}
+	if p.Type != DirectChat {
+		w["guild_id"], w["name"] = Guild, p.Name
+	}
+	if p.Parent != "" {
+		w["parent_id"] = p.Parent
+	}
+	if p.Last != "" {
+		w["last_message_id"] = p.Last
+	}
+	return w
+}
+
+// AddChannel adds a channel to the server.
+func (s *Server) AddChannel(id, name string) {
+	s.add(Place{ID: id, Type: TextChannel, Name: name}, "CHANNEL_CREATE")
+}
+
+// AddForum adds a forum to the server.
+func (s *Server) AddForum(id, name string) {
+	s.add(Place{ID: id, Type: Forum, Name: name}, "CHANNEL_CREATE")
+}
+
+// AddThread adds a thread to a channel of the server, or a post to a forum.
+func (s *Server) AddThread(id, parent, name string) {
+	s.add(Place{ID: id, Type: PublicThread, Parent: parent, Name: name}, "THREAD_CREATE")
+}
+
+func (s *Server) add(p Place, event string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.places[p.ID] = p
+	told := p.wire()
+	told["newly_created"] = true
+	s.gateway.announce(event, told)
+}
+
+// Hide has the bot read no history of a channel.
+func (s *Server) Hide(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hidden[channel] = true
+}
+
+// Say has a person write into a channel, and returns the message's id. A channel that
+// was not added is the person's own chat with the bot.
+func (s *Server) Say(channel, user, text string) string {
+	return s.Post(channel, user, map[string]any{"content": text})
+}
+
+// Reply is Say in answer to a message.
+func (s *Server) Reply(channel, user, message, text string) string {
+	return s.Post(channel, user, map[string]any{"content": text, "type": 19, "message_reference": map[string]any{"message_id": message, "channel_id": channel}})
+}
+
+// Post has a person put a message of any kind into a channel: the fields are Discord's.
+// It returns the message's id.
+func (s *Server) Post(channel, user string, fields map[string]any) string {
+	m := &Message{Channel: channel, Author: user, more: fields}
+	m.Text, _ = fields["content"].(string) // "" is as good as left out
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.places[channel]; !known {
+		s.places[channel] = Place{ID: channel, Type: DirectChat}
+	}
+	s.put(m)
+	s.gateway.announce("MESSAGE_CREATE", s.event(m))
+	return m.ID
+}
+
+// Since counts what people have said since the thing with that id.
+func (s *Server) Since(id uint64) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, all := range s.messages {
+		for _, m := range all {
+			if m.Author != Bot && number(m.ID) > id {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// wire is a message as Discord lists it. s.mu is held.
+func (s *Server) wire(m *Message) map[string]any {
+	author := map[string]any{"id": m.Author, "username": "user" + m.Author}
+	if m.Author == Bot {
+		author = bot()
+	}
+	w := map[string]any{
+		"id": m.ID, "channel_id": m.Channel, "content": m.Text, "author": author, "timestamp": m.At.UTC().Format("2006-01-02T15:04:05.000000+00:00"),
+		"edited_timestamp": nil, "type": 0, "flags": m.Flags, "mentions": mentions(m.Text), "mention_roles": []string{}, "attachments": []any{}, "embeds": []any{},
+		"tts": false, "pinned": false, "mention_everyone": m.Calls,
+	}
+	if strings.Contains(m.Text, "<@&"+BotRole+">") {
+		w["mention_roles"] = []string{BotRole}
+	}
+	if m.Nonce != "" {
+		w["nonce"] = m.Nonce
+	}
+	if m.ReplyTo != "" {
+		w["type"], w["message_reference"] = 19, map[string]any{"message_id": m.ReplyTo, "channel_id": m.Channel}
+	}
+	maps.Copy(w, m.more)
+	if ref, ok := w["message_reference"].(map[string]any); ok && w["type"] == 19 {
+		if answered := s.find(m.Channel, ref["message_id"].(string)); answered != nil {
+			w["referenced_message"] = s.wire(answered)
+		}
+	}
+	return w
+}
+
+// mentions are the users whom a text names.
+func mentions(text string) []any {
+	all := []any{}
+	if strings.Contains(text, "<@"+Bot+">") || strings.Contains(text, "<@!"+Bot+">") {
+		all = append(all, bot())
+	}
+	return all
+}
+
+// event is a message as an event tells of it: with the server, too. s.mu is held.
+func (s *Server) event(m *Message) map[string]any {
+	w := s.wire(m)
+	if p := s.places[m.Channel]; p.ID != "" && p.Type != DirectChat {
+		w["guild_id"] = Guild
+		w["member"] = map[string]any{"nick": nil, "roles": []string{}}
+	}
+	return w
+}
+
+// guild is the server as an event tells of it. s.mu is held.
+func (s *Server) guild() map[string]any {
+	channels, threads := []any{}, []any{}
+	for _, p := range s.places {
+		switch p.Type {
+		case DirectChat:
+		case PublicThread:
+			threads = append(threads, p.wire())
+		default:
+			channels = append(channels, p.wire())
+		}
+	}
+	return map[string]any{
+		"id": Guild, "name": "Home", "channels": channels, "threads": threads,
+		"roles": []any{
+			map[string]any{"id": Guild, "name": "@everyone"},
+			map[string]any{"id": BotRole, "name": "Parley", "tags": map[string]any{"bot_id": Bot}},
+		},
+	}
+}
+
+// Permit sets what the bot may do in the server: everything, unless it is set.
+func (s *Server) Permit(permissions int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.permissions = permissions
+}
+
+func (s *Server) guilds() []any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []any{map[string]any{"id": Guild, "name": "Home", "permissions": strconv.FormatInt(s.permissions, 10)}}
+}
+
+func (s *Server) tellPlace(w http.ResponseWriter, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.places[id]
+	if !ok {
+		refuse(w, http.StatusNotFound, 10003, "Unknown Channel")
+		return
+	}
+	answer(w, http.StatusOK, p.wire())
+}

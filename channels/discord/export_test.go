@@ -1,0 +1,12 @@
+package discord
+
+import "time"
+
+// SaveEvery sets how often the cursor is saved.
+func (c *Channel) SaveEvery(d time.Duration) { c.pulse.save = d }
+
+// SetRoom sets how much may wait to be published.
+func (c *Channel) SetRoom(n int) { c.room = n }
+
+// SetHello sets how long the gateway may take to greet.
+func (c *Channel) SetHello(d time.Duration) { c.pulse.hello = d }

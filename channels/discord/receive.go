@@ -1,0 +1,169 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/discord/socket"
+)
+
+// intents are what the bot is told of. To read what people write in servers has to be
+// allowed in the developer portal.
+const intents = discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
+	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent
+
+// Receive hands what people say to publish until ctx is done, and then returns nil.
+func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+	if c.sendsOnly {
+		return errors.New(`discord: ` + c.name + ` has mode = "send": it does not receive`)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := newReceiver(c, publish)
+	if err := r.position.begin(ctx); err != nil {
+		return nil //nolint:nilerr // ctx ended
+	}
+	var working sync.WaitGroup
+	working.Go(func() { r.position.keep(ctx, c.pulse.save) })
+	err := r.socket.Run(ctx)
+	cancel()
+	// The lanes end after what adds to them, and the cursor is saved after both, so that
+	// it names everything that was published.
+	r.beside.Wait()
+	r.lanes.running.Wait()
+	working.Wait()
+	r.position.save(context.WithoutCancel(ctx))
+	return err
+}
+
+// A receiver is one run of Receive: the socket brings events, the lanes keep the order of
+// each channel, the publisher publishes, and catchUp reads from history what the socket
+// did not bring.
+type receiver struct {
+	channel   *Channel
+	socket    *socket.Socket
+	lanes     *lanes
+	position  *position
+	publisher *publisher
+	catchUp   *catchUp
+	beside    sync.WaitGroup // what an event has begun and nothing waits for
+}
+
+func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *receiver {
+	r := &receiver{channel: c}
+	r.lanes = newLanes(c.room)
+	r.position = &position{channel: c, lanes: r.lanes}
+	r.publisher = newPublisher(c, publish)
+	r.catchUp = newCatchUp(r.publisher, r.lanes, r.position)
+	r.position.held = r.catchUp.held
+	r.lanes.work, r.lanes.catchUp = r.work, r.catchUp.fill
+	r.socket = socket.New(socket.Config{
+		Token: c.token, Intents: int(intents), Plain: c.insecure, Enter: c.enter, Handle: r.handle, Note: c.contact.Note,
+		Hello: c.pulse.hello, Log: c.log,
+	})
+	return r
+}
+
+// enter asks Discord where its gateway is.
+func (c *Channel) enter(ctx context.Context) (socket.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var g discordgo.GatewayBotResponse
+	if err := c.call(ctx, request{method: http.MethodGet, url: discordgo.EndpointGatewayBot}, &g); err != nil {
+		if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
+			refusal.Fault = channels.Retry // the next may be taken
+		}
+		return socket.Entry{}, err
+	}
+	return socket.Entry{
+		URL: g.URL, Left: g.SessionStartLimit.Remaining, AtOnce: g.SessionStartLimit.MaxConcurrency,
+		ResetAfter: time.Duration(g.SessionStartLimit.ResetAfter) * time.Millisecond,
+	}, nil
+}
+
+// A news is one thing that has happened in a channel.
+type news struct {
+	channel string
+	id      uint64 // of what was said; 0 of what is in no history
+	message *message
+}
+
+func (n *news) isMessage() bool { return n.message != nil }
+
+// handle takes one event of the gateway. It waits for nothing.
+func (r *receiver) handle(ctx context.Context, e socket.Event) {
+	switch e.Type {
+	case socket.Ready:
+		r.ready(ctx, e.Data)
+	case "GUILD_CREATE":
+		var g guild
+		if err := json.Unmarshal(e.Data, &g); err != nil {
+			r.unreadable(ctx, e)
+			return
+		}
+		r.catchUp.guild(ctx, g.ID, r.channel.directory.noteGuild(g))
+	case "GUILD_DELETE":
+		var g guild
+		if json.Unmarshal(e.Data, &g) == nil {
+			r.catchUp.left(g.ID) // it comes anew if it comes back
+		}
+	case "MESSAGE_CREATE":
+		m := new(message)
+		if err := json.Unmarshal(e.Data, m); err != nil {
+			r.unreadable(ctx, e)
+			return
+		}
+		r.heard(ctx, m)
+	default:
+		if strings.HasPrefix(e.Type, "CHANNEL_") || strings.HasPrefix(e.Type, "THREAD_") || strings.HasPrefix(e.Type, "GUILD_ROLE_") {
+			r.catchUp.fresh(r.channel.directory.observe(e.Type, e.Data))
+		}
+	}
+}
+
+// unreadable logs an event that cannot be read. It would be no other a moment later.
+func (r *receiver) unreadable(ctx context.Context, e socket.Event) {
+	r.channel.log.LogAttrs(ctx, slog.LevelError, "an event cannot be read and is left out",
+		slog.String("event", e.Type), slog.Int("bytes", len(e.Data)))
+}
+
+// ready begins a session: what was said since the last one is missing.
+func (r *receiver) ready(ctx context.Context, data json.RawMessage) {
+	var begun struct {
+		User   discordgo.User `json:"user"`
+		Guilds []guild        `json:"guilds"`
+	}
+	if err := json.Unmarshal(data, &begun); err != nil {
+		r.unreadable(ctx, socket.Event{Type: socket.Ready, Data: data})
+		return
+	}
+	r.channel.directory.begin(begun.User)
+	r.catchUp.begin(begun.Guilds)
+	r.beside.Go(func() { r.catchUp.direct(ctx) })
+}
+
+// heard puts what was said into its channel's lane.
+func (r *receiver) heard(ctx context.Context, m *message) {
+	id := snowflake(m.ID)
+	if id == 0 || !isID(m.Channel) {
+		return
+	}
+	r.catchUp.before(ctx, m)
+	if m.isSpeech(r.channel.directory.self().ID) {
+		r.lanes.add(ctx, &news{channel: m.Channel, id: id, message: m})
+	}
+	r.position.reached(id)
+}
+
+// work does what one item of a lane asks for.
+func (r *receiver) work(ctx context.Context, _ *lane, n *news) { r.publisher.deliver(ctx, n) }

@@ -1,0 +1,405 @@
+package discord_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/discord"
+	"parley/channels/discord/discordtest"
+)
+
+// A listener is a Discord with a channel that receives.
+type listener struct {
+	*testing.T
+	server *discordtest.Server
+	fake   *channelstest.FakeServer
+	book   *book
+	// mention is what channels that are started from now on heed.
+	mention channels.MentionIn
+
+	mu    sync.Mutex
+	heard []bus.Inbound
+	known map[string]bool
+}
+
+func newListener(t *testing.T) *listener {
+	l := &listener{T: t, server: discordtest.New(token), book: newBook("11", "12"), known: map[string]bool{}}
+	l.server.BeatEvery(200 * time.Millisecond)
+	l.server.AddChannel("100", "general")
+	l.server.AddThread("200", "100", "plans")
+	l.fake = channelstest.StartServer(t, l.server)
+	return l
+}
+
+// receive runs a channel of another process, until it is stopped, and waits until it is
+// connected.
+func (l *listener) receive() (stop func() error) {
+	l.Helper()
+	before := l.server.Connected()
+	stop = l.start(l.publish)
+	channelstest.Until(l, "a session", func() bool { return l.server.Connected() > before })
+	return stop
+}
+
+func (l *listener) start(publish func(context.Context, bus.Inbound) error) (stop func() error) {
+	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book, Mention: l.mention})
+	c.SaveEvery(10 * time.Millisecond)
+	c.SetHello(200 * time.Millisecond)
+	ctx, cancel := context.WithCancel(l.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Receive(ctx, publish) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	l.Cleanup(func() { _ = stop() }) // who looks at the error has asked before
+	return stop
+}
+
+// publish keeps a message, once.
+func (l *listener) publish(_ context.Context, in bus.Inbound) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known[in.ID] {
+		l.known[in.ID] = true
+		l.heard = append(l.heard, in)
+	}
+	return nil
+}
+
+func (l *listener) all() []bus.Inbound {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.heard)
+}
+
+// wait waits for n messages.
+func (l *listener) wait(n int) []bus.Inbound {
+	l.Helper()
+	channelstest.Until(l, fmt.Sprint(n, " messages"), func() bool { return len(l.all()) >= n })
+	return l.all()
+}
+
+// last says something that is heard, and returns what was heard before it.
+func (l *listener) last() []bus.Inbound {
+	l.Helper()
+	l.server.Say("12", "502", "the end")
+	var all []bus.Inbound
+	channelstest.Until(l, "the end", func() bool {
+		all = l.all()
+		return len(all) > 0 && all[len(all)-1].Text == "the end"
+	})
+	return all[:len(all)-1]
+}
+
+const called = "<@" + discordtest.Bot + "> "
+
+func thread(chat, id string) bus.Address { return bus.Address{Channel: "dc", Chat: chat, Thread: id} }
+
+func TestWhatIsSaidAndWhereItIsAnswered(t *testing.T) {
+	l := newListener(t)
+	l.receive()
+	id := l.server.Say("11", "501", "hello")
+	in := l.wait(1)[0]
+	if in.ID != "dc:4242:11:"+id || in.Kind != bus.Said || in.At != at("11") || in.Group || !in.Mentioned || in.Text != "hello" ||
+		in.ReplyTo != "" || in.From.ID != "dc:501" || in.From.Name != "user501" || time.Since(in.SentAt).Abs() > time.Minute {
+		t.Errorf("a direct message became %+v", in)
+	}
+	id = l.server.Say("100", "501", called+"what is new?")
+	in = l.wait(2)[1]
+	if in.At != at("100") || !in.Group || !in.Mentioned || in.Text != "what is new?" || in.ReplyTo != id {
+		t.Errorf("a mention became %+v", in)
+	}
+	l.server.Say("200", "501", called+"and here?")
+	in = l.wait(3)[2]
+	if in.At != thread("100", "200") || !in.Group || in.Text != "and here?" {
+		t.Errorf("a mention in a thread became %+v", in)
+	}
+	l.server.AddForum("300", "ideas")
+	l.server.AddThread("301", "300", "a post")
+	l.server.Say("301", "501", "<@&"+discordtest.BotRole+"> look")
+	in = l.wait(4)[3]
+	if in.At != thread("300", "301") || in.Text != "look" {
+		t.Errorf("a post in a forum that calls the bot's role became %+v", in)
+	}
+}
+
+func TestWhatIsNotForTheBotIsPassedOver(t *testing.T) {
+	l := newListener(t)
+	l.receive()
+	l.server.Say("100", "501", "among people")
+	l.server.Say("200", "501", "in a thread among people")
+	l.server.Say("100", "501", "<@999> and <@&998>")
+	l.server.Say("100", discordtest.Bot, called+"my own words")
+	l.server.Post("11", "777", map[string]any{"content": "beep", "author": map[string]any{"id": "777", "username": "other", "bot": true}})
+	l.server.Post("100", "501", map[string]any{"content": called + "by a webhook", "webhook_id": "5"})
+	l.server.Post("11", "501", map[string]any{"content": "", "type": 6}) // something was pinned
+	l.server.Event("MESSAGE_UPDATE", map[string]any{"id": "1", "channel_id": "11", "content": called + "with a preview", "author": map[string]any{"id": "501"}})
+	if got := l.last(); len(got) != 0 {
+		t.Errorf("published %+v", got)
+	}
+}
+
+func TestAJoinedThreadNeedsNoMention(t *testing.T) {
+	l := newListener(t)
+	l.receive()
+	l.server.Say("200", "501", "before it joined")
+	l.book.join(thread("100", "200"), time.Now())
+	channelstest.Until(t, "a later moment", func() bool {
+		l.server.Say("200", "502", "after it")
+		return len(l.all()) > 0
+	})
+	for _, in := range l.all() {
+		if in.Text != "after it" || !in.Mentioned || !in.Group || in.At != thread("100", "200") {
+			t.Errorf("heard %+v", in)
+		}
+	}
+}
+
+func TestTextsReadAsTheyWereTyped(t *testing.T) {
+	l := newListener(t)
+	l.receive()
+	first := l.server.Say("11", "501", "first")
+	for i, c := range []struct {
+		fields map[string]any
+		want   string
+	}{
+		{map[string]any{"content": "<#100> <@&" + discordtest.BotRole + "> <:party:55> <a:wave:56> <t:1700000000:R> </help:57> a < b > c <@501x>"}, "#general @Parley :party: :wave: 2023-11-14T22:13:20Z /help a < b > c <@501x>"},
+		{map[string]any{"content": "hi <@501>", "mentions": []any{map[string]any{"id": "501", "username": "ada", "global_name": "Ada\nLovelace"}}}, "hi @Ada Lovelace"},
+		{map[string]any{"content": "", "attachments": []any{map[string]any{"id": "1", "filename": "a.txt"}}}, "[file: a.txt]"},
+		{map[string]any{"content": "look", "sticker_items": []any{map[string]any{"name": "Wave"}}}, "[sticker: Wave] look"},
+		{map[string]any{"content": called + "stop"}, "/stop"},
+		{map[string]any{"content": called}, "@parley"},
+		{map[string]any{"content": "", "poll": map[string]any{"question": map[string]any{"text": "Tea?"}}}, "[poll: Tea?]"},
+		{map[string]any{"content": "say stop"}, "say stop"},
+	} {
+		l.server.Post("11", "501", c.fields)
+		if got := l.wait(i + 2)[i+1]; got.Text != c.want {
+			t.Errorf("%q became %q, want %q", c.fields["content"], got.Text, c.want)
+		}
+	}
+	n := len(l.all())
+	l.server.Reply("11", "501", first, "about this")
+	if got := l.wait(n + 1)[n]; got.Text != "about this" || len(got.Quotes) != 1 || got.Quotes[0].Kind != bus.Answered ||
+		got.Quotes[0].Text != "first" || got.Quotes[0].From.ID != "dc:501" {
+		t.Errorf("a reply became %+v", got)
+	}
+	l.server.Post("11", "501", map[string]any{"content": "", "message_reference": map[string]any{"type": 1, "message_id": "1", "channel_id": "100"},
+		"message_snapshots": []any{map[string]any{"message": map[string]any{"content": "/stop <@501>", "timestamp": "2024-01-01T00:00:00Z"}}}})
+	if got := l.wait(n + 2)[n+1]; got.Text != "" || len(got.Quotes) != 1 || got.Quotes[0].Kind != bus.Forwarded || got.Quotes[0].Text != "/stop @501" || got.Quotes[0].Chat != "general" {
+		t.Errorf("a forwarded message became %+v", got)
+	}
+}
+
+// A reply calls the bot also where its writer has switched off that it notifies.
+func TestAReplyToTheBotCallsIt(t *testing.T) {
+	l := newListener(t)
+	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	id, err := c.Send(t.Context(), at("100"), part("hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.receive()
+	l.server.Reply("100", "501", id, "thanks")
+	if in := l.wait(1)[0]; in.Text != "thanks" || !in.Mentioned {
+		t.Errorf("heard %+v", in)
+	}
+}
+
+func TestAPublishThatFailsHoldsUpItsChannelAlone(t *testing.T) {
+	l := newListener(t)
+	var once sync.Once
+	l.start(func(ctx context.Context, in bus.Inbound) (err error) {
+		once.Do(func() { err = errors.New("the store is away") })
+		if err != nil {
+			return err
+		}
+		return l.publish(ctx, in)
+	})
+	l.server.Say("11", "501", "a")
+	l.server.Say("11", "501", "b")
+	if got := l.wait(2); got[0].Text != "a" || got[1].Text != "b" {
+		t.Errorf("published %+v", got)
+	}
+}
+
+// texts are what was heard at an address, in order.
+func (l *listener) texts(at bus.Address) (texts []string) {
+	for _, in := range l.all() {
+		if in.At == at {
+			texts = append(texts, in.Text)
+		}
+	}
+	return texts
+}
+
+// numbers are the texts from one number up to another.
+func numbers(from, to int) (all []string) {
+	for i := from; i < to; i++ {
+		all = append(all, fmt.Sprint("m", i))
+	}
+	return all
+}
+
+// Each of these happens while people go on talking. Of all that they say each is
+// published once, in the order of its channel.
+func TestFaultsOfTheConnectionLoseNothing(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(l *listener, again func()){
+		"the connection is cut":           func(l *listener, _ func()) { l.server.CutGateway() },
+		"the session is gone":             func(l *listener, _ func()) { l.server.Expire(); l.server.CutGateway() },
+		"Discord asks to connect anew":    func(l *listener, _ func()) { l.server.Raw(`{"op":7,"d":null}`) },
+		"the session can go on":           func(l *listener, _ func()) { l.server.Raw(`{"op":9,"d":true}`) },
+		"the session is invalid":          func(l *listener, _ func()) { l.server.Expire(); l.server.Raw(`{"op":9,"d":false}`) },
+		"Discord closes with 4000":        func(l *listener, _ func()) { l.server.CloseGateway(4000) },
+		"Discord closes with 4007":        func(l *listener, _ func()) { l.server.CloseGateway(4007) },
+		"Discord closes with 4008":        func(l *listener, _ func()) { l.server.CloseGateway(4008) },
+		"Discord closes with 4009":        func(l *listener, _ func()) { l.server.CloseGateway(4009) },
+		"Discord closes with 1000":        func(l *listener, _ func()) { l.server.CloseGateway(1000) },
+		"the connection brings nothing":   func(l *listener, _ func()) { l.server.Mute() },
+		"nobody says hello":               func(l *listener, _ func()) { l.server.SaysNoHello(2); l.server.CutGateway() },
+		"asked to connect anew too early": func(l *listener, _ func()) { l.server.Expire(); l.server.AsksEarly(2); l.server.CutGateway() },
+		"a heartbeat is asked for":        func(l *listener, _ func()) { l.server.Raw(`{"op":1,"d":null}`) },
+		"what comes cannot be read": func(l *listener, _ func()) {
+			l.server.Raw(`{"op":`)
+			l.server.Raw(`{"op":0,"t":"MESSAGE_CREATE","s":1,"d":7}`)
+		},
+		"Discord is away for a long time":    func(l *listener, _ func()) { l.fake.Down(); l.server.Expire(); l.sayAll(20, 30); l.fake.Up() },
+		"Discord is away for a moment":       func(l *listener, _ func()) { l.fake.Down(); l.sayAll(20, 30); l.fake.Up() },
+		"another process takes its place":    func(_ *listener, again func()) { again() },
+		"another process receives beside it": func(l *listener, _ func()) { l.start(l.publish) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newListener(t)
+			l.sayAll(0, 10) // before anybody listens
+			stop := l.receive()
+			l.sayAll(10, 20)
+			fault(l, func() {
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				l.sayAll(20, 30)
+				l.start(l.publish)
+			})
+			from := 20
+			if name == "Discord is away for a long time" || name == "Discord is away for a moment" || name == "another process takes its place" {
+				from = 30
+			}
+			l.sayAll(from, 50)
+			l.wait(3 * 50)
+			for _, where := range []bus.Address{at("11"), at("100"), thread("100", "200")} {
+				if got := l.texts(where); !slices.Equal(got, numbers(0, 50)) {
+					t.Errorf("at %v was heard %q", where, got)
+				}
+			}
+			for _, code := range l.server.ClosedWith() {
+				if code == 1000 || code == 1001 {
+					t.Errorf("closed with %d, which ends the session", code)
+				}
+			}
+		})
+	}
+}
+
+// sayAll says numbers in a chat, a channel and a thread.
+func (l *listener) sayAll(from, to int) {
+	for _, text := range numbers(from, to) {
+		l.server.Say("11", "501", text)
+		l.server.Say("100", "501", called+text)
+		l.server.Say("200", "502", called+text)
+	}
+}
+
+// What Discord refuses for good ends Receive, and says what to do.
+func TestClosesThatEndReceiving(t *testing.T) {
+	for code, remedy := range map[int]string{4004: "", 4010: "newer release", 4011: "servers", 4012: "newer release", 4013: "newer release", 4014: "Message Content Intent"} {
+		l := newListener(t)
+		ended := make(chan error, 1)
+		c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, Book: l.book})
+		go func() { ended <- c.Receive(t.Context(), l.publish) }()
+		channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
+		l.server.CloseGateway(code)
+		refused := sendError(t, <-ended)
+		if refused.Fault != channels.Stop || refused.Code != fmt.Sprint(code) || remedy != "" && !strings.Contains(refused.Remedy, remedy) {
+			t.Errorf("%d: %+v", code, refused)
+		}
+	}
+}
+
+func TestTheContentOfMessagesHasToBeAllowed(t *testing.T) {
+	l := newListener(t)
+	l.server.AllowContent(false)
+	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, Book: l.book})
+	if refused := sendError(t, c.Receive(t.Context(), l.publish)); refused.Code != "4014" || refused.Fault != channels.Stop {
+		t.Errorf("got %+v", refused)
+	}
+}
+
+func TestWhatTheBotLacksIsFound(t *testing.T) {
+	l := newListener(t)
+	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	if may, err := c.MayReadContent(t.Context()); err != nil || !may {
+		t.Errorf("the bot may read: %v, %v", may, err)
+	}
+	if lack, err := c.LackingRights(t.Context()); err != nil || len(lack) != 0 {
+		t.Errorf("the bot lacks %v, %v", lack, err)
+	}
+	if err := c.CheckGateway(t.Context()); err != nil {
+		t.Error(err)
+	}
+	l.server.AllowContent(false)
+	l.server.Permit(1<<10 | 1<<11) // to see channels, and to write
+	if may, err := c.MayReadContent(t.Context()); err != nil || may {
+		t.Errorf("the bot may read: %v, %v", may, err)
+	}
+	lack, err := c.LackingRights(t.Context())
+	if err != nil || len(lack) != 1 || lack[0].Server != "Home (900)" || !slices.Contains(lack[0].Rights, "Read Message History") || slices.Contains(lack[0].Rights, "Send Messages") {
+		t.Errorf("the bot lacks %v, %v", lack, err)
+	}
+	sends := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
+	if lack, err := sends.LackingRights(t.Context()); err != nil || len(lack) != 1 || !slices.Equal(lack[0].Rights, []string{"Attach Files"}) {
+		t.Errorf("a bot that only sends lacks %v, %v", lack, err)
+	}
+	l.server.Permit(1 << 3)
+	if lack, err := c.LackingRights(t.Context()); err != nil || len(lack) != 0 {
+		t.Errorf("an administrator lacks %v, %v", lack, err)
+	}
+}
+
+func TestWhenMentionsAreNeeded(t *testing.T) {
+	l := newListener(t)
+	l.mention = func(chat string) channels.Mention {
+		return map[string]channels.Mention{"100": channels.MentionNever, "101": channels.MentionNowhere, "102": channels.MentionAlways}[chat]
+	}
+	l.server.AddChannel("101", "elsewhere")
+	l.server.AddChannel("102", "calm")
+	l.server.AddThread("202", "102", "in it")
+	l.book.join(thread("102", "202"), time.Now().Add(-time.Hour))
+	l.receive()
+	l.server.Say("100", "501", "all is heard")
+	l.server.Say("200", "501", "in threads too")
+	l.server.Say("101", "501", called+"nothing is heard")
+	l.server.Say("202", "501", "not called")
+	l.server.Say("202", "501", "/stop")
+	l.server.Say("102", "501", called+"this")
+	l.wait(4)
+	var got []string
+	for _, in := range l.last() {
+		got = append(got, fmt.Sprint(in.At, " ", in.Text, " ", in.Mentioned))
+	}
+	slices.Sort(got)
+	want := []string{"dc:100 all is heard true", "dc:100/200 in threads too true", "dc:102 this true", "dc:102/202 /stop false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("published %q, want %q", got, want)
+	}
+}

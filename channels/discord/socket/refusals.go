@@ -1,0 +1,57 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/gorilla/websocket"
+
+	"parley/channels"
+)
+
+// The codes with which Discord closes a connection.
+const (
+	closedNotAuthenticated = 4003
+	closedBadToken         = 4004
+	closedBadSeq           = 4007
+	closedTimedOut         = 4009
+	closedBadShard         = 4010
+	closedShardingRequired = 4011
+	closedBadVersion       = 4012
+	closedBadIntents       = 4013
+	closedDisallowed       = 4014
+)
+
+// refused is what the end of a connection means: an error of kind Stop where trying
+// again would end in the same way.
+func (s *Socket) refused(ctx context.Context, err error) error {
+	closed, ok := errors.AsType[*websocket.CloseError](err)
+	if !ok {
+		return fmt.Errorf("the connection broke off: %w", err)
+	}
+	stop := &channels.SendError{Fault: channels.Stop, Code: strconv.Itoa(closed.Code)}
+	switch closed.Code {
+	case closedBadToken:
+		stop.Err = errors.New("the bot token is refused")
+		return stop
+	case closedDisallowed:
+		stop.Err = errors.New("the bot may not read what people write")
+		stop.Remedy = "switch on Message Content Intent under Bot in the developer portal, and start again"
+		return stop
+	case closedShardingRequired:
+		stop.Err = errors.New("the bot is in more servers than one connection may serve")
+		stop.Remedy = "take it out of some: Parley serves a bot in up to 2,500 servers"
+		return stop
+	case closedBadShard, closedBadVersion, closedBadIntents:
+		stop.Err = errors.New("the gateway does not speak with this release")
+		stop.Remedy = "look whether there is a newer release of Parley, and whether api_url leads to Discord"
+		return stop
+	case closedNotAuthenticated, closedBadSeq, closedTimedOut:
+		s.forget()
+	}
+	s.Log.LogAttrs(ctx, slog.LevelDebug, "Discord has closed the connection", slog.Int("code", closed.Code))
+	return fmt.Errorf("the gateway has closed the connection with code %d", closed.Code)
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/bus"
+	"parley/channels/discord/discordtest"
+	"parley/cmd/parley/parleytest"
+)
+
+const (
+	discordToken  = "NDI0Mg.SECRET-discord.x"
+	discordCalled = "<@" + discordtest.Bot + "> "
+)
+
+// newDiscordWorld is a world whose platform is Discord, with a channel, two threads in
+// it, and a forum. The user 1 owns the bot, and everybody may talk to it.
+func newDiscordWorld(t *testing.T, script agenttest.Script, more string) (*parleytest.World, *discordtest.Server) {
+	t.Helper()
+	w := parleytest.New(t, script, "")
+	dc := discordtest.New(discordToken)
+	dc.AddChannel("100", "general")
+	dc.AddThread("201", "100", "one")
+	dc.AddThread("202", "100", "two")
+	dc.AddForum("300", "ideas")
+	dc.AddThread("301", "300", "a post")
+	api, err := dc.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dc.Close() }) // may be closed already
+	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[channels.discord]\nbot_token = \"${DISCORD}\"\napi_url = %q\nrate_limit = \"none\"\naccess = \"open\"\nowners = [1]\n[http]\nlisten = \"\"\n%s",
+		w.Model.Start(t), api, more)
+	if err := os.WriteFile(w.File, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w, dc
+}
+
+func discordSaid(t *testing.T, dc *discordtest.Server, channel string, n int) []discordtest.Message {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), parleytest.Patient)
+	defer cancel()
+	sent, err := dc.WaitSent(ctx, channel, n)
+	if err != nil {
+		t.Fatalf("channel %s has %+v, want %d messages: %v", channel, sent, n, err)
+	}
+	return sent
+}
+
+func TestDiscordAnswers(t *testing.T) {
+	t.Parallel()
+	w, dc := newDiscordWorld(t, parleytest.EchoModel, "")
+	p := w.Serve("DISCORD=" + discordToken)
+	parleytest.WaitFor(t, "a session", func() bool { return dc.Connected() == 1 })
+	dc.Say("201", "501", "not for the bot either")
+	dc.Say("51", "501", "hello")
+	if got := discordSaid(t, dc, "51", 1)[0]; !strings.Contains(got.Text, "hello") || got.ReplyTo != "" {
+		t.Errorf("a direct message got %+v", got)
+	}
+	dc.Say("100", "501", "not for the bot")
+	asked := dc.Say("100", "501", discordCalled+"in the channel")
+	if got := discordSaid(t, dc, "100", 1)[0]; !strings.Contains(got.Text, "in the channel") || got.ReplyTo != asked {
+		t.Errorf("a mention got %+v", got)
+	}
+	dc.Say("201", "501", discordCalled+"in a thread")
+	discordSaid(t, dc, "201", 1)
+	dc.Say("201", "502", "and more of it")
+	if got := discordSaid(t, dc, "201", 2); !strings.Contains(got[0].Text, "in a thread") || !strings.Contains(got[1].Text, "and more of it") {
+		t.Errorf("a thread got %+v", got)
+	}
+	dc.Say("301", "501", discordCalled+"an idea")
+	if got := discordSaid(t, dc, "301", 1)[0]; !strings.Contains(got.Text, "an idea") {
+		t.Errorf("a post got %+v", got)
+	}
+	p.Stop()
+	dc.Expire()
+	dc.Say("51", "501", "while you were away")
+	dc.Say("301", "502", "more ideas")
+	p = w.Serve("DISCORD=" + discordToken)
+	if got := discordSaid(t, dc, "51", 2)[1].Text; !strings.Contains(got, "while you were away") {
+		t.Errorf("after the restart the person got %q", got)
+	}
+	if got := discordSaid(t, dc, "301", 2)[1].Text; !strings.Contains(got, "more ideas") {
+		t.Errorf("after the restart the post got %q", got)
+	}
+	if strings.Contains(p.Stderr.String(), discordToken) {
+		t.Error("the log has the token")
+	}
+	if n := dc.Sends(); n != 7 {
+		t.Errorf("the bot has said %d things, want 7", n)
+	}
+}
+
+// Whatever kills the program while people talk: each message is answered once, and in
+// each place in order.
+func TestDiscordThroughKills(t *testing.T) {
+	t.Parallel()
+	w, dc := newDiscordWorld(t, parleytest.EchoModel, "[agents.main]\nqueue = \"followup\"\n")
+	const each = 12
+	places := []bus.Address{{Chat: "51"}, {Chat: "52"}, {Chat: "100"}, {Chat: "201"}, {Chat: "301"}}
+	say := func(i int) {
+		for _, at := range places {
+			dc.Say(at.Chat, "501", discordCalled+fmt.Sprintf("m%02d.", i))
+		}
+	}
+	serve := func() *parleytest.Process {
+		p := w.Serve("DISCORD=" + discordToken)
+		parleytest.WaitFor(t, "a session", func() bool { return dc.Connected() == 1 })
+		return p
+	}
+	p := serve()
+	say(0)
+	for _, at := range places { // the direct messages are known from then on
+		discordSaid(t, dc, at.Chat, 1)
+	}
+	for i := 1; i < each; i++ {
+		say(i)
+		if i%4 == 0 {
+			p.Kill()
+			dc.Expire()
+			say(i + 100)
+			p = serve()
+		}
+	}
+	said := func(chat string) (texts []string) {
+		for _, m := range dc.Sent(chat) {
+			texts = append(texts, m.Text)
+		}
+		return texts
+	}
+	wanted := []string{}
+	for i := range each {
+		wanted = append(wanted, fmt.Sprintf("m%02d.", i))
+		if i > 0 && i%4 == 0 {
+			wanted = append(wanted, fmt.Sprintf("m%02d.", i+100))
+		}
+	}
+	for _, at := range places {
+		var got []string
+		parleytest.WaitFor(t, "every answer", func() bool {
+			got = nil
+			for _, text := range said(at.Chat) {
+				for word := range strings.FieldsSeq(text) {
+					if slices.Contains(wanted, word) {
+						got = append(got, word)
+					}
+				}
+			}
+			return len(got) >= len(wanted)
+		})
+		if !slices.Equal(got, wanted) {
+			t.Errorf("in %s was answered %q, want %q", at.Chat, got, wanted)
+		}
+	}
+}
+
+// What is wrong with a bot is said with what to do, by serve and by doctor alike.
+func TestDiscordSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		token  string
+		wrong  func(*discordtest.Server)
+		serves bool
+		says   []string
+	}{
+		"another token":      {"NDI0Mg.OTHER-SECRET.x", nil, false, []string{"channels.discord.bot_token", "401"}},
+		"no token":           {"client-SECRET", nil, false, []string{"channels.discord.bot_token", "three parts"}},
+		"no message content": {discordToken, func(dc *discordtest.Server) { dc.AllowContent(false) }, false, []string{"Message Content Intent"}},
+		"no permissions":     {discordToken, func(dc *discordtest.Server) { dc.Permit(1 << 10) }, true, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			w, dc := newDiscordWorld(t, parleytest.EchoModel, "")
+			if c.wrong != nil {
+				c.wrong(dc)
+			}
+			p := w.Serve("DISCORD=" + c.token)
+			if c.serves {
+				parleytest.WaitFor(t, "a session", func() bool { return dc.Connected() == 1 })
+				p.Stop()
+			} else if err := <-p.Ended; err == nil {
+				t.Error("it serves")
+			}
+			doctor := w.Command("doctor")
+			doctor.Env = append(doctor.Env, "DISCORD="+c.token)
+			diagnosis, err := doctor.CombinedOutput()
+			if err == nil {
+				t.Error("doctor finds nothing wrong")
+			}
+			if c.serves && !strings.Contains(string(diagnosis), "Send Messages") {
+				t.Errorf("doctor does not name what it lacks:\n%s", diagnosis)
+			}
+			for who, said := range map[string]string{"serve": p.Stderr.String(), "doctor": string(diagnosis)} {
+				for _, want := range c.says {
+					if !strings.Contains(said, want) {
+						t.Errorf("%s does not name %q:\n%s", who, want, said)
+					}
+				}
+				if strings.Contains(said, "SECRET") {
+					t.Errorf("%s shows a token:\n%s", who, said)
+				}
+			}
+		})
+	}
+}
