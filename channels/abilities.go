@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"time"
 
 	"parley/bus"
@@ -156,6 +157,24 @@ func RefusalOf(ch Channel, code string) Refusal {
 		return r.Refusal(code)
 	}
 	return ""
+}
+
+// An HTTPReceiver can be told by requests of its platform's what people say, in place
+// of a connection of its own: each goes to any process of the fleet in which Receive
+// runs. It checks by itself that they are the platform's.
+type HTTPReceiver interface {
+	// ServeHTTP answers a request: with 200 once what it brings is published as Receive
+	// was told to, and with 503 where it cannot be published now, or Receive does not run.
+	http.Handler
+	// ReceivesHTTP tells whether the channel is set to be told so.
+	ReceivesHTTP() bool
+}
+
+// AsHTTPReceiver is the channel as what takes its platform's requests; false if it is
+// not set to.
+func AsHTTPReceiver(ch Channel) (http.Handler, bool) {
+	r, ok := ability[HTTPReceiver](ch)
+	return r, ok && r.ReceivesHTTP()
 }
 
 // A Connector knows whether it is in touch with its platform.

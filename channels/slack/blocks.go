@@ -24,7 +24,7 @@ const (
 
 // MostButtons implements channels.ButtonShower. Who does not receive hears of no press.
 func (c *Channel) MostButtons() (count, bytes int) {
-	if !c.app {
+	if !c.receives() {
 		return 0, 0
 	}
 	return mostButtons, mostPressData

@@ -30,6 +30,9 @@ const (
 	// channel before may be gone without Slack having noticed.
 	handover    = 30 * time.Second
 	saveTimeout = 5 * time.Second
+	// redelivered is the longest outage of which Slack delivers everything again by
+	// requests: it makes each once more at once, after a minute, and after five.
+	redelivered = 45 * time.Second
 )
 
 // outages knows until when Slack was heard, and so which gap is to be read from
@@ -118,7 +121,9 @@ func (o *outages) opened(ctx context.Context) {
 			o.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack was not heard for so long that only the last of it is read",
 				slog.Duration("outage", silent), slog.Duration("read", longestGap))
 		}
-		o.missed(o.alive, now)
+		if !o.channel.ReceivesHTTP() || now.Sub(o.alive) > redelivered {
+			o.missed(o.alive, now)
+		}
 		o.unsettle(now, handover)
 	}
 	o.alive = now

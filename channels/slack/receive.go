@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/slack/events"
 	"parley/channels/slack/interaction"
 )
 
@@ -21,7 +24,7 @@ const openSockets = 2
 // Receive hands what people say to publish until ctx is done, and then returns
 // nil.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
-	if !c.app {
+	if !c.receives() {
 		return c.CheckSocket(ctx) // its error says that the app token is missing
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -39,12 +42,16 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 		return stopOnly(err)
 	}
 	var working sync.WaitGroup
-	for range openSockets {
-		working.Go(func() {
-			if err := r.sockets.keepOpen(ctx); err != nil {
-				cancel(err)
-			}
-		})
+	if c.ReceivesHTTP() {
+		working.Go(func() { r.takeRequests(ctx, c.requests) })
+	} else {
+		for range openSockets {
+			working.Go(func() {
+				if err := r.sockets.keepOpen(ctx); err != nil {
+					cancel(err)
+				}
+			})
+		}
 	}
 	working.Go(func() { r.catchUp.run(ctx) })
 	// The lanes end after those that add to them, and the cursor is saved after
@@ -111,13 +118,6 @@ func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbou
 	return r
 }
 
-// What Slack brings, as Socket Mode names it.
-const (
-	events        = "events_api"
-	interactive   = "interactive"
-	slashCommands = "slash_commands"
-)
-
 // acknowledge tells Slack that what it brought has arrived, and, where Slack takes that,
 // what to show to the person at once; nil shows nothing.
 type acknowledge func(show any)
@@ -131,11 +131,11 @@ func (r *receiver) take(ctx context.Context, kind string, payload json.RawMessag
 		err error
 	)
 	switch kind {
-	case events:
+	case events.Event:
 		err = r.event(ctx, payload, ack)
-	case interactive:
+	case events.Interaction:
 		d, ok, err = interaction.ReadInteractive(payload)
-	case slashCommands:
+	case events.Command:
 		d, ok, err = interaction.ReadCommand(payload)
 	}
 	switch {
@@ -145,7 +145,7 @@ func (r *receiver) take(ctx context.Context, kind string, payload json.RawMessag
 		ack(nil)
 	case ok:
 		r.deeds.take(ctx, d, ack)
-	case kind != events:
+	case kind != events.Event:
 		ack(nil)
 	}
 }
@@ -177,7 +177,103 @@ func (r *receiver) event(ctx context.Context, payload json.RawMessage, ack ackno
 	return nil
 }
 
-// heard puts a message that a socket brought into its chat's lane. One that
+// lastRetry is the number of the last attempt that Slack makes to deliver an event. What
+// was said before that one may have come to its last attempt in vain.
+const lastRetry = 3
+
+// takeRequests takes what Slack's requests bring until ctx is done. As long as it does,
+// Slack is heard: what a request could not deliver Slack delivers again for minutes.
+func (r *receiver) takeRequests(ctx context.Context, requests <-chan events.Delivery) {
+	r.outages.opened(ctx)
+	defer r.outages.closed()
+	tick := time.NewTicker(r.publisher.channel.pulse.save)
+	defer tick.Stop()
+	var quiet silence
+	for {
+		select {
+		case d := <-requests:
+			r.outages.heard()
+			r.noteLosses(ctx, d, &quiet)
+			r.take(ctx, d.Kind, d.Payload, d.Ack)
+		case <-tick.C:
+			r.outages.heard()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// noteLosses notes a gap where a request shows that others before it may have been lost:
+// at its last attempt, or because Slack held back what was too much.
+func (r *receiver) noteLosses(ctx context.Context, d events.Delivery, quiet *silence) {
+	var told struct {
+		Type   string `json:"type"`
+		Time   int64  `json:"event_time"`
+		Minute int64  `json:"minute_rate_limited"`
+	}
+	if d.Kind != events.Event || json.Unmarshal(d.Payload, &told) != nil {
+		return
+	}
+	var since time.Time
+	switch {
+	case told.Type == "app_rate_limited":
+		since = time.Unix(told.Minute, 0)
+	case d.Retry >= lastRetry:
+		since = quiet.before(time.Unix(told.Time, 0))
+	case d.Retry == 0:
+		quiet.end(wallClock())
+	}
+	if !since.IsZero() {
+		r.publisher.channel.log.LogAttrs(ctx, slog.LevelWarn, "Slack could not deliver everything; what is missing is read from history",
+			slog.Time("since", since))
+		r.outages.deaf(since, wallClock())
+	}
+}
+
+// A silence is the last longer time in which Slack delivered nothing: people were quiet,
+// or the way was cut off.
+type silence struct{ began, ended, last time.Time }
+
+const (
+	longSilence = time.Minute
+	// keptFor is how long a silence is remembered: after that Slack delivers nothing any
+	// more that was said in it.
+	keptFor = 10 * time.Minute
+)
+
+// end notes that something was delivered at its first attempt.
+func (s *silence) end(now time.Time) {
+	if !s.last.IsZero() && now.Sub(s.last) > longSilence {
+		if now.Sub(s.ended) > keptFor {
+			s.began = s.last
+		}
+		s.ended = now
+	}
+	s.last = now
+}
+
+// before is since when something may be missing, if what was said then was delivered
+// late.
+func (s *silence) before(said time.Time) time.Time {
+	if !s.began.IsZero() && s.began.Before(said) && said.Before(s.ended) {
+		return s.began
+	}
+	if !s.last.IsZero() && s.last.Before(said) {
+		return s.last
+	}
+	return said
+}
+
+// ReceivesHTTP implements channels.HTTPReceiver.
+func (c *Channel) ReceivesHTTP() bool { return c.signing != "" }
+
+// ServeHTTP implements channels.HTTPReceiver.
+func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := events.Handler{Secret: c.signing, Deliveries: c.requests}
+	h.ServeHTTP(w, r)
+}
+
+// heard puts a message that Slack brought into its chat's lane. One that
 // cannot be meant for the bot is only acknowledged.
 func (r *receiver) heard(ctx context.Context, m *message, ack func()) {
 	if !m.mayConcern(r.me, r.publisher.channel.mention) {

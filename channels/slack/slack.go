@@ -3,10 +3,10 @@
 // Sending goes through slack-go. Each message carries its part's key as metadata.
 // By that key FindSent finds a part in history whose sending was cut off.
 //
-// Receiving is Socket Mode over two connections of our own. An event is
-// acknowledged on the socket that brought it, and only after it is published, so
-// Slack repeats what a crash interrupts. What was said while no socket was open is
-// read from history. The messages of one chat are published one after another and
+// Receiving is Socket Mode over two connections of our own, or with a signing secret
+// the requests that Slack makes (package events). An event is acknowledged where it
+// came from, and only after it is published, so Slack repeats what a crash interrupts.
+// What was said while Slack reached nobody is read from history. The messages of one chat are published one after another and
 // each once, by their ids, whichever socket brings them and however often.
 //
 // The files, in reading order:
@@ -19,7 +19,7 @@
 //     buttons
 //   - message.go, translate.go: a Slack message, and what it says to the agent
 //   - history.go: reading messages back, and finding a part that was sent
-//   - receive.go: a run of Receive, which is made of the files below
+//   - receive.go: a run of Receive, which is made of the files below, and requests
 //   - socket.go: the connections to Slack
 //   - lanes.go, publish.go: the order of each chat; publishing, and trying again; what
 //     people do otherwise than by messages, which channels/slack/interaction reads
@@ -46,6 +46,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
+	"parley/channels/slack/events"
 )
 
 // DefaultAPIURL is Slack's own Web API.
@@ -67,13 +68,15 @@ const (
 
 // Config says which app to use and how to reach it.
 type Config struct {
-	Name      string // the channel's configured name
-	BotToken  string // xoxb-…
-	AppToken  string // xapp-…; to receive
-	APIURL    string // another Web API root; "" is DefaultAPIURL
-	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
-	Log       *slog.Logger
-	HTTP      *http.Client // nil: one of our own
+	Name     string // the channel's configured name
+	BotToken string // xoxb-…
+	AppToken string // xapp-…; to receive over sockets
+	// SigningSecret has Slack make requests for what people say, in place of sockets.
+	SigningSecret string
+	APIURL        string // another Web API root; "" is DefaultAPIURL
+	RateLimit     string // PlatformPace or NoPace; "" is PlatformPace
+	Log           *slog.Logger
+	HTTP          *http.Client // nil: one of our own
 	// Joins and Cursors are what must outlive the process. Without the first
 	// each message needs a mention; without the second nothing is known of what
 	// was said before the start.
@@ -90,6 +93,8 @@ type Channel struct {
 	name     string
 	api      *slackgo.Client
 	app      bool // there is an app token
+	signing  string
+	requests chan events.Delivery // of Slack's requests
 	paced    bool
 	joins    Joins
 	cursors  Cursors
@@ -116,6 +121,7 @@ var (
 	_ channels.Reactor           = (*Channel)(nil)
 	_ channels.Whisperer         = (*Channel)(nil)
 	_ channels.ButtonShower      = (*Channel)(nil)
+	_ channels.HTTPReceiver      = (*Channel)(nil)
 )
 
 // appToken is the setting with the token for sockets.
@@ -153,7 +159,7 @@ func New(c Config) (*Channel, error) {
 		root = strings.TrimRight(c.APIURL, "/") + "/"
 	}
 	ch := &Channel{
-		name: c.Name, app: c.AppToken != "", paced: c.RateLimit != NoPace,
+		name: c.Name, app: c.AppToken != "", signing: c.SigningSecret, requests: make(chan events.Delivery), paced: c.RateLimit != NoPace,
 		joins: c.Joins, cursors: c.Cursors, mention: c.Mention, direct: newCache[string](24 * time.Hour), pulse: usualPulse(), room: maxWaiting, log: c.Log,
 	}
 	if ch.log == nil {
@@ -204,6 +210,9 @@ func (c Config) check() error {
 		if fault := badToken(c.AppToken, "xapp-", "App-Level Token"); fault != "" {
 			return &SettingError{c.Name, appToken, fault}
 		}
+	}
+	if strings.ContainsFunc(c.SigningSecret, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' }) || strings.HasPrefix(c.SigningSecret, "x") {
+		return &SettingError{c.Name, "signing_secret", "want the Signing Secret of the app, from Basic Information"}
 	}
 	if c.RateLimit != "" && c.RateLimit != PlatformPace && c.RateLimit != NoPace {
 		return &SettingError{c.Name, "rate_limit", fmt.Sprintf("it is %q: want %q or %q", c.RateLimit, PlatformPace, NoPace)}
@@ -270,10 +279,13 @@ func (c *Channel) Check(ctx context.Context) (Account, error) {
 		return Account{}, err
 	}
 	c.contact.Note(nil)
-	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: missingScopes(r.Header, c.app)}
+	a := Account{Team: r.TeamID, TeamName: r.Team, User: r.UserID, Bot: r.BotID, Username: r.User, Lacks: missingScopes(r.Header, c.receives())}
 	c.account.Store(&a)
 	return a, nil
 }
+
+// receives tells whether the channel can hear people.
+func (c *Channel) receives() bool { return c.app || c.ReceivesHTTP() }
 
 // Connected tells whether Slack was reached when it was last tried: to send, or
 // to open a socket.

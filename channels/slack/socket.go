@@ -14,6 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"parley/channels"
+	"parley/channels/slack/events"
 )
 
 const (
@@ -205,7 +206,7 @@ func (s *sockets) read(ctx context.Context, k *socket) {
 			s.channel.log.LogAttrs(ctx, slog.LevelDebug, "a socket is replaced", slog.String("reason", known(f.Reason)))
 			k.leave()
 			k.until = time.Now().Add(leavingTime) // it may bring events until Slack closes it
-		case events, interactive, slashCommands:
+		case events.Event, events.Interaction, events.Command:
 			s.take(ctx, f.Type, f.Payload, func(show any) { s.ack(ctx, k, f.Envelope, show) })
 		default: // not used here, but Slack repeats what is not acknowledged
 			s.ack(ctx, k, f.Envelope, nil)

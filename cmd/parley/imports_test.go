@@ -78,8 +78,9 @@ func rules() []rule {
 
 		{"channels/...", 3, []string{"channels", "channels/backoff", "channels/markup", "bus"}},
 		{"channels/discord", 4, []string{"channels", "channels/backoff", "channels/discord/socket", "channels/markup", "bus"}},
+		{"channels/slack/events", 3, nil},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
-		{"channels/slack", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/slack/interaction", "bus"}},
+		{"channels/slack", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/slack/events", "channels/slack/interaction", "bus"}},
 		{"channels/pacing", 3, []string{"channels", "bus"}},
 		{"channels/reactions", 3, []string{"channels", "bus"}},
 		{"channels/channelstest", 3, []string{"channels", "channels/markup", "bus", "testlog"}},

@@ -254,5 +254,5 @@ func (s *Server) Press(channel, user, ts string, b Button) (envelope string) {
 	if err != nil {
 		panic("slacktest: a press that is no JSON: " + err.Error()) // the test's mistake
 	}
-	return s.sockets.put(interactive, payload)
+	return s.sockets.put(interactive, channel, payload)
 }

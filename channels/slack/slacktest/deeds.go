@@ -59,7 +59,8 @@ func (s *Server) deed(kind string, fields map[string]any) (envelope string) {
 	if err != nil {
 		panic("slacktest: a deed that is no JSON: " + err.Error()) // the test's mistake
 	}
-	return s.sockets.put(kind, payload)
+	channel, _ := fields["channel_id"].(string)
+	return s.sockets.put(kind, channel, payload)
 }
 
 // moment is a ts that nothing has.

@@ -8,7 +8,8 @@
 // server.go is the server and who is there; messages.go is what users and the bot write;
 // deeds.go is what users do otherwise than by messages;
 // http.go answers requests, api.go the methods of the Web API, and scopes.go says which
-// scopes they need; sockets.go is Socket Mode; fault.go makes requests fail.
+// scopes they need; sockets.go is Socket Mode, and hook.go are the requests that Slack makes
+// in its place; fault.go makes requests fail.
 package slacktest
 
 import (
@@ -81,11 +82,13 @@ func (s *Server) Start(addr string) (string, error) {
 	s.listener = l
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
+	s.sockets.pause(false)
 	return "http://" + l.Addr().String() + "/api/", nil
 }
 
 // Close stops listening and cuts every connection.
 func (s *Server) Close() error {
+	s.sockets.pause(true)
 	err := s.http.Close()
 	_ = s.listener.Close() // http may not have begun to serve it; else it is closed already
 	s.sockets.cut()

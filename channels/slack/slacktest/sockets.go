@@ -34,6 +34,7 @@ type sockets struct {
 	acked   map[string]bool
 	shown   map[string]json.RawMessage // what acknowledgements brought along
 	waiting []*envelope                // no socket is open
+	hook    *hook                      // takes the place of sockets, if it is set
 }
 
 // A socket is one connection.
@@ -51,6 +52,7 @@ type envelope struct {
 	kind     string // events_api, or interactive or slash_commands, which are sent once
 	payload  json.RawMessage
 	attempts int
+	chat     string // in which it happened
 	at       *socket
 	timer    *time.Timer
 }
@@ -160,16 +162,21 @@ func (s *sockets) send(event map[string]any, eventID string) {
 	if err != nil {
 		panic("slacktest: an event that is no JSON: " + err.Error()) // the test's mistake
 	}
-	s.put(eventsAPI, payload)
+	chat, _ := event["channel"].(string)
+	s.put(eventsAPI, chat, payload)
 }
 
 // put puts an envelope on its way and returns its id.
-func (s *sockets) put(kind string, payload json.RawMessage) string {
+func (s *sockets) put(kind, chat string, payload json.RawMessage) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastID++
-	e := &envelope{id: fmt.Sprintf("envelope-%d", s.lastID), kind: kind, payload: payload}
+	e := &envelope{id: fmt.Sprintf("envelope-%d", s.lastID), kind: kind, chat: chat, payload: payload}
 	s.pending[e.id] = e
+	if s.hook != nil {
+		s.hook.add(e)
+		return e.id
+	}
 	s.deliver(e)
 	return e.id
 }

@@ -41,6 +41,8 @@ type Access struct {
 	Owner  string // the owner's own secret; "" admits nobody
 	Tokens func() []Token
 	Hosts  func() []string // names that this server goes by, beside loopback and addresses
+	// Public is the names by which platforms reach it, for the paths of channels alone.
+	Public func() []string
 }
 
 // A caller is who asks.
@@ -112,6 +114,9 @@ func (a *API) checkPlace(r *http.Request) error {
 	var names []string
 	if a.cfg.Access.Hosts != nil {
 		names = a.cfg.Access.Hosts()
+	}
+	if a.cfg.Access.Public != nil && strings.HasPrefix(r.URL.Path, channelsPath) {
+		names = append(slices.Clone(names), a.cfg.Access.Public()...)
 	}
 	if !isOurs(r.Host, names) {
 		return &refusal{status: http.StatusForbidden, code: "unknown_host", message: "this server does not go by the name in the Host header: add it to [http] hosts"}

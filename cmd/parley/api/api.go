@@ -42,8 +42,11 @@ type Config struct {
 	Audit    Audit
 	// Webhooks are those configured now, by name. They check their callers themselves.
 	Webhooks func() map[string]http.Handler
-	Timeouts Timeouts
-	Log      *slog.Logger
+	// Receivers are the channels that are told by their platforms' requests what people
+	// say, by name. They check their callers themselves.
+	Receivers func() map[string]http.Handler
+	Timeouts  Timeouts
+	Log       *slog.Logger
 }
 
 // Mail is what waits and what was given up.
@@ -164,6 +167,7 @@ func (a *API) routes() []route {
 		{pattern: "GET /v1/audit", may: caller.admin, serve: a.listAudit},
 		{pattern: "GET /metrics", may: caller.measures, serve: a.metrics},
 		{pattern: "POST /webhooks/{name}", open: true, serve: a.webhook},
+		{pattern: "POST " + channelsPath + "{name}", open: true, serve: a.channel},
 		{pattern: "GET " + healthPath, open: true, serve: a.healthy},
 		{pattern: "GET " + readyPath, open: true, serve: a.ready},
 	}

@@ -28,6 +28,11 @@ func (a *API) body(w *answer, r *http.Request, most int64) ([]byte, error) {
 	if err != nil || kind != "application/json" {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: "not_json", message: "send JSON, with Content-Type: application/json"}
 	}
+	return a.rawBody(w, r, most)
+}
+
+// rawBody reads a request's body as it comes, at most so many bytes.
+func (a *API) rawBody(w *answer, r *http.Request, most int64) ([]byte, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: "compressed", message: "the body must not be compressed: send it without Content-Encoding"}
 	}
@@ -43,7 +48,7 @@ func (a *API) body(w *answer, r *http.Request, most int64) ([]byte, error) {
 	if r.ContentLength > 0 {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
-	_, err = buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, most))
+	_, err := buf.ReadFrom(http.MaxBytesReader(w.ResponseWriter, r.Body, most))
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, tooLarge(most)
 	}

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -67,6 +69,26 @@ func (a *API) webhook(w *answer, r *http.Request) error {
 		}
 	}
 	return notFound("no webhook has this name: see [webhooks] in the configuration")
+}
+
+// channelsPath is where platforms make their requests, each for a channel.
+const channelsPath = "/channels/"
+
+// channel hands a platform's request to the channel of that name.
+func (a *API) channel(w *answer, r *http.Request) error {
+	w.id = r.PathValue("name")
+	if a.cfg.Receivers != nil {
+		if h := a.cfg.Receivers()[w.id]; h != nil {
+			body, err := a.rawBody(w, r, maxJSON)
+			if err != nil {
+				return err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			h.ServeHTTP(w, r)
+			return nil
+		}
+	}
+	return notFound(`no channel of this name receives over HTTP here: see receive = "http" in the configuration`)
 }
 
 type topicState struct {

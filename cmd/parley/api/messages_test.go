@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -568,4 +569,56 @@ func TestLongNamesAreLoggedShort(t *testing.T) {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 	x.quietAbout(strings.Repeat("n", 300))
+}
+
+// A channel that is told by requests gets them as they come, without a token, and by the
+// name that its platform uses.
+func TestRequestsForChannels(t *testing.T) {
+	got := make(chan string, 10)
+	x := newRig(t, func(x *rig) {
+		x.cfg.Access.Public = func() []string { return []string{"bot.example"} }
+		x.cfg.Receivers = func() map[string]http.Handler {
+			return map[string]http.Handler{"slack": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				got <- r.Header.Get("X-Signed") + " " + string(body)
+			})}
+		}
+	})
+	ask := func(path, host, body string) int {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, x.base+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		req.Header.Set("X-Signed", "yes")
+		resp, err := x.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	if code := ask("/channels/slack", "bot.example", "a=%20b"); code != 200 {
+		t.Fatalf("a request is answered with %d", code)
+	}
+	if s := <-got; s != "yes a=%20b" {
+		t.Errorf("it came as %q", s)
+	}
+	for _, step := range []struct {
+		path, host, body string
+		want             int
+	}{
+		{"/channels/telegram", "bot.example", "x", 404},
+		{"/channels/slack", "evil.example", "x", 403},
+		{"/v1/messages", "bot.example", "{}", 403},
+		{"/channels/slack", "bot.example", strings.Repeat("x", 1<<20), 200},
+		{"/channels/slack", "bot.example", strings.Repeat("x", 1<<20+1), 413},
+	} {
+		if code := ask(step.path, step.host, step.body); code != step.want {
+			t.Errorf("%s of %s with %d bytes: %d, want %d", step.path, step.host, len(step.body), code, step.want)
+		}
+	}
 }

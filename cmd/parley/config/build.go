@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -46,6 +47,10 @@ func (k *kept) config() (*Config, error) {
 	c.Channels = filled(k, "channels", func(name string) Channel { return Channel{Name: name} })
 	c.Webhooks = filled(k, "webhooks", func(name string) Webhook { return Webhook{Name: name} })
 	c.Tokens = filled(k, "tokens", func(name string) Token { return Token{Name: name} })
+	for name, channel := range c.Channels {
+		channel.PublicURL = cmp.Or(channel.PublicURL, c.HTTP.PublicURL)
+		c.Channels[name] = channel
+	}
 	if c.Model.Name == demoName {
 		c.Model = Model{Demo: true}
 	}

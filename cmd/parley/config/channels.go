@@ -14,6 +14,9 @@ import (
 type Platform struct {
 	Name  string // as in platform = "telegram"
 	Title string // as people write it: "Telegram"
+	// Receives are the ways in which a channel of it can hear people, the usual one
+	// first: values of the setting receive.
+	Receives []string
 	// Members says that access = "members" works: the platform knows who belongs
 	// to the workspace and who is a guest.
 	Members bool
@@ -36,7 +39,11 @@ type PlatformToken struct {
 	Env      string // the variable that fills it, and switches the platform on where there is no file
 	Begins   string // how the platform's tokens of this kind begin; "" is not known
 	ChatOnly bool   // a channel that only sends needs none
+	Receive  string // the way of receiving that needs it; "" is every one
 }
+
+// byHTTP is the way of receiving in which the platform makes the requests.
+const byHTTP = "http"
 
 // botToken is the setting that each platform's account has.
 const botToken = "bot_token"
@@ -131,6 +138,7 @@ func (l *loader) checkChannel(name string) {
 		}
 		return
 	}
+	l.checkReceive(name, platform)
 	l.checkTokens(path, platform)
 	agents := l.names["agents"]
 	if agent := l.str(path + ".agent"); agent != "" && !slices.Contains(agents, agent) {
@@ -158,9 +166,63 @@ func (l *loader) checkTokens(path string, platform Platform) {
 		case token == nil:
 		case l.mentioned(key):
 			l.checkMistaken(key, platform, *token)
+		case token.Receive != "" && token.Receive != l.receives(path, platform):
 		case !token.ChatOnly || l.str(path+".mode") == "chat":
 			l.report(l.places[path], key, "is missing", "write "+set.key+` = "${`+token.Env+`}", or set `+token.Env)
 		}
+	}
+}
+
+// receives is how a channel hears people.
+func (l *loader) receives(path string, platform Platform) string {
+	if way := l.str(path + ".receive"); way != "" || len(platform.Receives) == 0 {
+		return way
+	}
+	return platform.Receives[0]
+}
+
+// checkReceive looks whether a channel can hear people in the way that is set, and
+// whether what only that way needs is there.
+func (l *loader) checkReceive(name string, platform Platform) {
+	path := "channels." + name
+	at, way := l.places[path+".receive"], l.str(path+".receive")
+	if way == byHTTP && slices.Contains(platform.Receives, way) {
+		l.checkHTTPChannel(path, at)
+		return
+	}
+	if way != "" && !slices.Contains(platform.Receives, way) {
+		remedy := "remove it"
+		if len(platform.Receives) > 0 {
+			remedy = oneOf(way, platform.Receives)
+		}
+		l.report(at, path+".receive", fmt.Sprintf("%s is not received so", platform.Title), remedy)
+	}
+	for _, key := range []string{"public_url", "signing_secret"} {
+		if set := l.places[path+"."+key]; set.file != "" && platform.Receives != nil {
+			l.report(set, path+"."+key, `has no effect without receive = "http"`, `write receive = "http", or remove it`)
+		}
+	}
+}
+
+// checkHTTPChannel looks at what a platform needs to make requests.
+func (l *loader) checkHTTPChannel(path string, at origin) {
+	if l.str(path+".mode") == "send" {
+		l.report(at, path+".receive", `contradicts mode = "send": the channel receives nothing`, "remove one of the two")
+		return
+	}
+	if l.mentioned("http.listen") && l.str("http.listen") == "" {
+		l.report(at, path+".receive", `the platform's requests have nobody to go to: [http] listen is ""`, `write [http] listen = "127.0.0.1:7275", behind a proxy that does TLS`)
+	}
+	key := path + ".public_url"
+	if !l.mentioned(key) {
+		key = "http.public_url"
+	}
+	public := l.str(key)
+	switch {
+	case !l.mentioned(key):
+		l.report(at, key, "is missing: the platform has to know where it reaches this server", `write [http] public_url = "https://bot.example.com"`)
+	case strings.HasPrefix(public, "http://") && l.str(path+".api_url") == "":
+		l.report(l.places[key], key, "the platform makes its requests over https alone", `write "https://…", the address of the proxy before this server`)
 	}
 }
 

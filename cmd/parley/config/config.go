@@ -154,19 +154,24 @@ type Approvals struct {
 
 // A Channel is one account on one platform.
 type Channel struct {
-	Name      string
-	Platform  string // one of Options.Platforms
-	Mode      string // "chat", or "send": it receives nothing
-	BotToken  Secret
-	AppToken  Secret // Slack's
-	APIURL    string // "" is the platform's own; no trailing slash
-	Access    Access
-	RateLimit string // "platform" or "none"
-	OnUnknown string // "resend" or "drop"
-	Agent     string // who answers
-	Introduce string // who is told what the bot is: IntroduceOnce or IntroduceNever
-	About     string // what is added to that
-	Session   string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
+	Name     string
+	Platform string // one of Options.Platforms
+	Mode     string // "chat", or "send": it receives nothing
+	BotToken Secret
+	AppToken Secret // Slack's
+	// Receive is how it hears people: "socket", "poll" or "http"; "" is the platform's
+	// usual way.
+	Receive       string
+	SigningSecret Secret // of Slack's requests
+	PublicURL     string // where the platform reaches the server; no trailing slash
+	APIURL        string // "" is the platform's own; no trailing slash
+	Access        Access
+	RateLimit     string // "platform" or "none"
+	OnUnknown     string // "resend" or "drop"
+	Agent         string // who answers
+	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
+	About         string // what is added to that
+	Session       string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
 }
 
 // Who is told what the bot is.
@@ -181,6 +186,9 @@ const (
 	SessionChannel = "channel" // each chat with all its threads
 	SessionUser    = "user"    // in groups each person, in each thread
 )
+
+// ByHTTP says that the platform makes requests for what people say.
+func (c Channel) ByHTTP() bool { return c.Receive == byHTTP }
 
 // ChannelsByName lists the channels in the order of their names.
 func (c *Config) ChannelsByName() []Channel {

@@ -19,6 +19,8 @@ type HTTPAccess struct {
 type HTTP struct {
 	Listen string   // HOST:PORT; "" is off
 	Hosts  []string // names that it answers to, beside its addresses and loopback's names
+	// PublicURL is where others reach it through a proxy; no trailing slash.
+	PublicURL string
 }
 
 // A Token is a program's key.
@@ -155,7 +157,7 @@ func (l *loader) checkToken(name string, seen map[string]string) {
 // exposed notices a server that others can reach, and that serves none of them.
 func (l *loader) exposed() []string {
 	listen := l.str("http.listen")
-	if listen == "" || len(l.names["tokens"])+len(l.names["webhooks"]) > 0 {
+	if listen == "" || len(l.names["tokens"])+len(l.names["webhooks"]) > 0 || l.hearsByHTTP() {
 		return nil
 	}
 	host, _, err := net.SplitHostPort(listen)
@@ -169,4 +171,9 @@ func (l *loader) exposed() []string {
 		wrong:  "others can reach it, and neither [tokens] nor [webhooks] lets any of them in",
 		remedy: `add [tokens.NAME], or write listen = "127.0.0.1:7275"`,
 	}).String()}
+}
+
+// hearsByHTTP tells whether the platform of some channel makes requests.
+func (l *loader) hearsByHTTP() bool {
+	return slices.ContainsFunc(l.names["channels"], func(name string) bool { return l.str("channels."+name+".receive") == byHTTP })
 }

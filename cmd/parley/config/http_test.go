@@ -147,6 +147,40 @@ func TestBadHTTPAccess(t *testing.T) {
 	}
 }
 
+func TestReceivingOverHTTP(t *testing.T) {
+	const slack = "[channels.slack]\nbot_token = \"xoxb-1\"\nreceive = \"http\"\nsigning_secret = \"${L}\"\n"
+	c := good(t, slack+"[channels.telegram]\nbot_token = \"1:x\"\nreceive = \"http\"\npublic_url = \"https://t.example/bots/\"\n"+
+		"[http]\nlisten = \"0.0.0.0:7275\"\npublic_url = \"https://bot.example\"\n", vars{"L": "0123456789abcdef"})
+	same(t, "slack", []any{c.Channels["slack"].ByHTTP(), c.Channels["slack"].PublicURL, string(c.Channels["slack"].SigningSecret)},
+		[]any{true, "https://bot.example", "0123456789abcdef"})
+	same(t, "telegram", c.Channels["telegram"].PublicURL, "https://t.example/bots")
+	same(t, "notices of a server that others reach", len(c.Notices()), 0)
+	if err := c.CheckGateway(); err != nil {
+		t.Error("an app token is asked for: ", err)
+	}
+
+	for _, c := range []badCase{
+		{"no address", slack,
+			`3: http.public_url: is missing: the platform has to know where it reaches this server: write [http] public_url = "https://bot.example.com"`},
+		{"no signature", "[channels.slack]\nbot_token = \"xoxb-1\"\nreceive = \"http\"\npublic_url = \"https://a.b\"",
+			`1: channels.slack.signing_secret: is missing: write signing_secret = "${SLACK_SIGNING_SECRET}", or set SLACK_SIGNING_SECRET`},
+		{"an address without TLS", slack + "public_url = \"http://a.b\"",
+			`5: channels.slack.public_url: the platform makes its requests over https alone: write "https://…", the address of the proxy before this server`},
+		{"nobody listens", slack + "public_url = \"https://a.b\"\n[http]\nlisten = \"\"",
+			`3: channels.slack.receive: the platform's requests have nobody to go to: [http] listen is "": write [http] listen = "127.0.0.1:7275", behind a proxy that does TLS`},
+		{"only sending", slack + "public_url = \"https://a.b\"\nmode = \"send\"",
+			`3: channels.slack.receive: contradicts mode = "send": the channel receives nothing: remove one of the two`},
+		{"another platform's way", "[channels.slack]\nbot_token = \"xoxb-1\"\napp_token = \"xapp-1\"\nreceive = \"poll\"",
+			`4: channels.slack.receive: Slack is not received so: write one of "socket", "http"`},
+		{"a secret without a use", "[channels.slack]\nbot_token = \"xoxb-1\"\napp_token = \"xapp-1\"\nsigning_secret = \"${L}\"",
+			`4: channels.slack.signing_secret: has no effect without receive = "http": write receive = "http", or remove it`},
+		{"another platform's secret", bot + "signing_secret = \"${L}\"\nreceive = \"http\"\npublic_url = \"https://a.b\"",
+			`3: channels.telegram.signing_secret: only Slack has one: remove it`},
+	} {
+		c.run(t)
+	}
+}
+
 func TestReloadOfHTTPAccess(t *testing.T) {
 	old := good(t, httpText, httpVars())
 	changed := strings.NewReplacer(

@@ -13,21 +13,22 @@ import (
 func platforms() []config.Platform {
 	return []config.Platform{
 		{
-			Name: "telegram", Title: "Telegram", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
+			Name: "telegram", Title: "Telegram", Receives: []string{"poll", "http"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
 			IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
 			IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative",
 		},
 		{
-			Name: "slack", Title: "Slack", Members: true,
+			Name: "slack", Title: "Slack", Members: true, Receives: []string{"socket", "http"},
 			Tokens: []config.PlatformToken{
 				{Key: "bot_token", Env: "SLACK_BOT_TOKEN", Begins: "xoxb-"},
-				{Key: "app_token", Env: "SLACK_APP_TOKEN", Begins: "xapp-", ChatOnly: true},
+				{Key: "app_token", Env: "SLACK_APP_TOKEN", Begins: "xapp-", ChatOnly: true, Receive: "socket"},
+				{Key: "signing_secret", Env: "SLACK_SIGNING_SECRET", ChatOnly: true, Receive: "http"},
 			},
 			OtherTokens: []string{"xoxp-"},
 			IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, as "U0123456789": it is in the person's profile, under ⋮`,
 		},
 		{
-			Name: "discord", Title: "Discord", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
+			Name: "discord", Title: "Discord", Receives: []string{"socket"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
 			IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
 			IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
 		},

@@ -58,7 +58,7 @@ func platforms() []platform {
 	return []platform{
 		{
 			Platform: config.Platform{
-				Name: "telegram", Title: "Telegram", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
+				Name: "telegram", Title: "Telegram", Receives: []string{"poll"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
 				IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
 				IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative: parley chats lists the groups in which the bot was spoken to",
 			},
@@ -66,10 +66,11 @@ func platforms() []platform {
 		},
 		{
 			Platform: config.Platform{
-				Name: "slack", Title: "Slack", Members: true,
+				Name: "slack", Title: "Slack", Members: true, Receives: []string{"socket", "http"},
 				Tokens: []config.PlatformToken{
 					{Key: "bot_token", Env: "SLACK_BOT_TOKEN", Begins: "xoxb-"},
-					{Key: "app_token", Env: "SLACK_APP_TOKEN", Begins: "xapp-", ChatOnly: true},
+					{Key: "app_token", Env: "SLACK_APP_TOKEN", Begins: "xapp-", ChatOnly: true, Receive: "socket"},
+					{Key: "signing_secret", Env: "SLACK_SIGNING_SECRET", ChatOnly: true, Receive: "http"},
 				},
 				OtherTokens: []string{"xoxp-"}, // a person's
 				IsUserID:    slack.IsUserID, UserIDRemedy: `write the member ID, as "U0123456789": it is in the person's profile, under ⋮`,
@@ -79,7 +80,7 @@ func platforms() []platform {
 		},
 		{
 			Platform: config.Platform{
-				Name: "discord", Title: "Discord", Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
+				Name: "discord", Title: "Discord", Receives: []string{"socket"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "DISCORD_BOT_TOKEN"}},
 				IsUserID: discord.IsID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
 				IsGroupID: discord.IsID, GroupIDRemedy: "write the channel's number: Copy Channel ID, with Developer Mode on",
 			},
@@ -192,6 +193,9 @@ func openSlack(c config.Channel, g Given) (channels.Channel, error) {
 	sc := slack.Config{
 		Name: c.Name, BotToken: string(c.BotToken), AppToken: string(c.AppToken), APIURL: c.APIURL, RateLimit: c.RateLimit, Mention: g.Mention, Log: g.Log,
 	}
+	if c.ByHTTP() {
+		sc.AppToken, sc.SigningSecret = "", string(c.SigningSecret)
+	}
 	if g.Book != nil {
 		sc.Joins, sc.Cursors = g.Book, g.Book
 	}
@@ -219,7 +223,7 @@ func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel) er
 			"add them under OAuth & Permissions in the app's settings, and install the app again",
 		}
 	}
-	if c.Mode != "chat" {
+	if c.Mode != "chat" || c.ByHTTP() {
 		return nil
 	}
 	err = sl.CheckSocket(ctx)

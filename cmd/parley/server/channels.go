@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -67,7 +69,7 @@ func accessOf(c config.Channel) gateway.Access {
 }
 
 // receive runs the gateways of the channels that receive, each in one process
-// of the fleet.
+// of the fleet; where platforms make requests, in each.
 func (s *Server) receive(ctx context.Context) error {
 	return forEach(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
 		if !l.receive {
@@ -79,8 +81,34 @@ func (s *Server) receive(ctx context.Context) error {
 			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Log: s.log,
 			Introduction: s.introduction(l), Notes: s.home.Book,
 		}
+		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
+			return s.persist(ctx, l, gw.Run) // any process may be asked
+		}
 		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, gw) })
 	})
+}
+
+// receivers are the channels to which platforms make requests, by name. Only a process
+// that receives has any.
+func (s *Server) receivers() map[string]http.Handler {
+	all := map[string]http.Handler{}
+	for _, l := range s.channels {
+		if h, ok := channels.AsHTTPReceiver(l.channel); ok && l.receive && s.role.Receives() {
+			all[l.name] = h
+		}
+	}
+	return all
+}
+
+// publicHosts are the names by which platforms reach this server.
+func (s *Server) publicHosts() []string {
+	var names []string
+	for _, l := range s.channels {
+		if u, err := url.Parse(l.config.PublicURL); err == nil && l.config.ByHTTP() {
+			names = append(names, u.Host)
+		}
+	}
+	return names
 }
 
 // connect runs a gateway while its name is held.

@@ -110,10 +110,10 @@ func (f *httpAccess) api(local bool) *api.API {
 	return api.New(api.Config{
 		Outbox: f.outbox, Sessions: s.home.Store, Events: s.home.Bus, Mail: s.home.Bus, People: s.home.Book, Forget: s.eraser(),
 		Asks:   api.Asks{Open: s.home.Book.OpenAsks, Lookup: s.home.Book.LookupAsk, Answer: s.desk.Answer},
-		Access: api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }},
+		Access: api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }, Public: s.publicHosts},
 		Agent:  agent, Channels: s.configuredChannels,
 		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble, Tools: s.toolCounts},
-		Metrics: s.metrics.Handler(), Audit: s.auditAccess(), Webhooks: f.webhooks, Log: s.log,
+		Metrics: s.metrics.Handler(), Audit: s.auditAccess(), Webhooks: f.webhooks, Receivers: s.receivers, Log: s.log,
 	})
 }
 

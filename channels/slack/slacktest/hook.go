@@ -1,0 +1,172 @@
+package slacktest
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A hook is where Slack makes requests. It makes those of one channel one after another,
+// each until it is answered with 200, without the pauses of minutes that Slack makes. Slack
+// promises no order; here it is that in which things happened.
+type hook struct {
+	url, secret string
+	client      *http.Client
+	ctx         context.Context // ends with the hook
+	running     sync.WaitGroup
+	acked       func(id string, shown json.RawMessage)
+	forgot      func(id string) bool
+
+	mu     sync.Mutex
+	paused chan struct{} // closed when it goes on; nil while it does
+	lines  map[string][]*envelope
+}
+
+// hookPause is between two attempts.
+const hookPause = 20 * time.Millisecond
+
+// PostTo has the app told by requests to that address, signed with the secret, in place
+// of sockets. Stop ends that.
+func (s *Server) PostTo(address, secret string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &hook{
+		url: address, secret: secret, ctx: ctx, lines: map[string][]*envelope{}, acked: s.sockets.ack, forgot: s.sockets.forgot,
+		client: &http.Client{Timeout: 10 * time.Second},
+	}
+	s.sockets.mu.Lock()
+	defer s.sockets.mu.Unlock()
+	s.sockets.hook = h
+	for _, e := range s.sockets.waiting {
+		h.add(e)
+	}
+	s.sockets.waiting = nil
+	return func() {
+		cancel()
+		h.running.Wait()
+	}
+}
+
+// forgot tells whether nobody waits for an envelope's acknowledgement any more.
+func (s *sockets) forgot(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending[id] == nil
+}
+
+// pause has the hook make no requests, or go on.
+func (s *sockets) pause(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hook == nil {
+		return
+	}
+	s.hook.mu.Lock()
+	defer s.hook.mu.Unlock()
+	switch {
+	case on && s.hook.paused == nil:
+		s.hook.paused = make(chan struct{})
+		s.hook.client.CloseIdleConnections()
+	case !on && s.hook.paused != nil:
+		close(s.hook.paused)
+		s.hook.paused = nil
+	}
+}
+
+// add puts an envelope behind those of its channel.
+func (h *hook) add(e *envelope) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines[e.chat] = append(h.lines[e.chat], e)
+	if len(h.lines[e.chat]) == 1 {
+		h.running.Go(func() { h.work(e.chat) })
+	}
+}
+
+// work makes the requests of one channel until there are none.
+func (h *hook) work(chat string) {
+	for {
+		h.mu.Lock()
+		line := h.lines[chat]
+		if len(line) == 0 || h.ctx.Err() != nil {
+			h.mu.Unlock()
+			return
+		}
+		e, paused := line[0], h.paused
+		h.mu.Unlock()
+		if paused != nil {
+			select {
+			case <-paused:
+			case <-h.ctx.Done():
+			}
+			continue
+		}
+		if shown, ok := h.post(e); ok {
+			h.acked(e.id, shown)
+		} else if e.kind == eventsAPI && !h.forgot(e.id) {
+			select {
+			case <-time.After(hookPause):
+			case <-h.ctx.Done():
+			}
+			continue
+		}
+		h.mu.Lock()
+		h.lines[chat] = h.lines[chat][1:]
+		h.mu.Unlock()
+	}
+}
+
+// post makes a request, and tells whether it was answered with 200, and with what.
+func (h *hook) post(e *envelope) (shown json.RawMessage, ok bool) {
+	body, kind := []byte(e.payload), "application/json"
+	switch e.kind {
+	case interactive:
+		body, kind = []byte(url.Values{"payload": {string(e.payload)}}.Encode()), "application/x-www-form-urlencoded"
+	case slashCommands:
+		var fields map[string]string
+		if err := json.Unmarshal(e.payload, &fields); err != nil {
+			panic("slacktest: a command that is no form: " + err.Error()) // the test's mistake
+		}
+		form := url.Values{}
+		for name, value := range fields {
+			form.Set(name, value)
+		}
+		body, kind = []byte(form.Encode()), "application/x-www-form-urlencoded"
+	}
+	req, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.url, bytes.NewReader(body))
+	if err != nil {
+		panic("slacktest: no address: " + err.Error()) // the test's mistake
+	}
+	Sign(req.Header, h.secret, time.Now(), body)
+	req.Header.Set("Content-Type", kind)
+	if e.attempts > 0 {
+		req.Header.Set("X-Slack-Retry-Num", strconv.Itoa(min(e.attempts, 2)))
+		req.Header.Set("X-Slack-Retry-Reason", "http_error")
+	}
+	e.attempts++
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = resp.Body.Close() }()              // it is read
+	if json.NewDecoder(resp.Body).Decode(&shown) != nil { // what is no JSON is not shown
+		shown = nil
+	}
+	return shown, resp.StatusCode == http.StatusOK
+}
+
+// Sign signs a request of Slack's as of a time.
+func Sign(header http.Header, secret string, at time.Time, body []byte) {
+	mac := hmac.New(sha256.New, []byte(secret))
+	fmt.Fprintf(mac, "v0:%d:%s", at.Unix(), body)
+	header.Set("X-Slack-Request-Timestamp", strconv.FormatInt(at.Unix(), 10))
+	header.Set("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil)))
+}
