@@ -35,7 +35,7 @@ func newDiscordWorld(t *testing.T, script agenttest.Script, more string) (*parle
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dc.Close() }) // may be closed already
-	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[channels.discord]\nbot_token = \"${DISCORD}\"\napi_url = %q\nrate_limit = \"none\"\naccess = \"open\"\nowners = [1]\n[http]\nlisten = \"\"\n%s",
+	text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"none\"\n[channels.discord]\nbot_token = \"${DISCORD}\"\napi_url = %q\nrate_limit = \"none\"\nintroduce = \"never\"\naccess = \"open\"\nowners = [1]\n[http]\nlisten = \"\"\n%s",
 		w.Model.Start(t), api, more)
 	if err := os.WriteFile(w.File, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
