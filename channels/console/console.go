@@ -126,10 +126,16 @@ func (c *Channel) Limits() channels.Limits { return channels.Limits{Dialect: mar
 //
 // It waits for what it started, but for a read of In that nothing can interrupt.
 func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var typed typist
+	if c.once == nil { // before the first news, which are shown on it
+		var leave func()
+		typed, leave = c.sit(ctx)
+		defer leave()
+	}
 	if c.cfg.Events != nil {
 		news, err := c.cfg.Events.Subscribe(ctx, bus.SessionFeed(c.cfg.Session), 0)
 		if err != nil {
@@ -140,7 +146,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	if c.once != nil {
 		return c.ask(ctx, publish)
 	}
-	return c.talk(ctx, publish)
+	return c.converse(ctx, publish, typed)
 }
 
 // watch shows what the session's turns do, until its subscription ends.

@@ -261,9 +261,12 @@ func (s *screen) toolEnd(e bus.Event) {
 // end notes that a turn is over. Its answer is still to be sent, unless it has none.
 func (s *screen) end(t *turn, e bus.Event) {
 	t.over = true
-	s.finish()
+	// A text whose end was not heard of is in the answer: printed now it would be in two.
+	if s.growing == nil || s.growing.kind != blockText || e.Type == bus.TurnError {
+		s.finish()
+		s.on.now(passage{})
+	}
 	s.calls = nil
-	s.on.now(passage{})
 	close(s.change)
 	s.change = make(chan struct{})
 	if e.Type == bus.TurnError && (e.Error == nil || e.Error.Message == "") {

@@ -67,15 +67,13 @@ type typist struct {
 	ended      <-chan error
 }
 
-// talk publishes line after line until there are no more.
-func (c *Channel) talk(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+// sit opens what a conversation is typed and shown on; leave closes it.
+func (c *Channel) sit(ctx context.Context) (t typist, leave func()) {
 	width, height, ok := c.size()
 	if !ok {
 		lines, ended := make(chan string), make(chan error, 1)
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
 		go func() { ended <- c.scan(ctx, lines) }() // a read of In cannot be interrupted
-		return c.converse(ctx, publish, typist{lines: lines, ended: ended})
+		return typist{lines: lines, ended: ended}, func() {}
 	}
 	w := newWindow(c.cfg.In, c.cfg.Out, width, height, c.cfg.Earlier)
 	var running sync.WaitGroup
@@ -84,14 +82,14 @@ func (c *Channel) talk(ctx context.Context, publish func(context.Context, bus.In
 	if c.cfg.Banner != "" {
 		c.screen.tell(c.cfg.Banner)
 	}
-	err := c.converse(ctx, publish, typist{w.lines, w.interrupts, w.ended})
-	w.close()
-	running.Wait()
-	c.screen.attach(c.page)
-	if c.screen.isBusy() && c.cfg.Leaving != "" {
-		c.screen.tell(c.cfg.Leaving)
+	return typist{w.lines, w.interrupts, w.ended}, func() {
+		w.close()
+		running.Wait()
+		c.screen.attach(c.page)
+		if c.screen.isBusy() && c.cfg.Leaving != "" {
+			c.screen.tell(c.cfg.Leaving)
+		}
 	}
-	return err
 }
 
 // converse publishes what is typed, and /stop for Ctrl-C while an answer is awaited.

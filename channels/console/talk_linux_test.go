@@ -437,3 +437,16 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 		t.Errorf("said %s", got)
 	}
 }
+
+// The end of a text is missed where its server dies: the answer is one text all the same.
+func TestATextWhoseEndWasMissedIsShownAtOnce(t *testing.T) {
+	d := sit(t)
+	d.press(t, "hello\r")
+	in := d.next(t)
+	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
+	d.emit(in.ID, text(0, "one answer")[:2]...)
+	d.see(t, "one")
+	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
+	d.answer(t, in.ID+"#reply", "one answer")
+	d.ends(t, "› hello\none answer\n›")
+}

@@ -307,9 +307,7 @@ func TestApprovalsAtTheTerminal(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	s.sees("three then: ")
-	if glass := s.glass(); !strings.HasSuffix(strings.TrimSpace(glass), "\n›") {
-		t.Errorf("it still asks:\n%s", glass)
-	}
+	parleytest.WaitFor(t, "the question to go", func() bool { return strings.HasSuffix(s.glass(), "\n›") })
 	s.leaves()
 }
 
@@ -317,13 +315,11 @@ func TestApprovalsAtTheTerminal(t *testing.T) {
 func waiting(t *testing.T, w *parleytest.World) string {
 	t.Helper()
 	out, stderr, code := w.Run("approvals", "list", "--json")
-	var list struct {
-		Asks []struct {
-			ID string `json:"id"`
-		} `json:"asks"`
+	var list []struct {
+		ID string `json:"id"`
 	}
-	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list.Asks) != 1 {
+	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 1 {
 		t.Fatalf("what waits is %q, %v, %s", out, err, stderr)
 	}
-	return list.Asks[0].ID
+	return list[0].ID
 }
