@@ -58,6 +58,9 @@ func AsMembershipChecker(ch Channel) (MembershipChecker, bool) { return ability[
 // AsTyper is the channel as a Typer; false if it is none.
 func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 
+// AsHost is the channel as a Host; false if it is none.
+func AsHost(ch Channel) (Host, bool) { return ability[Host](ch) }
+
 // A Captioner takes less text beside a file than in a message without one.
 type Captioner interface {
 	// CaptionLength is how much, in the unit of Limits.Length.

@@ -1,8 +1,8 @@
 // Package channels is how people are reached: what a channel is, and what its side of the bot must remember.
 //
 // A Channel (channels.go) is one account on one chat platform; abilities.go is what
-// only some can do, buttons among it (buttons.go); mention.go is what they heed in
-// groups. Adapters know nothing of retries,
+// only some can do, buttons (buttons.go) and places that people open (welcome.go) among
+// it; mention.go is what they heed in groups. Adapters know nothing of retries,
 // deduplication, splitting or permissions; they translate. For them there are
 // commands.go (what people mean by /stop), reachability.go, lease_check.go, the
 // transport under which they call their platform, and channels/backoff. book.go is the

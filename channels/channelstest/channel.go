@@ -49,6 +49,12 @@ type PressingPlatform interface {
 	Press(chat int, id, label string) (told func() bool)
 }
 
+// A TypingPlatform is one that shows in some places alone that the bot is at work.
+type TypingPlatform interface {
+	// TypingAddress is such a place in a chat.
+	TypingAddress(chat int) bus.Address
+}
+
 // A ShownMessage is one of the bot's messages.
 type ShownMessage struct {
 	ID   string // as Send returned it; "" where nothing outside of the channel knows it

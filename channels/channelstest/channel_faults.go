@@ -155,11 +155,15 @@ func checkTypingLimited(r *channelRun) {
 	if !can {
 		r.Skip("the channel is no Typer")
 	}
+	at := r.platform.Address(1)
+	if p, ok := r.platform.(TypingPlatform); ok {
+		at = p.TypingAddress(1)
+	}
 	r.checkFault(Showing, expectation{trouble: RateLimited, fault: channels.Retry}, func(ctx context.Context) error {
-		_, err := typer.Typing(ctx, r.platform.Address(1))
+		_, err := typer.Typing(ctx, at)
 		return err
 	})
-	if fades, err := typer.Typing(r.Context(), r.platform.Address(1)); err != nil || fades <= 0 {
+	if fades, err := typer.Typing(r.Context(), at); err != nil || fades <= 0 {
 		r.Errorf("then Typing = %v, %v", fades, err)
 	}
 }

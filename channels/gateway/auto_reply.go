@@ -121,6 +121,8 @@ type autoReply struct {
 	replyTo string // the platform's id of the message to quote, if any
 	compose func(context.Context) (string, error)
 	sent    func(context.Context, error) // if set, is told how it ended
+	// act is done instead of composing and sending a text, where it is set.
+	act func(context.Context) error
 }
 
 func newAutoReplier(ch channels.Channel, now func() time.Time, quiet *pacing.Pacer, pace *rate.Limiter) *autoReplier {
@@ -198,6 +200,12 @@ var errLate = errors.New("the platform wants nothing now")
 func (t *autoReplier) send(ctx context.Context, next autoReply) {
 	ctx, cancel := context.WithTimeout(ctx, autoReplyTimeout)
 	defer cancel()
+	if next.act != nil {
+		if t.pauses.Limited(next.to.Chat, next.act(ctx)) > 0 {
+			t.postpone(next)
+		}
+		return
+	}
 	text, err := next.compose(ctx)
 	if err != nil {
 		next.ended(ctx, err)

@@ -2,9 +2,10 @@
 //
 // Read gateway.go first: the way of a message from the channel to the bus. gate.go
 // judges who may talk to the bot. admission.go tells owners of those who ask to be
-// admitted, and these that they were; introduction.go tells people what the bot is; auto_reply.go tells people why a message was
-// not taken, past the bus and the book. recent.go remembers, within bounds, what was
-// done lately, so that it is not repeated.
+// admitted, and these that they were; introduction.go tells people what the bot is, and
+// opened.go shows them what it may do for them where they open a place of the bot's;
+// auto_reply.go tells people why a message was not taken, past the bus and the book.
+// recent.go remembers, within bounds, what was done lately, so that it is not repeated.
 package gateway
 
 import (
@@ -51,8 +52,11 @@ type Gateway struct {
 	// remembers to whom.
 	Introduction func(context.Context) (string, error)
 	Notes        channels.Notes
-	Log          *slog.Logger
-	Now          func() time.Time // nil is time.Now
+	// About, if set, says to somebody who may talk to the bot what it may do for them in
+	// a session, in Markdown.
+	About func(session string, opened bus.Inbound) string
+	Log   *slog.Logger
+	Now   func() time.Time // nil is time.Now
 }
 
 // ErrNotNow says that a message cannot be taken now, and can be soon.
@@ -167,6 +171,9 @@ func (d *intake) accept(ctx context.Context, in bus.Inbound) (err error) {
 }
 
 func (d *intake) take(ctx context.Context, in bus.Inbound) error {
+	if in.Kind == channels.Opened {
+		return d.welcomeTo(ctx, in)
+	}
 	if in.Group && d.Gate.Mention(in.At.Chat) == channels.MentionNowhere {
 		return nil
 	}

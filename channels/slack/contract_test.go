@@ -77,9 +77,17 @@ func (p *platform) Press(chat int, id, label string) (told func() bool) {
 	return func() bool { return p.Acked(envelope) }
 }
 
+// TypingAddress is a thread: elsewhere Slack shows nothing.
+func (p *platform) TypingAddress(chat int) bus.Address {
+	at := p.Address(chat)
+	at.Thread = p.Server.Say(at.Chat, "U"+strconv.Itoa(chat), "a thread")
+	return at
+}
+
 func method(call channelstest.Call) string {
 	return map[channelstest.Call]string{
 		channelstest.Sending: "chat.postMessage", channelstest.Editing: "chat.update", channelstest.Uploading: "files.completeUploadExternal",
+		channelstest.Showing: "assistant.threads.setStatus",
 		channelstest.Finding: "conversations.history", channelstest.Receiving: "apps.connections.open",
 	}[call]
 }

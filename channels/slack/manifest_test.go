@@ -18,32 +18,39 @@ import (
 func scopes() map[string][]string {
 	history := []string{"channels:history", "groups:history", "im:history", "mpim:history"}
 	return map[string][]string{
-		"AuthTestContext":                nil,
-		"StartSocketModeContext":         nil,
-		"PostMessageContext":             {"chat:write"},
-		"PostEphemeralContext":           {"chat:write"},
-		"UpdateMessageContext":           {"chat:write"},
-		"OpenConversationContext":        {"im:write"},
-		"GetConversationInfoContext":     {"channels:read", "groups:read", "im:read", "mpim:read"},
-		"GetUploadURLExternalContext":    {"files:write"},
-		"UploadToURL":                    nil,
-		"CompleteUploadExternalContext":  {"files:write"},
-		"AddReactionContext":             {"reactions:write"},
-		"GetUserInfoContext":             {"users:read"},
-		"GetConversationHistoryContext":  history,
-		"GetConversationRepliesContext":  history,
-		"GetConversationsForUserContext": {"channels:read", "groups:read", "im:read", "mpim:read"},
+		"AuthTestContext":                            nil,
+		"PublishViewContext":                         nil,
+		"SetAssistantThreadsTitleContext":            {"assistant:write"},
+		"SetAssistantThreadsStatusContext":           {"chat:write"},
+		"SetAssistantThreadsSuggestedPromptsContext": {"assistant:write"},
+		"StartSocketModeContext":                     nil,
+		"PostMessageContext":                         {"chat:write"},
+		"PostEphemeralContext":                       {"chat:write"},
+		"UpdateMessageContext":                       {"chat:write"},
+		"OpenConversationContext":                    {"im:write"},
+		"GetConversationInfoContext":                 {"channels:read", "groups:read", "im:read", "mpim:read"},
+		"GetUploadURLExternalContext":                {"files:write"},
+		"UploadToURL":                                nil,
+		"CompleteUploadExternalContext":              {"files:write"},
+		"AddReactionContext":                         {"reactions:write"},
+		"GetUserInfoContext":                         {"users:read"},
+		"GetConversationHistoryContext":              history,
+		"GetConversationRepliesContext":              history,
+		"GetConversationsForUserContext":             {"channels:read", "groups:read", "im:read", "mpim:read"},
 	}
 }
 
 // ofEvents says which scope each event that we read asks for.
 func ofEvents() map[string]string {
 	return map[string]string{
-		"app_mention":      "app_mentions:read",
-		"message.channels": "channels:history",
-		"message.groups":   "groups:history",
-		"message.im":       "im:history",
-		"message.mpim":     "mpim:history",
+		"app_home_opened":                  "",
+		"app_mention":                      "app_mentions:read",
+		"assistant_thread_context_changed": "assistant:write",
+		"assistant_thread_started":         "assistant:write",
+		"message.channels":                 "channels:history",
+		"message.groups":                   "groups:history",
+		"message.im":                       "im:history",
+		"message.mpim":                     "mpim:history",
 	}
 }
 
@@ -74,6 +81,11 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	below, err := filepath.Glob(filepath.Join("assistant", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, below...)
 	used := map[string]bool{}
 	calls := regexp.MustCompile(`\bapi\.([A-Z]\w*)\(`)
 	seen := map[string]bool{}
@@ -106,6 +118,7 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 	for _, event := range events {
 		used[ofEvents()[event]] = true
 	}
+	delete(used, "") // of events that need none
 	if want := slices.Sorted(maps.Keys(ofEvents())); !slices.Equal(events, want) {
 		t.Errorf("the manifest subscribes to %v, want %v", events, want)
 	}
@@ -119,7 +132,7 @@ func TestTheManifestAsksForWhatIsUsedAndNothingElse(t *testing.T) {
 		t.Error("the manifest does not switch Socket Mode on")
 	}
 	for _, feature := range []string{
-		"interactivity:\n    is_enabled: true",
+		"home_tab_enabled: true\n", "assistant_view:\n", "interactivity:\n    is_enabled: true",
 		"slash_commands:\n    - command: /parley\n", "should_escape: true\n",
 		"shortcuts:\n    - name: ", "type: message\n      callback_id: " + interaction.Shortcut + "\n",
 	} {

@@ -25,6 +25,7 @@ type publisher struct {
 	lanes     *lanes
 	published *cache[struct{}] // ids of what was published lately
 	spokenTo  *cache[struct{}] // chats in which the bot was spoken to lately
+	naming    sync.WaitGroup   // of panes
 }
 
 func newPublisher(c *Channel, me Account, lanes *lanes, publish func(context.Context, bus.Inbound) error) *publisher {
@@ -88,12 +89,37 @@ func (p *publisher) try(ctx context.Context, m *message) error {
 		// mention, and the one that is for the bot may come second.
 		return err
 	}
+	first := p.channel.beginsPane(ctx, m, in.At)
 	if err := p.publish(ctx, in); err != nil {
 		return err
+	}
+	if first {
+		p.naming.Go(func() { p.name(ctx, in) })
 	}
 	p.published.put(id, struct{}{})
 	p.spokenTo.put(m.Channel, struct{}{})
 	return nil
+}
+
+// beginsPane tells of a message whether it is the first in a pane: nobody who may talk
+// to the bot has said anything there before.
+func (c *Channel) beginsPane(ctx context.Context, m *message, at bus.Address) bool {
+	if m.isGroup() || at.Thread == "" {
+		return false
+	}
+	_, joined, err := c.joins.Joined(ctx, at)
+	return err == nil && !joined
+}
+
+// name names a pane by the first thing that was said in it, if that was taken from
+// somebody who may talk to the bot.
+func (p *publisher) name(ctx context.Context, in bus.Inbound) {
+	if _, joined, err := p.channel.joins.Joined(ctx, in.At); err != nil || !joined {
+		return
+	}
+	if err := p.channel.desk.Name(ctx, in.At.Chat, in.At.Thread, in.Text); err != nil {
+		p.channel.log.LogAttrs(ctx, slog.LevelDebug, "a pane could not be named", slog.Any("error", err))
+	}
 }
 
 // isPublished tells whether a message was published lately.
@@ -170,6 +196,22 @@ func (s *deeds) deliver(ctx context.Context, d interaction.Deed) (bus.Inbound, a
 	}
 }
 
+// opened hands on that somebody has opened a place of the bot's. It is not tried again:
+// they can open it again.
+func (s *deeds) opened(ctx context.Context, o interaction.Opened) {
+	s.running.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		err := s.publish(ctx, bus.Inbound{
+			ID: s.channel.name + ":" + s.me.Team + ":" + o.Chat + ":" + o.ID, Kind: channels.Opened, Mentioned: true, Args: o.Beside,
+			From: bus.Person{ID: s.channel.name + ":" + o.User}, At: bus.Address{Channel: s.channel.name, Chat: o.Chat, Thread: o.Thread},
+		})
+		if err != nil {
+			s.channel.log.LogAttrs(ctx, slog.LevelDebug, "who has opened a place of the bot's is not welcomed", slog.Any("error", err))
+		}
+	})
+}
+
 // refuse tells who has pressed, and nobody else, that it counts for nothing.
 func (s *deeds) refuse(ctx context.Context, d interaction.Deed, at bus.Address) {
 	err := s.channel.Whisper(ctx, at, d.User, channels.Part{Text: channels.NotAdmitted})
@@ -205,7 +247,7 @@ func (c *Channel) deed(ctx context.Context, d interaction.Deed, me Account) (bus
 	}
 	takesPart, err := false, error(nil)
 	if !in.Group || c.mention.In(d.Chat) != channels.MentionNowhere {
-		takesPart, err = c.takesPart(ctx, d.Chat)
+		_, takesPart, err = c.conversation(ctx, d.Chat)
 	}
 	if err != nil {
 		return bus.Inbound{}, answer{}, err

@@ -59,6 +59,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	working.Wait()
 	r.lanes.running.Wait()
 	r.deeds.running.Wait()
+	r.publisher.naming.Wait()
 	r.outages.save(context.WithoutCancel(ctx))
 	return stopOnly(context.Cause(ctx))
 }
@@ -171,8 +172,15 @@ func (r *receiver) event(ctx context.Context, payload json.RawMessage, ack ackno
 			return fmt.Errorf("read a message: %w", err)
 		}
 		r.heard(ctx, m, func() { ack(nil) })
-	default: // not used here, but Slack repeats what is not acknowledged
-		ack(nil)
+	default:
+		o, ok, err := interaction.ReadOpened(outer.Event)
+		if err != nil {
+			return err
+		}
+		if ok {
+			r.deeds.opened(ctx, o)
+		}
+		ack(nil) // Slack repeats what is not acknowledged, whatever it is
 	}
 	return nil
 }

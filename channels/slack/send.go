@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	slackgo "github.com/slack-go/slack"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
+	"parley/channels/slack/assistant"
 )
 
 // partEvent is the event type of the metadata of every message we send.
@@ -53,6 +56,7 @@ func (c *Channel) post(ctx context.Context, chat, thread string, part channels.P
 	if where != chat {
 		c.direct.put(chat, where)
 	}
+	c.desk.Spoke(where, thread)
 	return ts, nil
 }
 
@@ -135,6 +139,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	if err != nil {
 		return repeatable(sendError(err, t))
 	}
+	_ = c.desk.Rewrote(ctx, chat, to.Thread) // else Slack does so, a little later
 	return nil
 }
 
@@ -160,19 +165,24 @@ func (c *Channel) chat(ctx context.Context, to bus.Address) (string, error) {
 	return open.ID, nil
 }
 
-// takesPart tells whether the bot is in a chat, and so may write there.
-func (c *Channel) takesPart(ctx context.Context, chat string) (bool, error) {
-	ctx, t, done := begin(ctx)
-	defer done()
-	info, err := c.api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: chat})
+// conversation tells what people call a chat, and whether the bot is in it, so that it
+// may write there.
+func (c *Channel) conversation(ctx context.Context, chat string) (name string, takesPart bool, err error) {
+	if chat == "" {
+		return "", false, nil
+	}
+	var info *slackgo.Channel
+	err = calling(ctx, func(ctx context.Context) (err error) {
+		info, err = c.api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: chat})
+		return err
+	})
 	if err == nil {
-		return info.IsIM || info.IsMember, nil
+		return markup.OneLine(info.Name, maxName), info.IsIM || info.IsMember, nil
 	}
-	e := repeatable(sendError(err, t))
-	if e.Code == "channel_not_found" { // a private one, or one between other people
-		return false, nil
+	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Code == "channel_not_found" {
+		return "", false, nil // a private one, or one between other people
 	}
-	return false, e
+	return "", false, err
 }
 
 // SendFile uploads a file and shows it with the part's text beside it. Nobody sees
@@ -238,6 +248,47 @@ func (c *Channel) react(ctx context.Context, at bus.Address, message, name strin
 		return nil
 	}
 	return e
+}
+
+// Typing has the thread of an answer say that the bot is at work. Elsewhere Slack shows
+// no such thing, nor to apps that were made with an older manifest.
+func (c *Channel) Typing(ctx context.Context, to bus.Address) (fades time.Duration, err error) {
+	const never = time.Hour
+	if to.Thread == "" {
+		return never, nil
+	}
+	chat, err := c.chat(ctx, to)
+	if err != nil {
+		return 0, err
+	}
+	fades, err = c.desk.Working(ctx, chat, to.Thread)
+	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
+		return never, nil
+	}
+	return fades, err
+}
+
+// Welcome shows in the app's home what the bot may do for a person, and in a pane what
+// they may ask. A pane shows nothing to strangers.
+func (c *Channel) Welcome(ctx context.Context, opened bus.Inbound, w channels.Welcome) error {
+	_, user, _ := strings.Cut(opened.From.ID, ":")
+	switch {
+	case opened.At.Thread == "":
+		return c.desk.Home(ctx, user, w.Text)
+	case !w.Admitted:
+		return nil
+	}
+	prompts := []assistant.Prompt{
+		{Title: "What can you do?", Message: "What can you do for me here, and what can you not?"},
+		{Title: "Help me with a text", Message: "Help me with a text. First ask me for it, and for whom it is."},
+		{Title: "Look into a file", Message: "Which files do you have of ours, and what is in them?"},
+	}
+	if name, takesPart, err := c.conversation(ctx, opened.Args); err == nil && takesPart && name != "" {
+		prompts = append(prompts, assistant.Prompt{
+			Title: "Write to #" + name, Message: "Help me write a message for #" + name + ". First ask me what it is to say.",
+		})
+	}
+	return c.desk.Suggest(ctx, opened.At.Chat, opened.At.Thread, "What shall we do?", prompts)
 }
 
 // Refusal implements channels.RefusalReader, for Slack's error codes.

@@ -14,7 +14,8 @@
 //   - slack.go: the Channel, its settings, scopes and account
 //   - wire.go: HTTP calls, what their errors mean, waits between them
 //   - people.go: the users of the workspace, remembered for a while
-//   - send.go: sending, editing, reacting, and where a reply goes
+//   - send.go: sending, editing, reacting, and where a reply goes; what people are shown
+//     beside messages, which channels/slack/assistant shows
 //   - blocks.go: what a message shows beside its text: Markdown as Slack renders it, and
 //     buttons
 //   - message.go, translate.go: a Slack message, and what it says to the agent
@@ -46,6 +47,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
+	"parley/channels/slack/assistant"
 	"parley/channels/slack/events"
 )
 
@@ -87,8 +89,8 @@ type Config struct {
 }
 
 // A Channel is one Slack app in one workspace. It is a channels.Channel, an
-// Editor, a FileSender, a Reconciler, a MembershipChecker, a Prefixer, a Reactor, a Whisperer
-// and a ButtonShower.
+// Editor, a FileSender, a Reconciler, a MembershipChecker, a Prefixer, a Reactor, a Typer,
+// a Host, a Whisperer and a ButtonShower.
 type Channel struct {
 	name     string
 	api      *slackgo.Client
@@ -103,6 +105,7 @@ type Channel struct {
 	direct   *cache[string] // a user's chat with the bot
 	contact  channels.Reachability
 	markdown markdownBlocks
+	desk     *assistant.Desk
 	account  atomic.Pointer[Account]
 	pulse    pulse
 	room     int // for messages that wait to be published
@@ -119,6 +122,8 @@ var (
 	_ channels.RefusalReader     = (*Channel)(nil)
 	_ channels.Prefixer          = (*Channel)(nil)
 	_ channels.Reactor           = (*Channel)(nil)
+	_ channels.Typer             = (*Channel)(nil)
+	_ channels.Host              = (*Channel)(nil)
 	_ channels.Whisperer         = (*Channel)(nil)
 	_ channels.ButtonShower      = (*Channel)(nil)
 	_ channels.HTTPReceiver      = (*Channel)(nil)
@@ -182,6 +187,7 @@ func New(c Config) (*Channel, error) {
 		slackgo.OptionHTTPClient(client),
 		slackgo.OptionLog(log.New(io.Discard, "", 0)), // what matters is returned as well
 	)
+	ch.desk = assistant.New(ch.api, calling)
 	ch.people = newPeople(ch.api, ch.log, func(ctx context.Context) (string, error) {
 		me, err := ch.identity(ctx)
 		return me.Team, err
@@ -341,7 +347,7 @@ const SendScope = "chat:write"
 // Scopes are those that receiving and answering need.
 func Scopes() []string {
 	return []string{
-		"app_mentions:read", "channels:history", "channels:read", SendScope, "commands", "files:write", "groups:history", "groups:read",
+		"app_mentions:read", "assistant:write", "channels:history", "channels:read", SendScope, "commands", "files:write", "groups:history", "groups:read",
 		"im:history", "im:read", "im:write", "mpim:history", "mpim:read", "reactions:write", "users:read",
 	}
 }

@@ -59,6 +59,16 @@ func follow(ctx context.Context) (context.Context, *requestTrace) {
 	}), t
 }
 
+// calling makes a call that may be made twice without harm.
+func calling(ctx context.Context, do func(context.Context) error) error {
+	ctx, t, done := begin(ctx)
+	defer done()
+	if err := do(ctx); err != nil {
+		return repeatable(sendError(err, t))
+	}
+	return nil
+}
+
 // sendError tells what a failed call means. It drops the texts of slack-go, which
 // may quote a token or a message.
 func sendError(err error, t *requestTrace) *channels.SendError {

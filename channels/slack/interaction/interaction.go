@@ -2,7 +2,7 @@
 //
 // They press a button, give the slash command, or choose the shortcut at a message.
 // Slack brings each once, and tells the person that it failed where nobody acknowledges
-// it within three seconds.
+// it within three seconds. And they open the app's home and its pane (opened.go).
 package interaction
 
 import (

@@ -59,7 +59,7 @@ func (s *Server) conversation(w http.ResponseWriter, id string) {
 		refuse(w, "channel_not_found")
 		return
 	}
-	reply(w, map[string]any{"channel": map[string]any{"id": id, "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
+	reply(w, map[string]any{"channel": map[string]any{"id": id, "name": "name-of-" + strings.ToLower(id), "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
 }
 
 // Expel has the bot be in a channel no more: it cannot write there.
@@ -254,6 +254,9 @@ func (s *Server) postEphemeral(w http.ResponseWriter, form url.Values) {
 // say keeps a message of the bot's. s.mu is held.
 func (s *Server) say(m *Message) Message {
 	s.put(m)
+	if p := s.panes[m.Channel+" "+m.Thread]; p != nil {
+		p.Status = ""
+	}
 	close(s.wake)
 	s.wake = make(chan struct{})
 	return *m

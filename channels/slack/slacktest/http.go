@@ -83,6 +83,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, method string) {
 		s.update(w, r.Form)
 	case "reactions.add":
 		s.react(w, r.Form)
+	case "views.publish":
+		s.publishView(w, r)
+	case "assistant.threads.setStatus", "assistant.threads.setTitle", "assistant.threads.setSuggestedPrompts":
+		s.setPane(w, r.Form, method)
 	case "files.getUploadURLExternal":
 		s.prepareUpload(w, r)
 	case "files.completeUploadExternal":

@@ -41,7 +41,9 @@ func (s *Server) lacking(w http.ResponseWriter, method, channel string) bool {
 // needed is what a method asks of the bot's token.
 func needed(method, channel string) []string {
 	switch method {
-	case "chat.postMessage", "chat.postEphemeral", "chat.update":
+	case "assistant.threads.setTitle", "assistant.threads.setSuggestedPrompts":
+		return []string{"assistant:write"}
+	case "chat.postMessage", "chat.postEphemeral", "chat.update", "assistant.threads.setStatus":
 		return []string{"chat:write"}
 	case "users.info":
 		return []string{"users:read"}

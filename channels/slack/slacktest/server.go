@@ -6,7 +6,7 @@
 // method and channel.
 //
 // server.go is the server and who is there; messages.go is what users and the bot write;
-// deeds.go is what users do otherwise than by messages;
+// deeds.go is what users do otherwise than by messages; panes.go is the app's home and pane;
 // http.go answers requests, api.go the methods of the Web API, and scopes.go says which
 // scopes they need; sockets.go is Socket Mode, and hook.go are the requests that Slack makes
 // in its place; fault.go makes requests fail.
@@ -53,10 +53,12 @@ type Server struct {
 	uploads  map[string]*Message // by file id
 	marks    map[string][]string // reactions by channel and ts
 	whispers []Whisper
-	lastTS   int64           // in microseconds
-	wake     chan struct{}   // closed when the bot sends
-	scopes   []string        // of the bot's token; nil is all
-	absent   map[string]bool // channels in which the bot is not
+	lastTS   int64             // in microseconds
+	wake     chan struct{}     // closed when the bot sends
+	scopes   []string          // of the bot's token; nil is all
+	absent   map[string]bool   // channels in which the bot is not
+	homes    map[string]string // what each user sees in the home
+	panes    map[string]*Pane  // by channel and thread
 	// noMarkdown says that the workspace refuses markdown blocks.
 	noMarkdown bool
 }
@@ -67,7 +69,7 @@ func New(botToken, appToken string) *Server {
 	return &Server{
 		botToken: botToken, appToken: appToken, sockets: newSockets(),
 		orders: orders{calls: map[string]int{}}, users: map[string]User{}, channels: map[string][]*Message{},
-		uploads: map[string]*Message{}, marks: map[string][]string{}, absent: map[string]bool{}, wake: make(chan struct{}),
+		uploads: map[string]*Message{}, marks: map[string][]string{}, absent: map[string]bool{}, homes: map[string]string{}, panes: map[string]*Pane{}, wake: make(chan struct{}),
 	}
 }
 

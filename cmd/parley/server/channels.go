@@ -21,6 +21,7 @@ import (
 	"parley/channels/gateway"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/welcome"
 	"parley/sessions"
 )
 
@@ -79,7 +80,7 @@ func (s *Server) receive(ctx context.Context) error {
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
 			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Log: s.log,
-			Introduction: s.introduction(l), Notes: s.home.Book,
+			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l),
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
 			return s.persist(ctx, l, gw.Run) // any process may be asked
@@ -109,6 +110,16 @@ func (s *Server) publicHosts() []string {
 		}
 	}
 	return names
+}
+
+// about says to somebody what the agent of a session may do for them.
+func (s *Server) about(l *endpoint) func(session string, opened bus.Inbound) string {
+	return func(session string, opened bus.Inbound) string {
+		return welcome.Text(welcome.Facts{
+			Owner: opened.From.Owner, Approver: opened.From.Approver,
+			Capabilities: s.capabilities(session), Prefix: channels.CommandPrefix(l.channel),
+		})
+	}
 }
 
 // connect runs a gateway while its name is held.

@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// openedEvery is how often somebody who opens a place of the bot's again and again is
+// shown it anew.
+const openedEvery = 10 * time.Second
+
+// welcomeTo shows somebody who has opened a place of the bot's what it may do for them,
+// or that they may not talk to it. Nothing of it is kept, and nobody is asked to admit
+// them: for that they have to say something.
+func (d *intake) welcomeTo(ctx context.Context, in bus.Inbound) error {
+	host, can := channels.AsHost(d.Channel)
+	if !can {
+		return nil
+	}
+	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
+	if err != nil {
+		return err
+	}
+	in.From.Owner, in.From.Approver = owner, d.Gate.approves(in.From)
+	who, replier := "stranger", d.strangers
+	if ok {
+		who, replier = "guest", d.guests
+	}
+	key := fmt.Sprintf("%s %s %s %s", who, in.From.ID, in.At, in.Args)
+	replier.enqueueOnce(key, openedEvery, autoReply{to: in.At, act: func(ctx context.Context) error {
+		w := channels.Welcome{Admitted: ok, Text: d.whyNot(in.From.ID)}
+		if ok {
+			w.Text = d.about(ctx, in)
+		}
+		err := host.Welcome(ctx, in, w)
+		if err != nil {
+			d.Log.Debug("who has opened a place of the bot's could not be welcomed", slog.String("channel", d.Name), slog.Any("error", err))
+		}
+		return err
+	}})
+	return nil
+}
+
+// about is what the bot may do for somebody who may talk to it, and what it is.
+func (d *intake) about(ctx context.Context, in bus.Inbound) string {
+	text := "Just write to me."
+	if d.About != nil {
+		session, err := d.Route(ctx, in)
+		if err != nil {
+			return "I cannot be talked to here: no session could be found for this chat."
+		}
+		text = d.About(session, in)
+	}
+	if d.Introduction == nil {
+		return text
+	}
+	intro, err := d.Introduction(ctx)
+	if err != nil {
+		d.Log.Warn("somebody was not told what the bot is", slog.String("channel", d.Name), slog.String("about", in.From.ID), slog.Any("error", err))
+	}
+	return strings.TrimSpace(text + "\n\n" + intro)
+}
+
+// whyNot says to somebody whom the gate does not admit what would admit them.
+func (d *intake) whyNot(person string) string {
+	text := fmt.Sprintf("You may not talk to this bot: you are `%s`, and it does not know you yet.", person)
+	_, user, _ := strings.Cut(person, ":")
+	switch d.Gate.settings().policy() {
+	case byPairing:
+		return text + " Write to it: it answers with a code, by which whoever runs it admits you."
+	case byList:
+		return text + fmt.Sprintf(" Whoever runs it admits you by adding your id to its configuration:\n\n```\n[channels.%s]\nallow_from = [%q]\n```", d.Name, user)
+	case byMembers:
+		return text + " Only full members of this workspace may talk to it."
+	}
+	return text
+}

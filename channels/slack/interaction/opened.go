@@ -1,0 +1,47 @@
+package interaction
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// An Opened is that somebody has opened the app's home, or its pane beside what they
+// read, or has turned to another channel while the pane is open.
+type Opened struct {
+	ID     string
+	User   string
+	Chat   string // theirs with the bot
+	Thread string // of the pane; "" is the home
+	Beside string // the channel that they read beside the pane, where Slack tells
+}
+
+// ReadOpened reads an event; false if nothing of the bot's was opened.
+func ReadOpened(event json.RawMessage) (Opened, bool, error) {
+	var e struct {
+		Type    string `json:"type"`
+		At      string `json:"event_ts"`
+		User    string `json:"user"`
+		Channel string `json:"channel"`
+		Tab     string `json:"tab"`
+		Pane    struct {
+			User    string `json:"user_id"`
+			Channel string `json:"channel_id"`
+			Thread  string `json:"thread_ts"`
+			Context struct {
+				Channel string `json:"channel_id"`
+			} `json:"context"`
+		} `json:"assistant_thread"`
+	}
+	if err := json.Unmarshal(event, &e); err != nil {
+		return Opened{}, false, fmt.Errorf("read what was opened: %w", err)
+	}
+	o := Opened{ID: "opened:" + e.At + ":seen", User: e.User, Chat: e.Channel}
+	switch e.Type {
+	case "app_home_opened":
+		return o, e.Tab == "home" && o.User != "" && o.Chat != "", nil
+	case "assistant_thread_started", "assistant_thread_context_changed":
+		o.User, o.Chat, o.Thread, o.Beside = e.Pane.User, e.Pane.Channel, e.Pane.Thread, e.Pane.Context.Channel
+		return o, o.User != "" && o.Chat != "" && isTS(o.Thread), nil
+	}
+	return Opened{}, false, nil
+}

@@ -1,0 +1,139 @@
+package slacktest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+)
+
+// What Slack takes of a home's view and of a pane's prompts.
+const (
+	mostViewBlocks = 100
+	mostPrompts    = 4
+)
+
+// A Prompt is what a pane suggests to ask.
+type Prompt struct {
+	Title   string `json:"title"`
+	Message string `json:"message"`
+}
+
+// A Pane is the thread beside what a user reads.
+type Pane struct {
+	Title    string
+	Above    string // the prompts
+	Prompts  []Prompt
+	Statuses []string // that were set, in order
+	Status   string   // that is shown: a message of the bot's takes it away, an edit does not
+}
+
+// OpenHome has a user open the app's tab of that name: "home" or "messages".
+func (s *Server) OpenHome(user, tab string) {
+	s.Event(map[string]any{"type": "app_home_opened", "user": user, "channel": direct(user), "tab": tab, "event_ts": s.moment()})
+}
+
+// OpenPane has a user open the app's pane beside a channel, and returns the ts of its
+// thread.
+func (s *Server) OpenPane(user, beside string) (thread string) {
+	m := &Message{Channel: direct(user), User: Bot, Text: "New Assistant Thread", more: map[string]any{"subtype": "assistant_app_thread"}}
+	s.mu.Lock()
+	s.put(m)
+	s.mu.Unlock()
+	s.pane("assistant_thread_started", user, m.TS, beside)
+	return m.TS
+}
+
+// TurnTo has a user turn to another channel beside the pane with that thread.
+func (s *Server) TurnTo(user, thread, beside string) {
+	s.pane("assistant_thread_context_changed", user, thread, beside)
+}
+
+func (s *Server) pane(kind, user, thread, beside string) {
+	at := map[string]any{}
+	if beside != "" {
+		at = map[string]any{"channel_id": beside, "team_id": Team}
+	}
+	s.Event(map[string]any{"type": kind, "event_ts": s.moment(), "assistant_thread": map[string]any{
+		"user_id": user, "channel_id": direct(user), "thread_ts": thread, "context": at,
+	}})
+}
+
+// Home is what a user sees in the app's home; "" before anything was shown there.
+func (s *Server) Home(user string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.homes[user]
+}
+
+// Pane is what the thread of a pane shows, or another thread of its status.
+func (s *Server) Pane(channel, thread string) Pane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.panes[channel+" "+thread]; p != nil {
+		return *p
+	}
+	return Pane{}
+}
+
+// publishView shows a view in a user's home.
+func (s *Server) publishView(w http.ResponseWriter, r *http.Request) {
+	var call struct {
+		User string `json:"user_id"`
+		View struct {
+			Type   string  `json:"type"`
+			Blocks []block `json:"blocks"`
+		} `json:"view"`
+	}
+	err := json.NewDecoder(r.Body).Decode(&call)
+	view := layout{Blocks: call.View.Blocks}
+	bad := err != nil || call.User == "" || call.View.Type != "home" || len(view.Blocks) > mostViewBlocks
+	for _, b := range view.Blocks { // each by itself: what they may have together is a message's limit
+		bad = bad || layout{Blocks: []block{b}}.bad() != "" || b.Type != "section"
+	}
+	if bad {
+		refuse(w, "invalid_arguments")
+		return
+	}
+	shown, _ := view.shown("")
+	s.mu.Lock()
+	s.homes[call.User] = shown
+	s.mu.Unlock()
+	reply(w, map[string]any{"view": map[string]any{"id": "V1", "type": "home"}})
+}
+
+// setPane does one of the methods of assistant.threads.
+func (s *Server) setPane(w http.ResponseWriter, form url.Values, method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	channel, thread := form.Get("channel_id"), form.Get("thread_ts")
+	root := s.find(channel, thread)
+	if len(s.channels[channel]) == 0 {
+		refuse(w, "channel_not_found")
+		return
+	}
+	isPane := root != nil && root.more["subtype"] == "assistant_app_thread"
+	if root == nil || method != "assistant.threads.setStatus" && !isPane {
+		refuse(w, "invalid_thread_ts")
+		return
+	}
+	at := channel + " " + thread
+	if s.panes[at] == nil {
+		s.panes[at] = &Pane{}
+	}
+	p := s.panes[at]
+	switch method {
+	case "assistant.threads.setStatus":
+		p.Status = form.Get("status")
+		p.Statuses = append(p.Statuses, p.Status)
+	case "assistant.threads.setTitle":
+		p.Title = form.Get("title")
+	default:
+		var prompts []Prompt
+		if json.Unmarshal([]byte(form.Get("prompts")), &prompts) != nil || len(prompts) == 0 || len(prompts) > mostPrompts {
+			refuse(w, "invalid_arguments")
+			return
+		}
+		p.Above, p.Prompts = form.Get("title"), prompts
+	}
+	reply(w, map[string]any{})
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"parley/channels/slack/slacktest"
+	"parley/cmd/parley/parleytest"
+)
+
+// What people do on Slack beside writing messages reaches the agent, of those who may
+// talk to it.
+func TestTeamSlackBesideMessages(t *testing.T) {
+	t.Parallel()
+	w, sl := newSlackWorld(t, parleytest.EchoModel)
+	sl.AddUser(slacktest.User{ID: "UGUEST", Name: "Guest", Guest: true})
+	w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
+	parleytest.WaitFor(t, "sockets", func() bool { return sl.Sockets() == 2 })
+
+	sl.OpenHome("U1", "home")
+	sl.OpenHome("UGUEST", "home")
+	parleytest.WaitFor(t, "homes", func() bool { return sl.Home("U1") != "" && sl.Home("UGUEST") != "" })
+	if got := sl.Home("U1"); !strings.Contains(got, "read the files of our conversation") || strings.Contains(got, "run programs") || !strings.Contains(got, "`!stop`") {
+		t.Errorf("a member's home shows %q", got)
+	}
+	if got := sl.Home("UGUEST"); !strings.HasPrefix(got, "You may not talk to this bot") || strings.Contains(got, "files") {
+		t.Errorf("a guest's home shows %q", got)
+	}
+
+	pane, guests := sl.OpenPane("U1", ""), sl.OpenPane("UGUEST", "")
+	parleytest.WaitFor(t, "prompts", func() bool { return len(sl.Pane("D1", pane).Prompts) > 0 })
+	sl.Reply("D1", pane, "U1", "from the pane")
+	parleytest.WaitFor(t, "a title", func() bool { return sl.Pane("D1", pane).Title == "from the pane" })
+	if got := slackSaid(t, sl, "D1", 2)[1]; got.Thread != pane || !strings.Contains(got.Text, "from the pane") { // the first begins the pane
+		t.Errorf("the pane got %+v", got)
+	}
+	if p := sl.Pane("DGUEST", guests); len(p.Prompts) > 0 {
+		t.Errorf("a guest's pane shows %+v", p)
+	}
+
+	root := sl.Say("C1", "U2", "the deploy has failed")
+	sl.Command("C1", "U1", "how are you?")
+	if got := slackSaid(t, sl, "C1", 1)[0]; got.Thread != "" || !strings.Contains(got.Text, "how are you?") {
+		t.Errorf("the command got %+v", got)
+	}
+	sl.Ask("C1", "U1", root, "ask")
+	if got := slackSaid(t, sl, "C1", 2)[1]; got.Thread != root {
+		t.Errorf("the shortcut got %+v", got)
+	}
+	sl.Command("C1", "UGUEST", "xyzzy-guest")
+	sl.Ask("C1", "UGUEST", root, "ask")
+	parleytest.WaitFor(t, "a refusal", func() bool { return len(sl.Whispers()) > 0 })
+	if got := sl.Whispers()[0]; got.User != "UGUEST" || !strings.Contains(got.Text, "does not know you") {
+		t.Errorf("the guest is told %+v", got)
+	}
+	if found := parleytest.FilesWith(t, w.Home, "xyzzy-guest"); len(found) > 0 {
+		t.Errorf("what a guest said is in %v", found)
+	}
+	sl.Command("C1", "U1", "last")
+	slackSaid(t, sl, "C1", 3)
+}
