@@ -23,6 +23,7 @@ const helpText = `Just write to me; I answer, and I can use my tools to work in 
 - %[1]sstop ends what I am doing
 - %[1]sstatus says what I am doing and what it has cost
 - %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I wait for
+- %[1]sexport sends you what you have said to me, %[1]sforget erases it
 - %[1]shelp says this`
 
 // A commander carries out the commands of a session's mail.
@@ -143,6 +144,8 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 		return c.status(ctx, it)
 	case cmdApprove, cmdDeny, cmdAnswer:
 		return c.answerAsk(ctx, it.in)
+	case cmdForget, cmdExport: // a gateway answers them in chats of its platform
+		return fmt.Sprintf("That works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it.", it.in.From.ID), nil
 	case cmdHelp:
 		return fmt.Sprintf(helpText, c.commandPrefix(it.in.At)), nil
 	}

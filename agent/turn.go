@@ -19,6 +19,8 @@ const (
 	cmdStop   = "stop"
 	cmdStatus = "status"
 	cmdHelp   = "help"
+	cmdForget = "forget"
+	cmdExport = "export"
 	// These answer asks: ID, and for the last what is said to a question.
 	cmdApprove = "approve"
 	cmdDeny    = "deny"

@@ -9,7 +9,7 @@ import (
 
 // Commands are the names of the commands that a chat has.
 func Commands() []string {
-	return []string{"new", "stop", "status", "approve", "deny", "answer", "help"}
+	return []string{"new", "stop", "status", "approve", "deny", "answer", "forget", "export", "help"}
 }
 
 // AsCommand makes a command of what begins with a slash and the name of one that
@@ -24,7 +24,7 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	}
 	name = strings.ToLower(name)
 	switch name {
-	case "new", "help":
+	case "new", "help", "forget", "export":
 	case "stop", "status", "approve", "deny", "answer":
 		urgent = true
 	case "start":
@@ -34,6 +34,12 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	}
 	in.Kind, in.Text, in.Args = bus.Command, name, args
 	return in, urgent
+}
+
+// IsOwnData tells of a command that it is about what its sender said: to erase it, or to
+// have it.
+func IsOwnData(command bus.Inbound) bool {
+	return command.Kind == bus.Command && (command.Text == "forget" || command.Text == "export")
 }
 
 // Answers tells of a command that it answers a request by its id.

@@ -48,6 +48,9 @@ type Gateway struct {
 	Pairings channels.Pairings
 	// Waits, if set, tells whether a turn of a session waits for people.
 	Waits func(ctx context.Context, session string) (bool, error)
+	// OwnData, if set, answers channels.IsOwnData. When it returns nil the command is
+	// durable.
+	OwnData func(context.Context, bus.Inbound) error
 	// Introduction, if set, is what is said at a first contact; "" is nothing. Notes
 	// remembers to whom.
 	Introduction func(context.Context) (string, error)
@@ -304,6 +307,9 @@ func (d *intake) takeOwnerCode(ctx context.Context, in bus.Inbound) (bool, error
 }
 
 func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
+	if said, _ := channels.AsCommand(in); channels.IsOwnData(said) && d.OwnData != nil {
+		return d.OwnData(ctx, said)
+	}
 	key, err := d.Route(ctx, in)
 	if errors.Is(err, ErrNotNow) {
 		return err

@@ -15,8 +15,9 @@ type Facts struct {
 	Owners []string // who runs it, by name
 	// Model is where texts are sent to be answered: the host, Local for a model within
 	// the program, "" where this process does not know.
-	Model string
-	Days  int // how long what was said is kept; 0 is until somebody erases it
+	Model  string
+	Prefix string // of commands
+	Days   int    // how long what was said is kept; 0 is until somebody erases it
 }
 
 // Local is the Model of a bot that sends texts nowhere.
@@ -44,6 +45,7 @@ func Text(f Facts) string {
 		}
 	}
 	said = append(said, kept)
+	said = append(said, fmt.Sprintf("In a chat with me alone `%[1]sforget` erases what you have said, and `%[1]sexport` sends it to you.", f.Prefix))
 	text := strings.Join(said, " ")
 	if about := strings.TrimSpace(f.About); about != "" {
 		text += "\n\n" + about

@@ -11,10 +11,10 @@ func TestText(t *testing.T) {
 		facts introduction.Facts
 		want  string
 	}{
-		{introduction.Facts{}, "I am a bot: a program with a language model answers here, no person. What you write to me, and what I read for it, goes to the language model that my operator has chosen. It is kept until somebody erases it."},
-		{introduction.Facts{Model: "api.openai.com", Owners: []string{"Ann"}, Days: 30}, "I am a bot: a program with a language model answers here, no person. It is run by `Ann`. What you write to me, and what I read for it, goes to the language model at `api.openai.com`. It is kept for 30 days."},
-		{introduction.Facts{Model: introduction.Local, Owners: []string{"Ann", "*B`ob*"}, Days: 1, About: " Ask *IT*.\n"}, "I am a bot: a program with a language model answers here, no person. It is run by `Ann` and `*Bob*`. What you write to me stays on the machine that I run on. It is kept for a day.\n\nAsk *IT*."},
-		{introduction.Facts{Model: introduction.Local, Owners: []string{"A", "B", "C", "D", "E"}}, "I am a bot: a program with a language model answers here, no person. It is run by `A`, `B`, `C` and 2 more. What you write to me stays on the machine that I run on. It is kept until somebody erases it."},
+		{introduction.Facts{Prefix: "/"}, "I am a bot: a program with a language model answers here, no person. What you write to me, and what I read for it, goes to the language model that my operator has chosen. It is kept until somebody erases it. In a chat with me alone `/forget` erases what you have said, and `/export` sends it to you."},
+		{introduction.Facts{Prefix: "/", Model: "api.openai.com", Owners: []string{"Ann"}, Days: 30}, "I am a bot: a program with a language model answers here, no person. It is run by `Ann`. What you write to me, and what I read for it, goes to the language model at `api.openai.com`. It is kept for 30 days. In a chat with me alone `/forget` erases what you have said, and `/export` sends it to you."},
+		{introduction.Facts{Prefix: "/", Model: introduction.Local, Owners: []string{"Ann", "*B`ob*"}, Days: 1, About: " Ask *IT*.\n"}, "I am a bot: a program with a language model answers here, no person. It is run by `Ann` and `*Bob*`. What you write to me stays on the machine that I run on. It is kept for a day. In a chat with me alone `/forget` erases what you have said, and `/export` sends it to you.\n\nAsk *IT*."},
+		{introduction.Facts{Prefix: "/", Model: introduction.Local, Owners: []string{"A", "B", "C", "D", "E"}}, "I am a bot: a program with a language model answers here, no person. It is run by `A`, `B`, `C` and 2 more. What you write to me stays on the machine that I run on. It is kept until somebody erases it. In a chat with me alone `/forget` erases what you have said, and `/export` sends it to you."},
 	} {
 		if got := introduction.Text(c.facts); got != c.want {
 			t.Errorf("%+v is told as\n%s\nwant\n%s", c.facts, got, c.want)

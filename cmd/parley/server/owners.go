@@ -146,7 +146,7 @@ func (s *Server) introduction(l *endpoint) func(context.Context) (string, error)
 		if err != nil {
 			return "", err
 		}
-		return introduction.Text(introduction.Facts{About: now.About, Owners: owners, Model: s.modelPlace(), Days: c.Retention.Days}), nil
+		return introduction.Text(introduction.Facts{About: now.About, Owners: owners, Model: s.modelPlace(), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}), nil
 	}
 }
 

@@ -81,7 +81,7 @@ func (s *Server) reloads(ctx context.Context, load func() (*config.Config, error
 func (s *Server) stages(front func(context.Context) error) []func(context.Context) error {
 	all := []func(context.Context) error{front}
 	if s.role.Receives() {
-		all = append(all, s.receive)
+		all = append(all, s.receive, s.ownData.Run)
 	}
 	if s.role.Works() && s.model != nil {
 		all = append(all, s.work)

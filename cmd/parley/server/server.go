@@ -29,6 +29,7 @@ import (
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/metrics"
+	"parley/cmd/parley/owndata"
 	"parley/cmd/parley/walls"
 	"parley/tools"
 	"parley/tools/guard"
@@ -64,6 +65,7 @@ type Server struct {
 	channels []*endpoint
 	metrics  *metrics.Metrics
 	desk     *asks.Desk
+	ownData  *owndata.Desk
 	role     Role
 	version  string
 	started  time.Time
@@ -156,6 +158,9 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 		Channels: s.connected, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
 	s.desk = s.newDesk()
+	s.ownData = owndata.New(owndata.Config{
+		Notes: h.Book, Bus: h.Bus, Store: h.Store, Eraser: func() owndata.Eraser { return s.eraser() }, Prefix: s.commandPrefix, Log: c.Log,
+	})
 	return s
 }
 

@@ -1,0 +1,267 @@
+// Package owndata lets a person erase, or have sent, what they said to the bot, by /forget and /export in a chat with it alone.
+//
+// Take answers the commands. What is to be done is noted in the book before the
+// platform is told that the command has arrived, and Run does it: so it is done however
+// often a process dies, and its answer, whose id is made of the command's, is sent once.
+// export.go makes the file.
+package owndata
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/cmd/parley/erase"
+	"parley/sessions"
+)
+
+// The commands.
+const (
+	Forget = "forget"
+	Export = "export"
+)
+
+const (
+	confirmWithin = 10 * time.Minute // "/forget yes" after "/forget"
+	exportEvery   = 10 * time.Minute // of one person
+	sweepEvery    = time.Minute      // for what others have left undone
+)
+
+// The subjects of the book's notes.
+const (
+	askedToForget = "forget_asked" // about a person: the id of their command
+	exported      = "exported"     // likewise
+	undone        = "own_data"     // about a command: the request, as JSON
+)
+
+// An Eraser erases what a person said.
+type Eraser interface {
+	Person(ctx context.Context, person string) (erase.Receipt, error)
+}
+
+// A Store is where what was said is kept.
+type Store interface {
+	sessions.Reader
+	// Spoke lists the sessions in which nobody but the person has spoken, and the others
+	// in which they have.
+	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
+}
+
+// Config is what a Desk works with.
+type Config struct {
+	Notes  channels.Notes
+	Bus    bus.Bus
+	Store  Store
+	Eraser func() Eraser               // as it is configured now
+	Prefix func(channel string) string // of commands
+	Log    *slog.Logger
+	Now    func() time.Time // nil is time.Now
+}
+
+// A Desk takes the commands and carries them out.
+type Desk struct {
+	Config
+	wake chan struct{}
+}
+
+// New makes a Desk.
+func New(c Config) *Desk {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Desk{Config: c, wake: make(chan struct{}, 1)}
+}
+
+// A request is what is to be done for a person.
+type request struct {
+	Do     string      `json:"do"`
+	Person string      `json:"person"`
+	To     bus.Address `json:"to"`
+	Quote  string      `json:"quote,omitempty"`
+	Until  time.Time   `json:"until"` // what was said later is not exported
+}
+
+// Take answers a command of somebody who may talk to the bot. When it returns nil the
+// command is durable, or answered.
+func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
+	if in.Group {
+		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", d.Prefix(in.At.Channel), in.Text))
+	}
+	if in.Text == Export {
+		return d.takeExport(ctx, in)
+	}
+	switch strings.ToLower(strings.TrimSpace(in.Args)) {
+	case "":
+		return d.explain(ctx, in)
+	case "yes":
+		return d.takeForget(ctx, in)
+	}
+	return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` to read what would be erased, and `%[1]sforget yes` to erase it.", d.Prefix(in.At.Channel)))
+}
+
+// explain says what would be erased, and notes that it did.
+func (d *Desk) explain(ctx context.Context, in bus.Inbound) error {
+	alone, shared, err := d.Store.Spoke(ctx, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if err := d.Notes.Note(ctx, askedToForget, in.From.ID, in.ID); err != nil {
+		return err
+	}
+	p := d.Prefix(in.At.Channel)
+	text := fmt.Sprintf("This erases what `%s` has said to me and what I answered:\n\n"+
+		"- conversations of yours alone, with their files and memory: %d\n- conversations that others share, of which your part: %d\n- what waits for an answer or to be sent, and what I asked you\n\n"+
+		"It does not take away that you may talk to me, the ids of messages, backups, and what this platform keeps. It cannot be undone. "+
+		"`%sexport` sends you what you have said first.\n\nSay `%sforget yes` within ten minutes to erase it.",
+		in.From.ID, len(alone), len(shared), p, p)
+	return d.reply(ctx, in, text)
+}
+
+func (d *Desk) takeForget(ctx context.Context, in bus.Inbound) error {
+	asked, err := d.Notes.Noted(ctx, askedToForget, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if asked.Value == "" || d.Now().Sub(asked.At) > confirmWithin {
+		// A command that was carried out meanwhile and comes again is answered already,
+		// under the same id.
+		known, err := d.Notes.Noted(ctx, undone, in.ID)
+		if err != nil || known.Value != "" {
+			return err
+		}
+		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]sforget` first: it says what would be erased. Then `%[1]sforget yes` does it, within ten minutes.", d.Prefix(in.At.Channel)))
+	}
+	return d.note(ctx, in)
+}
+
+func (d *Desk) takeExport(ctx context.Context, in bus.Inbound) error {
+	last, err := d.Notes.Noted(ctx, exported, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if last.Value != "" && last.Value != in.ID && d.Now().Sub(last.At) < exportEvery {
+		return d.reply(ctx, in, "I have sent it to you a moment ago. I do so again ten minutes after that.")
+	}
+	if last.Value != in.ID { // else it came again
+		if err := d.note(ctx, in); err != nil {
+			return err
+		}
+	}
+	return d.Notes.Note(ctx, exported, in.From.ID, in.ID)
+}
+
+// note makes a request durable.
+func (d *Desk) note(ctx context.Context, in bus.Inbound) error {
+	raw, err := json.Marshal(request{Do: in.Text, Person: in.From.ID, To: in.At, Quote: in.ReplyTo, Until: d.Now()})
+	if err != nil {
+		return fmt.Errorf("encode a request: %w", err)
+	}
+	if err := d.Notes.Note(ctx, undone, in.ID, string(raw)); err != nil {
+		return err
+	}
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// reply answers a command itself. Who is answered again, because the answer to the
+// platform was lost, is so under the same id.
+func (d *Desk) reply(ctx context.Context, in bus.Inbound, text string) error {
+	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(in.ID), To: in.At, ReplyTo: in.ReplyTo, Text: text})
+}
+
+// publish takes what a bus refuses for good as said: nobody could be told.
+func (d *Desk) publish(ctx context.Context, out bus.Outbound) error {
+	out.At = d.Now()
+	err := bus.PublishOutbound(ctx, d.Bus, out)
+	if errors.Is(err, bus.ErrInvalid) {
+		d.Log.Error("an answer about a person's own data cannot be sent", slog.String("id", out.ID), slog.Any("error", err))
+		return nil
+	}
+	return err
+}
+
+// Run carries out what was noted, until ctx is done: what this process takes at once, and
+// after a while what another has left undone.
+func (d *Desk) Run(ctx context.Context) error {
+	for {
+		d.sweep(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.wake:
+		case <-time.After(sweepEvery):
+		}
+	}
+}
+
+func (d *Desk) sweep(ctx context.Context) {
+	all, err := d.Notes.AllNoted(ctx, undone)
+	if err != nil {
+		d.failed(ctx, "", err)
+		return
+	}
+	for _, note := range all {
+		var r request
+		err := json.Unmarshal([]byte(note.Value), &r)
+		if err == nil {
+			err = d.carryOut(ctx, note.About, r)
+		}
+		if err == nil {
+			err = d.Notes.Note(ctx, undone, note.About, "")
+		}
+		if err != nil {
+			d.failed(ctx, note.About, err)
+		}
+	}
+}
+
+func (d *Desk) failed(ctx context.Context, id string, err error) {
+	if ctx.Err() == nil {
+		d.Log.Error("what a person asked about their own data is not done yet; trying again", slog.String("id", id), slog.Any("error", err))
+	}
+}
+
+func (d *Desk) carryOut(ctx context.Context, id string, r request) error {
+	if r.Do == Export {
+		return d.export(ctx, id, r)
+	}
+	receipt, err := d.Eraser().Person(ctx, r.Person)
+	if err != nil {
+		return err
+	}
+	return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: told(receipt)})
+}
+
+// told is a receipt in words, for the person.
+func told(r erase.Receipt) string {
+	var b strings.Builder
+	b.WriteString("It is erased.\n\n")
+	for _, line := range []struct {
+		what string
+		n    int64
+	}{
+		{"conversations, whole", int64(len(r.Log.Sessions))},
+		{"shared conversations, of which your part", int64(len(r.Log.Shared))},
+		{"entries of the log", r.Log.Entries},
+		{"folders with files and memory", int64(len(r.Workspaces))},
+		{"messages on the way", int64(r.Bus.Messages + r.Bus.DeadLetters)},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(&b, "- %s: %d\n", line.what, line.n)
+		}
+	}
+	b.WriteString("\nNot erased:\n\n")
+	for _, kept := range r.Kept {
+		fmt.Fprintf(&b, "- %s: %s\n", kept.What, kept.Why)
+	}
+	return b.String()
+}

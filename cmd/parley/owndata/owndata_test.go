@@ -1,0 +1,234 @@
+package owndata_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/cmd/parley/erase"
+	"parley/cmd/parley/hometest"
+	"parley/cmd/parley/outfiles"
+	"parley/cmd/parley/owndata"
+	"parley/sessions"
+)
+
+const person = "telegram:42"
+
+// A stage is a home with a desk in it.
+type stage struct {
+	*hometest.Home
+	desk *owndata.Desk
+	fail atomic.Int32 // erasures that fail before one works
+	done atomic.Int32 // erasures
+}
+
+// Person erases, unless it is to fail.
+func (s *stage) Person(ctx context.Context, who string) (erase.Receipt, error) {
+	if s.fail.Add(-1) >= 0 {
+		return erase.Receipt{}, errors.New("the disk is away")
+	}
+	s.done.Add(1)
+	return erase.New(erase.Config{
+		Bus: s.Bus, Store: s.Store, Book: s.Book, Workspaces: s.Workspaces, Files: outfiles.Files{Store: s.Outgoing}, Log: slog.New(slog.DiscardHandler),
+	}).Person(ctx, who)
+}
+
+// onStage runs a test in a bubble.
+func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{Home: hometest.Open(t, dir)}
+		defer s.Close()
+		s.restart()
+		run(t, s)
+	})
+}
+
+// restart is another process with the same home.
+func (s *stage) restart() {
+	s.desk = owndata.New(owndata.Config{
+		Notes: s.Book, Bus: s.Bus, Store: s.Store, Eraser: func() owndata.Eraser { return s },
+		Prefix: func(string) string { return "/" }, Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+// serve runs the desk for a while.
+func (s *stage) serve(t *testing.T, during time.Duration) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), during)
+	defer stop()
+	if err := s.desk.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func command(id, name, args string) bus.Inbound {
+	return bus.Inbound{
+		ID: id, Kind: bus.Command, Text: name, Args: args, From: bus.Person{ID: person},
+		At: bus.Address{Channel: "telegram", Chat: "42"}, Mentioned: true,
+	}
+}
+
+func (s *stage) take(t *testing.T, in bus.Inbound) {
+	t.Helper()
+	if err := s.desk.Take(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sent takes what waits to be sent off the bus.
+func (s *stage) sent(t *testing.T) (all []bus.Outbound) {
+	t.Helper()
+	topic := bus.OutboundTopic("telegram")
+	for {
+		depth, err := s.Bus.Depth(t.Context(), topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if depth.Waiting == 0 {
+			return all
+		}
+		lease, err := s.Bus.Claim(t.Context(), topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mail, err := lease.Mail(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mail {
+			out, err := bus.DecodeOutbound(m.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, out)
+		}
+		if err := lease.Settle(t.Context(), bus.End{Done: mail[len(mail)-1].Seq}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// spoke writes what the person said into the log.
+func (s *stage) spoke(t *testing.T, key string, texts ...string) {
+	t.Helper()
+	log, err := s.Store.Open(t.Context(), key, time.Now().UnixMicro())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range texts {
+		e, err := sessions.NewEntry(fmt.Sprint("t", i), sessions.KindUser, sessions.User{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Cause, e.Person = fmt.Sprint(key, i), person
+		if err := log.Append(t.Context(), log.Next(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestErasingIsAskedForTwice(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.spoke(t, "main:telegram:42", "hello")
+		s.take(t, command("1", "forget", "yes"))
+		s.take(t, command("2", "forget", "now"))
+		s.take(t, command("3", "forget", ""))
+		time.Sleep(11 * time.Minute)
+		s.take(t, command("4", "forget", "yes"))
+		s.serve(t, time.Minute)
+		if n := s.done.Load(); n != 0 {
+			t.Errorf("%d erasures that nobody confirmed", n)
+		}
+		if got := s.sent(t); len(got) != 4 || !strings.Contains(got[3].Text, "first") {
+			t.Errorf("said %+v", got)
+		}
+		s.take(t, command("5", "forget", ""))
+		s.take(t, command("6", "forget", "YES"))
+		s.serve(t, time.Minute)
+		if got := s.sent(t); len(got) != 2 || s.done.Load() != 1 || !strings.Contains(got[1].Text, "It is erased") {
+			t.Errorf("%d erasures, said %+v", s.done.Load(), got)
+		}
+	})
+}
+
+// What was confirmed is done, by another process too, and told once; commands that the
+// platform brings again change nothing.
+func TestAnErasureThatIsCutOffIsDone(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.spoke(t, "main:telegram:42", "hello")
+		s.fail.Store(2)
+		s.take(t, command("1", "forget", ""))
+		s.take(t, command("2", "forget", "yes"))
+		s.serve(t, time.Second) // it fails, and the process dies
+		s.restart()
+		s.take(t, command("2", "forget", "yes")) // again
+		s.serve(t, 5*time.Minute)
+		if n := s.done.Load(); n != 1 {
+			t.Errorf("%d erasures", n)
+		}
+		s.take(t, command("2", "forget", "yes")) // and again, after all
+		s.serve(t, 5*time.Minute)
+		got := s.sent(t)
+		if len(got) != 2 || got[1].ID != bus.ReplyID("2") || !strings.Contains(got[1].Text, "It is erased") || s.done.Load() != 1 {
+			t.Errorf("%d erasures, said %+v", s.done.Load(), got)
+		}
+		if alone, shared, err := s.Store.Spoke(t.Context(), person); err != nil || len(alone)+len(shared) > 0 {
+			t.Errorf("there is %v %v, %v", alone, shared, err)
+		}
+	})
+}
+
+func TestAnExportComesInPiecesOnce(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		large := strings.Repeat("x", 4<<20)
+		s.spoke(t, "main:telegram:-100", "one "+large, "two "+large, "three", "four "+strings.Repeat(large, 3))
+		s.take(t, command("1", "export", ""))
+		s.serve(t, time.Second)
+		s.take(t, command("1", "export", "")) // it comes again
+		s.take(t, command("2", "export", "")) // too soon
+		s.serve(t, time.Second)
+		time.Sleep(11 * time.Minute)
+		first := s.sent(t)
+		var files []string
+		for _, out := range first {
+			if out.File != nil {
+				files = append(files, string(out.File.Data))
+				if len(out.File.Data) > 11<<20 {
+					t.Errorf("a file of %d bytes", len(out.File.Data))
+				}
+			}
+		}
+		all := strings.Join(files, "")
+		if len(files) != 2 || strings.Count(all, "\n") != 4 || len(first) != 3 {
+			t.Fatalf("%d messages with %d files, %d lines", len(first), len(files), strings.Count(all, "\n"))
+		}
+		for _, want := range []string{"one x", "two x", `"three"`, "left out"} {
+			if strings.Count(all, want) != 1 {
+				t.Errorf("%q is in it %d times", want, strings.Count(all, want))
+			}
+		}
+		s.take(t, command("3", "export", ""))
+		s.serve(t, time.Second)
+		if got := s.sent(t); len(got) != 2 || string(got[0].File.Data)+string(got[1].File.Data) != all {
+			t.Errorf("later %d messages are sent", len(got))
+		}
+	})
+}
+
+func TestWhoSaidNothingIsToldSo(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.take(t, command("1", "export", ""))
+		s.serve(t, time.Second)
+		if got := s.sent(t); len(got) != 1 || got[0].File != nil || !strings.Contains(got[0].Text, "nothing") {
+			t.Errorf("said %+v", got)
+		}
+	})
+}
