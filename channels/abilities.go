@@ -38,6 +38,20 @@ type FileSender interface {
 	SendFile(ctx context.Context, to bus.Address, file bus.File, part Part) (id string, err error)
 }
 
+// A FileLimiter takes files up to a size.
+type FileLimiter interface {
+	// MostFileBytes is how large a file may be that a bot sends.
+	MostFileBytes() int64
+}
+
+// MostFileBytes is how large a file may be that goes to a channel, and at most that.
+func MostFileBytes(ch Channel, most int64) int64 {
+	if l, ok := ability[FileLimiter](ch); ok {
+		return min(most, l.MostFileBytes())
+	}
+	return most
+}
+
 // An Inviter makes a link by which a person's first message carries a code.
 type Inviter interface {
 	// Invite returns the link, or "" while the account's name is not known.

@@ -49,6 +49,9 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	return c.create(ctx, where, request{body: body})
 }
 
+// MostFileBytes is what Discord takes in a server without boosts.
+func (c *Channel) MostFileBytes() int64 { return 10_000_000 }
+
 // SendFile delivers a file with the part's text beside it.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	where, err := channelOf(to)

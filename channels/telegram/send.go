@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
 	"net/http"
 	"strconv"
 	"strings"
@@ -44,21 +47,70 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 	})
 }
 
-// SendFile delivers a file with the part's text as its caption.
+// SendFile delivers a file with the part's text as its caption: a picture as one that is
+// seen, where Telegram takes it as such.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
 	chat, thread, err := parseAddress(to)
 	if err != nil {
 		return "", err
 	}
+	if isPhoto(file.Data) {
+		id, err := sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
+			return c.post(ctx, fileTimeout, func(ctx context.Context) (*models.Message, error) {
+				return c.library.SendPhoto(ctx, &bot.SendPhotoParams{
+					ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: quoted(part),
+					Photo: upload(file),
+				})
+			})
+		})
+		if !hasCode(err, badPhoto) {
+			return id, err
+		}
+	}
 	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
 		return c.post(ctx, fileTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.SendDocument(ctx, &bot.SendDocumentParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: quoted(part),
-				Document: &models.InputFileUpload{Filename: cmp.Or(file.Name, "file"), Data: bytes.NewReader(file.Data)},
+				Document: upload(file),
 			})
 		})
 	})
 }
+
+func upload(file bus.File) *models.InputFileUpload {
+	return &models.InputFileUpload{Filename: cmp.Or(file.Name, "file"), Data: bytes.NewReader(file.Data)}
+}
+
+// What Telegram takes as a photo: in bytes, in pixels of both sides together, and how
+// much longer one side may be than the other.
+const (
+	mostPhoto  = 10_000_000
+	mostSides  = 10_000
+	mostAspect = 20
+)
+
+// isPhoto tells whether Telegram shows a file as a picture. It is of a few kinds, and
+// not as large as others may be.
+func isPhoto(content []byte) bool {
+	if len(content) > mostPhoto {
+		return false
+	}
+	var c image.Config
+	var err error
+	switch http.DetectContentType(content) {
+	case "image/png":
+		c, err = png.DecodeConfig(bytes.NewReader(content))
+	case "image/jpeg":
+		c, err = jpeg.DecodeConfig(bytes.NewReader(content))
+	default:
+		return false
+	}
+	return err == nil && c.Width > 0 && c.Height > 0 && c.Width+c.Height <= mostSides &&
+		c.Width <= mostAspect*c.Height && c.Height <= mostAspect*c.Width
+}
+
+// MostFileBytes is what the Bot API takes of a bot.
+func (c *Channel) MostFileBytes() int64 { return 50_000_000 }
 
 // CaptionLength is what Telegram takes beside a file.
 func (c *Channel) CaptionLength() int { return captionLength }
@@ -229,6 +281,7 @@ const (
 	badMarkup   = "bad_markup"
 	tooLong     = "too_long"
 	empty       = "empty"
+	badPhoto    = "bad_photo"
 	badRequest  = "400" // for a reason that is not known
 	notModified = "not_modified"
 )
@@ -253,6 +306,9 @@ func reason(err error, status string) string {
 		{"message can't be edited", "not_editable"},
 		{"no text in the message to edit", "not_editable"},
 		{"caption is too long", tooLong},
+		{"photo_invalid", badPhoto},
+		{"photo_save_file_invalid", badPhoto},
+		{"image_process_failed", badPhoto},
 		{"file must be non-empty", "empty_file"},
 		{"chat not found", "chat_not_found"},
 		{"blocked by the user", "blocked"},

@@ -84,7 +84,8 @@ func hashed(text string) string {
 
 // Keep copies a file, for a call of a session. The same call may keep the same file
 // again. Without a reference (Refer) it is removed after a while. ErrTooLarge for one of
-// more than most bytes, and ErrFull where the session has too much here.
+// more than most bytes, ErrFull where the session has too much here, and ErrMissing where
+// the folder went meanwhile, with the last reference to what was kept there before.
 func (s *Store) Keep(ctx context.Context, session, call string, content io.Reader, most int64) (File, error) {
 	f := File{Ref: RefOf(session, call)}
 	waits, err := s.size(path.Join(Folder, hashed(session)))
@@ -92,11 +93,10 @@ func (s *Store) Keep(ctx context.Context, session, call string, content io.Reade
 		return File{}, fmt.Errorf("keep a file: %w", err)
 	}
 	dir := path.Join(Folder, f.Ref)
-	if err := s.makeFolder(dir); err != nil {
-		return File{}, fmt.Errorf("keep a file: %w", err)
-	}
 	temporary := path.Join(dir, unfinished+strings.ToLower(rand.Text()))
-	f.SHA256, f.Size, err = s.write(temporary, &limited{ctx: ctx.Err, from: content, left: most})
+	if err = s.makeFolder(dir); err == nil {
+		f.SHA256, f.Size, err = s.write(temporary, &limited{ctx: ctx.Err, from: content, left: most})
+	}
 	if err == nil && f.Size > s.most-waits {
 		if _, kept := s.root.Lstat(path.Join(dir, f.SHA256)); kept != nil {
 			err = ErrFull
@@ -106,9 +106,14 @@ func (s *Store) Keep(ctx context.Context, session, call string, content io.Reade
 		err = s.root.Rename(temporary, path.Join(dir, f.SHA256))
 	}
 	if err != nil {
-		return File{}, fmt.Errorf("keep a file: %w", errors.Join(err, s.removeIfThere(temporary)))
+		err = errors.Join(err, s.removeIfThere(temporary))
+	} else {
+		err = s.sync(dir)
 	}
-	if err := s.sync(dir); err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrMissing
+	}
+	if err != nil {
 		return File{}, fmt.Errorf("keep a file: %w", err)
 	}
 	return f, nil
@@ -227,16 +232,18 @@ func (s *Store) refer(r Reference) error {
 	}
 	temporary := path.Join(dir, unfinished+strings.ToLower(rand.Text()))
 	_, _, err = s.write(temporary, strings.NewReader(string(raw)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrMissing
-	}
 	if err == nil {
 		err = s.root.Rename(temporary, path.Join(dir, referencePrefix+hashed(r.Message)))
 	}
 	if err != nil {
-		return errors.Join(err, s.removeIfThere(temporary))
+		err = errors.Join(err, s.removeIfThere(temporary))
+	} else {
+		err = s.sync(dir)
 	}
-	return s.sync(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrMissing
+	}
+	return err
 }
 
 // folderOf is where the folder of a reference lies. References come over the bus: one

@@ -12,6 +12,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -104,8 +105,41 @@ func (g *Guard) Decide(call tools.Call) tools.Verdict {
 	return v
 }
 
-// byRules is what the rules say of a call, and what is denied whatever they say.
+// byRules is what the rules say of a call, and of the files that it reads to send them.
 func (g *Guard) byRules(call tools.Call) tools.Verdict {
+	v := g.ofItself(call)
+	for _, file := range filesSent(call) {
+		if v.Decision == tools.Deny {
+			return v
+		}
+		if of := g.ofItself(file); of.Decision == tools.Deny || v.Decision != tools.Ask {
+			v = of
+		}
+	}
+	return v
+}
+
+// filesSent are the calls that would read the files that a call sends: who may not read
+// a file may not send it either.
+func filesSent(call tools.Call) []tools.Call {
+	if call.Name != message {
+		return nil
+	}
+	var all []tools.Call
+	for _, p := range read(call).Files {
+		args, err := json.Marshal(map[string]string{"path": p})
+		if err != nil { // a text always marshals
+			panic(err)
+		}
+		reading := call
+		reading.Name, reading.Args = "read_file", args
+		all = append(all, reading)
+	}
+	return all
+}
+
+// ofItself is what the rules say of a call, and what is denied whatever they say.
+func (g *Guard) ofItself(call tools.Call) tools.Verdict {
 	r, ok := g.agents[call.Agent]
 	if !ok {
 		r = g.all

@@ -23,6 +23,17 @@ func call(tool string, args ...string) tools.Call {
 
 func sh(line string) tools.Call { return call("exec_shell", "command", line) }
 
+// sending is a call that sends files to the conversation itself.
+func sending(files ...string) tools.Call {
+	c := call("message")
+	raw, err := json.Marshal(map[string]any{"channel": "slack:C1", "content": "", "files": files})
+	if err != nil {
+		panic(err)
+	}
+	c.Args = raw
+	return c
+}
+
 func TestRules(t *testing.T) {
 	for _, tc := range []struct {
 		policy Policy
@@ -90,6 +101,15 @@ func TestRules(t *testing.T) {
 		{Policy{Deny: []string{"message(oncall)"}}, call("message", "channel", "oncall"), tools.Deny},
 		{Policy{Allow: []string{"message(slack:C9)"}}, call("message", "channel", "oncall"), tools.Ask},
 		{Policy{Allow: []string{"message(telegram:5)"}}, call("message", "channel", "telegram", "chat_id", "5"), ""},
+		// Who may not read a file may not send it.
+		{Policy{Deny: []string{"read_file(secrets/*)"}}, sending("a", "secrets/b"), tools.Deny},
+		{Policy{Deny: []string{"read_file(secrets/*)"}}, sending("a", "/ws/secrets/b"), tools.Deny},
+		{Policy{Deny: []string{"read_file(secrets/*)"}}, sending("a", "b"), ""},
+		{Policy{Deny: []string{"read_file(secrets/*)"}, Ask: []string{"message"}}, sending("secrets/b"), tools.Deny},
+		{Policy{Ask: []string{"read_file(secrets/*)"}}, sending("secrets/b"), tools.Ask},
+		{Policy{Ask: []string{"message"}}, sending("b"), tools.Ask},
+		{Policy{Allow: []string{"message(slack:C1)", "read_file(charts/*)"}}, sending("charts/a"), ""},
+		{Policy{Allow: []string{"message(slack:C1)", "read_file(charts/*)"}}, sending("charts/a", "b"), tools.Ask},
 		{Policy{Deny: []string{`memory_write(*"mode":"overwrite"*)`}}, call("memory_write", "content", "x", "mode", "overwrite"), tools.Deny},
 	} {
 		g, err := New(Config{

@@ -28,12 +28,15 @@ type Letter struct {
 	Channel string
 	Chat    string
 	Content string
+	Files   []string // paths in the session's workspace
+	Attempt int      // at the call, from 1
 }
 
 // New makes the tool. Deliver makes the letter durable, once for each ID, or refuses it
 // with a *tools.Error: permission_denied for a chat that may not be reached, naming those
 // that this person may reach, and invalid_args for a chat that does not exist and for a
-// text without visible characters.
+// text without visible characters where no file goes with it. The files go as they are when
+// it is called.
 func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
 	return tools.New(tools.Spec{
 		Name:   "message",
@@ -43,6 +46,7 @@ func New(deliver func(ctx context.Context, l Letter) error) tools.Tool {
 		Timeout: time.Minute, MaxTimeout: time.Minute,
 		Description: "Send a message to another chat than this one: to one that this person may reach, or to a target's name in channel. " +
 			"It is shown there as told on behalf of the person who asks, and quoted, so give the text alone. " +
+			"With files, files of the workspace go with it, as they are now; a chart arrives as a picture. " +
 			"Your answer to this chat is delivered by itself, so do not send it with this tool. The status sent confirms that the message was handed over, not that it was delivered.",
 	}, sender{deliver}.send)
 }
@@ -54,7 +58,9 @@ type sender struct {
 type args struct {
 	Channel string `json:"channel" jsonschema:"a channel's name such as telegram, a target's name such as oncall, or an address such as slack:C0123"`
 	ChatID  string `json:"chat_id,omitempty" jsonschema:"the chat in that channel; left out where channel is a target or an address"`
-	Content string `json:"content" jsonschema:"the text, as Markdown"`
+	Content string `json:"content" jsonschema:"the text, as Markdown; may be empty where files go with it"`
+
+	Files []string `json:"files,omitempty" jsonschema:"paths of files in the workspace that go with it, at most 10"`
 }
 
 type sent struct {
@@ -62,6 +68,7 @@ type sent struct {
 	Channel       string `json:"channel"`
 	ChatID        string `json:"chat_id"`
 	ContentLength int    `json:"content_length"`
+	Files         int    `json:"files,omitempty"`
 }
 
 func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) {
@@ -70,12 +77,12 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 		return nil, tools.Errorf(tools.InvalidArgs, "channel is empty: give a channel's or a target's name")
 	}
 	content := clean(a.Content)
-	if strings.TrimSpace(content) == "" {
-		return nil, tools.Errorf(tools.InvalidArgs, "content is empty: give the text to send")
+	if strings.TrimSpace(content) == "" && len(a.Files) == 0 {
+		return nil, tools.Errorf(tools.InvalidArgs, "content is empty: give the text to send, or files")
 	}
 	err := s.deliver(ctx, Letter{
 		ID: call.Key, Session: call.Session, Turn: call.Turn, From: call.At, Person: call.Person, Called: call.Called, Owner: call.Owner,
-		Channel: a.Channel, Chat: a.ChatID, Content: content,
+		Channel: a.Channel, Chat: a.ChatID, Content: content, Files: a.Files, Attempt: call.Attempt,
 	})
 	if err != nil {
 		if refused, ok := errors.AsType[*tools.Error](err); ok {
@@ -83,7 +90,7 @@ func (s sender) send(ctx context.Context, call tools.Call, a args) (any, error) 
 		}
 		return nil, err
 	}
-	return sent{"sent", a.Channel, a.ChatID, len(content)}, nil
+	return sent{"sent", a.Channel, a.ChatID, len(content), len(a.Files)}, nil
 }
 
 // clean removes the control characters that no chat shows.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"reflect"
+	"slices"
 	"testing"
 
 	"parley/tools"
@@ -43,12 +45,16 @@ func TestSend(t *testing.T) {
 		`{"status":"sent","channel":"telegram","chat_id":"43","content_length":7}`)
 	want := message.Letter{
 		ID: "turn-1/call-1", Session: "main:telegram:42", Turn: "turn-1", From: "telegram:42", Person: "telegram:42", Owner: true,
-		Channel: "telegram", Chat: "43", Content: "hi\tä\r\n",
+		Channel: "telegram", Chat: "43", Content: "hi\tä\r\n", Attempt: 1,
 	}
-	if len(p.letters) != 1 || p.letters[0] != want {
+	if len(p.letters) != 1 || !reflect.DeepEqual(p.letters[0], want) {
 		t.Errorf("delivered was %+v, want %+v", p.letters, want)
 	}
 	c.Want(t, "message", args("channel", "oncall", "content", "x"), `{"status":"sent","channel":"oncall","chat_id":"","content_length":1}`)
+	c.Want(t, "message", args("channel", "oncall", "content", "", "files", []string{"a.png", "b"}), `{"status":"sent","channel":"oncall","chat_id":"","content_length":0,"files":2}`)
+	if l := p.letters[len(p.letters)-1]; !slices.Equal(l.Files, []string{"a.png", "b"}) {
+		t.Errorf("delivered was %+v", l)
+	}
 	if got := c.Effect(t, "message", args("channel", "a", "content", "b")); got != tools.Idempotent {
 		t.Errorf("message is %s", got)
 	}

@@ -1,8 +1,11 @@
 package telegramtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"image/jpeg"
+	"image/png"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,19 +28,25 @@ func (s *Server) sendMessage(p params) ([]byte, error) {
 	return s.keep(m, p)
 }
 
-// sendDocument does so with a file.
-func (s *Server) sendDocument(p params) ([]byte, error) {
+// sendFile does so with a file, which is in the field of that name.
+func (s *Server) sendFile(p params, field string) ([]byte, error) {
 	m, err := p.message(p["caption"])
 	if err != nil {
 		return nil, err
 	}
-	name, attached := p["document"+fileName]
+	name, attached := p[field+fileName]
 	if !attached || name == "" {
-		return nil, bad("there is no document in the request")
+		return nil, bad("there is no " + field + " in the request")
 	}
-	m.File = &File{Name: name, Size: len(p["document"]), Data: []byte(p["document"])}
+	m.File = &File{Name: name, Size: len(p[field]), Data: []byte(p[field]), Photo: field == "photo"}
 	if m.File.Size == 0 {
 		return nil, bad("file must be non-empty")
+	}
+	if m.File.Photo {
+		_, notPNG := png.Decode(bytes.NewReader(m.File.Data))
+		if _, err := jpeg.Decode(bytes.NewReader(m.File.Data)); err != nil && notPNG != nil {
+			return nil, bad("IMAGE_PROCESS_FAILED")
+		}
 	}
 	if units(m.Text) > mostCaption {
 		return nil, bad("message caption is too long")

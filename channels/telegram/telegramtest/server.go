@@ -47,6 +47,8 @@ type File struct {
 	Name string `json:"name"`
 	Size int    `json:"size"`
 	Data []byte `json:"-"`
+	// Photo says that it is seen as a picture.
+	Photo bool `json:"-"`
 }
 
 // A Server is a Bot API server with one bot. Its methods may be called by
@@ -258,7 +260,9 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 	case "sendmessage":
 		return s.sendMessage(p)
 	case "senddocument":
-		return s.sendDocument(p)
+		return s.sendFile(p, "document")
+	case "sendphoto":
+		return s.sendFile(p, "photo")
 	case "editmessagetext":
 		return s.editMessageText(p)
 	case "answercallbackquery":

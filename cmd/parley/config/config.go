@@ -168,11 +168,15 @@ type Channel struct {
 	Access        Access
 	RateLimit     string // "platform" or "none"
 	OnUnknown     string // "resend" or "drop"
+	FilesMB       int    // of one file, each way
 	Agent         string // who answers
 	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
 	About         string // what is added to that
 	Session       string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
 }
+
+// DefaultFilesMB is how large a file may be where nothing else is set.
+const DefaultFilesMB = 20
 
 // Who is told what the bot is.
 const (

@@ -479,7 +479,7 @@ func TestFilesThatWaitToBeSentAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := turn + "#call"
-		refs, err := files.Keep(t.Context(), session, id, dir, []string{"a"}, 100)
+		refs, err := files.Keep(t.Context(), outfiles.Letter{Session: session, Call: id, Most: 100}, dir, []string{"a"})
 		if err == nil {
 			err = files.Refer(session, id, refs)
 		}

@@ -31,9 +31,42 @@ type Dir interface {
 	Open(path string) (fs.File, error)
 }
 
-// Keep copies files of a session's directory, each of at most that many bytes, for a call
-// that sends them. The same call may do so again. Its errors for the model are *tools.Error.
-func (f Files) Keep(ctx context.Context, session, call string, dir Dir, paths []string, most int64) ([]bus.FileRef, error) {
+// A Letter is what files go with.
+type Letter struct {
+	Session string
+	Call    string   // by which the session sends it
+	IDs     []string // of its messages on the bus
+	Most    int64    // bytes of one file
+}
+
+// mostTries is how often Keep begins anew: what it keeps may go under its hands, where
+// an earlier attempt at the same call was cut off and its messages are through just now.
+const mostTries = 10
+
+// Keep copies files of a session's directory, and has the messages of a letter refer to
+// them. The same letter may be kept again. Its errors for the model are *tools.Error.
+func (f Files) Keep(ctx context.Context, l Letter, dir Dir, paths []string) (kept []bus.FileRef, err error) {
+	for range mostTries {
+		if kept, err = f.keepAll(ctx, l, dir, paths); err == nil {
+			err = f.referAll(l, kept)
+		}
+		if !errors.Is(err, outgoing.ErrMissing) && !errors.Is(err, enclosure.ErrMissing) {
+			break
+		}
+	}
+	return kept, err
+}
+
+func (f Files) referAll(l Letter, kept []bus.FileRef) error {
+	for _, id := range l.IDs {
+		if err := f.Refer(l.Session, id, kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f Files) keepAll(ctx context.Context, l Letter, dir Dir, paths []string) ([]bus.FileRef, error) {
 	var names []string
 	for _, p := range paths {
 		name, err := dir.Name(p)
@@ -49,7 +82,7 @@ func (f Files) Keep(ctx context.Context, session, call string, dir Dir, paths []
 	}
 	var kept []bus.FileRef
 	for _, name := range names {
-		one, err := f.keep(ctx, session, call, dir, name, most)
+		one, err := f.keep(ctx, l, dir, name)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +91,7 @@ func (f Files) Keep(ctx context.Context, session, call string, dir Dir, paths []
 	return kept, nil
 }
 
-func (f Files) keep(ctx context.Context, session, call string, dir Dir, name string, most int64) (bus.FileRef, error) {
+func (f Files) keep(ctx context.Context, l Letter, dir Dir, name string) (bus.FileRef, error) {
 	file, err := dir.Open(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -73,13 +106,13 @@ func (f Files) keep(ctx context.Context, session, call string, dir Dir, name str
 		return bus.FileRef{}, fmt.Errorf("look at a file to be sent: %w", err)
 	case info.Size() == 0:
 		return bus.FileRef{}, tools.Errorf(tools.InvalidArgs, "%q is empty: there is nothing to send", name)
-	case info.Size() > most:
-		return bus.FileRef{}, tooLarge(name, info.Size(), most)
+	case info.Size() > l.Most:
+		return bus.FileRef{}, tooLarge(name, info.Size(), l.Most)
 	}
-	kept, err := f.Store.Keep(ctx, session, call, file, most)
+	kept, err := f.Store.Keep(ctx, l.Session, l.Call, file, l.Most)
 	switch {
 	case errors.Is(err, outgoing.ErrTooLarge):
-		return bus.FileRef{}, tooLarge(name, most+1, most)
+		return bus.FileRef{}, tooLarge(name, l.Most+1, l.Most)
 	case errors.Is(err, outgoing.ErrFull):
 		return bus.FileRef{}, tools.Errorf(tools.ExecutionFailed, "%q cannot be sent now: %v. Try again when the files that were sent before have arrived.", name, err)
 	case err != nil:

@@ -22,7 +22,7 @@ import (
 // lists.
 func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 	l.Content = s.guard.Load().redact.Text(l.Content)
-	if markup.Blank(l.Content) {
+	if markup.Blank(l.Content) && len(l.Files) == 0 {
 		return tools.Errorf(tools.InvalidArgs, "nothing of the content can be seen: give a text that has something to read")
 	}
 	to, failed := s.addresses(l)
@@ -42,12 +42,19 @@ func (s *Server) deliver(ctx context.Context, l message.Letter) error {
 			return tools.Errorf(tools.PermissionDenied, "%s may not be messaged on behalf of %s. These may be: %s.", named(l), l.Person, strings.Join(reach, ", "))
 		}
 	}
+	outs := make([]bus.Outbound, len(to))
 	for i, a := range to {
 		id := l.ID
 		if i > 0 {
 			id = fmt.Sprintf("%s/%d", l.ID, i)
 		}
-		if err := s.hand(ctx, letter(l, id, a)); err != nil {
+		outs[i] = letter(l, id, a)
+	}
+	if err := s.enclose(ctx, l, outs); err != nil {
+		return err
+	}
+	for _, out := range outs {
+		if err := s.hand(ctx, out); err != nil {
 			return err
 		}
 	}
@@ -76,22 +83,26 @@ func letter(l message.Letter, id string, to bus.Address) bus.Outbound {
 	}
 	from, _ := bus.ParseAddress(l.From)
 	who := bus.Person{ID: l.Person, Name: l.Called, Owner: l.Owner}
-	out.Text = onBehalf(who, from) + "\n\n" + quoted(l.Content)
+	if out.Text = onBehalf(who, from, "tell you"); markup.Blank(l.Content) {
+		out.Text = onBehalf(who, from, "send you this")
+	} else {
+		out.Text += "\n\n" + quoted(l.Content)
+	}
 	out.Told = &bus.Telling{For: who, At: from, Words: l.Content}
 	return out
 }
 
 // onBehalf says in words who has something told. The id is what proves something,
 // so a name may not look like one, nor like words of the bot.
-func onBehalf(who bus.Person, from bus.Address) string {
+func onBehalf(who bus.Person, from bus.Address, what string) string {
 	id := code(who.ID)
 	if name := plainName(who.Name); name != "" {
 		id = name + " (" + id + ")"
 	}
 	if who.ID == from.Channel+":"+from.Chat { // the two alone
-		return id + " asks me to tell you:"
+		return id + " asks me to " + what + ":"
 	}
-	return id + " asks me, in " + code(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to tell you:"
+	return id + " asks me, in " + code(bus.Address{Channel: from.Channel, Chat: from.Chat}.String()) + ", to " + what + ":"
 }
 
 // code shows an id as it is.

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/parleytest"
+	"parley/sessions/outgoing"
+)
+
+// sendsFiles is a model that writes a file, sends it with a picture to chat 3, changes the
+// file, and says what came of it.
+func sendsFiles(r agenttest.Request) agenttest.Response {
+	if r.Said() != "send them" {
+		return agenttest.Reply("ok")
+	}
+	switch r.Rounds() {
+	case 0:
+		return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"report.txt","content":"as it was sent"}`})
+	case 1:
+		return agenttest.Calls(agenttest.ToolCall{Name: "message", Args: `{"channel":"telegram","chat_id":"3","content":"the report","files":["report.txt","charts/a.png"]}`})
+	case 2:
+		return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"report.txt","content":"changed later"}`})
+	}
+	return agenttest.Reply("came of it: " + strings.Join(r.Results(), " "))
+}
+
+// aChart puts a picture into the workspace of a person's chat, and returns it.
+func aChart(t *testing.T, w *parleytest.World, chat int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 40, 30))))
+	dir := filepath.Join(w.Home, "workspaces", "main", fmt.Sprint("telegram:", chat), "charts")
+	must(t, os.MkdirAll(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "a.png"), b.Bytes(), 0o600))
+	return b.Bytes()
+}
+
+// wantFiles wants a chat to have the text, the file and the picture, in this order; each
+// may have come again as often as the book says that sends were cut off.
+func wantFiles(t *testing.T, w *parleytest.World, sent []telegramtest.Message, chart []byte) {
+	t.Helper()
+	var got []string
+	again := 0
+	for _, m := range sent {
+		one := "text"
+		if m.File != nil {
+			one = m.File.Name
+			if m.File.Photo && !bytes.Equal(m.File.Data, chart) || !m.File.Photo && string(m.File.Data) != "as it was sent" {
+				t.Errorf("%s arrived otherwise: %d bytes", one, m.File.Size)
+			}
+		}
+		if len(got) > 0 && got[len(got)-1] == one {
+			again++
+			continue
+		}
+		got = append(got, one)
+	}
+	if strings.Join(got, " ") != "text report.txt a.png" {
+		t.Errorf("arrived: %v", got)
+	}
+	if cut := w.Interrupted(); again > cut {
+		t.Errorf("%d arrived again, and %d sends were cut off", again, cut)
+	}
+	if left, err := filepath.Glob(filepath.Join(w.Home, "workspaces", outgoing.Folder, "*")); err != nil || len(left) > 0 {
+		t.Errorf("kept: %v, %v", left, err)
+	}
+}
+
+// The tool message sends files as they were when it was called, each once, wherever the
+// process dies.
+func TestMessageSendsFiles(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"alive", "files:kept", "c5:before", "c5/2", "send:begun", "send:sent/2", "send:sent/3", "send:marked/2", "send:released"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			w := parleytest.New(t, sendsFiles, "\n[agents.main]\nmay_message = [\"telegram:3\"]\n")
+			chart := aChart(t, w, 2)
+			w.Telegram.Say(2, 2, "send them")
+			if at != "alive" {
+				w.Serve("PARLEY_KILL_AT=" + at).Dies()
+			}
+			p := w.Serve()
+			w.Said(3, 3)
+			if said := w.Said(2, 1); !strings.Contains(said[0], `"files":2`) {
+				t.Errorf("the model was told %q", said)
+			}
+			p.Stop()
+			wantFiles(t, w, w.Telegram.Sent(3), chart)
+			if text := w.Telegram.Sent(3)[0].Text; !strings.Contains(text, "the report") || !strings.Contains(text, "telegram:2") {
+				t.Errorf("the text is %q", text)
+			}
+		})
+	}
+}
+
+// What cannot be sent is told to the model, and nothing goes.
+func TestMessageRefusesFiles(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if r.Rounds() == 0 {
+			return agenttest.Calls(agenttest.ToolCall{Name: "message", Args: fmt.Sprintf(`{"channel":"telegram","chat_id":"2","content":"look","files":[%q]}`, r.Said())})
+		}
+		return agenttest.Reply(strings.Join(r.Results(), " "))
+	}, "\n[tools]\ndeny = [\"read_file(secret*)\"]\n")
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, bytes.Replace(text, []byte("introduce ="), []byte("files_mb = 1\nintroduce ="), 1), 0o600))
+	dir := filepath.Join(w.Home, "workspaces", "main", "telegram:2")
+	must(t, os.MkdirAll(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "large"), make([]byte, 1<<20+1), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "secret.txt"), []byte("x"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600))
+	p := w.Serve()
+	for i, c := range []struct{ path, want string }{
+		{"missing.txt", "file_not_found"},
+		{"../telegram:3/x", "invalid_path"},
+		{"large", "at most 1048576"},
+		{"empty", "nothing to send"},
+		{"secret.txt", "permission_denied"},
+	} {
+		w.Telegram.Say(2, 2, c.path)
+		if said := w.Said(2, i+1); !strings.Contains(said[i], c.want) {
+			t.Errorf("%s: %q, want %q", c.path, said[i], c.want)
+		}
+	}
+	p.Stop()
+}
