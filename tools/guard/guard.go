@@ -95,7 +95,26 @@ func parsePolicy(p Policy) (rules, error) {
 // Decide says what becomes of a call: the strictest of what the rules say and of what
 // holds after something untrusted was read.
 func (g *Guard) Decide(call tools.Call) tools.Verdict {
-	v := g.byRules(call)
+	return g.decide(call, false)
+}
+
+// Redirect says whether a call of web_fetch may go on to where a page sends it. It is
+// held against all that a call of its own would be, but for rules that are about every
+// call of the tool: this one has passed them. What it reads there it has sent nothing to:
+// the address is a server's, and stood in what that answered.
+func (g *Guard) Redirect(call tools.Call, to string) tools.Verdict {
+	args, err := json.Marshal(map[string]string{"url": to})
+	if err != nil { // a text always marshals
+		panic(err)
+	}
+	call.Args = args
+	call.Seen = func(text string, _ func(string) bool) bool { return text == to }
+	return g.decide(call, true)
+}
+
+// decide is Decide; asked says that what is asked about every call of the tool has been.
+func (g *Guard) decide(call tools.Call, asked bool) tools.Verdict {
+	v := g.byRules(call, asked)
 	if v.Decision == tools.Deny {
 		return v
 	}
@@ -106,13 +125,13 @@ func (g *Guard) Decide(call tools.Call) tools.Verdict {
 }
 
 // byRules is what the rules say of a call, and of the files that it reads to send them.
-func (g *Guard) byRules(call tools.Call) tools.Verdict {
-	v := g.ofItself(call)
+func (g *Guard) byRules(call tools.Call, asked bool) tools.Verdict {
+	v := g.ofItself(call, asked)
 	for _, file := range filesSent(call) {
 		if v.Decision == tools.Deny {
 			return v
 		}
-		if of := g.ofItself(file); of.Decision == tools.Deny || v.Decision != tools.Ask {
+		if of := g.ofItself(file, false); of.Decision == tools.Deny || v.Decision != tools.Ask {
 			v = of
 		}
 	}
@@ -139,7 +158,7 @@ func filesSent(call tools.Call) []tools.Call {
 }
 
 // ofItself is what the rules say of a call, and what is denied whatever they say.
-func (g *Guard) ofItself(call tools.Call) tools.Verdict {
+func (g *Guard) ofItself(call tools.Call, asked bool) tools.Verdict {
 	r, ok := g.agents[call.Agent]
 	if !ok {
 		r = g.all
@@ -159,6 +178,9 @@ func (g *Guard) ofItself(call tools.Call) tools.Verdict {
 		}
 	}
 	for _, rule := range r.ask {
+		if asked && rule.pattern == nil {
+			continue
+		}
 		if rule.matches(call.Name, subject) {
 			return ask("the rule ask %q", rule.text)
 		}

@@ -224,3 +224,34 @@ func BenchmarkDecide(b *testing.B) {
 		})
 	}
 }
+
+// A redirect is held against the rules as a fetch of its own would be.
+func TestRedirects(t *testing.T) {
+	for _, tc := range []struct {
+		policy Policy
+		to     string
+		want   tools.Decision
+	}{
+		{Policy{}, "https://b.example/x", ""},
+		{Policy{Deny: []string{"web_fetch(https://b.example/*)"}}, "https://B.example.:443/a/../x", tools.Deny},
+		{Policy{Deny: []string{"web_fetch(https://b.example/*)"}}, "https://c.example/", ""},
+		{Policy{Deny: []string{"web_fetch(http://*)"}}, "http://a.example/", tools.Deny},
+		{Policy{Ask: []string{"web_fetch(https://b.example/*)"}}, "https://b.example/", tools.Ask},
+		{Policy{Ask: []string{"web_fetch"}}, "https://b.example/", ""}, // the call itself was asked about
+		{Policy{Ask: []string{"web_*"}}, "https://b.example/", ""},
+		{Policy{Allow: []string{"web_fetch(https://a.example/*)"}}, "https://b.example/", tools.Ask},
+		{Policy{Allow: []string{"web_fetch(https://a.example/*)"}}, "https://a.example/next", ""},
+	} {
+		g, err := New(Config{All: tc.policy, AskUntrusted: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, untrusted := range []bool{false, true} {
+			of := call("web_fetch", "url", "https://a.example/")
+			of.Untrusted = untrusted
+			if got := g.Redirect(of, tc.to); got.Decision != tc.want {
+				t.Errorf("%+v: to %s is %q (%s), want %q", tc.policy, tc.to, got.Decision, got.Reason, tc.want)
+			}
+		}
+	}
+}

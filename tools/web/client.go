@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"parley/tools"
@@ -42,7 +43,7 @@ func newTransport(dialer *net.Dialer) *http.Transport {
 // client is the client of one call. It follows the redirects of GET and HEAD and
 // checks each; any other method gets the redirect as its answer, so that nothing is
 // sent to where nobody asked.
-func (f *fetcher) client(settings Settings, own http.Header) *http.Client {
+func (f *fetcher) client(call tools.Call, settings Settings, own http.Header) *http.Client {
 	return &http.Client{Transport: f.transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		if method := via[0].Method; method != http.MethodGet && method != http.MethodHead {
 			return http.ErrUseLastResponse
@@ -50,11 +51,8 @@ func (f *fetcher) client(settings Settings, own http.Header) *http.Client {
 		if len(via) > maxHops {
 			return tools.Errorf(tools.ExecutionFailed, "the page redirects more than %d times", maxHops)
 		}
-		if err := checkTarget(next.URL); err != nil {
-			return redirected(err)
-		}
-		if err := settings.permit(next.URL.Hostname()); err != nil {
-			return redirected(err)
+		if err := f.mayGoOn(call, settings, next.URL); err != nil {
+			return redirected(next.URL, err)
 		}
 		next.Header.Del("Referer")
 		if next.URL.Host != via[0].URL.Host || next.URL.Scheme != via[0].URL.Scheme {
@@ -66,9 +64,20 @@ func (f *fetcher) client(settings Settings, own http.Header) *http.Client {
 	}}
 }
 
+// mayGoOn says why a call may not go on to where a page sends it.
+func (f *fetcher) mayGoOn(call tools.Call, settings Settings, to *url.URL) error {
+	if err := checkTarget(to); err != nil {
+		return err
+	}
+	if err := settings.permit(to.Hostname()); err != nil || f.redirect == nil {
+		return err
+	}
+	return f.redirect(call, to.String())
+}
+
 // redirected says that a refusal concerns a redirect, which is no mistake in the
 // model's arguments.
-func redirected(err error) error {
+func redirected(to *url.URL, err error) error {
 	known, ok := errors.AsType[*tools.Error](err)
 	if !ok {
 		return err
@@ -77,7 +86,7 @@ func redirected(err error) error {
 	if code == tools.InvalidArgs {
 		code = tools.ExecutionFailed
 	}
-	return tools.Errorf(code, "the page redirects elsewhere: %s", known.Message)
+	return tools.Errorf(code, "the page redirects to %s: %s", plain(clip(to.Redacted(), 300)), known.Message)
 }
 
 // unreachable says why there was no answer, without the addresses of this machine

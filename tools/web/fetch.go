@@ -15,6 +15,7 @@ const mostConverting = 4
 // A fetcher is web_fetch.
 type fetcher struct {
 	settings   func() Settings
+	redirect   func(call tools.Call, to string) error // see Config
 	transport  http.RoundTripper
 	converting chan struct{}
 }
@@ -30,13 +31,13 @@ type fetched struct {
 	Location string `json:"location,omitempty"`
 }
 
-func (f *fetcher) fetch(ctx context.Context, _ tools.Call, args fetchArgs) (any, error) {
+func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (any, error) {
 	settings := f.settings()
 	request, own, err := args.request(ctx, settings)
 	if err != nil {
 		return nil, err
 	}
-	response, err := f.client(settings, own).Do(request)
+	response, err := f.client(call, settings, own).Do(request)
 	if err != nil {
 		return nil, unreachable(ctx, request.URL.Hostname(), err)
 	}

@@ -3,8 +3,8 @@
 // What they bring was written by strangers, so every result is marked untrusted.
 // web_fetch connects to public addresses alone: each address is checked at the
 // moment of connecting, after names were looked up, so that no name, notation or
-// redirect leads into the operator's network. The operator's lists of hosts are
-// asked before that, for each URL on the way.
+// redirect leads into the operator's network. The operator's lists of hosts and rules
+// are asked before that, for each URL on the way.
 //
 // The files: fetch.go is web_fetch, request.go what it sends and client.go the way
 // there; target.go checks URLs and address.go addresses; body.go reads an answer,
@@ -29,6 +29,9 @@ type Config struct {
 	// is Refuse, and servers leave it nil: it is here for tests, whose web is on
 	// this machine.
 	Refuse func(netip.Addr) string
+	// Redirect says why a call may not go on to where a page sends it; nil lets all be
+	// that the settings allow.
+	Redirect func(call tools.Call, to string) error
 }
 
 // Settings is what the operator has set.
@@ -57,7 +60,7 @@ func New(c Config) []tools.Tool {
 	if c.Refuse == nil {
 		c.Refuse = Refuse
 	}
-	f := &fetcher{settings: c.Settings, transport: newTransport(newDialer(c.Refuse)), converting: make(chan struct{}, mostConverting)}
+	f := &fetcher{settings: c.Settings, redirect: c.Redirect, transport: newTransport(newDialer(c.Refuse)), converting: make(chan struct{}, mostConverting)}
 	s := &search{settings: c.Settings, client: &http.Client{CheckRedirect: stay}}
 	return []tools.Tool{
 		tools.New(tools.Spec{

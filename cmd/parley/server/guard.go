@@ -122,6 +122,18 @@ func (s *Server) decide(_ context.Context, call tools.Call) tools.Verdict {
 	return s.guard.Load().Decide(call)
 }
 
+// mayRedirect says why a call of web_fetch may not go on to where a page sends it.
+func (s *Server) mayRedirect(call tools.Call, to string) error {
+	switch v := s.guard.Load().Redirect(call, to); v.Decision {
+	case tools.Deny:
+		return tools.Errorf(tools.PermissionDenied, "%s", v.Reason)
+	case tools.Ask:
+		return tools.Errorf(tools.PermissionDenied, "that needs an approval (%s). Fetch it by a call of its own, and people are asked.", v.Reason)
+	default:
+		return nil
+	}
+}
+
 // pathName is the name by which a session's workspace knows a path.
 func (s *Server) pathName(call tools.Call, path string) string {
 	dir, err := s.home.Workspace(call.Session)
