@@ -58,9 +58,19 @@ func (p *platform) Unacknowledged() int { return p.Since(p.book.cursor()) }
 
 func (p *platform) Shown(chat int) (shown []channelstest.ShownMessage) {
 	for _, m := range p.Sent(p.Address(chat).Chat) {
-		shown = append(shown, channelstest.ShownMessage{ID: m.ID, Text: m.Text, File: m.File})
+		one := channelstest.ShownMessage{ID: m.ID, Text: m.Text, File: m.File}
+		for _, b := range m.Buttons {
+			one.Buttons = append(one.Buttons, b.Label)
+		}
+		shown = append(shown, one)
 	}
 	return shown
+}
+
+func (p *platform) Press(chat int, id, label string) (told func() bool) {
+	channelstest.Until(p.t, "a session", func() bool { return p.Connected() > 0 })
+	press := p.PressButton(p.Address(chat).Chat, strconv.Itoa(500+chat), id, label)
+	return func() bool { return p.Done(press).Answered }
 }
 
 // method is the call of a kind. Texts and files are posted to the same place.
@@ -68,6 +78,7 @@ func method(call channelstest.Call) string {
 	return map[channelstest.Call]string{
 		channelstest.Sending: "POST messages", channelstest.Uploading: "POST messages",
 		channelstest.Editing: "PATCH messages", channelstest.Finding: "GET messages", channelstest.Receiving: "GET gateway",
+		channelstest.Showing: "POST typing",
 	}[call]
 }
 

@@ -15,7 +15,8 @@
 //
 //   - discord.go: the Channel, its settings and account
 //   - wire.go: the transport, its errors, waits
-//   - send.go: sending, editing, finding what was sent
+//   - send.go: sending, editing, finding what was sent; typing and reactions
+//   - buttons.go, commands.go: buttons and slash commands, and what people do with them
 //   - message.go, directory.go, translate.go: a message, the servers and channels that
 //     the bot knows, and what a message says to the agent
 //   - receive.go: a run of Receive, which is made of the files below
@@ -52,6 +53,9 @@ const (
 
 // messageLength is what Discord takes in one message, in UTF-16 units.
 const messageLength = 2000
+
+// draftEvery keeps within the five edits in five seconds that Discord takes in a channel.
+const draftEvery = 1500 * time.Millisecond
 
 // callTimeout bounds every call but sends of files.
 const callTimeout = 30 * time.Second
@@ -98,13 +102,20 @@ func (forgetful) SetCursor(context.Context, bus.Address, string) error { return 
 type pulse struct {
 	save  time.Duration // how often the cursor is saved
 	hello time.Duration // how long the gateway may take to greet
+	// answer is how long what somebody did may take to be published before Discord is
+	// told to wait.
+	answer time.Duration
+}
+
+func usualPulse() pulse {
+	return pulse{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTime}
 }
 
 // maxWaiting bounds what waits to be published. What is more is read from history.
 const maxWaiting = 20000
 
 // A Channel is one Discord bot account. It is a channels.Channel, an Editor, a
-// FileSender and a Reconciler.
+// FileSender, a Reconciler, a Typer, a Reactor and a ButtonShower.
 type Channel struct {
 	name      string
 	token     string
@@ -129,6 +140,9 @@ var (
 	_ channels.Reconciler    = (*Channel)(nil)
 	_ channels.Connector     = (*Channel)(nil)
 	_ channels.RefusalReader = (*Channel)(nil)
+	_ channels.Typer         = (*Channel)(nil)
+	_ channels.Reactor       = (*Channel)(nil)
+	_ channels.ButtonShower  = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.
@@ -153,10 +167,11 @@ func New(c Config) (*Channel, error) {
 	}
 	session.Client = client
 	// A retry is for the Dispatcher to decide: only it knows the book.
+	session.LogLevel = discordgo.LogError - 1 // what matters is returned as well
 	session.MaxRestRetries, session.ShouldRetryOnRateLimit = 0, false
 	ch := &Channel{
 		name: c.Name, token: token, session: session, paced: c.RateLimit != NoPace, insecure: strings.HasPrefix(c.APIURL, "http://"),
-		sendsOnly: c.SendsOnly, book: c.Book, mention: c.Mention, marks: marks(), pulse: pulse{save: 5 * time.Second, hello: 20 * time.Second}, room: maxWaiting, log: c.Log,
+		sendsOnly: c.SendsOnly, book: c.Book, mention: c.Mention, marks: marks(), pulse: usualPulse(), room: maxWaiting, log: c.Log,
 	}
 	ch.directory = newDirectory(ch)
 	if ch.book == nil {
@@ -184,11 +199,12 @@ func badToken(token string) string {
 
 // Limits says how Discord is to be talked to.
 func (c *Channel) Limits() channels.Limits {
-	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength}
+	l := channels.Limits{Dialect: markup.DiscordMarkdown, Length: messageLength, DraftEvery: draftEvery}
 	if c.paced {
 		// Five in any five seconds: a burst would make more of the next five.
 		l.Chat = channels.Pace{Every: time.Second, Burst: 1}
 		l.Account = channels.Pace{Every: time.Second / 45, Burst: 5}
+		l.Drafts = channels.Pace{Every: time.Second / 20, Burst: 10}
 	}
 	return l
 }
@@ -217,7 +233,7 @@ type request struct {
 	body        []byte
 }
 
-// call makes one call. Its errors are *channels.SendError and hold neither the
+// call makes one call; a nil result is not looked at. Its errors are *channels.SendError and hold neither the
 // token nor a text of anybody's.
 func (c *Channel) call(ctx context.Context, r request, result any) (err error) {
 	defer func() { c.contact.Note(err) }()
@@ -235,6 +251,9 @@ func (c *Channel) call(ctx context.Context, r request, result any) (err error) {
 			e.Fault = channels.Retry // looking, or writing the same over it, may be done again
 		}
 		return e
+	}
+	if result == nil {
+		return nil
 	}
 	if err := json.Unmarshal(data, result); err != nil {
 		return &channels.SendError{Fault: channels.Unknown, Code: "unreadable", Err: errors.New("the answer is not what Discord gives")}

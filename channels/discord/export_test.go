@@ -10,3 +10,6 @@ func (c *Channel) SetRoom(n int) { c.room = n }
 
 // SetHello sets how long the gateway may take to greet.
 func (c *Channel) SetHello(d time.Duration) { c.pulse.hello = d }
+
+// SetAnswer sets how long what somebody did may take before Discord is told to wait.
+func (c *Channel) SetAnswer(d time.Duration) { c.pulse.answer = d }

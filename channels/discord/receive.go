@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,6 +118,8 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 		if json.Unmarshal(e.Data, &g) == nil {
 			r.catchUp.left(g.ID) // it comes anew if it comes back
 		}
+	case "INTERACTION_CREATE":
+		r.deed(ctx, e.Data)
 	case "MESSAGE_CREATE":
 		m := new(message)
 		if err := json.Unmarshal(e.Data, m); err != nil {
@@ -142,6 +145,9 @@ func (r *receiver) ready(ctx context.Context, data json.RawMessage) {
 	var begun struct {
 		User   discordgo.User `json:"user"`
 		Guilds []guild        `json:"guilds"`
+		App    struct {
+			ID string `json:"id"`
+		} `json:"application"`
 	}
 	if err := json.Unmarshal(data, &begun); err != nil {
 		r.unreadable(ctx, socket.Event{Type: socket.Ready, Data: data})
@@ -150,6 +156,7 @@ func (r *receiver) ready(ctx context.Context, data json.RawMessage) {
 	r.channel.directory.begin(begun.User)
 	r.catchUp.begin(begun.Guilds)
 	r.beside.Go(func() { r.catchUp.direct(ctx) })
+	r.beside.Go(func() { r.channel.offerCommands(ctx, cmp.Or(begun.App.ID, begun.User.ID)) })
 }
 
 // heard puts what was said into its channel's lane.

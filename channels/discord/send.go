@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bwmarrin/discordgo"
 
@@ -28,6 +29,8 @@ type post struct {
 	AllowedMentions *discordgo.MessageAllowedMentions `json:"allowed_mentions"`
 	Flags           discordgo.MessageFlags            `json:"flags"`
 	Reference       *discordgo.MessageReference       `json:"message_reference,omitempty"`
+	// Components are the buttons. An edit that names none leaves those that there are.
+	Components *[]discordgo.MessageComponent `json:"components,omitempty"`
 }
 
 // A sent message is what is read of Discord's answer.
@@ -97,6 +100,9 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	p := newPost(part)
 	// These are of new messages alone. A message keeps what it answers.
 	p.Nonce, p.EnforceNonce, p.Reference = "", false, nil
+	if p.Components == nil {
+		p.Components = &[]discordgo.MessageComponent{}
+	}
 	body, err := json.Marshal(p)
 	if err != nil {
 		return rejected("unencodable", err)
@@ -128,6 +134,49 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 	return newest[found].ID, true, nil
 }
 
+// typingFades is how long Discord shows that somebody is at work.
+const typingFades = 10 * time.Second
+
+// Typing shows in a channel that the bot is at work.
+func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
+	where, err := channelOf(to)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return typingFades, c.call(ctx, request{method: http.MethodPost, url: discordgo.EndpointChannelTyping(where)}, nil)
+}
+
+// Seen shows at a person's message that it was received.
+func (c *Channel) Seen(ctx context.Context, at bus.Address, message string) error {
+	return c.react(ctx, at, message, "👀")
+}
+
+// Answered shows at a person's message that its answer is there.
+func (c *Channel) Answered(ctx context.Context, at bus.Address, message string) error {
+	return c.react(ctx, at, message, "✅")
+}
+
+// Failed shows at a person's message that there is no answer to it.
+func (c *Channel) Failed(ctx context.Context, at bus.Address, message string) error {
+	return c.react(ctx, at, message, "⚠️")
+}
+
+func (c *Channel) react(ctx context.Context, at bus.Address, message, emoji string) error {
+	where, err := channelOf(at)
+	if err != nil {
+		return err
+	}
+	id := message[strings.LastIndex(message, ":")+1:] // Discord's own, which has no colon
+	if !isID(id) {
+		return rejected("bad_id", errors.New("the message's id is not a number"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return c.call(ctx, request{method: http.MethodPut, url: discordgo.EndpointMessageReaction(where, id, emoji, "@me")}, nil)
+}
+
 func newPost(part channels.Part) post {
 	p := post{
 		Content: part.Text,
@@ -137,6 +186,9 @@ func newPost(part channels.Part) post {
 	}
 	if part.Key != "" {
 		p.Nonce, p.EnforceNonce = nonce(part.Key), true
+	}
+	if len(part.Buttons) > 0 {
+		p.Components = new(rows(part.Buttons))
 	}
 	// A thread would have to be made first; what belongs to a message answers it.
 	if id := cmp.Or(part.ReplyTo, part.Under); isID(id) {

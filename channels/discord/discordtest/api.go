@@ -2,6 +2,7 @@ package discordtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -31,10 +32,20 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, parts []string, 
 		answer(w, http.StatusOK, s.gateway.entry(r.Host))
 	case parts[0] == "channels" && len(parts) == 2 && r.Method == http.MethodGet:
 		s.tellPlace(w, parts[1])
+	case parts[0] == "interactions" && len(parts) == 4 && r.Method == http.MethodPost:
+		s.answerDeed(w, r, parts[1], parts[2])
+	case parts[0] == "webhooks" && len(parts) == 5 && r.Method == http.MethodPatch:
+		s.editDeed(w, r, parts[2])
+	case parts[0] == "applications" && parts[len(parts)-1] == "commands":
+		s.commands(w, r)
 	case channel == "":
 		refuse(w, http.StatusNotFound, 0, "404: Not Found")
 	case call == "POST messages":
 		s.create(w, r, channel)
+	case call == "POST typing":
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodPut && len(parts) == 7 && parts[4] == "reactions":
+		s.react(w, channel, parts[3], parts[5])
 	case call == "GET messages":
 		s.list(w, r, channel)
 	case r.Method == http.MethodPatch && len(parts) == 4:
@@ -52,7 +63,8 @@ type request struct {
 	Mentions *struct {
 		Parse []string `json:"parse"`
 	} `json:"allowed_mentions"`
-	Flags     int `json:"flags"`
+	Flags     int    `json:"flags"`
+	Rows      *[]row `json:"components"`
 	Reference *struct {
 		ID       string `json:"message_id"`
 		OrRefuse *bool  `json:"fail_if_not_exists"`
@@ -88,6 +100,12 @@ func read(r *http.Request) (m Message, req request, err error) {
 		}
 	}
 	m.Text, m.Nonce, m.enforced, m.Flags = req.Content, req.Nonce, req.Enforce, req.Flags
+	if req.Rows != nil {
+		var formed bool
+		if m.Buttons, formed = buttons(*req.Rows); !formed && err == nil {
+			err = errors.New("ill-formed components")
+		}
+	}
 	// A list that is null or missing calls everybody whom the text names.
 	m.Calls = req.Mentions == nil || req.Mentions.Parse == nil || len(req.Mentions.Parse) > 0
 	return m, req, err
@@ -196,7 +214,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, channel string) {
 }
 
 func (s *Server) edit(w http.ResponseWriter, r *http.Request, channel, id string) {
-	now, _, err := read(r)
+	now, req, err := read(r)
 	if code := now.bad(); err != nil || code != 0 {
 		refuse(w, http.StatusBadRequest, code, "Invalid Form Body")
 		return
@@ -209,6 +227,9 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, channel, id string
 		return
 	}
 	m.Text, m.Flags, m.Calls = now.Text, now.Flags, now.Calls
+	if req.Rows != nil { // else it keeps those that it has
+		m.Buttons = now.Buttons
+	}
 	m.Edits++
 	answer(w, http.StatusOK, s.wire(m))
 }

@@ -6,7 +6,8 @@
 //
 // The files, in reading order: server.go serves, and says what the bot has sent; api.go
 // answers calls; say.go has people say things; gateway.go is the gateway, and session.go
-// what it keeps of each session; fault.go orders faults.
+// what it keeps of each session; deeds.go are buttons, slash commands and reactions;
+// fault.go orders faults.
 package discordtest
 
 import (
@@ -33,9 +34,12 @@ type Message struct {
 	Edits   int       `json:"edits,omitempty"`
 	At      time.Time `json:"timestamp"`
 	// Author is who wrote it: Bot, or a person's id.
-	Author   string `json:"author"`
-	enforced bool
-	more     map[string]any // fields of Discord's, of what people say
+	Author string `json:"author"`
+	// Buttons are below the text, and Reactions the bot's at it.
+	Buttons   []Button `json:"buttons,omitempty"`
+	Reactions []string `json:"reactions,omitempty"`
+	enforced  bool
+	more      map[string]any // fields of Discord's, of what people say
 }
 
 // A Server is Discord with one bot. Its methods may be called by several
@@ -62,6 +66,8 @@ type Server struct {
 	wake     chan struct{}   // closed when a message is sent
 	// permissions are the bot's in the server.
 	permissions int64
+	deeds       map[string]*Deed
+	offered     []map[string]any // slash commands
 }
 
 // New makes a server for the bot of that token. It serves nothing until Start,
@@ -69,7 +75,7 @@ type Server struct {
 func New(token string) *Server {
 	return &Server{
 		token: token, gateway: newGateway(token), calls: map[string]int{}, messages: map[string][]*Message{}, places: map[string]Place{},
-		hidden: map[string]bool{}, permissions: everything, wake: make(chan struct{}),
+		hidden: map[string]bool{}, permissions: everything, deeds: map[string]*Deed{}, offered: []map[string]any{}, wake: make(chan struct{}),
 	}
 }
 

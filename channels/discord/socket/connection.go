@@ -70,6 +70,8 @@ func dial(ctx context.Context, address string) (*connection, error) {
 	conn, resp, err := dialer.DialContext(ctx, withVersion(address), nil)
 	if err == nil {
 		conn.SetReadLimit(maxFrame)
+		// The usual answer to a close frame has its code, and 1000 would end the session.
+		conn.SetCloseHandler(func(int, string) error { return nil })
 		return &connection{conn: conn}, nil
 	}
 	why := errors.New("the gateway's connection cannot be opened")

@@ -1,0 +1,102 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/channels"
+)
+
+// A slash command is one that Discord offers to people who begin with a slash.
+type slashCommand struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Options     []commandOption `json:"options,omitempty"`
+}
+
+// A commandOption is a text that belongs to a command.
+type commandOption struct {
+	Type        discordgo.ApplicationCommandOptionType `json:"type"`
+	Name        string                                 `json:"name"`
+	Description string                                 `json:"description"`
+	Required    bool                                   `json:"required,omitempty"`
+}
+
+func option(name, description string, required bool) commandOption {
+	return commandOption{discordgo.ApplicationCommandOptionString, name, description, required}
+}
+
+// slashCommands are those that every chat has, and the one by which the owner begins.
+func slashCommands() []slashCommand {
+	described := map[string]slashCommand{
+		"new":     {Description: "Begin a new conversation here; files stay"},
+		"stop":    {Description: "Stop what the bot is doing here"},
+		"status":  {Description: "Say what the bot is doing here"},
+		"help":    {Description: "Say what the bot understands"},
+		"approve": {Description: "Approve what the bot asks for", Options: []commandOption{option("id", "of the request", true)}},
+		"deny":    {Description: "Deny what the bot asks for", Options: []commandOption{option("id", "of the request", true), option("reason", "for the bot", false)}},
+		"answer":  {Description: "Answer a question of the bot", Options: []commandOption{option("id", "of the question", true), option("answer", "to it", true)}},
+		"start":   {Description: "Begin as the bot's owner", Options: []commandOption{option("code", "that the bot printed at its start", false)}},
+	}
+	var all []slashCommand
+	for _, name := range append(channels.Commands(), "start") {
+		c, ok := described[name]
+		if !ok {
+			c = slashCommand{Description: "Tell the bot: " + name, Options: []commandOption{option("words", "that belong to it", false)}}
+		}
+		c.Name = name
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b slashCommand) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// offerCommands has Discord offer the commands, unless it does.
+func (c *Channel) offerCommands(ctx context.Context, application string) {
+	wait := new(retryWait)
+	for {
+		err := c.tryCommands(ctx, application)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		refusal, ok := errors.AsType[*channels.SendError](err)
+		again := ok && refusal.Fault == channels.Retry
+		if !wait.series.Began() {
+			c.log.LogAttrs(ctx, slog.LevelWarn, "Discord does not offer the commands; people may write them all the same",
+				slog.Bool("again", again), slog.Any("error", err))
+		}
+		if !again || !wait.pause(ctx, err) {
+			return
+		}
+	}
+}
+
+// tryCommands tries that once. Replacing all is the same however often it is done.
+func (c *Channel) tryCommands(ctx context.Context, application string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	url := discordgo.EndpointApplicationGlobalCommands(application)
+	var there []slashCommand
+	if err := c.call(ctx, request{method: http.MethodGet, url: url}, &there); err != nil {
+		return err
+	}
+	slices.SortFunc(there, func(a, b slashCommand) int { return strings.Compare(a.Name, b.Name) })
+	want := slashCommands()
+	if slices.EqualFunc(there, want, func(a, b slashCommand) bool {
+		return a.Name == b.Name && a.Description == b.Description && slices.Equal(a.Options, b.Options)
+	}) {
+		return nil
+	}
+	body, err := json.Marshal(want)
+	if err != nil {
+		return rejected("unencodable", err)
+	}
+	return c.call(ctx, request{method: http.MethodPut, url: url, body: body}, nil)
+}

@@ -1,0 +1,215 @@
+package discordtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// answerTime is how long Discord waits for the answer to what somebody did.
+const answerTime = 3 * time.Second
+
+// A Button is one below a message.
+type Button struct{ Label, ID string }
+
+// A row of buttons, as a message brings it.
+type row struct {
+	Type    int `json:"type"`
+	Buttons []struct {
+		Type  int    `json:"type"`
+		Label string `json:"label"`
+		ID    string `json:"custom_id"`
+	} `json:"components"`
+}
+
+// buttons are those of some rows; false if Discord refuses them.
+func buttons(rows []row) (all []Button, ok bool) {
+	ids := map[string]bool{}
+	for _, r := range rows {
+		if r.Type != 1 || len(r.Buttons) == 0 || len(r.Buttons) > 5 {
+			return nil, false
+		}
+		for _, b := range r.Buttons {
+			if b.Type != 2 || len([]rune(b.Label)) > 80 || len(b.ID) == 0 || len(b.ID) > 100 || ids[b.ID] {
+				return nil, false
+			}
+			ids[b.ID] = true
+			all = append(all, Button{b.Label, b.ID})
+		}
+	}
+	return all, len(rows) <= 5
+}
+
+// A Deed is what somebody did otherwise than by a message.
+type Deed struct {
+	ID       string
+	Answered bool
+	Deferred bool   // the bot has asked for patience
+	Words    string // that the person alone sees
+	Hidden   bool   // others do not see the answer
+	at       time.Time
+	token    string
+}
+
+// PressButton has a person press a button, and returns the id of that.
+func (s *Server) PressButton(channel, user, message, label string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.find(channel, message)
+	if m == nil {
+		panic("discordtest: there is no message " + message) // the test's mistake
+	}
+	i := slices.IndexFunc(m.Buttons, func(b Button) bool { return b.Label == label })
+	if i < 0 {
+		panic("discordtest: the message has no button " + label) // likewise
+	}
+	return s.deed(channel, user, map[string]any{
+		"type": 3, "message": s.wire(m), "data": map[string]any{"component_type": 2, "custom_id": m.Buttons[i].ID},
+	})
+}
+
+// GiveCommand has a person give a slash command with what belongs to it, and returns the
+// id of that.
+func (s *Server) GiveCommand(channel, user, name string, words ...string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	options := []any{}
+	for i, w := range words {
+		options = append(options, map[string]any{"type": 3, "name": fmt.Sprint("option", i), "value": w})
+	}
+	return s.deed(channel, user, map[string]any{"type": 2, "data": map[string]any{"id": "77", "name": name, "type": 1, "options": options}})
+}
+
+// deed tells the bot of a deed. s.mu is held.
+func (s *Server) deed(channel, user string, event map[string]any) string {
+	if _, known := s.places[channel]; !known {
+		s.places[channel] = Place{ID: channel, Type: DirectChat}
+	}
+	d := &Deed{ID: s.newID(), at: time.Now()}
+	d.token = "deed-token-" + d.ID
+	s.deeds[d.ID] = d
+	p, who := s.places[channel], map[string]any{"id": user, "username": "user" + user}
+	event["id"], event["token"], event["application_id"] = d.ID, d.token, Bot
+	event["channel_id"], event["channel"], event["version"] = channel, p.wire(), 1
+	if p.Type == DirectChat {
+		event["user"] = who
+	} else {
+		event["guild_id"], event["member"] = Guild, map[string]any{"user": who, "nick": nil}
+	}
+	s.gateway.announce("INTERACTION_CREATE", event)
+	return d.ID
+}
+
+// Done is what became of a deed.
+func (s *Server) Done(id string) Deed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.deeds[id]
+}
+
+// answerDeed is the first answer to a deed.
+func (s *Server) answerDeed(w http.ResponseWriter, r *http.Request, id, token string) {
+	var given struct {
+		Type int `json:"type"`
+		Data struct {
+			Content string `json:"content"`
+			Flags   int    `json:"flags"`
+		} `json:"data"`
+	}
+	if json.NewDecoder(r.Body).Decode(&given) != nil {
+		refuse(w, http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.deeds[id]
+	switch {
+	case d == nil || d.token != token || time.Since(d.at) > answerTime:
+		refuse(w, http.StatusNotFound, 10062, "Unknown interaction")
+		return
+	case d.Answered || d.Deferred:
+		refuse(w, http.StatusBadRequest, 40060, "Interaction has already been acknowledged.")
+		return
+	case given.Type == 5:
+		d.Deferred = true
+	case given.Type == 4 || given.Type == 6:
+		d.Answered = true
+	default:
+		refuse(w, http.StatusBadRequest, 50035, "Invalid Form Body")
+		return
+	}
+	d.Words, d.Hidden = given.Data.Content, given.Data.Flags&64 != 0
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// editDeed is the answer to a deed for which the bot has asked for patience.
+func (s *Server) editDeed(w http.ResponseWriter, r *http.Request, token string) {
+	var given struct {
+		Content string `json:"content"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&given) // an empty one says nothing
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.deeds {
+		if d.token == token && d.Deferred {
+			d.Answered, d.Words = true, given.Content
+			answer(w, http.StatusOK, map[string]any{"id": s.newID(), "content": given.Content})
+			return
+		}
+	}
+	refuse(w, http.StatusNotFound, 10015, "Unknown Webhook")
+}
+
+// commands lists or replaces the slash commands.
+func (s *Server) commands(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Method == http.MethodPut {
+		var given []map[string]any
+		if json.NewDecoder(r.Body).Decode(&given) != nil {
+			refuse(w, http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
+			return
+		}
+		s.offered = given
+	}
+	answer(w, http.StatusOK, s.offered)
+}
+
+// Offered are the names of the slash commands.
+func (s *Server) Offered() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.offered {
+		names = append(names, fmt.Sprint(c["name"]))
+	}
+	return names
+}
+
+// react puts a reaction of the bot's at a message.
+func (s *Server) react(w http.ResponseWriter, channel, id, emoji string) {
+	emoji, err := url.PathUnescape(emoji)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.find(channel, id)
+	if m == nil || err != nil {
+		refuse(w, http.StatusNotFound, 10008, "Unknown Message")
+		return
+	}
+	if !slices.Contains(m.Reactions, emoji) {
+		m.Reactions = append(m.Reactions, emoji)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// Reactions are the bot's at a message.
+func (s *Server) Reactions(channel, id string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.find(channel, id); m != nil {
+		return slices.Clone(m.Reactions)
+	}
+	return nil
+}
