@@ -104,16 +104,35 @@ func numbered(n int) []string {
 func TestReadsPages(t *testing.T) {
 	content := documentstest.Pages(numbered(40)...).Bytes()
 	eachMode(t, func(t *testing.T, r pages.Reader) {
-		for _, test := range []struct{ pages, want string }{
-			{"2", "[page 2 of 40]\nText 2."},
-			{"3-4, 39-", "[page 3 of 40]\nText 3.\n\n[page 4 of 40]\nText 4.\n\n[page 39 of 40]\nText 39.\n\n[page 40 of 40]\nText 40."},
+		got, err := read(t, r, ask(pages.PDF, "2, 39-", content))
+		want := "[page 2 of 40]\nText 2.\n\n[page 39 of 40]\nText 39.\n\n[page 40 of 40]\nText 40."
+		if err != nil || got.Content != want || got.Pages != 40 || got.Next != "" || got.Note != "" {
+			t.Errorf("it gave %+v, %v", got, err)
+		}
+	})
+}
+
+// Each kind of office document is read inside too.
+func TestReadsOfficeDocuments(t *testing.T) {
+	eachMode(t, func(t *testing.T, r pages.Reader) {
+		for _, test := range []struct {
+			content []byte
+			want    string
+		}{
+			{documentstest.DOCX("<w:p><w:r><w:t>Hello.</w:t></w:r></w:p>"), "[page 1 of 1]\nHello."},
+			{documentstest.XLSX(`<row r="7"><c r="B7"><v>42</v></c></row>`), "[page 1 of 2: sheet \"Sales\", rows 7 to 7]\n|  | A | B |\n|---|---|---|\n| 7 |  | 42 |\n\n[page 2 of 2: sheet \"Old\", hidden, no text]"},
+			{documentstest.PPTX(documentstest.Shape("title", "Hello")), "[page 1 of 1: slide 1]\n# Hello\n\nNotes: Say it slowly."},
 		} {
-			got, err := read(t, r, ask(pages.PDF, test.pages, content))
-			if err != nil || got.Content != test.want || got.Pages != 40 || got.Next != "" || got.Note != "" {
-				t.Errorf("%s: %+v, %v", test.pages, got, err)
+			got, err := read(t, r, ask(pages.Office, "", test.content))
+			if err != nil || got.Content != test.want {
+				t.Errorf("it gave %+v, %v", got, err)
 			}
 		}
 	})
+	_, err := read(t, open(t, sandbox.Bubblewrap, 512), ask(pages.Office, "", documentstest.Archive("a.txt", "x")))
+	if _, none := errors.AsType[*pages.NoDocument](err); !none {
+		t.Errorf("another archive gave %v", err)
+	}
 }
 
 func TestShowsWhatFitsAndSaysWhatIsLeft(t *testing.T) {

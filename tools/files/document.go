@@ -17,9 +17,9 @@ const mostText = 48 << 10
 // aboutDocuments tells the model what becomes of files that are no text.
 func (b fileTools) aboutDocuments() string {
 	if b.documents == nil {
-		return "PDF documents cannot be read here."
+		return "Documents (PDF, DOCX, XLSX, PPTX) cannot be read here."
 	}
-	return "PDF documents come as text, page by page: pages chooses, and next in the result names those that did not fit. With pages, CSV comes as a table and other text in parts."
+	return "Documents (PDF, DOCX, XLSX, PPTX) come as text, page by page: pages chooses, and next in the result names those that did not fit. With pages, CSV comes as a table and other text in parts."
 }
 
 // kindOf tells whether a file is read as a document. Text is, where pages of it are asked

@@ -3,6 +3,7 @@ package charset
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -112,4 +113,9 @@ func lonely(content []byte) bool {
 		}
 	}
 	return alone*2 > runs
+}
+
+// Reader makes UTF-8 of what is in a charset that says its name.
+func Reader(label string, from io.Reader) (io.Reader, error) {
+	return charset.NewReaderLabel(label, from)
 }

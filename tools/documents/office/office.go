@@ -1,15 +1,62 @@
 // Package office reads the text of DOCX, XLSX and PPTX files.
+//
+// Such a file is an archive of XML. Each part is read as a stream, with bounds on what
+// it unpacks to and how deep it goes; elements are told by their local names, so that
+// both versions of the standard are read.
+//
+// The files: archive.go opens the archive, and xml.go reads a part; word.go, words.go
+// and numbers.go read DOCX, sheets.go and cells.go XLSX, and slides.go PPTX.
 package office
 
 import (
 	"bytes"
+	"cmp"
 	"unicode/utf16"
 
 	"parley/tools/documents/pages"
 )
 
 // Open reads a document.
-func Open([]byte) (pages.Document, error) { return nil, pages.Errorf(pages.Unknown, "") }
+func Open(content []byte) (pages.Document, error) {
+	a, err := unpack(content)
+	if err != nil {
+		return nil, err
+	}
+	main := a.main()
+	if main == "" {
+		return nil, pages.Errorf(pages.Unknown, "")
+	}
+	parts := &pages.Parts{}
+	switch root, err := a.root(main); {
+	case err != nil:
+		return nil, cmp.Or[error](tooMuch(err), pages.Errorf(pages.Damaged, "%s cannot be read", main))
+	case root == "document":
+		err = readWord(a, main, parts)
+		return result(parts, err)
+	case root == "workbook":
+		err = readSheets(a, main, parts)
+		return result(parts, err)
+	case root == "presentation":
+		err = readSlides(a, main, parts)
+		return result(parts, err)
+	}
+	return nil, pages.Errorf(pages.Unknown, "")
+}
+
+// result is a document as far as it could be read.
+func result(parts *pages.Parts, err error) (pages.Document, error) {
+	if err == nil {
+		return parts, nil
+	}
+	if problem := tooMuch(err); problem != nil {
+		return nil, problem
+	}
+	if parts.Count() == 0 {
+		return nil, pages.Errorf(pages.Damaged, "%v", err)
+	}
+	parts.Say("the file is damaged: what is behind this is missing")
+	return parts, nil
+}
 
 // Old says what is wrong with a file of the kind that office programs wrote before 2007.
 // Newer programs put a document that has a password into one.

@@ -19,7 +19,11 @@ func KindOf(name string, start []byte) Kind {
 		return PDF
 	case (extension == ".pdf" || !plain(start)) && bytes.Contains(start[:min(len(start), Sniffed)], []byte("%PDF-")):
 		return PDF // some programs write something of theirs before it
-	case bytes.HasPrefix(start, []byte("PK\x03\x04")), bytes.HasPrefix(start, []byte("PK\x05\x06")):
+	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
+		switch extension {
+		case ".zip", ".jar", ".war", ".apk", ".whl", ".epub", ".odt", ".ods", ".odp":
+			return None
+		}
 		return Office
 	case bytes.HasPrefix(start, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")):
 		return Old
@@ -43,11 +47,15 @@ func Chosen(name string) Kind {
 	return Text
 }
 
-// plain tells whether a file that begins like this is UTF-8, as far as one sees.
+// plain tells whether a file that begins like this is UTF-8, as far as one sees: what
+// follows may cut its last character in two.
 func plain(start []byte) bool {
-	for cut := 0; cut < utf8.UTFMax && cut <= len(start); cut++ {
-		if end := start[:len(start)-cut]; utf8.Valid(end) {
+	for cut := range utf8.UTFMax {
+		if end := start[:len(start)-min(cut, len(start))]; utf8.Valid(end) {
 			return !bytes.ContainsRune(end, 0)
+		}
+		if len(start) < Sniffed {
+			break // it is all of the file
 		}
 	}
 	return false

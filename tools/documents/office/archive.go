@@ -1,0 +1,164 @@
+package office
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"parley/tools/documents/charset"
+	"parley/tools/documents/pages"
+)
+
+// Bounds of an archive.
+const (
+	maxParts    = 20_000
+	maxPart     = 64 << 20  // bytes of a part, unpacked
+	maxUnpacked = 192 << 20 // of all parts that are read
+)
+
+// An archive is an office file.
+type archive struct {
+	parts map[string]*zip.File
+	left  int64
+}
+
+// tooMuch is the problem of a document that is beyond the bounds; nil of any other.
+func tooMuch(err error) error {
+	if problem, ok := errors.AsType[*pages.Error](err); ok {
+		return problem
+	}
+	return nil
+}
+
+func unpack(content []byte) (*archive, error) {
+	z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		return nil, pages.Errorf(pages.Damaged, "it is no whole archive")
+	}
+	if len(z.File) > maxParts {
+		return nil, pages.Errorf(pages.TooMuch, "it has %d parts", len(z.File))
+	}
+	a := &archive{parts: make(map[string]*zip.File, len(z.File)), left: maxUnpacked}
+	for _, f := range z.File {
+		name := clean(f.Name)
+		if _, twice := a.parts[name]; !twice {
+			a.parts[name] = f
+		}
+	}
+	return a, nil
+}
+
+// clean is a part's name as it is looked for: programs differ in how they write it.
+func clean(name string) string {
+	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
+}
+
+// has tells whether there is such a part.
+func (a *archive) has(name string) bool { return a.parts[clean(name)] != nil }
+
+// read reads a part of XML with a function; one that there is not is fs.ErrNotExist.
+func (a *archive) read(name string, do func(r *reader) error) error {
+	f := a.parts[clean(name)]
+	if f == nil {
+		return fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	body, err := f.Open()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer func() { _ = body.Close() }() // its checksum says nothing that matters here
+	from := &bounded{from: body, left: min(maxPart, a.left)}
+	defer func() { a.left -= from.read }()
+	d := xml.NewDecoder(from)
+	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) { return charset.Reader(label, in) }
+	return do(&reader{d: d})
+}
+
+// optional reads a part that need not be there.
+func (a *archive) optional(name string, do func(r *reader) error) error {
+	err := a.read(name, do)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// root is the name of a part's first element.
+func (a *archive) root(name string) (root string, err error) {
+	err = a.read(name, func(r *reader) error {
+		return r.each(func(e xml.StartElement) error {
+			root = e.Name.Local
+			return io.EOF
+		})
+	})
+	if errors.Is(err, io.EOF) && root != "" {
+		err = nil
+	}
+	return root, err
+}
+
+// A bounded reads so many bytes and fails at the next.
+type bounded struct {
+	from       io.Reader
+	left, read int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.read += int64(n)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, pages.Errorf(pages.TooMuch, "what it unpacks to is longer than %d MB", maxPart>>20)
+	}
+	return n, err
+}
+
+// A relation is what one part says of another.
+type relation struct{ kind, target string }
+
+// relations are those of a part, by their ids. Targets are names of parts, or addresses
+// where they are outside.
+func (a *archive) relations(of string) (map[string]relation, error) {
+	all := map[string]relation{}
+	dir := path.Dir(of)
+	err := a.optional(path.Join(dir, "_rels", path.Base(of)+".rels"), func(r *reader) error {
+		return r.walk(func(e xml.StartElement) error {
+			if e.Name.Local != "Relationship" || len(all) > maxParts {
+				return nil
+			}
+			target := attribute(e, "Target")
+			if !strings.EqualFold(attribute(e, "TargetMode"), "External") {
+				if !strings.HasPrefix(target, "/") {
+					target = path.Join(dir, target)
+				}
+				target = strings.TrimPrefix(target, "/")
+			}
+			all[attribute(e, "Id")] = relation{path.Base(attribute(e, "Type")), target}
+			return nil
+		})
+	})
+	return all, err
+}
+
+// main is the part that all others are related to; "" if the archive is no office file.
+func (a *archive) main() string {
+	all, err := a.relations("")
+	if err == nil {
+		for _, r := range all {
+			if r.kind == "officeDocument" && a.has(r.target) {
+				return r.target
+			}
+		}
+	}
+	for _, name := range []string{"word/document.xml", "xl/workbook.xml", "ppt/presentation.xml"} {
+		if a.has(name) {
+			return name
+		}
+	}
+	return ""
+}

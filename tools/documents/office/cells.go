@@ -1,0 +1,186 @@
+package office
+
+import (
+	"encoding/xml"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cell is what a cell shows: of a formula what it came to when the file was saved.
+func (b *book) cell(r *reader, e xml.StartElement) (string, error) {
+	kind, looks := attribute(e, "t"), number(attribute(e, "s"))
+	var value, formula, text string
+	err := r.each(func(e xml.StartElement) (err error) {
+		switch e.Name.Local {
+		case "v":
+			value, err = r.text()
+		case "f":
+			formula, err = r.text()
+		case "is":
+			text, err = rich(r)
+		}
+		return err
+	})
+	if value == "" && text == "" {
+		if formula != "" {
+			return "=" + formula, err
+		}
+		return "", err
+	}
+	switch kind {
+	case "s":
+		if n, bad := strconv.Atoi(value); bad == nil && n >= 0 && n < len(b.strings) {
+			return b.strings[n], err
+		}
+		return "", err
+	case "inlineStr":
+		return text, err
+	case "b":
+		return map[bool]string{true: "TRUE", false: "FALSE"}[value == "1"], err
+	case "str", "e", "d":
+		return value, err
+	}
+	return b.formats.show(value, looks), err
+}
+
+// Formats say how the numbers of a book are shown, as far as it changes what they mean.
+type formats struct {
+	since1904 bool
+	codes     map[int]string // that the book brings
+	looks     []int          // the format of each look that a cell can have
+}
+
+func (f *formats) read(r *reader) error {
+	f.codes = map[int]string{}
+	return r.walk(func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "numFmt":
+			if len(f.codes) < maxParts {
+				f.codes[number(attribute(e, "numFmtId"))] = attribute(e, "formatCode")
+			}
+		case "cellXfs":
+			return r.each(func(e xml.StartElement) error {
+				f.looks = append(f.looks, number(attribute(e, "numFmtId")))
+				return nil
+			})
+		}
+		return nil
+	})
+}
+
+// What a number is.
+type meaning int
+
+const (
+	plain meaning = iota
+	percent
+	date
+	clock
+	both
+)
+
+// meaning tells what a format makes of numbers. Those below 164 are the standard's.
+func (f *formats) meaning(id int) meaning {
+	if code, ok := f.codes[id]; ok {
+		return meaningOf(code)
+	}
+	switch {
+	case id == 9 || id == 10:
+		return percent
+	case id >= 14 && id <= 17, id >= 27 && id <= 31, id >= 50 && id <= 58, id == 36:
+		return date
+	case id >= 18 && id <= 21, id >= 32 && id <= 35, id >= 45 && id <= 47:
+		return clock
+	case id == 22:
+		return both
+	}
+	return plain
+}
+
+// meaningOf reads the code of a format: "yyyy-mm-dd", "0.0%", "[Red]#,##0 \"days\"".
+func meaningOf(code string) meaning {
+	code, _, _ = strings.Cut(code, ";")
+	var bare strings.Builder
+	for i := 0; i < len(code); i++ {
+		switch code[i] {
+		case '"':
+			i += max(strings.IndexByte(code[i+1:], '"')+1, 0)
+		case '[':
+			end := strings.IndexByte(code[i:], ']')
+			if inner := strings.ToLower(code[i+1 : i+max(end, 1)]); strings.Trim(inner, "hms") == "" {
+				bare.WriteString(inner) // hours beyond a day
+			}
+			i += max(end, 0)
+		case '\\', '_', '*':
+			i++
+		default:
+			bare.WriteByte(code[i])
+		}
+	}
+	letters := strings.ToLower(bare.String())
+	days, hours := strings.ContainsAny(letters, "yd"), strings.ContainsAny(letters, "hs")
+	switch {
+	case letters == "general" || strings.HasPrefix(letters, "general"):
+		return plain
+	case days && hours:
+		return both
+	case days, strings.Contains(letters, "mmm"):
+		return date
+	case hours:
+		return clock
+	case strings.Contains(letters, "%"):
+		return percent
+	}
+	return plain
+}
+
+// show writes a number as its look has it.
+func (f *formats) show(value string, look int) string {
+	n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+		return value
+	}
+	m := plain
+	if look < len(f.looks) {
+		m = f.meaning(f.looks[look])
+	}
+	switch {
+	case m == percent:
+		return short(n*100) + "%"
+	case m == plain || n < 0 || n > 2958466: // the year 9999
+		return short(n)
+	case m == clock && n >= 1: // a time that was measured
+		seconds := int64(math.Round(n * 86400))
+		return strconv.FormatInt(seconds/3600, 10) + time.Unix(seconds, 0).UTC().Format(":04:05")
+	case m == clock:
+		return f.time(n).Format("15:04:05")
+	case m == both || n != math.Trunc(n):
+		return f.time(n).Format("2006-01-02 15:04:05")
+	}
+	return f.time(n).Format("2006-01-02")
+}
+
+// time is the time that a number of days stands for. By mistake 1900 was counted as a
+// leap year, and so it has stayed.
+func (f *formats) time(days float64) time.Time {
+	begin := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
+	switch {
+	case f.since1904:
+		begin = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
+	case days < 60:
+		begin = begin.AddDate(0, 0, 1)
+	}
+	whole := math.Floor(days)
+	return begin.AddDate(0, 0, int(whole)).Add(time.Duration(math.Round((days-whole)*86400)) * time.Second)
+}
+
+// short writes a number as people see it: 0.1+0.2 is 0.3.
+func short(n float64) string {
+	text := strconv.FormatFloat(n, 'g', 15, 64)
+	if back, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(back) < 1e15 && math.Abs(back) >= 1e-6 || n == 0 {
+		return strconv.FormatFloat(back, 'f', -1, 64)
+	}
+	return text
+}

@@ -1,0 +1,231 @@
+package office
+
+import (
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/tools/documents/pages"
+	"parley/tools/documents/table"
+)
+
+// Bounds of a part of a sheet.
+const (
+	partSize   = 4000 // bytes
+	rowsEach   = 200
+	maxColumns = 200
+)
+
+// A book is an XLSX that is being read.
+type book struct {
+	parts   *pages.Parts
+	strings []string // that cells share
+	formats formats
+}
+
+// A sheet is one of a book's.
+type sheet struct {
+	name, state, part string
+}
+
+func readSheets(a *archive, main string, parts *pages.Parts) error {
+	b := &book{parts: parts}
+	links, err := a.relations(main)
+	if err != nil {
+		return err
+	}
+	sheets, err := b.list(a, main, links)
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		switch l.kind {
+		case "sharedStrings":
+			err = a.optional(l.target, b.readStrings)
+		case "styles":
+			err = a.optional(l.target, b.formats.read)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, s := range sheets {
+		if parts.Full() {
+			break
+		}
+		if err := b.sheet(a, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list lists the sheets in their order.
+func (b *book) list(a *archive, main string, links map[string]relation) (sheets []sheet, err error) {
+	err = a.read(main, func(r *reader) error {
+		return r.walk(func(e xml.StartElement) error {
+			switch e.Name.Local {
+			case "sheet":
+				if len(sheets) < maxParts {
+					sheets = append(sheets, sheet{attribute(e, "name"), attribute(e, "state"), links[related(e, "id")].target})
+				}
+			case "workbookPr":
+				b.formats.since1904 = attribute(e, "date1904") == "1" || attribute(e, "date1904") == "true"
+			}
+			return nil
+		})
+	})
+	return sheets, err
+}
+
+func (b *book) readStrings(r *reader) error {
+	return r.walk(func(e xml.StartElement) error {
+		if e.Name.Local != "si" {
+			return nil
+		}
+		text, err := rich(r)
+		b.strings = append(b.strings, text)
+		return err
+	})
+}
+
+// rich is a text that may have parts of different looks.
+func rich(r *reader) (string, error) {
+	var out strings.Builder
+	err := r.each(func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "t":
+			text, err := r.text()
+			out.WriteString(text)
+			return err
+		case "r":
+			text, err := rich(r)
+			out.WriteString(text)
+			return err
+		}
+		return nil
+	})
+	return out.String(), err
+}
+
+// A piece is some rows of a sheet, which are to be a part.
+type piece struct {
+	rows    [][]string
+	numbers []int
+	width   int
+	size    int
+}
+
+func (b *book) sheet(a *archive, s sheet) error {
+	title := fmt.Sprintf("sheet %q", s.name)
+	if s.state == "hidden" || s.state == "veryHidden" {
+		title += ", hidden"
+	}
+	var p piece
+	some := false
+	flush := func() {
+		if len(p.rows) > 0 {
+			some = true
+			b.parts.Put(fmt.Sprintf("%s, rows %d to %d", title, p.numbers[0], p.numbers[len(p.numbers)-1]), p.table())
+		}
+		p = piece{}
+	}
+	last := 0
+	err := a.optional(s.part, func(r *reader) error {
+		return r.walk(func(e xml.StartElement) error {
+			if e.Name.Local != "row" || b.parts.Full() {
+				return nil
+			}
+			if last++; number(attribute(e, "r")) > 0 {
+				last = number(attribute(e, "r"))
+			}
+			cells, size, err := b.row(r)
+			if len(cells) == 0 {
+				return err
+			}
+			if len(p.rows) > 0 && (p.size+size > partSize || len(p.rows) == rowsEach) {
+				flush()
+			}
+			p.add(last, cells, size)
+			return err
+		})
+	})
+	flush()
+	if !some && err == nil {
+		b.parts.Put(title, "")
+	}
+	return err
+}
+
+func (p *piece) add(n int, cells []string, size int) {
+	p.rows, p.numbers = append(p.rows, cells), append(p.numbers, n)
+	p.width, p.size = max(p.width, len(cells)), p.size+size
+}
+
+// table is the rows with their numbers, below the letters of their columns.
+func (p *piece) table() string {
+	head := make([]string, p.width+1)
+	for i := range p.width {
+		head[i+1] = letters(i)
+	}
+	lines := []string{table.Row(head), table.Rule(len(head))}
+	for i, row := range p.rows {
+		row = append([]string{strconv.Itoa(p.numbers[i])}, row...)
+		lines = append(lines, table.Row(append(row, make([]string, p.width+1-len(row))...)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// row reads the cells of a row, and how long they are.
+func (b *book) row(r *reader) (cells []string, size int, err error) {
+	at := -1
+	beyond := 0
+	err = r.each(func(e xml.StartElement) error {
+		if e.Name.Local != "c" {
+			return nil
+		}
+		if at++; attribute(e, "r") != "" {
+			at = column(attribute(e, "r"))
+		}
+		text, err := b.cell(r, e)
+		switch {
+		case err != nil || text == "":
+		case at >= maxColumns:
+			beyond++
+		default:
+			for len(cells) <= at {
+				cells = append(cells, "")
+			}
+			cells[at] = text
+			size += len(text) + 3
+		}
+		return err
+	})
+	if beyond > 0 {
+		cells = append(cells, fmt.Sprintf("… %d more", beyond))
+	}
+	return slices.Clip(cells), size, err
+}
+
+// column is the number of a cell's column, from 0 on: that of "AB12" is 27.
+func column(place string) int {
+	n := 0
+	for _, c := range strings.ToUpper(place) {
+		if c < 'A' || c > 'Z' || n > 1<<20 {
+			break
+		}
+		n = n*26 + int(c-'A') + 1
+	}
+	return max(n-1, 0)
+}
+
+// letters are what a column is called.
+func letters(n int) string {
+	name := ""
+	for n++; n > 0; n = (n - 1) / 26 {
+		name = string(rune('A'+(n-1)%26)) + name
+	}
+	return name
+}

@@ -1,0 +1,208 @@
+package office
+
+import (
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/tools/documents/pages"
+	"parley/tools/documents/table"
+)
+
+func readSlides(a *archive, main string, parts *pages.Parts) error {
+	links, err := a.relations(main)
+	if err != nil {
+		return err
+	}
+	var slides []string
+	err = a.read(main, func(r *reader) error {
+		return r.walk(func(e xml.StartElement) error {
+			if e.Name.Local == "sldId" && len(slides) < maxParts {
+				slides = append(slides, links[related(e, "id")].target)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for i, name := range slides {
+		if parts.Full() {
+			break
+		}
+		if err := readSlide(a, name, i+1, parts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSlide makes a part of a slide and its notes.
+func readSlide(a *archive, name string, n int, parts *pages.Parts) error {
+	title := fmt.Sprintf("slide %d", n)
+	s := slide{}
+	err := a.optional(name, func(r *reader) error {
+		return r.each(func(e xml.StartElement) error {
+			if show := attribute(e, "show"); show == "0" || show == "false" {
+				title += ", hidden"
+			}
+			return s.shapes(r)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	links, err := a.relations(name)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(links)) {
+		l := links[id]
+		var more slide
+		switch l.kind {
+		case "notesSlide":
+			more.notes = true
+			if err := a.optional(l.target, more.shapes); err != nil {
+				return err
+			}
+			if len(more.blocks) > 0 {
+				s.last = append(s.last, "Notes: "+strings.Join(more.blocks, "\n"))
+			}
+		case "diagramData":
+			if err := a.optional(l.target, more.shapes); err != nil {
+				return err
+			}
+			s.blocks = append(s.blocks, more.blocks...)
+		}
+	}
+	parts.Put(title, strings.Join(append(s.blocks, s.last...), "\n\n"))
+	return nil
+}
+
+// A slide is one that is being read.
+type slide struct {
+	blocks []string
+	last   []string // what comes behind them
+	notes  bool     // whether it is the page of notes: its text alone counts
+}
+
+// shapes reads what stands on a slide, shape by shape.
+func (s *slide) shapes(r *reader) error {
+	return r.walk(func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "sp":
+			return s.shape(r)
+		case "tbl":
+			return s.table(r)
+		case "cNvPr":
+			if alt := strings.Join(strings.Fields(attribute(e, "descr")), " "); alt != "" && !s.notes {
+				s.blocks = append(s.blocks, "[image: "+alt+"]")
+			}
+		case "pt": // of a diagram
+			text, err := body(r)
+			if text != "" {
+				s.blocks = append(s.blocks, text)
+			}
+			return err
+		case "Fallback":
+			return skip(r)
+		}
+		return nil
+	})
+}
+
+// skip reads an element to its end.
+func skip(r *reader) error { return r.each(func(xml.StartElement) error { return nil }) }
+
+// shape reads a shape with text.
+func (s *slide) shape(r *reader) error {
+	role, text := "", ""
+	err := r.walk(func(e xml.StartElement) (err error) {
+		switch e.Name.Local {
+		case "ph":
+			if role = attribute(e, "type"); role == "" {
+				role = "body"
+			}
+		case "txBody":
+			text, err = body(r)
+		}
+		return err
+	})
+	switch {
+	case text == "", role == "sldNum", role == "dt", role == "ftr", role == "hdr", s.notes && role != "body":
+	case role == "title" || role == "ctrTitle":
+		s.blocks = append([]string{"# " + strings.Join(strings.Fields(text), " ")}, s.blocks...)
+	default:
+		s.blocks = append(s.blocks, text)
+	}
+	return err
+}
+
+// body is the paragraphs of a shape or a cell, a line each.
+func body(r *reader) (string, error) {
+	var lines []string
+	err := r.walk(func(e xml.StartElement) error {
+		if e.Name.Local != "p" {
+			return nil
+		}
+		line, err := line(r)
+		if line != "" {
+			lines = append(lines, line)
+		}
+		return err
+	})
+	return strings.Join(lines, "\n"), err
+}
+
+// line is a paragraph. What lies deeper in a list stands further right.
+func line(r *reader) (string, error) {
+	var text strings.Builder
+	deep := 0
+	err := r.walk(func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "pPr":
+			deep = min(number(attribute(e, "lvl")), maxLevel)
+		case "t":
+			part, err := r.text()
+			text.WriteString(part)
+			return err
+		case "br":
+			text.WriteByte(' ')
+		}
+		return nil
+	})
+	trimmed := strings.TrimSpace(strings.ToValidUTF8(text.String(), "\uFFFD"))
+	if trimmed == "" || deep == 0 {
+		return trimmed, err
+	}
+	return strings.Repeat("  ", deep) + "- " + trimmed, err
+}
+
+// table reads a table.
+func (s *slide) table(r *reader) error {
+	var rows []string
+	err := r.each(func(e xml.StartElement) error {
+		if e.Name.Local != "tr" {
+			return nil
+		}
+		var cells []string
+		err := r.each(func(e xml.StartElement) error {
+			if e.Name.Local != "tc" || len(cells) > maxColumns {
+				return nil
+			}
+			text, err := body(r)
+			cells = append(cells, strings.ReplaceAll(text, "\n", " / "))
+			return err
+		})
+		if rows = append(rows, table.Row(cells)); len(rows) == 1 {
+			rows = append(rows, table.Rule(len(cells)))
+		}
+		return err
+	})
+	if len(rows) > 0 {
+		s.blocks = append(s.blocks, strings.Join(rows, "\n"))
+	}
+	return err
+}

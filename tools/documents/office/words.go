@@ -1,0 +1,117 @@
+package office
+
+import (
+	"encoding/xml"
+	"strings"
+)
+
+// A paragraph is one that is being read.
+type paragraph struct {
+	word  *word
+	text  []byte
+	style style
+	list  listRef
+	level int // of a heading, if it says so itself
+	boxes []block
+}
+
+// paragraph reads a paragraph and adds it, and behind it what stands in its boxes.
+func (w *word) paragraph(r *reader, add func(block)) error {
+	p := &paragraph{word: w}
+	err := p.inline(r)
+	add(p.block())
+	for _, b := range p.boxes {
+		add(b)
+	}
+	return err
+}
+
+// block is the paragraph as Markdown.
+func (p *paragraph) block() block {
+	text := strings.Trim(strings.ToValidUTF8(string(p.text), "\uFFFD"), " \n")
+	level, list := p.level, p.list
+	if level == 0 {
+		level = p.style.level
+	}
+	if list.id == "" {
+		list = p.style.list
+	}
+	if text == "" {
+		return block{}
+	}
+	before, ordinal := p.word.numbers.next(list)
+	switch {
+	case level > 0:
+		if ordinal != "" && ordinal != "-" {
+			text = ordinal + " " + text
+		}
+		return block{text: strings.Repeat("#", min(level, 6)) + " " + strings.ReplaceAll(text, "\n", " ")}
+	case ordinal != "":
+		return block{text: before + ordinal + " " + text, item: true}
+	}
+	return block{text: text}
+}
+
+// inline reads what stands in a paragraph, or in a part of one.
+func (p *paragraph) inline(r *reader) error {
+	return r.each(func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "t":
+			text, err := r.text()
+			p.text = append(p.text, text...)
+			return err
+		case "tab", "ptab":
+			p.text = append(p.text, '\t')
+		case "br", "cr":
+			p.text = append(p.text, '\n')
+		case "noBreakHyphen":
+			p.text = append(p.text, '-')
+		case "footnoteReference", "endnoteReference":
+			p.text = append(p.text, "[^"+mark(e.Name.Local)+attribute(e, "id")+"]"...)
+		case "docPr":
+			if alt := strings.Join(strings.Fields(attribute(e, "descr")), " "); alt != "" {
+				p.text = append(p.text, "[image: "+alt+"]"...)
+			}
+		case "pPr":
+			return p.properties(r)
+		case "hyperlink":
+			return p.link(r, related(e, "id"))
+		case "txbxContent":
+			return p.word.blocks(r, func(b block) { p.boxes = append(p.boxes, b) })
+		case "rPr", "delText", "instrText", "del", "moveFrom", "Fallback", "rt", "rubyPr", "sdtPr", "fldChar":
+		default:
+			return p.inline(r)
+		}
+		return nil
+	})
+}
+
+// properties reads what a paragraph says of itself.
+func (p *paragraph) properties(r *reader) error {
+	return r.each(func(e xml.StartElement) error {
+		switch e.Name.Local {
+		case "pStyle":
+			p.style = p.word.style(attribute(e, "val"))
+		case "outlineLvl":
+			p.level = outline(e)
+		case "numPr":
+			return p.list.read(r)
+		}
+		return nil
+	})
+}
+
+// link reads a link, and says where it leads.
+func (p *paragraph) link(r *reader, id string) error {
+	from := len(p.text)
+	err := p.inline(r)
+	text := string(p.text[from:])
+	target := p.word.links[id].target
+	switch scheme, _, _ := strings.Cut(target, ":"); scheme {
+	case "http", "https", "mailto":
+		if text != target && strings.TrimSpace(text) != "" && len(target) < 2000 {
+			p.text = append(p.text[:from], "["+text+"]("+target+")"...)
+		}
+	}
+	return err
+}

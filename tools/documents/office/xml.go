@@ -1,0 +1,130 @@
+package office
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+
+	"parley/tools/documents/pages"
+)
+
+// maxDepth is how deep elements may lie in one another.
+const maxDepth = 200
+
+// A reader reads one part, element by element.
+type reader struct {
+	d     *xml.Decoder
+	depth int
+}
+
+func (r *reader) next() (xml.Token, error) {
+	t, err := r.d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t.(type) {
+	case xml.StartElement:
+		if r.depth++; r.depth > maxDepth {
+			return nil, pages.Errorf(pages.TooMuch, "its elements lie more than %d deep in one another", maxDepth)
+		}
+	case xml.EndElement:
+		r.depth--
+	}
+	return t, nil
+}
+
+// each calls do for every element directly within the one that was read last, or the
+// document's first. What do leaves of its element unread is skipped.
+func (r *reader) each(do func(e xml.StartElement) error) error {
+	level := r.depth
+	for {
+		t, err := r.next()
+		if errors.Is(err, io.EOF) && level == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			if err := do(t); err != nil {
+				return err
+			}
+			for r.depth > level {
+				if _, err := r.next(); err != nil {
+					return err
+				}
+			}
+		case xml.EndElement:
+			return nil
+		}
+	}
+}
+
+// walk calls do for every element of the part, whatever it lies in. What do reads of
+// an element is not walked.
+func (r *reader) walk(do func(e xml.StartElement) error) error {
+	return r.each(func(e xml.StartElement) error {
+		level := r.depth
+		if err := do(e); err != nil {
+			return err
+		}
+		if r.depth < level {
+			return nil
+		}
+		return r.walk(do)
+	})
+}
+
+// text is what stands in the element that was read last, less what lies deeper.
+func (r *reader) text() (string, error) {
+	var out strings.Builder
+	level := r.depth
+	for {
+		t, err := r.next()
+		if err != nil {
+			return "", err
+		}
+		switch t := t.(type) {
+		case xml.CharData:
+			if r.depth == level {
+				out.Write(t)
+			}
+		case xml.EndElement:
+			if r.depth < level {
+				return out.String(), nil
+			}
+		}
+	}
+}
+
+// attribute is the value of an attribute by its local name; "" if it has none.
+func attribute(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// related is the id of the part that an element refers to. Some have another attribute
+// of this name, without a namespace.
+func related(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name && strings.HasSuffix(a.Name.Space, "/relationships") {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// on tells what a switch of the standard says: that it is there is yes, unless it says no.
+func on(e xml.StartElement) bool {
+	switch strings.ToLower(attribute(e, "val")) {
+	case "0", "false", "off", "none":
+		return false
+	}
+	return true
+}
