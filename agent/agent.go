@@ -26,8 +26,8 @@
 //
 // Below are journal (a session's log while it is worked on), transcript (the log
 // as a model is shown it), llm (the contract with a model), attempt (a tool run
-// once), stream (an answer as it comes, as events) and quota (how many turns a
-// person may have).
+// once), stream (an answer as it comes, as events), attached (the files that came with
+// a turn's messages) and quota (how many turns a person may have).
 package agent
 
 import (
@@ -36,6 +36,7 @@ import (
 	"log/slog"
 	"time"
 
+	"parley/agent/attached"
 	"parley/agent/llm"
 	"parley/bus"
 	"parley/sessions"
@@ -134,6 +135,9 @@ type Agent struct {
 	// Picture reads the content of a picture's file, nil if it is not there as it was. Nil
 	// shows no pictures.
 	Picture func(ctx context.Context, session string, p llm.Picture) []byte
+	// Fetch puts what came with a message into the session's workspace. It is called again
+	// after a crash; its error ends the run, which is then tried again. Nil fetches nothing.
+	Fetch func(ctx context.Context, f Fetching) (sessions.Fetched, error)
 	// Redact takes out of results, of progress and of all that is said what nobody is
 	// to see. Nil takes out nothing.
 	Redact Redactor
@@ -156,6 +160,16 @@ type Agent struct {
 	ContextTokens    int
 	// Steer lets mail of the turn's sender join the turn; else it waits.
 	Steer bool
+}
+
+// A Fetching is a file to be fetched: what came with a message.
+type Fetching struct {
+	Session string
+	Turn    string
+	At      bus.Address
+	attached.File
+	// Held tells whether the session is still ours: it is asked before something is written.
+	Held func(ctx context.Context) error
 }
 
 // An Observer is told what happens. Its methods return at once.

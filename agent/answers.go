@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/attached"
 	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
@@ -66,15 +67,15 @@ func (s *session) askOf(id string) (*turn, *ask, error) {
 
 // endAsk tells people how an ask has ended, and then the log: what is known of the
 // call by now, and that the turn goes on if this was the last thing that it waited
-// for. It returns the turn as it is then.
-func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, cause string) (*turn, error) {
+// for. More is written with it. It returns the turn as it is then.
+func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, cause string, more ...sessions.Entry) (*turn, error) {
 	if err := r.showEnd(ctx, t, a, end); err != nil {
 		return nil, err
 	}
 	ended := sessions.AskEnded{Ask: a.ID, State: end.State, Answer: end.Answer.Text, Reason: end.Answer.Reason, Name: end.Answer.By.Name}
 	e := journal.NewEntry(t.id, sessions.KindAskEnded, ended)
 	e.Cause, e.Person, e.Call = cause, end.Answer.By.ID, a.Call
-	entries := []sessions.Entry{e}
+	entries := append([]sessions.Entry{e}, more...)
 	out := outcomeOf(a, end)
 	if out != nil {
 		content, _ := tools.Truncate(r.redactor().JSON(out.content()), r.resultLimit(), "")
@@ -165,7 +166,7 @@ func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound)
 		of, err := r.cfg.Asks.Answer(ctx, a.ID, bus.Answer{Text: strings.TrimSpace(in.Text), By: in.From, Cause: in.ID})
 		switch {
 		case err == nil:
-			if t, err = r.endAsk(ctx, t, a, of, in.ID); err != nil {
+			if t, err = r.endAsk(ctx, t, a, of, in.ID, attached.Entries(t.id, in)...); err != nil {
 				return err
 			}
 			return r.goOn(ctx, t)
@@ -174,7 +175,7 @@ func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound)
 		}
 	}
 	if _, known := r.journal.Find(in.ID); !known {
-		if err := r.journal.Append(ctx, userEntry(t.id, in)); err != nil {
+		if err := r.journal.Append(ctx, userEntries(t.id, in)...); err != nil {
 			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
 				return nil
 			}

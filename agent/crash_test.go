@@ -65,6 +65,13 @@ func crashChild(dir, at string) error {
 		}
 	}
 	made := crashAgent(effects)
+	made.Fetch = func(_ context.Context, f agent.Fetching) (sessions.Fetched, error) {
+		path := filepath.Join(dir, "files", fmt.Sprint(f.N))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return sessions.Fetched{}, err
+		}
+		return sessions.Fetched{Path: "files/" + fmt.Sprint(f.N), Size: 1}, os.WriteFile(path, []byte("x"), 0o600)
+	}
 	if at == poisoned {
 		made, point = poisonAgent(), nil
 	}
@@ -289,16 +296,20 @@ func ask(t *testing.T, dir string) {
 // askIn is one message of the chat's own person.
 func askIn(t *testing.T, dir, id, chat, said string) {
 	t.Helper()
+	publishIn(t, dir, bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann" + chat}, At: bus.Address{Channel: "test", Chat: chat}, Text: said})
+}
+
+func publishIn(t *testing.T, dir string, in bus.Inbound) {
+	t.Helper()
 	b, store, err := openIn(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := bus.Inbound{ID: id, Kind: bus.Said, From: bus.Person{ID: "test:ann" + chat}, At: bus.Address{Channel: "test", Chat: chat}, Text: said}
 	body, err := in.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: in.ID, Key: "main:test:" + chat, Body: body}); err != nil {
+	if err := b.Publish(t.Context(), bus.InboundTopic, bus.Message{ID: in.ID, Key: "main:test:" + in.At.Chat, Body: body}); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {

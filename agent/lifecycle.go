@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/agent/attached"
 	"parley/agent/journal"
 	"parley/agent/transcript"
 	"parley/bus"
@@ -28,7 +29,7 @@ func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (b
 		started.Person = b.items[0].in.From.ID
 		entries := []sessions.Entry{started}
 		for _, it := range b.items {
-			entries = append(entries, userEntry(id, it.in))
+			entries = append(entries, userEntries(id, it.in)...)
 		}
 		err := s.journal.Append(ctx, append(entries, more...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
@@ -44,11 +45,11 @@ func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (b
 	return b, nil
 }
 
-// userEntry is the user block of a message.
-func userEntry(turn string, in bus.Inbound) sessions.Entry {
+// userEntries are the user block of a message, and the files that came with it.
+func userEntries(turn string, in bus.Inbound) []sessions.Entry {
 	e := journal.NewEntry(turn, sessions.KindUser, sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in)})
 	e.Cause, e.Person = in.ID, in.From.ID
-	return e
+	return append([]sessions.Entry{e}, attached.Entries(turn, in)...)
 }
 
 // noticeEntry is the entry of a notice, which belongs to no turn.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/attached"
 	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/bus"
@@ -115,6 +116,10 @@ func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
 	if err := r.recordNews(ctx, t); err != nil {
 		return err
 	}
+	t, err := r.fetchAttached(ctx, t.id)
+	if err != nil {
+		return err
+	}
 	answer, err := r.model.answer(ctx, t, llm.Request{System: prompt, Tools: r.agent.Tools.Specs(), NoCalls: t.lastStep})
 	if err != nil {
 		return err
@@ -148,7 +153,7 @@ func (r *turnRun) recordNews(ctx context.Context, t *turn) error {
 	}
 	for _, it := range taken {
 		if _, known := r.journal.Find(it.in.ID); !known {
-			entries = append(entries, userEntry(t.id, it.in))
+			entries = append(entries, userEntries(t.id, it.in)...)
 		}
 	}
 	if why := r.limit(t); why != "" && !t.lastStep {
@@ -164,6 +169,46 @@ func (r *turnRun) recordNews(ctx context.Context, t *turn) error {
 		r.point("c2")
 	}
 	r.inbox.markHandled(taken...)
+	return nil
+}
+
+// fetchAttached fetches what came with the turn's messages, and returns the turn as it
+// is then. A file that was fetched and of which the log does not know is fetched again,
+// to the same place.
+func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn, error) {
+	t, err := fold(id, r.journal.Records())
+	if err != nil || !t.files.AreOpen() {
+		return t, err
+	}
+	if err := t.files.EachOpen(func(f attached.File) error { return r.fetch(ctx, t, f) }); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	return fold(id, r.journal.Records())
+}
+
+// fetch fetches one file, and writes what became of it.
+func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
+	r.point("fetch:before")
+	got := sessions.Fetched{Problem: "files cannot be fetched here"}
+	if r.agent.Fetch != nil {
+		var err error
+		if got, err = r.agent.Fetch(ctx, Fetching{Session: r.key(), Turn: t.id, At: t.route.At, File: f, Held: r.lease.Held}); err != nil {
+			return fmt.Errorf("fetch what came with a message: %w", err)
+		}
+	}
+	got.Attached = f.N
+	r.point("fetch")
+	e := journal.NewEntry(t.id, sessions.KindFetched, got)
+	e.Person = f.Person
+	if err := r.journal.Append(ctx, e); err != nil {
+		return err
+	}
+	r.point("fetched")
+	r.slog.Info("a file came with a message", slog.String("turn", t.id), slog.Int64("entry", f.N),
+		slog.String("kind", f.Kind), slog.Int64("bytes", got.Size), slog.Bool("fetched", got.Path != ""))
 	return nil
 }
 
@@ -234,6 +279,7 @@ func (r *turnRun) finalReply(t *turn, answer llm.Answer) string {
 	if note := shortfall(answer, len(texts) > 0); note != "" {
 		texts = append(texts, note)
 	}
+	texts = append(texts, t.files.Notes()...)
 	if t.lastStep {
 		why := r.limit(t)
 		if why == "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/attached"
 	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
@@ -83,6 +84,8 @@ type turn struct {
 	stopped    bool // somebody said /stop
 	done       *sessions.TurnDone
 	published  bool // what it says is on the bus
+
+	files attached.Files // that came with its messages
 
 	asks      []*ask // of the step that has parked it last
 	parked    bool   // it waits for at least one of them
@@ -200,6 +203,7 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 	case sessions.TurnDone:
 		t.done, t.parked = &d, false
 	}
+	t.files.Apply(r)
 	t.applyMark(r)
 	return nil
 }

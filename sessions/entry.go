@@ -35,6 +35,8 @@ const (
 	KindAskEnded     Kind = "ask_ended"     // AskEnded: one of the things that it waits for
 	KindTurnUnparked Kind = "turn_unparked" // no data: nothing is waited for any more, the turn goes on
 	KindPicture      Kind = "picture"       // Picture: a tool's result shows it to the model
+	KindAttached     Kind = "attached"      // Attached: a file came with a message
+	KindFetched      Kind = "fetched"       // Fetched: it is in the workspace now, or never will be
 )
 
 // An Entry is one record of a session's log.
@@ -139,6 +141,36 @@ type Picture struct {
 	View string `json:"view"` // the file with the picture as it is shown
 	Hash string `json:"hash"` // of the content of that file
 	Type string `json:"type"` // MIME type
+}
+
+// Attached is a file that came with a message; it is written beside that. Its entry has
+// the Person who sent it. What it says of the file is the sender's word.
+type Attached struct {
+	Message string `json:"message"` // the Cause of what was said
+	Kind    string `json:"kind"`    // as in bus.Attachment, like the rest
+	Name    string `json:"name,omitempty"`
+	Type    string `json:"type,omitempty"`
+	Size    int64  `json:"size,omitempty"`
+	Ref     string `json:"ref"`
+}
+
+// Fetched is what became of a file that came with a message. Either Path is set, or
+// Problem. Its entry has the Person who sent it.
+type Fetched struct {
+	Attached int64  `json:"attached"`       // the number of its entry
+	Path     string `json:"path,omitempty"` // in the workspace
+	Type     string `json:"type,omitempty"` // as its content says
+	Size     int64  `json:"size,omitempty"`
+	Hash     string `json:"hash,omitempty"` // SHA-256 of its content
+	// Problem says why it cannot be had, for people and models to read.
+	Problem string `json:"problem,omitempty"`
+	// Picture is what the model is shown of it.
+	Picture *Picture `json:"picture,omitempty"`
+	// Words are what is said in a voice message, and Unheard why nobody knows that.
+	Words   string `json:"words,omitempty"`
+	Unheard string `json:"unheard,omitempty"`
+	// Untrusted says that the words are not those of the person who sent it.
+	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Summary stands for everything up to entry Covers. With no text the past is

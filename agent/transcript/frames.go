@@ -16,6 +16,7 @@ import (
 //
 //	<message from="slack:U1" name="Alex" at="2026-11-22 10:00 UTC">
 //	can you translate this?
+//	<attachment kind="document" name="a.pdf" type="application/pdf" bytes="1024" path="attachments/7-a.pdf"></attachment>
 //	<quote kind="forwarded" from="slack:U2" name="Bob" chat="ops" at="2026-11-21 09:00 UTC">
 //	…
 //	</quote>
@@ -29,6 +30,7 @@ import (
 const (
 	tagMessage = "message"
 	tagQuote   = "quote"
+	tagFile    = "attachment"
 	tagNotice  = "notice"
 	tagSummary = "summary"
 	tagPast    = "past" // what the model itself did, in text that retells it
@@ -46,7 +48,7 @@ const (
 
 // frameMessage is what a person said, in a frame that tells who said it and when. It
 // depends on the entry alone, so it is the same in every step.
-func frameMessage(person string, u sessions.User) string {
+func frameMessage(person string, u sessions.User, files []file) string {
 	var b strings.Builder
 	b.WriteString("<" + tagMessage)
 	writeAttribute(&b, "from", cmp.Or(person, "unknown"))
@@ -54,6 +56,7 @@ func frameMessage(person string, u sessions.User) string {
 	writeTime(&b, u.Sent)
 	b.WriteString(">\n")
 	writeLine(&b, escapeTags(u.Text))
+	frameFiles(&b, files)
 	frameQuotes(&b, u.Quotes)
 	b.WriteString("</" + tagMessage + ">")
 	return b.String()
@@ -141,11 +144,23 @@ func writeTime(b *strings.Builder, at time.Time) {
 	}
 }
 
-const maxAttribute = 100 // characters
+const (
+	maxAttribute     = 100 // characters
+	maxLongAttribute = 400
+)
 
 // writeAttribute adds an attribute, unless its value is empty. It makes the value one
 // line of visible characters, without those that could end the attribute or the tag.
 func writeAttribute(b *strings.Builder, name, value string) {
+	writeAttributeUpTo(b, name, value, maxAttribute)
+}
+
+// writeLongAttribute is writeAttribute for paths, and for what is said of a file.
+func writeLongAttribute(b *strings.Builder, name, value string) {
+	writeAttributeUpTo(b, name, value, maxLongAttribute)
+}
+
+func writeAttributeUpTo(b *strings.Builder, name, value string, most int) {
 	value = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
 		case strings.ContainsRune(`"<>＂＜＞﹤﹥“”`, r):
@@ -158,7 +173,7 @@ func writeAttribute(b *strings.Builder, name, value string) {
 	if value == "" {
 		return
 	}
-	value, _ = cutCharacters(value, maxAttribute)
+	value, _ = cutCharacters(value, most)
 	fmt.Fprintf(b, ` %s="%s"`, name, value)
 }
 
@@ -211,7 +226,7 @@ func looksLikeTag(text string) bool {
 	if latin && foreign {
 		return true
 	}
-	for _, tag := range []string{tagMessage, tagQuote, tagNotice, tagSummary, tagPast} {
+	for _, tag := range []string{tagMessage, tagQuote, tagFile, tagNotice, tagSummary, tagPast} {
 		if strings.HasPrefix(word.String(), tag) {
 			return true
 		}
@@ -222,7 +237,7 @@ func looksLikeTag(text string) bool {
 // Words extracts from a text with frames what people said themselves, message by message,
 // without what they quoted.
 func Words(text string) []string {
-	const begin, end, quote = "<" + tagMessage + " ", "</" + tagMessage + ">", "<" + tagQuote + " "
+	const begin, end, quote, file = "<" + tagMessage + " ", "</" + tagMessage + ">", "<" + tagQuote + " ", "<" + tagFile + " "
 	var said []string
 	for {
 		_, rest, found := strings.Cut(text, begin)
@@ -232,6 +247,7 @@ func Words(text string) []string {
 		_, rest, _ = strings.Cut(rest, ">\n") // the tag's own end: attributes hold none
 		words, after, _ := strings.Cut(rest, end)
 		words, _, _ = strings.Cut(words, quote)
+		words, _, _ = strings.Cut(words, file)
 		said = append(said, strings.TrimSuffix(words, "\n"))
 		text = after
 	}

@@ -100,14 +100,15 @@ type rendering struct {
 	came     bool                 // a result, since the last answer
 
 	pictures map[string][]sessions.Picture // by the call that shows them
-	shown    map[string]bool               // turns whose pictures are shown
-	turn     string                        // of the last answer
+	files    *fileLists
+	shown    map[string]bool // turns whose pictures are shown
+	turn     string          // of the last answer
 }
 
 // newRendering looks up the results, and which calls wait for one: what is said
 // while a turn waits comes before its results in the log, and after them here.
 func newRendering(records []journal.Record) *rendering {
-	r := &rendering{results: map[string]llm.Block{}, waiting: map[string]bool{}, pictures: map[string][]sessions.Picture{}}
+	r := &rendering{files: newFileLists(records), results: map[string]llm.Block{}, waiting: map[string]bool{}, pictures: map[string][]sessions.Picture{}}
 	for _, rec := range records {
 		switch d := rec.Data.(type) {
 		case sessions.ToolResult:
@@ -127,7 +128,15 @@ func (r *rendering) addEntry(rec journal.Record) {
 	switch d := rec.Data.(type) {
 	case sessions.User:
 		r.addResults()
-		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d)})
+		files := r.files.of(rec.Cause)
+		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, files)})
+		r.addAttached(files, rec.Turn)
+	case sessions.Attached:
+		if files := r.files.orphans(d.Message); len(files) > 0 { // its message was an answer, and is in a result
+			r.addResults()
+			r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, sessions.User{}, files)})
+			r.addAttached(files, rec.Turn)
+		}
 	case sessions.Notice:
 		r.addResults()
 		r.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameNotice(d)})

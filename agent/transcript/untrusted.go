@@ -42,6 +42,8 @@ func fromOthers(r journal.Record, records []journal.Record) bool {
 	switch d := r.Data.(type) {
 	case sessions.ToolResult:
 		return d.Untrusted
+	case sessions.Fetched:
+		return d.Picture != nil || d.Untrusted // it was shown; of another file nothing is
 	case sessions.User:
 		quotes = d.Quotes
 	case sessions.Notice:

@@ -93,13 +93,16 @@ func rules() []rule {
 
 		{"agent/demo", 4, []string{"agent/llm", "agent/transcript", "tools"}}, // reads what it was sent as a model does
 		{"agent/agenttest", 4, []string{"agent/transcript"}},
-		{"agent", 4, []string{"bus", "sessions", "tools", "agent/llm", "agent/journal", "agent/transcript", "agent/attempt", "agent/quota", "agent/quote", "agent/stream"}},
+		{"agent/attached", 3, []string{"bus", "sessions", "agent/journal"}},
+		{"agent", 4, []string{"bus", "sessions", "tools", "agent/attached", "agent/llm", "agent/journal", "agent/transcript", "agent/attempt", "agent/quota", "agent/quote", "agent/stream"}},
 
 		{"cmd/parley/...", 5, []string{"bus", "sessions", "tools", "channels", "channels/markup", "agent", "agent/llm"}},
 		{"cmd/parley/backup", 5, []string{"bus/sqlitebus", "sessions/sqldb", "sessions/workspace"}},
 		{"cmd/parley/erase", 5, []string{"bus", "channels", "channels/sqlbook", "sessions"}},
-		{"cmd/parley/attachments", 5, []string{"agent/llm", "agent/pictures", "sessions/workspace", "tools", "tools/image"}},
 		{"cmd/parley/introduction", 5, []string{"channels/markup"}},
+		{"cmd/parley/attachments", 5, []string{
+			"agent", "agent/llm", "agent/pictures", "bus", "channels", "sessions", "sessions/workspace", "tools", "tools/guard", "tools/image",
+		}},
 		{"cmd/parley/jsonfile", 4, nil},
 		{"cmd/parley/audit", 5, []string{"cmd/parley/jsonfile", "sessions"}},
 		{"cmd/parley/migrate", 5, []string{"bus", "bus/redisbus", "bus/sqlitebus", "channels/sqlbook", "cmd/parley/jsonfile", "sessions/sqldb", "sessions/sqlstore"}},
@@ -462,7 +465,7 @@ func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 		{"contract takes library", "bus/x.go", imports("bus", "golang.org/x/sync/errgroup"), "golang.org/x/sync belongs to"},
 		{"contract takes implementation", "bus/x.go", imports("bus", "parley/bus/sqlitebus"), "bus imports no other"},
 		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, sessions/sqldb only"},
-		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, tools, agent/llm, agent/journal, agent/transcript, agent/attempt, agent/quota, agent/quote, agent/stream only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, tools, agent/attached, agent/llm, agent/journal, agent/transcript, agent/attempt, agent/quota, agent/quote, agent/stream only"},
 		{"channels take agent", "channels/slack/x.go", imports("slack", "parley/agent"), "channels/slack may import"},
 		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
 		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},

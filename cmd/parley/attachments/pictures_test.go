@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"image"
 	"image/png"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"parley/agent/llm"
 	"parley/agent/pictures"
+	"parley/channels"
 	"parley/cmd/parley/attachments"
 	"parley/sessions/workspace"
 	"parley/tools"
@@ -20,9 +22,13 @@ import (
 // A shelf is a keeper over a real workspace.
 type shelf struct {
 	*attachments.Keeper
+	all   *workspace.Workspaces
 	dir   *workspace.Dir
+	from  *fetches
 	blind bool
 }
+
+const most = 1 << 20 // bytes of a file
 
 const session = "main:test:c"
 
@@ -37,12 +43,26 @@ func newShelf(t *testing.T, maxBytes int64) *shelf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shelf{dir: dir}
-	s.Keeper = attachments.New(attachments.Config{
-		Workspace: all.Open, Sees: func(string) bool { return !s.blind },
-		Writable: func(_ context.Context, call tools.Call) (*workspace.Dir, error) { return all.Open(call.Session) },
-	})
+	s := &shelf{all: all, dir: dir}
+	s.Keeper = attachments.New(s.config(nil))
 	return s
+}
+
+// config has files come from there, or else from s.from.
+func (s *shelf) config(from *fetches) attachments.Config {
+	return attachments.Config{
+		Workspace: s.all.Open, Sees: func(string) bool { return !s.blind }, Log: slog.New(slog.DiscardHandler),
+		Writable: func(_ context.Context, call tools.Call) (*workspace.Dir, error) { return s.all.Open(call.Session) },
+		Fetcher: func(string) (channels.Fetcher, int64) {
+			switch {
+			case from != nil:
+				return from, most
+			case s.from != nil:
+				return s.from, most
+			}
+			return nil, most
+		},
+	}
 }
 
 func (s *shelf) write(t *testing.T, name string, content []byte) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/attachments"
 	"parley/cmd/parley/config"
@@ -60,8 +62,22 @@ const mostWriting = 3 * time.Second
 func (s *Server) newFiles() *attachments.Keeper {
 	return attachments.New(attachments.Config{
 		Workspace: s.home.Workspace, Writable: s.openUntil,
-		Sees: func(string) bool { return s.model == nil || !s.model.Info().Blind },
+		Sees:    func(string) bool { return s.model == nil || !s.model.Info().Blind },
+		Fetcher: s.fetcher, Log: s.log,
 	})
+}
+
+// fetcher is what fetches the files that came over a channel, and how large one may be.
+func (s *Server) fetcher(channel string) (channels.Fetcher, int64) {
+	for _, l := range s.channels {
+		if l.name != channel {
+			continue
+		}
+		if f, ok := channels.AsFetcher(l.channel); ok {
+			return f, int64(cmp.Or(s.settings.Load().Channels[channel].FilesMB, config.DefaultFilesMB)) << 20
+		}
+	}
+	return nil, 0
 }
 
 // openUntil opens a session's directory for one call. In a fleet others may have

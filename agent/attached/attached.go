@@ -1,0 +1,112 @@
+// Package attached is what came with a turn's messages, as the turn's entries tell it.
+package attached
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"parley/agent/journal"
+	"parley/bus"
+	"parley/sessions"
+)
+
+// A File is one that came with a message.
+type File struct {
+	sessions.Attached
+	N      int64  // the number of its entry
+	Person string // who sent it
+	// Forwarded says that its sender has passed it on.
+	Forwarded bool
+	fetched   *sessions.Fetched // nil while it is still to be fetched
+}
+
+// Files are those of one turn, in the order in which they came.
+type Files struct {
+	all      []File
+	forwards bool // the last message passes something on
+}
+
+// Apply takes in one more entry of the turn.
+func (f *Files) Apply(r journal.Record) {
+	switch d := r.Data.(type) {
+	case sessions.User:
+		f.forwards = slices.ContainsFunc(d.Quotes, func(q sessions.Quote) bool { return q.Kind == bus.Forwarded })
+	case sessions.Attached:
+		f.all = append(f.all, File{Attached: d, N: r.N, Person: r.Person, Forwarded: f.forwards})
+	case sessions.Fetched:
+		for i := range f.all {
+			if f.all[i].N == d.Attached {
+				f.all[i].fetched = &d
+			}
+		}
+	}
+}
+
+// Entries are the files that came with a message, as entries of a turn.
+func Entries(turn string, in bus.Inbound) []sessions.Entry {
+	var entries []sessions.Entry
+	for _, a := range in.Attachments {
+		e := journal.NewEntry(turn, sessions.KindAttached, sessions.Attached{
+			Message: in.ID, Kind: a.Kind, Name: a.Name, Type: a.Type, Size: a.Size, Ref: a.Ref,
+		})
+		e.Person = in.From.ID
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// AreOpen tells whether any is still to be fetched.
+func (f *Files) AreOpen() bool {
+	return slices.ContainsFunc(f.all, func(a File) bool { return a.fetched == nil })
+}
+
+// atOnce is how many files of a turn are fetched at a time.
+const atOnce = 4
+
+// EachOpen does something for each file that is still to be fetched, a few at a time.
+func (f *Files) EachOpen(do func(File) error) error {
+	free := make(chan struct{}, atOnce)
+	errs := make([]error, len(f.all))
+	var doing sync.WaitGroup
+	for i, a := range f.all {
+		if a.fetched != nil {
+			continue
+		}
+		doing.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			errs[i] = do(a)
+		})
+	}
+	doing.Wait()
+	return errors.Join(errs...)
+}
+
+// Notes tell people what became of the files that could not be had, or not be heard.
+func (f *Files) Notes() []string {
+	var notes []string
+	for _, a := range f.all {
+		name := cmp.Or(inline(a.Name), "the "+cmp.Or(inline(a.Kind), "file"))
+		switch got := a.fetched; {
+		case got == nil:
+		case got.Problem != "":
+			notes = append(notes, fmt.Sprintf("_(I did not get %s: %s.)_", name, got.Problem))
+		case got.Unheard != "":
+			notes = append(notes, fmt.Sprintf("_(I could not listen to %s: %s.)_", name, got.Unheard))
+		}
+	}
+	return notes
+}
+
+// inline is a file's name in a line of Markdown.
+func inline(name string) string {
+	name = strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(name, "`", "'"), "\uFFFD")), " ")
+	if name == "" {
+		return ""
+	}
+	return "`" + name + "`"
+}

@@ -1,0 +1,180 @@
+package attachments
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"parley/agent"
+	"parley/agent/pictures"
+	"parley/bus"
+	"parley/channels"
+	"parley/sessions"
+	"parley/sessions/workspace"
+	"parley/tools"
+	"parley/tools/guard"
+)
+
+// Folder is where in its session's workspace a file is that came with a message.
+const Folder = "attachments"
+
+const (
+	fetchTries   = 4
+	fetchTimeout = 5 * time.Minute // of one try
+	firstWait    = 500 * time.Millisecond
+	mostWait     = 30 * time.Second
+)
+
+// A goneError says that a file cannot be had, in words for people and models.
+type goneError struct{ why string }
+
+// Error is why.
+func (e *goneError) Error() string { return e.why }
+
+func gone(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
+
+// Fetch puts what came with a message into its session's workspace. Done again, it writes
+// the same file again. Its error says that nothing is known yet: the session is lost, or
+// ctx has ended.
+func (k *Keeper) Fetch(ctx context.Context, f agent.Fetching) (sessions.Fetched, error) {
+	raw, err := k.download(ctx, f)
+	if err == nil {
+		var got sessions.Fetched
+		if got, err = k.keep(ctx, f, raw); err == nil {
+			return got, nil
+		}
+	}
+	if why, ok := errors.AsType[*goneError](err); ok {
+		return sessions.Fetched{Problem: why.why}, nil
+	}
+	return sessions.Fetched{}, err
+}
+
+// download reads a file from its platform, a few times.
+func (k *Keeper) download(ctx context.Context, f agent.Fetching) ([]byte, error) {
+	fetcher, most := k.cfg.Fetcher(f.At.Channel)
+	switch {
+	case fetcher == nil:
+		return nil, gone("this channel cannot fetch files")
+	case f.Size > most:
+		return nil, tooLarge(most)
+	}
+	select { // each file is held in memory for a moment
+	case k.slots <- struct{}{}:
+		defer func() { <-k.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	wait := firstWait
+	for try := 1; ; try++ {
+		raw, err := k.try(ctx, fetcher, f, most)
+		if err == nil || ctx.Err() != nil {
+			return raw, errors.Join(err, ctx.Err())
+		}
+		refused, _ := errors.AsType[*channels.SendError](err)
+		if errors.Is(err, channels.ErrTooLarge) {
+			return nil, tooLarge(most)
+		}
+		k.cfg.Log.Warn("a file that came with a message cannot be fetched", slog.String("session", f.Session), slog.Int64("entry", f.N),
+			slog.Int("try", try), slog.Any("error", err))
+		if refused != nil && refused.Fault == channels.Rejected {
+			return nil, gone("%s does not have it any more, or does not give it to me", f.At.Channel)
+		}
+		if refused != nil && refused.Fault == channels.Stop {
+			return nil, gone("%s does not let me fetch it", f.At.Channel)
+		}
+		if try == fetchTries {
+			return nil, gone("%s did not give it to me, although I have asked %d times", f.At.Channel, try)
+		}
+		pause := wait
+		if refused != nil {
+			pause = min(max(wait, refused.RetryAfter), mostWait)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		wait *= 2
+	}
+}
+
+func tooLarge(most int64) error {
+	return gone("it is larger than the %d MB that I may fetch", most>>20)
+}
+
+// try reads a file once.
+func (k *Keeper) try(ctx context.Context, from channels.Fetcher, f agent.Fetching, most int64) (raw []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	r, err := from.Fetch(ctx, f.At, bus.Attachment{Kind: f.Kind, Name: f.Name, Type: f.Type, Size: f.Size, Ref: f.Ref}, most)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var b bytes.Buffer
+	n, err := io.Copy(&b, io.LimitReader(r, most+1))
+	if err == nil && n > most {
+		err = channels.ErrTooLarge
+	}
+	return b.Bytes(), err
+}
+
+// keep writes a file into the workspace, marked as what strangers may have written.
+func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessions.Fetched, error) {
+	if len(raw) == 0 {
+		return sessions.Fetched{}, gone("it is empty")
+	}
+	sum := sha256.Sum256(raw)
+	got := sessions.Fetched{Type: typeOf(raw, f.Name, f.Type), Size: int64(len(raw)), Hash: hex.EncodeToString(sum[:])}
+	got.Path = fmt.Sprintf("%s/%d-%s", Folder, f.N, safeName(f.Name, f.Kind, got.Type))
+	dir, err := k.writable(ctx, f)
+	if err != nil {
+		return got, err
+	}
+	err = guard.ChangeMarks(dir, false, []string{got.Path}, nil)
+	if err == nil {
+		err = dir.Write(got.Path, raw)
+	}
+	if errors.Is(err, workspace.ErrQuota) {
+		return got, gone("there is no room for it in this conversation's folder")
+	}
+	if err != nil {
+		return got, fmt.Errorf("keep what came with a message: %w", err)
+	}
+	k.look(ctx, f, &got, raw)
+	return got, nil
+}
+
+// writable opens the workspace, once it is known that the session is still ours.
+func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir, error) {
+	held := time.Now()
+	if err := f.Held(ctx); err != nil {
+		return nil, fmt.Errorf("before keeping what came with a message: %w", err)
+	}
+	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})
+}
+
+// look makes of a picture what the model is shown. One that cannot be shown is a file
+// like any other.
+func (k *Keeper) look(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
+	if !pictures.IsPicture(raw) {
+		return
+	}
+	dir, err := k.writable(ctx, f)
+	if err != nil {
+		return
+	}
+	kept, err := k.fitter.Keep(ctx, dir, raw)
+	if err != nil {
+		k.cfg.Log.Warn("a picture that came with a message cannot be shown", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", err))
+		return
+	}
+	got.Picture = &sessions.Picture{Path: got.Path, View: kept.View, Hash: kept.Hash, Type: kept.Type}
+}
