@@ -17,8 +17,9 @@
 //   - wire.go: the transport, its errors, waits
 //   - send.go: sending, editing, finding what was sent; typing and reactions
 //   - buttons.go, commands.go: buttons and slash commands, and what people do with them
-//   - message.go, directory.go, translate.go: a message, the servers and channels that
-//     the bot knows, and what a message says to the agent
+//   - message.go, files.go: a message, and the files that come with it
+//   - directory.go, translate.go: the servers and channels that the bot knows, and what a
+//     message says to the agent
 //   - receive.go: a run of Receive, which is made of the files below
 //   - lanes.go, publish.go: the order of each channel; publishing, and trying again
 //   - position.go, catchup.go: the cursor, and reading what was missed
@@ -31,6 +32,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -115,14 +117,15 @@ func usualPulse() pulse {
 const maxWaiting = 20000
 
 // A Channel is one Discord bot account. It is a channels.Channel, an Editor, a
-// FileSender, a Reconciler, a Typer, a Reactor and a ButtonShower.
+// FileSender, a Fetcher, a Reconciler, a Typer, a Reactor and a ButtonShower.
 type Channel struct {
 	name      string
 	token     string
 	session   *discordgo.Session
 	contact   channels.Reachability
 	paced     bool
-	insecure  bool // the server is reached without encryption
+	server    *url.URL
+	files     *http.Client // for what came with messages
 	sendsOnly bool
 	book      Book
 	mention   channels.MentionIn
@@ -140,6 +143,7 @@ var (
 	_ channels.Reconciler    = (*Channel)(nil)
 	_ channels.Connector     = (*Channel)(nil)
 	_ channels.RefusalReader = (*Channel)(nil)
+	_ channels.Fetcher       = (*Channel)(nil)
 	_ channels.Typer         = (*Channel)(nil)
 	_ channels.Reactor       = (*Channel)(nil)
 	_ channels.ButtonShower  = (*Channel)(nil)
@@ -157,7 +161,7 @@ func New(c Config) (*Channel, error) {
 	if c.RateLimit != "" && c.RateLimit != PlatformPace && c.RateLimit != NoPace {
 		return nil, fmt.Errorf("discord: rate_limit of %s is %q: want %q or %q", c.Name, c.RateLimit, PlatformPace, NoPace)
 	}
-	client, err := newClient(c.HTTP, c.APIURL)
+	clients, err := newClients(c.HTTP, c.APIURL)
 	if err != nil {
 		return nil, fmt.Errorf("discord: api_url of %s: %w", c.Name, err)
 	}
@@ -165,12 +169,12 @@ func New(c Config) (*Channel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discord: prepare %s: %w", c.Name, err)
 	}
-	session.Client = client
+	session.Client = clients.api
 	// A retry is for the Dispatcher to decide: only it knows the book.
 	session.LogLevel = discordgo.LogError - 1 // what matters is returned as well
 	session.MaxRestRetries, session.ShouldRetryOnRateLimit = 0, false
 	ch := &Channel{
-		name: c.Name, token: token, session: session, paced: c.RateLimit != NoPace, insecure: strings.HasPrefix(c.APIURL, "http://"),
+		name: c.Name, token: token, session: session, paced: c.RateLimit != NoPace, server: clients.server, files: clients.files,
 		sendsOnly: c.SendsOnly, book: c.Book, mention: c.Mention, marks: marks(), pulse: usualPulse(), room: maxWaiting, log: c.Log,
 	}
 	ch.directory = newDirectory(ch)

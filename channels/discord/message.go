@@ -22,6 +22,7 @@ type message struct {
 	Type        discordgo.MessageType          `json:"type"`
 	Author      *user                          `json:"author"`
 	Member      *member                        `json:"member"` // in events alone
+	Flags       int                            `json:"flags"`
 	Webhook     string                         `json:"webhook_id"`
 	Mentions    []*user                        `json:"mentions"`
 	Roles       []string                       `json:"mention_roles"`

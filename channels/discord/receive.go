@@ -69,7 +69,7 @@ func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *
 	r.position.held = r.catchUp.held
 	r.lanes.work, r.lanes.catchUp = r.work, r.catchUp.fill
 	r.socket = socket.New(socket.Config{
-		Token: c.token, Intents: int(intents), Plain: c.insecure, Enter: c.enter, Handle: r.handle, Note: c.contact.Note,
+		Token: c.token, Intents: int(intents), Plain: c.server.Scheme == "http", Enter: c.enter, Handle: r.handle, Note: c.contact.Note,
 		Hello: c.pulse.hello, Log: c.log,
 	})
 	return r

@@ -168,7 +168,10 @@ func TestAJoinedThreadNeedsNoMention(t *testing.T) {
 func TestTextsReadAsTheyWereTyped(t *testing.T) {
 	l := newListener(t)
 	l.receive()
+	l.server.Say("100", "501", called+"I know the server by now")
+	l.wait(1)
 	first := l.server.Say("11", "501", "first")
+	l.wait(2)
 	for i, c := range []struct {
 		fields map[string]any
 		want   string
@@ -183,7 +186,7 @@ func TestTextsReadAsTheyWereTyped(t *testing.T) {
 		{map[string]any{"content": "say stop"}, "say stop"},
 	} {
 		l.server.Post("11", "501", c.fields)
-		if got := l.wait(i + 2)[i+1]; got.Text != c.want {
+		if got := l.wait(i + 3)[i+2]; got.Text != c.want {
 			t.Errorf("%q became %q, want %q", c.fields["content"], got.Text, c.want)
 		}
 	}

@@ -45,6 +45,7 @@ func (c *Channel) inbound(ctx context.Context, m *message) (bus.Inbound, bool, e
 	}
 	in.Text = c.words(m, called)
 	in.Quotes = c.quotes(m)
+	in.Attachments = attachments(m)
 	return in, true, nil
 }
 

@@ -23,8 +23,15 @@ import (
 // maxRefusal bounds what is read of an answer that says when to come again.
 const maxRefusal = 64 << 10
 
-// newClient makes the HTTP client through which the library works.
-func newClient(given *http.Client, apiURL string) (*http.Client, error) {
+// clients are the HTTP clients of a channel.
+type clients struct {
+	server *url.URL
+	api    *http.Client // through which the library works
+	files  *http.Client // that knows no token
+}
+
+// newClients makes them.
+func newClients(given *http.Client, apiURL string) (*clients, error) {
 	if apiURL == "" {
 		apiURL = DefaultAPIURL
 	}
@@ -43,10 +50,12 @@ func newClient(given *http.Client, apiURL string) (*http.Client, error) {
 		t.IdleConnTimeout = 45 * time.Second
 		out.next = t
 	}
-	return &http.Client{
-		Transport: channels.LeaseCheckedTransport(out),
-		// Discord's API does not redirect, and whoever does may not learn the token.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	// Discord does not redirect, and whoever does may not learn the token.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &clients{
+		server: server,
+		api:    &http.Client{Transport: channels.LeaseCheckedTransport(out), CheckRedirect: stay},
+		files:  &http.Client{Transport: out.next, CheckRedirect: stay},
 	}, nil
 }
 

@@ -46,6 +46,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, parts []string, 
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodPut && len(parts) == 7 && parts[4] == "reactions":
 		s.react(w, channel, parts[3], parts[5])
+	case r.Method == http.MethodGet && len(parts) == 4 && parts[2] == "messages":
+		s.tell(w, channel, parts[3])
 	case call == "GET messages":
 		s.list(w, r, channel)
 	case r.Method == http.MethodPatch && len(parts) == 4:

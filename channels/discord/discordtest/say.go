@@ -187,6 +187,48 @@ func (s *Server) guild() map[string]any {
 	}
 }
 
+// File keeps a file, and returns it as it stands in the "attachments" of a message.
+func (s *Server) File(name, kind string, data []byte) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.newID()
+	s.files[id] = data
+	return map[string]any{
+		"id": id, "filename": name, "content_type": kind, "size": len(data), "url": "http://" + s.listener.Addr().String() + "/files/" + id + "?ex=1&hm=2",
+	}
+}
+
+// giveFile gives a file, to whoever has its address. A token has no business there.
+func (s *Server) giveFile(w http.ResponseWriter, r *http.Request, id string) {
+	do := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		data, ok := s.files[id]
+		s.mu.Unlock()
+		if !ok || r.Header.Get("Authorization") != "" || r.URL.Query().Get("hm") == "" {
+			http.Error(w, "This content is no longer available.", http.StatusNotFound)
+			return
+		}
+		_, _ = w.Write(data) // the caller may be gone
+	})
+	if f := s.begin("GET files", id); f != nil {
+		f.act(w, r, do)
+		return
+	}
+	do(w, r)
+}
+
+// tell tells of one message.
+func (s *Server) tell(w http.ResponseWriter, channel, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.find(channel, id)
+	if m == nil {
+		refuse(w, http.StatusNotFound, 10008, "Unknown Message")
+		return
+	}
+	answer(w, http.StatusOK, s.wire(m))
+}
+
 // Permit sets what the bot may do in the server: everything, unless it is set.
 func (s *Server) Permit(permissions int64) {
 	s.mu.Lock()

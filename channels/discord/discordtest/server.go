@@ -67,7 +67,8 @@ type Server struct {
 	// permissions are the bot's in the server.
 	permissions int64
 	deeds       map[string]*Deed
-	offered     []map[string]any // slash commands
+	files       map[string][]byte // what people have sent, by id
+	offered     []map[string]any  // slash commands
 }
 
 // New makes a server for the bot of that token. It serves nothing until Start,
@@ -75,7 +76,7 @@ type Server struct {
 func New(token string) *Server {
 	return &Server{
 		token: token, gateway: newGateway(token), calls: map[string]int{}, messages: map[string][]*Message{}, places: map[string]Place{},
-		hidden: map[string]bool{}, permissions: everything, deeds: map[string]*Deed{}, offered: []map[string]any{}, wake: make(chan struct{}),
+		hidden: map[string]bool{}, permissions: everything, deeds: map[string]*Deed{}, files: map[string][]byte{}, offered: []map[string]any{}, wake: make(chan struct{}),
 	}
 }
 
@@ -156,6 +157,10 @@ func (s *Server) WaitSent(ctx context.Context, channel string, n int) ([]Message
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/_control/sent" {
 		answer(w, http.StatusOK, s.Sent(r.URL.Query().Get("channel")))
+		return
+	}
+	if id, ok := strings.CutPrefix(r.URL.Path, "/files/"); ok {
+		s.giveFile(w, r, id)
 		return
 	}
 	if r.URL.Path == gatewayPath {
