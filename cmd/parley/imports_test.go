@@ -114,6 +114,7 @@ func rules() []rule {
 
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/outbox"}},
+		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "cmd/parley/erase"}},
 		{"cmd/parley/api", 6, []string{
 			"bus", "sessions", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",

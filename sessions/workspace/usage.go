@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 )
 
 const (
@@ -172,4 +173,50 @@ func (d *Dir) Changed() error {
 	defer s.writes.Unlock()
 	s.measured = false
 	return nil
+}
+
+// Full lists the directories, by their names below the root, that were written to lately
+// and hold at least that part of what they may, sorted. It measures nothing.
+func (w *Workspaces) Full(part float64) []string {
+	if w.maxBytes <= 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var full []string
+	for name, s := range w.dirs {
+		if !s.writes.TryLock() {
+			continue // it is looked at the next time
+		}
+		if s.measured && s.usage.part(w.maxBytes) >= part {
+			full = append(full, name)
+		}
+		s.writes.Unlock()
+	}
+	slices.Sort(full)
+	return full
+}
+
+// Part measures how much of what it may a directory holds, by its name below the root; 0
+// if there is none.
+func (w *Workspaces) Part(ctx context.Context, name string) (float64, error) {
+	if _, err := w.base.Lstat(name); errors.Is(err, fs.ErrNotExist) || w.maxBytes <= 0 {
+		return 0, nil
+	}
+	s, err := w.acquire(name)
+	if err != nil {
+		return 0, err
+	}
+	defer w.release(s)
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	if err := s.measure(ctx.Err); err != nil {
+		return 0, err
+	}
+	return s.usage.part(w.maxBytes), nil
+}
+
+// part is how much it is of what is allowed.
+func (u usage) part(most int64) float64 {
+	return max(float64(u.bytes)/float64(most), float64(u.items)/maxItems)
 }

@@ -32,6 +32,7 @@ func (l *loader) check() {
 	l.checkHooks()
 	l.checkExpressions()
 	l.checkPlaces("approvals.to", true)
+	l.checkPlaces("notices.to", true)
 	l.checkHTTP()
 	l.checkSandbox()
 	l.checkWeb()

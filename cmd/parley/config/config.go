@@ -58,6 +58,7 @@ type Config struct {
 	Log       Log
 	Limits    Limits
 	Approvals Approvals
+	Tell      Tell
 	Model     Model
 	Agents    map[string]Agent // by name; "main" is always there
 	Channels  map[string]Channel
@@ -150,6 +151,12 @@ type Limits struct {
 type Approvals struct {
 	Expires time.Duration // after which nobody needs to answer any more
 	To      []string      // targets and addresses, as written; none is the conversation
+}
+
+// Tell is how owners are told what they have to see to.
+type Tell struct {
+	To    []string      // targets and addresses, as written; none is where each owner talks to the bot alone
+	After time.Duration // for which a channel is down before they are told
 }
 
 // A Channel is one account on one platform.

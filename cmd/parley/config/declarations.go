@@ -222,6 +222,7 @@ func processSections() []section {
 		}},
 		{name: "limits", settings: limitSettings()},
 		{name: "approvals", settings: approvalSettings()},
+		{name: "notices", settings: noticeSettings()},
 	}
 }
 
@@ -319,6 +320,13 @@ func approvalSettings() []setting {
 		{key: "expires", kind: asDuration, def: 24 * time.Hour, least: int64(time.Second),
 			since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Approvals.Expires })},
 		{key: "to", kind: asPlaces, example: `"oncall"`, since: first, reload: withChannels, fills: into(func(c *Config) any { return &c.Approvals.To })},
+	}
+}
+
+func noticeSettings() []setting {
+	return []setting{
+		{key: "to", kind: asPlaces, example: `"oncall"`, since: first, reload: withChannels, fills: into(func(c *Config) any { return &c.Tell.To })},
+		{key: "after", kind: asDuration, def: 3 * time.Minute, least: int64(time.Second), since: first, fills: into(func(c *Config) any { return &c.Tell.After })},
 	}
 }
 

@@ -20,16 +20,23 @@ func (s *Server) newDesk() *asks.Desk {
 func (s *Server) approvals() agent.Approvals {
 	c := s.settings.Load()
 	a := agent.Approvals{Expires: c.Approvals.Expires}
-	for _, place := range c.Approvals.To {
-		if to, ok := c.Targets[place]; ok {
-			a.To = append(a.To, to...)
+	a.To = s.places(c.Approvals.To)
+	return a
+}
+
+// places are the addresses of targets and addresses as they are written.
+func (s *Server) places(written []string) (all []bus.Address) {
+	targets := s.settings.Load().Targets
+	for _, place := range written {
+		if to, ok := targets[place]; ok {
+			all = append(all, to...)
 			continue
 		}
 		if at, err := bus.ParseAddress(place); err == nil { // the configuration was checked
-			a.To = append(a.To, at)
+			all = append(all, at)
 		}
 	}
-	return a
+	return all
 }
 
 // named is a sum of what a call works on beside its arguments: the session's directory,

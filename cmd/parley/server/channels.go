@@ -32,6 +32,7 @@ type endpoint struct {
 	gate    *gateway.Gate
 	receive bool // else it only sends
 	config  config.Channel
+	held    atomic.Bool             // this process receives for it, and no other
 	down    atomic.Bool             // its platform refuses the account
 	trouble *atomic.Pointer[string] // what its adapter last warned of
 }
@@ -85,7 +86,7 @@ func (s *Server) receive(ctx context.Context) error {
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
 			return s.persist(ctx, l, gw.Run) // any process may be asked
 		}
-		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, gw) })
+		return s.persist(ctx, l, func(ctx context.Context) error { return s.connect(ctx, l, gw) })
 	})
 }
 
@@ -123,8 +124,10 @@ func (s *Server) about(l *endpoint) func(session string, opened bus.Inbound) str
 }
 
 // connect runs a gateway while its name is held.
-func (s *Server) connect(ctx context.Context, gw *gateway.Gateway) error {
+func (s *Server) connect(ctx context.Context, l *endpoint, gw *gateway.Gateway) error {
 	return bus.WhileHeld(ctx, s.home.Bus, "receive/"+gw.Name, func(held context.Context) error {
+		l.held.Store(true)
+		defer l.held.Store(false)
 		err := gw.Run(held)
 		if err == nil && ctx.Err() == nil {
 			s.log.Warn("the connection was lost to another process and is waited for", slog.String("channel", gw.Name))
@@ -322,8 +325,15 @@ func (s *Server) connected() map[string]bool {
 	up := map[string]bool{}
 	for _, l := range s.channels {
 		if l.config.Platform != "" {
-			up[l.name] = !l.down.Load() && channels.Connected(l.channel)
+			up[l.name] = l.up()
 		}
 	}
 	return up
 }
+
+// isOurs tells whether it is up to this process to say how a channel is: it receives for
+// it, or was refused when it was to.
+func (l *endpoint) isOurs() bool { return l.held.Load() || l.down.Load() }
+
+// up tells whether a channel is in touch with its platform, as far as it can tell.
+func (l *endpoint) up() bool { return !l.down.Load() && channels.Connected(l.channel) }

@@ -3,20 +3,24 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/agent/openai"
 	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/home"
 	"parley/cmd/parley/introduction"
 	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/watch"
 )
 
 // offerEvery is how often it is looked whether a channel needs an owner's code.
@@ -83,10 +87,7 @@ func (s *Server) hasOwner(ctx context.Context, l *endpoint) (bool, error) {
 func (s *Server) tellOwners(ctx context.Context, subject, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellWithin)
 	defer cancel()
-	chats, err := s.ownersChats(ctx)
-	if err == nil && len(chats) == 0 {
-		err = errors.New("no chat with an owner is known")
-	}
+	chats, err := s.noticeChats(ctx)
 	if err != nil {
 		s.log.Warn("the owners could not be told", slog.Any("error", err))
 		return
@@ -99,6 +100,88 @@ func (s *Server) tellOwners(ctx context.Context, subject, text string) {
 			s.log.Warn("an owner could not be told", slog.String("chat", at.String()), slog.Any("error", err))
 		}
 	}
+}
+
+// tellOnce tells owners of a concern. Each of their chats is told under an id of its own,
+// so that who tells it again because one could not be told tells nobody twice.
+func (s *Server) tellOnce(ctx context.Context, suffix, text string) error {
+	chats, err := s.noticeChats(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, at := range chats {
+		out := bus.Outbound{ID: bus.DerivedID(at.String(), suffix), To: at, Text: text, At: now, Expires: now.Add(24 * time.Hour)}
+		if err := bus.PublishOutbound(ctx, s.home.Bus, out); err != nil && !bus.IsRefusal(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// noticeChats are where owners are told what they have to see to: at [notices] to, or
+// where they talk to the bot alone.
+func (s *Server) noticeChats(ctx context.Context) ([]bus.Address, error) {
+	c := s.settings.Load()
+	chats := s.places(c.Tell.To)
+	if len(chats) > 0 {
+		return chats, nil
+	}
+	chats, err := s.ownersChats(ctx)
+	if err == nil && len(chats) == 0 {
+		err = watch.ErrNobody
+	}
+	return chats, err
+}
+
+// watch looks for what owners have to see to, until ctx is done.
+func (s *Server) watch(ctx context.Context) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	c := s.settings.Load()
+	after := c.Tell.After
+	sources := []watch.Source{watch.Disk(s.host(), "the home", s.home.Dir, nil)}
+	if s.role.Works() {
+		if c.Store.URL != "" && !home.OwnRoot(c) {
+			sources = append(sources, watch.Disk("", "the conversations' files", s.home.Root, nil))
+		}
+		sources = append(sources, watch.Quotas(s.home.Workspaces, c.Workspace.MaxMB))
+	}
+	if s.role.Receives() {
+		var holds atomic.Bool
+		beside.Go(func() {
+			_ = bus.WhileHeld(ctx, s.home.Bus, "notices", func(held context.Context) error { // it ends with the bus
+				holds.Store(true)
+				<-held.Done()
+				holds.Store(false)
+				return nil
+			})
+		})
+		sources = append(sources, watch.DeadLetters(s.home.Bus, holds.Load))
+		for _, l := range s.channels {
+			if l.config.Platform == "" {
+				continue
+			}
+			judges := holds.Load
+			if _, byHTTP := channels.AsHTTPReceiver(l.channel); l.receive && !byHTTP {
+				judges = l.isOurs
+			}
+			sources = append(sources, watch.Channel(l.name, l.up, judges, after))
+		}
+	}
+	_ = watch.Run(ctx, watch.Config{ // it ends with ctx alone
+		Sources: sources, Notes: s.home.Book, Tell: s.tellOnce, Log: s.log,
+		Every: min(30*time.Second, max(after/6, 100*time.Millisecond)), Calm: min(time.Minute, after),
+	})
+}
+
+// host is what this machine is called.
+func (s *Server) host() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "this machine"
+	}
+	return name
 }
 
 // tellWithin bounds how long something waits until its owners are told.

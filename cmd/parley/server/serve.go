@@ -42,6 +42,7 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
+	beside.Go(func() { s.watch(ctx) })
 	beside.Go(func() { s.reloads(ctx, o.Reload, f.reloaded) })
 	for _, l := range s.channels {
 		switch {

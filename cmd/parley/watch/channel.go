@@ -1,0 +1,24 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Channel looks whether a channel is in touch with its platform. Judges is as in Source;
+// it may be away for as long as patience.
+func Channel(name string, up, judges func() bool, patience time.Duration) Source {
+	id := "channel/" + name
+	return Source{
+		ID: id, Judges: judges,
+		Look: func(context.Context, map[string]bool) ([]Concern, error) {
+			if up() {
+				return nil, nil
+			}
+			return []Concern{{ID: id, Patience: patience, Text: fmt.Sprintf(
+				"The channel `%s` has been down for %s. Nothing is lost: what is to be sent there waits. `parley status` and the log say what is wrong.", name, patience)}}, nil
+		},
+		Over: func(string) string { return fmt.Sprintf("The channel `%s` is back.", name) },
+	}
+}

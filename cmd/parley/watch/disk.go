@@ -1,0 +1,64 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Room is how much is free of a disk, in bytes.
+type Room struct{ Free, Size uint64 }
+
+const (
+	leastFree = 200 << 20
+	mostFree  = 5 << 30
+)
+
+// low is below how many free bytes a disk is nearly full: a tenth of it, but at least
+// 200 MB and at most 5 GB.
+func (r Room) low() uint64 { return min(max(r.Size/10, leastFree), mostFree) }
+
+// errNoRoom says that a system does not tell how full its disks are.
+var errNoRoom = errors.New("this system does not tell how full its disks are")
+
+// Disk looks at the disk of a directory, which has a name in words, on a host; "" is one
+// that all processes of a fleet share. Room measures it, RoomOf if it is nil.
+func Disk(host, name, dir string, room func(dir string) (Room, error)) Source {
+	if room == nil {
+		room = RoomOf
+	}
+	id, place := "disk/"+host+"/"+name, name
+	if host != "" {
+		place = fmt.Sprintf("%s on `%s`", name, host)
+	}
+	return Source{
+		ID: id, Judges: func() bool { return true },
+		Look: func(_ context.Context, open map[string]bool) ([]Concern, error) {
+			r, err := room(dir)
+			if errors.Is(err, errNoRoom) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, fmt.Errorf("look how full the disk of %s is: %w", name, err)
+			}
+			low := r.low()
+			if open[id] {
+				low += low / 4 // so that it does not come and go
+			}
+			if r.Free >= low {
+				return nil, nil
+			}
+			return []Concern{{ID: id, Text: fmt.Sprintf("The disk of %s is nearly full: %s of %s are free. When it is full I take nothing in any more.",
+				place, megabytes(r.Free), megabytes(r.Size))}}, nil
+		},
+		Over: func(string) string { return fmt.Sprintf("The disk of %s has room again.", place) },
+	}
+}
+
+// megabytes is a size in words.
+func megabytes(n uint64) string {
+	if n >= 10<<30 {
+		return fmt.Sprintf("%d GB", n>>30)
+	}
+	return fmt.Sprintf("%d MB", n>>20)
+}

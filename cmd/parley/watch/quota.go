@@ -1,0 +1,55 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Workspaces are the folders of conversations.
+type Workspaces interface {
+	// Full lists those that were written to here and hold at least that part of what
+	// they may.
+	Full(part float64) []string
+	// Part measures how much of what it may one of them holds; 0 if there is none.
+	Part(ctx context.Context, name string) (float64, error)
+}
+
+const (
+	nearlyFull = 0.9
+	roomAgain  = 0.8
+	mostFull   = 50 // of which owners are told
+)
+
+// Quotas looks at folders that conversations have nearly filled.
+func Quotas(w Workspaces, megabytes int) Source {
+	const prefix = "quota/"
+	return Source{
+		ID: prefix, Judges: func() bool { return true },
+		Look: func(ctx context.Context, open map[string]bool) ([]Concern, error) {
+			full := w.Full(nearlyFull)
+			for id := range open {
+				name := id[len(prefix):]
+				if slices.Contains(full, name) {
+					continue
+				}
+				part, err := w.Part(ctx, name)
+				if err != nil {
+					return nil, fmt.Errorf("look how full a folder is: %w", err)
+				}
+				if part >= roomAgain {
+					full = append(full, name)
+				}
+			}
+			var all []Concern
+			for _, name := range full[:min(len(full), mostFull)] {
+				all = append(all, Concern{ID: prefix + name, Text: fmt.Sprintf(
+					"The folder of the conversation `%s` is nearly full: at %d MB (`[workspace] max_mb`) I can write no more files there.", name, megabytes)})
+			}
+			return all, nil
+		},
+		Over: func(id string) string {
+			return fmt.Sprintf("The folder of the conversation `%s` has room again.", id[len(prefix):])
+		},
+	}
+}
