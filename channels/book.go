@@ -16,6 +16,7 @@ type Book interface {
 	Chats
 	Asks
 	Notes
+	Ratings
 }
 
 // The states of a part and of a whole message.
@@ -50,10 +51,12 @@ type SentPart struct {
 
 // A Send is one outbound message as the book knows it.
 type Send struct {
-	ID    string
-	To    bus.Address
-	Parts []SentPart
-	At    time.Time // of the last change
+	ID string
+	To bus.Address
+	// Session is that of the turn whose answer it is; "" if it is none.
+	Session string
+	Parts   []SentPart
+	At      time.Time // of the last change
 }
 
 // State is the message's: failed, unknown or queued if a part is, else sent.

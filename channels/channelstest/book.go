@@ -73,6 +73,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"what was approved for a session", testGrants},
 		{"processes", testProcesses},
 		{"notes", testNotes},
+		{"ratings", testRatings},
 		{"kill -9 loses nothing that returned", testKilled},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, suite{h, h.New(t)}) })

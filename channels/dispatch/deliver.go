@@ -31,6 +31,9 @@ func (r *run) deliver(ctx, work context.Context, lease bus.Lease, m bus.Message,
 		return later(unknownNeedWait)
 	}
 	d := &delivery{run: r, lease: lease, out: out, to: out.To, record: channels.Send{ID: m.ID, To: out.To}, attempts: attempts, enclosures: enclosure.Of(out)}
+	if out.IsReply() {
+		d.record.Session = out.Session
+	}
 	d.to.Chat = r.moved.current(out.To.Chat)
 	err = d.recovering(func() error { return d.send(ctx, work) })
 	if how, failed := errors.AsType[*deliveryError](err); failed && how.bury == panicked {

@@ -4,6 +4,7 @@
 // judges who may talk to the bot. admission.go tells owners of those who ask to be
 // admitted, and these that they were; introduction.go tells people what the bot is, and
 // opened.go shows them what it may do for them where they open a place of the bot's;
+// ratings.go keeps what they think of answers;
 // auto_reply.go tells people why a message was not taken, past the bus and the book.
 // recent.go remembers, within bounds, what was done lately, so that it is not repeated.
 package gateway
@@ -55,6 +56,10 @@ type Gateway struct {
 	// remembers to whom.
 	Introduction func(context.Context) (string, error)
 	Notes        channels.Notes
+	// Ratings, if set, keeps what people think of answers by their 👍 and 👎, and Rated
+	// is told of each.
+	Ratings channels.Ratings
+	Rated   func(good bool)
 	// About, if set, says to somebody who may talk to the bot what it may do for them in
 	// a session, in Markdown.
 	About func(session string, opened bus.Inbound) string
@@ -182,6 +187,9 @@ func (d *intake) take(ctx context.Context, in bus.Inbound) error {
 	}
 	if in.Pressed {
 		return d.takePress(ctx, in)
+	}
+	if in.Kind == bus.Reacted {
+		return d.takeReaction(ctx, in)
 	}
 	if in.Group && !in.Mentioned {
 		return d.overhear(ctx, in)

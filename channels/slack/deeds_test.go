@@ -171,3 +171,42 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 		t.Errorf("published %+v", m.all())
 	}
 }
+
+func TestReactionsToTheBotsMessages(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	var tries atomic.Int32
+	connected(t, r, func(ctx context.Context, in bus.Inbound) error {
+		if tries.Add(1) == 1 {
+			return errors.New("the bus is away")
+		}
+		return m.publish(ctx, in)
+	})
+	root := open(r, "C1", "U1", "just talking")
+	answer, err := r.Send(t.Context(), at("C1"), part("an answer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server.React("C1", "U7", root, "+1", false)              // to a person's
+	r.server.React("C1", slacktest.Bot, answer, "eyes", false) // the bot's own
+	until(t, "acks", acked(r))
+	r.server.React("C1", "U7", answer, "+1::skin-tone-3", false) // which is brought again
+	first := m.wait(t, 1)[0]
+	want := bus.Inbound{
+		ID: first.ID, Kind: bus.Reacted, From: bus.Person{ID: "slack:U7", Name: "Name of U7"}, At: at("C1"), Group: true, Mentioned: true,
+		Of: "slack:" + slacktest.Team + ":C1:" + answer, Reaction: "👍", SentAt: first.SentAt,
+	}
+	if !reflect.DeepEqual(first, want) || first.ID == "" || first.SentAt.IsZero() {
+		t.Errorf("got %+v, want %+v", first, want)
+	}
+	r.server.React("C1", "U7", answer, "+1", true)
+	r.server.React("C1", "U7", answer, "our-own", false)
+	all := m.wait(t, 3)[1:]
+	if all[0].Reaction != "👍" {
+		all[0], all[1] = all[1], all[0] // they are not waited for in turn
+	}
+	if !all[0].Removed || all[0].Reaction != "👍" || all[1].Reaction != ":our-own:" || all[1].Removed || all[0].ID == first.ID {
+		t.Errorf("got %+v", all)
+	}
+	until(t, "acks", acked(r))
+}

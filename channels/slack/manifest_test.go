@@ -51,6 +51,8 @@ func ofEvents() map[string]string {
 		"message.groups":                   "groups:history",
 		"message.im":                       "im:history",
 		"message.mpim":                     "mpim:history",
+		"reaction_added":                   "reactions:read",
+		"reaction_removed":                 "reactions:read",
 	}
 }
 

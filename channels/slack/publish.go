@@ -14,6 +14,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/backoff"
+	"parley/channels/markup"
 	"parley/channels/slack/interaction"
 )
 
@@ -194,6 +195,31 @@ func (s *deeds) deliver(ctx context.Context, d interaction.Deed) (bus.Inbound, a
 			return in, shown, err
 		}
 	}
+}
+
+// reacted publishes that somebody has reacted to one of the bot's messages, and
+// acknowledges it then. What cannot be published in time Slack brings again.
+func (s *deeds) reacted(ctx context.Context, one interaction.Reaction, ack acknowledge) {
+	s.running.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, deedTime)
+		defer cancel()
+		emoji, ok := markup.Emoji(one.Name)
+		if !ok {
+			emoji = ":" + one.Name + ":"
+		}
+		in := bus.Inbound{
+			ID: s.channel.name + ":" + s.me.Team + ":" + one.Chat + ":" + one.ID, Kind: bus.Reacted, Mentioned: true,
+			Of: s.channel.id(&message{Channel: one.Chat, TS: one.Message}, s.me), Reaction: emoji, Removed: one.Removed, SentAt: one.At,
+			From:  bus.Person{ID: s.channel.name + ":" + one.User, Name: cmp.Or(s.channel.people.name(ctx, one.User), one.User)},
+			At:    bus.Address{Channel: s.channel.name, Chat: one.Chat},
+			Group: (&message{Channel: one.Chat}).isGroup(),
+		}
+		if err := s.publish(ctx, in); err != nil {
+			s.channel.log.LogAttrs(ctx, slog.LevelDebug, "a reaction is not stored yet; Slack brings it again", slog.Any("error", err))
+			return
+		}
+		ack(nil)
+	})
 }
 
 // opened hands on that somebody has opened a place of the bot's. It is not tried again:

@@ -172,6 +172,16 @@ func (r *receiver) event(ctx context.Context, payload json.RawMessage, ack ackno
 			return fmt.Errorf("read a message: %w", err)
 		}
 		r.heard(ctx, m, func() { ack(nil) })
+	case "reaction_added", "reaction_removed":
+		one, ok, err := interaction.ReadReaction(outer.Event)
+		if err != nil {
+			return err
+		}
+		if !ok || one.Author != r.me.User || one.User == r.me.User {
+			ack(nil)
+			return nil
+		}
+		r.deeds.reacted(ctx, one, ack)
 	default:
 		o, ok, err := interaction.ReadOpened(outer.Event)
 		if err != nil {

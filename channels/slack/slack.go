@@ -348,7 +348,7 @@ const SendScope = "chat:write"
 func Scopes() []string {
 	return []string{
 		"app_mentions:read", "assistant:write", "channels:history", "channels:read", SendScope, "commands", "files:write", "groups:history", "groups:read",
-		"im:history", "im:read", "im:write", "mpim:history", "mpim:read", "reactions:write", "users:read",
+		"im:history", "im:read", "im:write", "mpim:history", "mpim:read", "reactions:read", "reactions:write", "users:read",
 	}
 }
 

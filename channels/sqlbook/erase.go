@@ -25,10 +25,11 @@ type Erasure struct {
 	// At are addresses: finished sends to them are erased.
 	At []bus.Address
 	// Sessions are keys: the record that people spoke to the bot in their chats is
-	// erased, and what was asked in them.
+	// erased, what was asked in them, and what people think of their answers.
 	Sessions []string
 	// Person is CHANNEL:USER: the name by which the platform calls them is erased, what
-	// was noted about them, and what was asked in their turns and what they answered. "" is nobody.
+	// was noted about them, what was asked in their turns, what they answered, and what
+	// they think of answers. "" is nobody.
 	Person string
 	// Origin is a token or a webhook: its submissions are erased. "" is none.
 	Origin string
@@ -42,6 +43,8 @@ type Erased struct {
 	Posts int64 `json:"posts"`
 	Chats int64 `json:"chats"`
 	Asks  int64 `json:"asks"`
+	// Ratings are what people think of answers.
+	Ratings int64 `json:"ratings"`
 }
 
 // finished is the condition that no part of a send is still to be sent.
@@ -54,7 +57,7 @@ func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error)
 		return what.erase(tx, &done)
 	})
 	if err == nil {
-		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes")
+		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes", "ratings")
 	}
 	if err != nil {
 		return done, fmt.Errorf("erase from the book: %w", err)
@@ -86,9 +89,13 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		if err := count(tx, &done.Asks, `DELETE FROM asks WHERE session = ?`, texts(key)...); err != nil {
 			return err
 		}
+		if err := count(tx, &done.Ratings, `DELETE FROM ratings WHERE session = ?`, texts(key)...); err != nil {
+			return err
+		}
 	}
 	if what.Person != "" {
-		if err := errors.Join(eraseName(tx, what.Person), eraseNotes(tx, what.Person), eraseAsks(tx, done, what.Person)); err != nil {
+		if err := errors.Join(eraseName(tx, what.Person), eraseNotes(tx, what.Person), eraseAsks(tx, done, what.Person),
+			count(tx, &done.Ratings, `DELETE FROM ratings WHERE person = ?`, texts(what.Person)...)); err != nil {
 			return err
 		}
 	}
@@ -104,6 +111,9 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		return err
 	}
 	if err := count(tx, &done.Asks, `DELETE FROM asks WHERE state <> 'open' AND ended < ?`, stamp(what.Before)); err != nil {
+		return err
+	}
+	if err := count(tx, &done.Ratings, `DELETE FROM ratings WHERE rated < ?`, stamp(what.Before)); err != nil {
 		return err
 	}
 	return submissions(tx, done, `made < ?`, `used < ?`, stamp(what.Before))

@@ -162,3 +162,36 @@ func TestEraseLeavesNoTrace(t *testing.T) {
 		t.Errorf("%d traces are left", n)
 	}
 }
+
+func TestEraseRatings(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { testEraseRatings(t, file(t)) })
+	t.Run("postgres", func(t *testing.T) { testEraseRatings(t, sqldbtest.New(t)) })
+}
+
+func testEraseRatings(t *testing.T, place string) {
+	b := open(t, place)
+	t.Cleanup(func() { b.Close() })
+	long := time.Now().Add(-time.Hour)
+	for i, session := range []string{"main:telegram:42", "main:telegram:-100"} {
+		to := []bus.Address{private, group}[i]
+		id := bus.ReplyID(fmt.Sprint("turn", i))
+		if _, _, err := b.Begin(t.Context(), channels.Send{ID: id, To: to, Session: session, Parts: []channels.SentPart{{Text: "x"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Mark(t.Context(), id, 0, channels.SentPart{State: channels.Sent, PlatformID: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		for n, person := range []string{"telegram:1", "telegram:2", "telegram:3"} {
+			r := channels.Rating{Person: person, At: to, Message: "1", Rated: long.Add(time.Duration(n) * time.Hour)}
+			if _, changed, err := b.Rate(t.Context(), r); err != nil || !changed {
+				t.Fatalf("%+v was not kept: %v", r, err)
+			}
+		}
+	}
+	erase(t, b, sqlbook.Erasure{Person: "telegram:2"}, sqlbook.Erased{Ratings: 2})
+	erase(t, b, sqlbook.Erasure{Sessions: []string{"main:telegram:42"}}, sqlbook.Erased{Ratings: 2})
+	erase(t, b, sqlbook.Erasure{Before: long.Add(time.Minute)}, sqlbook.Erased{Ratings: 1})
+	if all, err := b.Ratings(t.Context(), "main:telegram:-100"); err != nil || len(all) != 1 || all[0].Person != "telegram:3" {
+		t.Errorf("left is %+v, %v", all, err)
+	}
+}

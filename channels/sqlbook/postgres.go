@@ -28,7 +28,7 @@ func (b *Book) lockPairings(tx *sqldb.Tx) error {
 // beginAtOnce does in one round trip what begin does in several.
 const beginAtOnce = `
 WITH made AS (
-	INSERT INTO sends (id, channel, chat, thread, begun) VALUES ($1, $2, $3, $4, $5)
+	INSERT INTO sends (id, channel, chat, thread, begun, session) VALUES ($1, $2, $3, $4, $5, $13)
 	ON CONFLICT DO NOTHING RETURNING id
 ), put AS (
 	INSERT INTO parts (send, part, state, body, plain, code, edits, under, file, platform_id, interrupted, changed)
@@ -57,7 +57,7 @@ func (b *Book) beginAtOnce(ctx context.Context, send channels.Send, now time.Tim
 		column(func(p channels.SentPart) string { return p.Code }),
 		column(func(p channels.SentPart) string { return p.Edits }),
 		column(func(p channels.SentPart) string { return p.Under }),
-		files)
+		files, sqldb.Text(send.Session))
 	_, err = b.db.Group(ctx, beginAtOnce, args, &fresh)
 	return fresh, err
 }

@@ -97,8 +97,8 @@ func (d *doubts) ended(id string, at time.Time, err error) bool {
 
 // begin records a send unless its id is known.
 func begin(tx *sqldb.Tx, send channels.Send, now time.Time) (fresh bool, err error) {
-	n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, begun) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		append(texts(send.ID, send.To.Channel, send.To.Chat, send.To.Thread), stamp(now))...)
+	n, err := tx.Exec(`INSERT INTO sends (id, channel, chat, thread, session, begun) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		append(texts(send.ID, send.To.Channel, send.To.Chat, send.To.Thread, send.Session), stamp(now))...)
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -178,7 +178,7 @@ func (b *Book) Lookup(ctx context.Context, id string) (channels.Send, error) {
 
 // read reads a send and its parts in one query, so that both are of one moment.
 func (b *Book) read(ctx context.Context, id string) (send channels.Send, err error) {
-	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.begun, p.state, p.body, p.plain, p.platform_id,
+	rows, err := b.db.Read.QueryContext(ctx, `SELECT s.channel, s.chat, s.thread, s.session, s.begun, p.state, p.body, p.plain, p.platform_id,
 		p.interrupted, p.code, p.edits, p.under, p.file, p.changed
 		FROM sends s LEFT JOIN parts p ON p.send = s.id WHERE s.id = ? ORDER BY p.part`, sqldb.Text(id))
 	if err != nil {
@@ -192,7 +192,7 @@ func (b *Book) read(ctx context.Context, id string) (send channels.Send, err err
 			return channels.Send{}, err
 		}
 		if !found {
-			found, send = true, channels.Send{ID: id, To: r.to, At: moment(r.begun)}
+			found, send = true, channels.Send{ID: id, To: r.to, Session: r.session, At: moment(r.begun)}
 		}
 		if !r.state.Valid { // a message without parts
 			continue
@@ -214,15 +214,16 @@ func (b *Book) read(ctx context.Context, id string) (send channels.Send, err err
 // A sendRow is a send with one of its parts, or with none.
 type sendRow struct {
 	to                                           bus.Address
+	session                                      string
 	begun                                        int64
 	changed, interrupted, file                   sql.NullInt64
 	state, body, plain, sent, code, edits, under sql.NullString
 }
 
 func (r *sendRow) scan(rows *sql.Rows) error {
-	err := rows.Scan(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.begun, &r.state, &r.body, &r.plain, &r.sent,
+	err := rows.Scan(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.begun, &r.state, &r.body, &r.plain, &r.sent,
 		&r.interrupted, &r.code, &r.edits, &r.under, &r.file, &r.changed)
-	untext(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.body.String, &r.plain.String, &r.sent.String, &r.code.String,
+	untext(&r.to.Channel, &r.to.Chat, &r.to.Thread, &r.session, &r.body.String, &r.plain.String, &r.sent.String, &r.code.String,
 		&r.edits.String, &r.under.String)
 	return err
 }

@@ -6,8 +6,9 @@
 // The files, in reading order: sqlbook.go opens the book and has its first tables;
 // sends.go and drafts.go record what is sent, part by part; submissions.go what programs
 // have posted; pairings.go who may talk to the bot; chats.go and threads.go where
-// people did, and how far chats were read; names.go what people are called, notes.go what was told; status.go counts for metrics; erase.go
-// erases; postgres.go has the statements that differ on PostgreSQL; copy.go copies
+// people did, and how far chats were read; names.go what people are called,
+// notes.go what was told, ratings.go what people think of answers; status.go counts for
+// metrics; erase.go erases; postgres.go has the statements that differ on PostgreSQL; copy.go copies
 // the book to another database.
 package sqlbook
 
@@ -36,8 +37,8 @@ type Book struct {
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name:     "book",
-		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks, schemaNotes},
-		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks), asPostgres(schemaNotes)},
+		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks, schemaNotes, schemaRatings},
+		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks), asPostgres(schemaNotes), asPostgres(schemaRatings)},
 	}
 }
 

@@ -36,6 +36,7 @@ func keptTables() map[string]string {
 		"book.db sends": sent, "book.db parts": sent, "book.db posts": sent, "book.db post_keys": sent, "book.db subjects": sent, "book.db asks": sent,
 		"book.db pairings": parties, "book.db offers": parties, "book.db chats": sent, "book.db cursors": ids,
 		"book.db processes": ids,
+		"book.db ratings":   "forget: by person and session; retention: by age; export: with the session's log",
 		"book.db notes":     "forget: by person; retention and export: it holds ids, times and words of the bot's own",
 	}
 }

@@ -185,6 +185,11 @@ func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool,
 		var page struct {
 			Entries []sessions.Entry `json:"entries"`
 			Next    int64            `json:"next"`
+			Ratings []struct {
+				Turn, Person string
+				Good         bool
+				At           time.Time
+			} `json:"ratings"`
 		}
 		if err := server.Get(ctx, path+"?after="+strconv.FormatInt(from, 10), &page); err != nil {
 			return err
@@ -193,6 +198,13 @@ func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool,
 			if line := spoken(e); line != "" {
 				fmt.Fprintf(out, "%s  %s\n", e.At.Local().Format(time.DateTime), terminal.Hanging(line))
 			}
+		}
+		for _, r := range page.Ratings {
+			thumb := "👎"
+			if r.Good {
+				thumb = "👍"
+			}
+			fmt.Fprintf(out, "%s  %s of %s for the answer to %s\n", r.At.Local().Format(time.DateTime), thumb, terminal.Cell(r.Person), terminal.Cell(r.Turn))
 		}
 		if from = page.Next; from == 0 {
 			return nil

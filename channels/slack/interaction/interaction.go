@@ -2,7 +2,8 @@
 //
 // They press a button, give the slash command, or choose the shortcut at a message.
 // Slack brings each once, and tells the person that it failed where nobody acknowledges
-// it within three seconds. And they open the app's home and its pane (opened.go).
+// it within three seconds. And they open the app's home and its pane (opened.go),
+// and react to messages (reaction.go): events, which Slack repeats.
 package interaction
 
 import (

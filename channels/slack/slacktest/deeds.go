@@ -45,6 +45,28 @@ func (s *Server) Ask(channel, user, ts, callback string) (envelope string) {
 	})
 }
 
+// React has a user put a reaction to a message, or take it back, by the emoji's name.
+func (s *Server) React(channel, user, ts, name string, removed bool) {
+	s.mu.Lock()
+	m := s.find(channel, ts)
+	author := ""
+	if m != nil {
+		author = m.User
+	}
+	s.mu.Unlock()
+	if m == nil {
+		panic(fmt.Sprintf("slacktest: %s has no message %s", channel, ts))
+	}
+	kind := "reaction_added"
+	if removed {
+		kind = "reaction_removed"
+	}
+	s.Event(map[string]any{
+		"type": kind, "user": user, "reaction": name, "item_user": author, "event_ts": s.moment(),
+		"item": map[string]any{"type": "message", "channel": channel, "ts": ts},
+	})
+}
+
 // Shown is what the app had Slack show to who gave a slash command: "" before the
 // envelope is acknowledged, and where it had nothing shown.
 func (s *Server) Shown(envelope string) string {

@@ -55,10 +55,11 @@ type Mail interface {
 	bus.DeadLetters
 }
 
-// People is who is admitted, and where they talk to the bot.
+// People is who is admitted, where they talk to the bot, and what they think of it.
 type People interface {
 	channels.Pairings
 	channels.Chats
+	channels.Ratings
 }
 
 // Agent is the way to the agent that programs talk to.

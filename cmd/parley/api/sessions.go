@@ -142,6 +142,7 @@ func (a *API) readSession(w *answer, r *http.Request) error {
 		Key     string           `json:"key"`
 		Entries []sessions.Entry `json:"entries"`
 		Next    int64            `json:"next,omitempty"`
+		Ratings []rating         `json:"ratings,omitempty"`
 	}{Key: key.text, Entries: []sessions.Entry{}}
 	size := 0
 	for e, err := range a.cfg.Sessions.Read(r.Context(), key.text, after+1) {
@@ -155,7 +156,28 @@ func (a *API) readSession(w *answer, r *http.Request) error {
 		page.Entries = append(page.Entries, e)
 		size += len(e.Data)
 	}
+	if page.Next == 0 {
+		if page.Ratings, err = a.ratings(r.Context(), key.text); err != nil {
+			return err
+		}
+	}
 	return w.json(http.StatusOK, page)
+}
+
+// A rating is what somebody thinks of a turn's answer.
+type rating struct {
+	Turn   string    `json:"turn"`
+	Person string    `json:"person"`
+	Good   bool      `json:"good"`
+	At     time.Time `json:"at"`
+}
+
+func (a *API) ratings(ctx context.Context, session string) (all []rating, err error) {
+	kept, err := a.cfg.People.Ratings(ctx, session)
+	for _, r := range kept {
+		all = append(all, rating{r.Turn, r.Person, r.Good, r.Rated.UTC()})
+	}
+	return all, err
 }
 
 // exportSession writes a whole log, an entry a line. What goes wrong in the
@@ -189,8 +211,26 @@ func (a *API) exportSession(w *answer, r *http.Request) error {
 	if !begun {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 	}
-	if err := out.Flush(); err != nil {
+	if err := a.exportRatings(r.Context(), enc, key.text); err != nil || out.Flush() != nil {
 		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// exportRatings writes what people think of a session's answers, one a line.
+func (a *API) exportRatings(ctx context.Context, enc *json.Encoder, session string) error {
+	all, err := a.ratings(ctx, session)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		line := struct {
+			Kind string `json:"kind"`
+			rating
+		}{"rating", one}
+		if err := enc.Encode(line); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/bus"
 	"parley/channels"
@@ -125,6 +126,33 @@ func TestReadSession(t *testing.T) {
 	var last sessions.Entry
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || len(lines) != 12 || last.N != 12 {
 		t.Errorf("%d lines, the last %+v, %v", len(lines), last, err)
+	}
+}
+
+// What people think of a session's answers comes behind its last entries.
+func TestReadRatings(t *testing.T) {
+	x := newRig(t)
+	const key = "main:web:chat"
+	x.write(key, begun(t, "t")...)
+	at := bus.Address{Channel: "web", Chat: "chat"}
+	if _, _, err := x.book.Begin(t.Context(), channels.Send{ID: bus.ReplyID("t"), To: at, Session: key, Parts: []channels.SentPart{{Text: "x"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.book.Mark(t.Context(), bus.ReplyID("t"), 0, channels.SentPart{State: channels.Sent, PlatformID: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := x.book.Rate(t.Context(), channels.Rating{Person: "web:7", At: at, Message: "1", Good: true, Rated: time.Unix(1700000000, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	const rating = `"turn":"t","person":"web:7","good":true,"at":"2023-11-14T22:13:20Z"`
+	if r := x.get(sessionPath(key, ""), chatToken); !strings.Contains(string(r.body), `"ratings":[{`+rating+`}]`) {
+		t.Errorf("it reads %s", r.body)
+	}
+	if r := x.get(sessionPath(key, "?limit=1"), chatToken); strings.Contains(string(r.body), "ratings") {
+		t.Errorf("the first page reads %s", r.body)
+	}
+	if r := x.get(sessionPath(key, "/export"), chatToken); !strings.HasSuffix(string(r.body), "\n"+`{"kind":"rating",`+rating+"}\n") {
+		t.Errorf("exported is %s", r.body)
 	}
 }
 

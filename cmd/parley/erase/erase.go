@@ -225,6 +225,7 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	r.Book.Posts += book.Posts
 	r.Book.Chats += book.Chats
 	r.Book.Asks += book.Asks
+	r.Book.Ratings += book.Ratings
 	return gone, err
 }
 

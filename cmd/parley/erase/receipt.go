@@ -63,6 +63,7 @@ func (r *Receipt) String() string {
 		{"records of what programs handed in", r.Book.Posts},
 		{"records of chats", r.Book.Chats},
 		{"requests to people", r.Book.Asks},
+		{"ratings of answers", r.Book.Ratings},
 		{"records of calls in the audit's files", int64(r.AuditFiles)},
 	} {
 		if line.n > 0 {

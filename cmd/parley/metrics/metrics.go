@@ -51,6 +51,7 @@ type Metrics struct {
 
 	sends       *prometheus.CounterVec
 	sendSeconds *prometheus.HistogramVec
+	ratings     *prometheus.CounterVec
 
 	turns       *prometheus.CounterVec
 	turnSeconds *prometheus.HistogramVec
@@ -71,6 +72,7 @@ func New(c Config) *Metrics {
 
 		sends:       counters("sends_total", "Parts handed to a platform, by what became of them: sent, failed or unknown.", "channel", "result"),
 		sendSeconds: seconds("send_seconds", "How long a platform took for a part.", prometheus.ExponentialBuckets(0.01, 2, 13), "channel"),
+		ratings:     counters("ratings_total", "What people think of answers, by verdict: good or bad.", "channel", "verdict"),
 		turns:       counters("turns_total", "Turns, by how they ended: done, failed or cancelled.", "result"),
 		turnSeconds: seconds("turn_seconds", "How long turns took, by how they ended.", prometheus.ExponentialBuckets(0.25, 2, 14), "result"),
 		steps:       prometheus.NewCounter(options("steps_total", "Model calls with the tool calls that they asked for.")),
@@ -85,7 +87,7 @@ func New(c Config) *Metrics {
 	build.WithLabelValues(c.Build.Version, c.Build.Revision, c.Build.Go).Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		m.sends, m.sendSeconds, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens,
+		m.sends, m.sendSeconds, m.ratings, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens,
 		&status{Config: c, descriptions: describe()},
 	)
 	m.tools.register(m.registry)
@@ -130,6 +132,18 @@ func (m *Metrics) Send(channel string) func(result string, took time.Duration) {
 	return func(result string, d time.Duration) {
 		m.sends.WithLabelValues(channel, result).Inc()
 		took.Observe(d.Seconds())
+	}
+}
+
+// Rated counts what people think of answers on a channel.
+func (m *Metrics) Rated(channel string) func(good bool) {
+	good, bad := m.ratings.WithLabelValues(channel, "good"), m.ratings.WithLabelValues(channel, "bad")
+	return func(verdict bool) {
+		if verdict {
+			good.Inc()
+			return
+		}
+		bad.Inc()
 	}
 }
 

@@ -81,7 +81,8 @@ func (s *Server) receive(ctx context.Context) error {
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
 			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Log: s.log,
-			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l), OwnData: s.ownData.Take,
+			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l),
+			Ratings: s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.ownData.Take,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
 			return s.persist(ctx, l, gw.Run) // any process may be asked

@@ -1,0 +1,48 @@
+package interaction
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Reaction is one that somebody has put to a message, or has taken back.
+type Reaction struct {
+	ID      string // the same however often Slack brings it
+	User    string
+	Author  string // whose message it is
+	Chat    string
+	Message string // its ts
+	Name    string // of the emoji, without its colour
+	Removed bool
+	At      time.Time
+}
+
+// ReadReaction reads an event; false if nobody has reacted to a message.
+func ReadReaction(event json.RawMessage) (Reaction, bool, error) {
+	var e struct {
+		Type   string `json:"type"`
+		At     string `json:"event_ts"`
+		User   string `json:"user"`
+		Name   string `json:"reaction"`
+		Author string `json:"item_user"`
+		Item   struct {
+			Type    string `json:"type"`
+			Channel string `json:"channel"`
+			TS      string `json:"ts"`
+		} `json:"item"`
+	}
+	if err := json.Unmarshal(event, &e); err != nil {
+		return Reaction{}, false, fmt.Errorf("read a reaction: %w", err)
+	}
+	if e.Type != "reaction_added" && e.Type != "reaction_removed" || e.Item.Type != "message" {
+		return Reaction{}, false, nil
+	}
+	name, _, _ := strings.Cut(e.Name, "::")
+	r := Reaction{
+		ID: e.Type + ":" + e.User + ":" + e.At + ":reaction", User: e.User, Author: e.Author, Chat: e.Item.Channel, Message: e.Item.TS,
+		Name: name, Removed: e.Type == "reaction_removed", At: moment(e.At),
+	}
+	return r, r.User != "" && r.Chat != "" && isTS(r.Message) && r.Name != "", nil
+}

@@ -1,0 +1,101 @@
+package sqlbook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"parley/channels"
+	"parley/sessions/sqldb"
+)
+
+// schemaRatings is what people think of answers, and what finds an answer by the
+// platform's id of it.
+const schemaRatings = `
+ALTER TABLE sends ADD COLUMN session TEXT NOT NULL DEFAULT '';
+CREATE INDEX parts_by_platform_id ON parts (platform_id) WHERE platform_id <> '';
+CREATE TABLE ratings (
+	person  TEXT NOT NULL,
+	channel TEXT NOT NULL,
+	chat    TEXT NOT NULL,
+	message TEXT NOT NULL,
+	thread  TEXT NOT NULL,
+	session TEXT NOT NULL,
+	turn    TEXT NOT NULL,
+	good    INTEGER NOT NULL,
+	rated   BIGINT NOT NULL,
+	PRIMARY KEY (person, channel, chat, message)
+);
+CREATE INDEX ratings_by_session ON ratings (session)`
+
+// Rate implements channels.Ratings in one transaction.
+func (b *Book) Rate(ctx context.Context, r channels.Rating) (kept channels.Rating, changed bool, err error) {
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		kept, changed = r, false
+		known, err := findAnswer(tx, &kept)
+		if err != nil || !known {
+			return err
+		}
+		n, err := tx.Exec(`INSERT INTO ratings (person, channel, chat, message, thread, session, turn, good, rated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (person, channel, chat, message) DO UPDATE SET good = excluded.good, rated = excluded.rated WHERE ratings.good <> excluded.good`,
+			append(texts(r.Person, r.At.Channel, r.At.Chat, r.Message, kept.At.Thread, kept.Session, kept.Turn), bit(r.Good), stamp(r.Rated))...)
+		changed = n > 0
+		return err
+	})
+	if err != nil {
+		return channels.Rating{}, false, fmt.Errorf("keep a rating: %w", err)
+	}
+	return kept, changed, nil
+}
+
+// findAnswer finds of which turn a message is an answer; false if it is none. What shows
+// an answer while it is made has the same id of the platform's, and is another send.
+func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {
+	rows, err := tx.Query(`SELECT s.id, s.thread, s.session FROM parts p JOIN sends s ON s.id = p.send
+		WHERE p.platform_id = ? AND p.platform_id <> '' AND s.channel = ? AND s.chat = ? AND s.session <> ''`, texts(r.Message, r.At.Channel, r.At.Chat)...)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id, &r.At.Thread, &r.Session); err != nil {
+			return false, err
+		}
+		untext(&id, &r.At.Thread, &r.Session)
+		if turn, ok := channels.AnsweredTurn(channels.PartKey(id, 0)); ok {
+			r.Turn, known = turn, true
+			break
+		}
+	}
+	return known, rows.Err()
+}
+
+// Unrate implements channels.Ratings.
+func (b *Book) Unrate(ctx context.Context, r channels.Rating) error {
+	_, err := b.db.Exec(ctx, `DELETE FROM ratings WHERE person = ? AND channel = ? AND chat = ? AND message = ? AND good = ?`,
+		append(texts(r.Person, r.At.Channel, r.At.Chat, r.Message), bit(r.Good))...)
+	if err != nil {
+		return fmt.Errorf("forget a rating: %w", err)
+	}
+	return nil
+}
+
+// Ratings implements channels.Ratings.
+func (b *Book) Ratings(ctx context.Context, session string) ([]channels.Rating, error) {
+	all, err := list(ctx, b.db.Read, scanRating, `SELECT person, channel, chat, thread, message, session, turn, good, rated
+		FROM ratings WHERE session = ? ORDER BY rated, person, message`, texts(session)...)
+	if err != nil {
+		return nil, fmt.Errorf("list ratings: %w", err)
+	}
+	return all, nil
+}
+
+func scanRating(scan func(...any) error) (r channels.Rating, err error) {
+	var good int
+	var rated int64
+	err = scan(&r.Person, &r.At.Channel, &r.At.Chat, &r.At.Thread, &r.Message, &r.Session, &r.Turn, &good, &rated)
+	untext(&r.Person, &r.At.Channel, &r.At.Chat, &r.At.Thread, &r.Message, &r.Session, &r.Turn)
+	r.Good, r.Rated = good != 0, moment(rated)
+	return r, err
+}
