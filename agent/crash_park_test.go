@@ -155,7 +155,10 @@ func checkAsked(t *testing.T, dir, at string) {
 		t.Fatal(err)
 	}
 	cut := at == "c4" || at == "c4:held" || at == "c5:before" // then nobody knows
-	if n := strings.Count(string(ran), "once "); n != 1 && !cut {
+	if at == "settled/1" {                                    // the owner's own chat is settled while the call begins, runs or has run
+		cut = strings.Contains(reply, "OUTCOME UNKNOWN")
+	}
+	if n := strings.Count(string(ran), "once "); n != 1 && !cut || n > 1 {
 		t.Errorf("it ran %d times", n)
 	}
 	if !strings.Contains(reply, `{"answer":"red"}`) || cut != strings.Contains(reply, "OUTCOME UNKNOWN") || !strings.Contains(reply, `{"said":"2"}`) {
