@@ -54,7 +54,7 @@ func serve(in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal(line, &ask); err != nil {
 		return err
 	}
-	content, err := io.ReadAll(io.LimitReader(from, MaxBytes+1))
+	content, err := io.ReadAll(io.LimitReader(from, pages.MaxBytes+1))
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"parley/tools"
@@ -27,8 +28,6 @@ import (
 )
 
 const (
-	// MaxBytes is how large a document may be.
-	MaxBytes = 32 << 20
 	// usualTime is how long reading one may take.
 	usualTime = 25 * time.Second
 	// maxMost bounds the text of one answer, in bytes.
@@ -70,11 +69,14 @@ func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.Shown, error
 	if err != nil {
 		return pages.Shown{}, tools.Errorf(tools.InvalidArgs, "pages: %v", err)
 	}
-	content := &counted{from: ask.Content, left: MaxBytes}
+	content := &counted{from: ask.Content}
+	content.left.Store(pages.MaxBytes)
 	got, err := r.child(ctx, request{Kind: ask.Kind, Pages: chosen, Most: min(ask.Most, maxMost)}, content, ask.Name)
 	switch {
-	case content.over:
-		return pages.Shown{}, tools.Errorf(tools.ExecutionFailed, "%s has more than %d MB: a document of this size is not read", ask.Name, MaxBytes>>20)
+	case content.err() != nil:
+		return pages.Shown{}, content.err()
+	case content.over.Load():
+		return pages.Shown{}, tools.Errorf(tools.ExecutionFailed, "%s has more than %d MB: a document of this size is not read", ask.Name, pages.MaxBytes>>20)
 	case err != nil:
 		return pages.Shown{}, err
 	case got.Problem == pages.Unknown:
@@ -169,18 +171,31 @@ func note(got answer) string {
 	return got.Note
 }
 
-// counted reads up to so many bytes and tells whether there were more.
+// counted reads up to so many bytes, and tells whether there were more, or why not all
+// could be read. Whoever reads may still be at it when the child has ended.
 type counted struct {
-	from io.Reader
-	left int64
-	over bool
+	from   io.Reader
+	left   atomic.Int64
+	over   atomic.Bool
+	failed atomic.Pointer[error]
 }
 
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
-	if c.left -= int64(n); c.left < 0 {
-		c.over = true
+	if c.left.Add(-int64(n)) < 0 {
+		c.over.Store(true)
 		return 0, errors.New("the document is too long")
 	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.failed.Store(&err)
+	}
 	return n, err
+}
+
+// err is why not all could be read; nil if it could.
+func (c *counted) err() error {
+	if failed := c.failed.Load(); failed != nil {
+		return *failed
+	}
+	return nil
 }

@@ -167,7 +167,7 @@ func TestSaysWhatIsWrong(t *testing.T) {
 		{"damaged", ask(pages.PDF, "", []byte("%PDF-1.4 nothing")), tools.ExecutionFailed, `"file" is damaged, or not what its name says (pdf)`},
 		{"no such page", ask(pages.PDF, "3", documentstest.Pages("one", "two").Bytes()), tools.InvalidArgs, `"file" has 2 pages: 3 is beyond them`},
 		{"no pages", ask(pages.PDF, "two", nil), tools.InvalidArgs, `pages: "two" names no pages`},
-		{"too large", ask(pages.PDF, "", make([]byte, documents.MaxBytes+1)), tools.ExecutionFailed, `"file" has more than 32 MB`},
+		{"too large", ask(pages.PDF, "", make([]byte, pages.MaxBytes+1)), tools.ExecutionFailed, `"file" has more than 32 MB`},
 		{"old", ask(pages.Old, "", append([]byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), make([]byte, 1000)...)), tools.ExecutionFailed, "before 2007"},
 		{"old for its password", ask(pages.Old, "", wide("EncryptedPackage")), tools.ExecutionFailed, "protected with a password"},
 	} {

@@ -10,10 +10,6 @@ import (
 	"parley/tools/documents/pages"
 )
 
-// mostText is how much of a document's text is shown at once, in bytes: what a model is
-// shown of a result has room for it.
-const mostText = 48 << 10
-
 // aboutDocuments tells the model what becomes of files that are no text.
 func (b fileTools) aboutDocuments() string {
 	if b.documents == nil {
@@ -47,7 +43,7 @@ func (b fileTools) readDocument(ctx context.Context, kind pages.Kind, args readA
 	case args.Offset > 0 || args.Limit > 0:
 		return nil, tools.Errorf(tools.InvalidArgs, "%s is a document (%s), and has no lines to count: choose pages instead of offset and limit", name, kind)
 	}
-	shown, err := b.documents.Read(ctx, pages.Request{Name: name, Kind: kind, Pages: args.Pages, Most: mostText, Content: content})
+	shown, err := b.documents.Read(ctx, pages.Request{Name: name, Kind: kind, Pages: args.Pages, Most: pages.UsualMost, Content: content})
 	if _, none := errors.AsType[*pages.NoDocument](err); none {
 		return nil, notText(args.Path, size, start)
 	}

@@ -33,7 +33,8 @@ type answer struct {
 	declared  string // the content type with its parameters
 	kind      kind
 	content   []byte
-	cut       bool // the server would have sent more
+	first     []byte // all that was read
+	cut       bool   // the server would have sent more
 }
 
 // read reads the body of a response.
@@ -42,7 +43,7 @@ func read(response *http.Response) (answer, error) {
 	if err != nil && len(content) <= maxBody {
 		return answer{}, err
 	}
-	a := answer{from: response.Request.URL, declared: response.Header.Get("Content-Type"), content: content}
+	a := answer{from: response.Request.URL, declared: response.Header.Get("Content-Type"), content: content, first: content}
 	if a.cut = len(content) > maxBody; a.cut {
 		a.content = content[:maxBody]
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/tools"
+	"parley/tools/documents/pages"
 )
 
 // mostConverting is how many pages are made Markdown of at once: each takes some
@@ -18,6 +19,7 @@ type fetcher struct {
 	redirect   func(call tools.Call, to string) error // see Config
 	transport  http.RoundTripper
 	converting chan struct{}
+	documents  pages.Reader // nil is none
 }
 
 // fetched is the result of web_fetch.
@@ -29,6 +31,10 @@ type fetched struct {
 	Bytes       int    `json:"bytes"` // that were read of the answer's body, decompressed
 	// Location is where a redirect leads that was not followed.
 	Location string `json:"location,omitempty"`
+	// Of a document: how many pages it has, which did not fit, and what has to be known.
+	Pages int    `json:"pages,omitempty"`
+	Next  string `json:"next,omitempty"`
+	Note  string `json:"note,omitempty"`
 }
 
 func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (any, error) {
@@ -53,7 +59,12 @@ func (f *fetcher) fetch(ctx context.Context, call tools.Call, args fetchArgs) (a
 	if 300 <= out.Status && out.Status < 400 {
 		out.Location = plain(clip(response.Header.Get("Location"), 2000))
 	}
-	if out.Body, err = f.show(ctx, got, args.Raw); err != nil {
+	if kind := documentOf(got); kind != pages.None && f.documents != nil && !args.Raw {
+		err = f.document(ctx, kind, got, response.Body, args.Pages, &out)
+	} else {
+		out.Body, err = f.show(ctx, got, args.Raw)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return tools.Untrusted{Value: out}, nil

@@ -21,6 +21,7 @@ type fetchArgs struct {
 	Headers map[string]string `json:"headers,omitempty" jsonschema:"headers to send"`
 	Body    string            `json:"body,omitempty" jsonschema:"what to send with POST, PUT, PATCH or DELETE"`
 	Raw     bool              `json:"raw,omitempty" jsonschema:"true gives a page's source in place of Markdown"`
+	Pages   string            `json:"pages,omitempty" jsonschema:"of a document (PDF, DOCX, XLSX, PPTX): which pages to read, as 3, 2-5 or 7-; left out: from the first on, as many as fit"`
 	Timeout int               `json:"timeout,omitempty" jsonschema:"seconds, 30 by default and 120 at most"`
 }
 

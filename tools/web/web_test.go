@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"parley/tools"
+	"parley/tools/documents"
+	"parley/tools/sandbox"
 	"parley/tools/toolstest"
 	"parley/tools/web"
 )
@@ -32,6 +34,12 @@ var args = toolstest.Args
 func TestMain(m *testing.M) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"} {
 		os.Setenv(name, "http://127.0.0.1:1")
+	}
+	if code, asked := sandbox.Main(os.Args); asked {
+		os.Exit(code)
+	}
+	if code, asked := documents.Main(os.Args); asked {
+		os.Exit(code)
 	}
 	os.Exit(m.Run())
 }

@@ -40,7 +40,7 @@ func (s *Server) newTools() *tools.Set {
 	all = append(all, s.commandTools()...)
 	all = append(all, image.New(s.files.Show)...)
 	all = append(all, message.New(s.deliver), askuser.New())
-	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect})...)
+	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect, Documents: s.documents()})...)
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(s.marker().Watch(all)...)
 }

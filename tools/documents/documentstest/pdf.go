@@ -5,6 +5,7 @@ package documentstest
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"crypto/md5"
 	"crypto/rc4"
@@ -17,6 +18,7 @@ import (
 // A PDF is a file that is being written.
 type PDF struct {
 	objects [][]byte
+	root    int // the catalog; 0 is the last object
 	// Compressed puts the objects into streams of objects, and their places into a
 	// stream too, as newer programs do.
 	Compressed bool
@@ -109,7 +111,7 @@ func deflate(content []byte) []byte {
 	return packed.Bytes()
 }
 
-// tree adds pages with these contents, and the catalog as the last object.
+// tree adds pages with these contents, and the catalog.
 func (p *PDF) tree(font int, contents []string) {
 	root := len(p.objects) + 2*len(contents) + 1
 	kids := make([]string, 0, len(contents))
@@ -119,10 +121,10 @@ func (p *PDF) tree(font int, contents []string) {
 		kids = append(kids, fmt.Sprintf("%d 0 R", page))
 	}
 	p.Add(fmt.Sprintf("<</Type/Pages/Count %d/Kids[%s]>>", len(kids), strings.Join(kids, " ")))
-	p.Add(fmt.Sprintf("<</Type/Catalog/Pages %d 0 R>>", root))
+	p.root = p.Add(fmt.Sprintf("<</Type/Catalog/Pages %d 0 R>>", root))
 }
 
-// Bytes is the file. Its last object is its catalog.
+// Bytes is the file.
 func (p *PDF) Bytes() []byte {
 	if p.Password != nil {
 		return p.locked()
@@ -152,7 +154,7 @@ func (p *PDF) plain(objects [][]byte, trailer string) []byte {
 	if p.Lost {
 		at += 100000
 	}
-	fmt.Fprintf(&out, "trailer\n<</Size %d/Root %d 0 R%s>>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, len(p.objects), trailer, at)
+	fmt.Fprintf(&out, "trailer\n<</Size %d/Root %d 0 R%s>>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, cmp.Or(p.root, len(p.objects)), trailer, at)
 	return out.Bytes()
 }
 
@@ -192,7 +194,7 @@ func (p *PDF) compressed() []byte {
 	}
 	packed = deflate(rows)
 	fmt.Fprintf(&out, "%d 0 obj\n<</Type/XRef/Size %d/W[1 4 2]/Root %d 0 R/Filter/FlateDecode/Length %d>>stream\n%s\nendstream\nendobj\nstartxref\n%d\n%%%%EOF\n",
-		table, len(places), len(p.objects), len(packed), packed, at)
+		table, len(places), cmp.Or(p.root, len(p.objects)), len(packed), packed, at)
 	return out.Bytes()
 }
 

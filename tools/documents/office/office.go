@@ -29,7 +29,7 @@ func Open(content []byte) (pages.Document, error) {
 	parts := &pages.Parts{}
 	switch root, err := a.root(main); {
 	case err != nil:
-		return nil, cmp.Or[error](tooMuch(err), pages.Errorf(pages.Damaged, "%s cannot be read", main))
+		return nil, cmp.Or[error](tooMuch(err), pages.Errorf(pages.Damaged, ""))
 	case root == "document":
 		err = readWord(a, main, parts)
 		return result(parts, err)
@@ -52,7 +52,7 @@ func result(parts *pages.Parts, err error) (pages.Document, error) {
 		return nil, problem
 	}
 	if parts.Count() == 0 {
-		return nil, pages.Errorf(pages.Damaged, "%v", err)
+		return nil, pages.Errorf(pages.Damaged, "") // what the error says may quote the document
 	}
 	parts.Say("the file is damaged: what is behind this is missing")
 	return parts, nil

@@ -12,6 +12,14 @@ import (
 	"strings"
 )
 
+const (
+	// MaxBytes is how large a document may be.
+	MaxBytes = 32 << 20
+	// UsualMost is how much of its text is shown at once, in bytes: what a model is shown
+	// of a result has room for it.
+	UsualMost = 48 << 10
+)
+
 // A Kind is what a file is, as far as its beginning tells.
 type Kind string
 
