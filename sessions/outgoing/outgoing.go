@@ -276,18 +276,19 @@ func (s *Store) read(f File) (content []byte, err error) {
 	}
 	name := path.Join(dir, f.SHA256)
 	found, err := s.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (!found.Mode().IsRegular() || found.Size() != f.Size) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !found.Mode().IsRegular() {
 		return nil, ErrMissing
 	}
 	if err != nil {
 		return nil, err
 	}
+	// Another of the same content may take its place at any time.
 	file, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if opened, err := file.Stat(); err != nil || !os.SameFile(found, opened) {
+	if opened, err := file.Stat(); err != nil || !opened.Mode().IsRegular() || opened.Size() != f.Size {
 		return nil, errors.Join(ErrMissing, err)
 	}
 	content = make([]byte, f.Size)

@@ -80,7 +80,7 @@ func fenceApart(t *testing.T, p place) {
 
 func invalidKey(t *testing.T, p place) {
 	s := p.open()
-	for _, key := range []string{"", "main", "main:telegram", "main::42", "a:b:c:d:e", "main:telegram:a/b", "main:telegram:\x00"} {
+	for _, key := range []string{"", "main", "main:telegram", "main::42", "a:b:c:d:e:f", "a:b:c:d:", "main:telegram:a/b", "main:telegram:\x00"} {
 		if _, err := s.Open(t.Context(), key, 1); !errors.Is(err, sessions.ErrInvalidKey) {
 			t.Errorf("open %q: %v", key, err)
 		}
