@@ -262,6 +262,9 @@ type Notes interface {
 	// returns. Who tells something publishes it first, under an id made of what it is
 	// about, and notes it then.
 	Note(ctx context.Context, subject, about, value string) error
+	// NoteFirst keeps a value unless there is one, and returns the one that is kept: the
+	// same for all who ask.
+	NoteFirst(ctx context.Context, subject, about, value string) (kept string, err error)
 	// Noted returns what was noted last; the zero Remark if nothing was.
 	Noted(ctx context.Context, subject, about string) (Remark, error)
 	// AllNoted lists the remarks on a subject, by what they are about.

@@ -74,6 +74,7 @@ func RunBook(t *testing.T, h Harness) {
 		{"processes", testProcesses},
 		{"notes", testNotes},
 		{"ratings", testRatings},
+		{"what is noted first is kept", testNoteRace},
 		{"kill -9 loses nothing that returned", testKilled},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, suite{h, h.New(t)}) })

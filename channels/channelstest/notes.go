@@ -1,6 +1,8 @@
 package channelstest
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
 	"parley/channels"
@@ -31,5 +33,31 @@ func testNotes(t *testing.T, s suite) {
 	}
 	if found, err := b.Noted(ctx, "other", "c:1"); err != nil || found.Value != "x" {
 		t.Errorf("of another subject there is %+v, %v", found, err)
+	}
+}
+
+// testNoteRace has several processes note the same first.
+func testNoteRace(t *testing.T, s suite) {
+	books := []Book{s.open(t), s.open(t)}
+	for round := range 10 {
+		about := fmt.Sprint("c", round)
+		kept := make([]string, 6)
+		var racing sync.WaitGroup
+		for i := range kept {
+			racing.Go(func() {
+				var err error
+				if kept[i], err = books[i%2].NoteFirst(t.Context(), "first", about, fmt.Sprint("v", i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		racing.Wait()
+		noted, err := books[0].Noted(t.Context(), "first", about)
+		must(t, err)
+		for _, one := range kept {
+			if one != noted.Value || one == "" {
+				t.Errorf("the book has %q, and somebody was told %q", noted.Value, one)
+			}
+		}
 	}
 }

@@ -33,6 +33,16 @@ func (b *Book) Note(ctx context.Context, subject, about, value string) error {
 	return nil
 }
 
+// NoteFirst implements channels.Notes.
+func (b *Book) NoteFirst(ctx context.Context, subject, about, value string) (string, error) {
+	args := append(texts(subject, about, value), stamp(time.Now()))
+	if _, err := b.db.Exec(ctx, `INSERT INTO notes (subject, about, value, noted) VALUES (?, ?, ?, ?) ON CONFLICT (subject, about) DO NOTHING`, args...); err != nil {
+		return "", fmt.Errorf("write a note: %w", err)
+	}
+	kept, err := b.Noted(ctx, subject, about)
+	return kept.Value, err
+}
+
 // Noted implements channels.Notes.
 func (b *Book) Noted(ctx context.Context, subject, about string) (channels.Remark, error) {
 	found, err := list(ctx, b.db.Read, scanRemark, `SELECT about, value, noted FROM notes WHERE subject = ? AND about = ?`, texts(subject, about)...)

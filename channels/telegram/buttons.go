@@ -83,10 +83,10 @@ func (c *Channel) press(q *models.CallbackQuery) (bus.Inbound, bool) {
 
 // publishPress publishes one press, and then tells who has pressed that it has arrived,
 // or that it counts for nothing. It is false if ctx ended first.
-func (p *poller) publishPress(ctx context.Context, q *models.CallbackQuery) bool {
+func (p *publisher) publishPress(ctx context.Context, q *models.CallbackQuery) bool {
 	words := ""
 	if in, ok := p.channel.press(q); ok {
-		err := p.publishSurely(ctx, in)
+		err := p.surely(ctx, in.ID, func() error { return p.publishAt(ctx, in) })
 		switch {
 		case errors.Is(err, channels.ErrNotAdmitted):
 			words = channels.NotAdmitted

@@ -10,7 +10,7 @@ import (
 
 // Deliver has a private message of one who says text published, as a poll does.
 func (c *Channel) Deliver(ctx context.Context, text string, publish func(context.Context, bus.Inbound) error) bool {
-	p := &poller{channel: c, publish: publish}
+	p := &poller{publisher: &publisher{channel: c, publish: publish}}
 	return p.publishMessage(ctx, &models.Message{
 		ID: 1, Text: text, From: &models.User{ID: 1, FirstName: "Ann"}, Chat: models.Chat{ID: 1, Type: models.ChatTypePrivate},
 	})

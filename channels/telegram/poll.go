@@ -41,21 +41,33 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	learning.Go(func() { c.learnName(ctx) })
+	if c.ReceivesHTTP() {
+		return c.receiveRequests(ctx, publish)
+	}
+	if err := c.removeWebhook(ctx); err != nil {
+		return err
+	}
 	c.polling.Store(true)
 	defer c.polling.Store(false)
 
-	p := &poller{channel: c, publish: publish, lastUpdate: time.Now()}
+	p := &poller{publisher: &publisher{channel: c, publish: publish}, lastUpdate: time.Now()}
 	err := p.run(ctx)
 	p.confirm(context.WithoutCancel(ctx))
 	p.answering.Wait()
 	return err
 }
 
-// A poller is one run of Receive.
+// A publisher publishes what updates bring, for one run of Receive.
+type publisher struct {
+	channel   *Channel
+	publish   func(context.Context, bus.Inbound) error
+	answering sync.WaitGroup // answers to presses that are on their way
+}
+
+// A poller is one run of Receive that polls.
 type poller struct {
-	channel *Channel
-	publish func(context.Context, bus.Inbound) error
-	wait    backoff.Series
+	*publisher
+	wait backoff.Series
 
 	next           int64 // the first update that is not handled; 0 is the first that there is
 	confirmed      int64 // the next that Telegram was last told
@@ -63,8 +75,6 @@ type poller struct {
 	outageCode     string    // the code of the outage; "" while there is none
 	outageLogged   bool      // this outage was logged
 	conflictLogged time.Time // when a second poller was logged last
-
-	answering sync.WaitGroup // answers to presses that are on their way
 }
 
 // pollParams is what getUpdates takes.
@@ -93,7 +103,7 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 		Offset:  p.next,
 		Limit:   limit,
 		Timeout: seconds,
-		Allowed: []string{models.AllowedUpdateMessage, models.AllowedUpdateCallbackQuery},
+		Allowed: allowedUpdates(),
 	}, &batch)
 	p.channel.polls.Note(err)
 	if err != nil {
@@ -291,7 +301,7 @@ func readMessage(raw json.RawMessage) (*models.Message, error) {
 }
 
 // publishHeard publishes what one update has brought. It is false if ctx ended first.
-func (p *poller) publishHeard(ctx context.Context, h heard) bool {
+func (p *publisher) publishHeard(ctx context.Context, h heard) bool {
 	if h.press != nil {
 		return p.publishPress(ctx, h.press)
 	}
@@ -299,20 +309,36 @@ func (p *poller) publishHeard(ctx context.Context, h heard) bool {
 }
 
 // publishMessage publishes one message. It is false if ctx ended first.
-func (p *poller) publishMessage(ctx context.Context, m *models.Message) bool {
-	in, ok, err := p.channel.inbound(ctx, m)
-	if err != nil {
-		return false
+func (p *publisher) publishMessage(ctx context.Context, m *models.Message) bool {
+	if moved, ok := p.publishMove(ctx, m); moved {
+		return ok
 	}
-	return !ok || p.publishSurely(ctx, in) == nil
+	return p.surely(ctx, fmt.Sprint(m.Chat.ID, ":", m.ID), func() error {
+		in, ok, err := p.channel.inbound(ctx, m)
+		if err != nil || !ok {
+			return err
+		}
+		return p.publishAt(ctx, in)
+	}) == nil
 }
 
-// publishSurely publishes, however often that takes. Its error is ctx's, or
+// publishAt publishes something where it was said, which of a group that has moved is
+// where it was before.
+func (p *publisher) publishAt(ctx context.Context, in bus.Inbound) error {
+	chat, err := p.channel.moves.origin(ctx, in.At.Chat)
+	if err != nil {
+		return err
+	}
+	in.At.Chat = chat
+	return p.publish(ctx, in)
+}
+
+// surely stores something, however often that takes. Its error is ctx's, or
 // ErrNotAdmitted.
-func (p *poller) publishSurely(ctx context.Context, in bus.Inbound) error {
+func (p *publisher) surely(ctx context.Context, what string, store func() error) error {
 	var wait backoff.Series
 	for failures := 0; ; failures++ {
-		err := p.publish(ctx, in)
+		err := store()
 		if err == nil || errors.Is(err, channels.ErrNotAdmitted) {
 			return err
 		}
@@ -321,7 +347,7 @@ func (p *poller) publishSurely(ctx context.Context, in bus.Inbound) error {
 		}
 		if failures == 0 {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "a message is not stored yet; trying on",
-				slog.String("message", in.ID), slog.Any("error", err))
+				slog.String("message", what), slog.Any("error", err))
 		}
 		if !backoff.Sleep(ctx, wait.Next(ownWait)) {
 			return ctx.Err()

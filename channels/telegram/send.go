@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/jpeg"
 	"image/png"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -33,12 +34,12 @@ const (
 // Send delivers one part and returns its message id. A text whose markup
 // Telegram cannot read is sent once more without.
 func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
-	chat, thread, err := parseAddress(to)
+	chat, thread, err := c.place(ctx, to)
 	if err != nil {
 		return "", err
 	}
 	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return c.post(ctx, sendTimeout, func(ctx context.Context) (*models.Message, error) {
+		return c.post(ctx, chat, sendTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.SendMessage(ctx, &bot.SendMessageParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Text: text, ParseMode: mode,
 				LinkPreviewOptions: noPreview(), ReplyParameters: quoted(part), ReplyMarkup: keyboard(part.Buttons),
@@ -50,13 +51,13 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 // SendFile delivers a file with the part's text as its caption: a picture as one that is
 // seen, where Telegram takes it as such.
 func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, part channels.Part) (string, error) {
-	chat, thread, err := parseAddress(to)
+	chat, thread, err := c.place(ctx, to)
 	if err != nil {
 		return "", err
 	}
 	if isPhoto(file.Data) {
 		id, err := sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-			return c.post(ctx, fileTimeout, func(ctx context.Context) (*models.Message, error) {
+			return c.post(ctx, chat, fileTimeout, func(ctx context.Context) (*models.Message, error) {
 				return c.library.SendPhoto(ctx, &bot.SendPhotoParams{
 					ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: quoted(part),
 					Photo: upload(file),
@@ -68,7 +69,7 @@ func (c *Channel) SendFile(ctx context.Context, to bus.Address, file bus.File, p
 		}
 	}
 	return sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return c.post(ctx, fileTimeout, func(ctx context.Context) (*models.Message, error) {
+		return c.post(ctx, chat, fileTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.SendDocument(ctx, &bot.SendDocumentParams{
 				ChatID: chat, MessageThreadID: messageThread(thread), Caption: text, ParseMode: mode, ReplyParameters: quoted(part),
 				Document: upload(file),
@@ -118,7 +119,7 @@ func (c *Channel) CaptionLength() int { return captionLength }
 // Edit replaces the text of a message. One that says the same already is as good
 // as edited.
 func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part channels.Part) error {
-	chat, _, err := parseAddress(to)
+	chat, _, err := c.place(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 		return &channels.SendError{Fault: channels.Rejected, Code: "bad_id", Err: errors.New("the message's id is not a number")}
 	}
 	_, err = sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
-		return c.post(ctx, sendTimeout, func(ctx context.Context) (*models.Message, error) {
+		return c.post(ctx, chat, sendTimeout, func(ctx context.Context) (*models.Message, error) {
 			return c.library.EditMessageText(ctx, &bot.EditMessageTextParams{
 				ChatID: chat, MessageID: message, Text: text, ParseMode: mode, LinkPreviewOptions: noPreview(),
 				ReplyMarkup: keyboard(part.Buttons),
@@ -159,7 +160,7 @@ func perhapsMarkup(err error) bool {
 
 // post makes one call that leaves a message and returns its id; its errors are
 // *channels.SendError.
-func (c *Channel) post(ctx context.Context, timeout time.Duration, call func(context.Context) (*models.Message, error)) (string, error) {
+func (c *Channel) post(ctx context.Context, chat any, timeout time.Duration, call func(context.Context) (*models.Message, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ctx, t := follow(ctx)
@@ -167,6 +168,12 @@ func (c *Channel) post(ctx context.Context, timeout time.Duration, call func(con
 	if err != nil {
 		err := sendError(err, t)
 		c.calls.Note(err)
+		if old, ok := chat.(int64); ok && err.MovedTo != "" {
+			// What cannot be kept now is learned again from the next refusal.
+			if err := c.moves.note(ctx, strconv.FormatInt(old, 10), err.MovedTo); err != nil {
+				c.log.LogAttrs(ctx, slog.LevelWarn, "a group has moved, which is not kept yet", slog.Any("error", err))
+			}
+		}
 		return "", err
 	}
 	c.calls.Note(nil)
@@ -197,7 +204,7 @@ func quoted(part channels.Part) *models.ReplyParameters {
 
 // Typing shows that the bot is at work.
 func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, error) {
-	chat, thread, err := parseAddress(to)
+	chat, thread, err := c.place(ctx, to)
 	if err != nil {
 		return 0, err
 	}
@@ -213,6 +220,14 @@ func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, er
 		return 0, sendError(err, t)
 	}
 	return typingFades, nil
+}
+
+// place reads an address, of a group that has moved where it is now.
+func (c *Channel) place(ctx context.Context, to bus.Address) (chat any, thread int, err error) {
+	if to.Chat, err = c.moves.now(ctx, to.Chat); err != nil {
+		return nil, 0, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
+	}
+	return parseAddress(to)
 }
 
 // parseAddress reads an address: a chat is a number or the @name of a public one.

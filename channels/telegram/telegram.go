@@ -2,13 +2,15 @@
 //
 // Receiving is a long poll of its own: Telegram forgets an update as soon as a
 // later one is asked for, so the next poll is sent only after everything of the
-// last one has been published. Sending goes through go-telegram/bot, with an
+// last one has been published. Or Telegram makes requests (package webhook), each of
+// which is answered once what it brings is published. Sending goes through go-telegram/bot, with an
 // HTTP client underneath that knows whether a request had begun to leave when
 // it failed: what certainly was not sent may be sent again, anything else is
 // unknown.
 //
 // The files, in reading order: telegram.go is the channel and its settings; poll.go
-// receives; translate.go, content.go and quotes.go turn an update into a message for the
+// receives, and requests.go does where Telegram makes requests; moved.go follows groups
+// whose ids change; translate.go, content.go and quotes.go turn an update into a message for the
 // agent; send.go sends and edits; buttons.go shows buttons and takes presses; wire.go is
 // the HTTP client, its errors and its waits.
 package telegram
@@ -30,6 +32,7 @@ import (
 	"parley/channels"
 	"parley/channels/backoff"
 	"parley/channels/markup"
+	"parley/channels/telegram/webhook"
 )
 
 // DefaultAPIURL is Telegram's own Bot API server.
@@ -58,6 +61,10 @@ type Config struct {
 	APIURL    string // another Bot API server; "" is DefaultAPIURL
 	RateLimit string // PlatformPace or NoPace; "" is PlatformPace
 	SendsOnly bool   // nobody receives for this account
+	// Webhook has Telegram make its requests to that address, in place of being polled.
+	Webhook string
+	// Book is what must outlive the process; nil remembers nothing.
+	Book Book
 	// Mention is when what is said in a group is meant for the bot.
 	Mention channels.MentionIn
 	Log     *slog.Logger
@@ -75,6 +82,11 @@ type Channel struct {
 	paced     bool
 	sendsOnly bool
 	mention   channels.MentionIn
+	webhook   string                // where Telegram makes its requests; "" polls
+	requests  chan webhook.Delivery // what those bring
+	secret    atomic.Pointer[string]
+	book      Book
+	moves     *moves
 	log       *slog.Logger
 
 	polling atomic.Bool           // it receives: then it is the polls that tell
@@ -96,6 +108,8 @@ var (
 	_ channels.ButtonShower  = (*Channel)(nil)
 	_ channels.Connector     = (*Channel)(nil)
 	_ channels.RefusalReader = (*Channel)(nil)
+	_ channels.HTTPReceiver  = (*Channel)(nil)
+	_ channels.Replier       = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.
@@ -122,9 +136,16 @@ func New(c Config) (*Channel, error) {
 		paced:     c.RateLimit != NoPace,
 		sendsOnly: c.SendsOnly,
 		mention:   c.Mention,
+		webhook:   c.Webhook,
+		requests:  make(chan webhook.Delivery),
+		book:      c.Book,
 		log:       c.Log,
 		known:     make(chan struct{}),
 	}
+	if ch.book == nil {
+		ch.book = forgetful{}
+	}
+	ch.moves = newMoves(ch.book, c.Name)
 	if ch.log == nil {
 		ch.log = slog.New(slog.DiscardHandler)
 	}

@@ -29,6 +29,13 @@ func (c *Channel) inbound(ctx context.Context, m *models.Message) (bus.Inbound, 
 	if !private {
 		holds := c.mention.In(chat)
 		if holds == channels.MentionNowhere {
+			old, err := c.moves.origin(ctx, chat)
+			if err != nil {
+				return bus.Inbound{}, false, err
+			}
+			holds = c.mention.In(old)
+		}
+		if holds == channels.MentionNowhere {
 			return bus.Inbound{}, false, nil
 		}
 		everything = holds == channels.MentionNever

@@ -56,6 +56,7 @@ type answer struct {
 	OK         bool            `json:"ok"`
 	Result     json.RawMessage `json:"result"`
 	ErrorCode  int             `json:"error_code"`
+	Text       string          `json:"description"`
 	Parameters struct {
 		RetryAfter int `json:"retry_after"`
 	} `json:"parameters"`
@@ -119,6 +120,10 @@ func refused(method string, a answer) error {
 		Err:   fmt.Errorf("%s: %s", method, http.StatusText(a.ErrorCode)),
 	}
 	switch a.ErrorCode {
+	case http.StatusBadRequest:
+		if method == "setWebhook" { // it says what is wrong with the address, and cites nobody
+			e.Err = fmt.Errorf("%s: %s", method, a.Text)
+		}
 	case http.StatusUnauthorized, http.StatusNotFound: // revoked, and never a token
 		e.Fault = channels.Stop
 		e.Err = fmt.Errorf("%s: Telegram refuses the bot token", method)

@@ -79,6 +79,8 @@ func rules() []rule {
 		{"channels/...", 3, []string{"channels", "channels/backoff", "channels/markup", "bus"}},
 		{"channels/discord", 4, []string{"channels", "channels/backoff", "channels/discord/socket", "channels/markup", "bus"}},
 		{"channels/slack/events", 3, nil},
+		{"channels/telegram/webhook", 3, nil},
+		{"channels/telegram", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/telegram/webhook", "bus"}},
 		{"channels/sqlbook", 3, []string{"channels", "channels/markup", "bus", "sessions/sqldb"}},
 		{"channels/slack", 4, []string{"channels", "channels/backoff", "channels/markup", "channels/slack/assistant", "channels/slack/events", "channels/slack/interaction", "bus"}},
 		{"channels/pacing", 3, []string{"channels", "bus"}},

@@ -61,3 +61,96 @@ func TestSlackOverHTTPThroughKills(t *testing.T) {
 		t.Errorf("%d sockets were asked for", n)
 	}
 }
+
+// hearsRequests has a world's Telegram make requests.
+func hearsRequests(w *parleytest.World) {
+	w.T.Helper()
+	address := freeAddress(w.T)
+	text, err := os.ReadFile(w.File)
+	must(w.T, err)
+	changed := strings.Replace(string(text), "rate_limit = \"none\"\n[http]\nlisten = \"\"",
+		fmt.Sprintf("rate_limit = \"none\"\nreceive = \"http\"\n[http]\nlisten = %q\npublic_url = \"http://%s\"", address, address), 1)
+	if changed == string(text) {
+		w.T.Fatal("the configuration is another")
+	}
+	must(w.T, os.WriteFile(w.File, []byte(changed), 0o600))
+}
+
+// Telegram makes requests: each of many messages is answered once, in its chat's order,
+// through kills.
+func TestTelegramOverHTTPThroughKills(t *testing.T) {
+	t.Parallel()
+	const chats, each, kills = 20, 20, 4
+	w := parleytest.New(t, parleytest.EchoModel, "[limits]\nuser_turns_hour = 1000\n[agents.defaults]\nqueue = \"followup\"\n")
+	hearsRequests(w)
+	t.Cleanup(w.Telegram.EndWebhook)
+	all := func(chat int64) string { return strings.Join(parleytest.Texts(w.Telegram.Sent(chat)), "\n") }
+	p := w.Serve()
+	for i := range each {
+		for chat := range int64(chats) {
+			w.Telegram.Say(chat+2, chat+2, fmt.Sprintf("number %d.", i))
+		}
+		if i%(each/kills) == each/kills-1 && i < each-1 {
+			parleytest.WaitFor(t, "some answers", func() bool { return strings.Contains(all(2), fmt.Sprintf("number %d.", i/2)) })
+			p.Kill()
+			p = w.Serve()
+		}
+	}
+	for chat := range int64(chats) {
+		parleytest.WaitFor(t, "the last answer", func() bool { return strings.Contains(all(chat+2), fmt.Sprintf("number %d.", each-1)) })
+	}
+	again := 0
+	for chat := range int64(chats) {
+		last := -1
+		for i := range each {
+			n, at := strings.Count(all(chat+2), fmt.Sprintf("number %d.", i)), strings.Index(all(chat+2), fmt.Sprintf("number %d.", i))
+			if n == 0 || at < last {
+				t.Errorf("chat %d: number %d is answered %d times, or out of order: %s", chat, i, n, all(chat+2))
+			}
+			again, last = again+n-1, at
+		}
+	}
+	if most := w.Interrupted(); again > most*each {
+		t.Errorf("%d messages are answered twice, and %d sends were interrupted", again, most)
+	}
+	parleytest.WaitFor(t, "every update to be taken", func() bool { return w.Telegram.Unconfirmed() == 0 })
+	if n := w.Telegram.Calls("getUpdates"); n != 0 {
+		t.Errorf("it was polled %d times", n)
+	}
+}
+
+// What doctor says of requests: that the webhook is there once the bot has served, and
+// that one is in the way of polling.
+func TestDoctorLooksAtTheWebhook(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	polling, err := os.ReadFile(w.File)
+	must(t, err)
+	hearsRequests(w)
+	t.Cleanup(w.Telegram.EndWebhook)
+	says := func(want string, code int) {
+		t.Helper()
+		out, errs, got := w.Run("doctor")
+		if !strings.Contains(out+errs, want) || got != code {
+			t.Errorf("doctor ends with %d and says\n%s%s\nwant %d and %q", got, out, errs, code, want)
+		}
+	}
+	says("Telegram has another webhook, or none", 0)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	if out, errs, code := w.Run("doctor"); code != 0 || strings.Contains(out+errs, "webhook") {
+		t.Errorf("while it serves: %d %s%s", code, out, errs)
+	}
+	p.Stop()
+	says("cannot be reached", 0)
+	must(t, os.WriteFile(w.File, polling, 0o600))
+	says("a webhook is set, and while there is one nobody can poll", 1)
+	p = w.Serve()
+	w.Telegram.Say(2, 2, "by poll")
+	w.Said(2, 2)
+	p.Stop()
+	if out, errs, code := w.Run("doctor"); code != 0 || strings.Contains(out+errs, "webhook") {
+		t.Errorf("after polling: %d %s%s", code, out, errs)
+	}
+}

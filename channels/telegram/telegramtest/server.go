@@ -70,12 +70,16 @@ type Server struct {
 	queue    []update          // not confirmed
 	polls    int               // begun; a poll that is not the last one is superseded
 	wakePoll chan struct{}     // closed when the queue grows or another poll begins
+	hook     *hook             // takes the place of polls; nil while there is none
+	closed   bool
+	moved    map[int64]int64 // groups that have become supergroups
 }
 
 // An update waits to be confirmed.
 type update struct {
 	id   int64
 	json []byte
+	line string // the chat, or for presses the person, whose updates come one after another
 }
 
 // A chat is what is known of one.
@@ -96,6 +100,7 @@ func New(token, username string) *Server {
 		calls:    make(map[string]int),
 		presses:  make(map[string]*Press),
 		wakePoll: make(chan struct{}),
+		moved:    make(map[int64]int64),
 	}
 }
 
@@ -107,6 +112,10 @@ func (s *Server) Start(addr string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("listen: %w", err)
 	}
+	s.mu.Lock()
+	s.closed = false
+	s.wake()
+	s.mu.Unlock()
 	s.listener = l
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
@@ -115,6 +124,9 @@ func (s *Server) Start(addr string) (string, error) {
 
 // Close stops listening and cuts every connection.
 func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	err := s.http.Close()
 	_ = s.listener.Close() // http may not have begun to serve it; else it is closed already
 	if err != nil {
@@ -139,7 +151,7 @@ func (s *Server) enqueue(fields map[string]any) int64 {
 	if err != nil {
 		panic("telegramtest: an update that is no JSON: " + err.Error()) // the test's mistake
 	}
-	s.queue = append(s.queue, update{s.lastID, data})
+	s.queue = append(s.queue, update{s.lastID, data, lineOf(data)})
 	s.wake()
 	return s.lastID
 }
@@ -239,6 +251,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if fault.before(w, r) {
 		return
 	}
+	if to := s.movedTo(p.number("chat_id")); to != 0 {
+		writeError(w, refusal{status: http.StatusBadRequest, text: "Bad Request: group chat was upgraded to a supergroup chat", migrateTo: to})
+		return
+	}
 	result, err := s.answer(r.Context(), method, p)
 	if fault.after(w, r) {
 		return
@@ -270,7 +286,13 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 	case "getme":
 		id, _, _ := strings.Cut(s.token, ":")
 		return []byte(`{"ok":true,"result":{"id":` + id + `,"is_bot":true,"first_name":"Parley","username":"` + s.username + `"}}`), nil
-	case "sendchataction", "deletewebhook":
+	case "setwebhook":
+		return s.setWebhook(p)
+	case "deletewebhook":
+		return s.deleteWebhook()
+	case "getwebhookinfo":
+		return s.webhookInfo()
+	case "sendchataction":
 		return []byte(`{"ok":true,"result":true}`), nil
 	}
 	return nil, refusal{status: http.StatusNotFound, text: "Not Found"}
@@ -287,6 +309,12 @@ func (s *Server) getUpdates(ctx context.Context, p params) ([]byte, error) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.hook != nil {
+		return nil, refusal{
+			status: http.StatusConflict,
+			text:   "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
+		}
+	}
 	s.forget(p.number("offset"))
 	s.allowed = p["allowed_updates"]
 	s.polls++

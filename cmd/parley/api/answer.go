@@ -27,6 +27,7 @@ type answer struct {
 	code    string // of the error, if it is one
 	status  int    // 0 while nothing is written
 	bytes   int64
+	usual   bool // it comes with each word that people say
 	large   bool // it holds one of the API's places for large bodies
 }
 

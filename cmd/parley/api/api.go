@@ -257,7 +257,7 @@ func (a *API) finish(w *answer, r *http.Request) {
 		w.refuse(&refusal{status: http.StatusInternalServerError, code: "internal", message: "something broke; the server's log says more"})
 	}
 	level := slog.LevelDebug
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && (!w.usual || w.status >= http.StatusBadRequest) {
 		level = slog.LevelInfo
 	}
 	a.cfg.Log.LogAttrs(r.Context(), level, "request", slog.String("route", w.route), slog.String("caller", w.caller.name),

@@ -83,6 +83,7 @@ func (a *API) channel(w *answer, r *http.Request) error {
 			if err != nil {
 				return err
 			}
+			w.usual = true
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			h.ServeHTTP(w, r)
 			return nil

@@ -138,6 +138,9 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	}
 	if lack, ok := errors.AsType[*platforms.LackError](err); ok {
 		f.State, f.Detail, f.Remedy = wrong, lack.Lack, lack.Remedy
+		if lack.Perhaps {
+			f.State = note
+		}
 	}
 	return f
 }

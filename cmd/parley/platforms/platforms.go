@@ -25,6 +25,7 @@ type Book interface {
 	slack.Joins
 	slack.Cursors
 	discord.Book
+	telegram.Book
 }
 
 // Given is what an adapter is given beside the settings of its channel. Without any
@@ -58,11 +59,11 @@ func platforms() []platform {
 	return []platform{
 		{
 			Platform: config.Platform{
-				Name: "telegram", Title: "Telegram", Receives: []string{"poll"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
+				Name: "telegram", Title: "Telegram", Receives: []string{"poll", "http"}, Tokens: []config.PlatformToken{{Key: "bot_token", Env: "TELEGRAM_BOT_TOKEN"}},
 				IsUserID: telegram.IsUserID, UserIDRemedy: "write the number: the bot tells it to whom it refuses",
 				IsGroupID: telegram.IsGroupID, GroupIDRemedy: "write the number, which is negative: parley chats lists the groups in which the bot was spoken to",
 			},
-			page: "channels/telegram.md", open: openTelegram, account: telegramAccount,
+			page: "channels/telegram.md", open: openTelegram, account: telegramAccount, examine: examineTelegram,
 		},
 		{
 			Platform: config.Platform{
@@ -146,7 +147,11 @@ func Examine(ctx context.Context, c config.Channel, ch channels.Channel) error {
 }
 
 // A LackError is what a platform does not give to the bot, and what to do about it.
-type LackError struct{ Lack, Remedy string }
+type LackError struct {
+	Lack, Remedy string
+	// Perhaps says that it may be there when the bot serves.
+	Perhaps bool
+}
 
 // Error says what is missing.
 func (e *LackError) Error() string { return e.Lack }
@@ -181,7 +186,16 @@ func RefusalRemedy(refused *channels.SendError) string {
 }
 
 func openTelegram(c config.Channel, g Given) (channels.Channel, error) {
-	return telegram.New(telegram.Config{Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Mention: g.Mention, Log: g.Log})
+	tc := telegram.Config{
+		Name: c.Name, Token: string(c.BotToken), APIURL: c.APIURL, RateLimit: c.RateLimit, SendsOnly: c.Mode == "send", Mention: g.Mention, Log: g.Log,
+	}
+	if c.ByHTTP() {
+		tc.Webhook = requestAddress(c)
+	}
+	if g.Book != nil {
+		tc.Book = g.Book
+	}
+	return telegram.New(tc)
 }
 
 func telegramAccount(ctx context.Context, ch channels.Channel) (string, error) {
@@ -219,20 +233,23 @@ func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel) er
 	// Who only sends may have left out most of them.
 	if err == nil && len(a.Lacks) > 0 && (c.Mode == "chat" || slices.Contains(a.Lacks, slack.SendScope)) {
 		return &LackError{
-			"the app lacks the scopes " + strings.Join(a.Lacks, ", "),
-			"add them under OAuth & Permissions in the app's settings, and install the app again",
+			Lack:   "the app lacks the scopes " + strings.Join(a.Lacks, ", "),
+			Remedy: "add them under OAuth & Permissions in the app's settings, and install the app again",
 		}
 	}
-	if c.Mode != "chat" || c.ByHTTP() {
+	if c.Mode != "chat" {
 		return nil
+	}
+	if c.ByHTTP() {
+		return examineAddress(ctx, c)
 	}
 	err = sl.CheckSocket(ctx)
 	if refused, ok := errors.AsType[*channels.SendError](err); err == nil || ok && refused.Fault == channels.Stop {
 		return err
 	}
 	return &LackError{
-		"no socket can be opened: " + err.Error(),
-		"switch Socket Mode on in the app's settings, or look at the network, a proxy, or api_url",
+		Lack:   "no socket can be opened: " + err.Error(),
+		Remedy: "switch Socket Mode on in the app's settings, or look at the network, a proxy, or api_url",
 	}
 }
 
@@ -266,13 +283,13 @@ func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel) 
 	}
 	switch {
 	case err != nil:
-		return &LackError{"it cannot be told what the bot may do: " + err.Error(), "look at the network, a proxy, or api_url"}
+		return &LackError{Lack: "it cannot be told what the bot may do: " + err.Error(), Remedy: "look at the network, a proxy, or api_url"}
 	case !reads:
-		return &LackError{"the bot may not read what people write", "switch on Message Content Intent under Bot in the developer portal"}
+		return &LackError{Lack: "the bot may not read what people write", Remedy: "switch on Message Content Intent under Bot in the developer portal"}
 	case len(lacking) > 0:
 		return &LackError{
-			"the bot lacks " + strings.Join(lacking[0].Rights, ", ") + " in the server " + lacking[0].Server,
-			"give its role these permissions in the server's settings",
+			Lack:   "the bot lacks " + strings.Join(lacking[0].Rights, ", ") + " in the server " + lacking[0].Server,
+			Remedy: "give its role these permissions in the server's settings",
 		}
 	}
 	return nil

@@ -1,0 +1,233 @@
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-telegram/bot/models"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/backoff"
+	"parley/channels/telegram/webhook"
+)
+
+const (
+	// webhookSecret is the subject under which the book has the secret of a channel's
+	// webhook, the same for all processes.
+	webhookSecret = "webhook secret"
+	// webhookEvery is how often it is looked whether Telegram still has the webhook.
+	webhookEvery = 5 * time.Minute
+	// publishTime is how long publishing is tried before Telegram is asked to come again:
+	// less than the request waits.
+	publishTime = 20 * time.Second
+	// mostRequests is how many requests Telegram makes at a time.
+	mostRequests = 100
+)
+
+// allowedUpdates are the kinds of updates that Telegram is asked for.
+func allowedUpdates() []string {
+	return []string{models.AllowedUpdateMessage, models.AllowedUpdateCallbackQuery}
+}
+
+// ReceivesHTTP implements channels.HTTPReceiver.
+func (c *Channel) ReceivesHTTP() bool { return c.webhook != "" }
+
+// ServeHTTP implements channels.HTTPReceiver.
+func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := webhook.Handler{Deliveries: c.requests}
+	if secret := c.secret.Load(); secret != nil {
+		h.Secret = *secret
+	}
+	h.ServeHTTP(w, r)
+}
+
+// receiveRequests is Receive where Telegram makes requests.
+func (c *Channel) receiveRequests(ctx context.Context, publish func(context.Context, bus.Inbound) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	secret, err := c.sharedSecret(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // ctx has ended
+	}
+	c.secret.Store(&secret)
+	var working sync.WaitGroup
+	working.Go(func() { c.takeRequests(ctx, &publisher{channel: c, publish: publish}) })
+	err = c.keepWebhook(ctx, secret)
+	cancel()
+	working.Wait()
+	return err
+}
+
+// sharedSecret is the secret by which Telegram's requests are known, which whoever comes
+// first has made for all processes. It tries until the book answers; its error is ctx's.
+func (c *Channel) sharedSecret(ctx context.Context) (string, error) {
+	var wait backoff.Series
+	for {
+		secret, err := c.book.NoteFirst(ctx, webhookSecret, c.name, rand.Text()+rand.Text())
+		if err == nil {
+			return secret, nil
+		}
+		c.log.LogAttrs(ctx, slog.LevelWarn, "the webhook's secret cannot be read; trying on", slog.Any("error", err))
+		if !backoff.Sleep(ctx, wait.Next(ownWait)) {
+			return "", ctx.Err()
+		}
+	}
+}
+
+// takeRequests publishes what Telegram's requests bring until ctx is done. Telegram makes
+// no second request of a chat before the first is answered.
+func (c *Channel) takeRequests(ctx context.Context, p *publisher) {
+	var working sync.WaitGroup
+	defer func() {
+		working.Wait()
+		p.answering.Wait()
+	}()
+	for {
+		select {
+		case d := <-c.requests:
+			working.Go(func() { d.Answer(p.publishUpdate(ctx, d.Update)) })
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// publishUpdate publishes what a request has brought, and tells whether it is published,
+// or nothing that ever could be.
+func (p *publisher) publishUpdate(ctx context.Context, raw json.RawMessage) bool {
+	ctx, cancel := context.WithTimeout(ctx, publishTime)
+	defer cancel()
+	var u update
+	err := json.Unmarshal(raw, &u)
+	var h heard
+	var ok bool
+	if err == nil {
+		h, ok, err = u.read()
+	}
+	if err != nil {
+		p.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
+		return true
+	}
+	return !ok || p.publishHeard(ctx, h)
+}
+
+// webhookParams is what setWebhook takes.
+type webhookParams struct {
+	URL     string   `json:"url"`
+	Secret  string   `json:"secret_token"`
+	Most    int      `json:"max_connections"`
+	Allowed []string `json:"allowed_updates"`
+}
+
+// A WebhookState is what Telegram tells of a bot's webhook.
+type WebhookState struct {
+	URL       string `json:"url"` // "" is none
+	Waiting   int    `json:"pending_update_count"`
+	LastError string `json:"last_error_message"`
+	FailedAt  int64  `json:"last_error_date"`
+}
+
+// keepWebhook has Telegram make its requests here, until ctx is done or the account is
+// refused. Every process does: they all say the same.
+func (c *Channel) keepWebhook(ctx context.Context, secret string) error {
+	var wait backoff.Series
+	var failedAt int64
+	for set := false; ctx.Err() == nil; {
+		state, err := c.checkWebhook(ctx, secret, set)
+		c.calls.Note(err)
+		pause := webhookEvery
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			refusal, ok := errors.AsType[*channels.SendError](err)
+			if ok && refusal.Fault == channels.Stop {
+				return err
+			}
+			if !wait.Began() {
+				c.log.LogAttrs(ctx, slog.LevelWarn, "Telegram does not take the webhook yet; trying on", slog.String("url", c.webhook), slog.Any("error", err))
+			}
+			if pause = wait.Next(mostWait); ok {
+				pause = max(pause, refusal.RetryAfter)
+			}
+		default:
+			wait.Reset()
+			if state.FailedAt > failedAt && set {
+				c.log.LogAttrs(ctx, slog.LevelWarn, "Telegram could not deliver everything; it tries on",
+					slog.String("url", c.webhook), slog.String("why", state.LastError), slog.Int("waiting", state.Waiting))
+			}
+			failedAt, set = max(failedAt, state.FailedAt), true
+		}
+		backoff.Sleep(ctx, pause)
+	}
+	return nil
+}
+
+// checkWebhook sets the webhook, unless it was set before and Telegram still has it.
+func (c *Channel) checkWebhook(ctx context.Context, secret string, set bool) (WebhookState, error) {
+	var state WebhookState
+	if set {
+		var err error
+		if state, err = c.Webhook(ctx); err != nil || state.URL == c.webhook {
+			return state, err
+		}
+		c.log.LogAttrs(ctx, slog.LevelWarn, "somebody has changed the bot's webhook; it is set again")
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	var done bool
+	return state, c.call(ctx, "setWebhook", webhookParams{URL: c.webhook, Secret: secret, Most: mostRequests, Allowed: allowedUpdates()}, &done)
+}
+
+// Webhook asks Telegram for the bot's webhook.
+func (c *Channel) Webhook(ctx context.Context) (WebhookState, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var state WebhookState
+	return state, c.call(ctx, "getWebhookInfo", nil, &state)
+}
+
+// removeWebhook takes back the webhook that a channel has set when it received by
+// requests: while there is one, Telegram refuses polls. It tries until that is done, or
+// the account is refused; what another program has set stays.
+func (c *Channel) removeWebhook(ctx context.Context) error {
+	var wait backoff.Series
+	for {
+		noted, err := c.book.Noted(ctx, webhookSecret, c.name)
+		if err == nil && noted.Value == "" {
+			return nil
+		}
+		if err == nil {
+			var done bool
+			if err = c.call(ctx, "deleteWebhook", nil, &done); err == nil {
+				err = c.book.Note(ctx, webhookSecret, c.name, "")
+			}
+			if err == nil {
+				c.log.LogAttrs(ctx, slog.LevelInfo, "the bot's webhook is removed; it is polled from now on")
+				return nil
+			}
+		}
+		refusal, ok := errors.AsType[*channels.SendError](err)
+		if ok && refusal.Fault == channels.Stop {
+			return err
+		}
+		if !wait.Began() {
+			c.log.LogAttrs(ctx, slog.LevelWarn, "the bot's webhook cannot be removed yet; trying on", slog.Any("error", err))
+		}
+		pause := wait.Next(mostWait)
+		if ok {
+			pause = cmp.Or(max(pause, refusal.RetryAfter), pause)
+		}
+		if !backoff.Sleep(ctx, pause) {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package platforms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	"parley/channels"
+	"parley/channels/telegram"
+	"parley/cmd/parley/config"
+)
+
+// requestAddress is where a channel's platform makes its requests.
+func requestAddress(c config.Channel) string { return c.PublicURL + "/channels/" + c.Name }
+
+// examineAddress looks whether requests to a channel's public address reach a server of
+// this bot's: one without a signature is then turned away as such.
+func examineAddress(ctx context.Context, c config.Channel) error {
+	address := requestAddress(c)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
+	if err != nil {
+		return &LackError{Lack: "public_url is no address", Remedy: `write public_url = "https://bot.example.com"`}
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if err != nil {
+		if outer, ok := errors.AsType[*url.Error](err); ok {
+			err = outer.Err
+		}
+		lack := &LackError{Lack: fmt.Sprintf("%s cannot be reached: %v", address, err), Remedy: "look at the proxy, its certificate, the name and the network"}
+		_, lack.Perhaps = errors.AsType[*net.OpError](err)
+		return lack
+	}
+	_ = resp.Body.Close() // the status says it
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return nil
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return &LackError{
+			Lack:   fmt.Sprintf("%s answers with %d: the bot does not serve there now", address, resp.StatusCode),
+			Remedy: "run doctor while parley serve runs, or look at the proxy", Perhaps: true,
+		}
+	}
+	return &LackError{
+		Lack:   fmt.Sprintf("%s answers with %d, and not as this bot does", address, resp.StatusCode),
+		Remedy: "have the proxy pass /channels/ on to [http] listen, with the Host header as it comes",
+	}
+}
+
+// examineTelegram looks at the bot's webhook: there has to be one where Telegram makes
+// requests, and none where it is polled.
+func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel) error {
+	if c.Mode != "chat" {
+		return nil
+	}
+	state, err := ch.(*telegram.Channel).Webhook(ctx)
+	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
+		return err
+	}
+	switch {
+	case err != nil:
+		return &LackError{Lack: "Telegram does not tell of the webhook: " + err.Error(), Remedy: "try again later", Perhaps: true}
+	case !c.ByHTTP() && state.URL != "":
+		return &LackError{
+			Lack:   "a webhook is set, and while there is one nobody can poll",
+			Remedy: `parley serve removes it if Parley has set it; else have the other program call deleteWebhook, or write receive = "http"`,
+		}
+	case !c.ByHTTP():
+		return nil
+	case state.URL != requestAddress(c):
+		return &LackError{Lack: "Telegram has another webhook, or none", Remedy: "parley serve sets it: run doctor while it runs", Perhaps: state.URL == ""}
+	}
+	if err := examineAddress(ctx, c); err != nil {
+		return err
+	}
+	if state.LastError != "" && state.Waiting > 0 {
+		return &LackError{
+			Lack:   fmt.Sprintf("%d updates wait at Telegram, which last could not deliver: %s", state.Waiting, state.LastError),
+			Remedy: "look at public_url, the proxy and its certificate", Perhaps: true,
+		}
+	}
+	return nil
+}
