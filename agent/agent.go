@@ -103,7 +103,7 @@ type Asks interface {
 	// Told notes that the session knows how an ask has ended.
 	Told(ctx context.Context, id string) error
 	// Granted tells whether what has that hash was approved for the session.
-	Granted(ctx context.Context, session, hash string) (bool, error)
+	Granted(ctx context.Context, session, hash string) (by string, ok bool, err error)
 	// EndGrants ends what was approved for a session, also by asks that are open now.
 	EndGrants(ctx context.Context, session string) error
 }

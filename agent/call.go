@@ -60,6 +60,7 @@ type preparedCall struct {
 	verdict      tools.Decision // the guard's
 	// approved is the sum of what somebody has approved; "" where that was not needed.
 	approved string
+	approver string // who has
 	// overtaken says that what was approved has changed before it could run.
 	overtaken bool
 }
@@ -334,8 +335,8 @@ func (p *preparedCall) verdictOf(executed bool, failed *tools.Error) tools.Decis
 
 // auditCall keeps a record of a call that was run, or refused.
 func (r *callRunner) auditCall(ctx context.Context, t *turn, p *preparedCall, out *outcome, executed bool, took time.Duration) {
-	by := ""
-	if p.ask.approved() {
+	by := p.approver
+	if p.ask.approved() { // also of one that did not come to that
 		by = p.ask.by
 	}
 	r.audit(ctx, t, p.call, sessions.AuditRecord{

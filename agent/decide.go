@@ -197,18 +197,18 @@ func (r *callRunner) approval(ctx context.Context, p *preparedCall, why string, 
 		if p.ask.Hash != sum {
 			return p.hasChanged(), nil, nil
 		}
-		p.approved = sum
+		p.approved, p.approver = sum, p.ask.by
 		return nil, nil, nil
 	}
 	if r.cfg.Asks == nil {
 		return needsApproval(p.input.Name, why, "who cannot be asked from here"), nil, nil
 	}
-	granted, err := r.cfg.Asks.Granted(ctx, r.key(), sum)
+	by, granted, err := r.cfg.Asks.Granted(ctx, r.key(), sum)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errBusAway, err)
 	}
 	if granted {
-		p.approved = sum
+		p.approved, p.approver = sum, by
 		return nil, nil, nil
 	}
 	if maybeDone {

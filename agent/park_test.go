@@ -316,6 +316,8 @@ func TestAnApprovalForTheSession(t *testing.T) {
 		n++
 		return calls(fmt.Sprintf(`act {"say":%q}`, heard(r)[strings.LastIndex(heard(r), "|")+1:])), nil
 	})
+	r := records{logged: func(string) bool { return true }}
+	b.audit = r.keep
 	b.run()
 	first := b.say("1", "ann", "x")
 	id, _ := b.asked()
@@ -335,6 +337,11 @@ func TestAnApprovalForTheSession(t *testing.T) {
 	}
 	if ran.Load() != 2 {
 		t.Errorf("it ran %d times", ran.Load())
+	}
+	for _, a := range r.all {
+		if a.Result == "ok" && a.Detail != "test:own" {
+			t.Errorf("a call that was approved for the session is recorded with %q", a.Detail)
+		}
 	}
 }
 
@@ -622,5 +629,27 @@ func TestDecisionsAreAudited(t *testing.T) {
 	}
 	if len(r.all) != 3 || r.early > 0 || !got["act ask permission_denied test:own"] || !got["act ask ok test:own"] || !got["ask allow ok test:own"] {
 		t.Errorf("%d records, %d of them early: %v", len(r.all), r.early, got)
+	}
+}
+
+// What people decide is no failure of the tools: the turn goes on after it.
+func TestDenialsAreNoFailures(t *testing.T) {
+	n := 0
+	b, _, ran := acting(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if n++; n > 4 || r.NoCalls {
+			return text(fmt.Sprint("after ", n-1, " denials")), nil
+		}
+		return calls(fmt.Sprintf(`act {"say":"%d"}`, n)), nil
+	})
+	b.run()
+	first := b.say("1", "ann", "go")
+	for range 4 {
+		id, _ := b.asked()
+		b.command("1", owner, "deny "+id)
+		b.wantEnd(id, "Denied")
+	}
+	b.wantReply(first, "after 4 denials")
+	if ran.Load() != 0 {
+		t.Errorf("it ran %d times", ran.Load())
 	}
 }

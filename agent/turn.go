@@ -129,6 +129,12 @@ func (a *ask) approved() bool {
 	return a != nil && a.ended != nil && a.Kind == bus.AskApproval && a.ended.State == bus.AskAnswered && a.ended.Answer != bus.Deny
 }
 
+// turnedDown tells whether people were asked and the call did not run: they denied it, or
+// nobody answered.
+func (a *ask) turnedDown() bool {
+	return a != nil && a.ended != nil && (a.ended.State != bus.AskAnswered || a.Kind == bus.AskApproval && a.ended.Answer == bus.Deny)
+}
+
 func (c *call) key(turn string) string { return turn + "#" + c.id }
 
 // fold makes a turn of the entries that belong to it.
@@ -312,25 +318,35 @@ func (t *turn) openCalls() []*call {
 	return open
 }
 
-// failedSteps counts the last steps in a row in which every call failed.
+// failedSteps counts the last steps in a row in which every call failed. Those in which
+// people decided about every call are passed over: a denial is no failure, and no success.
 func (t *turn) failedSteps() int {
 	n := 0
 	for i := len(t.steps) - 1; i >= 0; i-- {
-		if !t.steps[i].failed() {
+		failed, undecided := t.steps[i].failed()
+		if !failed && undecided {
 			break
 		}
-		n++
+		if failed {
+			n++
+		}
 	}
 	return n
 }
 
-func (s step) failed() bool {
+// failed tells whether every call of a step failed, of those about which people did not
+// decide; undecided is whether there are any.
+func (s step) failed() (failed, undecided bool) {
 	for _, c := range s.calls {
+		if c.ask.turnedDown() {
+			continue
+		}
+		undecided = true
 		if c.result == nil || c.result.Code == "" || c.result.Code == string(tools.Cancelled) {
-			return false
+			return false, true
 		}
 	}
-	return len(s.calls) > 0
+	return undecided, undecided || len(s.calls) == 0
 }
 
 // repeats counts the calls like this one whose results were all the same, those

@@ -231,8 +231,9 @@ type Asks interface {
 	Waits(ctx context.Context, session string) (bool, error)
 	// UntoldAsks lists asks that ended before a time, of which the log does not know.
 	UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, error)
-	// Granted tells whether what has that hash was approved for the session since a time.
-	Granted(ctx context.Context, session, hash string, since time.Time) (bool, error)
+	// Granted tells whether what has that hash was approved for the session since a time,
+	// and by whom.
+	Granted(ctx context.Context, session, hash string, since time.Time) (by string, ok bool, err error)
 	// EndGrants ends what was approved for a session: from now on each call asks again.
 	// What is asked now and approved for the session later is approved for one call.
 	EndGrants(ctx context.Context, session string) error

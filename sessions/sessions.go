@@ -134,7 +134,9 @@ type Eraser interface {
 	EraseSession(ctx context.Context, key string) (Erased, error)
 	// ErasePerson erases the sessions in which nobody else has spoken, and of
 	// the others every turn that the person caused or spoke in, what was said
-	// there on their behalf, and the summaries that cover these. Budgets keep sums and lose the person.
+	// there on their behalf, and the summaries that cover these. Turns of others in
+	// which they only answered a request stay, without their name and words. Budgets
+	// keep sums and lose the person.
 	ErasePerson(ctx context.Context, person string) (Erased, error)
 	// EraseBefore erases sessions that were last written to before a time, and
 	// of the others the turns that ended before it.

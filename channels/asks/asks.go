@@ -137,8 +137,9 @@ func (d *Desk) report(ask bus.Ask) {
 // Told notes that the session's log has how an ask has ended.
 func (d *Desk) Told(ctx context.Context, id string) error { return d.Book.NoteTold(ctx, id) }
 
-// Granted tells whether what has that hash was approved for the session and still is.
-func (d *Desk) Granted(ctx context.Context, session, hash string) (bool, error) {
+// Granted tells whether what has that hash was approved for the session and still is,
+// and by whom.
+func (d *Desk) Granted(ctx context.Context, session, hash string) (by string, ok bool, err error) {
 	return d.Book.Granted(ctx, session, hash, time.Now().Add(-grantLives))
 }
 

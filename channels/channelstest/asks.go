@@ -130,8 +130,11 @@ func testGrants(t *testing.T, s suite) {
 	b := s.open(t)
 	ctx := t.Context()
 	granted := func(session, hash string, since time.Time) bool {
-		ok, err := b.Granted(ctx, session, hash, since)
+		by, ok, err := b.Granted(ctx, session, hash, since)
 		must(t, err)
+		if ok != (by == "c:own") {
+			t.Errorf("approved: %t, by %q", ok, by)
+		}
 		return ok
 	}
 	must(t, b.OpenAsk(ctx, newAsk("once", time.Hour)))

@@ -60,6 +60,8 @@ type Gateway struct {
 	// is told of each.
 	Ratings channels.Ratings
 	Rated   func(good bool)
+	// Owned, if set, is told of a person who has become an owner by a code.
+	Owned func(ctx context.Context, person string)
 	// About, if set, says to somebody who may talk to the bot what it may do for them in
 	// a session, in Markdown.
 	About func(session string, opened bus.Inbound) string
@@ -309,6 +311,9 @@ func (d *intake) takeOwnerCode(ctx context.Context, in bus.Inbound) (bool, error
 		return false, fmt.Errorf("admit an owner: %w", err)
 	}
 	d.noteName(ctx, in.From)
+	if d.Owned != nil {
+		d.Owned(ctx, in.From.ID)
+	}
 	d.Log.Info("the bot has an owner", slog.String("channel", d.Name), slog.String("person", in.From.ID))
 	d.guests.enqueue(autoReply{key: in.ID + "#owner", to: in.At, compose: fixedText("You own this bot now. Say " + channels.CommandPrefix(d.Channel) + "help to see what it understands.")})
 	return true, nil

@@ -173,14 +173,17 @@ func (b *Book) UntoldAsks(ctx context.Context, before time.Time) ([]bus.Ask, err
 }
 
 // Granted implements channels.Asks.
-func (b *Book) Granted(ctx context.Context, session, hash string, since time.Time) (bool, error) {
-	var n int
-	err := b.db.Read.QueryRowContext(ctx, `SELECT count(*) FROM asks WHERE session = ? AND hash = ? AND granted = 1 AND ended > ?`,
-		append(texts(session, hash), stamp(since))...).Scan(&n)
-	if err != nil {
-		return false, fmt.Errorf("look for an approval: %w", err)
+func (b *Book) Granted(ctx context.Context, session, hash string, since time.Time) (by string, ok bool, err error) {
+	err = b.db.Read.QueryRowContext(ctx, `SELECT answerer FROM asks WHERE session = ? AND hash = ? AND granted = 1 AND ended > ? ORDER BY ended DESC LIMIT 1`,
+		append(texts(session, hash), stamp(since))...).Scan(&by)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
 	}
-	return n > 0, nil
+	if err != nil {
+		return "", false, fmt.Errorf("look for an approval: %w", err)
+	}
+	untext(&by)
+	return by, true, nil
 }
 
 // EndGrants implements channels.Asks. An open ask of which nothing can be granted any
@@ -205,7 +208,46 @@ func eraseAsks(tx *sqldb.Tx, done *Erased, person string) error {
 	if err := count(tx, &done.Asks, `DELETE FROM asks WHERE person = ?`, sqldb.Text(person)); err != nil {
 		return err
 	}
-	return count(tx, &done.Asks, `DELETE FROM asks WHERE answerer = ?`, sqldb.Text(person))
+	if err := count(tx, &done.Asks, `DELETE FROM asks WHERE answerer = ? AND told <> 0`, sqldb.Text(person)); err != nil {
+		return err
+	}
+	return loseAnswerer(tx, done, person)
+}
+
+// loseAnswerer takes a person out of answers that their sessions are still to be told of:
+// the turns of others wait for what was decided.
+func loseAnswerer(tx *sqldb.Tx, done *Erased, person string) error {
+	found, err := tx.Query(`SELECT id, answer FROM asks WHERE answerer = ? AND told = 0`, sqldb.Text(person))
+	if err != nil {
+		return err
+	}
+	kept := map[string]string{}
+	for found.Next() {
+		var id, raw string
+		var answer bus.Answer
+		err = found.Scan(&id, &raw)
+		if untext(&raw); err == nil {
+			err = json.Unmarshal([]byte(raw), &answer)
+		}
+		if err == nil {
+			var rest []byte
+			if rest, err = json.Marshal(bus.Answer{Text: answer.Text}); err == nil {
+				kept[id] = string(rest)
+			}
+		}
+		if err != nil {
+			return errors.Join(err, found.Close())
+		}
+	}
+	if err := errors.Join(found.Err(), found.Close()); err != nil {
+		return err
+	}
+	for id, answer := range kept {
+		if err := count(tx, &done.Asks, `UPDATE asks SET answerer = '', cause = '', answer = ? WHERE id = ?`, texts(answer, id)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // OpenAskCount counts the asks that nobody has answered yet.

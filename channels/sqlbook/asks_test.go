@@ -20,6 +20,7 @@ func TestAsksAreErased(t *testing.T) {
 		"person":   {Session: "main:c:2", Person: "c:ann"},
 		"answerer": {Session: "main:c:2", Person: "c:bob"},
 		"old":      {Session: "main:c:2", Person: "c:bob"},
+		"untold":   {Session: "main:c:2", Person: "c:bob"},
 		"waits":    {Session: "main:c:2", Person: "c:bob"},
 	} {
 		a.ID, a.Kind, a.Made, a.Expires = id, bus.AskApproval, now, now.Add(time.Hour)
@@ -33,17 +34,27 @@ func TestAsksAreErased(t *testing.T) {
 		}
 	}
 	end("answerer", "c:ann")
+	end("untold", "c:ann")
 	end("old", "c:olga")
+	if err := b.NoteTold(t.Context(), "answerer"); err != nil {
+		t.Fatal(err)
+	}
 	for _, what := range []struct {
 		erase sqlbook.Erasure
 		n     int64
 	}{
 		{sqlbook.Erasure{Sessions: []string{"main:c:1"}}, 1},
-		{sqlbook.Erasure{Person: "c:ann"}, 2},
-		{sqlbook.Erasure{Before: now.Add(time.Minute)}, 1},
+		{sqlbook.Erasure{Person: "c:ann"}, 3},
+		{sqlbook.Erasure{Before: now.Add(time.Minute)}, 2},
 	} {
 		if done, err := b.Erase(t.Context(), what.erase); err != nil || done.Asks != what.n {
 			t.Errorf("%+v erased %d asks, want %d (%v)", what.erase, done.Asks, what.n, err)
+		}
+		if what.erase.Person == "" {
+			continue
+		}
+		if a, err := b.LookupAsk(t.Context(), "untold"); err != nil || a.State != bus.AskAnswered || a.Answer.Text != bus.Approve || a.Answer.By.ID != "" {
+			t.Errorf("what its session does not know yet is %+v, %v", a, err)
 		}
 	}
 	if _, err := b.LookupAsk(t.Context(), "waits"); err != nil {

@@ -261,6 +261,9 @@ func TestOwnerByLink(t *testing.T) {
 	if got := w.Said(8, 2)[1]; got != "you said hello" {
 		t.Errorf("the owner got %q", got)
 	}
+	if out, stderr, code := w.Run("logs", "--filter", "pairing", "--json"); code != 0 || !strings.Contains(out, `"by":"telegram:8","result":"owner"`) {
+		t.Errorf("the audit has %q, %s", out, stderr)
+	}
 	w.Telegram.Say(9, 9, "/start "+strings.TrimSpace(code))
 	if got := w.Said(9, 1)[0]; strings.Contains(got, "You own") {
 		t.Error("the link worked twice")

@@ -50,7 +50,11 @@ func waiting(person, turn, ask string) []sessions.Entry {
 
 // answered is how an ask ended, by person.
 func answered(person, turn, ask string) sessions.Entry {
-	e := saidBy(person, entry(turn, sessions.KindAskEnded, sessions.AskEnded{Ask: ask, State: "answered", Answer: "approve"}))
+	return answeredWith(person, turn, ask, sessions.AskEnded{Ask: ask, State: "answered", Answer: "approve"})
+}
+
+func answeredWith(person, turn, ask string, ended sessions.AskEnded) sessions.Entry {
+	e := saidBy(person, entry(turn, sessions.KindAskEnded, ended))
 	e.Cause = ask
 	return e
 }

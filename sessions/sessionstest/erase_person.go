@@ -1,10 +1,12 @@
 package sessionstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"parley/sessions"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -65,11 +67,40 @@ func erasedApprover(t *testing.T, p place) {
 	appendAll(t, l, waiting(anna, "a1", "ask")...)
 	appendAll(t, l, answered(berta, "a1", "ask"), entry("a1", sessions.KindTurnUnparked, nil), done("a1"))
 	appendAll(t, l, wholeTurn(anna, "a2", "mine")...)
-	// The turn names who approved it, so it goes; hers that they had no part in stay.
+	denied := answeredWith(berta, "a3", "denied", sessions.AskEnded{Ask: "denied", State: "answered", Answer: "deny", Reason: secret, Name: "Berta"})
+	denied.Call = "c1"
+	refused := entry("a3", sessions.KindToolResult, sessions.ToolResult{Content: []byte(`{"error":{"code":"permission_denied","message":"Denied by Berta: ` + secret + `"}}`), Code: "permission_denied"})
+	refused.Call = "c1"
+	appendAll(t, l, waiting(anna, "a3", "denied")...)
+	appendAll(t, l, denied, refused, entry("a3", sessions.KindTurnUnparked, nil), done("a3"))
+	// The turns stay: who approved and denied in them is taken out, with what they said.
+	before := len(readLog(t, s, other))
 	got, err = s.ErasePerson(t.Context(), berta)
-	checkErased(t, "who had approved", got, err, nil, []string{other}, 7)
-	if got := turnsOf(readLog(t, s, other)); !slices.Equal(got, []string{"a2"}) {
-		t.Errorf("turns %v are left", got)
+	checkErased(t, "who had approved", got, err, nil, []string{other}, 2)
+	left := readLog(t, s, other)
+	if got := turnsOf(left); !slices.Equal(got, []string{"a1", "a2", "a3"}) || len(left) != before {
+		t.Errorf("turns %v are left, %d of %d entries", got, len(left), before)
+	}
+	var decided []string
+	for _, e := range left {
+		if text := string(e.Data); e.Person == berta || strings.Contains(text, secret) && e.Kind != sessions.KindUser || strings.Contains(text, "Berta") {
+			t.Errorf("it holds who decided: %+v %s", e, e.Data)
+		}
+		if e.Kind == sessions.KindAskEnded {
+			ended, err := sessions.Decode[sessions.AskEnded](e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			decided = append(decided, ended.Answer)
+		}
+	}
+	if !slices.Equal(decided, []string{"approve", "deny"}) {
+		t.Errorf("what was decided is %v", decided)
+	}
+	if alone, shared, err := s.(interface {
+		Spoke(ctx context.Context, person string) (alone, shared []string, err error)
+	}).Spoke(t.Context(), berta); err != nil || len(alone)+len(shared) > 0 {
+		t.Errorf("she spoke in %v and %v, %v", alone, shared, err)
 	}
 }
 

@@ -68,11 +68,14 @@ func (p *sessionErasure) person(person string) error {
 		return p.whole()
 	}
 	turns, err := p.spans(`SELECT turn, min(n), max(n) FROM entries WHERE session = ? AND turn <> '' AND kind <> 'summary'
-		AND turn IN (SELECT turn FROM entries WHERE session = ? AND person = ?) GROUP BY turn`, p.id, p.id, person)
+		AND turn IN (SELECT turn FROM entries WHERE session = ? AND person = ? AND kind <> 'ask_ended') GROUP BY turn`, p.id, p.id, person)
 	if err != nil {
 		return err
 	}
 	if err := p.removeTurns(turns); err != nil {
+		return err
+	}
+	if err := p.redactAnswers(person); err != nil {
 		return err
 	}
 	if err := p.remove("session = ? AND person = ?", p.id, person); err != nil {

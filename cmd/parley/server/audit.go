@@ -1,13 +1,16 @@
 package server
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/audit"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/erase"
+	"parley/sessions"
 )
 
 // openAuditFile adds the file, if one is configured, to where it is recorded what is
@@ -44,6 +47,15 @@ func keptFor(c *config.Config) time.Duration {
 // record that it did: it may not be able to write.
 func (s *Server) auditAccess() api.Audit {
 	return api.Audit{Record: s.trail.Record, Records: s.trail.Records, Lost: s.metrics.AuditLost, Reads: s.role != Reader}
+}
+
+// auditOwner records that a person has become an owner by a code that was said in a chat.
+func (s *Server) auditOwner(ctx context.Context, person string) {
+	record := sessions.AuditRecord{At: time.Now(), Kind: sessions.AuditPairing, By: person, Result: "owner", Detail: person}
+	if err := s.trail.Record(context.WithoutCancel(ctx), record); err != nil {
+		s.metrics.AuditLost()
+		s.log.Error("a new owner is not in the audit", slog.String("person", person), slog.Any("error", err))
+	}
 }
 
 // auditFiles is what of the audit an erasure has to be told of; the store's part it

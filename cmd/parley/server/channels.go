@@ -83,6 +83,7 @@ func (s *Server) receive(ctx context.Context) error {
 			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Log: s.log,
 			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l),
 			Ratings: s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.ownData.Take,
+			Owned: s.auditOwner,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
 			return s.persist(ctx, l, gw.Run) // any process may be asked
