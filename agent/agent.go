@@ -138,6 +138,10 @@ type Agent struct {
 	// Fetch puts what came with a message into the session's workspace. It is called again
 	// after a crash; its error ends the run, which is then tried again. Nil fetches nothing.
 	Fetch func(ctx context.Context, f Fetching) (sessions.Fetched, error)
+	// Enclose keeps the files of the workspace that an answer shows, so that they go with
+	// the message of that id. It may be asked again. Nil, and a text that shows none, is
+	// none.
+	Enclose func(ctx context.Context, session, message string, at bus.Address, text string) Enclosed
 	// Redact takes out of results, of progress and of all that is said what nobody is
 	// to see. Nil takes out nothing.
 	Redact Redactor
@@ -180,4 +184,11 @@ type Observer interface {
 	Batch(concurrency int, saved time.Duration)                 // calls that ran side by side
 	AuditLost()                                                 // a call's audit record could not be kept
 	Model(model, result string, use llm.Usage, d time.Duration) // ok or the fault
+}
+
+// Enclosed are the files that go with an answer.
+type Enclosed struct {
+	Files []bus.FileRef
+	// Refused says in words of each file that cannot go why it cannot.
+	Refused []string
 }

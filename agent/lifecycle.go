@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/agent/attached"
@@ -184,6 +187,11 @@ func (s *session) publishReplies(ctx context.Context, t *turn) error {
 		if len(t.causes) > 1 {
 			out.Causes = t.causes
 		}
+		if len(r.Files) > 0 {
+			if err := json.Unmarshal(r.Files, &out.Files); err != nil {
+				return fmt.Errorf("decode the files of %s: %w", r.ID, err)
+			}
+		}
 		if err := s.publish(ctx, out); err != nil {
 			return err
 		}
@@ -219,4 +227,27 @@ func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
 		return nil // nothing can be sent there
 	}
 	return err
+}
+
+// enclosed is a turn's reply with the files that its text shows. Those that cannot go are
+// named to the person, and to the model for its next turn.
+func (r *turnRun) enclosed(ctx context.Context, t *turn, text string) (reply sessions.Reply, notices []sessions.Entry) {
+	reply = sessions.Reply{ID: bus.ReplyID(t.id), Text: text}
+	if r.agent.Enclose == nil {
+		return reply, nil
+	}
+	files := r.agent.Enclose(ctx, r.key(), reply.ID, t.route.At, text)
+	if len(files.Files) > 0 {
+		raw, err := json.Marshal(files.Files)
+		if err != nil { // texts and numbers always marshal
+			panic(err)
+		}
+		reply.Files = raw
+	}
+	if len(files.Refused) > 0 {
+		why := strings.Join(files.Refused, " ")
+		reply.Text = strings.TrimSpace(text + "\n\n(" + why + ")")
+		notices = append(notices, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeFiles, Text: "Your answer went without a file that it shows. " + why}))
+	}
+	return reply, notices
 }

@@ -14,7 +14,6 @@ import (
 	"parley/agent/attached"
 	"parley/agent/journal"
 	"parley/agent/llm"
-	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -127,8 +126,12 @@ func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
 	r.cfg.Observer.Step()
 	entries, calls := r.answerEntries(t, answer)
 	if calls == 0 {
-		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{{ID: bus.ReplyID(t.id), Text: r.finalReply(t, answer)}}}
-		entries = append(entries, journal.NewEntry(t.id, sessions.KindTurnDone, done))
+		reply, notices := r.enclosed(ctx, t, r.finalReply(t, answer))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		done := sessions.TurnDone{State: sessions.TurnCompleted, Outbound: []sessions.Reply{reply}}
+		entries = append(append(entries, notices...), journal.NewEntry(t.id, sessions.KindTurnDone, done))
 		r.point("c6:before")
 	}
 	r.point("c3:before")

@@ -34,6 +34,7 @@ const (
 	noticeLastStep   = "last_step"
 	noticeUnsendable = "unsendable" // the turn's answer is one that no bus takes
 	noticeRepeated   = "repeated_call"
+	noticeFiles      = "files" // that the turn's answer shows cannot be sent
 	codeGaveUp       = "gave_up"
 	// codeRepeated marks the result of a call that was refused because it had
 	// been made too often.

@@ -235,6 +235,9 @@ type TurnDone struct {
 type Reply struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
+	// Files are the files that go with it, as the agent encoded them. Releases from before
+	// these would send the text alone.
+	Files json.RawMessage `json:"files,omitempty"`
 }
 
 // Command is a command that was carried out. Its entry has a Cause and a Person.

@@ -18,6 +18,9 @@ const (
 	mostParsed = 128 << 10
 )
 
+// Images are the destinations of the images in a Markdown text, as they are written.
+func Images(md string) []string { return document.NewParser().Images(document.Clean(md)) }
+
 // Render renders Markdown in a dialect, in pieces of at most limit units each;
 // 0 does not split, and less than 64 is taken for 64. Each piece is well formed
 // by itself, and none is blank. Cuts fall between blocks where possible, else

@@ -134,3 +134,47 @@ func TestMessageRefusesFiles(t *testing.T) {
 	}
 	p.Stop()
 }
+
+// An answer that shows files of the workspace is followed by them, each once, wherever the
+// process dies; those that cannot go are named to the person, and to the model.
+func TestAnswerWithFiles(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"alive", "c3:before", "c6", "c7:published", "settled", "send:sent/2", "send:sent/3", "send:released"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			told := make(chan string, 10)
+			w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+				if r.Said() != "show me" {
+					told <- string(r.Body)
+					return agenttest.Reply("as `![x](a.png)`")
+				}
+				if r.Rounds() == 0 {
+					return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"report.txt","content":"as it was sent"}`})
+				}
+				return agenttest.Reply("Here is ![the report](report.txt), ![a chart](charts/a.png), and ![nothing](missing.png) of the ![web](https://example.org/x.png).")
+			}, "")
+			chart := aChart(t, w, 2)
+			w.Telegram.Say(2, 2, "show me")
+			if at != "alive" {
+				w.Serve("PARLEY_KILL_AT=" + at).Dies()
+			}
+			p := w.Serve()
+			first := w.Said(2, 3)[0]
+			for _, want := range []string{"Here is the report (report.txt), a chart (charts/a.png), and nothing (missing.png) of the web", "The file missing.png could not be sent"} {
+				if !strings.Contains(first, want) {
+					t.Errorf("the answer is %q, which lacks %q", first, want)
+				}
+			}
+			p.Stop()
+			wantFiles(t, w, w.Telegram.Sent(2), chart)
+			p = w.Serve()
+			before := len(w.Telegram.Sent(2))
+			w.Telegram.Say(2, 2, "and now?")
+			w.Said(2, before+1)
+			p.Stop()
+			if request := <-told; !strings.Contains(request, "Your answer went without a file that it shows") {
+				t.Errorf("the model was told %s", request)
+			}
+		})
+	}
+}

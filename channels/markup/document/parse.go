@@ -1,6 +1,9 @@
 package document
 
 import (
+	"slices"
+
+	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
@@ -41,6 +44,29 @@ func NewParser() *Parser {
 func (p *Parser) Parse(md string) []Block {
 	source := []byte(tame(md))
 	t := tree{source: source}
-	t.walk(p.markdown.Parse(text.NewReader(source), parser.WithContext(&parse{Context: parser.NewContext()})))
+	t.walk(p.parse(source))
 	return t.blocks
+}
+
+func (p *Parser) parse(source []byte) ast.Node {
+	return p.markdown.Parse(text.NewReader(source), parser.WithContext(&parse{Context: parser.NewContext()}))
+}
+
+// Images are the destinations of the images in a Markdown text, in their order and each
+// once. What looks like one in code is none.
+func (p *Parser) Images(md string) []string {
+	var all []string
+	// The walk has no error of its own.
+	_ = ast.Walk(p.parse([]byte(tame(md))), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		image, ok := n.(*ast.Image)
+		if !ok || !entering {
+			return ast.WalkContinue, nil
+		}
+		to := string(util.ResolveNumericReferences(util.ResolveEntityNames(util.UnescapePunctuations(image.Destination))))
+		if to != "" && !slices.Contains(all, to) {
+			all = append(all, to)
+		}
+		return ast.WalkContinue, nil
+	})
+	return all
 }

@@ -12,7 +12,8 @@ import (
 const (
 	understandsAsks   = 1 // turns that wait for people
 	understandsPeople = 2 // sessions of one person in a place that others share
-	understands       = understandsPeople
+	understandsFiles  = 3 // files that go with an answer
+	understands       = understandsFiles
 )
 
 // endTimeout bounds how long a process takes to say that it ends.
@@ -68,4 +69,14 @@ func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
 		return false, err
 	}
 	return h.Book.Understand(ctx, all, least)
+}
+
+// MayEnclose says why no answer may have files now; "" where it may. A process of an older
+// release that goes on with the turn would send the text alone.
+func (h *Home) MayEnclose(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsFiles)
+	if err != nil || able {
+		return "", err
+	}
+	return "a process of an older release still serves", nil
 }

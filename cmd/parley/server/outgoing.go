@@ -1,15 +1,23 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"math"
 	"slices"
+	"strings"
 
+	"parley/agent"
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/outfiles"
+	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/message"
 )
@@ -54,6 +62,68 @@ func (s *Server) enclose(ctx context.Context, l message.Letter, outs []bus.Outbo
 		s.point("files:kept")
 	}
 	return s.home.GiveOutgoing()
+}
+
+// encloseShown keeps the files of the workspace that an answer shows as images.
+func (s *Server) encloseShown(ctx context.Context, session, id string, at bus.Address, text string) (e agent.Enclosed) {
+	paths := outfiles.Shown(text)
+	if len(paths) == 0 {
+		return e
+	}
+	refuse := func(format string, args ...any) {
+		e.Refused = append(e.Refused, fmt.Sprintf(format, args...))
+	}
+	if len(paths) > outfiles.MostFiles {
+		refuse("Of %d files only the first %d were sent.", len(paths), outfiles.MostFiles)
+		paths = paths[:outfiles.MostFiles]
+	}
+	if why, err := s.home.MayEnclose(ctx); err != nil || why != "" {
+		refuse("Files cannot be sent now: %s.", cmp.Or(why, "it is not known whether all processes know how"))
+		return e
+	}
+	dir, err := s.home.Workspace(session)
+	if err != nil {
+		s.log.Error("files of an answer cannot be sent", slog.String("session", session), slog.Any("error", err))
+		refuse("Files cannot be sent now: the workspace cannot be opened.")
+		return e
+	}
+	l := outfiles.Letter{Session: session, Call: id, IDs: []string{id}, Most: s.mostFileBytes(at.Channel)}
+	for _, path := range paths {
+		kept, err := s.keepShown(ctx, l, dir, path)
+		if refused, ok := errors.AsType[*tools.Error](err); ok && refused.Code == tools.FileNotFound {
+			refuse("The file %s could not be sent: there is none of that name in the workspace.", markup.Verbatim(path))
+			continue
+		} else if ok {
+			refuse("The file could not be sent: %s.", strings.TrimSuffix(refused.Message, "."))
+			continue
+		}
+		if err != nil {
+			s.log.Error("a file of an answer cannot be sent", slog.String("session", session), slog.Any("error", err))
+			refuse("The file %s could not be sent: it cannot be copied now.", markup.Verbatim(path))
+			continue
+		}
+		e.Files = append(e.Files, kept...)
+	}
+	if err := s.home.GiveOutgoing(); err != nil {
+		s.log.Error("files of an answer may not be readable for who sends them", slog.Any("error", err))
+	}
+	return e
+}
+
+// keepShown keeps a file that an answer shows, if the agent may read it.
+func (s *Server) keepShown(ctx context.Context, l outfiles.Letter, dir *workspace.Dir, path string) ([]bus.FileRef, error) {
+	if !slices.Contains(s.capabilities(l.Session), tools.FileRead) {
+		return nil, tools.Errorf(tools.PermissionDenied, "this agent does not have the capability file_read")
+	}
+	args, err := json.Marshal(map[string]string{"path": path})
+	if err != nil { // a text always marshals
+		panic(err)
+	}
+	reading := tools.Call{Name: "read_file", Args: args, Session: l.Session, Agent: agentName(l.Session)}
+	if v := s.decide(ctx, reading); v.Decision == tools.Deny || v.Decision == tools.Ask {
+		return nil, tools.Errorf(tools.PermissionDenied, "the operator's rules do not let %s be read unasked", markup.Verbatim(path))
+	}
+	return s.outgoing().Keep(ctx, l, dir, []string{path})
 }
 
 // mostFileBytes is how large a file may be that goes to a channel.
