@@ -159,6 +159,7 @@ const (
 	Forwarded = "forwarded" // somebody's words, passed on by the sender
 	Answered  = "answered"  // the message to which the sender replies, or the part of it that they marked
 	Told      = "told"      // what an agent has said here on somebody's behalf
+	Earlier   = "earlier"   // what was said in a thread before the bot was called into it
 )
 
 // A Quote is what was written elsewhere or earlier. The model is shown it as

@@ -72,6 +72,18 @@ func AsMembershipChecker(ch Channel) (MembershipChecker, bool) { return ability[
 // AsTyper is the channel as a Typer; false if it is none.
 func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 
+// A ThreadReader reads what was said in threads before the bot was called into them.
+type ThreadReader interface {
+	// Before returns, as quotes of the kind Earlier, the newest messages of a thread that
+	// stand before one that Receive has handed on, the oldest first and at most so many;
+	// where there are more, the one that began the thread is among them. It returns none
+	// where the bot takes part in the thread already. Its errors are *SendError.
+	Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error)
+}
+
+// AsThreadReader is the channel as a ThreadReader; false if it is none.
+func AsThreadReader(ch Channel) (ThreadReader, bool) { return ability[ThreadReader](ch) }
+
 // AsHost is the channel as a Host; false if it is none.
 func AsHost(ch Channel) (Host, bool) { return ability[Host](ch) }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 	"golang.org/x/time/rate"
 
+	"parley/bus"
 	"parley/channels"
 )
 
@@ -263,4 +264,34 @@ func (c *Channel) history(ctx context.Context, id, query string) ([]*message, er
 	}
 	slices.SortFunc(page, func(a, b *message) int { return cmp.Compare(snowflake(a.ID), snowflake(b.ID)) })
 	return page, nil
+}
+
+// Before implements channels.ThreadReader. The message that a thread was begun at stands
+// in the channel above, and is not among those of the thread.
+func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error) {
+	if in.At.Thread == "" {
+		return nil, nil
+	}
+	if _, joined, err := c.book.Joined(ctx, in.At); err != nil || joined {
+		if err != nil {
+			return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
+		}
+		return nil, nil
+	}
+	query := ""
+	if isID(in.ReplyTo) {
+		query = "before=" + in.ReplyTo
+	}
+	page, err := c.history(ctx, in.At.Thread, query)
+	if err != nil {
+		return nil, err
+	}
+	var quotes []bus.Quote
+	for _, m := range page {
+		if text := c.words(m, false); text != "" && m.Author != nil {
+			from := bus.Person{ID: c.person(m.Author.ID), Name: displayName(m.Author, m.Member)}
+			quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: from, At: momentOf(m.ID), Text: text})
+		}
+	}
+	return quotes[max(0, len(quotes)-most):], nil
 }

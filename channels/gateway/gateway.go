@@ -4,7 +4,8 @@
 // judges who may talk to the bot. admission.go tells owners of those who ask to be
 // admitted, and these that they were; introduction.go tells people what the bot is, and
 // opened.go shows them what it may do for them where they open a place of the bot's;
-// ratings.go keeps what they think of answers;
+// ratings.go keeps what they think of answers; earlier.go reads what was said in a thread
+// before the bot is called into it;
 // auto_reply.go tells people why a message was not taken, past the bus and the book.
 // recent.go remembers, within bounds, what was done lately, so that it is not repeated.
 package gateway
@@ -56,6 +57,9 @@ type Gateway struct {
 	// remembers to whom.
 	Introduction func(context.Context) (string, error)
 	Notes        channels.Notes
+	// History, if set, is how many messages are read that were said in a thread before
+	// the bot is called into it.
+	History func() int
 	// Ratings, if set, keeps what people think of answers by their 👍 and 👎, and Rated
 	// is told of each.
 	Ratings channels.Ratings
@@ -334,6 +338,7 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 	}
 	d.introduce(ctx, in)
 	said, urgent := channels.AsCommand(in)
+	said = d.withEarlier(ctx, said)
 	err = bus.PublishInbound(ctx, d.Bus, key, said, urgent)
 	switch {
 	case errors.Is(err, bus.ErrFull):

@@ -1,8 +1,10 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -91,6 +93,43 @@ func (c *Channel) readThread(ctx context.Context, try attempts, chat, root, olde
 		}
 		return page{messages, next}, nil
 	}, see)
+}
+
+// Before implements channels.ThreadReader.
+func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Quote, error) {
+	if in.At.Thread == "" || in.At.Thread == in.ReplyTo { // it begins the thread
+		return nil, nil
+	}
+	if _, joined, err := c.joins.Joined(ctx, in.At); err != nil || joined {
+		if err != nil {
+			return nil, &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
+		}
+		return nil, nil
+	}
+	me, err := c.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []*message
+	err = c.readThread(ctx, once, in.At.Chat, in.At.Thread, "", func(said slackgo.Message) bool {
+		m := fromHistory(in.At.Chat, said)
+		if (in.ReplyTo == "" || m.TS < in.ReplyTo) && m.isWritten() {
+			all = append(all, &m)
+		}
+		return in.ReplyTo == "" || m.TS < in.ReplyTo
+	})
+	if err != nil && !isThreadGone(err) {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b *message) int { return cmp.Compare(a.TS, b.TS) })
+	if len(all) > most {
+		all = append(all[:1:1], all[len(all)-most+1:]...)
+	}
+	quotes := make([]bus.Quote, 0, len(all))
+	for _, m := range all {
+		quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: c.author(ctx, m), At: moment(m.TS), Text: c.words(ctx, m, me, false)})
+	}
+	return quotes, nil
 }
 
 // lookBack is how far back a sent part is looked for. No send is tried for so long.

@@ -70,6 +70,16 @@ func (m *message) isSpeech(me Account) bool {
 	return !m.Hidden && m.BotID == "" && m.User != "" && m.User != me.User && m.User != slackbot && m.TS != "" && m.Channel != ""
 }
 
+// isWritten tells whether somebody, or some app, has written a message: joins and topics
+// are none.
+func (m *message) isWritten() bool {
+	switch m.Subtype {
+	case "", "file_share", "thread_broadcast", "me_message", "bot_message":
+		return !m.Hidden && (m.Text != "" || len(m.Files) > 0 || m.shares())
+	}
+	return false
+}
+
 // isGroup tells whether a message was said where others read it too.
 func (m *message) isGroup() bool {
 	return m.ChannelType != "im" && !strings.HasPrefix(m.Channel, "D")

@@ -310,10 +310,7 @@ func (c *Channel) about(ctx context.Context, d interaction.Deed, me Account) ([]
 	if err := json.Unmarshal(d.About, m); err != nil {
 		return nil, fmt.Errorf("read the message that is asked about: %w", err)
 	}
-	q := bus.Quote{Kind: bus.Answered, At: moment(m.TS), Text: c.words(ctx, m, me, false)}
-	if m.User != "" {
-		q.From = bus.Person{ID: c.name + ":" + m.User, Name: c.people.name(ctx, m.User)}
-	}
+	q := bus.Quote{Kind: bus.Answered, From: c.author(ctx, m), At: moment(m.TS), Text: c.words(ctx, m, me, false)}
 	return append([]bus.Quote{q}, c.quotes(ctx, m, me)...), nil
 }
 

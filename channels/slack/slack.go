@@ -90,7 +90,7 @@ type Config struct {
 
 // A Channel is one Slack app in one workspace. It is a channels.Channel, an
 // Editor, a FileSender, a Reconciler, a MembershipChecker, a Prefixer, a Reactor, a Typer,
-// a Host, a Whisperer and a ButtonShower.
+// a Host, a ThreadReader, a Whisperer and a ButtonShower.
 type Channel struct {
 	name     string
 	api      *slackgo.Client
@@ -124,6 +124,7 @@ var (
 	_ channels.Reactor           = (*Channel)(nil)
 	_ channels.Typer             = (*Channel)(nil)
 	_ channels.Host              = (*Channel)(nil)
+	_ channels.ThreadReader      = (*Channel)(nil)
 	_ channels.Whisperer         = (*Channel)(nil)
 	_ channels.ButtonShower      = (*Channel)(nil)
 	_ channels.HTTPReceiver      = (*Channel)(nil)

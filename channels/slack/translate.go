@@ -63,6 +63,14 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 	return in, true, nil
 }
 
+// author is who wrote a message; apps that have no user have no id either.
+func (c *Channel) author(ctx context.Context, m *message) bus.Person {
+	if m.User == "" {
+		return bus.Person{}
+	}
+	return bus.Person{ID: c.name + ":" + m.User, Name: cmp.Or(c.people.name(ctx, m.User), m.User)}
+}
+
 // words is a message's text as a person would have typed it.
 func (c *Channel) words(ctx context.Context, m *message, me Account, called bool) string {
 	text := uncalled(m.Text, me.User)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/agent/agenttest"
 	"parley/channels/slack/slacktest"
 	"parley/cmd/parley/parleytest"
 )
@@ -64,5 +65,28 @@ func TestTeamSlackBesideMessages(t *testing.T) {
 	log, stderr, code := w.Run("sessions", "main:slack:C1")
 	if !strings.Contains(log, "👍 of slack:U2 for the answer to slack:"+slacktest.Team+":C1:command:U1:") || strings.Contains(log, "👎") || code != 0 {
 		t.Errorf("the session reads %s%s", log, stderr)
+	}
+}
+
+// Who calls the bot into a thread need not say again what stands there.
+func TestTeamSlackReadsTheThread(t *testing.T) {
+	t.Parallel()
+	w, sl := newSlackWorld(t, func(r agenttest.Request) agenttest.Response {
+		all := r.Messages()
+		shown := all[len(all)-1].Content
+		for _, quoted := range []string{`<quote kind="earlier" from="slack:U2"`, "the deploy has failed", "disk full"} {
+			if !strings.Contains(shown, quoted) {
+				return agenttest.Reply("nothing of " + quoted)
+			}
+		}
+		return agenttest.Reply("seen")
+	})
+	w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
+	parleytest.WaitFor(t, "sockets", func() bool { return sl.Sockets() == 2 })
+	root := sl.Say("C1", "U2", "the deploy has failed")
+	sl.Reply("C1", root, "U3", "disk full")
+	sl.Reply("C1", root, "U1", "<@"+slacktest.Bot+"> what now?")
+	if got := slackSaid(t, sl, "C1", 1)[0].Text; got != "seen" {
+		t.Errorf("the model was shown %s", got)
 	}
 }

@@ -203,6 +203,12 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, channel string) {
 		})
 		all = all[:min(limit, len(all))]
 	}
+	if before, err := strconv.ParseUint(r.URL.Query().Get("before"), 10, 64); err == nil {
+		all = slices.DeleteFunc(all, func(m *Message) bool {
+			id, _ := strconv.ParseUint(m.ID, 10, 64)
+			return id >= before
+		})
+	}
 	slices.Reverse(all) // the newest first, as always
 	list := []map[string]any{}
 	for _, m := range all[:min(limit, len(all))] {

@@ -177,6 +177,7 @@ type Channel struct {
 	OnUnknown     string // "resend" or "drop"
 	FilesMB       int    // of one file, each way
 	Agent         string // who answers
+	History       int    // how many messages of a thread are read that were said before the bot is called into it
 	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
 	About         string // what is added to that
 	Session       string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
@@ -184,6 +185,10 @@ type Channel struct {
 
 // DefaultFilesMB is how large a file may be where nothing else is set.
 const DefaultFilesMB = 20
+
+// DefaultHistory is how many messages of a thread are read that were said before the bot
+// is called into it, where nothing else is set.
+const DefaultHistory = 20
 
 // Who is told what the bot is.
 const (

@@ -269,6 +269,7 @@ func channelSections(platforms []string) []section {
 				since: first, fills: into(func(c *Channel) any { return &c.OnUnknown })},
 			{key: "files_mb", kind: asCount, def: int64(DefaultFilesMB), least: 1, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.FilesMB })},
 			{key: "agent", kind: asText, def: MainAgent, since: first, fills: into(func(c *Channel) any { return &c.Agent })},
+			{key: "history", kind: asCount, def: int64(DefaultHistory), least: 1, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.History })},
 			{key: "introduce", kind: asText, def: IntroduceOnce, oneOf: built(IntroduceOnce, IntroduceNever), example: `"never"`,
 				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Introduce })},
 			{key: "about", kind: asText, example: `"Run by the IT desk: it@example.com"`,

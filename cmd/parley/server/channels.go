@@ -82,6 +82,7 @@ func (s *Server) receive(ctx context.Context) error {
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
 			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Log: s.log,
 			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l),
+			History: func() int { return s.settings.Load().Channels[l.name].History },
 			Ratings: s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.ownData.Take,
 			Owned: s.auditOwner,
 		}
