@@ -115,6 +115,30 @@ type Fetcher interface {
 	Fetch(ctx context.Context, at bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error)
 }
 
+// Bounded is a reader that gives at most most bytes, and then ErrTooLarge.
+func Bounded(from io.ReadCloser, most int64) io.ReadCloser { return &bounded{from: from, left: most} }
+
+type bounded struct {
+	from io.ReadCloser
+	left int64
+}
+
+// Read reads on; whether there is more than there may be shows only behind the last byte.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left > 0 {
+		n, err := b.from.Read(p[:min(int64(len(p)), b.left)])
+		b.left -= int64(n)
+		return n, err
+	}
+	if n, err := b.from.Read(make([]byte, 1)); n == 0 {
+		return 0, err
+	}
+	return 0, ErrTooLarge
+}
+
+// Close closes what it reads.
+func (b *bounded) Close() error { return b.from.Close() }
+
 // AsFetcher is the channel as a Fetcher; false if it is none.
 func AsFetcher(ch Channel) (Fetcher, bool) { return ability[Fetcher](ch) }
 

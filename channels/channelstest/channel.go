@@ -148,6 +148,8 @@ func channelChecks() []channelCheck {
 		{"Receive ends with its context", []Feature{Inbound}, checkReceiveEnds},
 		{"a channel that only sends refuses Receive", nil, checkReceiveRefuses},
 
+		{"a file that comes with a message is fetched", []Feature{Inbound, Network}, checkAttachments},
+
 		{"what is sent is shown in order under its ids", nil, checkSent},
 		{"buttons are below the text until an edit removes them", nil, checkButtons},
 		{"a press is published before it is told to have arrived", []Feature{Inbound}, checkPress},

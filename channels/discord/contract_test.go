@@ -103,3 +103,7 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 }
 
 func (p *platform) Mend() { p.Heal() }
+
+func (p *platform) Attach(chat int, text, name string, content []byte) {
+	p.Post(p.Address(chat).Chat, strconv.Itoa(500+chat), map[string]any{"content": text, "attachments": []any{p.File(name, "text/plain", content)}})
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/channels"
+	"parley/channels/slack/files"
 )
 
 // A message is a Slack message, as an event or history shows it.
@@ -25,14 +26,8 @@ type message struct {
 	ThreadTS    string          `json:"thread_ts"`
 	Hidden      bool            `json:"hidden"`
 	Edited      json.RawMessage `json:"edited"`
-	Files       []file          `json:"files"`
+	Files       []files.File    `json:"files"`
 	Attachments []attachment    `json:"attachments"`
-}
-
-// A file is one that was shared.
-type file struct {
-	Name  string `json:"name"`
-	Title string `json:"title"`
 }
 
 // fromHistory makes a message of one from history.
@@ -42,12 +37,16 @@ func fromHistory(chat string, m slackgo.Message) message {
 		Text: m.Text, TS: m.Timestamp, ThreadTS: m.ThreadTimestamp, Hidden: m.Hidden,
 	}
 	for _, f := range m.Files {
-		made.Files = append(made.Files, file{Name: f.Name, Title: f.Title})
+		made.Files = append(made.Files, fileOf(f))
 	}
 	for _, a := range m.Attachments {
 		made.Attachments = append(made.Attachments, sharedIn(a))
 	}
 	return made
+}
+
+func fileOf(f slackgo.File) files.File {
+	return files.File{Name: f.Name, Title: f.Title, Type: f.Mimetype, Mode: f.Mode, Size: int64(f.Size), URL: f.URLPrivate, Download: f.URLPrivateDownload}
 }
 
 // isSpeech tells whether a person says something in a message. Joins, topics and
@@ -112,16 +111,16 @@ func (m *message) mayConcern(me Account, holds channels.MentionIn) bool {
 // An attachment is what Slack shows below a message. Only forwarded messages are
 // used.
 type attachment struct {
-	IsShare     bool   `json:"is_share"`
-	IsMsgUnfurl bool   `json:"is_msg_unfurl"`
-	AuthorID    string `json:"author_id"`
-	AuthorName  string `json:"author_name"`
-	ChannelID   string `json:"channel_id"`
-	ChannelName string `json:"channel_name"`
-	Text        string `json:"text"`
-	Fallback    string `json:"fallback"`
-	TS          string `json:"ts"`
-	Files       []file `json:"files"`
+	IsShare     bool         `json:"is_share"`
+	IsMsgUnfurl bool         `json:"is_msg_unfurl"`
+	AuthorID    string       `json:"author_id"`
+	AuthorName  string       `json:"author_name"`
+	ChannelID   string       `json:"channel_id"`
+	ChannelName string       `json:"channel_name"`
+	Text        string       `json:"text"`
+	Fallback    string       `json:"fallback"`
+	TS          string       `json:"ts"`
+	Files       []files.File `json:"files"`
 }
 
 // sharedIn makes an attachment of one from history, which does not name the chat.
@@ -131,7 +130,7 @@ func sharedIn(a slackgo.Attachment) attachment {
 		Text: a.Text, Fallback: a.Fallback, TS: a.Ts.String(),
 	}
 	for _, f := range a.Files {
-		made.Files = append(made.Files, file{Name: f.Name, Title: f.Title})
+		made.Files = append(made.Files, fileOf(f))
 	}
 	return made
 }

@@ -49,6 +49,7 @@ import (
 	"parley/channels/markup"
 	"parley/channels/slack/assistant"
 	"parley/channels/slack/events"
+	"parley/channels/slack/files"
 )
 
 // DefaultAPIURL is Slack's own Web API.
@@ -94,6 +95,7 @@ type Config struct {
 type Channel struct {
 	name     string
 	api      *slackgo.Client
+	files    *files.Fetcher
 	app      bool // there is an app token
 	signing  string
 	requests chan events.Delivery // of Slack's requests
@@ -188,6 +190,10 @@ func New(c Config) (*Channel, error) {
 		slackgo.OptionHTTPClient(client),
 		slackgo.OptionLog(log.New(io.Discard, "", 0)), // what matters is returned as well
 	)
+	var err error
+	if ch.files, err = files.New(root, c.BotToken, client); err != nil {
+		return nil, &SettingError{c.Name, "api_url", err.Error()}
+	}
 	ch.desk = assistant.New(ch.api, calling)
 	ch.people = newPeople(ch.api, ch.log, func(ctx context.Context) (string, error) {
 		me, err := ch.identity(ctx)
@@ -306,6 +312,11 @@ func (c *Channel) identity(ctx context.Context) (Account, error) {
 	return c.Check(ctx)
 }
 
+// Fetch opens a file that came with a message.
+func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
+	return c.files.Fetch(ctx, a, most)
+}
+
 // Member tells whether a person is a full member of the workspace.
 func (c *Channel) Member(ctx context.Context, who string) (bool, error) {
 	_, user, found := strings.Cut(who, ":")
@@ -348,7 +359,7 @@ const SendScope = "chat:write"
 // Scopes are those that receiving and answering need.
 func Scopes() []string {
 	return []string{
-		"app_mentions:read", "assistant:write", "channels:history", "channels:read", SendScope, "commands", "files:write", "groups:history", "groups:read",
+		"app_mentions:read", "assistant:write", "channels:history", "channels:read", SendScope, "commands", files.Scope, "files:write", "groups:history", "groups:read",
 		"im:history", "im:read", "im:write", "mpim:history", "mpim:read", "reactions:read", "reactions:write", "users:read",
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
+	"parley/channels/slack/files"
 )
 
 // maxNames bounds how many users that a text mentions are looked up.
@@ -60,6 +61,12 @@ func (c *Channel) inbound(ctx context.Context, m *message, me Account) (bus.Inbo
 	in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User) // the id, so that the model can tell two people apart
 	in.Text = c.words(ctx, m, me, called)
 	in.Quotes = c.quotes(ctx, m, me)
+	in.Attachments = files.Attachments(m.Files)
+	for _, a := range m.Attachments {
+		if a.isMessage() {
+			in.Attachments = append(in.Attachments, files.Attachments(a.Files)...)
+		}
+	}
 	return in, true, nil
 }
 
@@ -83,9 +90,9 @@ func (c *Channel) words(ctx context.Context, m *message, me Account, called bool
 }
 
 // named lists the names of files.
-func named(files []file) string {
+func named(shared []files.File) string {
 	var all []string
-	for _, f := range files {
+	for _, f := range shared {
 		name := cmp.Or(markup.OneLine(f.Name, 200), markup.OneLine(f.Title, 200))
 		if name == "" {
 			all = append(all, "[file]")

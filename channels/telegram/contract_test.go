@@ -98,3 +98,7 @@ func (p *platform) Break(call channelstest.Call, trouble channelstest.Trouble) {
 }
 
 func (p *platform) Mend() { p.Heal() }
+
+func (p *platform) Attach(chat int, text, name string, content []byte) {
+	p.Server.Attach(int64(chat), int64(chat), "document", name, content, map[string]any{"caption": text})
+}

@@ -11,7 +11,7 @@
 // The files, in reading order: telegram.go is the channel and its settings; poll.go
 // receives, and requests.go does where Telegram makes requests; moved.go follows groups
 // whose ids change; translate.go, content.go and quotes.go turn an update into a message for the
-// agent; send.go sends and edits; buttons.go shows buttons and takes presses; wire.go is
+// agent, and files.go fetches what came with it; send.go sends and edits; buttons.go shows buttons and takes presses; wire.go is
 // the HTTP client, its errors and its waits.
 package telegram
 
@@ -77,6 +77,8 @@ type Channel struct {
 	name      string
 	id        int64 // the account's, from its token
 	base      string
+	files     string // the address below which files are
+	own       bool   // the server is Telegram's own
 	http      *http.Client
 	library   *bot.Bot
 	paced     bool
@@ -102,6 +104,7 @@ var (
 	_ channels.Channel       = (*Channel)(nil)
 	_ channels.Typer         = (*Channel)(nil)
 	_ channels.Editor        = (*Channel)(nil)
+	_ channels.Fetcher       = (*Channel)(nil)
 	_ channels.FileSender    = (*Channel)(nil)
 	_ channels.Captioner     = (*Channel)(nil)
 	_ channels.Inviter       = (*Channel)(nil)
@@ -132,6 +135,8 @@ func New(c Config) (*Channel, error) {
 		name:      c.Name,
 		id:        id,
 		base:      server + "/bot" + c.Token + "/",
+		files:     server + "/file/bot" + c.Token + "/",
+		own:       server == DefaultAPIURL,
 		http:      c.HTTP,
 		paced:     c.RateLimit != NoPace,
 		sendsOnly: c.SendsOnly,

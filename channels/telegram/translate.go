@@ -51,6 +51,7 @@ func (c *Channel) inbound(ctx context.Context, m *models.Message) (bus.Inbound, 
 		Quotes:    c.quotes(m),
 		More:      announcesMore(m),
 	}
+	in.Attachments = c.attachments(m)
 	// What is passed on was said to somebody else: its text is a quote, and the
 	// names and commands in it call nobody here.
 	if m.ForwardOrigin == nil {

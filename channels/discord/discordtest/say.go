@@ -198,6 +198,13 @@ func (s *Server) File(name, kind string, data []byte) map[string]any {
 	}
 }
 
+// Detach has every file be gone that people have sent.
+func (s *Server) Detach() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files = map[string][]byte{}
+}
+
 // giveFile gives a file, to whoever has its address. A token has no business there.
 func (s *Server) giveFile(w http.ResponseWriter, r *http.Request, id string) {
 	do := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

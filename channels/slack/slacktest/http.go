@@ -14,6 +14,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.control(w, r, strings.TrimPrefix(r.URL.Path, "/_control/"))
 	case strings.HasPrefix(r.URL.Path, "/upload/"):
 		s.upload(w, r)
+	case strings.HasPrefix(r.URL.Path, "/files-pri/"):
+		s.share(w, r)
 	case r.URL.Path == "/link":
 		s.sockets.serve(w, r)
 	case strings.HasPrefix(r.URL.Path, "/api/"):

@@ -51,6 +51,8 @@ type Server struct {
 	users    map[string]User
 	channels map[string][]*Message
 	uploads  map[string]*Message // by file id
+	shared   map[string][]byte   // by file id
+	address  string              // of the server itself
 	marks    map[string][]string // reactions by channel and ts
 	whispers []Whisper
 	lastTS   int64             // in microseconds
@@ -69,7 +71,7 @@ func New(botToken, appToken string) *Server {
 	return &Server{
 		botToken: botToken, appToken: appToken, sockets: newSockets(),
 		orders: orders{calls: map[string]int{}}, users: map[string]User{}, channels: map[string][]*Message{},
-		uploads: map[string]*Message{}, marks: map[string][]string{}, absent: map[string]bool{}, homes: map[string]string{}, panes: map[string]*Pane{}, wake: make(chan struct{}),
+		uploads: map[string]*Message{}, shared: map[string][]byte{}, marks: map[string][]string{}, absent: map[string]bool{}, homes: map[string]string{}, panes: map[string]*Pane{}, wake: make(chan struct{}),
 	}
 }
 
@@ -85,6 +87,9 @@ func (s *Server) Start(addr string) (string, error) {
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
 	s.sockets.pause(false)
+	s.mu.Lock()
+	s.address = "http://" + l.Addr().String()
+	s.mu.Unlock()
 	return "http://" + l.Addr().String() + "/api/", nil
 }
 

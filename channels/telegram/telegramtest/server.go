@@ -66,6 +66,7 @@ type Server struct {
 	lastID   int64 // of an update
 	sends    int
 	presses  map[string]*Press // by their ids
+	files    map[string][]byte // that users have sent, by their ids
 	allowed  string            // the kinds of updates that the last poll asked for
 	queue    []update          // not confirmed
 	polls    int               // begun; a poll that is not the last one is superseded
@@ -99,6 +100,7 @@ func New(token, username string) *Server {
 		chats:    make(map[int64]*chat),
 		calls:    make(map[string]int),
 		presses:  make(map[string]*Press),
+		files:    make(map[string][]byte),
 		wakePoll: make(chan struct{}),
 		moved:    make(map[int64]int64),
 	}
@@ -237,6 +239,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.control(w, r, control)
 		return
 	}
+	if file, ok := strings.CutPrefix(r.URL.Path, "/file/bot"); ok {
+		s.download(w, file)
+		return
+	}
 	token, method, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
 	if token != s.token {
 		writeError(w, refusal{status: http.StatusUnauthorized, text: "Unauthorized"})
@@ -283,6 +289,8 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 		return s.editMessageText(p)
 	case "answercallbackquery":
 		return s.answerPress(p)
+	case "getfile":
+		return s.getFile(p)
 	case "getme":
 		id, _, _ := strings.Cut(s.token, ":")
 		return []byte(`{"ok":true,"result":{"id":` + id + `,"is_bot":true,"first_name":"Parley","username":"` + s.username + `"}}`), nil

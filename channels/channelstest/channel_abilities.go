@@ -1,8 +1,10 @@
 package channelstest
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -106,4 +108,72 @@ func checkPress(r *channelRun) {
 	if refused.Load() != 1 || taken.Load() != 1 {
 		r.Errorf("refused %d times, taken %d times", refused.Load(), taken.Load())
 	}
+}
+
+// An AttachingPlatform is one on which people send files.
+type AttachingPlatform interface {
+	// Attach has the person of a chat say something and send a file with it.
+	Attach(chat int, text, name string, content []byte)
+	// Detach has all files be gone.
+	Detach()
+}
+
+// checkAttachments has a file come, and fetches it: also by a channel that has not heard
+// of it, as a worker's.
+func checkAttachments(r *channelRun) {
+	if _, can := channels.AsFetcher(r.channel); !can {
+		r.Skip("the channel fetches no files")
+	}
+	platform, can := r.platform.(AttachingPlatform)
+	if !can {
+		r.Fatal("the channel fetches files, and the fake has no Attach")
+	}
+	content := bytes.Repeat([]byte(Words+" 0123456789\n"), 300)
+	s := newStore(r)
+	stop := r.receive(r.channel, s.publish)
+	platform.Attach(1, "look at this", "notes.txt", content)
+	in := s.wait(1)[0]
+	if err := stop(); err != nil {
+		r.Error(err)
+	}
+	fetcher, _ := channels.AsFetcher(r.restarted())
+	if in.Kind != bus.Said || len(in.Attachments) != 1 {
+		r.Fatalf("published %+v", in)
+	}
+	a := in.Attachments[0]
+	if a.Kind != bus.Document || a.Name != "notes.txt" || a.Size != int64(len(content)) || a.Ref == "" {
+		r.Errorf("attached is %+v", a)
+	}
+	r.checkSecrecy("the reference of a file", a.Ref)
+	got, err := r.fetch(fetcher, in.At, a, int64(len(content)))
+	if err != nil || !bytes.Equal(got, content) {
+		r.Errorf("fetched %d bytes, %v, want %d", len(got), err, len(content))
+	}
+	a.Size = 0 // nobody has said how large it is
+	if _, err := r.fetch(fetcher, in.At, a, int64(len(content))-1); !errors.Is(err, channels.ErrTooLarge) {
+		r.Errorf("of a file that is too large: %v", err)
+	}
+	platform.Detach()
+	_, err = r.fetch(fetcher, in.At, a, 1<<20)
+	if refusal, ok := errors.AsType[*channels.SendError](err); !ok || refusal.Fault != channels.Rejected {
+		r.Errorf("of a file that is gone: %v", err)
+	}
+	r.platform.Down()
+	_, err = r.fetch(fetcher, in.At, a, 1<<20)
+	if refusal, ok := errors.AsType[*channels.SendError](err); !ok || refusal.Fault != channels.Retry {
+		r.Errorf("while the platform is away: %v", err)
+	}
+	r.platform.Up()
+}
+
+// fetch reads a file to its end.
+func (r *channelRun) fetch(from channels.Fetcher, at bus.Address, a bus.Attachment, most int64) ([]byte, error) {
+	r.Helper()
+	file, err := from.Fetch(r.Context(), at, a, most)
+	if err != nil {
+		r.checkSecrecy("an error", err.Error())
+		return nil, err
+	}
+	got, err := io.ReadAll(file)
+	return got, errors.Join(err, file.Close())
 }

@@ -1,0 +1,108 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/go-telegram/bot/models"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+)
+
+// maxDownload is what Telegram's own server lets bots download.
+const maxDownload = 20 << 20
+
+// attachments are the files that came with a message, and those of the message of
+// somebody else that it answers: "what is in this picture?"
+func (c *Channel) attachments(m *models.Message) []bus.Attachment {
+	files := filesOf(m)
+	if r := m.ReplyToMessage; r != nil && (r.From == nil || r.From.ID != c.id) {
+		files = append(files, filesOf(r)...)
+	}
+	return files
+}
+
+// filesOf are the files of a message. A moving picture comes with a document that is the same.
+func filesOf(m *models.Message) []bus.Attachment {
+	switch {
+	case len(m.Photo) > 0:
+		largest := m.Photo[0]
+		for _, p := range m.Photo {
+			if p.Width*p.Height > largest.Width*largest.Height {
+				largest = p
+			}
+		}
+		return one(bus.Picture, "", "image/jpeg", int64(largest.FileSize), largest.FileID)
+	case m.Voice != nil:
+		return one(bus.Voice, "", m.Voice.MimeType, m.Voice.FileSize, m.Voice.FileID)
+	case m.Audio != nil:
+		return one(bus.Document, m.Audio.FileName, m.Audio.MimeType, m.Audio.FileSize, m.Audio.FileID)
+	case m.VideoNote != nil:
+		return one(bus.Video, "", "video/mp4", int64(m.VideoNote.FileSize), m.VideoNote.FileID)
+	case m.Video != nil:
+		return one(bus.Video, m.Video.FileName, m.Video.MimeType, m.Video.FileSize, m.Video.FileID)
+	case m.Animation != nil:
+		return one(bus.Video, m.Animation.FileName, m.Animation.MimeType, m.Animation.FileSize, m.Animation.FileID)
+	case m.Document != nil:
+		return one(bus.Document, m.Document.FileName, m.Document.MimeType, m.Document.FileSize, m.Document.FileID)
+	}
+	return nil
+}
+
+func one(kind, name, typ string, size int64, id string) []bus.Attachment {
+	if id == "" {
+		return nil
+	}
+	return []bus.Attachment{{Kind: kind, Name: markup.OneLine(name, 200), Type: typ, Size: size, Ref: id}}
+}
+
+// Fetch downloads a file: Telegram says where it is now, below the address with the token.
+func (c *Channel) Fetch(ctx context.Context, _ bus.Address, a bus.Attachment, most int64) (io.ReadCloser, error) {
+	if a.Size > most || a.Size > maxDownload && c.own {
+		return nil, channels.ErrTooLarge
+	}
+	var file struct {
+		Path string `json:"file_path"`
+		Size int64  `json:"file_size"`
+	}
+	err := c.call(ctx, "getFile", map[string]string{"file_id": a.Ref}, &file)
+	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Code == strconv.Itoa(http.StatusBadRequest) {
+		refusal.Fault = channels.Rejected // it will not be another file a moment later
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case file.Size > most:
+		return nil, channels.ErrTooLarge
+	case file.Path == "" || path.IsAbs(file.Path) || path.Clean(file.Path) != file.Path || strings.HasPrefix(file.Path, "../") || strings.ContainsAny(file.Path, "?#%\\"):
+		return nil, &channels.SendError{Fault: channels.Rejected, Code: "no_path", Err: errors.New("getFile: names no file that can be downloaded")}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.files+file.Path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("prepare a download: %w", withoutURL(err))
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, unreachable("download", err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return channels.Bounded(resp.Body, most), nil
+	}
+	_ = resp.Body.Close() // what it says is for nobody
+	e := &channels.SendError{Fault: channels.Retry, Code: "http_" + strconv.Itoa(resp.StatusCode), Err: fmt.Errorf("download: HTTP status %d", resp.StatusCode)}
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusGone, http.StatusForbidden:
+		e.Fault = channels.Rejected
+	case http.StatusUnauthorized:
+		e.Fault = channels.Stop
+	}
+	return nil, e
+}

@@ -1,0 +1,74 @@
+package telegramtest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+)
+
+// mostDownload is the largest file that bots may download.
+const mostDownload = 20 << 20
+
+// Attach lets a user send a file: kind is Telegram's field for it, such as "document",
+// "photo" or "voice". The fields are added to the message's own.
+func (s *Server) Attach(chat, user int64, kind, name string, content []byte, fields map[string]any) int {
+	s.mu.Lock()
+	id := fmt.Sprintf("file%d", len(s.files)+1)
+	s.files[id] = content
+	s.mu.Unlock()
+	file := map[string]any{"file_id": id, "file_unique_id": "u" + id, "file_size": len(content)}
+	var value any = file
+	switch kind {
+	case "photo":
+		small := maps.Clone(file)
+		small["file_id"], small["width"], small["height"] = "thumbnail", 90, 90
+		file["width"], file["height"] = 900, 900
+		value = []any{small, file}
+	case "voice":
+		file["duration"], file["mime_type"] = 1, "audio/ogg"
+	default:
+		file["file_name"], file["mime_type"] = name, "text/plain"
+	}
+	all := map[string]any{kind: value}
+	maps.Copy(all, fields)
+	return s.Post(chat, user, all)
+}
+
+// Detach forgets every file.
+func (s *Server) Detach() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files = map[string][]byte{}
+}
+
+func (s *Server) getFile(p params) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	content, ok := s.files[p["file_id"]]
+	switch {
+	case !ok:
+		return nil, bad("wrong file_id or the file is temporarily unavailable")
+	case len(content) > mostDownload:
+		return nil, bad("file is too big")
+	}
+	return fmt.Appendf(nil, `{"ok":true,"result":{"file_id":%q,"file_size":%d,"file_path":"documents/%[1]s"}}`, p["file_id"], len(content)), nil
+}
+
+// download serves /file/bot<token>/<path>.
+func (s *Server) download(w http.ResponseWriter, path string) {
+	token, path, _ := strings.Cut(path, "/")
+	if token != s.token {
+		http.Error(w, "Unauthorized", http.StatusUnauthorized)
+		return
+	}
+	s.mu.Lock()
+	content, ok := s.files[strings.TrimPrefix(path, "documents/")]
+	s.calls["download"]++
+	s.mu.Unlock()
+	if !ok {
+		http.Error(w, "Not Found", http.StatusNotFound)
+		return
+	}
+	_, _ = w.Write(content) // the caller may be gone
+}
