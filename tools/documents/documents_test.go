@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"parley/tools/documents/documentstest"
 	"parley/tools/documents/pages"
 	"parley/tools/sandbox"
+	"parley/tools/sandbox/sandboxtest"
 )
 
 // The test binary is three programs: the tests, what the sandbox runs this program
@@ -32,34 +31,7 @@ func TestMain(m *testing.M) {
 	if code, asked := documents.Main(os.Args); asked {
 		os.Exit(code)
 	}
-	if raced {
-		os.Exit(withUnraced(m.Run))
-	}
-	os.Exit(m.Run())
-}
-
-// unraced names the variable that holds this test's program without the race detector.
-const unraced = "PARLEY_TEST_UNRACED"
-
-// withUnraced builds the program that is run inside without the race detector, which
-// makes PDFium ten times as slow.
-func withUnraced(run func() int) int {
-	dir, err := os.MkdirTemp("", "parley-documents-test-")
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "test")
-	if out, err := exec.Command("go", "test", "-c", "-o", program, ".").CombinedOutput(); err != nil {
-		fmt.Printf("build the reader: %v\n%s", err, out)
-		return 1
-	}
-	if err := os.Setenv(unraced, program); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return run()
+	os.Exit(sandboxtest.Run(m.Run))
 }
 
 // eachMode runs a test within each kind of walls, and without.
@@ -72,7 +44,7 @@ func eachMode(t *testing.T, test func(t *testing.T, r pages.Reader)) {
 func open(t *testing.T, mode sandbox.Mode, memory int) pages.Reader {
 	t.Helper()
 	cfg := sandbox.Config{
-		Mode: mode, MemoryMB: memory, Processes: 64, TmpMB: 64, Supervisor: os.Getenv(unraced), Log: slog.New(slog.DiscardHandler),
+		Mode: mode, MemoryMB: memory, Processes: 64, TmpMB: 64, Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler),
 		Network: sandbox.Network{Full: mode == sandbox.None},
 	}
 	box, err := sandbox.Open(t.Context(), cfg)

@@ -20,6 +20,7 @@ import (
 
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/cgroup"
+	"parley/tools/sandbox/sandboxtest"
 )
 
 // An excess is a command that takes more than it may, and what it is ended for.
@@ -244,7 +245,7 @@ func TestManyCallsLeaveNothing(t *testing.T) {
 		noGroups(t, b.Place())
 		fds, routines, held := files(), runtime.NumGoroutine(), len(with(tmp))
 		rounds := 100
-		if raced {
+		if sandboxtest.Raced {
 			rounds = 10 // each of a command's processes takes long to start
 		}
 		for range rounds {
@@ -371,7 +372,7 @@ func TestBombsInGroups(t *testing.T) {
 			b := open(t, mode, func(c *sandbox.Config) { c.MemoryMB, c.TmpMB = 64, 8 })
 			// Nothing ends all processes at once without walls, and each takes long to start
 			// under the race detector.
-			if mode != sandbox.None && !raced {
+			if mode != sandbox.None && !sandboxtest.Raced {
 				for _, c := range excesses(false) {
 					if r := sh(t, b.WithoutGroups(), t.TempDir(), c.line, self(t)); r.Killed != c.why || r.Detail == "" {
 						t.Errorf("without groups %s ended with %d, %q %s: %.300s", c.line, r.ExitCode, r.Killed, r.Detail, r.Stderr)

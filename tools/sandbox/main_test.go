@@ -25,6 +25,7 @@ import (
 
 	"parley/tools/sandbox"
 	"parley/tools/sandbox/cgroup"
+	"parley/tools/sandbox/sandboxtest"
 )
 
 // The test binary is three programs: the tests, what the sandbox runs this program
@@ -44,35 +45,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(inGroup) != "" {
 		os.Exit(m.Run())
 	}
-	if raced {
-		os.Exit(withUnraced(func() int { return bounded(m.Run) }))
-	}
-	os.Exit(bounded(m.Run))
-}
-
-// unraced names the variable that holds this test's program without the race detector.
-const unraced = "PARLEY_TEST_UNRACED"
-
-// withUnraced builds the program that supervises commands without the race detector,
-// which takes a second to start and watches nothing there: what runs side by side is
-// here.
-func withUnraced(run func() int) int {
-	dir, err := os.MkdirTemp("", "parley-sandbox-test-")
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "test")
-	if out, err := exec.Command("go", "test", "-c", "-o", program, ".").CombinedOutput(); err != nil {
-		fmt.Printf("build the supervisor: %v\n%s", err, out)
-		return 1
-	}
-	if err := os.Setenv(unraced, program); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return run()
+	os.Exit(sandboxtest.Run(func() int { return bounded(m.Run) }))
 }
 
 // bounded runs the tests where they cannot take the machine: some of the commands try
@@ -256,7 +229,7 @@ func replaced(mode sandbox.Mode) error {
 }
 
 func config(mode sandbox.Mode) sandbox.Config {
-	cfg := sandbox.Config{Mode: mode, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: os.Getenv(unraced), Log: slog.New(slog.DiscardHandler)}
+	cfg := sandbox.Config{Mode: mode, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler)}
 	cfg.Network.Full = mode == sandbox.None
 	return cfg
 }
@@ -364,7 +337,7 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	must(t, os.MkdirAll(tmp, 0o755))
 	must(t, os.Chown(tmp, nobody, nobody))
 	must(t, os.Mkdir(filepath.Dir(program), 0o755))
-	raw, err := os.ReadFile(cmp.Or(os.Getenv(unraced), self(t)))
+	raw, err := os.ReadFile(cmp.Or(sandboxtest.Supervisor(), self(t)))
 	must(t, err)
 	must(t, os.WriteFile(program, raw, 0o755))
 	cmd := exec.Command(program, "-test.v", "-test.timeout=8m")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/tools/sandbox"
+	"parley/tools/sandbox/sandboxtest"
 )
 
 // A command of one session looks for what belongs to the other, to the host and to
@@ -167,7 +168,7 @@ func TestRunsItsOwnProgram(t *testing.T) {
 
 func TestRunsItsOwnProgramThatWasReplaced(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
-		raw, err := os.ReadFile(cmp.Or(os.Getenv(unraced), self(t)))
+		raw, err := os.ReadFile(cmp.Or(sandboxtest.Supervisor(), self(t)))
 		must(t, err)
 		program := filepath.Join(t.TempDir(), "program")
 		must(t, os.WriteFile(program, raw, 0o755))

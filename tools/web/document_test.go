@@ -14,13 +14,14 @@ import (
 	"parley/tools/documents"
 	"parley/tools/documents/documentstest"
 	"parley/tools/sandbox"
+	"parley/tools/sandbox/sandboxtest"
 	"parley/tools/toolstest"
 	"parley/tools/web"
 )
 
 func withDocuments(t *testing.T) *toolstest.Caller {
 	t.Helper()
-	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Log: slog.New(slog.DiscardHandler)})
+	box, err := sandbox.Open(t.Context(), sandbox.Config{Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Skipf("NOT TESTED: this machine cannot have a sandbox: %v", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"parley/tools"
 	"parley/tools/documents"
 	"parley/tools/sandbox"
+	"parley/tools/sandbox/sandboxtest"
 	"parley/tools/toolstest"
 	"parley/tools/web"
 )
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	if code, asked := documents.Main(os.Args); asked {
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	os.Exit(sandboxtest.Run(m.Run))
 }
 
 // newCaller has the tools as they are served, but for addresses of this machine

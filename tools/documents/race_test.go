@@ -1,5 +1,0 @@
-//go:build race
-
-package documents_test
-
-const raced = true

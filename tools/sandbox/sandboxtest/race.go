@@ -1,0 +1,6 @@
+//go:build race
+
+package sandboxtest
+
+// Raced says that the tests look for races.
+const Raced = true
