@@ -161,12 +161,19 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 		r.point("c5:before")
 	}
 	content := r.shapeResult(ctx, p, out) // redact, truncate
-	entries := []sessions.Entry{resultEntry(t, p.call, content, out)}
+	kept := content
+	if out.result.Kept != nil {
+		kept = tools.Annotate(r.redact.JSON(out.result.Kept), p.note)
+	}
+	entries := []sessions.Entry{resultEntry(t, p.call, kept, out)}
 	if out.failed == nil && !out.changed {
 		entries = append(entries, pictureEntries(t, p.call, out.result.Pictures)...)
 	}
 	if err := r.journal.Append(ctx, entries...); err != nil {
 		return nil, err
+	}
+	if out.result.Kept != nil {
+		r.journal.ShowResult(p.id, content)
 	}
 	r.point("c5")
 	took := time.Since(began)
@@ -265,7 +272,7 @@ func (r *callRunner) shapeResult(ctx context.Context, p *preparedCall, o *outcom
 	limit := r.resultLimit()
 	if len(content) > limit {
 		where := ""
-		if r.keep != nil {
+		if r.keep != nil && o.result.Kept == nil {
 			use := p.input
 			use.Untrusted = use.Untrusted || o.result.Untrusted
 			path, err := r.keep(ctx, use, content)

@@ -168,7 +168,7 @@ func (r *callRunner) review(ctx context.Context, p *preparedCall, out *outcome) 
 			if failed != nil {
 				failed = tools.Errorf(failed.Code, "the operator's rules changed what the model is told of it")
 			}
-			out = &outcome{result: tools.Result{Content: said.Content, Untrusted: out.result.Untrusted}, failed: failed, changed: true}
+			out = &outcome{result: tools.Result{Content: said.Content, Untrusted: out.result.Untrusted, Kept: out.result.Kept}, failed: failed, changed: true}
 		}
 	}
 	return out

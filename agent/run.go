@@ -201,6 +201,7 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 }
 
 func (r *sessionRun) runTurn(ctx context.Context, t *turn) error {
+	defer r.journal.HideResults()
 	return newTurnRun(r.session, r.inbox, r.stop).run(ctx, t)
 }
 

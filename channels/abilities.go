@@ -268,3 +268,28 @@ func ability[A any](ch Channel) (A, bool) {
 	a, ok := ch.(A)
 	return a, ok
 }
+
+// A Historian reads what people have said in a chat. Its errors are *SendError; Rejected
+// where the bot is not in the chat, or there is none.
+type Historian interface {
+	// History returns the newest of what was said at an address since then, at most so
+	// many, oldest first: in a thread, or in a chat with its threads. The zero time is
+	// since ever. More says that there is older.
+	History(ctx context.Context, at bus.Address, since time.Time, most int) (said []Utterance, more bool, err error)
+	// IsIn tells whether a person, named as in bus.Person, is in a chat.
+	IsIn(ctx context.Context, chat, person string) (bool, error)
+	// FindChat gives the id of a chat that the bot is in, by what people call it; "" if
+	// there is none.
+	FindChat(ctx context.Context, name string) (chat string, err error)
+}
+
+// An Utterance is something that was said in a chat, by a person or a bot.
+type Utterance struct {
+	At     time.Time
+	From   bus.Person
+	Thread string // the platform's id of the thread, if it was said in one
+	Text   string
+}
+
+// AsHistorian is the channel as a Historian; false if it is none.
+func AsHistorian(ch Channel) (Historian, bool) { return ability[Historian](ch) }

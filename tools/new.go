@@ -30,7 +30,7 @@ func Effects[Args any](of func(args Args) Effect) Option[Args] {
 // arguments, a struct: fields with omitempty or omitzero are optional, the tag
 // `jsonschema` describes a field, and the tag `enum` lists the texts that it may
 // be, separated by commas. What run returns is the result, as JSON; if it is an
-// Untrusted, the result is marked so, and if it is a Shown, the model sees its pictures. A type that cannot be described is a mistake in
+// Untrusted, the result is marked so, if it is a Shown, the model sees its pictures, and of a Fleeting it sees the value in this turn alone. A type that cannot be described is a mistake in
 // the program, so New panics.
 func New[Args any](spec Spec, run func(ctx context.Context, call Call, args Args) (any, error), opts ...Option[Args]) Tool {
 	schema, names, err := describe[Args]()
@@ -133,11 +133,19 @@ func (f *function[Args]) encode(value any) (Result, error) {
 	if shows {
 		value = shown.Value
 	}
+	var kept json.RawMessage
+	if passing, ok := value.(Fleeting); ok {
+		value = passing.Value
+		var err error
+		if kept, err = marshal(passing.Kept); err != nil {
+			return Result{}, fmt.Errorf("encode what is kept of the result of %s: %w", f.spec.Name, err)
+		}
+	}
 	raw, err := marshal(value)
 	if err != nil {
 		return Result{}, fmt.Errorf("encode the result of %s: %w", f.spec.Name, err)
 	}
-	return Result{Content: raw, Untrusted: untrusted, Pictures: shown.Pictures}, nil
+	return Result{Content: raw, Untrusted: untrusted, Pictures: shown.Pictures, Kept: kept}, nil
 }
 
 // marshal is json.Marshal without the escapes for HTML, which cost the model tokens.

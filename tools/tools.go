@@ -114,6 +114,9 @@ type Result struct {
 	Untrusted bool
 	// Pictures are what the model is shown beside Content, if it can see.
 	Pictures []Picture
+	// Kept is what is kept in place of Content, which the model is shown in this turn
+	// alone; nil keeps Content.
+	Kept json.RawMessage
 }
 
 // A Picture is a picture that a model is shown. It is kept in a file, and named by it.
@@ -132,6 +135,10 @@ type Shown struct {
 
 // Untrusted marks what a tool's function returns as an untrusted Result.
 type Untrusted struct{ Value any }
+
+// Fleeting has a tool's function show the model a value in this turn alone: what is kept
+// of it is Kept. It may be the value of an Untrusted.
+type Fleeting struct{ Value, Kept any }
 
 // A Tool is one thing an agent can do.
 type Tool interface {

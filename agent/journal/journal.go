@@ -3,6 +3,7 @@ package journal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,6 +32,7 @@ type Journal struct {
 	mu      sync.Mutex
 	next    int64
 	records []Record
+	kept    map[string]sessions.ToolResult // what the log has of results that are shown otherwise, by call
 }
 
 // Open reads a log. Its error is an *UnknownKindError where a newer release has
@@ -91,6 +93,40 @@ func (j *Journal) Records() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clip(j.records)
+}
+
+// ShowResult has Records show the result of a call otherwise than the log keeps it, until
+// HideResults. Whoever reads the log after a crash sees what it keeps.
+func (j *Journal) ShowResult(call string, content json.RawMessage) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.records = slices.Clone(j.records) // others read the former ones
+	for i, r := range j.records {
+		if d, ok := r.Data.(sessions.ToolResult); ok && r.Call == call {
+			if j.kept == nil {
+				j.kept = map[string]sessions.ToolResult{}
+			}
+			j.kept[call] = d
+			d.Content = content
+			j.records[i].Data = d
+		}
+	}
+}
+
+// HideResults has Records show all results as the log keeps them.
+func (j *Journal) HideResults() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.kept == nil {
+		return
+	}
+	j.records = slices.Clone(j.records)
+	for i, r := range j.records {
+		if d, shown := j.kept[r.Call]; shown && r.Kind == sessions.KindToolResult {
+			j.records[i].Data = d
+		}
+	}
+	j.kept = nil
 }
 
 // Newest is the number of the last entry.

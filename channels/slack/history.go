@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
 )
 
 const (
@@ -211,4 +213,140 @@ func letters(text string) string {
 
 func noShortcode(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_+-'", r)
+}
+
+const (
+	readThreads  = 20 // of a chat that is read, the newest
+	membersPages = 50 // of a thousand each
+)
+
+// History implements channels.Historian.
+func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
+	me, err := c.identity(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	oldest := ""
+	if !since.IsZero() {
+		oldest = stamp(since)
+	}
+	r := reading{oldest: oldest, most: most, found: map[string]message{}, chat: at.Chat}
+	if at.Thread != "" {
+		err = c.readThread(ctx, once, at.Chat, at.Thread, oldest, r.see)
+	} else {
+		err = c.readChat(ctx, once, at.Chat, oldest, r.see)
+	}
+	if err != nil && !errors.Is(err, errTooMuch) {
+		return nil, false, err
+	}
+	for i, root := range r.roots {
+		if i == readThreads {
+			r.more = true
+			break
+		}
+		t := reading{oldest: oldest, most: most, found: r.found, chat: at.Chat}
+		if err := c.readThread(ctx, once, at.Chat, root, oldest, t.see); err != nil && !isThreadGone(err) && !errors.Is(err, errTooMuch) {
+			return nil, false, err
+		}
+	}
+	all := slices.SortedFunc(maps.Values(r.found), func(a, b message) int { return cmp.Compare(a.TS, b.TS) })
+	if len(all) > most {
+		r.more, all = true, all[len(all)-most:]
+	}
+	said := make([]channels.Utterance, 0, len(all))
+	for _, m := range all {
+		said = append(said, c.utterance(ctx, &m, me))
+	}
+	return said, r.more, nil
+}
+
+// A reading is the history of a chat or of a thread as it is read.
+type reading struct {
+	chat   string
+	oldest string
+	most   int
+
+	found map[string]message
+	roots []string // of threads in which something was said since
+	seen  int
+	more  bool // there is older
+}
+
+func (r *reading) see(said slackgo.Message) bool {
+	if said.LatestReply > r.oldest && said.ReplyCount > 0 {
+		r.roots = append(r.roots, said.Timestamp)
+	}
+	m := fromHistory(r.chat, said)
+	if m.TS <= r.oldest || m.Hidden || m.TS == "" || said.SubType != "" && !slices.Contains([]string{"file_share", "thread_broadcast", "me_message", "bot_message"}, said.SubType) {
+		return true
+	}
+	r.found[m.TS] = m
+	if r.seen++; r.seen > 2*r.most {
+		r.more = true
+		return false
+	}
+	return true
+}
+
+// utterance is a message as people read it.
+func (c *Channel) utterance(ctx context.Context, m *message, me Account) channels.Utterance {
+	u := channels.Utterance{At: moment(m.TS), Text: strings.TrimSpace(named(m.Files) + " " + markup.WithEmoji(c.plain(ctx, m.Text, me)))}
+	if m.isReply() {
+		u.Thread = m.ThreadTS
+	}
+	switch {
+	case m.User == me.User || m.User == "" && m.BotID == me.Bot:
+		u.From = bus.Person{ID: c.name + ":" + me.User, Name: me.Username}
+	case m.User != "":
+		u.From = bus.Person{ID: c.name + ":" + m.User, Name: cmp.Or(c.people.name(ctx, m.User), m.User)}
+	default:
+		u.From = bus.Person{Name: "a bot"}
+	}
+	return u
+}
+
+// IsIn implements channels.Historian.
+func (c *Channel) IsIn(ctx context.Context, chat, person string) (bool, error) {
+	_, user, _ := strings.Cut(person, ":")
+	cursor := ""
+	for range membersPages {
+		ctx, t, done := begin(ctx)
+		users, next, err := c.api.GetUsersInConversationContext(ctx, &slackgo.GetUsersInConversationParameters{ChannelID: chat, Cursor: cursor, Limit: 1000})
+		done()
+		if err != nil {
+			return false, repeatable(sendError(err, t))
+		}
+		if slices.Contains(users, user) {
+			return true, nil
+		}
+		if cursor = next; cursor == "" {
+			return false, nil
+		}
+	}
+	return false, &channels.SendError{Fault: channels.Unknown, Code: "too_much", Err: errTooMuch}
+}
+
+// FindChat implements channels.Historian: a channel's id, or its name with or without #.
+func (c *Channel) FindChat(ctx context.Context, name string) (string, error) {
+	name = strings.TrimPrefix(name, "#")
+	cursor := ""
+	for range maxPages {
+		ctx, t, done := begin(ctx)
+		page, next, err := c.api.GetConversationsForUserContext(ctx, &slackgo.GetConversationsForUserParameters{
+			Cursor: cursor, Limit: pageSize, ExcludeArchived: true, Types: []string{"public_channel", "private_channel", "mpim", "im"},
+		})
+		done()
+		if err != nil {
+			return "", repeatable(sendError(err, t))
+		}
+		for _, one := range page {
+			if one.ID == name || one.Name != "" && strings.EqualFold(one.Name, name) {
+				return one.ID, nil
+			}
+		}
+		if cursor = next; cursor == "" {
+			return "", nil
+		}
+	}
+	return "", nil
 }

@@ -129,6 +129,7 @@ var (
 	_ channels.ThreadReader      = (*Channel)(nil)
 	_ channels.Whisperer         = (*Channel)(nil)
 	_ channels.ButtonShower      = (*Channel)(nil)
+	_ channels.Historian         = (*Channel)(nil)
 	_ channels.HTTPReceiver      = (*Channel)(nil)
 )
 

@@ -117,6 +117,7 @@ func rules() []rule {
 
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/outbox"}},
+		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "cmd/parley/erase"}},
 		{"cmd/parley/api", 6, []string{

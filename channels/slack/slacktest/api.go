@@ -40,13 +40,55 @@ func (s *Server) userInfo(w http.ResponseWriter, id string) {
 func (s *Server) conversations(w http.ResponseWriter, form url.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ids := slices.Sorted(maps.Keys(s.channels))
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(s.channels)), func(id string) bool { return s.absent[id] })
 	from, to, next := paged(form, len(ids))
 	all := []map[string]any{}
 	for _, id := range ids[from:to] {
-		all = append(all, map[string]any{"id": id, "is_im": id[0] == 'D'})
+		one := map[string]any{"id": id, "is_im": id[0] == 'D'}
+		if id[0] != 'D' {
+			one["name"] = nameOf(id)
+		}
+		all = append(all, one)
 	}
 	reply(w, map[string]any{"channels": all, "response_metadata": map[string]any{"next_cursor": next}})
+}
+
+// nameOf is what people call a channel.
+func nameOf(id string) string { return "name-of-" + strings.ToLower(id) }
+
+// Join has people be in a channel. In one that nobody was made to join are all who have
+// said something there.
+func (s *Server) Join(channel string, users ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members[channel] = append(s.members[channel], users...)
+	if s.channels[channel] == nil {
+		s.channels[channel] = []*Message{}
+	}
+}
+
+// listMembers lists who is in a channel that the bot is in.
+func (s *Server) listMembers(w http.ResponseWriter, form url.Values) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	channel := form.Get("channel")
+	said, known := s.channels[channel]
+	if !known || s.absent[channel] {
+		refuse(w, "channel_not_found")
+		return
+	}
+	ids := map[string]bool{Bot: true}
+	for _, user := range s.members[channel] {
+		ids[user] = true
+	}
+	for _, m := range said {
+		if len(s.members[channel]) == 0 && m.User != "" {
+			ids[m.User] = true
+		}
+	}
+	all := slices.Sorted(maps.Keys(ids))
+	from, to, next := paged(form, len(all))
+	reply(w, map[string]any{"members": all[from:to], "response_metadata": map[string]any{"next_cursor": next}})
 }
 
 // conversation tells of a channel whether the bot is in it. Of a private one in which it
@@ -59,7 +101,7 @@ func (s *Server) conversation(w http.ResponseWriter, id string) {
 		refuse(w, "channel_not_found")
 		return
 	}
-	reply(w, map[string]any{"channel": map[string]any{"id": id, "name": "name-of-" + strings.ToLower(id), "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
+	reply(w, map[string]any{"channel": map[string]any{"id": id, "name": nameOf(id), "is_im": id[0] == 'D', "is_channel": id[0] == 'C', "is_member": !absent && id[0] != 'D'}})
 }
 
 // Expel has the bot be in a channel no more: it cannot write there.

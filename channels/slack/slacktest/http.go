@@ -73,6 +73,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, method string) {
 		s.conversations(w, r.Form)
 	case "conversations.info":
 		s.conversation(w, r.Form.Get("channel"))
+	case "conversations.members":
+		s.listMembers(w, r.Form)
 	case "conversations.open":
 		reply(w, map[string]any{"channel": map[string]any{"id": direct(r.Form.Get("users"))}})
 	case "conversations.history", "conversations.replies":

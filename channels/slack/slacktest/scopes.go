@@ -53,7 +53,7 @@ func needed(method, channel string) []string {
 		return []string{"im:write"}
 	case "files.getUploadURLExternal", "files.completeUploadExternal":
 		return []string{"files:write"}
-	case "conversations.info":
+	case "conversations.info", "conversations.members":
 		switch {
 		case strings.HasPrefix(channel, "D"):
 			return []string{"im:read"}

@@ -55,9 +55,10 @@ type Server struct {
 	address  string              // of the server itself
 	marks    map[string][]string // reactions by channel and ts
 	whispers []Whisper
-	lastTS   int64             // in microseconds
-	wake     chan struct{}     // closed when the bot sends
-	scopes   []string          // of the bot's token; nil is all
+	lastTS   int64         // in microseconds
+	wake     chan struct{} // closed when the bot sends
+	scopes   []string      // of the bot's token; nil is all
+	members  map[string][]string
 	absent   map[string]bool   // channels in which the bot is not
 	homes    map[string]string // what each user sees in the home
 	panes    map[string]*Pane  // by channel and thread
@@ -71,7 +72,7 @@ func New(botToken, appToken string) *Server {
 	return &Server{
 		botToken: botToken, appToken: appToken, sockets: newSockets(),
 		orders: orders{calls: map[string]int{}}, users: map[string]User{}, channels: map[string][]*Message{},
-		uploads: map[string]*Message{}, shared: map[string][]byte{}, marks: map[string][]string{}, absent: map[string]bool{}, homes: map[string]string{}, panes: map[string]*Pane{}, wake: make(chan struct{}),
+		uploads: map[string]*Message{}, shared: map[string][]byte{}, marks: map[string][]string{}, members: map[string][]string{}, absent: map[string]bool{}, homes: map[string]string{}, panes: map[string]*Pane{}, wake: make(chan struct{}),
 	}
 }
 

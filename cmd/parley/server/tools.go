@@ -21,6 +21,7 @@ import (
 	"parley/tools/shell"
 
 	"parley/cmd/parley/crash"
+	"parley/cmd/parley/reading"
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/askuser"
@@ -28,6 +29,7 @@ import (
 	"parley/tools/documents/pages"
 	"parley/tools/files"
 	"parley/tools/guard"
+	"parley/tools/history"
 	"parley/tools/image"
 	"parley/tools/memory"
 	"parley/tools/message"
@@ -39,7 +41,7 @@ func (s *Server) newTools() *tools.Set {
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools()...)
 	all = append(all, image.New(s.files.Show)...)
-	all = append(all, message.New(s.deliver), askuser.New())
+	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat))
 	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect, Documents: s.documents()})...)
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(s.marker().Watch(all)...)
@@ -222,4 +224,13 @@ func (s *Server) networked(call tools.Call) bool {
 	default:
 		return len(allowed) > 0 && !slices.Contains(allowed, config.NoNetwork)
 	}
+}
+
+// readChat reads a chat on behalf of the person who asks.
+func (s *Server) readChat(ctx context.Context, q history.Question) (history.Answer, error) {
+	r := reading.Reader{Channels: map[string]reading.Channel{}, Log: s.home.Store}
+	for _, l := range s.channels {
+		r.Channels[l.name] = reading.Channel{Channel: l.channel, Listens: func(chat string) bool { return l.gate.Mention(chat) != channels.MentionNowhere }}
+	}
+	return r.Read(ctx, q)
 }

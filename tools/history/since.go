@@ -1,0 +1,41 @@
+package history
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Since reads from when on, as models and people write it; "" is since ever. A day begins
+// as UTC's does, and a weekday is the last one that has begun.
+func Since(text string, now time.Time) (time.Time, bool) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	day := now.UTC().Truncate(24 * time.Hour)
+	switch text {
+	case "":
+		return time.Time{}, true
+	case "today":
+		return day, true
+	case "yesterday":
+		return day.AddDate(0, 0, -1), true
+	}
+	for back := range 7 {
+		if d := day.AddDate(0, 0, -back); strings.ToLower(d.Weekday().String()) == strings.TrimPrefix(text, "last ") {
+			return d, true
+		}
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02t15:04:05", "2006-01-02 15:04:05", "2006-01-02t15:04", "2006-01-02 15:04", time.DateOnly} {
+		if at, err := time.Parse(layout, strings.ToUpper(text)); err == nil {
+			return at, true
+		}
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, true
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.Atoi(days)
+		return now.AddDate(0, 0, -n), err == nil && n > 0 && n < 36500
+	}
+	ago, err := time.ParseDuration(text)
+	return now.Add(-ago), err == nil && ago > 0
+}
