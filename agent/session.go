@@ -2,10 +2,12 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -208,4 +210,18 @@ func resultEntry(t *turn, c *call, content []byte, o *outcome) sessions.Entry {
 	e := journal.NewEntry(t.id, sessions.KindToolResult, r)
 	e.Call = c.id
 	return e
+}
+
+func newCallID() string { return "c" + strings.ToLower(rand.Text()[:15]) }
+
+// safeArgs keeps what the model wrote as JSON, whatever it is.
+func safeArgs(args json.RawMessage) json.RawMessage {
+	if json.Valid(args) {
+		return args
+	}
+	raw, err := json.Marshal(string(args))
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	return raw
 }

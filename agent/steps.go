@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -254,20 +252,6 @@ func (r *turnRun) answerEntries(t *turn, answer llm.Answer) (entries []sessions.
 		}
 	}
 	return append(entries, r.model.usageEntry(t.id, t.person, answer)), calls
-}
-
-func newCallID() string { return "c" + strings.ToLower(rand.Text()[:15]) }
-
-// safeArgs keeps what the model wrote as JSON, whatever it is.
-func safeArgs(args json.RawMessage) json.RawMessage {
-	if json.Valid(args) {
-		return args
-	}
-	raw, err := json.Marshal(string(args))
-	if err != nil { // a string always marshals
-		panic(err)
-	}
-	return raw
 }
 
 // finalReply is the reply of a turn: the text of its last answer. A limit that was

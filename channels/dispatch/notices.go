@@ -125,6 +125,9 @@ func (d *delivery) leaveOut(work context.Context, i int, code string) error {
 	why := "it is not there any more"
 	if code != fileMissing {
 		why = d.reasonInWords(code)
+	} else {
+		d.Log.Error("a file that a message names is not there; who sends needs the directory in which workers work (workspace.root)",
+			slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Int("part", i))
 	}
 	suffix := fmt.Sprintf("#file/%d", i)
 	if d.out.Session != "" {

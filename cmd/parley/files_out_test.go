@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"image"
 	"image/png"
@@ -14,6 +15,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 	"parley/cmd/parley/parleytest"
 	"parley/sessions/outgoing"
+	"parley/sessions/sqldb/sqldbtest"
 )
 
 // sendsFiles is a model that writes a file, sends it with a picture to chat 3, changes the
@@ -174,6 +176,66 @@ func TestAnswerWithFiles(t *testing.T) {
 			p.Stop()
 			if request := <-told; !strings.Contains(request, "Your answer went without a file that it shows") {
 				t.Errorf("the model was told %s", request)
+			}
+		})
+	}
+}
+
+// In a fleet a gateway sends the files of a directory that it shares with workers. Without
+// it the text arrives, the chat is told what does not, and the gateway says what is wrong.
+func TestGatewaysNeedTheWorkspaces(t *testing.T) {
+	t.Parallel()
+	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
+	if redis == "" {
+		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
+	}
+	for _, shared := range []bool{true, false} {
+		t.Run(fmt.Sprint("shared ", shared), func(t *testing.T) {
+			t.Parallel()
+			more := fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n", redis, "test-"+rand.Text(), sqldbtest.New(t))
+			if shared {
+				more += fmt.Sprintf("[workspace]\nroot = %q\n", t.TempDir())
+			}
+			worker := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+				if r.Rounds() == 0 {
+					return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"report.txt","content":"as it was sent"}`})
+				}
+				return agenttest.Reply("![the report](report.txt)")
+			}, more)
+			gateway := *worker
+			gateway.Home = t.TempDir()
+			var said parleytest.SyncBuffer
+			for _, of := range []struct {
+				w    *parleytest.World
+				role string
+			}{{worker, "worker"}, {&gateway, "gateway"}} {
+				cmd := of.w.Command("serve", "--role", of.role)
+				cmd.Stderr = &said
+				must(t, cmd.Start())
+				t.Cleanup(func() {
+					_ = cmd.Process.Kill() // it may have ended
+					_ = cmd.Wait()
+				})
+			}
+			worker.Telegram.Say(2, 2, "show me")
+			worker.Said(2, 2)
+			sent := worker.Telegram.Sent(2)
+			if !strings.Contains(sent[0].Text, "the report") {
+				t.Errorf("the answer is %q", sent[0].Text)
+			}
+			if shared {
+				if f := sent[1].File; f == nil || f.Name != "report.txt" || string(f.Data) != "as it was sent" {
+					t.Errorf("the file is %+v", sent[1])
+				}
+				return
+			}
+			if !strings.Contains(sent[1].Text, "report.txt could not be sent") {
+				t.Errorf("the chat was told %q", sent[1].Text)
+			}
+			for _, want := range []string{"set workspace.root to the directory that all share", "a file that a message names is not there"} {
+				if !strings.Contains(said.String(), want) {
+					t.Errorf("nobody says %q", want)
+				}
 			}
 		})
 	}

@@ -202,7 +202,7 @@ func checkWorkspace(cfg *config.Config) Finding {
 	if home.OwnRoot(cfg) {
 		f.State = note
 		f.Detail = root + " is in the home, which is this process's own"
-		f.Remedy = "with processes on several machines, set [workspace] root to a directory that all of them share"
+		f.Remedy = "with processes on several machines, set [workspace] root to a directory that all of them share: workers work in it, and gateways read the files there that agents send"
 	}
 	return f
 }

@@ -98,6 +98,10 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Role == Gateway && home.OwnRoot(c.Settings) {
+		c.Log.Warn("the files that agents send are looked for in this process's own home, where workers do not put them: set workspace.root to the directory that all share",
+			slog.String("root", c.Settings.Workspace.Root))
+	}
 	if c.Role.Serves() && c.Role.Works() && home.OwnRoot(c.Settings) {
 		c.Log.Warn("the conversations' files are in this process's own home, where other workers do not see them: set workspace.root to a directory that all share",
 			slog.String("root", c.Settings.Workspace.Root))
