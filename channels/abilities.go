@@ -104,6 +104,20 @@ func CaptionLength(ch Channel, length int) int {
 // AsEditor is the channel as an Editor; false if it is none.
 func AsEditor(ch Channel) (Editor, bool) { return ability[Editor](ch) }
 
+// A Previewer shows an answer while it is being made as something that is no message: it
+// fades by itself, and is gone once a message is sent to the chat.
+type Previewer interface {
+	// Previews is how often an answer may be shown anew in a chat; 0 is that nothing can
+	// be shown so there.
+	Previews(chat string) time.Duration
+	// Preview shows what there is of the answer of a turn, and returns when that fades.
+	// Its errors are *SendError: Rejected where nothing can be shown so.
+	Preview(ctx context.Context, to bus.Address, turn string, part Part) (fades time.Duration, err error)
+}
+
+// AsPreviewer is the channel as a Previewer; false if it is none.
+func AsPreviewer(ch Channel) (Previewer, bool) { return ability[Previewer](ch) }
+
 // ErrTooLarge says that an attachment is larger than it may be.
 var ErrTooLarge = errors.New("it is larger than it may be")
 

@@ -92,7 +92,16 @@ type Policy struct {
 	Timeout time.Duration
 	// AtOnce is how many addresses are sent to at once: 256.
 	AtOnce int
+	// Stream is how answers are shown while they are made: "" as the platform shows it
+	// best, StreamEdit as messages that are edited, StreamOff not at all.
+	Stream string
 }
+
+// The other values of Policy.Stream.
+const (
+	StreamEdit = "edit"
+	StreamOff  = "off"
+)
 
 // drop is the other policy of OnUnknown.
 const drop = "drop"

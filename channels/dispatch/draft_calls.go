@@ -47,12 +47,16 @@ func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 		return
 	}
 	part := d.draftPart(one)
+	to := one.to
+	to.Chat = d.moved.current(to.Chat)
+	if one.previews > 0 {
+		d.preview(ctx, work, one, to, part)
+		return
+	}
 	same := part.Text == "" || part.Text == one.shown
 	if same && (!one.last || one.id == "") {
 		return
 	}
-	to := one.to
-	to.Chat = d.moved.current(to.Chat)
 	if one.id == "" {
 		d.postDraft(ctx, work, one, to, part)
 		return
@@ -67,6 +71,26 @@ func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 	}
 	err := d.editor.Edit(channels.WithLeaseCheck(work, channelLeaseCheck(ctx, asked)), to, one.id, part)
 	d.noteEdit(work, one, part, err)
+}
+
+// preview shows a draft as a preview. Where the platform does not take that, the draft goes
+// on as a message.
+func (d *drafts) preview(ctx, work context.Context, one draftCall, to bus.Address, part channels.Part) {
+	if part.Text == "" {
+		d.update(one.draft, func(x *draft) { x.shown = "" })
+		return
+	}
+	fades, err := d.previewer.Preview(channels.WithLeaseCheck(work, channelLeaseCheck(ctx, time.Now())), to, one.turn, part)
+	fault := channels.FaultOf(err)
+	switch {
+	case err == nil:
+		d.update(one.draft, func(x *draft) { x.shown, x.again = part.Text, time.Now().Add(fades/2) })
+	case fault.Fault == channels.Rejected:
+		d.Log.Info("answers are not shown as previews", slog.String("channel", d.Name), slog.String("code", fault.Code))
+		d.update(one.draft, func(x *draft) { x.previews, x.shown, x.dirty = 0, "", true })
+	default: // of unknown outcome too: it may be shown again
+		d.noteRefusal(one, fault)
+	}
 }
 
 // signLength is room for the sign of how much more there is.

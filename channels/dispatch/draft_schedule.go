@@ -109,14 +109,19 @@ func (d *drafts) startsCall(x *draft, now time.Time) bool {
 	if x.state != draftUnknown {
 		if x.markdown() == "" {
 			x.dirty = false
+			if x.previews > 0 {
+				x.shown = "" // it fades
+			}
 			return false
 		}
+		every := cmp.Or(x.previews, d.limits.DraftEvery)
 		// With all hands on mail there may be some for this address too.
 		if len(d.working) >= d.policy.AtOnce || !d.pace.Spare(d.moved.current(x.to.Chat), now) {
-			x.nextCall = now.Add(d.limits.DraftEvery)
+			x.nextCall = now.Add(every)
+			x.again = x.nextCall
 			return false
 		}
-		x.nextCall = now.Add(d.limits.DraftEvery)
+		x.nextCall = now.Add(every)
 		d.quietUntil[x.to.Chat] = x.nextCall
 	}
 	x.dirty = false

@@ -42,7 +42,9 @@ const textBlock = "text"
 type drafts struct {
 	*run
 	editor channels.Editor
-	alarm  alarm // rings where the earliest time may have changed
+	// previewer is what shows answers otherwise than as messages; nil shows none so.
+	previewer channels.Previewer
+	alarm     alarm // rings where the earliest time may have changed
 
 	mu         sync.Mutex
 	turns      map[string]*draft
@@ -66,6 +68,11 @@ type draft struct {
 	toolLine  string      // what the newest tool call is about
 	toolRan   bool        // a tool, since the model said something
 	lastHeard time.Time
+
+	// previews is how often it is shown by previews, of which nothing has to be kept; 0 is
+	// as a message.
+	previews time.Duration
+	again    time.Time // when a preview has to be shown again, lest it fade
 
 	platformID string // the platform's; "" while nothing is posted
 	shown      string // as it was rendered
@@ -102,10 +109,14 @@ const (
 // newDrafts is nil where a channel has no drafts.
 func newDrafts(p *run) *drafts {
 	e, can := channels.AsEditor(p.Channel)
-	if !can || p.limits.DraftEvery <= 0 || p.Drafts == nil {
+	if !can || p.limits.DraftEvery <= 0 || p.Drafts == nil || p.policy.Stream == StreamOff {
 		return nil
 	}
-	return &drafts{run: p, editor: e, alarm: newAlarm()}
+	d := &drafts{run: p, editor: e, alarm: newAlarm()}
+	if p.policy.Stream != StreamEdit {
+		d.previewer, _ = channels.AsPreviewer(p.Channel)
+	}
+	return d
 }
 
 func newDraft(turn string, to bus.Address) *draft {
@@ -134,6 +145,9 @@ func (d *drafts) Heard(e bus.Event) {
 		case bus.TurnStart, bus.BlockStart, bus.ToolStart:
 			x = newDraft(e.Turn, e.Route)
 			x.nextCall = now.Add(draftDelay)
+			if d.previewer != nil {
+				x.previews = d.previewer.Previews(d.moved.current(e.Route.Chat))
+			}
 			d.turns[e.Turn] = x
 		default:
 			return
@@ -308,6 +322,8 @@ func (x *draft) wantsCall() bool {
 		return true
 	case x.phase == turnSilent && x.platformID != "":
 		return true // even a closed draft is told that the turn has stopped
+	case x.previews > 0:
+		return (x.dirty || x.shown != "") && x.phase == turnRuns && x.state == draftShown
 	}
 	return x.dirty && x.phase == turnRuns && x.state == draftShown
 }
@@ -322,6 +338,9 @@ func (d *drafts) dueAt(x *draft) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	at := x.nextCall
+	if x.previews > 0 && !x.dirty {
+		at = x.again
+	}
 	for _, later := range []time.Time{d.quietUntil[x.to.Chat], d.pace.Until(d.moved.current(x.to.Chat))} {
 		if later.After(at) {
 			at = later

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"image"
 	"image/jpeg"
 	"image/png"
@@ -220,6 +221,53 @@ func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, er
 		return 0, sendError(err, t)
 	}
 	return typingFades, nil
+}
+
+// previewEvery is how often an answer is shown anew by a preview, previewFades how long
+// Telegram shows one, and previewsAgain how long an account that has none is not asked
+// for any.
+const (
+	previewEvery  = 1500 * time.Millisecond
+	previewFades  = 30 * time.Second
+	previewsAgain = 6 * time.Hour
+)
+
+// Previews implements channels.Previewer: Telegram has them in chats with one person.
+func (c *Channel) Previews(chat string) time.Duration {
+	refused := c.noPreviews.Load()
+	if isGroup(chat) || refused != 0 && time.Since(time.Unix(refused, 0)) < previewsAgain {
+		return 0
+	}
+	return previewEvery
+}
+
+// Preview implements channels.Previewer.
+func (c *Channel) Preview(ctx context.Context, to bus.Address, turn string, part channels.Part) (time.Duration, error) {
+	chat, thread, err := c.place(ctx, to)
+	if err != nil {
+		return 0, err
+	}
+	draft := fnv.New32a()
+	_, _ = draft.Write([]byte(turn)) // a hash takes everything
+	_, err = sendReadable(part, func(text string, mode models.ParseMode) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+		defer cancel()
+		ctx, t := follow(ctx)
+		_, err := c.library.SendMessageDraft(ctx, &bot.SendMessageDraftParams{
+			ChatID: chat, MessageThreadID: messageThread(thread), DraftID: strconv.Itoa(int(draft.Sum32()>>1 | 1)), Text: text, ParseMode: mode,
+		})
+		if errors.Is(err, bot.ErrorNotFound) { // a Bot API server that does not know the method
+			return "", &channels.SendError{Fault: channels.Rejected, Code: "no_previews", Err: bot.ErrorNotFound}
+		}
+		if err != nil {
+			return "", sendError(err, t)
+		}
+		return "", nil
+	})
+	if hasCode(err, "no_previews") || hasCode(err, badRequest) {
+		c.noPreviews.Store(time.Now().Unix())
+	}
+	return previewFades, err
 }
 
 // place reads an address, of a group that has moved where it is now.

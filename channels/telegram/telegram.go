@@ -89,7 +89,9 @@ type Channel struct {
 	secret    atomic.Pointer[string]
 	book      Book
 	moves     *moves
-	log       *slog.Logger
+	// noPreviews is since when Telegram takes no previews, in seconds; 0 is not known.
+	noPreviews atomic.Int64
+	log        *slog.Logger
 
 	polling atomic.Bool           // it receives: then it is the polls that tell
 	polls   channels.Reachability // by getUpdates
@@ -112,6 +114,7 @@ var (
 	_ channels.Connector     = (*Channel)(nil)
 	_ channels.RefusalReader = (*Channel)(nil)
 	_ channels.HTTPReceiver  = (*Channel)(nil)
+	_ channels.Previewer     = (*Channel)(nil)
 	_ channels.Replier       = (*Channel)(nil)
 )
 
@@ -199,17 +202,23 @@ func isNoTokenRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
+// draftEvery is how often an answer is shown anew in a group, which has 20 messages a
+// minute for everything.
+const draftEvery = 4 * time.Second
+
 // Limits says how Telegram is to be talked to.
 func (c *Channel) Limits() channels.Limits {
 	l := channels.Limits{
-		Dialect: markup.TelegramHTML,
-		Length:  messageLength,
-		IsGroup: isGroup,
+		Dialect:    markup.TelegramHTML,
+		Length:     messageLength,
+		IsGroup:    isGroup,
+		DraftEvery: draftEvery,
 	}
 	if c.paced {
 		l.Chat = channels.Pace{Every: time.Second, Burst: 3}
 		l.Group = channels.Pace{Every: 3 * time.Second, Burst: 5}
 		l.Account = channels.Pace{Every: time.Second / 30, Burst: 30}
+		l.Drafts = channels.Pace{Every: time.Second / 15, Burst: 10}
 	}
 	return l
 }

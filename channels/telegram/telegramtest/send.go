@@ -120,7 +120,7 @@ func (s *Server) keep(m Message, p params) ([]byte, error) {
 	}
 	c.lastID++
 	m.ID = c.lastID
-	c.sent = append(c.sent, m)
+	c.sent, c.drafts = append(c.sent, m), nil
 	s.sends++
 	if c.wake != nil {
 		close(c.wake)

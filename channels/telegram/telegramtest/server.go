@@ -87,6 +87,7 @@ type update struct {
 type chat struct {
 	lastID int
 	sent   []Message
+	drafts []string               // that were shown since the last message
 	posts  map[int]map[string]any // of users, the newest by their ids
 	wake   chan struct{}          // closed when sent grows; nil while nobody waits
 }
@@ -300,6 +301,8 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 		return s.deleteWebhook()
 	case "getwebhookinfo":
 		return s.webhookInfo()
+	case "sendmessagedraft":
+		return s.sendMessageDraft(p)
 	case "sendchataction":
 		return []byte(`{"ok":true,"result":true}`), nil
 	}

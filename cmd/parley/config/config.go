@@ -175,6 +175,7 @@ type Channel struct {
 	Access        Access
 	RateLimit     string // "platform" or "none"
 	OnUnknown     string // "resend" or "drop"
+	Stream        string // how answers are shown while they are made: "auto", "edit" or "off"
 	FilesMB       int    // of one file, each way
 	Agent         string // who answers
 	History       int    // how many messages of a thread are read that were said before the bot is called into it

@@ -267,6 +267,7 @@ func channelSections(platforms []string) []section {
 			{key: "rate_limit", kind: asText, def: "platform", oneOf: built("platform", "none"), since: first, fills: into(func(c *Channel) any { return &c.RateLimit })},
 			{key: "on_unknown", kind: asText, def: "resend", oneOf: built("resend", "drop"), example: `"drop"`,
 				since: first, fills: into(func(c *Channel) any { return &c.OnUnknown })},
+			{key: "stream", kind: asText, def: "auto", oneOf: built("auto", "edit", "off"), since: first, fills: into(func(c *Channel) any { return &c.Stream })},
 			{key: "files_mb", kind: asCount, def: int64(DefaultFilesMB), least: 1, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.FilesMB })},
 			{key: "agent", kind: asText, def: MainAgent, since: first, fills: into(func(c *Channel) any { return &c.Agent })},
 			{key: "history", kind: asCount, def: int64(DefaultHistory), least: 1, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.History })},
