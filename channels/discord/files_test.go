@@ -77,7 +77,7 @@ func TestFilesOfAForwardedMessage(t *testing.T) {
 		map[string]any{"message": map[string]any{"content": "this", "timestamp": "2024-01-01T00:00:00Z", "attachments": []any{l.server.File("a.txt", "text/plain", []byte("abc"))}}},
 	}})
 	in := l.wait(1)[0]
-	if len(in.Attachments) != 1 {
+	if len(in.Attachments) != 1 || len(in.Quotes) != 1 || !strings.Contains(in.Quotes[0].Text, "this") {
 		t.Fatalf("became %+v", in)
 	}
 	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})

@@ -76,7 +76,7 @@ func (c *Channel) words(m *message, called bool) string {
 	}
 	text = command(strings.TrimSpace(c.plain(text, m)), called)
 	text = strings.TrimSpace(content(m) + " " + text)
-	if text == "" && called && !m.forwards() {
+	if text == "" && called && !m.forwards() && len(m.Attachments) == 0 {
 		return "@" + c.directory.self().Username
 	}
 	return text
@@ -166,14 +166,9 @@ func displayName(u *user, in *member) string {
 	return cmp.Or(markup.OneLine(u.GlobalName, maxName), markup.OneLine(u.Username, maxName), u.ID)
 }
 
-// content names what a message holds beside text, in brackets.
+// content names what a message holds beside text and files, in brackets.
 func content(m *message) string {
 	var all []string
-	for _, a := range m.Attachments {
-		if a != nil {
-			all = append(all, bracketed("file", a.Filename))
-		}
-	}
 	for _, s := range m.Stickers {
 		all = append(all, bracketed("sticker", s.Name))
 	}
@@ -223,7 +218,13 @@ func (c *Channel) quotes(m *message) []bus.Quote {
 
 // quoted is the text of a quoted message, cut where it is too long.
 func (c *Channel) quoted(m *message) string {
-	text := strings.TrimSpace(content(m) + " " + c.plain(m.Content, m))
+	var files []string
+	for _, a := range m.Attachments {
+		if a != nil {
+			files = append(files, bracketed("file", a.Filename))
+		}
+	}
+	text := strings.TrimSpace(strings.Join(append(files, content(m), c.plain(m.Content, m)), " "))
 	if len(text) <= maxQuote {
 		return text
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,31 @@ func TestDiscordThroughKills(t *testing.T) {
 		if !slices.Equal(got, wanted) {
 			t.Errorf("in %s was answered %q, want %q", at.Chat, got, wanted)
 		}
+	}
+}
+
+// A file is in the workspace before the model is asked, also if the program is killed
+// while it fetches the file; and the message is answered once.
+func TestDiscordFilesAreFetched(t *testing.T) {
+	t.Parallel()
+	w, dc := newDiscordWorld(t, parleytest.EchoModel, "")
+	p := w.Serve("DISCORD=" + discordToken)
+	parleytest.WaitFor(t, "a session", func() bool { return dc.Connected() == 1 })
+	dc.Fail("GET files", "", 0, discordtest.Hang(false))
+	dc.Post("51", "501", map[string]any{"content": "read this", "attachments": []any{dc.File("notes.txt", "text/plain", []byte("xyzzy-notes"))}})
+	parleytest.WaitFor(t, "the fetching", func() bool { return dc.Calls("GET files") > 0 })
+	p.Kill()
+	dc.Heal()
+	w.Serve("DISCORD=" + discordToken)
+	if got := discordSaid(t, dc, "51", 1)[0]; !strings.Contains(got.Text, "read this") {
+		t.Errorf("it was answered %q", got.Text)
+	}
+	if found := parleytest.FilesWith(t, filepath.Join(w.Home, "workspaces"), "xyzzy-notes"); len(found) != 1 {
+		t.Errorf("the file is at %q", found)
+	}
+	dc.Say("51", "501", "more")
+	if got := discordSaid(t, dc, "51", 2); len(got) != 2 || !strings.Contains(got[1].Text, "more") {
+		t.Errorf("the person has %+v", got)
 	}
 }
 

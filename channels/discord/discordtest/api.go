@@ -165,6 +165,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, channel string) 
 // put gives a message its id and keeps it. s.mu is held.
 func (s *Server) put(m *Message) {
 	m.ID, m.At = s.newID(), time.Now()
+	m.Changed = m.At
 	s.messages[m.Channel] = append(s.messages[m.Channel], m)
 	if p, ok := s.places[m.Channel]; ok {
 		p.Last = m.ID
@@ -239,6 +240,7 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, channel, id string
 		m.Buttons = now.Buttons
 	}
 	m.Edits++
+	m.Changed = time.Now()
 	answer(w, http.StatusOK, s.wire(m))
 }
 

@@ -33,6 +33,8 @@ type Message struct {
 	Calls   bool      `json:"calls"` // those whom the text names are called
 	Edits   int       `json:"edits,omitempty"`
 	At      time.Time `json:"timestamp"`
+	// Changed is since when the text is this.
+	Changed time.Time `json:"changed"`
 	// Author is who wrote it: Bot, or a person's id.
 	Author string `json:"author"`
 	// Buttons are below the text, and Reactions the bot's at it.
