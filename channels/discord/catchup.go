@@ -58,6 +58,7 @@ type catchUp struct {
 	// Discord has not told yet, and the chats with one person.
 	awaited map[string]bool
 	listing bool
+	holes   holes
 }
 
 func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
@@ -76,7 +77,8 @@ func (u *catchUp) begin(guilds []guild) {
 	cursor := u.position.cursor()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.since = max(flakeBefore(cursor, overlap), flakeAt(time.Now().Add(-longestGap)))
+	u.since = max(flakeBefore(cursor, u.channel.pulse.overlap), flakeAt(time.Now().Add(-longestGap)))
+	u.holes.open(u.since, flakeAt(time.Now().Add(-longestGap)))
 	clear(u.settled)
 	clear(u.awaited)
 	for _, g := range guilds {
@@ -102,39 +104,71 @@ func (u *catchUp) left(guild string) {
 	delete(u.awaited, guild)
 }
 
-// settle notes that it is known what a channel misses. It is false if it was known
-// already.
-func (u *catchUp) settle(id string) (since uint64, first bool) {
+// settle notes that it is known what a channel misses, and has its lane read that, where
+// nothing was known. Both are one step: nobody adds what is newer to the lane between.
+func (u *catchUp) settle(ctx context.Context, id string, misses func(since uint64) (from uint64, any bool)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	first = !u.settled[id]
+	if u.settled[id] {
+		return
+	}
 	u.settled[id] = true
-	return u.since, first
+	if from, any := misses(u.since); any {
+		u.lanes.behind(ctx, id, from)
+	}
 }
+
+// everything says that a channel misses what was said in the whole gap.
+func everything(since uint64) (from uint64, any bool) { return since, true }
 
 // guild has those of a server's channels read in which something was said.
 func (u *catchUp) guild(ctx context.Context, id string, places []place) {
 	for _, p := range places {
-		if since, first := u.settle(p.ID); first && snowflake(p.Last) > since {
-			u.lanes.behind(ctx, p.ID, since)
-		}
+		u.settle(ctx, p.ID, func(since uint64) (uint64, bool) { return since, snowflake(p.Last) > since })
 	}
 	u.left(id)
 }
 
 // fresh notes channels that are new: nothing was said there before.
-func (u *catchUp) fresh(ids []string) {
+func (u *catchUp) fresh(ctx context.Context, ids []string) {
 	for _, id := range ids {
-		u.settle(id)
+		u.settle(ctx, id, func(uint64) (uint64, bool) { return 0, false })
 	}
 }
 
 // before has a channel of which nothing is known read before a message in it: a chat
 // with somebody, or a thread that had gone to sleep.
 func (u *catchUp) before(ctx context.Context, m *message) {
-	if since, first := u.settle(m.Channel); first {
-		u.lanes.behind(ctx, m.Channel, since)
-	}
+	u.settle(ctx, m.Channel, func(since uint64) (uint64, bool) {
+		if m.Guild == "" {
+			since = u.holes.since(since)
+		}
+		return since, true
+	})
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.holes.shut(snowflake(m.ID))
+}
+
+// mayMiss tells whether the bot may not have heard what has that id.
+func (u *catchUp) mayMiss(id uint64) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return id > u.since || u.holes.has(id)
+}
+
+// unsaved are the holes as the book keeps them, if it does not have them.
+func (u *catchUp) unsaved() (text string, dirty bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.holes.String(), u.holes.dirty
+}
+
+// saved notes that the book has these holes.
+func (u *catchUp) saved(text string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.holes.dirty = u.holes.String() != text
 }
 
 // direct has the chats with one person read in which the bot was spoken to before.
@@ -147,9 +181,7 @@ func (u *catchUp) direct(ctx context.Context) {
 				if chat.Group || chat.Address.Channel != u.channel.name || !isID(chat.Address.Chat) || ctx.Err() != nil {
 					continue
 				}
-				if since, first := u.settle(chat.Address.Chat); first {
-					u.lanes.behind(ctx, chat.Address.Chat, since)
-				}
+				u.settle(ctx, chat.Address.Chat, everything)
 			}
 			if ctx.Err() == nil {
 				u.listed()
@@ -191,7 +223,7 @@ func (u *catchUp) fill(ctx context.Context, l *lane) (done bool) {
 		read := from
 		for _, m := range page {
 			id := snowflake(m.ID)
-			if m.isSpeech(u.channel.directory.self().ID) && !u.publisher.deliver(ctx, &news{channel: l.id, id: id, message: m}) {
+			if u.mayMiss(id) && m.isSpeech(u.channel.directory.self().ID) && !u.publisher.deliver(ctx, &news{channel: l.id, id: id, message: m}) {
 				return true
 			}
 			u.position.passed(id)

@@ -22,7 +22,7 @@
 //     message says to the agent
 //   - receive.go: a run of Receive, which is made of the files below
 //   - lanes.go, publish.go: the order of each channel; publishing, and trying again
-//   - position.go, catchup.go: the cursor, and reading what was missed
+//   - position.go, catchup.go: the cursor, and when the bot was away; reading what was missed
 package discord
 
 import (
@@ -106,11 +106,12 @@ type pulse struct {
 	hello time.Duration // how long the gateway may take to greet
 	// answer is how long what somebody did may take to be published before Discord is
 	// told to wait.
-	answer time.Duration
+	answer  time.Duration
+	overlap time.Duration // how much is read again before a gap
 }
 
 func usualPulse() pulse {
-	return pulse{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTime}
+	return pulse{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTime, overlap: overlap}
 }
 
 // maxWaiting bounds what waits to be published. What is more is read from history.

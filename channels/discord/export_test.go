@@ -13,3 +13,6 @@ func (c *Channel) SetHello(d time.Duration) { c.pulse.hello = d }
 
 // SetAnswer sets how long what somebody did may take before Discord is told to wait.
 func (c *Channel) SetAnswer(d time.Duration) { c.pulse.answer = d }
+
+// SetOverlap sets how much is read again before a gap.
+func (c *Channel) SetOverlap(d time.Duration) { c.pulse.overlap = d }

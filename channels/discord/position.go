@@ -2,8 +2,10 @@ package discord
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +21,7 @@ const saveTimeout = 5 * time.Second
 type position struct {
 	channel *Channel
 	lanes   *lanes
-	held    func() uint64 // from where on is still to be looked for what is missing; 0 is nowhere
+	catchUp *catchUp
 
 	mu      sync.Mutex
 	last    uint64 // the newest that was heard
@@ -28,13 +30,21 @@ type position struct {
 
 func (p *position) address() bus.Address { return bus.Address{Channel: p.channel.name} }
 
+// holes is where the book keeps when the bot was away.
+func (p *position) holes() bus.Address { return bus.Address{Channel: p.channel.name, Chat: "holes"} }
+
 // begin reads the saved cursor, trying until the book answers. Where there is none, what
 // was said before now is none of ours. Its error is ctx's.
 func (p *position) begin(ctx context.Context) error {
 	wait := new(retryWait)
 	for {
 		cursor, err := p.channel.book.Cursor(ctx, p.address())
+		holes := ""
 		if err == nil {
+			holes, err = p.channel.book.Cursor(ctx, p.holes())
+		}
+		if err == nil {
+			p.catchUp.holes = readHoles(holes)
 			p.last = snowflake(cursor)
 			p.written = p.last
 			if p.last == 0 {
@@ -72,7 +82,7 @@ func (p *position) cursor() uint64 {
 	last := p.last
 	p.mu.Unlock()
 	first := p.lanes.oldest()
-	if held := p.held(); held != 0 && (first == 0 || held < first) {
+	if held := p.catchUp.held(); held != 0 && (first == 0 || held < first) {
 		first = held
 	}
 	if first != 0 && first <= last {
@@ -99,6 +109,9 @@ func (p *position) keep(ctx context.Context, every time.Duration) {
 // was saved.
 func (p *position) save(ctx context.Context) {
 	to := p.cursor()
+	if !p.saveHoles(ctx) {
+		return
+	}
 	p.mu.Lock()
 	again := to < p.written && p.last >= p.written
 	p.mu.Unlock()
@@ -114,4 +127,101 @@ func (p *position) save(ctx context.Context) {
 		return
 	}
 	p.written = to
+}
+
+// saveHoles saves when the bot was away, which is known before the cursor passes it. It
+// is false if that failed.
+func (p *position) saveHoles(ctx context.Context) bool {
+	text, dirty := p.catchUp.unsaved()
+	if !dirty {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	if err := p.channel.book.SetCursor(ctx, p.holes(), text); err != nil {
+		if ctx.Err() == nil {
+			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "it cannot be written when the bot was away; trying on", slog.Any("error", err))
+		}
+		return false
+	}
+	p.catchUp.saved(text)
+	return true
+}
+
+// mostHoles bounds how many are kept; beyond that the two oldest become one.
+const mostHoles = 100
+
+// holes are the times, between ids, in which the bot was away. Discord does not tell a bot
+// who has written to it alone meanwhile: of a person who is not known yet this is found
+// out once they write again, and the chat is read. What was said there outside of these
+// times was heard, and answered as it was to be.
+type holes struct {
+	all   []hole // the oldest first
+	dirty bool   // the book does not have them
+}
+
+type hole struct {
+	from, to uint64 // to is 0 as long as nothing was heard behind it
+}
+
+// open begins a hole behind that id, and forgets those that end before least.
+func (h *holes) open(from, least uint64) {
+	for len(h.all) > 0 && h.all[0].to != 0 && h.all[0].to < least {
+		h.all = h.all[1:]
+	}
+	h.dirty = true
+	if n := len(h.all); n > 0 && (h.all[n-1].to == 0 || h.all[n-1].to >= from) {
+		h.all[n-1].to = 0 // one that begins in another makes it longer
+		return
+	}
+	h.all = append(h.all, hole{from: from})
+	if len(h.all) > mostHoles {
+		h.all[1].from = h.all[0].from
+		h.all = h.all[1:]
+	}
+}
+
+// shut ends the last hole before what was heard then.
+func (h *holes) shut(id uint64) {
+	if n := len(h.all); n > 0 && h.all[n-1].to == 0 {
+		h.all[n-1].to, h.dirty = max(id-1, h.all[n-1].from), true
+	}
+}
+
+// since is where the first hole begins, or what is given if that is earlier.
+func (h *holes) since(id uint64) uint64 {
+	if len(h.all) > 0 {
+		return min(id, h.all[0].from)
+	}
+	return id
+}
+
+// has tells whether an id is in a hole.
+func (h *holes) has(id uint64) bool {
+	for _, one := range h.all {
+		if id > one.from && (one.to == 0 || id <= one.to) {
+			return true
+		}
+	}
+	return false
+}
+
+// String is the holes as the book keeps them.
+func (h *holes) String() string {
+	var all []string
+	for _, one := range h.all {
+		all = append(all, fmt.Sprintf("%d-%d", one.from, one.to))
+	}
+	return strings.Join(all, " ")
+}
+
+// readHoles reads what String writes.
+func readHoles(text string) (h holes) {
+	for word := range strings.FieldsSeq(text) {
+		var one hole
+		if n, err := fmt.Sscanf(word, "%d-%d", &one.from, &one.to); n == 2 && err == nil {
+			h.all = append(h.all, one)
+		}
+	}
+	return h
 }

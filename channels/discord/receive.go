@@ -66,7 +66,7 @@ func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *
 	r.position = &position{channel: c, lanes: r.lanes}
 	r.publisher = newPublisher(c, publish)
 	r.catchUp = newCatchUp(r.publisher, r.lanes, r.position)
-	r.position.held = r.catchUp.held
+	r.position.catchUp = r.catchUp
 	r.lanes.work, r.lanes.catchUp = r.work, r.catchUp.fill
 	r.socket = socket.New(socket.Config{
 		Token: c.token, Intents: int(intents), Plain: c.server.Scheme == "http", Enter: c.enter, Handle: r.handle, Note: c.contact.Note,
@@ -129,7 +129,7 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 		r.heard(ctx, m)
 	default:
 		if strings.HasPrefix(e.Type, "CHANNEL_") || strings.HasPrefix(e.Type, "THREAD_") || strings.HasPrefix(e.Type, "GUILD_ROLE_") {
-			r.catchUp.fresh(r.channel.directory.observe(e.Type, e.Data))
+			r.catchUp.fresh(ctx, r.channel.directory.observe(e.Type, e.Data))
 		}
 	}
 }

@@ -25,6 +25,7 @@ type listener struct {
 	book   *book
 	// mention is what channels that are started from now on heed.
 	mention channels.MentionIn
+	overlap time.Duration
 
 	mu    sync.Mutex
 	heard []bus.Inbound
@@ -32,7 +33,7 @@ type listener struct {
 }
 
 func newListener(t *testing.T) *listener {
-	l := &listener{T: t, server: discordtest.New(token), book: newBook("11", "12"), known: map[string]bool{}}
+	l := &listener{T: t, server: discordtest.New(token), book: newBook("11", "12"), known: map[string]bool{}, overlap: time.Second}
 	l.server.BeatEvery(200 * time.Millisecond)
 	l.server.AddChannel("100", "general")
 	l.server.AddThread("200", "100", "plans")
@@ -54,6 +55,7 @@ func (l *listener) start(publish func(context.Context, bus.Inbound) error) (stop
 	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book, Mention: l.mention})
 	c.SaveEvery(10 * time.Millisecond)
 	c.SetHello(200 * time.Millisecond)
+	c.SetOverlap(l.overlap)
 	ctx, cancel := context.WithCancel(l.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Receive(ctx, publish) }()
