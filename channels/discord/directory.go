@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -238,4 +239,22 @@ func (d *directory) observe(kind string, data json.RawMessage) (fresh []string) 
 		}
 	}
 	return fresh
+}
+
+// threads are those of a channel, the ones that were written in last first.
+func (d *directory) threads(parent string) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []place
+	for _, p := range d.places {
+		if p.thread() && p.Parent == parent {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b place) int { return cmp.Compare(snowflake(b.Last), snowflake(a.Last)) })
+	var ids []string
+	for _, p := range all {
+		ids = append(ids, p.ID)
+	}
+	return ids
 }

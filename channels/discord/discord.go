@@ -148,6 +148,7 @@ var (
 	_ channels.Typer         = (*Channel)(nil)
 	_ channels.Reactor       = (*Channel)(nil)
 	_ channels.ButtonShower  = (*Channel)(nil)
+	_ channels.Historian     = (*Channel)(nil)
 )
 
 // New makes a channel. It talks to nobody yet.

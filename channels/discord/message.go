@@ -1,13 +1,19 @@
 package discord
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
 
 	"parley/bus"
+	"parley/channels"
 )
 
 // A message is a message of Discord's, as an event or history shows it. The library's
@@ -134,4 +140,165 @@ func (c *Channel) at(p place) bus.Address {
 		return bus.Address{Channel: c.name, Chat: p.Parent, Thread: p.ID}
 	}
 	return bus.Address{Channel: c.name, Chat: p.ID}
+}
+
+const (
+	historyPages   = 10 // of a channel or a thread that is read
+	historyThreads = 10 // of a channel
+)
+
+// History implements channels.Historian. Of a channel's threads those are read that are
+// known here and were written in last.
+func (c *Channel) History(ctx context.Context, at bus.Address, since time.Time, most int) ([]channels.Utterance, bool, error) {
+	places := []string{cmp.Or(at.Thread, at.Chat)}
+	if at.Thread == "" {
+		threads := c.directory.threads(at.Chat)
+		places = append(places, threads[:min(len(threads), historyThreads)]...)
+	}
+	var said []channels.Utterance
+	more := false
+	for i, id := range places {
+		found, older, err := c.readBack(ctx, id, since, most)
+		if err != nil && i > 0 {
+			continue // a thread that is gone, or that the bot may not read
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		more = more || older
+		for _, m := range slices.Backward(found) {
+			u := channels.Utterance{At: momentOf(m.ID), Text: c.words(m, false), Thread: at.Thread}
+			if i > 0 {
+				u.Thread = id
+			}
+			if m.Author != nil {
+				u.From = bus.Person{ID: c.person(m.Author.ID), Name: displayName(m.Author, m.Member)}
+			}
+			said = append(said, u)
+		}
+	}
+	slices.SortStableFunc(said, func(a, b channels.Utterance) int { return a.At.Compare(b.At) })
+	if len(said) > most {
+		more, said = true, said[len(said)-most:]
+	}
+	return said, more, nil
+}
+
+// readBack reads the newest messages of a channel or a thread, the newest first.
+func (c *Channel) readBack(ctx context.Context, id string, since time.Time, most int) (found []*message, more bool, err error) {
+	before := ""
+	for range historyPages {
+		page, err := c.history(ctx, id, before)
+		if err != nil {
+			return nil, false, err
+		}
+		for i, m := range slices.Backward(page) {
+			if momentOf(m.ID).Before(since) {
+				return found, false, nil
+			}
+			if len(found) == most {
+				return found, true, nil
+			}
+			found = append(found, page[i])
+		}
+		if len(page) < pageSize {
+			return found, false, nil
+		}
+		before = "before=" + page[0].ID
+	}
+	return found, true, nil
+}
+
+// IsIn implements channels.Historian: somebody is in a channel of a server who may see it
+// and read its history.
+func (c *Channel) IsIn(ctx context.Context, chat, person string) (bool, error) {
+	_, user, _ := strings.Cut(person, ":")
+	var where discordgo.Channel
+	var guild discordgo.Guild
+	var who discordgo.Member
+	if err := c.get(ctx, discordgo.EndpointChannel(chat), &where); err != nil || where.GuildID == "" {
+		return false, err
+	}
+	if err := c.get(ctx, discordgo.EndpointGuild(where.GuildID), &guild); err != nil {
+		return false, err
+	}
+	err := c.get(ctx, discordgo.EndpointGuildMember(where.GuildID, user), &who)
+	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Fault == channels.Rejected {
+		return false, nil
+	}
+	const needed = discordgo.PermissionViewChannel | discordgo.PermissionReadMessageHistory
+	return err == nil && mayDo(user, &guild, &where, &who)&needed == needed, err
+}
+
+// mayDo are the permissions of a member of a server in one of its channels.
+func mayDo(user string, guild *discordgo.Guild, where *discordgo.Channel, who *discordgo.Member) int64 {
+	var may int64
+	for _, r := range guild.Roles {
+		if r.ID == guild.ID || slices.Contains(who.Roles, r.ID) {
+			may |= r.Permissions
+		}
+	}
+	if guild.OwnerID == user || may&discordgo.PermissionAdministrator != 0 {
+		return discordgo.PermissionAll
+	}
+	// First what holds for everybody, then for roles, then for the person.
+	for _, concerns := range []func(o *discordgo.PermissionOverwrite) bool{
+		func(o *discordgo.PermissionOverwrite) bool { return o.ID == guild.ID },
+		func(o *discordgo.PermissionOverwrite) bool {
+			return o.ID != guild.ID && slices.Contains(who.Roles, o.ID)
+		},
+		func(o *discordgo.PermissionOverwrite) bool { return o.ID == user },
+	} {
+		var deny, allow int64
+		for _, o := range where.PermissionOverwrites {
+			if concerns(o) {
+				deny, allow = deny|o.Deny, allow|o.Allow
+			}
+		}
+		may = may&^deny | allow
+	}
+	return may
+}
+
+// FindChat implements channels.Historian: a channel of a server, by its id or its name. A
+// name that two have finds none.
+func (c *Channel) FindChat(ctx context.Context, name string) (string, error) {
+	name = strings.TrimPrefix(name, "#")
+	if isID(name) {
+		p, err := c.directory.place(ctx, name)
+		if err != nil || p.Guild == "" || p.thread() {
+			return "", err
+		}
+		return p.ID, nil
+	}
+	var guilds []struct {
+		ID string `json:"id"`
+	}
+	if err := c.get(ctx, discordgo.EndpointUser("@me")+"/guilds", &guilds); err != nil {
+		return "", err
+	}
+	found := ""
+	for _, g := range guilds {
+		var all []place
+		if err := c.get(ctx, discordgo.EndpointGuildChannels(g.ID), &all); err != nil {
+			return "", err
+		}
+		for _, p := range all {
+			switch {
+			case !strings.EqualFold(p.Name, name):
+			case found != "":
+				return "", nil
+			default:
+				found = p.ID
+			}
+		}
+	}
+	return found, nil
+}
+
+// get asks Discord for something.
+func (c *Channel) get(ctx context.Context, url string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return c.call(ctx, request{method: http.MethodGet, url: url}, into)
 }

@@ -324,7 +324,7 @@ func (d *intake) takeOwnerCode(ctx context.Context, in bus.Inbound) (bool, error
 }
 
 func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
-	if said, _ := channels.AsCommand(in); channels.IsOwnData(said) && d.OwnData != nil {
+	if said, _ := channels.AsCommand(in); channels.IsOwnData(said) && d.OwnData != nil && (in.Kind == bus.Said || in.Kind == "") {
 		return d.OwnData(ctx, said)
 	}
 	key, err := d.Route(ctx, in)

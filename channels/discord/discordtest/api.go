@@ -30,6 +30,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, parts []string, 
 		answer(w, http.StatusOK, s.guilds())
 	case r.URL.Path == "/api/v9/gateway/bot" && r.Method == http.MethodGet:
 		answer(w, http.StatusOK, s.gateway.entry(r.Host))
+	case parts[0] == "guilds" && len(parts) > 1 && r.Method == http.MethodGet:
+		s.tellGuild(w, parts)
 	case parts[0] == "channels" && len(parts) == 2 && r.Method == http.MethodGet:
 		s.tellPlace(w, parts[1])
 	case parts[0] == "interactions" && len(parts) == 4 && r.Method == http.MethodPost:

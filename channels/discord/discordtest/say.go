@@ -31,6 +31,8 @@ type Place struct {
 	Name   string
 	Parent string // of a thread
 	Last   string // the id of the newest message
+
+	barred []string // who may not see it
 }
 
 func (p Place) wire() map[string]any {
@@ -43,6 +45,13 @@ func (p Place) wire() map[string]any {
 	}
 	if p.Last != "" {
 		w["last_message_id"] = p.Last
+	}
+	var barred []any
+	for _, user := range p.barred {
+		barred = append(barred, map[string]any{"id": user, "type": 1, "allow": "0", "deny": strconv.Itoa(viewChannel)})
+	}
+	if barred != nil {
+		w["permission_overwrites"] = barred
 	}
 	return w
 }
@@ -258,4 +267,43 @@ func (s *Server) tellPlace(w http.ResponseWriter, id string) {
 		return
 	}
 	answer(w, http.StatusOK, p.wire())
+}
+
+// What a member may do.
+const (
+	viewChannel = 1 << 10
+	readHistory = 1 << 16
+)
+
+// Bar has a person not see a channel of the server. All others are members and do, but Stranger.
+func (s *Server) Bar(channel, user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.places[channel]
+	p.barred = append(p.barred, user)
+	s.places[channel] = p
+}
+
+// Stranger is somebody who is not in the server.
+const Stranger = "999999"
+
+// tellGuild tells of the server, of its channels, or of somebody in it.
+func (s *Server) tellGuild(w http.ResponseWriter, parts []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.guild()
+	switch {
+	case len(parts) == 2:
+		all["owner_id"] = "1"
+		all["roles"] = []any{map[string]any{"id": Guild, "name": "@everyone", "permissions": strconv.Itoa(viewChannel | readHistory)}}
+		answer(w, http.StatusOK, all)
+	case len(parts) == 3 && parts[2] == "channels":
+		answer(w, http.StatusOK, all["channels"])
+	case len(parts) == 4 && parts[2] == "members" && parts[3] != Stranger:
+		answer(w, http.StatusOK, map[string]any{"user": map[string]any{"id": parts[3]}, "roles": []any{}})
+	case len(parts) == 4 && parts[2] == "members":
+		refuse(w, http.StatusNotFound, 10007, "Unknown Member")
+	default:
+		refuse(w, http.StatusNotFound, 0, "404: Not Found")
+	}
 }

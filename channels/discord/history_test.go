@@ -1,0 +1,49 @@
+package discord_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/discord"
+	"parley/channels/discord/discordtest"
+)
+
+func TestAChannelIsReadForItsMembers(t *testing.T) {
+	l := newListener(t)
+	l.server.AddChannel("300", "incident")
+	l.server.AddChannel("301", "twin")
+	l.server.AddChannel("302", "twin")
+	l.server.Bar("300", "12")
+	for i := range 130 {
+		l.server.Say("300", "11", fmt.Sprint("said ", i))
+	}
+	c := channel(l, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: newBook("11")})
+	for name, want := range map[string]string{"#incident": "300", "Incident": "300", "300": "300", "#nowhere": "", "twin": "", "77": ""} {
+		if got, err := c.FindChat(t.Context(), name); err != nil || got != want {
+			t.Errorf("%s is %q, %v, want %q", name, got, err, want)
+		}
+	}
+	for person, want := range map[string]bool{"discord:11": true, "discord:12": false, "discord:" + discordtest.Stranger: false} {
+		if in, err := c.IsIn(t.Context(), "300", person); err != nil || in != want {
+			t.Errorf("%s is in it: %t, %v", person, in, err)
+		}
+	}
+	at := bus.Address{Channel: "discord", Chat: "300"}
+	said, more, err := c.History(t.Context(), at, time.Time{}, 120)
+	if err != nil || !more || len(said) != 120 || said[0].Text != "said 10" || said[119].Text != "said 129" || said[0].From.ID != "discord:11" {
+		t.Errorf("%d messages, more %t, %v", len(said), more, err)
+	}
+	if said, more, err := c.History(t.Context(), at, time.Now().Add(time.Hour), 120); err != nil || more || len(said) != 0 {
+		t.Errorf("since later on: %d messages, more %t, %v", len(said), more, err)
+	}
+	l.server.Hide("300")
+	_, _, err = c.History(t.Context(), at, time.Time{}, 10)
+	if refusal, ok := errors.AsType[*channels.SendError](err); !ok || refusal.Fault != channels.Rejected || strings.Contains(err.Error(), token) {
+		t.Errorf("of a channel that the bot may not read it says %v", err)
+	}
+}
