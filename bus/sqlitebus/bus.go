@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -52,7 +51,7 @@ type Bus struct {
 	self     string // names this process
 	caps     bus.Caps
 	db       *sqldb.DB
-	lock     *os.File
+	lock     *lockedFile
 	clock    *clock
 	seqs     *sequence
 	sched    *scheduler

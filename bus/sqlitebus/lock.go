@@ -37,12 +37,12 @@ func Lock(path string) (io.Closer, error) {
 // lockFile takes the lock beside path. The kernel frees it when the process
 // dies, however it dies; the file itself stays, since removing it would let two
 // processes lock two files of one name.
-func lockFile(path string) (*os.File, error) {
+func lockFile(path string) (*lockedFile, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(f); err != nil {
+	if err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = &InUseError{Path: path, PID: readPID(f)}
 		}
@@ -51,12 +51,21 @@ func lockFile(path string) (*os.File, error) {
 	if err := writePID(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("write %s: %w", f.Name(), err), f.Close())
 	}
-	return f, nil
+	return &lockedFile{f}, nil
 }
 
-func flock(f *os.File) error {
+// A lockedFile is one that this process has locked.
+type lockedFile struct{ file *os.File }
+
+// Close frees the lock first: a child that this process is just about to start has the
+// open file for a moment as well, and would keep the lock beyond its closing.
+func (l *lockedFile) Close() error {
+	return errors.Join(flock(l.file, syscall.LOCK_UN), l.file.Close())
+}
+
+func flock(f *os.File, how int) error {
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(int(f.Fd()), how)
 		if !errors.Is(err, syscall.EINTR) {
 			return err
 		}
