@@ -57,7 +57,7 @@ func NewIntake(ctx context.Context, b *Bus, id string) (*Intake, error) {
 		}
 		*script = redis.NewScript(text)
 	}
-	others, err := b.otherProcesses(ctx)
+	others, err := b.awaitOthersGone(ctx)
 	if err == nil && others > 0 {
 		err = fmt.Errorf("%w: %d of them", ErrServed, others)
 	}
@@ -73,6 +73,25 @@ func NewIntake(ctx context.Context, b *Bus, id string) (*Intake, error) {
 // prefixPattern is the Redis pattern of names that begin with a prefix.
 func prefixPattern(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
+}
+
+// goneWithin is how long Redis may take to notice that a process has closed its connection.
+const goneWithin = 2 * time.Second
+
+// awaitOthersGone counts the other processes that have the bus open, once there are none
+// or Redis must have noticed that those that have just ended are gone.
+func (b *Bus) awaitOthersGone(ctx context.Context) (others int, err error) {
+	for begun := time.Now(); ; {
+		others, err = b.otherProcesses(ctx)
+		if err != nil || others == 0 || time.Since(begun) > goneWithin {
+			return others, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // otherProcesses counts the other processes that have the bus open.

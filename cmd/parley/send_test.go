@@ -142,7 +142,7 @@ func TestSendWithoutServe(t *testing.T) {
 		t.Errorf("it printed %q", out)
 	}
 	_ = o.discord.Close()
-	if out, _ := o.send(exitQueued, "--to", "oncall", "--wait", "--timeout", "500ms", "in vain"); !strings.Contains(out, "ops-discord:1122: queued") || strings.Count(out, ": sent") != 2 {
+	if out, _ := o.send(exitQueued, "--to", "oncall", "--wait", "--timeout", "3s", "in vain"); !strings.Contains(out, "ops-discord:1122: queued") || strings.Count(out, ": sent") != 2 {
 		t.Errorf("it printed %q", out)
 	}
 	if out, _, code := o.Run("status"); code != 0 || !strings.Contains(out, "no server is running") {
