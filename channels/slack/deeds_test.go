@@ -30,6 +30,7 @@ func TestTheSlashCommandMeansWhatTheWordsMean(t *testing.T) {
 		{"C1", "!new", "/new", ""},
 		{"C1", "status of the build?", "status of the build?", `{"response_type":"in_channel"}`},
 		{"C1", "deny " + id + " not now", "/deny " + id + " not now", ""},
+		{"D7", "forget yes", "/forget yes", ""},
 		{"C1", "deny it all", "deny it all", `{"response_type":"in_channel"}`},
 		{"D7", "start ABCDE-FGHIJ-KLMNO-PQRST", "/start ABCDE-FGHIJ-KLMNO-PQRST", ""},
 		{"D7", "hello", "hello", `{"response_type":"in_channel"}`},

@@ -329,7 +329,7 @@ func commanded(words string) string {
 	switch {
 	case said.Kind != bus.Command:
 		return words
-	case bare != words, said.Args == "", channels.Answers(said), len(first) == 2 && strings.EqualFold(first[0], "start"):
+	case bare != words, said.Args == "", channels.Answers(said), channels.IsOwnData(said) && strings.EqualFold(said.Args, "yes"), len(first) == 2 && strings.EqualFold(first[0], "start"):
 		return "/" + bare
 	}
 	return words

@@ -40,7 +40,10 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	defer learning.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	learning.Go(func() { c.learnName(ctx) })
+	learning.Go(func() {
+		c.learnName(ctx)
+		c.showMenu(ctx)
+	})
 	if c.ReceivesHTTP() {
 		return c.receiveRequests(ctx, publish)
 	}
@@ -88,9 +91,10 @@ type pollParams struct {
 // An update holds its message as it came: one that we cannot read must not keep
 // the others from being read.
 type update struct {
-	ID      int64           `json:"update_id"`
-	Message json.RawMessage `json:"message"`
-	Press   json.RawMessage `json:"callback_query"`
+	ID       int64           `json:"update_id"`
+	Message  json.RawMessage `json:"message"`
+	Press    json.RawMessage `json:"callback_query"`
+	Reaction json.RawMessage `json:"message_reaction"`
 }
 
 // poll asks once for what comes from next on, and thereby lets Telegram forget
@@ -213,6 +217,7 @@ type heard struct {
 	chat    int64
 	message *models.Message
 	press   *models.CallbackQuery // in place of the message
+	reacted *models.MessageReactionUpdated
 }
 
 // read reads an update; false if nobody has said or pressed anything in it.
@@ -231,6 +236,12 @@ func (u update) read() (heard, bool, error) {
 			return h, false, fmt.Errorf("read a press: %w", err)
 		}
 		h.press, h.chat = q, pressedAt(q).Chat.ID
+	case len(u.Reaction) > 0:
+		r := new(models.MessageReactionUpdated)
+		if err := json.Unmarshal(u.Reaction, r); err != nil {
+			return h, false, fmt.Errorf("read a reaction: %w", err)
+		}
+		h.reacted, h.chat = r, r.Chat.ID
 	default:
 		return h, false, nil
 	}
@@ -302,8 +313,16 @@ func readMessage(raw json.RawMessage) (*models.Message, error) {
 
 // publishHeard publishes what one update has brought. It is false if ctx ended first.
 func (p *publisher) publishHeard(ctx context.Context, h heard) bool {
-	if h.press != nil {
+	switch {
+	case h.press != nil:
 		return p.publishPress(ctx, h.press)
+	case h.reacted != nil:
+		for _, in := range p.channel.reactions(h.reacted) {
+			if p.surely(ctx, in.ID, func() error { return p.publishAt(ctx, in) }) != nil {
+				return false
+			}
+		}
+		return true
 	}
 	return p.publishMessage(ctx, h.message)
 }

@@ -34,7 +34,7 @@ const (
 
 // allowedUpdates are the kinds of updates that Telegram is asked for.
 func allowedUpdates() []string {
-	return []string{models.AllowedUpdateMessage, models.AllowedUpdateCallbackQuery}
+	return []string{models.AllowedUpdateMessage, models.AllowedUpdateCallbackQuery, models.AllowedUpdateMessageReaction}
 }
 
 // ReceivesHTTP implements channels.HTTPReceiver.

@@ -65,13 +65,14 @@ type Server struct {
 	calls    map[string]int
 	lastID   int64 // of an update
 	sends    int
-	presses  map[string]*Press // by their ids
-	files    map[string][]byte // that users have sent, by their ids
-	allowed  string            // the kinds of updates that the last poll asked for
-	queue    []update          // not confirmed
-	polls    int               // begun; a poll that is not the last one is superseded
-	wakePoll chan struct{}     // closed when the queue grows or another poll begins
-	hook     *hook             // takes the place of polls; nil while there is none
+	presses  map[string]*Press    // by their ids
+	files    map[string][]byte    // that users have sent, by their ids
+	allowed  string               // the kinds of updates that the last poll asked for
+	queue    []update             // not confirmed
+	polls    int                  // begun; a poll that is not the last one is superseded
+	wakePoll chan struct{}        // closed when the queue grows or another poll begins
+	hook     *hook                // takes the place of polls; nil while there is none
+	menus    map[string][]Command // by scope
 	closed   bool
 	moved    map[int64]int64 // groups that have become supergroups
 }
@@ -104,6 +105,7 @@ func New(token, username string) *Server {
 		files:    make(map[string][]byte),
 		wakePoll: make(chan struct{}),
 		moved:    make(map[int64]int64),
+		menus:    make(map[string][]Command),
 	}
 }
 
@@ -303,6 +305,10 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 		return s.webhookInfo()
 	case "sendmessagedraft":
 		return s.sendMessageDraft(p)
+	case "setmycommands":
+		return s.setMyCommands(p)
+	case "getmycommands":
+		return s.getMyCommands(p)
 	case "sendchataction":
 		return []byte(`{"ok":true,"result":true}`), nil
 	}

@@ -1,0 +1,84 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"parley/channels"
+	"parley/channels/backoff"
+)
+
+// A menuEntry is a command in the list that Telegram's apps show at the slash.
+type menuEntry struct {
+	Command     string `json:"command"`
+	Description string `json:"description"`
+}
+
+// A menu is a list of commands, and where it is shown: everywhere, or in chats of one
+// person with the bot.
+type menu struct {
+	Commands []menuEntry       `json:"commands"`
+	Scope    map[string]string `json:"scope"`
+}
+
+func menus() []menu {
+	everywhere := []menuEntry{
+		{"new", "Begin a new conversation; files and memory stay"},
+		{"stop", "End what I am doing"},
+		{"status", "Say what I am doing and what it has cost"},
+		{"help", "Say what I understand"},
+	}
+	alone := append(slices.Clone(everywhere),
+		menuEntry{"export", "Send you what you have said to me"},
+		menuEntry{"forget", "Erase what you have said to me"})
+	return []menu{
+		{everywhere, map[string]string{"type": "default"}},
+		{alone, map[string]string{"type": "all_private_chats"}},
+	}
+}
+
+// showMenu has Telegram's apps list the commands, unless the bot's owner has made a list
+// of their own: that one is left. It tries until Telegram takes or refuses it.
+func (c *Channel) showMenu(ctx context.Context) {
+	var wait backoff.Series
+	for ctx.Err() == nil {
+		err := c.setMenus(ctx)
+		refusal, ok := errors.AsType[*channels.SendError](err)
+		if err == nil || ok && (refusal.Fault == channels.Stop || refusal.Fault == channels.Rejected) {
+			if err != nil {
+				c.log.LogAttrs(ctx, slog.LevelDebug, "Telegram does not take the list of commands", slog.Any("error", err))
+			}
+			return
+		}
+		pause := wait.Next(mostWait)
+		if ok {
+			pause = max(pause, refusal.RetryAfter)
+		}
+		if !backoff.Sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+func (c *Channel) setMenus(ctx context.Context) error {
+	for _, m := range menus() {
+		var shown []menuEntry
+		if err := c.call(ctx, "getMyCommands", menu{Scope: m.Scope}, &shown); err != nil {
+			return err
+		}
+		if slices.Equal(shown, m.Commands) {
+			continue
+		}
+		if slices.ContainsFunc(shown, func(e menuEntry) bool { return !slices.Contains(channels.Commands(), e.Command) }) {
+			c.log.LogAttrs(ctx, slog.LevelInfo, "the bot has a list of commands of its owner's, which is left as it is")
+			continue
+		}
+		var done bool
+		if err := c.call(ctx, "setMyCommands", m, &done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
