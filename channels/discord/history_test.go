@@ -28,15 +28,15 @@ func TestAChannelIsReadForItsMembers(t *testing.T) {
 			t.Errorf("%s is %q, %v, want %q", name, got, err, want)
 		}
 	}
-	for person, want := range map[string]bool{"discord:11": true, "discord:12": false, "discord:" + discordtest.Stranger: false} {
+	for person, want := range map[string]bool{"dc:11": true, "dc:12": false, "dc:" + discordtest.Stranger: false} {
 		if in, err := c.IsIn(t.Context(), "300", person); err != nil || in != want {
 			t.Errorf("%s is in it: %t, %v", person, in, err)
 		}
 	}
-	at := bus.Address{Channel: "discord", Chat: "300"}
+	at := bus.Address{Channel: "dc", Chat: "300"}
 	said, more, err := c.History(t.Context(), at, time.Time{}, 120)
-	if err != nil || !more || len(said) != 120 || said[0].Text != "said 10" || said[119].Text != "said 129" || said[0].From.ID != "discord:11" {
-		t.Errorf("%d messages, more %t, %v", len(said), more, err)
+	if err != nil || !more || len(said) != 120 || said[0].Text != "said 10" || said[119].Text != "said 129" || said[0].From.ID != "dc:11" {
+		t.Errorf("%d messages, more %t, %v, the first %+v, the last %+v", len(said), more, err, said[0], said[len(said)-1])
 	}
 	if said, more, err := c.History(t.Context(), at, time.Now().Add(time.Hour), 120); err != nil || more || len(said) != 0 {
 		t.Errorf("since later on: %d messages, more %t, %v", len(said), more, err)
