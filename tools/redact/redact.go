@@ -22,8 +22,11 @@ const Redacted = "[redacted]"
 type Redactor struct {
 	// index gives for the first two bytes of a secret where in lists those stand that
 	// begin so; the first list is empty.
-	index    [1 << 16]uint16
-	lists    []candidates
+	index [1 << 16]uint16
+	lists []candidates
+	// stands says of two bytes whether a secret begins with them, or has them behind its
+	// first: of every three bytes in a row one such pair is at an odd place.
+	stands   [1 << 16]uint8
 	begins   [256]bool // the bytes with which one of them begins
 	longest  int       // of the known, in bytes
 	patterns []*regexp.Regexp
@@ -65,11 +68,17 @@ func New(secrets, patterns []string) (*Redactor, error) {
 	return r, nil
 }
 
-func key(s string, i int) int { return int(s[i])<<8 | int(s[i+1]) }
+func key(s string, i int) int { return int(s[i]) | int(s[i+1])<<8 }
 
-// beginningLike is the list of what begins like a text, for adding to it.
+// The bits of Redactor.stands.
+const first, second = 1, 2
+
+// beginningLike is the list of what begins like a text of three bytes or more, for adding
+// to it.
 func (r *Redactor) beginningLike(text string) *candidates {
 	k := key(text, 0)
+	r.stands[k] |= first
+	r.stands[key(text, 1)] |= second
 	if r.index[k] == 0 {
 		r.index[k] = uint16(len(r.lists))
 		r.lists = append(r.lists, candidates{})
@@ -122,20 +131,33 @@ func (r *Redactor) spans(text string) []span {
 // secrets finds secrets that are known, and tokens.
 func (r *Redactor) secrets(text string) []span {
 	var found []span
-	for i := 0; i+1 < len(text); i++ {
-		if !r.begins[text[i]] {
+	for i := 1; i+1 < len(text); i += 2 {
+		pair := r.stands[key(text, i)]
+		if pair == 0 {
 			continue
 		}
-		list := r.index[key(text, i)]
-		if list == 0 {
-			continue
+		var s span
+		if pair&second != 0 {
+			s = r.at(text, i-1)
 		}
-		if s := r.lists[list].at(text, i); s.to > 0 {
+		if s.to == 0 && pair&first != 0 {
+			s = r.at(text, i)
+		}
+		if s.to > 0 {
 			found = append(found, s)
-			i = s.to - 1
+			i = s.to - 1 // the next pair is the second of what begins there
 		}
 	}
 	return found
+}
+
+// at is the secret that begins there; the empty span if none does.
+func (r *Redactor) at(text string, i int) span {
+	list := r.index[key(text, i)]
+	if list == 0 {
+		return span{}
+	}
+	return r.lists[list].at(text, i)
 }
 
 // at is the secret that begins there; the empty span if none does.
@@ -153,8 +175,39 @@ func (c candidates) at(text string, i int) span {
 	return span{}
 }
 
+// mayHold tells whether something of what is looked for begins anywhere in a text. It is
+// secrets without a copy of the text, which would take longer than the search.
+func (r *Redactor) mayHold(raw []byte) bool {
+	for i := 1; i+1 < len(raw); i += 2 {
+		pair := r.stands[int(raw[i])|int(raw[i+1])<<8]
+		if pair&second != 0 && r.begun(raw[i-1:]) || pair&first != 0 && r.begun(raw[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// begun tells whether a text begins with a secret, or as tokens do.
+func (r *Redactor) begun(raw []byte) bool {
+	list := r.lists[r.index[int(raw[0])|int(raw[1])<<8]]
+	for _, secret := range list.known {
+		if len(raw) >= len(secret) && string(raw[:len(secret)]) == secret {
+			return true
+		}
+	}
+	for _, one := range list.rules {
+		if len(raw) >= len(one.prefix) && string(raw[:len(one.prefix)]) == one.prefix {
+			return true
+		}
+	}
+	return false
+}
+
 // JSON is a JSON value without its secrets, and still one.
 func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
+	if len(r.patterns) == 0 && !r.mayHold(raw) {
+		return raw
+	}
 	text := string(raw)
 	spans := r.secrets(text)
 	if len(spans) == 0 && len(r.patterns) == 0 {

@@ -243,3 +243,27 @@ func BenchmarkRedact(b *testing.B) {
 		}
 	})
 }
+
+// A secret is found at whatever place it stands, and however short the rest is.
+func TestSecretsAtEveryPlace(t *testing.T) {
+	r := newRedactor(t)
+	for before := range 9 {
+		for after := range 4 {
+			text := strings.Repeat("-", before) + "another-secret-value" + strings.Repeat("\"", after)
+			if got := r.Text(text); strings.Contains(got, "secret") {
+				t.Errorf("%q is %q", text, got)
+			}
+			raw, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.JSON(raw); strings.Contains(string(got), "secret") || !json.Valid(got) {
+				t.Errorf("%s is %s", raw, got)
+			}
+		}
+	}
+	twice := "another-secret-valueanother-secret-value"
+	if got := r.Text(twice); strings.Contains(got, "secret") {
+		t.Errorf("%q is %q", twice, got)
+	}
+}
