@@ -327,6 +327,7 @@ func TestUnit(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"DynamicUser": "yes", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "CapabilityBoundingSet": "",
+		"Delegate": "memory pids", "ProtectControlGroups": "no", // or commands are not bounded together
 		"Restart": "always", "StartLimitIntervalSec": "0", "RestartPreventExitStatus": fmt.Sprint(exitConfig), "StateDirectoryMode": "0700",
 	} {
 		if got := settings[key]; len(got) != 1 || got[0] != want {
