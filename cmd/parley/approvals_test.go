@@ -235,3 +235,26 @@ func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 		})
 	}
 }
+
+// A request that nobody answers in time ends, aloud, and what is said to it then changes
+// nothing.
+func TestARequestExpires(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, writer, asksAboutWriting+"[approvals]\nexpires = \"1s\"\n")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "write it")
+	id := requested(t, w.Said(2, 1)[0])
+	p.Kill() // who comes next sees to it
+	w.Serve()
+	said := func() string { return strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n") }
+	parleytest.WaitFor(t, "the end of the request", func() bool {
+		return strings.Contains(said(), "Expired: nobody answered in time") && strings.Contains(said(), `"code":"timeout"`)
+	})
+	w.Telegram.Say(1, 1, "/approve "+id)
+	if got := w.Said(1, 1)[0]; !strings.Contains(got, "decided already: expired") {
+		t.Errorf("a late answer was told %q", got)
+	}
+	if found, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "main", "*", "a.txt")); err != nil || len(found) > 0 {
+		t.Errorf("it wrote %v, %v", found, err)
+	}
+}

@@ -63,6 +63,10 @@ func Tools() []tools.Tool {
 	})}
 }
 
+// LocalWeb tells whether web_fetch may read pages of this machine, which is the web of
+// tests: where PARLEY_LOCAL_WEB is set.
+func LocalWeb() bool { return os.Getenv("PARLEY_LOCAL_WEB") != "" }
+
 // A point counts down how often its place has still to be passed.
 type point struct {
 	name string

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -42,9 +43,23 @@ func (s *Server) newTools() *tools.Set {
 	all = append(all, s.commandTools()...)
 	all = append(all, image.New(s.files.Show)...)
 	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat))
-	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect, Documents: s.documents()})...)
+	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect, Documents: s.documents(), Refuse: refusedAddresses()})...)
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(s.marker().Watch(all)...)
+}
+
+// refusedAddresses is what web_fetch connects to besides the public web: nothing, but for
+// the build for tests. Nil is web.Refuse.
+func refusedAddresses() func(netip.Addr) string {
+	if !crash.LocalWeb() {
+		return nil
+	}
+	return func(addr netip.Addr) string {
+		if addr.IsLoopback() {
+			return ""
+		}
+		return web.Refuse(addr)
+	}
 }
 
 // webSettings is what the operator has set of the web, as it is now.
