@@ -229,6 +229,8 @@ type Outbound struct {
 	File     *File     `json:"file,omitempty"`
 	// Files are files that workers and gateways share and that the message only names.
 	Files []FileRef `json:"files,omitempty"`
+	// Whole says that all of the text is said in the chat, however long it is.
+	Whole bool `json:"whole,omitempty"`
 	// Told says on whose behalf an agent says it in another chat than the one in
 	// which it was asked; nil for replies, and for what no agent says.
 	Told *Telling `json:"told,omitempty"`

@@ -59,8 +59,11 @@ type Dispatcher struct {
 	// channel asks for that.
 	Drafts channels.Drafts
 	// Files, if set, has the files that messages name.
-	Files  enclosure.Store
-	Policy Policy
+	Files enclosure.Store
+	// MayShorten tells whether what a session says at great length may go as a file, with
+	// its beginning in the chat: all who may go on with the message know how. Nil is no.
+	MayShorten func(ctx context.Context) bool
+	Policy     Policy
 	// Notify, if set, is told of what was given up before it is buried. It may
 	// be told of the same message more than once.
 	Notify func(ctx context.Context, out bus.Outbound, reason string) error

@@ -287,3 +287,66 @@ func killFilesAndResume(t *testing.T, at string) {
 		t.Errorf("kept: %v", kept)
 	}
 }
+
+// A text that is too long for a chat goes as a file, with its beginning in the chat. What
+// the platform does not take as a file, and what no session says, is said in the chat.
+func TestALongTextGoesAsAFile(t *testing.T) {
+	var whole strings.Builder
+	for n := range 100 {
+		fmt.Fprintf(&whole, "Line %d of many that are said.\n\n", n)
+	}
+	text := strings.TrimSpace(whole.String())
+	for name, c := range map[string]struct {
+		refused, may, told bool
+		wantFile           bool
+	}{
+		"taken":           {may: true, told: true, wantFile: true},
+		"refused":         {may: true, told: true, refused: true},
+		"an older serves": {told: true},
+		"of a program":    {may: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p *channelstest.EditingChannel
+			setup := func(s *stage, d *dispatch.Dispatcher) {
+				p = sending(s, d)
+				s.Platform.Offers.Length = 100
+				d.MayShorten = func(context.Context) bool { return c.may }
+				s.Platform.OnSend = func(_ context.Context, _ bus.Address, part channels.Part) (bool, error) {
+					if part.File == "message.md" && c.refused {
+						return false, &channels.SendError{Fault: channels.Rejected, Code: "no_files"}
+					}
+					return true, nil
+				}
+			}
+			inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+				out := outbound("a", "1", text)
+				if !c.told {
+					out.Session, out.Turn = "", ""
+				}
+				s.post(t, out)
+				synctest.Wait()
+				sent := p.Sent()
+				said := strings.Join(s.Platform.Texts("1"), "\n\n")
+				if c.wantFile {
+					last := sent[len(sent)-1]
+					if len(sent) != 4 || last.File == nil || last.File.Name != "message.md" || string(last.File.Data) != text {
+						t.Fatalf("sent %d parts, the last is %+v", len(sent), last)
+					}
+					if !strings.HasPrefix(said, "Line 0 of many") || !strings.Contains(sent[2].Part.Text, "There is more") {
+						t.Errorf("the chat shows %q", said)
+					}
+					return
+				}
+				if c.refused {
+					if !strings.Contains(said, "There is more") || s.state(t, "a").Parts[3].Code != "file:no_files" {
+						t.Errorf("book: %+v", s.state(t, "a"))
+					}
+					said = said[strings.LastIndex(said, "Line 0 of many"):]
+				}
+				if said != text {
+					t.Errorf("the chat shows %q", said)
+				}
+			})
+		})
+	}
+}

@@ -112,7 +112,7 @@ func isLeftOut(p channels.SentPart) bool {
 // only names and that is refused, or missing, while the place is not refused.
 func (d *delivery) mayLeaveOut(i int, code string) bool {
 	e, ok := d.enclosureOf(i)
-	return ok && e.Named() && d.record.Parts[i].Text == "" && (code == fileMissing || d.isAboutContent(code))
+	return ok && (e.Named() || e.IsText()) && d.record.Parts[i].Text == "" && (code == fileMissing || d.isAboutContent(code))
 }
 
 // leaveOut lets a message go on without a file. The session that sends it is told, and
@@ -122,6 +122,9 @@ func (d *delivery) leaveOut(work context.Context, i int, code string) error {
 		return err
 	}
 	e, _ := d.enclosureOf(i)
+	if e.IsText() {
+		return d.sayWhole(work, i, code)
+	}
 	why := "it is not there any more"
 	if code != fileMissing {
 		why = d.reasonInWords(code)
@@ -149,6 +152,18 @@ func (d *delivery) leaveOut(work context.Context, i int, code string) error {
 		return later(storageWait)
 	}
 	d.point("send:leftout")
+	p := d.record.Parts[i]
+	p.State, p.Code = channels.Failed, leftOutPrefix+code
+	return d.mark(work, i, p)
+}
+
+// sayWhole says in the chat all of a text that the platform does not take as a file.
+func (d *delivery) sayWhole(work context.Context, i int, code string) error {
+	out := bus.Outbound{ID: bus.DerivedID(d.record.ID, "#whole"), To: d.out.To, Text: d.out.Text, Session: d.out.Session, At: time.Now(), Whole: true}
+	if err := d.publish(work, out); err != nil && !errors.Is(err, bus.ErrInvalid) {
+		d.Log.Warn("a long text could not be said", slog.String("channel", d.Name), slog.String("id", d.record.ID), slog.Any("error", err))
+		return later(storageWait)
+	}
 	p := d.record.Parts[i]
 	p.State, p.Code = channels.Failed, leftOutPrefix+code
 	return d.mark(work, i, p)

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/channels"
@@ -24,8 +25,11 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 		}
 		files = nil
 	}
+	parts, long := d.shorten(ctx, d.render(text))
+	if long {
+		files = append(slices.Clip(files), enclosure.OfText(d.out))
+	}
 	all := files
-	parts := d.render(text)
 	// A file beside a text could not be replaced by a later text alone. One that is only
 	// named may turn out to be missing, or be refused, and its text is to arrive then.
 	if len(files) == 1 && !files[0].Named() && (d.out.Subject == "" || text == "") {
@@ -40,7 +44,9 @@ func (d *delivery) planParts(ctx context.Context) ([]channels.SentPart, error) {
 	if d.Subjects == nil || d.out.Subject == "" {
 		// A draft of the same turn turns into what is said, beside a file too.
 		if draft := d.drafts.takeFor(ctx, d.out); draft != "" && len(d.render(text)) > 0 {
-			parts = d.renderEdit(text)
+			if parts = d.renderEdit(text); long {
+				parts = beginning(parts, d.render(goesOn))
+			}
 			parts[0].Edits = draft
 			parts = append(parts, fileParts(all)...)
 		}
@@ -119,6 +125,30 @@ func (d *delivery) bindSubject(work context.Context) error {
 	return nil
 }
 
+// What is too long for a chat: a text in more messages than mostMessages. It goes as a file
+// then, and of its messages the first that many are shown, and that there is more.
+const (
+	mostMessages = 15
+	firstShown   = 2
+	goesOn       = "_(There is more: the whole text is in the file below.)_"
+)
+
+// shorten shortens what a session says at great length, where the channel takes files; long
+// says that it did.
+func (d *delivery) shorten(ctx context.Context, parts []channels.SentPart) (shown []channels.SentPart, long bool) {
+	_, can := channels.AsFileSender(d.Channel)
+	size := int64(len(d.out.Text))
+	if len(parts) <= mostMessages || !can || d.out.Session == "" || d.out.Subject != "" || d.out.Whole ||
+		size > channels.MostFileBytes(d.Channel, size) || d.MayShorten == nil || !d.MayShorten(ctx) {
+		return parts, false
+	}
+	return beginning(parts, d.render(goesOn)), true
+}
+
+func beginning(parts, more []channels.SentPart) []channels.SentPart {
+	return append(slices.Clip(parts[:min(len(parts), firstShown)]), more...)
+}
+
 // fileParts are the parts of files that go without a text.
 func fileParts(files []enclosure.Enclosure) []channels.SentPart {
 	parts := make([]channels.SentPart, len(files))
@@ -140,8 +170,11 @@ func (d *delivery) enclosureOf(part int) (enclosure.Enclosure, bool) {
 			n++
 		}
 	}
-	if n >= len(d.enclosures) {
-		return enclosure.Enclosure{}, false
+	switch {
+	case n < len(d.enclosures):
+		return d.enclosures[n], true
+	case n == len(d.enclosures) && d.out.Text != "":
+		return enclosure.OfText(d.out), true
 	}
-	return d.enclosures[n], true
+	return enclosure.Enclosure{}, false
 }

@@ -36,7 +36,16 @@ type Enclosure struct {
 
 	inline []byte
 	ref    *bus.FileRef
+	text   bool // the message's own text
 }
+
+// OfText is the message's text as a file, for where it is too long for a chat.
+func OfText(out bus.Outbound) Enclosure {
+	return Enclosure{Name: "message.md", Size: int64(len(out.Text)), inline: []byte(out.Text), text: true}
+}
+
+// IsText tells whether the file is the message's own text.
+func (e Enclosure) IsText() bool { return e.text }
 
 // Of are the files that go with a message, in their order.
 func Of(out bus.Outbound) []Enclosure {

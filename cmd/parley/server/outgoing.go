@@ -126,6 +126,13 @@ func (s *Server) keepShown(ctx context.Context, l outfiles.Letter, dir *workspac
 	return s.outgoing().Keep(ctx, l, dir, []string{path})
 }
 
+// mayShorten tells whether a long text may go as a file: no process serves that would not
+// know what a part of it is.
+func (s *Server) mayShorten(ctx context.Context) bool {
+	why, err := s.home.MayEnclose(ctx)
+	return err == nil && why == ""
+}
+
 // mostFileBytes is how large a file may be that goes to a channel.
 func (s *Server) mostFileBytes(channel string) int64 {
 	most := int64(config.DefaultFilesMB)
