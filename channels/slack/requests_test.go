@@ -101,8 +101,10 @@ type receiving struct {
 	heard   chan bus.Inbound
 }
 
-func receivesHTTP(t *testing.T) *receiving {
-	r := &receiving{httpPlatform: newHTTPPlatform(t), t: t, heard: make(chan bus.Inbound, 100)}
+func receivesHTTP(t *testing.T) *receiving { return receives(t, newHTTPPlatform(t)) }
+
+func receives(t *testing.T, p *httpPlatform) *receiving {
+	r := &receiving{httpPlatform: p, t: t, heard: make(chan bus.Inbound, 100)}
 	r.channel = r.Channel(slog.New(slog.DiscardHandler)).(*slack.Channel)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -313,4 +315,57 @@ func TestRequestsInTheWrongOrderAreHeardInTheRightOne(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// What Slack has given up is read from history: after the last attempt for something, and
+// after Slack held back what was too much.
+func TestWhatRequestsCouldNotDeliverIsReadFromHistory(t *testing.T) {
+	for name, body := range map[string]string{
+		"the last attempt":       event("1700000000.000001", "late"),
+		"more than Slack brings": `{"type":"app_rate_limited","team_id":"T0TEAM","minute_rate_limited":1}`,
+	} {
+		r := receivesHTTP(t)
+		channelstest.Until(t, "Receive", func() bool { return r.Server.Calls("auth.test") > 0 })
+		r.CutHook(true)
+		r.Server.Say("D7", "U7", "lost")
+		r.Forget() // Slack gives up
+		w := r.ask(body, func(h http.Header) {
+			h.Set("X-Slack-Retry-Num", "3")
+			h.Set("X-Slack-Retry-Reason", "http_timeout")
+		})
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+		for in := r.hear(); in.Text != "lost"; in = r.hear() {
+			if in.Text != "late" {
+				t.Errorf("%s: heard %q", name, in.Text)
+			}
+		}
+	}
+}
+
+// A process that begins after nobody served for longer than Slack tries reads from history
+// what was said meanwhile; after a shorter time it leaves that to Slack.
+func TestAStartReadsWhatSlackHasGivenUp(t *testing.T) {
+	for _, away := range []time.Duration{10 * time.Minute, 10 * time.Second} {
+		p := newHTTPPlatform(t)
+		p.CutHook(true)
+		p.Server.Say("D7", "U7", "lost")
+		p.Forget()
+		was := time.Now().Add(-away)
+		if err := p.book.SetCursor(t.Context(), bus.Address{Channel: "slack"}, fmt.Sprintf("%d.000000", was.Unix())); err != nil {
+			t.Fatal(err)
+		}
+		r := receives(t, p)
+		if away > time.Minute {
+			if in := r.hear(); in.Text != "lost" {
+				t.Errorf("heard %q", in.Text)
+			}
+			continue
+		}
+		r.ask(event("1700000000.000001", "fresh"), nil)
+		if in := r.hear(); in.Text != "fresh" || r.Server.Calls("users.conversations") != 0 {
+			t.Errorf("heard %q, after %d looks at all chats", in.Text, r.Server.Calls("users.conversations"))
+		}
+	}
 }

@@ -1,12 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"crypto/rand"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"parley/cmd/parley/parleytest"
+	"parley/sessions/sqldb/sqldbtest"
 )
 
 const signingSecret = "0123456789abcdef0123456789abcdef"
@@ -152,5 +161,107 @@ func TestDoctorLooksAtTheWebhook(t *testing.T) {
 	p.Stop()
 	if out, errs, code := w.Run("doctor"); code != 0 || strings.Contains(out+errs, "webhook") {
 		t.Errorf("after polling: %d %s%s", code, out, errs)
+	}
+}
+
+// A balancer passes requests on to each server in turn, and to the next where one does not
+// answer. It counts what each has taken.
+func balancer(t *testing.T, servers []string, taken []atomic.Int64) string {
+	t.Helper()
+	var turn atomic.Int64
+	client := &http.Client{Timeout: time.Minute}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the caller is gone
+		}
+		for range servers {
+			i := int(turn.Add(1)) % len(servers)
+			again, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+servers[i]+r.URL.Path, bytes.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			again.Header, again.Host = r.Header.Clone(), r.Host
+			resp, err := client.Do(again)
+			if err != nil {
+				continue
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				taken[i].Add(1)
+			}
+			w.WriteHeader(resp.StatusCode)
+			_, _ = io.Copy(w, resp.Body) // the caller may be gone
+			return
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// Two processes behind a load balancer take what Slack tells, each some of it, and one is
+// killed in the middle: each message is answered once, in its chat's order.
+func TestAFleetBehindALoadBalancer(t *testing.T) {
+	t.Parallel()
+	redis := os.Getenv("PARLEY_TEST_REDIS_URL")
+	if redis == "" {
+		t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
+	}
+	w, sl := newSlackWorld(t, parleytest.EchoModel)
+	given, err := os.ReadFile(w.File)
+	must(t, err)
+	shared := fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n[workspace]\nroot = %q\n", redis, "test-"+rand.Text(), sqldbtest.New(t), t.TempDir())
+	env := []string{"SLACK_BOT_TOKEN=" + parleytest.SlackBot, "SLACK_SIGNING_SECRET=" + signingSecret}
+	var addresses []string
+	var running []*parleytest.Process
+	for range 2 {
+		one := *w
+		one.Home, one.File = t.TempDir(), filepath.Join(t.TempDir(), "parley.toml")
+		address := freeAddress(t)
+		text := strings.NewReplacer(
+			"app_token = \"${SLACK_APP_TOKEN}\"", "receive = \"http\"\nsigning_secret = \"${SLACK_SIGNING_SECRET}\"\npublic_url = \"http://bot.example\"",
+			"[http]\nlisten = \"\"", fmt.Sprintf("[http]\nlisten = %q", address),
+		).Replace(string(given))
+		must(t, os.WriteFile(one.File, []byte(text+shared), 0o600))
+		addresses = append(addresses, address)
+		p := one.Serve(env...)
+		p.Serving()
+		running = append(running, p)
+	}
+	taken := make([]atomic.Int64, len(addresses))
+	t.Cleanup(sl.PostTo(balancer(t, addresses, taken)+"/channels/slack", signingSecret))
+	const chats, each = 8, 8
+	for i := range each {
+		for chat := range chats {
+			sl.Say(fmt.Sprint("D", chat), fmt.Sprint("U", chat), fmt.Sprintf("number %d.", i))
+		}
+		if i == each/2 {
+			slackSaid(t, sl, "D0", 1)
+			running[1].Kill()
+		}
+	}
+	for chat := range chats {
+		all := func() (all string) {
+			for _, m := range sl.Sent(fmt.Sprint("D", chat)) {
+				all += m.Text + "\n"
+			}
+			return all
+		}
+		parleytest.WaitFor(t, "the last answer", func() bool { return strings.Contains(all(), fmt.Sprintf("number %d.", each-1)) })
+		last := -1
+		for i := range each {
+			n, at := strings.Count(all(), fmt.Sprintf("number %d.", i)), strings.Index(all(), fmt.Sprintf("number %d.", i))
+			if n != 1 || at < last {
+				t.Errorf("chat %d: number %d is answered %d times, or out of order: %s", chat, i, n, all())
+			}
+			last = at
+		}
+	}
+	for i := range taken {
+		if taken[i].Load() == 0 {
+			t.Errorf("process %d has taken nothing", i)
+		}
 	}
 }

@@ -62,6 +62,9 @@ func (s *sockets) forgot(id string) bool {
 	return s.pending[id] == nil
 }
 
+// CutHook has requests not leave, or leave again.
+func (s *Server) CutHook(on bool) { s.sockets.pause(on) }
+
 // pause has the hook make no requests, or go on.
 func (s *sockets) pause(on bool) {
 	s.mu.Lock()
