@@ -37,6 +37,7 @@ func scopes() map[string][]string {
 		"GetConversationHistoryContext":              history,
 		"GetConversationRepliesContext":              history,
 		"GetConversationsForUserContext":             {"channels:read", "groups:read", "im:read", "mpim:read"},
+		"GetUsersInConversationContext":              {"channels:read", "groups:read", "im:read", "mpim:read"},
 	}
 }
 
