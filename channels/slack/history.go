@@ -173,7 +173,7 @@ type finding struct {
 	me   string
 
 	id string
-	// A file carries no key. If one of ours has the same text, it may be the part.
+	// A file carries no key. If one of ours has the same text and name, it may be the part.
 	doubtful bool
 }
 
@@ -185,7 +185,8 @@ func (f *finding) look(m slackgo.Message) bool {
 	}
 	if len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == f.me {
 		said := letters(m.Text)
-		f.doubtful = f.doubtful || said == letters(f.part.Text) || said == letters(f.part.Plain)
+		named := f.part.File == "" || slices.ContainsFunc(m.Files, func(file slackgo.File) bool { return file.Title == f.part.File })
+		f.doubtful = f.doubtful || named && (said == letters(f.part.Text) || said == letters(f.part.Plain))
 	}
 	return true
 }

@@ -161,6 +161,16 @@ func TestFindSentTellsWhenItCannotTell(t *testing.T) {
 	if e := sendError(t, err); e.Fault != channels.Unknown {
 		t.Errorf("got %v, want unknown", e)
 	}
+	named := part("see")
+	named.File = "a.txt"
+	_, _, err = r.FindSent(t.Context(), at("C1"), named)
+	if e := sendError(t, err); e.Fault != channels.Unknown {
+		t.Errorf("got %v of the same name, want unknown", e)
+	}
+	named.File = "b.txt"
+	if _, sent, err := r.FindSent(t.Context(), at("C1"), named); sent || err != nil {
+		t.Errorf("FindSent = %v, %v of a file of another name", sent, err)
+	}
 	if _, sent, err := r.FindSent(t.Context(), at("C1"), part("another text")); sent || err != nil {
 		t.Errorf("FindSent = %v, %v", sent, err)
 	}

@@ -240,3 +240,25 @@ func TestGatewaysNeedTheWorkspaces(t *testing.T) {
 		})
 	}
 }
+
+// A file that waits to be sent is in a backup, and goes out from where that is restored.
+func TestBackupHasFilesThatWait(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, sendsFiles, "\n[agents.main]\nmay_message = [\"telegram:3\"]\n")
+	chart := aChart(t, w, 2)
+	w.Telegram.Say(2, 2, "send them")
+	w.Serve("PARLEY_KILL_AT=send:begun").Dies()
+	file := filepath.Join(t.TempDir(), "backup")
+	if _, errs, code := w.Run("backup", file); code != 0 {
+		t.Fatalf("backup: %d %s", code, errs)
+	}
+	w.Home = filepath.Join(t.TempDir(), "restored")
+	if _, errs, code := w.Run("restore", file); code != 0 {
+		t.Fatalf("restore: %d %s", code, errs)
+	}
+	p := w.Serve()
+	w.Said(3, 3)
+	w.Said(2, 1)
+	p.Stop()
+	wantFiles(t, w, w.Telegram.Sent(3), chart)
+}

@@ -1,0 +1,29 @@
+package home
+
+import (
+	"log/slog"
+	"testing"
+
+	"parley/cmd/parley/config"
+)
+
+// While a process serves that does not know files of answers, none are sent.
+func TestMayEnclose(t *testing.T) {
+	dir := t.TempDir()
+	c := &config.Config{Home: dir}
+	c.Workspace.Root, c.Workspace.MaxMB = dir+"/workspaces", 1
+	h, err := Open(t.Context(), c, WorkspaceOverride{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if why, err := h.MayEnclose(t.Context()); why != "" || err != nil {
+		t.Errorf("alone: %q, %v", why, err)
+	}
+	if err := h.Book.NoteProcess(t.Context(), h.self, understandsFiles-1); err != nil {
+		t.Fatal(err)
+	}
+	if why, err := h.MayEnclose(t.Context()); why == "" || err != nil {
+		t.Errorf("beside an older release: %q, %v", why, err)
+	}
+}
