@@ -142,6 +142,8 @@ type Agent struct {
 	// the message of that id. It may be asked again. Nil, and a text that shows none, is
 	// none.
 	Enclose func(ctx context.Context, session, message string, at bus.Address, text string) Enclosed
+	// Discard removes files of a session's workspace, those that are there. Nil removes none.
+	Discard func(ctx context.Context, session string, paths []string) error
 	// Redact takes out of results, of progress and of all that is said what nobody is
 	// to see. Nil takes out nothing.
 	Redact Redactor

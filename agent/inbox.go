@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"parley/agent/journal"
+	"parley/agent/news"
 	"parley/bus"
+	"parley/sessions"
 )
 
 // How long a turn waits for pieces that its message announces.
@@ -44,6 +46,9 @@ func readItem(m bus.Message) item {
 
 // isKind tells whether the message can be read and is of that kind.
 func (it item) isKind(kind string) bool { return it.err == nil && it.in.Kind == kind }
+
+// isNews tells whether the message tells of an earlier one.
+func (it item) isNews() bool { return it.err == nil && news.IsNews(it.in.Kind) }
 
 // An inbox is the mail of a run: what came with the lease and what has come
 // since. One goroutine adds to it while another works through it.
@@ -189,6 +194,9 @@ func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-cha
 		if it.handled { // a command that did not wait for its turn
 			continue
 		}
+		if len(next.items) > 0 && it.isNews() { // of an earlier message: it comes after these
+			continue
+		}
 		if len(next.items) > 0 && (!mayJoin(next.items[0].in, it) || inLog(it.in.ID) ||
 			next.items[0].seq < b.cancelledBefore && it.seq > b.cancelledBefore) { // what was stopped takes nothing later with it
 			next.ended = true
@@ -235,6 +243,19 @@ func (b *inbox) gather(ctx context.Context, closing <-chan struct{}, inLog func(
 	}
 }
 
+// newsOf lists, in order, the messages that nobody has handled and that tell of one of these.
+func (b *inbox) newsOf(ids []string) []item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []item
+	for _, it := range b.items {
+		if !it.handled && it.isNews() && slices.Contains(ids, it.in.Of) {
+			all = append(all, it)
+		}
+	}
+	return all
+}
+
 // steering returns what the sender of a turn has said since, up to the first
 // message that is somebody else's or no speech: that is for the turns after. What
 // the turn answers already is left out.
@@ -243,7 +264,7 @@ func (b *inbox) steering(t *turn) []item {
 	defer b.mu.Unlock()
 	var said []item
 	for _, it := range b.items {
-		if it.handled || it.err == nil && slices.Contains(t.causes, it.in.ID) {
+		if it.handled || it.isNews() || it.err == nil && slices.Contains(t.causes, it.in.ID) {
 			continue
 		}
 		if !it.isKind(bus.Said) || it.in.From.ID != t.person {
@@ -252,4 +273,36 @@ func (b *inbox) steering(t *turn) []item {
 		said = append(said, it)
 	}
 	return said
+}
+
+// asNow is a batch as its messages read now, where they were edited or deleted before
+// they are answered. What was deleted is not answered, and the log knows it by its id.
+func (r *sessionRun) asNow(ctx context.Context, b batch) (batch, error) {
+	changes := r.inbox.newsOf(b.causes())
+	if len(changes) == 0 {
+		return b, nil
+	}
+	var said, behind []bus.Inbound
+	for _, it := range b.items {
+		said = append(said, it.in)
+	}
+	for _, it := range changes {
+		behind = append(behind, it.in)
+	}
+	now, deleted := news.Apply(said, behind)
+	kept := batch{ended: b.ended}
+	for _, it := range b.items {
+		if i := slices.IndexFunc(now, func(in bus.Inbound) bool { return in.ID == it.in.ID }); i >= 0 {
+			it.in = now[i]
+			kept.items = append(kept.items, it)
+			continue
+		}
+		i := slices.IndexFunc(deleted, func(in bus.Inbound) bool { return in.ID == it.in.ID })
+		err := r.journal.Append(ctx, news.Unread(deleted[i]))
+		if _, seen := errors.AsType[*sessions.SeenError](err); err != nil && !seen {
+			return b, err
+		}
+		r.inbox.markHandled(it)
+	}
+	return kept, nil
 }

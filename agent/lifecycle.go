@@ -14,6 +14,7 @@ import (
 
 	"parley/agent/attached"
 	"parley/agent/journal"
+	"parley/agent/news"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
@@ -250,4 +251,72 @@ func (r *turnRun) enclosed(ctx context.Context, t *turn, text string) (reply ses
 		notices = append(notices, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeFiles, Text: "Your answer went without a file that it shows. " + why}))
 	}
 	return reply, notices
+}
+
+// tellNews tells the log of an edit or a reaction, and blanks what was deleted. It starts
+// no turn.
+func (r *sessionRun) tellNews(ctx context.Context, in bus.Inbound) error {
+	if in.Kind == bus.Deleted {
+		if said, ok := r.journal.Find(in.Of); ok && said.Person != in.From.ID {
+			return nil
+		}
+		if paths := attached.Paths(r.journal.Records(), in.Of); len(paths) > 0 && r.agent.Discard != nil {
+			if err := r.lease.Held(ctx); err != nil {
+				return fmt.Errorf("before removing files: %w", err)
+			}
+			if err := r.agent.Discard(ctx, r.key(), paths); err != nil {
+				return fmt.Errorf("remove the files of a deleted message: %w", err)
+			}
+		}
+		return r.journal.Blank(ctx, in.Of)
+	}
+	e, ok := news.Entry(in.ID, in, r.journal.Records())
+	if !ok {
+		return nil
+	}
+	err := r.journal.Append(ctx, e)
+	if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+		return nil
+	}
+	return err
+}
+
+// fetchAttached fetches what came with the turn's messages, and returns the turn as it
+// is then. A file that was fetched and of which the log does not know is fetched again,
+// to the same place.
+func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn, error) {
+	t, err := fold(id, r.journal.Records())
+	if err != nil || !t.files.AreOpen() {
+		return t, err
+	}
+	if err := t.files.EachOpen(func(f attached.File) error { return r.fetch(ctx, t, f) }); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	return fold(id, r.journal.Records())
+}
+
+// fetch fetches one file, and writes what became of it.
+func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
+	r.point("fetch:before")
+	got := sessions.Fetched{Problem: "files cannot be fetched here"}
+	if r.agent.Fetch != nil {
+		var err error
+		if got, err = r.agent.Fetch(ctx, Fetching{Session: r.key(), Turn: t.id, At: t.route.At, File: f, Held: r.lease.Held}); err != nil {
+			return fmt.Errorf("fetch what came with a message: %w", err)
+		}
+	}
+	got.Attached, got.Message = f.N, f.Message
+	r.point("fetch")
+	e := journal.NewEntry(t.id, sessions.KindFetched, got)
+	e.Person = f.Person
+	if err := r.journal.Append(ctx, e); err != nil {
+		return err
+	}
+	r.point("fetched")
+	r.slog.Info("a file came with a message", slog.String("turn", t.id), slog.Int64("entry", f.N),
+		slog.String("kind", f.Kind), slog.Int64("bytes", got.Size), slog.Bool("fetched", got.Path != ""))
+	return nil
 }

@@ -244,6 +244,8 @@ func (r *sessionRun) dispatch(ctx context.Context, it item) error {
 		return r.commands.run(ctx, it)
 	case bus.Decided:
 		return r.decided(ctx, it.in)
+	case bus.Edited, bus.Deleted, bus.Reacted:
+		return r.tellNews(ctx, it.in)
 	}
 	if known, ok := r.journal.Find(it.in.ID); ok {
 		return r.republish(ctx, known.Turn, it)
@@ -296,6 +298,9 @@ func (r *sessionRun) republish(ctx context.Context, id string, it item) error {
 func (r *sessionRun) answer(ctx context.Context) error {
 	b, err := r.inbox.gather(ctx, r.closing, func(id string) bool { _, known := r.journal.Find(id); return known })
 	if err != nil {
+		return err
+	}
+	if b, err = r.asNow(ctx, b); err != nil || len(b.items) == 0 {
 		return err
 	}
 	if r.inbox.cancelled(b.last().seq) {

@@ -225,3 +225,27 @@ func safeArgs(args json.RawMessage) json.RawMessage {
 	}
 	return raw
 }
+
+// route is where a turn's reply goes, as the log keeps it.
+type route struct {
+	At      bus.Address `json:"at"`
+	ReplyTo string      `json:"reply_to,omitempty"`
+	Owner   bool        `json:"owner,omitempty"`
+	Group   bool        `json:"group,omitempty"`
+}
+
+func routeOf(in bus.Inbound) route {
+	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group}
+	if in.Group {
+		r.ReplyTo = in.ReplyTo
+	}
+	return r
+}
+
+func (r route) encode() json.RawMessage {
+	raw, err := json.Marshal(r)
+	if err != nil { // strings and booleans always marshal
+		panic(err)
+	}
+	return raw
+}

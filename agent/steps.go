@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/agent/attached"
 	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/agent/news"
+	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -157,6 +158,18 @@ func (r *turnRun) recordNews(ctx context.Context, t *turn) error {
 			entries = append(entries, userEntries(t.id, it.in)...)
 		}
 	}
+	changed := r.inbox.newsOf(t.causes)
+	for _, it := range changed {
+		if it.isKind(bus.Deleted) { // once the turn is over
+			continue
+		}
+		if _, known := r.journal.Find(it.in.ID); !known {
+			if e, ok := news.Entry(t.id, it.in, r.journal.Records()); ok {
+				entries = append(entries, e)
+			}
+		}
+		taken = append(taken, it)
+	}
 	if why := r.limit(t); why != "" && !t.lastStep {
 		t.lastStep = true
 		text := "This turn has reached a limit (" + why + "), so this is your last answer and tools are off: say what is done and what remains."
@@ -170,46 +183,6 @@ func (r *turnRun) recordNews(ctx context.Context, t *turn) error {
 		r.point("c2")
 	}
 	r.inbox.markHandled(taken...)
-	return nil
-}
-
-// fetchAttached fetches what came with the turn's messages, and returns the turn as it
-// is then. A file that was fetched and of which the log does not know is fetched again,
-// to the same place.
-func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn, error) {
-	t, err := fold(id, r.journal.Records())
-	if err != nil || !t.files.AreOpen() {
-		return t, err
-	}
-	if err := t.files.EachOpen(func(f attached.File) error { return r.fetch(ctx, t, f) }); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return nil, err
-	}
-	return fold(id, r.journal.Records())
-}
-
-// fetch fetches one file, and writes what became of it.
-func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
-	r.point("fetch:before")
-	got := sessions.Fetched{Problem: "files cannot be fetched here"}
-	if r.agent.Fetch != nil {
-		var err error
-		if got, err = r.agent.Fetch(ctx, Fetching{Session: r.key(), Turn: t.id, At: t.route.At, File: f, Held: r.lease.Held}); err != nil {
-			return fmt.Errorf("fetch what came with a message: %w", err)
-		}
-	}
-	got.Attached = f.N
-	r.point("fetch")
-	e := journal.NewEntry(t.id, sessions.KindFetched, got)
-	e.Person = f.Person
-	if err := r.journal.Append(ctx, e); err != nil {
-		return err
-	}
-	r.point("fetched")
-	r.slog.Info("a file came with a message", slog.String("turn", t.id), slog.Int64("entry", f.N),
-		slog.String("kind", f.Kind), slog.Int64("bytes", got.Size), slog.Bool("fetched", got.Path != ""))
 	return nil
 }
 

@@ -89,6 +89,8 @@ type User struct {
 	Text   string    `json:"text"`
 	Sent   time.Time `json:"sent,omitzero"`
 	Quotes []Quote   `json:"quotes,omitempty"`
+	// Deleted says that the person has deleted it, and that nothing of it is left.
+	Deleted bool `json:"deleted,omitempty"`
 }
 
 // Quote is what came with a message and was written by somebody else, or at
@@ -158,6 +160,7 @@ type Attached struct {
 // Problem. Its entry has the Person who sent it.
 type Fetched struct {
 	Attached int64  `json:"attached"`       // the number of its entry
+	Message  string `json:"message"`        // that it came with
 	Path     string `json:"path,omitempty"` // in the workspace
 	Type     string `json:"type,omitempty"` // as its content says
 	Size     int64  `json:"size,omitempty"`
@@ -188,6 +191,8 @@ type Notice struct {
 	Code   string  `json:"code"`
 	Text   string  `json:"text"`
 	Quotes []Quote `json:"quotes,omitempty"`
+	// Of is the cause of the message that it is about.
+	Of string `json:"of,omitempty"`
 }
 
 // TurnStarted begins a turn. Its entry has the Person who asked.

@@ -74,6 +74,14 @@ type Log interface {
 	Append(ctx context.Context, at int64, entries ...Entry) error
 }
 
+// A Blanker is a Log in which what somebody said can be blanked.
+type Blanker interface {
+	// Blank empties the entry of what was said with that cause, and what was edited of it
+	// later; a cause that is not known is passed over. Durable when it returns; gone from
+	// the store's files with the next erasure. ErrFenced as of Append.
+	Blank(ctx context.Context, cause string) error
+}
+
 // Info is a session as a list shows it.
 type Info struct {
 	Key     string    `json:"key"`

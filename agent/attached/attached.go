@@ -59,6 +59,21 @@ func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	return entries
 }
 
+// Paths are the files of a workspace that came with a message, those included that models
+// are shown.
+func Paths(records []journal.Record, message string) []string {
+	var paths []string
+	for _, r := range records {
+		if f, ok := r.Data.(sessions.Fetched); ok && f.Message == message && f.Path != "" {
+			paths = append(paths, f.Path)
+			if f.Picture != nil {
+				paths = append(paths, f.Picture.View)
+			}
+		}
+	}
+	return paths
+}
+
 // AreOpen tells whether any is still to be fetched.
 func (f *Files) AreOpen() bool {
 	return slices.ContainsFunc(f.all, func(a File) bool { return a.fetched == nil })

@@ -88,6 +88,36 @@ func (j *Journal) Append(ctx context.Context, entries ...sessions.Entry) error {
 	return nil
 }
 
+// Blank empties what was said with that cause, in the log and here.
+func (j *Journal) Blank(ctx context.Context, cause string) error {
+	log, ok := j.log.(sessions.Blanker)
+	if !ok {
+		return fmt.Errorf("blank what was said: %w", errors.ErrUnsupported)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := log.Blank(ctx, cause); err != nil {
+		return err
+	}
+	blanked := slices.Clone(j.records) // others read the old ones
+	for i, r := range blanked {
+		data, is := sessions.Blanked(r.Entry, cause)
+		if !is {
+			continue
+		}
+		raw, err := json.Marshal(data)
+		if err != nil {
+			return fmt.Errorf("blank entry %d: %w", r.N, err)
+		}
+		r.Entry.Data = raw
+		if blanked[i], err = decode(r.Entry); err != nil {
+			return err
+		}
+	}
+	j.records = blanked
+	return nil
+}
+
 // Records are what the journal holds now. The caller must not change them.
 func (j *Journal) Records() []Record {
 	j.mu.Lock()

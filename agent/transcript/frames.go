@@ -55,6 +55,9 @@ func frameMessage(person string, u sessions.User, files []file) string {
 	writeAttribute(&b, "name", u.Name)
 	writeTime(&b, u.Sent)
 	b.WriteString(">\n")
+	if u.Deleted {
+		b.WriteString("[deleted by the person who said it]\n")
+	}
 	writeLine(&b, escapeTags(u.Text))
 	frameFiles(&b, files)
 	frameQuotes(&b, u.Quotes)

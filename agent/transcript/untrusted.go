@@ -50,7 +50,7 @@ func fromOthers(r journal.Record, records []journal.Record) bool {
 		quotes = d.Quotes
 	}
 	return slices.ContainsFunc(quotes, func(q sessions.Quote) bool {
-		own := r.Kind == sessions.KindUser && q.Person != "" && q.Person == r.Person
+		own := (r.Kind == sessions.KindUser || q.Kind == bus.Edited) && q.Person != "" && q.Person == r.Person
 		return !own && !(q.Kind == bus.Answered && saidByModel(records, q.Text))
 	})
 }

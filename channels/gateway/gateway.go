@@ -4,7 +4,8 @@
 // judges who may talk to the bot. admission.go tells owners of those who ask to be
 // admitted, and these that they were; introduction.go tells people what the bot is, and
 // opened.go shows them what it may do for them where they open a place of the bot's;
-// ratings.go keeps what they think of answers; earlier.go reads what was said in a thread
+// ratings.go keeps what they think of answers, and changes.go takes what they edit and
+// delete; earlier.go reads what was said in a thread
 // before the bot is called into it;
 // auto_reply.go tells people why a message was not taken, past the bus and the book.
 // recent.go remembers, within bounds, what was done lately, so that it is not repeated.
@@ -48,6 +49,8 @@ type Gateway struct {
 	Route    func(context.Context, bus.Inbound) (session string, err error)
 	Chats    channels.Chats
 	Pairings channels.Pairings
+	// Knows, if set, tells whether a session knows a message.
+	Knows func(ctx context.Context, session, message string) (bool, error)
 	// Waits, if set, tells whether a turn of a session waits for people.
 	Waits func(ctx context.Context, session string) (bool, error)
 	// OwnData, if set, answers channels.IsOwnData. When it returns nil the command is
@@ -194,8 +197,11 @@ func (d *intake) take(ctx context.Context, in bus.Inbound) error {
 	if in.Pressed {
 		return d.takePress(ctx, in)
 	}
-	if in.Kind == bus.Reacted {
+	switch in.Kind {
+	case bus.Reacted:
 		return d.takeReaction(ctx, in)
+	case bus.Edited, bus.Deleted:
+		return d.takeChange(ctx, in)
 	}
 	if in.Group && !in.Mentioned {
 		return d.overhear(ctx, in)

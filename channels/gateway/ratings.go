@@ -17,7 +17,7 @@ func verdict(reaction string) (good, ok bool) {
 }
 
 // takeReaction keeps what somebody who may talk to the bot thinks of an answer, and
-// forgets it where they take it back. Other reactions are passed over.
+// forgets it where they take it back; the session hears of it. Other reactions are passed over.
 func (d *intake) takeReaction(ctx context.Context, in bus.Inbound) error {
 	good, ok := verdict(in.Reaction)
 	if !ok || d.Ratings == nil {
@@ -36,9 +36,13 @@ func (d *intake) takeReaction(ctx context.Context, in bus.Inbound) error {
 	if r.Rated.IsZero() {
 		r.Rated = d.Now().UTC().Truncate(time.Microsecond)
 	}
-	_, changed, err := d.Ratings.Rate(ctx, r)
-	if err == nil && changed && d.Rated != nil {
+	kept, changed, err := d.Ratings.Rate(ctx, r)
+	if err != nil || kept.Session == "" {
+		return err
+	}
+	if changed && d.Rated != nil {
 		d.Rated(good)
 	}
-	return err
+	in.At = kept.At
+	return d.tell(ctx, kept.Session, in)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/channels/slack/files"
 )
@@ -26,6 +27,9 @@ type message struct {
 	ThreadTS    string          `json:"thread_ts"`
 	Hidden      bool            `json:"hidden"`
 	Edited      json.RawMessage `json:"edited"`
+	EventTS     string          `json:"event_ts"`
+	Now         *message        `json:"message"`          // of an edit
+	Before      *message        `json:"previous_message"` // of an edit or a deletion
 	Files       []files.File    `json:"files"`
 	Attachments []attachment    `json:"attachments"`
 }
@@ -77,6 +81,33 @@ func (m *message) isWritten() bool {
 		return !m.Hidden && (m.Text != "" || len(m.Files) > 0 || m.shares())
 	}
 	return false
+}
+
+// A change is what became of a message.
+type change struct {
+	kind string   // bus.Edited or bus.Deleted
+	of   *message // as it is now, or as it was
+	id   string   // of the event
+}
+
+// change is what a message tells of an earlier one; false if it tells nothing of the
+// kind, or a person has not done it: a link that shows what is behind it changes a
+// message too.
+func (m *message) change(me Account) (change, bool) {
+	c := change{id: m.EventTS}
+	switch {
+	case m.Subtype == "message_changed" && m.Now != nil && m.Now.Subtype == "tombstone", m.Subtype == "message_deleted":
+		c.kind, c.of = bus.Deleted, m.Before
+	case m.Subtype == "message_changed" && m.Now != nil && m.Before != nil && m.Now.Text != m.Before.Text && len(m.Now.Edited) > 0 && string(m.Now.Edited) != "null":
+		c.kind, c.of = bus.Edited, m.Now
+	}
+	if c.of == nil || c.id == "" {
+		return c, false
+	}
+	of := *c.of
+	of.Type, of.Channel, of.ChannelType, of.Hidden = "message", m.Channel, m.ChannelType, false
+	c.of = &of
+	return c, of.isSpeech(me)
 }
 
 // isGroup tells whether a message was said where others read it too.

@@ -102,6 +102,20 @@ func (p *publisher) try(ctx context.Context, m *message) error {
 	return nil
 }
 
+// tell publishes what became of a message, behind what its chat says, trying until it is
+// done, and acknowledges it.
+func (p *publisher) tell(ctx context.Context, what change, ack func()) {
+	wait := &retryWait{most: ownWait}
+	for ctx.Err() == nil {
+		err := p.publish(ctx, p.channel.changed(ctx, what, p.me))
+		if err == nil || errors.Is(err, channels.ErrUnjudged) { // nobody waits for an answer to it
+			ack()
+			return
+		}
+		p.pause(ctx, wait, what.of, err)
+	}
+}
+
 // beginsPane tells of a message whether it is the first in a pane: nobody who may talk
 // to the bot has said anything there before.
 func (c *Channel) beginsPane(ctx context.Context, m *message, at bus.Address) bool {

@@ -294,6 +294,10 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // heard puts a message that Slack brought into its chat's lane. One that
 // cannot be meant for the bot is only acknowledged.
 func (r *receiver) heard(ctx context.Context, m *message, ack func()) {
+	if what, ok := m.change(r.me); ok {
+		r.lanes.add(ctx, m.Channel, item{task: func(ctx context.Context) { r.publisher.tell(ctx, what, ack) }})
+		return
+	}
 	if !m.mayConcern(r.me, r.publisher.channel.mention) {
 		ack()
 		return

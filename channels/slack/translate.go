@@ -78,6 +78,22 @@ func (c *Channel) author(ctx context.Context, m *message) bus.Person {
 	return bus.Person{ID: c.name + ":" + m.User, Name: cmp.Or(c.people.name(ctx, m.User), m.User)}
 }
 
+// changed is the news of a change, for the session in which the message was said.
+func (c *Channel) changed(ctx context.Context, what change, me Account) bus.Inbound {
+	m := what.of
+	of := c.id(m, me)
+	in := bus.Inbound{
+		ID: of + "#" + what.kind + "/" + what.id, Kind: what.kind, Of: of, At: c.at(m), Group: m.isGroup(), Mentioned: true, ReplyTo: m.TS,
+		From: bus.Person{ID: c.name + ":" + m.User}, SentAt: moment(what.id),
+	}
+	if what.kind == bus.Edited {
+		in.From.Name = cmp.Or(c.people.name(ctx, m.User), m.User)
+		in.Text = c.words(ctx, m, me, m.mentions(me.User))
+		in.Quotes, in.Attachments = c.quotes(ctx, m, me), files.Attachments(m.Files)
+	}
+	return in
+}
+
 // words is a message's text as a person would have typed it.
 func (c *Channel) words(ctx context.Context, m *message, me Account, called bool) string {
 	text := uncalled(m.Text, me.User)

@@ -13,5 +13,5 @@ func (c *Channel) Deliver(ctx context.Context, text string, publish func(context
 	p := &poller{publisher: &publisher{channel: c, publish: publish}}
 	return p.publishMessage(ctx, &models.Message{
 		ID: 1, Text: text, From: &models.User{ID: 1, FirstName: "Ann"}, Chat: models.Chat{ID: 1, Type: models.ChatTypePrivate},
-	})
+	}, false)
 }

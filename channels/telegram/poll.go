@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,6 +94,7 @@ type pollParams struct {
 type update struct {
 	ID       int64           `json:"update_id"`
 	Message  json.RawMessage `json:"message"`
+	Edited   json.RawMessage `json:"edited_message"`
 	Press    json.RawMessage `json:"callback_query"`
 	Reaction json.RawMessage `json:"message_reaction"`
 }
@@ -216,6 +218,7 @@ type heard struct {
 	update  int64
 	chat    int64
 	message *models.Message
+	edited  bool                  // it was said earlier, and reads so now
 	press   *models.CallbackQuery // in place of the message
 	reacted *models.MessageReactionUpdated
 }
@@ -224,12 +227,12 @@ type heard struct {
 func (u update) read() (heard, bool, error) {
 	h := heard{update: u.ID}
 	switch {
-	case len(u.Message) > 0:
-		m, err := readMessage(u.Message)
+	case len(u.Message)+len(u.Edited) > 0:
+		m, err := readMessage(slices.Concat(u.Message, u.Edited)) // never both
 		if err != nil {
 			return h, false, err
 		}
-		h.message, h.chat = m, m.Chat.ID
+		h.message, h.chat, h.edited = m, m.Chat.ID, len(u.Edited) > 0
 	case len(u.Press) > 0:
 		q := new(models.CallbackQuery)
 		if err := json.Unmarshal(u.Press, q); err != nil {
@@ -324,11 +327,11 @@ func (p *publisher) publishHeard(ctx context.Context, h heard) bool {
 		}
 		return true
 	}
-	return p.publishMessage(ctx, h.message)
+	return p.publishMessage(ctx, h.message, h.edited)
 }
 
 // publishMessage publishes one message. It is false if ctx ended first.
-func (p *publisher) publishMessage(ctx context.Context, m *models.Message) bool {
+func (p *publisher) publishMessage(ctx context.Context, m *models.Message, edited bool) bool {
 	if moved, ok := p.publishMove(ctx, m); moved {
 		return ok
 	}
@@ -336,6 +339,9 @@ func (p *publisher) publishMessage(ctx context.Context, m *models.Message) bool 
 		in, ok, err := p.channel.inbound(ctx, m)
 		if err != nil || !ok {
 			return err
+		}
+		if edited {
+			in = asEdit(in, m)
 		}
 		return p.publishAt(ctx, in)
 	}) == nil

@@ -34,7 +34,9 @@ const (
 
 // allowedUpdates are the kinds of updates that Telegram is asked for.
 func allowedUpdates() []string {
-	return []string{models.AllowedUpdateMessage, models.AllowedUpdateCallbackQuery, models.AllowedUpdateMessageReaction}
+	return []string{
+		models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateCallbackQuery, models.AllowedUpdateMessageReaction,
+	}
 }
 
 // ReceivesHTTP implements channels.HTTPReceiver.

@@ -2,6 +2,8 @@ package telegram
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -190,4 +192,14 @@ func IsGroupID(id string) bool {
 func IsUserID(id string) bool {
 	n, err := strconv.ParseInt(id, 10, 64)
 	return err == nil && n > 0
+}
+
+// asEdit is the news that a message was edited: what it would say if it were said now.
+// Telegram tells of an edit by the second, so the text is in its id too.
+func asEdit(in bus.Inbound, m *models.Message) bus.Inbound {
+	sum := sha256.Sum256([]byte(in.Text))
+	in.Kind, in.Of, in.More = bus.Edited, in.ID, false
+	in.ID += fmt.Sprintf("#edit/%d-%x", m.EditDate, sum[:4])
+	in.SentAt = date(m.EditDate)
+	return in
 }

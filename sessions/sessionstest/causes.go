@@ -3,6 +3,7 @@ package sessionstest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"parley/sessions"
@@ -15,6 +16,44 @@ func causeTests() []test {
 		{"a cause twice in one append is refused", seenTwice},
 		{"two sessions know causes apart", seenApart},
 		{"causes that look alike are not the same", seenAlike},
+		{"what was said is blanked, by its holder alone, and stays known", blanked},
+	}
+}
+
+func blanked(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	edit := entry("t1", sessions.KindNotice, sessions.Notice{Code: "edited", Text: "reads now", Quotes: []sessions.Quote{{Text: "my other secret"}}, Of: "m1"})
+	file := entry("t1", sessions.KindAttached, sessions.Attached{Message: "m1", Kind: "document", Name: "secret.txt", Ref: "r"})
+	got := entry("t1", sessions.KindFetched, sessions.Fetched{Attached: 3, Message: "m1", Path: "secret.txt", Words: "my secret words"})
+	appendAll(t, l, started("t1"), said("t1", "m1", "my secret"), file, got, edit, said("t1", "m2", "this stays"), done("t1"))
+	blank := func(l sessions.Log) error {
+		b, ok := l.(sessions.Blanker)
+		if !ok {
+			t.Fatal("the log is no Blanker")
+		}
+		return b.Blank(t.Context(), "m1")
+	}
+	s = p.reopen(s)
+	newer := openLog(t, s, key, 3)
+	older := openLog(t, s, key, 3)
+	if err := blank(older); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for e, err := range s.Read(t.Context(), key, 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString(string(e.Data))
+	}
+	if strings.Contains(text.String(), "secret") || !strings.Contains(text.String(), "this stays") {
+		t.Errorf("left is %s", text.String())
+	}
+	checkSeen(t, newer.Append(t.Context(), newer.Next(), said("t2", "m1", "again")), "m1", "t1")
+	openLog(t, s, key, 4)
+	if err := blank(newer); !errors.Is(err, sessions.ErrFenced) {
+		t.Errorf("a holder of an older fence: %v", err)
 	}
 }
 

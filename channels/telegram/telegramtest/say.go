@@ -160,3 +160,16 @@ func chatFields(id int64) map[string]any { return map[string]any{"id": id, "type
 func titled(id int64, kind, title string) map[string]any {
 	return map[string]any{"id": id, "type": kind, "title": title}
 }
+
+// Edit lets a user change the text of a message, as often as they like within a second.
+func (s *Server) Edit(chat int64, id int, text string) {
+	m := s.shown(chat, id)
+	m["text"], m["edit_date"] = text, time.Now().Unix()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.chat(chat).posts[id] = m
+	if s.allowed != "" && !strings.Contains(s.allowed, `"edited_message"`) {
+		return // the bot has not asked for edits
+	}
+	s.enqueue(map[string]any{"edited_message": m})
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -159,6 +160,20 @@ func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir
 		return nil, fmt.Errorf("before keeping what came with a message: %w", err)
 	}
 	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})
+}
+
+// Discard removes files that came with a message.
+func (k *Keeper) Discard(ctx context.Context, session string, paths []string) error {
+	dir, err := k.cfg.Writable(ctx, tools.Call{Session: session, Held: time.Now()})
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := dir.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+			return fmt.Errorf("remove what came with a message: %w", err)
+		}
+	}
+	return nil
 }
 
 // look makes of a picture what the model is shown. One that cannot be shown is a file

@@ -80,7 +80,7 @@ func (s *Server) receive(ctx context.Context) error {
 		}
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
-			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Log: s.log,
+			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Knows: s.knows, Log: s.log,
 			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l),
 			History: func() int { return s.settings.Load().Channels[l.name].History },
 			Ratings: s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.ownData.Take,
@@ -124,6 +124,15 @@ func (s *Server) about(l *endpoint) func(session string, opened bus.Inbound) str
 			Capabilities: s.capabilities(session), Prefix: channels.CommandPrefix(l.channel),
 		})
 	}
+}
+
+// knows tells whether a session's log has a message.
+func (s *Server) knows(ctx context.Context, session, message string) (bool, error) {
+	_, err := s.home.Store.Find(ctx, session, message)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // connect runs a gateway while its name is held.

@@ -1,0 +1,46 @@
+package slack_test
+
+import (
+	"maps"
+	"testing"
+
+	"parley/bus"
+	"parley/channels/slack/slacktest"
+)
+
+// What people change is told with the id of what they said, in its thread; links that
+// unfold, and what bots change, are no edits.
+func TestChangesNameWhatTheyChange(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	root := r.server.Say("C1", "U7", "<@"+slacktest.Bot+"> root")
+	ts := r.server.Reply("C1", root, "U7", "frist")
+	said := m.wait(t, 2)
+	was := map[string]any{"type": "message", "user": "U7", "text": "frist", "ts": ts, "thread_ts": root}
+	now := map[string]any{"type": "message", "user": "U7", "text": "first", "ts": ts, "thread_ts": root, "edited": map[string]any{"user": "U7", "ts": "1700000000.000100"}}
+	event := func(more map[string]any) {
+		fields := map[string]any{"type": "message", "hidden": true, "channel": "C1", "channel_type": "channel"}
+		maps.Copy(fields, more)
+		r.server.Event(fields)
+	}
+	event(map[string]any{"subtype": "message_changed", "event_ts": "1700000001.000100", "message": was, "previous_message": was}) // a link unfolds
+	bot := map[string]any{"type": "message", "user": slacktest.Bot, "bot_id": "B1", "text": "x", "ts": ts}
+	event(map[string]any{"subtype": "message_changed", "event_ts": "1700000001.000200", "message": bot, "previous_message": was})
+	event(map[string]any{"subtype": "message_changed", "event_ts": "1700000002.000100", "message": now, "previous_message": was})
+	event(map[string]any{"subtype": "message_deleted", "event_ts": "1700000003.000100", "deleted_ts": ts, "previous_message": now})
+	until(t, "everything acknowledged", acked(r))
+	got := m.wait(t, 4)[2:]
+	if len(got) != 2 {
+		t.Fatalf("got %+v", got)
+	}
+	for i, kind := range []string{bus.Edited, bus.Deleted} {
+		in := got[i]
+		if in.Kind != kind || in.Of != said[1].ID || in.ID == in.Of || in.At != said[1].At || in.From.ID != "slack:U7" || !in.Group {
+			t.Errorf("the change is %+v", in)
+		}
+	}
+	if got[0].Text != "first" || got[1].Text != "" || got[0].ID == got[1].ID {
+		t.Errorf("got %+v", got)
+	}
+}

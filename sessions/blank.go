@@ -1,0 +1,20 @@
+package sessions
+
+// Blanked is what is left of an entry's data once the message with that cause is
+// deleted; false of an entry that has nothing of it.
+func Blanked(e Entry, cause string) (data any, is bool) {
+	switch e.Kind {
+	case KindUser:
+		return User{Deleted: true}, e.Cause == cause
+	case KindNotice:
+		n, err := Decode[Notice](e)
+		return Notice{Code: n.Code, Text: "A person has edited an earlier message, and deleted it since.", Of: n.Of}, err == nil && n.Of == cause
+	case KindFetched:
+		f, err := Decode[Fetched](e)
+		return Fetched{Attached: f.Attached, Message: f.Message, Problem: "the person who sent it has deleted it"}, err == nil && f.Message == cause
+	case KindAttached:
+		a, err := Decode[Attached](e)
+		return Attached{Message: a.Message, Kind: a.Kind, Ref: a.Ref}, err == nil && a.Message == cause
+	}
+	return nil, false
+}
