@@ -46,7 +46,8 @@ func (d *intake) introduceTo(ctx context.Context, in bus.Inbound, about string) 
 		return err
 	}
 	if in.Group && about == in.From.ID {
-		return d.whisperIntroduction(ctx, in, text)
+		d.whisperIntroduction(in, text)
+		return nil
 	}
 	to := in.At
 	if !in.Group {
@@ -61,7 +62,7 @@ func (d *intake) introduceTo(ctx context.Context, in bus.Inbound, about string) 
 
 // whisperIntroduction introduces the bot to one person among others. Such a message goes
 // past the bus, so it is noted once it is sent.
-func (d *intake) whisperIntroduction(ctx context.Context, in bus.Inbound, text string) error {
+func (d *intake) whisperIntroduction(in bus.Inbound, text string) {
 	whisper := d.whisperTo(in)
 	whisper.key, whisper.compose = bus.DerivedID(in.From.ID, "#"+introduced), fixedText(text)
 	whisper.sent = func(ctx context.Context, err error) {
@@ -76,5 +77,4 @@ func (d *intake) whisperIntroduction(ctx context.Context, in bus.Inbound, text s
 	if !d.guests.enqueue(whisper) {
 		d.introduced.forget(in.From.ID) // there is no room now
 	}
-	return nil
 }
