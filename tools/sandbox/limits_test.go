@@ -5,6 +5,7 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -231,6 +232,10 @@ func TestIsNotStartedLate(t *testing.T) {
 	})
 }
 
+// manyCalls is how many commands run one after the other, in each of the modes; by hand
+// ten thousand, and more time with -timeout.
+var manyCalls = flag.Int("calls", 330, "how many commands TestManyCallsLeaveNothing runs")
+
 func TestManyCallsLeaveNothing(t *testing.T) {
 	eachMode(t, func(t *testing.T, b *sandbox.Box) {
 		tmp := t.TempDir()
@@ -244,7 +249,7 @@ func TestManyCallsLeaveNothing(t *testing.T) {
 		}
 		noGroups(t, b.Place())
 		fds, routines, held := files(), runtime.NumGoroutine(), len(with(tmp))
-		rounds := 100
+		rounds := *manyCalls / 2
 		if sandboxtest.Raced {
 			rounds = 10 // each of a command's processes takes long to start
 		}

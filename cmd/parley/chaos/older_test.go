@@ -1,0 +1,52 @@
+package chaos
+
+import (
+	"database/sql"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// While a worker serves that does not know of turns that wait, nobody is asked, and the
+// call is denied, aloud. Once it is gone people are asked.
+func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
+	f := newFleet(t, func(r agenttest.Request) agenttest.Response {
+		if results := r.Results(); r.Rounds() > 0 {
+			return agenttest.Reply("then: " + results[len(results)-1])
+		}
+		return agenttest.Calls(agenttest.ToolCall{Name: "ring", Args: `{"n":-1}`})
+	})
+	older := f.join("older", worker)
+	db, err := sql.Open("pgx", f.pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() }) // the server may be gone
+	// A release from before says nothing of what it understands.
+	if _, err := db.ExecContext(t.Context(), "DELETE FROM processes"); err != nil {
+		t.Fatal(err)
+	}
+	f.join("front", gateway)
+	f.join("newer", worker)
+	f.Telegram.Say(7, 7, "ring")
+	if got := f.Said(7, 1)[0]; !strings.Contains(got, "permission_denied") || !strings.Contains(got, "older release still serves") {
+		t.Errorf("beside an older release it said %q", got)
+	}
+	older.end(syscall.SIGTERM)
+	parleytest.WaitFor(t, "people to be asked", func() bool {
+		said := parleytest.Texts(f.Telegram.Sent(7))
+		last := said[len(said)-1]
+		if strings.Contains(last, "needs an approval") {
+			return true
+		}
+		if strings.HasPrefix(last, "then: ") {
+			f.Telegram.Say(7, 7, "ring")
+			f.Said(7, len(said)+1)
+		}
+		return false
+	})
+	f.endAll()
+}
