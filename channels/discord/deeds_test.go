@@ -117,3 +117,28 @@ func TestReactionsAndTyping(t *testing.T) {
 		t.Errorf("Typing = %v, %v", fades, err)
 	}
 }
+
+func TestReactionsToWhatTheBotHasSaid(t *testing.T) {
+	l := newListener(t)
+	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	id, err := c.Send(t.Context(), thread("100", "200"), part("an answer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := l.server.Say("200", "502", "a person's")
+	l.receive()
+	l.server.React("200", "501", others, "👍")
+	l.server.React("200", "4242", id, "👀")
+	l.server.React("200", "501", id, "👍")
+	l.server.Unreact("200", "501", id, "👍")
+	got := l.wait(2)
+	for i, in := range got {
+		if in.Kind != bus.Reacted || in.Of != "dc:4242:200:"+id || in.Reaction != "👍" || in.Removed != (i == 1) || in.At != thread("100", "200") ||
+			!in.Group || in.From.ID != "dc:501" {
+			t.Errorf("heard %+v", in)
+		}
+	}
+	if rest := l.last(); len(rest) != 2 {
+		t.Errorf("heard %+v", rest)
+	}
+}

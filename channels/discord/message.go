@@ -87,6 +87,29 @@ func (m *message) mentions(me string) bool {
 	return m.Type == discordgo.MessageTypeReply && m.Answers != nil && m.Answers.Author != nil && m.Answers.Author.ID == me
 }
 
+// A reaction is one of somebody's at a message.
+type reaction struct {
+	User    string `json:"user_id"`
+	Channel string `json:"channel_id"`
+	Message string `json:"message_id"`
+	Guild   string `json:"guild_id"`
+	Author  string `json:"message_author_id"` // told when it is added alone
+	Member  *struct {
+		member
+		User *user `json:"user"`
+	} `json:"member"`
+	Emoji struct {
+		ID   string `json:"id"` // of one that is a server's own
+		Name string `json:"name"`
+	} `json:"emoji"`
+}
+
+// concerns tells whether a reaction of a person's may be at a message of the bot's.
+func (r *reaction) concerns(me string, removed bool) bool {
+	bot := r.User == me || r.Member != nil && r.Member.User != nil && r.Member.User.Bot
+	return !bot && (removed || r.Author == me) && isID(r.User) && isID(r.Channel) && isID(r.Message) && r.Emoji.Name != ""
+}
+
 // forwards tells whether the message passes on another.
 func (m *message) forwards() bool { return len(m.Snapshots) > 0 }
 

@@ -51,6 +51,13 @@ func (p *publisher) deliver(ctx context.Context, n *news) bool {
 
 // try publishes one thing, unless that was done already or it is not for the bot.
 func (p *publisher) try(ctx context.Context, n *news) error {
+	if n.reaction != nil {
+		in, err := p.channel.reacted(ctx, n)
+		if err != nil {
+			return err
+		}
+		return p.publish(ctx, in)
+	}
 	if p.isPublished(n.id) {
 		return nil
 	}

@@ -97,6 +97,9 @@ type news struct {
 	channel string
 	id      uint64 // of what was said; 0 of what is in no history
 	message *message
+
+	reaction *reaction // in place of the message
+	removed  bool      // the reaction was taken back
 }
 
 func (n *news) isMessage() bool { return n.message != nil }
@@ -120,6 +123,15 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 		}
 	case "INTERACTION_CREATE":
 		r.deed(ctx, e.Data)
+	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
+		one := new(reaction)
+		if err := json.Unmarshal(e.Data, one); err != nil {
+			r.unreadable(ctx, e)
+			return
+		}
+		if removed := e.Type == "MESSAGE_REACTION_REMOVE"; one.concerns(r.channel.directory.self().ID, removed) {
+			r.lanes.add(ctx, &news{channel: one.Channel, reaction: one, removed: removed})
+		}
 	case "MESSAGE_CREATE":
 		m := new(message)
 		if err := json.Unmarshal(e.Data, m); err != nil {

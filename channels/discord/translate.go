@@ -68,6 +68,31 @@ func (c *Channel) concerns(ctx context.Context, m *message, in bus.Inbound, call
 	return false, strings.HasPrefix(m.Content, "/"), nil
 }
 
+// reacted is what a reaction says to the agent.
+func (c *Channel) reacted(ctx context.Context, n *news) (bus.Inbound, error) {
+	r, me := n.reaction, c.directory.self().ID
+	p, err := c.directory.place(ctx, r.Channel)
+	if err != nil {
+		return bus.Inbound{}, err
+	}
+	emoji, done := r.Emoji.Name, "added"
+	if r.Emoji.ID != "" {
+		emoji = ":" + r.Emoji.Name + ":"
+	}
+	if n.removed {
+		done = "removed"
+	}
+	in := bus.Inbound{
+		ID:   c.messageID(me, r.Channel, strings.Join([]string{"reaction", r.Message, r.User, emoji, done}, ":")),
+		Kind: bus.Reacted, Of: c.messageID(me, r.Channel, r.Message), Reaction: emoji, Removed: n.removed, Mentioned: true,
+		At: c.at(p), Group: r.Guild != "", From: bus.Person{ID: c.person(r.User)},
+	}
+	if r.Member != nil && r.Member.User != nil {
+		in.From.Name = displayName(r.Member.User, &r.Member.member)
+	}
+	return in, nil
+}
+
 // words is a message's text as a person would have typed it.
 func (c *Channel) words(m *message, called bool) string {
 	text := m.Content

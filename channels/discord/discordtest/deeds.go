@@ -204,6 +204,29 @@ func (s *Server) react(w http.ResponseWriter, channel, id, emoji string) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// React has a person react to a message, and Unreact take that back.
+func (s *Server) React(channel, user, id, emoji string) {
+	s.reacts("MESSAGE_REACTION_ADD", channel, user, id, emoji)
+}
+
+// Unreact is explained at React.
+func (s *Server) Unreact(channel, user, id, emoji string) {
+	s.reacts("MESSAGE_REACTION_REMOVE", channel, user, id, emoji)
+}
+
+func (s *Server) reacts(event, channel, user, id, emoji string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := map[string]any{"user_id": user, "channel_id": channel, "message_id": id, "emoji": map[string]any{"id": nil, "name": emoji}}
+	if m := s.find(channel, id); m != nil && event == "MESSAGE_REACTION_ADD" {
+		told["message_author_id"] = m.Author
+	}
+	if p := s.places[channel]; p.ID != "" && p.Type != DirectChat {
+		told["guild_id"] = Guild
+	}
+	s.gateway.announce(event, told)
+}
+
 // Reactions are the bot's at a message.
 func (s *Server) Reactions(channel, id string) []string {
 	s.mu.Lock()
