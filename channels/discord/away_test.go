@@ -1,11 +1,16 @@
 package discord_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"parley/bus"
 	"parley/channels/channelstest"
+	"parley/channels/discord"
+	"parley/channels/discord/discordtest"
 )
 
 // Discord tells nobody of the chat with a person who has not talked to the bot yet. What
@@ -44,5 +49,74 @@ func TestAnUnknownPersonIsHeardOnceTheyWriteAgain(t *testing.T) {
 	channelstest.Until(t, "the last", func() bool { return slices.Contains(l.texts(at("77")), "at last") })
 	if got := l.texts(at("77")); !slices.Equal(got, []string{"there", "away", "away again", "at last"}) {
 		t.Errorf("heard %q", got)
+	}
+}
+
+// What there is no room for is read from history, in its order.
+func TestMoreIsSaidThanThereIsRoomFor(t *testing.T) {
+	l := newListener(t)
+	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, RateLimit: discord.NoPace, Book: l.book})
+	c.SetRoom(5)
+	open := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.Receive(ctx, func(ctx context.Context, in bus.Inbound) error {
+			<-open
+			return l.publish(ctx, in)
+		})
+	}()
+	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
+	l.sayAll(0, 150) // more than a page of history
+	close(open)
+	l.wait(3 * 150)
+	for _, where := range []bus.Address{at("11"), at("100"), thread("100", "200")} {
+		if got := l.texts(where); !slices.Equal(got, numbers(0, 150)) {
+			t.Errorf("at %v was heard %q", where, got)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A channel whose history may not be read keeps nobody waiting, and one for which
+// Discord asks for patience waits alone.
+func TestHistoryThatCannotBeRead(t *testing.T) {
+	l := newListener(t)
+	l.server.AddChannel("101", "hidden")
+	l.server.Hide("101")
+	l.server.Fail("GET messages", "100", 2, discordtest.Answer(429, `{"retry_after": 0.3, "global": false}`))
+	l.server.Fail("GET messages", "11", 2, discordtest.Answer(500, `{"message": "somebody", "code": 0}`))
+	for _, chat := range []string{"101", "100", "11", "12"} {
+		l.server.Say(chat, "501", called+"while you were away")
+	}
+	l.receive()
+	for _, chat := range []string{"101", "100", "11", "12"} {
+		l.server.Say(chat, "501", called+"now")
+	}
+	l.wait(7)
+	for chat, want := range map[string][]string{"101": {"now"}, "100": {"while you were away", "now"}, "11": {"while you were away", "now"}, "12": {"while you were away", "now"}} {
+		if got := l.texts(at(chat)); !slices.Equal(got, want) {
+			t.Errorf("of %s was heard %q, want %q", chat, got, want)
+		}
+	}
+}
+
+// A bot that is started for the first time does not answer what was said before.
+func TestTheFirstStartAnswersNothingOld(t *testing.T) {
+	l := newListener(t)
+	l.book = &book{cursors: map[string]string{}}
+	l.overlap = 0
+	l.server.Say("11", "501", "long ago")
+	l.server.Say("100", "501", called+"long ago")
+	last := l.server.Say("99", "509", "long ago, too")
+	channelstest.Until(t, "a later moment", func() bool { return flake(time.Now()) > last })
+	l.receive()
+	l.server.Say("11", "501", "now")
+	l.wait(1)
+	if got := l.last(); len(got) != 1 || got[0].Text != "now" {
+		t.Errorf("heard %+v", got)
 	}
 }

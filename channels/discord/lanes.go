@@ -44,7 +44,7 @@ func (s *lanes) add(ctx context.Context, n *news) {
 	l := s.lane(ctx, n.channel)
 	if s.waiting >= s.room {
 		if n.isMessage() {
-			l.fallBehind(n.id - 1)
+			l.fallBehind(l.first(n) - 1)
 		}
 		return
 	}
@@ -67,6 +67,18 @@ func (l *lane) fallBehind(from uint64) {
 	if !l.behind || from < l.from {
 		l.behind, l.from = true, from
 	}
+}
+
+// first is the lowest id of what waits, up to that of the news. History is read before
+// what waits, so it is read from there on.
+func (l *lane) first(n *news) uint64 {
+	first := n.id
+	for _, waits := range l.items {
+		if waits.id != 0 {
+			first = min(first, waits.id)
+		}
+	}
+	return first
 }
 
 func (l *lane) nudge() {
