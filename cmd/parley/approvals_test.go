@@ -187,6 +187,9 @@ func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 		"a file of another folder": {"exec_shell", script, func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "sub", "run.sh"), []byte("exit 1"), 0o600)
 		}},
+		"a file to be sent": {"message", `{"channel":"telegram:2","content":"look","files":["sub/run.sh"]}`, func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "sub", "run.sh"), []byte("exit 1"), 0o600)
+		}},
 		"a folder": {"exec_shell", script, func(dir string) error {
 			sub := filepath.Join(dir, "sub")
 			if err := os.Rename(sub, sub+".old"); err != nil {
@@ -207,7 +210,7 @@ func TestAnApprovalIsForWhatItWasAskedAbout(t *testing.T) {
 				}
 				return agenttest.Reply("then: " + r.Results()[1])
 			}
-			w := parleytest.New(t, model, "\n[tools]\nask = [\"write_file(a.txt)\", \"exec_shell\"]\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"shell\"]\n")
+			w := parleytest.New(t, model, "\n[tools]\nask = [\"write_file(a.txt)\", \"exec_shell\", \"message\"]\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"shell\"]\n")
 			w.Serve()
 			w.Telegram.Say(2, 2, "do it")
 			id := requested(t, w.Said(2, 1)[0])

@@ -262,3 +262,18 @@ func TestBackupHasFilesThatWait(t *testing.T) {
 	p.Stop()
 	wantFiles(t, w, w.Telegram.Sent(3), chart)
 }
+
+// In the terminal an answer that shows a file says where it is, and is said once.
+func TestTerminalNamesFiles(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if r.Rounds() == 0 {
+			return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"charts/report.txt","content":"as it was sent"}`})
+		}
+		return agenttest.Reply("Here is ![the report](charts/report.txt).")
+	}, "")
+	out, errs, code := w.Run("chat", "-m", "show me")
+	if code != 0 || strings.Count(out, "the report") != 1 || !strings.Contains(out, "charts/report.txt") {
+		t.Errorf("chat ended with %d and said %q and %q", code, out, errs)
+	}
+}
