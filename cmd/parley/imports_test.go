@@ -73,6 +73,7 @@ func rules() []rule {
 		{"agent/quota", 2, nil},
 		{"agent/quote", 2, nil},
 		{"agent/pictures", 2, nil},
+		{"agent/transcribe", 2, nil},
 		{"agent/attempt", 2, []string{"tools"}},
 		{"agent/stream", 3, []string{"bus", "agent/llm"}},
 
@@ -165,7 +166,7 @@ func libraries() map[string][]string {
 		"github.com/redis/go-redis/v9":             {"bus/redisbus"},
 		"github.com/rivo/uniseg":                   {"channels/markup", "channels/markup/document", "channels/console"},
 		"github.com/santhosh-tekuri/jsonschema/v6": {"tools"},
-		"github.com/sashabaranov/go-openai":        {"agent/openai"},
+		"github.com/sashabaranov/go-openai":        {"agent/openai", "agent/transcribe"},
 		"github.com/slack-go/slack":                {"channels/slack", "channels/slack/assistant"},
 		"github.com/yuin/goldmark":                 {"channels/markup/document"},
 		"github.com/yuin/goldmark-emoji":           {"channels/markup/document"},

@@ -25,7 +25,14 @@ type Config struct {
 	// Fetcher gives what fetches the files of a channel, and how large one may be in
 	// bytes; nil where the channel cannot.
 	Fetcher func(channel string) (from channels.Fetcher, most int64)
-	Log     *slog.Logger
+	// Words, if set, gives what writes down recordings; nil where nothing is configured.
+	Words func() Transcriber
+	Log   *slog.Logger
+}
+
+// A Transcriber writes down what a recording says.
+type Transcriber interface {
+	Words(ctx context.Context, name string, recording []byte) (string, error)
 }
 
 // fetchesAtOnce is how many files are held in memory at a time.

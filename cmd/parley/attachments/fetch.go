@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"path"
 	"time"
 
 	"parley/agent"
@@ -150,7 +151,10 @@ func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessio
 		return got, fmt.Errorf("keep what came with a message: %w", err)
 	}
 	k.look(ctx, f, &got, raw)
-	return got, nil
+	if f.Kind == bus.Voice {
+		k.listen(ctx, f, &got, raw)
+	}
+	return got, ctx.Err()
 }
 
 // writable opens the workspace, once it is known that the session is still ours.
@@ -160,6 +164,28 @@ func (k *Keeper) writable(ctx context.Context, f agent.Fetching) (*workspace.Dir
 		return nil, fmt.Errorf("before keeping what came with a message: %w", err)
 	}
 	return k.cfg.Writable(ctx, tools.Call{Session: f.Session, Turn: f.Turn, Held: held})
+}
+
+// listen has a voice message written down. Words that were passed on are not their sender's.
+func (k *Keeper) listen(ctx context.Context, f agent.Fetching, got *sessions.Fetched, raw []byte) {
+	var transcriber Transcriber
+	if k.cfg.Words != nil {
+		transcriber = k.cfg.Words()
+	}
+	if transcriber == nil {
+		got.Unheard = "nothing that writes down speech is set up"
+		return
+	}
+	words, err := transcriber.Words(ctx, path.Base(got.Path), raw)
+	switch {
+	case err != nil:
+		k.cfg.Log.Warn("a voice message cannot be written down", slog.String("session", f.Session), slog.Int64("entry", f.N), slog.Any("error", err))
+		got.Unheard = "what writes down speech does not take it"
+	case words == "":
+		got.Unheard = "no words are heard in it"
+	default:
+		got.Words, got.Untrusted = words, f.Forwarded
+	}
 }
 
 // Discard removes files that came with a message.

@@ -195,3 +195,39 @@ func TestWhoHasLostTheSessionKeepsNothing(t *testing.T) {
 		t.Errorf("the file is there: %v", err)
 	}
 }
+
+// hears writes down what it is given.
+type hears struct{ err error }
+
+func (h hears) Words(_ context.Context, name string, recording []byte) (string, error) {
+	return name + " says " + string(recording), h.err
+}
+
+func TestVoiceMessagesAreWrittenDown(t *testing.T) {
+	s := newShelf(t, 0)
+	listen := func(by attachments.Transcriber, forwarded bool) sessions.Fetched {
+		t.Helper()
+		f := fetches{gives("OggS\x00")}
+		cfg := s.config(&f)
+		cfg.Words = func() attachments.Transcriber { return by }
+		of := fetching(sessions.Attached{Kind: bus.Voice, Type: "audio/ogg"})
+		of.Forwarded = forwarded
+		got, err := attachments.New(cfg).Fetch(t.Context(), of)
+		if err != nil || got.Path != "attachments/3-voice.ogg" {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		return got
+	}
+	if got := listen(hears{}, false); got.Words != "3-voice.ogg says OggS\x00" || got.Untrusted || got.Unheard != "" {
+		t.Errorf("%+v", got)
+	}
+	if got := listen(hears{}, true); !got.Untrusted {
+		t.Errorf("of a message that was passed on: %+v", got)
+	}
+	if got := listen(hears{err: errors.New("away")}, false); got.Words != "" || !strings.Contains(got.Unheard, "does not take it") {
+		t.Errorf("%+v", got)
+	}
+	if got := listen(nil, false); !strings.Contains(got.Unheard, "nothing that writes down speech is set up") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -65,8 +65,10 @@ type Config struct {
 	Targets   map[string][]bus.Address
 	Tools     Tools
 	Web       Web
-	Sandbox   Sandbox
-	Audit     Audit
+	// Transcribe is what writes down voice messages.
+	Transcribe Transcribe
+	Sandbox    Sandbox
+	Audit      Audit
 	HTTPAccess
 	Keeping
 

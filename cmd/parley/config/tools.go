@@ -66,6 +66,24 @@ func ruleSettings(of func(owner any) *Rules) []setting {
 	}
 }
 
+// Transcribe is what writes down voice messages; nothing does without a model.
+type Transcribe struct {
+	BaseURL string // "" is OpenAI's
+	APIKey  Secret
+	Model   string
+}
+
+// transcribeSections are the settings of what writes down voice messages.
+func transcribeSections() []section {
+	return []section{{name: "transcribe", settings: []setting{
+		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, example: `"http://127.0.0.1:8000/v1"`,
+			since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Transcribe.BaseURL })},
+		{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, example: `"${OPENAI_API_KEY}"`,
+			since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Transcribe.APIKey })},
+		{key: "model", kind: asText, example: `"whisper-1"`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Transcribe.Model })},
+	}}}
+}
+
 // checkRules looks whether each rule of a table can be read, and names a tool.
 func (l *loader) checkRules(table string) {
 	if l.opts.CheckRule == nil {

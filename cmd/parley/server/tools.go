@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/agent/transcribe"
 	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/attachments"
@@ -80,8 +81,18 @@ func (s *Server) newFiles() *attachments.Keeper {
 	return attachments.New(attachments.Config{
 		Workspace: s.home.Workspace, Writable: s.openUntil,
 		Sees:    func(string) bool { return s.model == nil || !s.model.Info().Blind },
-		Fetcher: s.fetcher, Log: s.log,
+		Fetcher: s.fetcher, Words: s.transcriber, Log: s.log,
 	})
+}
+
+// transcriber is what writes down voice messages, as it is configured now; nil where
+// nothing is.
+func (s *Server) transcriber() attachments.Transcriber {
+	c := s.settings.Load().Transcribe
+	if c == (config.Transcribe{}) {
+		return nil
+	}
+	return transcribe.New(transcribe.Config{BaseURL: c.BaseURL, APIKey: string(c.APIKey), Model: cmp.Or(c.Model, "whisper-1")})
 }
 
 // fetcher is what fetches the files that came over a channel, and how large one may be.

@@ -1,0 +1,90 @@
+// Package transcribe writes down what is said in a recording, by a server that speaks OpenAI's protocol for it.
+package transcribe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+)
+
+const (
+	timeout = 2 * time.Minute // of one try
+	tries   = 3
+	// maxWords bounds what one recording may say, in bytes.
+	maxWords = 64 << 10
+)
+
+// ErrRefused says that the server does not take the recording; asking again is no use.
+var ErrRefused = errors.New("the server refuses the recording")
+
+// Config says who transcribes.
+type Config struct {
+	BaseURL string // "" is OpenAI's
+	APIKey  string
+	Model   string
+	HTTP    *http.Client // nil: one of its own
+}
+
+// A Transcriber writes down recordings.
+type Transcriber struct {
+	client *openai.Client
+	model  string
+}
+
+// New makes a Transcriber. It does not reach its server yet.
+func New(c Config) *Transcriber {
+	cfg := openai.DefaultConfig(c.APIKey)
+	if c.BaseURL != "" {
+		cfg.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	}
+	if c.HTTP == nil {
+		c.HTTP = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	cfg.HTTPClient = c.HTTP
+	return &Transcriber{client: openai.NewClientWithConfig(cfg), model: c.Model}
+}
+
+// Words are what a recording says. The name tells its format by the extension. Errors
+// hold nothing that was said, and no key.
+func (t *Transcriber) Words(ctx context.Context, name string, recording []byte) (string, error) {
+	for try := 1; ; try++ {
+		words, err := t.once(ctx, name, recording)
+		if err == nil || errors.Is(err, ErrRefused) || ctx.Err() != nil || try == tries {
+			return words, err
+		}
+		select {
+		case <-time.After(time.Duration(try) * time.Second):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+func (t *Transcriber) once(ctx context.Context, name string, recording []byte) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	r, err := t.client.CreateTranscription(ctx, openai.AudioRequest{Model: t.model, FilePath: name, Reader: bytes.NewReader(recording), Format: openai.AudioResponseFormatJSON})
+	if err != nil {
+		status := 0
+		if e, ok := errors.AsType[*openai.APIError](err); ok {
+			status = e.HTTPStatusCode
+		}
+		if e, ok := errors.AsType[*openai.RequestError](err); ok {
+			status = e.HTTPStatusCode
+		}
+		if status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout {
+			return "", ErrRefused
+		}
+		return "", errors.New("the server did not answer")
+	}
+	words := strings.TrimSpace(strings.ToValidUTF8(r.Text, "\uFFFD"))
+	if len(words) > maxWords {
+		words = strings.ToValidUTF8(words[:maxWords], "") + " …"
+	}
+	return words, nil
+}
