@@ -234,6 +234,9 @@ type Account struct {
 	ID       int64  `json:"id"`
 	Username string `json:"username"` // without @
 	Name     string `json:"first_name"`
+	// HearsGroups says that the bot is given what is said in groups without a mention of
+	// it, too: its privacy mode is off.
+	HearsGroups bool `json:"can_read_all_group_messages"`
 }
 
 // Check asks Telegram who the bot is. A token that is refused gives a

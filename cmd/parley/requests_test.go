@@ -265,3 +265,22 @@ func TestAFleetBehindALoadBalancer(t *testing.T) {
 		}
 	}
 }
+
+// What doctor says of privacy mode, where the bot is to answer what does not mention it.
+func TestDoctorLooksAtPrivacyMode(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, parleytest.EchoModel, "")
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	doctor := func(want bool) {
+		t.Helper()
+		if out, errs, code := w.Run("doctor"); strings.Contains(out+errs, "privacy mode is on") != want || code != 0 {
+			t.Errorf("doctor ends with %d and says\n%s%s", code, out, errs)
+		}
+	}
+	doctor(false) // a mention is needed anyway
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "[channels.telegram]\n", "[channels.telegram]\nmention = \"never\"\n", 1)), 0o600))
+	doctor(true)
+	w.Telegram.SwitchPrivacy(false)
+	doctor(false)
+}

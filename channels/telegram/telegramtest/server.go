@@ -15,8 +15,10 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -59,22 +61,23 @@ type Server struct {
 	http     *http.Server
 	listener net.Listener
 
-	mu       sync.Mutex
-	faults   []*Fault
-	chats    map[int64]*chat
-	calls    map[string]int
-	lastID   int64 // of an update
-	sends    int
-	presses  map[string]*Press    // by their ids
-	files    map[string][]byte    // that users have sent, by their ids
-	allowed  string               // the kinds of updates that the last poll asked for
-	queue    []update             // not confirmed
-	polls    int                  // begun; a poll that is not the last one is superseded
-	wakePoll chan struct{}        // closed when the queue grows or another poll begins
-	hook     *hook                // takes the place of polls; nil while there is none
-	menus    map[string][]Command // by scope
-	closed   bool
-	moved    map[int64]int64 // groups that have become supergroups
+	mu          sync.Mutex
+	faults      []*Fault
+	chats       map[int64]*chat
+	calls       map[string]int
+	lastID      int64 // of an update
+	sends       int
+	presses     map[string]*Press    // by their ids
+	files       map[string][]byte    // that users have sent, by their ids
+	allowed     string               // the kinds of updates that the last poll asked for
+	queue       []update             // not confirmed
+	polls       int                  // begun; a poll that is not the last one is superseded
+	wakePoll    chan struct{}        // closed when the queue grows or another poll begins
+	hook        *hook                // takes the place of polls; nil while there is none
+	menus       map[string][]Command // by scope
+	hearsGroups atomic.Bool          // privacy mode is off
+	closed      bool
+	moved       map[int64]int64 // groups that have become supergroups
 }
 
 // An update waits to be confirmed.
@@ -126,6 +129,9 @@ func (s *Server) Start(addr string) (string, error) {
 	go func(h *http.Server) { _ = h.Serve(l) }(s.http) // ends with Close, always in an error
 	return "http://" + l.Addr().String(), nil
 }
+
+// SwitchPrivacy switches the bot's privacy mode on, as it is for a new bot, or off.
+func (s *Server) SwitchPrivacy(on bool) { s.hearsGroups.Store(!on) }
 
 // Close stops listening and cuts every connection.
 func (s *Server) Close() error {
@@ -296,7 +302,7 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 		return s.getFile(p)
 	case "getme":
 		id, _, _ := strings.Cut(s.token, ":")
-		return []byte(`{"ok":true,"result":{"id":` + id + `,"is_bot":true,"first_name":"Parley","username":"` + s.username + `"}}`), nil
+		return []byte(`{"ok":true,"result":{"id":` + id + `,"is_bot":true,"first_name":"Parley","username":"` + s.username + `","can_read_all_group_messages":` + strconv.FormatBool(s.hearsGroups.Load()) + `}}`), nil
 	case "setwebhook":
 		return s.setWebhook(p)
 	case "deletewebhook":

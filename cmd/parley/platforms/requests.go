@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"parley/channels"
 	"parley/channels/telegram"
@@ -69,7 +70,7 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel)
 			Remedy: `parley serve removes it if Parley has set it; else have the other program call deleteWebhook, or write receive = "http"`,
 		}
 	case !c.ByHTTP():
-		return nil
+		return examinePrivacy(ctx, c, ch.(*telegram.Channel))
 	case state.URL != requestAddress(c):
 		return &LackError{Lack: "Telegram has another webhook, or none", Remedy: "parley serve sets it: run doctor while it runs", Perhaps: state.URL == ""}
 	}
@@ -82,5 +83,23 @@ func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel)
 			Remedy: "look at public_url, the proxy and its certificate", Perhaps: true,
 		}
 	}
-	return nil
+	return examinePrivacy(ctx, c, ch.(*telegram.Channel))
+}
+
+// examinePrivacy looks whether Telegram gives the bot what it is to answer in groups. To
+// administrators of a group it gives all that is said there, which cannot be seen here.
+func examinePrivacy(ctx context.Context, c config.Channel, ch *telegram.Channel) error {
+	never := string(channels.MentionNever)
+	answersAll := c.Access.Mention == never || slices.ContainsFunc(c.Access.Chats, func(chat config.Chat) bool { return chat.Mention == never })
+	if !answersAll {
+		return nil
+	}
+	account, err := ch.Check(ctx)
+	if err != nil || account.HearsGroups {
+		return err
+	}
+	return &LackError{
+		Lack:   `privacy mode is on, so Telegram does not give the bot what does not mention it, and mention = "never" is to answer that`,
+		Remedy: "switch it off with /setprivacy at BotFather, and take the bot out of the group and in again; or make it an administrator there", Perhaps: true,
+	}
 }
