@@ -25,10 +25,10 @@ const maxLookups = 100_000
 
 // Fingerprint is a sum of the directory itself, and of what these words may name in it:
 // of a file its content, of all else what it is. A word is looked up from the directory,
-// from each folder that is among the words or leads to one of them, and from there on
+// from each folder that one of the folders names or that leads to it, and from there on
 // again: a command may change to any of these first. A name that stands for nothing is
 // not in it, so the sum changes once it does.
-func (d *Dir) Fingerprint(ctx context.Context, words []string) (string, error) {
+func (d *Dir) Fingerprint(ctx context.Context, words, folders []string) (string, error) {
 	h := sha256.New()
 	// What the name leads to now, and what is open: somebody may have put another
 	// directory in its place.
@@ -42,7 +42,7 @@ func (d *Dir) Fingerprint(ctx context.Context, words []string) (string, error) {
 			return err
 		}
 		fmt.Fprintf(h, "%s %s\n", identity(at), identity(open))
-		names, err := s.named(ctx, d.lookedUp(words), open)
+		names, err := s.named(ctx, d.lookedUp(slices.Concat(words, folders)), d.lookedUp(folders), open)
 		if err != nil {
 			return err
 		}
@@ -92,9 +92,13 @@ func (d *Dir) lookedUp(words []string) []string {
 }
 
 // named are those of these names that stand for something, looked up from the directory
-// and from each folder among what they stand for.
-func (s *openDir) named(ctx context.Context, words []string, root fs.FileInfo) ([]string, error) {
+// and from each folder that those of places stand for.
+func (s *openDir) named(ctx context.Context, words, places []string, root fs.FileInfo) ([]string, error) {
 	var found []string
+	isPlace := make(map[string]bool, len(places))
+	for _, place := range places {
+		isPlace[place] = true
+	}
 	folders, visited := []string{"."}, map[string]bool{identity(root): true}
 	for lookups := 0; len(folders) > 0; folders = folders[1:] {
 		if lookups += len(words); lookups > maxLookups {
@@ -109,6 +113,9 @@ func (s *openDir) named(ctx context.Context, words []string, root fs.FileInfo) (
 					continue // no tool reads it either
 				}
 				found = append(found, name)
+				if !isPlace[word] {
+					continue
+				}
 				info, err := s.root.Stat(name)
 				if err == nil && info.IsDir() && !visited[identity(info)] {
 					visited[identity(info)] = true

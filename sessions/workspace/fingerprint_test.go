@@ -20,7 +20,7 @@ func TestAFingerprintChangesWithWhatIsNamed(t *testing.T) {
 	write("run.sh", "echo 1")
 	write("sub/other", "x")
 	sum := func() string {
-		got, err := dir.Fingerprint(t.Context(), []string{"run.sh", "./run.sh", "new.sh", "../out", "/etc/passwd", "sub", "", "no\x00"})
+		got, err := dir.Fingerprint(t.Context(), []string{"run.sh", "./run.sh", "new.sh", "../out", "/etc/passwd", "sub", "", "no\x00"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,14 +88,14 @@ func TestAFingerprintFollowsFolders(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			before, err := dir.Fingerprint(t.Context(), test.words)
+			before, err := dir.Fingerprint(t.Context(), test.words, test.words)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := dir.Write(test.change, []byte("changed")); err != nil {
 				t.Fatal(err)
 			}
-			after, err := dir.Fingerprint(t.Context(), test.words)
+			after, err := dir.Fingerprint(t.Context(), test.words, test.words)
 			if err != nil || (before != after) != test.seen {
 				t.Errorf("seen: %t, %v, want %t", before != after, err, test.seen)
 			}
@@ -110,7 +110,7 @@ func TestAFingerprintKnowsFoldersByWhatTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := []string{"cd", "sub", "ls"}
-	before, err := dir.Fingerprint(t.Context(), words)
+	before, err := dir.Fingerprint(t.Context(), words, words)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAFingerprintKnowsFoldersByWhatTheyAre(t *testing.T) {
 	if err := os.CopyFS(sub, os.DirFS(sub+".old")); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := dir.Fingerprint(t.Context(), words); err != nil || after == before {
+	if after, err := dir.Fingerprint(t.Context(), words, words); err != nil || after == before {
 		t.Errorf("a folder that was exchanged is the same (%v)", err)
 	}
 }
@@ -136,12 +136,12 @@ func TestAFingerprintIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := dir.Fingerprint(t.Context(), words); err == nil || !strings.Contains(err.Error(), "could name more than") {
+	if _, err := dir.Fingerprint(t.Context(), words, words); err == nil || !strings.Contains(err.Error(), "could name more than") {
 		t.Errorf("400 names in 400 folders gave %v", err)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := dir.Fingerprint(over, words[:1]); !errors.Is(err, context.Canceled) {
+	if _, err := dir.Fingerprint(over, words[:1], nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a call that is over it gave %v", err)
 	}
 }

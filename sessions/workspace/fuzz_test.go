@@ -55,7 +55,7 @@ func FuzzPaths(f *testing.F) {
 			t.Errorf("%q is read from outside", path)
 		}
 		_ = dir.Write(path, []byte("written")) // it may be refused
-		if _, err := dir.Fingerprint(t.Context(), []string{path, "sub", "up"}); err != nil {
+		if _, err := dir.Fingerprint(t.Context(), []string{path, "sub", "up"}, []string{path, "sub", "up"}); err != nil {
 			t.Errorf("%q: %v", path, err)
 		}
 		if _, err := dir.Stat(path); err == nil && !known(path) {

@@ -18,15 +18,17 @@ const (
 )
 
 // Words are the words by which a call may name files: the texts among its arguments, the
-// words within them, and those of a shell line as its programs get them. It fails where
-// there are too many: a file that is not looked at might change unseen.
-func Words(call tools.Call) ([]string, error) {
+// words within them, and those of a shell line as its programs get them. Folders are
+// those by which it may name the folder from which others are meant: of a command every
+// word, else whole arguments. It fails where there are too many: a file that is not
+// looked at might change unseen.
+func Words(call tools.Call) (words, folders []string, err error) {
 	var args any
 	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return nil, fmt.Errorf("read the arguments: %w", err)
+		return nil, nil, fmt.Errorf("read the arguments: %w", err)
 	}
 	texts := textsIn(args, nil)
-	words := slices.Clone(texts)
+	words = slices.Clone(texts)
 	for _, text := range texts {
 		words = append(words, strings.FieldsFunc(text, parts)...)
 	}
@@ -48,12 +50,16 @@ func Words(call tools.Call) ([]string, error) {
 			}
 		}
 	}
-	words = slices.DeleteFunc(words, func(word string) bool { return len(word) > maxName })
+	tooLong := func(word string) bool { return len(word) > maxName }
+	words = slices.DeleteFunc(words, tooLong)
 	slices.Sort(words)
 	if words = slices.Compact(words); len(words) > maxWords {
-		return nil, fmt.Errorf("they have %d different words, and more than %d are not looked up as names of files", len(words), maxWords)
+		return nil, nil, fmt.Errorf("they have %d different words, and more than %d are not looked up as names of files", len(words), maxWords)
 	}
-	return words, nil
+	if call.Name == execShell || call.Name == spawn {
+		return words, words, nil
+	}
+	return words, slices.DeleteFunc(texts, tooLong), nil
 }
 
 // parts tells what stands between names in a text.

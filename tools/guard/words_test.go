@@ -20,7 +20,7 @@ func TestTextsOfACall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words, err := Words(tools.Call{Name: "notes", Args: raw})
+	words, folders, err := Words(tools.Call{Name: "notes", Args: raw})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +28,9 @@ func TestTextsOfACall(t *testing.T) {
 		if !slices.Contains(words, want) {
 			t.Errorf("%q is not among the words", want)
 		}
+	}
+	if !slices.Contains(folders, "notes.md") {
+		t.Error("a whole argument names no folder")
 	}
 }
 
@@ -48,12 +51,12 @@ func TestWordsOfALine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words, err := Words(tools.Call{Name: execShell, Args: raw})
+		words, folders, err := Words(tools.Call{Name: execShell, Args: raw})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, one := range want {
-			if !slices.Contains(words, one) {
+			if !slices.Contains(words, one) || !slices.Contains(folders, one) {
 				t.Errorf("%s: %q is not among %q", line, one, words)
 			}
 		}
@@ -69,7 +72,16 @@ func TestTooManyWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Words(tools.Call{Name: "message", Args: raw}); err == nil {
+	if _, _, err := Words(tools.Call{Name: "message", Args: raw}); err == nil {
 		t.Error("a text of too many words is looked through")
+	}
+}
+
+// The words of a text are no folders: there are too many of them, and nothing is meant
+// from there.
+func TestFoldersOfATextAreItsArguments(t *testing.T) {
+	_, folders, err := Words(call("git_commit", "message", "mend docs and src", "path", "repo"))
+	if slices.Sort(folders); err != nil || !slices.Equal(folders, []string{"mend docs and src", "repo"}) {
+		t.Errorf("folders are %q, %v", folders, err)
 	}
 }

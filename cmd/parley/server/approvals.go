@@ -46,11 +46,11 @@ func (s *Server) named(ctx context.Context, call tools.Call) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("open the workspace: %w", err)
 	}
-	words, err := guard.Words(call)
+	words, folders, err := guard.Words(call)
 	if err != nil {
 		return "", err
 	}
-	return dir.Fingerprint(ctx, words)
+	return dir.Fingerprint(ctx, words, folders)
 }
 
 // waits tells whether a turn of a session waits for people.
