@@ -11,7 +11,8 @@
 // The files, in reading order: telegram.go is the channel and its settings; poll.go
 // receives, and requests.go does where Telegram makes requests; moved.go follows groups
 // whose ids change; translate.go, content.go and quotes.go turn an update into a message for the
-// agent, and files.go fetches what came with it; send.go sends and edits; buttons.go
+// agent, and files.go fetches what came with it; send.go sends and edits, and photos.go knows
+// which files are shown as pictures; buttons.go
 // shows buttons and takes presses; menu.go lists the commands, and reaction.go reads
 // reactions; wire.go is the HTTP client, its errors and its waits.
 package telegram
