@@ -2,7 +2,9 @@ package gateway_test
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +19,14 @@ import (
 // A hosting channel is a platform with places that people open.
 type hosting struct {
 	*channelstest.MemoryChannel
+	mu    sync.Mutex
 	shown []string
 	fails []error // of the next calls
 }
 
 func (h *hosting) Welcome(_ context.Context, opened bus.Inbound, w channels.Welcome) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if len(h.fails) > 0 {
 		err := h.fails[0]
 		h.fails = h.fails[1:]
@@ -33,6 +38,13 @@ func (h *hosting) Welcome(_ context.Context, opened bus.Inbound, w channels.Welc
 	}
 	h.shown = append(h.shown, who+" "+opened.From.ID+" "+opened.Args+": "+w.Text)
 	return nil
+}
+
+// seen is what was shown.
+func (h *hosting) seen() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.shown)
 }
 
 func inHost(t *testing.T, access gateway.Access, run func(*testing.T, *stage, *hosting)) {
@@ -66,10 +78,10 @@ func TestWhoOpensAPlaceIsToldWhatTheBotMayDo(t *testing.T) {
 		beside.Args = "C1"
 		s.say(t, beside)
 		s.say(t, beside) // again, at once
-		if len(h.shown) != 4 || h.shown[0] != "guest c:1 : about main:c:1\n\na bot" || h.shown[2] != "guest c:9 : owner in main:c:9\n\na bot" || h.shown[3] != "guest c:1 C1: about main:c:1\n\na bot" {
-			t.Fatalf("shown is %q", h.shown)
+		if len(h.seen()) != 4 || h.seen()[0] != "guest c:1 : about main:c:1\n\na bot" || h.seen()[2] != "guest c:9 : owner in main:c:9\n\na bot" || h.seen()[3] != "guest c:1 C1: about main:c:1\n\na bot" {
+			t.Fatalf("shown is %q", h.seen())
 		}
-		if got := h.shown[1]; !strings.HasPrefix(got, "stranger c:7 : You may not talk to this bot") || !strings.Contains(got, `allow_from = ["7"]`) || strings.Contains(got, "about") {
+		if got := h.seen()[1]; !strings.HasPrefix(got, "stranger c:7 : You may not talk to this bot") || !strings.Contains(got, `allow_from = ["7"]`) || strings.Contains(got, "about") {
 			t.Errorf("a stranger is shown %q", got)
 		}
 		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 {
@@ -93,13 +105,13 @@ func TestWhoOpensAPlaceAsksForNothing(t *testing.T) {
 		if err != nil || len(pairings) != 1 || len(s.posted(t)) > 0 {
 			t.Errorf("pairings are %+v, %v", pairings, err)
 		}
-		if len(h.shown) != 1 || !strings.Contains(h.shown[0], "answers with a code") {
-			t.Errorf("shown is %q", h.shown)
+		if len(h.seen()) != 1 || !strings.Contains(h.seen()[0], "answers with a code") {
+			t.Errorf("shown is %q", h.seen())
 		}
 		admit(t, s, "7")
 		s.say(t, opened("7")) // within the pause between two of the same
-		if len(h.shown) != 2 || !strings.HasPrefix(h.shown[1], "guest") {
-			t.Errorf("shown is %q", h.shown)
+		if len(h.seen()) != 2 || !strings.HasPrefix(h.seen()[1], "guest") {
+			t.Errorf("shown is %q", h.seen())
 		}
 	})
 }
@@ -110,13 +122,13 @@ func TestAWelcomeWaitsForThePlatform(t *testing.T) {
 		s.say(t, opened("1"))
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
-		if len(h.shown) > 0 {
-			t.Fatalf("shown too early: %q", h.shown)
+		if len(h.seen()) > 0 {
+			t.Fatalf("shown too early: %q", h.seen())
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if len(h.shown) != 1 {
-			t.Errorf("shown is %q", h.shown)
+		if len(h.seen()) != 1 {
+			t.Errorf("shown is %q", h.seen())
 		}
 	})
 }
