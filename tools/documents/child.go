@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"parley/tools/documents/office"
 	"parley/tools/documents/pages"
@@ -77,18 +78,22 @@ func read(ask request, content []byte) (answer, error) {
 		return answer{}, err
 	}
 	got := answer{Count: document.Count()}
-	left := ask.Most
+	left, began := ask.Most, time.Now()
 	chosen := pages.Within(ask.Pages, got.Count)
 	for i, r := range chosen {
 		for n := r.First; n <= r.Last; n++ {
+			rest := append([]pages.Range{{First: n, Last: r.Last}}, chosen[i+1:]...)
+			if len(got.Pages) > 0 && time.Since(began) > ask.Within {
+				got.Next, got.Note = rest, document.Note()
+				return got, nil
+			}
 			page, err := document.Page(n)
 			if err != nil {
 				page.Text = "[" + err.Error() + "]"
 			}
 			if left -= len(page.Text) + len(page.Title) + len("[page 1234 of 1234: ]"); left < 0 {
 				if len(got.Pages) > 0 {
-					got.Next = append([]pages.Range{{First: n, Last: r.Last}}, chosen[i+1:]...)
-					got.Note = document.Note()
+					got.Next, got.Note = rest, document.Note()
 					return got, nil
 				}
 				page.Text = strings.ToValidUTF8(page.Text[:min(len(page.Text), ask.Most)], "") + "\n[the rest of this page is left out: it is too long]"

@@ -43,9 +43,10 @@ type Reader struct {
 
 // request is the first line that the child reads. The document follows.
 type request struct {
-	Kind  pages.Kind
-	Pages []pages.Range
-	Most  int
+	Kind   pages.Kind
+	Pages  []pages.Range
+	Most   int
+	Within time.Duration // after this no other page is begun
 }
 
 // answer is what it writes.
@@ -71,7 +72,7 @@ func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.Shown, error
 	}
 	content := &counted{from: ask.Content}
 	content.left.Store(pages.MaxBytes)
-	got, err := r.child(ctx, request{Kind: ask.Kind, Pages: chosen, Most: min(ask.Most, maxMost)}, content, ask.Name)
+	got, err := r.child(ctx, request{Kind: ask.Kind, Pages: chosen, Most: min(ask.Most, maxMost), Within: r.most() / 2}, content, ask.Name)
 	switch {
 	case content.err() != nil:
 		return pages.Shown{}, content.err()
@@ -89,14 +90,15 @@ func (r Reader) Read(ctx context.Context, ask pages.Request) (pages.Shown, error
 	return pages.Shown{Content: text(got), Pages: got.Count, Next: pages.Format(got.Next), Note: note(got)}, nil
 }
 
+func (r Reader) most() time.Duration { return cmp.Or(r.Time, usualTime) }
+
 // child runs the child.
 func (r Reader) child(ctx context.Context, ask request, content io.Reader, name string) (answer, error) {
 	head, err := json.Marshal(ask)
 	if err != nil {
 		return answer{}, err
 	}
-	most := cmp.Or(r.Time, usualTime)
-	limited, cancel := context.WithTimeout(ctx, most)
+	limited, cancel := context.WithTimeout(ctx, r.most())
 	defer cancel()
 	began := time.Now()
 	out, err := r.Sandbox.Run(limited, sandbox.Command{
@@ -112,7 +114,7 @@ func (r Reader) child(ctx context.Context, ask request, content io.Reader, name 
 	case err != nil:
 		return answer{}, tools.Errorf(tools.ExecutionFailed, "%s could not be read: %v", name, err)
 	case out.Killed == sandbox.Timeout:
-		return answer{}, tools.Errorf(tools.Timeout, "reading %s took longer than %s: ask for fewer pages, or it cannot be read", name, most)
+		return answer{}, tools.Errorf(tools.Timeout, "reading %s took longer than %s: ask for fewer pages, or it cannot be read", name, r.most())
 	case out.Killed == sandbox.Memory:
 		return answer{}, tools.Errorf(tools.ExecutionFailed, "reading %s took more memory than [sandbox] memory_mb allows", name)
 	case out.Killed != "":

@@ -126,10 +126,10 @@ func (d *Document) Note() string {
 	return fmt.Sprintf("%d of the pages read have no text: they are empty, or pictures, as of a scanner", d.empty)
 }
 
-// tidy makes of PDFium's text lines as others have them. It marks a hyphen at the end
-// of a line by a character of its own.
+// tidy makes of PDFium's text lines as others have them. For a hyphen and the end of its
+// line it has one character.
 func tidy(text string) string {
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x02", "-", "\ufffe", "-", "\x00", "").Replace(text)
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x02", "-\n", "\ufffe", "-\n", "\x00", "").Replace(text)
 	lines := strings.Split(strings.ToValidUTF8(text, "\uFFFD"), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " \t")

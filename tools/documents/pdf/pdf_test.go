@@ -70,6 +70,7 @@ func TestReadsText(t *testing.T) {
 		{"a font with a table of its characters", documentstest.Chinese("你好，世界。第一季度报告"), []string{"你好，世界。第一季度报告"}},
 		{"a font in a charset of its country", documentstest.Japanese([]byte("\x93\xfa\x96\x7b\x8c\xea\x82\xcc\x95\xb6\x8f\x91")), []string{"日本語の文書"}},
 		{"encrypted, without a password", open, []string{"For all to read."}},
+		{"a word on two lines", documentstest.Pages("A long docu-\nment of words."), []string{"A long docu-\nment of words."}},
 		{"an empty page", documentstest.Pages("one", "", "three"), []string{"one", "", "three"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
