@@ -177,15 +177,6 @@ func beginning(file io.Reader) ([]byte, error) {
 	return start[:n], nil
 }
 
-// textOnly reads the start of a file and refuses a file that is no text.
-func textOnly(path string, size int64, file io.Reader) ([]byte, error) {
-	start, err := beginning(file)
-	if err == nil && isBinary(start) {
-		err = notText(path, size, start)
-	}
-	return start, err
-}
-
 // notText says that a file that begins so is no text.
 func notText(path string, size int64, start []byte) error {
 	return tools.Errorf(tools.ExecutionFailed, "%q is no text (%s, %d bytes): it cannot be read or edited as text", short(path), http.DetectContentType(start), size)

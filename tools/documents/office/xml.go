@@ -119,12 +119,3 @@ func related(e xml.StartElement, name string) string {
 	}
 	return ""
 }
-
-// on tells what a switch of the standard says: that it is there is yes, unless it says no.
-func on(e xml.StartElement) bool {
-	switch strings.ToLower(attribute(e, "val")) {
-	case "0", "false", "off", "none":
-		return false
-	}
-	return true
-}
