@@ -21,7 +21,7 @@ import (
 const maxDownload = 20 << 20
 
 // attachments are the files that came with a message, and those of the message of
-// somebody else that it answers: "what is in this picture?"
+// somebody else that it answers, as in "what is in this picture?".
 func (c *Channel) attachments(m *models.Message) []bus.Attachment {
 	files := filesOf(m)
 	if r := m.ReplyToMessage; r != nil && (r.From == nil || r.From.ID != c.id) {

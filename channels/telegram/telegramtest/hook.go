@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// mostSecret is how long a webhook's secret may be.
-const mostSecret = 256
-
 // hookPause is between two attempts to deliver an update. Telegram's are longer.
 const hookPause = 20 * time.Millisecond
 
@@ -31,7 +28,11 @@ type hook struct {
 	failedAt    time.Time
 }
 
-var goodSecret = regexp.MustCompile("^[A-Za-z0-9_-]{1,256}$")
+// isSecret tells what Telegram takes as a webhook's secret.
+func isSecret(s string) bool {
+	ok, _ := regexp.MatchString("^[A-Za-z0-9_-]{1,256}$", s) // the expression is good
+	return ok
+}
 
 // setWebhook delivers updates by requests from now on.
 func (s *Server) setWebhook(p params) ([]byte, error) {
@@ -39,7 +40,7 @@ func (s *Server) setWebhook(p params) ([]byte, error) {
 	if err != nil || u.Scheme != "https" && u.Hostname() != "127.0.0.1" { // a local server takes http
 		return nil, bad("bad webhook: An HTTPS URL must be provided for webhook")
 	}
-	if secret := p["secret_token"]; secret != "" && !goodSecret.MatchString(secret) {
+	if secret := p["secret_token"]; secret != "" && !isSecret(secret) {
 		return nil, bad("secret token contains unallowed characters")
 	}
 	s.mu.Lock()
