@@ -86,9 +86,13 @@ func (c *Channel) enter(ctx context.Context) (socket.Entry, error) {
 		}
 		return socket.Entry{}, err
 	}
+	limit := g.SessionStartLimit
+	if limit.Total == 0 { // a server in Discord's place may know of none
+		limit.Remaining = 1
+	}
 	return socket.Entry{
-		URL: g.URL, Left: g.SessionStartLimit.Remaining, AtOnce: g.SessionStartLimit.MaxConcurrency,
-		ResetAfter: time.Duration(g.SessionStartLimit.ResetAfter) * time.Millisecond,
+		URL: g.URL, Left: limit.Remaining, AtOnce: limit.MaxConcurrency,
+		ResetAfter: time.Duration(limit.ResetAfter) * time.Millisecond,
 	}, nil
 }
 

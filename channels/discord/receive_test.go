@@ -408,3 +408,17 @@ func TestWhenMentionsAreNeeded(t *testing.T) {
 		t.Errorf("published %q, want %q", got, want)
 	}
 }
+
+// Discord counts the sessions that a bot begins: no more are asked for than there are,
+// and a server in its place that tells of no limit has none.
+func TestSessionsAreNotAskedForBeyondTheirNumber(t *testing.T) {
+	l := newListener(t)
+	l.server.SessionsLeft(0)
+	l.start(l.publish)
+	channelstest.Until(t, "a second look", func() bool { return l.server.Calls("GET gateway") >= 2 })
+	if n := l.server.Identifies(); n != 0 {
+		t.Errorf("%d sessions were asked for", n)
+	}
+	l.server.Fail("GET gateway", "", 1, discordtest.Answer(200, fmt.Sprintf(`{"url": "ws%s/gateway/"}`, strings.TrimSuffix(strings.TrimPrefix(l.fake.URL, "http"), "/api/v9"))))
+	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
+}

@@ -104,6 +104,7 @@ func (c *connection) serve(ctx context.Context, s *Socket) error {
 		}
 	})
 	if err := c.greet(s); err != nil {
+		s.session.url = "" // other servers know the session as well
 		return err
 	}
 	beside.Go(func() { c.beat(ended) })
