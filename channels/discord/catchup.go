@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -59,7 +60,11 @@ type catchUp struct {
 	awaited map[string]bool
 	listing bool
 	holes   holes
+	heard   map[string]bool // chats with one person in which something was heard by this process
 }
+
+// mostHeard bounds those of which this process takes note; the book has the others.
+const mostHeard = 4096
 
 func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
 	limiter := rate.NewLimiter(rate.Every(historyEvery), historyBurst)
@@ -68,7 +73,7 @@ func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
 	}
 	return &catchUp{
 		channel: p.channel, publisher: p, lanes: l, position: at, limiter: limiter, slots: make(chan struct{}, readsAtOnce),
-		settled: map[string]bool{}, awaited: map[string]bool{},
+		settled: map[string]bool{}, awaited: map[string]bool{}, heard: map[string]bool{},
 	}
 }
 
@@ -148,6 +153,17 @@ func (u *catchUp) before(ctx context.Context, m *message) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.holes.shut(snowflake(m.ID))
+	if m.Guild == "" && len(u.heard) < mostHeard {
+		u.heard[m.Channel] = true
+	}
+}
+
+// heardLately are the chats with one person in which this process has heard something,
+// whether the book could take note of that or not.
+func (u *catchUp) heardLately() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Collect(maps.Keys(u.heard))
 }
 
 // mayMiss tells whether the bot may not have heard what has that id.
@@ -173,6 +189,9 @@ func (u *catchUp) saved(text string) {
 
 // direct has the chats with one person read in which the bot was spoken to before.
 func (u *catchUp) direct(ctx context.Context) {
+	for _, chat := range u.heardLately() {
+		u.settle(ctx, chat, everything)
+	}
 	wait := new(retryWait)
 	for {
 		all, err := u.channel.book.Chats(ctx)
