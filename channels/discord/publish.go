@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -24,12 +25,12 @@ type publisher struct {
 	publish func(context.Context, bus.Inbound) error
 
 	mu        sync.Mutex
-	published map[uint64]bool // lately
-	order     []uint64        // the same, by time
+	published map[uint64]string // by message, lately: who has said it
+	order     []uint64          // the same, by time
 }
 
 func newPublisher(c *Channel, publish func(context.Context, bus.Inbound) error) *publisher {
-	return &publisher{channel: c, publish: publish, published: map[uint64]bool{}}
+	return &publisher{channel: c, publish: publish, published: map[uint64]string{}}
 }
 
 // deliver publishes one thing, trying until it is done. It is false if ctx ended first.
@@ -51,42 +52,69 @@ func (p *publisher) deliver(ctx context.Context, n *news) bool {
 
 // try publishes one thing, unless that was done already or it is not for the bot.
 func (p *publisher) try(ctx context.Context, n *news) error {
-	if n.reaction != nil {
+	switch {
+	case n.reaction != nil:
 		in, err := p.channel.reacted(ctx, n)
 		if err != nil {
 			return err
 		}
 		return p.publish(ctx, in)
+	case n.deleted != 0:
+		return p.tryDeleted(ctx, n)
 	}
-	if p.isPublished(n.id) {
+	if !n.edited && p.isPublished(n.id) {
 		return nil
 	}
 	in, concerns, err := p.channel.inbound(ctx, n.message)
 	if err != nil || !concerns {
 		return err
 	}
+	if n.edited {
+		in.Kind, in.Of, in.SentAt = bus.Edited, in.ID, n.message.Edited.UTC()
+		in.ID += "#edited/" + strconv.FormatInt(in.SentAt.UnixMicro(), 10)
+		return p.publish(ctx, in)
+	}
 	if err := p.publish(ctx, in); err != nil {
 		return err
 	}
-	p.note(n.id)
+	p.note(n.id, in.From.ID)
 	return nil
+}
+
+// tryDeleted publishes that a message is gone. Discord does not tell whose it was: of
+// what was not heard lately nobody knows.
+func (p *publisher) tryDeleted(ctx context.Context, n *news) error {
+	p.mu.Lock()
+	who := p.published[n.deleted]
+	p.mu.Unlock()
+	if who == "" {
+		return nil
+	}
+	at, err := p.channel.directory.place(ctx, n.channel)
+	if err != nil {
+		return err
+	}
+	of := p.channel.messageID(p.channel.directory.self().ID, n.channel, strconv.FormatUint(n.deleted, 10))
+	return p.publish(ctx, bus.Inbound{
+		ID: of + "#deleted", Kind: bus.Deleted, Of: of, At: p.channel.at(at), Group: at.group(), Mentioned: true, From: bus.Person{ID: who},
+	})
 }
 
 func (p *publisher) isPublished(id uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.published[id]
+	return p.published[id] != ""
 }
 
 // note remembers that a message was published.
-func (p *publisher) note(id uint64) {
+func (p *publisher) note(id uint64, who string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.order) >= mostPublished {
 		delete(p.published, p.order[0])
 		p.order = p.order[1:]
 	}
-	p.published[id] = true
+	p.published[id] = who
 	p.order = append(p.order, id)
 }
 

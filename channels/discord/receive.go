@@ -102,11 +102,14 @@ type news struct {
 	id      uint64 // of what was said; 0 of what is in no history
 	message *message
 
+	edited  bool   // the message was said earlier, and changed
+	deleted uint64 // in place of the message, the id of one that is gone
+
 	reaction *reaction // in place of the message
 	removed  bool      // the reaction was taken back
 }
 
-func (n *news) isMessage() bool { return n.message != nil }
+func (n *news) isMessage() bool { return n.id != 0 }
 
 // handle takes one event of the gateway. It waits for nothing.
 func (r *receiver) handle(ctx context.Context, e socket.Event) {
@@ -136,6 +139,8 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 		if removed := e.Type == "MESSAGE_REACTION_REMOVE"; one.concerns(r.channel.directory.self().ID, removed) {
 			r.lanes.add(ctx, &news{channel: one.Channel, reaction: one, removed: removed})
 		}
+	case "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
+		r.changed(ctx, e)
 	case "MESSAGE_CREATE":
 		m := new(message)
 		if err := json.Unmarshal(e.Data, m); err != nil {
@@ -146,6 +151,31 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 	default:
 		if strings.HasPrefix(e.Type, "CHANNEL_") || strings.HasPrefix(e.Type, "THREAD_") || strings.HasPrefix(e.Type, "GUILD_ROLE_") {
 			r.catchUp.fresh(ctx, r.channel.directory.observe(e.Type, e.Data))
+		}
+	}
+}
+
+// changed takes that somebody has edited or deleted what they said. What only got a
+// preview was edited by nobody.
+func (r *receiver) changed(ctx context.Context, e socket.Event) {
+	if e.Type == "MESSAGE_UPDATE" {
+		m := new(message)
+		if json.Unmarshal(e.Data, m) == nil && m.Edited != nil && m.isSpeech(r.channel.directory.self().ID) {
+			r.lanes.add(ctx, &news{channel: m.Channel, message: m, edited: true})
+		}
+		return
+	}
+	var gone struct {
+		ID      string   `json:"id"`
+		IDs     []string `json:"ids"`
+		Channel string   `json:"channel_id"`
+	}
+	if json.Unmarshal(e.Data, &gone) != nil || !isID(gone.Channel) {
+		return
+	}
+	for _, id := range append(gone.IDs, gone.ID) {
+		if n := snowflake(id); n != 0 {
+			r.lanes.add(ctx, &news{channel: gone.Channel, deleted: n})
 		}
 	}
 }

@@ -422,3 +422,26 @@ func TestSessionsAreNotAskedForBeyondTheirNumber(t *testing.T) {
 	l.server.Fail("GET gateway", "", 1, discordtest.Answer(200, fmt.Sprintf(`{"url": "ws%s/gateway/"}`, strings.TrimSuffix(strings.TrimPrefix(l.fake.URL, "http"), "/api/v9"))))
 	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
 }
+
+func TestWhatIsEditedAndDeleted(t *testing.T) {
+	l := newListener(t)
+	l.receive()
+	id := l.server.Say("100", "501", called+"the frist")
+	among := l.server.Say("100", "501", "among people")
+	said := l.wait(1)[0]
+	l.server.Rewrite("100", id, called+"the first")
+	l.server.Rewrite("100", among, "among people still")
+	edited := l.wait(2)[1]
+	if edited.Kind != bus.Edited || edited.Of != said.ID || edited.ID == said.ID || edited.Text != "the first" || edited.From.ID != "dc:501" || edited.At != at("100") {
+		t.Errorf("an edit became %+v", edited)
+	}
+	l.server.Remove("100", among)
+	l.server.Remove("100", id)
+	deleted := l.wait(3)[2]
+	if deleted.Kind != bus.Deleted || deleted.Of != said.ID || deleted.ID == said.ID || deleted.From.ID != "dc:501" || deleted.At != at("100") || !deleted.Group {
+		t.Errorf("a deletion became %+v", deleted)
+	}
+	if rest := l.last(); len(rest) != 3 {
+		t.Errorf("heard %+v", rest)
+	}
+}

@@ -3,8 +3,10 @@ package discordtest
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The bot, and the server that it is in.
@@ -111,6 +113,24 @@ func (s *Server) Post(channel, user string, fields map[string]any) string {
 	s.put(m)
 	s.gateway.announce("MESSAGE_CREATE", s.event(m))
 	return m.ID
+}
+
+// Rewrite has a person change what they have said.
+func (s *Server) Rewrite(channel, id, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.find(channel, id)
+	m.Text, m.Changed = text, time.Now()
+	m.more["content"], m.more["edited_timestamp"] = text, m.Changed.UTC().Format(time.RFC3339Nano)
+	s.gateway.announce("MESSAGE_UPDATE", s.event(m))
+}
+
+// Remove has a person delete what they have said.
+func (s *Server) Remove(channel, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages[channel] = slices.DeleteFunc(s.messages[channel], func(m *Message) bool { return m.ID == id })
+	s.gateway.announce("MESSAGE_DELETE", map[string]any{"id": id, "channel_id": channel})
 }
 
 // Since counts what people have said since the thing with that id.
