@@ -161,10 +161,10 @@ func (s *storm) reply(p *chat, id string, how int) {
 
 // command is a command as it is written in the chat.
 func (p *chat) command(words string) string {
-	if p.at.Channel == "telegram" {
-		return "/" + words
+	if p.at.Channel == "slack" {
+		return "!" + words
 	}
-	return "!" + words
+	return "/" + words
 }
 
 // seeUnheld checks, when all else is quiet, that a turn that waits is held by nobody: the

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"parley/channels/discord/discordtest"
 	"parley/channels/slack/slacktest"
 	"parley/channels/telegram/telegramtest"
 )
@@ -78,16 +79,16 @@ func breakServers(s *storm, random *rand.Rand, over <-chan struct{}) {
 }
 
 // breakPlatforms makes sends fail, or succeed without an answer, and breaks Slack's
-// sockets, until the storm is over. A fault that no send has met is taken back before
+// sockets and Discord's connections, until the storm is over. A fault that no send has met is taken back before
 // the next: else they would pile up while nothing is sent, and one message would meet
 // them all.
 func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
-	heal := func() { s.Telegram.Heal(); s.sl.Heal() }
+	heal := func() { s.Telegram.Heal(); s.sl.Heal(); s.dc.Heal() }
 	defer heal()
 	for pause(random, 200*time.Millisecond, 2*time.Second, over) {
 		fault := telegramtest.Fault{Method: "sendMessage", Times: 1}
 		heal()
-		switch random.IntN(9) {
+		switch random.IntN(16) {
 		case 0:
 			fault.Act = telegramtest.Cut
 			s.Telegram.Fail(fault)
@@ -118,6 +119,28 @@ func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
 		case 8:
 			s.sl.Deafen()
 			s.did("lost Slack's sockets on the way")
+		case 9:
+			s.dc.Fail("POST messages", "", 1, discordtest.Cut(true))
+			s.did("cut an answer of Discord's")
+		case 10:
+			s.dc.Fail("POST messages", "", 1, discordtest.Answer(503, "out for a moment"))
+			s.did("failed a send to Discord")
+		case 11:
+			s.dc.Fail("", "", 1, discordtest.Answer(429, `{"retry_after": 1, "global": false}`))
+			s.did("limited a call to Discord")
+		case 12:
+			s.dc.CutGateway()
+			s.did("cut Discord's connections")
+		case 13:
+			s.dc.Expire()
+			s.dc.CloseGateway(4009)
+			s.did("had Discord's sessions ended")
+		case 14:
+			s.dc.Raw(`{"op":7,"d":null}`)
+			s.did("had Discord's connections replaced")
+		case 15:
+			s.dc.Mute()
+			s.did("lost Discord's connections on the way")
 		}
 	}
 }

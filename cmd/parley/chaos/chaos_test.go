@@ -78,7 +78,7 @@ func (a *audit) row() string {
 	return fmt.Sprintf("| %d | %d | %d | %d / %d / %d | %d / %d | %d / %d | %d / %d | %d | %d | %d / %d | %d | %d / %d | %v | %v | %d |",
 		s.seed, a.messages, a.calls,
 		sum("killed a "), sum("stopped a "), sum("restarted a "), sum("killed Redis"), sum("stopped Redis"),
-		sum("killed PostgreSQL"), sum("stopped PostgreSQL"), sum("cut an ", "failed ", "limited "), sum("cut Slack", "had Slack", "lost Slack"),
+		sum("killed PostgreSQL"), sum("stopped PostgreSQL"), sum("cut an ", "failed ", "limited "), sum("cut Slack", "had Slack", "lost Slack", "cut Discord", "had Discord", "lost Discord"),
 		a.resumed, a.rerun, a.unknown, a.onceCalls, a.givenUp, a.interrupted, a.repeats,
 		a.slowest.Round(time.Second), s.took.Round(time.Second), len(a.violations))
 }

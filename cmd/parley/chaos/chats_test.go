@@ -1,12 +1,14 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"parley/bus"
+	"parley/channels/discord/discordtest"
 	"parley/channels/slack/slacktest"
 )
 
@@ -16,26 +18,32 @@ const (
 	sharedSlack    = "slack:C990"
 )
 
-// A chat is where one person talks with the bot: on Telegram a chat, on Slack either a
-// direct message or a thread in a channel in which others talk as well.
+// A chat is where one person talks with the bot: on Telegram a chat, on Slack and on
+// Discord either a direct message or a thread in a channel in which others talk as well.
 type chat struct {
 	who   int // the person, by the same number on all platforms
 	at    bus.Address
 	opens bool // the next message begins the thread
+	calls bool // the next message mentions the bot in a thread that there is
 }
 
 // firstPerson is somebody who may talk to the bot and does not own it.
 const firstPerson = 2
 
-// newChats makes chats of all kinds, half of them on Telegram.
+// newChats makes chats of all kinds, a third of them on each platform.
 func (f *fleet) newChats(n int) (all []*chat) {
 	for i := range n {
 		p := &chat{who: firstPerson + i}
-		switch i % 4 {
+		switch i % 6 {
 		case 1:
 			p.at = bus.Address{Channel: "slack", Chat: fmt.Sprint("D", p.who)}
 		case 3:
 			p.at, p.opens = bus.Address{Channel: "slack", Chat: fmt.Sprint("C", p.who%5)}, true
+		case 4:
+			p.at = bus.Address{Channel: "discord", Chat: fmt.Sprint(500_000 + p.who)}
+		case 5:
+			p.at, p.calls = bus.Address{Channel: "discord", Chat: fmt.Sprint(700 + p.who%5), Thread: fmt.Sprint(600_000 + p.who)}, true
+			f.dc.AddThread(p.at.Thread, p.at.Chat, "thread")
 		default:
 			p.at = bus.Address{Channel: "telegram", Chat: fmt.Sprint(p.who)}
 		}
@@ -66,6 +74,13 @@ func (f *fleet) speak(p *chat, text string) {
 	switch {
 	case p.at.Channel == "telegram":
 		f.Telegram.Say(int64(p.who), int64(p.who), text)
+	case p.at.Channel == "discord":
+		f.mu.Lock()
+		if p.calls {
+			p.calls, text = false, "<@"+discordtest.Bot+"> "+text
+		}
+		f.mu.Unlock()
+		f.dc.Say(cmp.Or(p.at.Thread, p.at.Chat), fmt.Sprint(p.who), text)
 	case p.opens:
 		thread := f.sl.Say(p.at.Chat, user, "<@"+slacktest.Bot+"> "+text)
 		f.mu.Lock()
@@ -80,8 +95,8 @@ func (f *fleet) speak(p *chat, text string) {
 
 // person is who talks in a chat.
 func (p *chat) person() string {
-	if p.at.Channel == "telegram" {
-		return fmt.Sprint("telegram:", p.who)
+	if p.at.Channel != "slack" {
+		return fmt.Sprint(p.at.Channel, ":", p.who)
 	}
 	return fmt.Sprint("slack:U", p.who)
 }
@@ -109,6 +124,12 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 				d.at = m.Edited
 			}
 			all = append(all, d)
+		}
+		return all
+	}
+	if at.Channel == "discord" {
+		for _, m := range f.dc.Sent(cmp.Or(at.Thread, at.Chat)) {
+			all = append(all, delivered{toldWords(m.Text), m.Changed})
 		}
 		return all
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"parley/agent/agenttest"
+	"parley/channels/discord/discordtest"
 	"parley/channels/slack/slacktest"
 	"parley/cmd/parley/parleytest"
 	"parley/sessions/sqldb/sqldbtest"
@@ -28,13 +29,17 @@ const (
 	worker  = "worker"
 )
 
-const fleetPrefix = "fleet"
+const (
+	fleetPrefix  = "fleet"
+	discordToken = "NDI0Mg.of-a.fleet"
+)
 
 // A fleet is several processes of the real program over one Redis and one PostgreSQL.
 // These two are processes of the test's own, which it may kill.
 type fleet struct {
 	*parleytest.World
 	sl    *slacktest.Server
+	dc    *discordtest.Server
 	once  *onceTool
 	redis *parleytest.Redis
 	pg    *sqldbtest.Server
@@ -54,12 +59,17 @@ func newFleet(t *testing.T, script agenttest.Script) *fleet {
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
 		t.Skip("a fleet takes its time and the machine for itself: make test, make fleet, or make chaos")
 	}
-	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), once: newOnceTool(t), redis: parleytest.StartRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
+	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), dc: discordtest.New(discordToken), once: newOnceTool(t), redis: parleytest.StartRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
 	slackAPI, err := f.sl.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.sl.Close() })
+	discordAPI, err := f.dc.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.dc.Close() }) // it has ended with the test
 	f.World = parleytest.New(t, script, fmt.Sprintf(`
 [bus]
 url = %q
@@ -76,6 +86,13 @@ access = "members"
 owners = ["U1"]
 rate_limit = "none"
 introduce = "never"
+[channels.discord]
+api_url = %q
+bot_token = %q
+access = "open"
+owners = ["1"]
+rate_limit = "none"
+introduce = "never"
 [serve]
 drain = "5s"
 [limits]
@@ -87,7 +104,7 @@ queue = "followup"
 max_tool_iterations = 100
 [agents.main]
 may_message = [%q, %q]
-`+askSettings, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, sharedTelegram, sharedSlack))
+`+askSettings, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, discordAPI, discordToken, sharedTelegram, sharedSlack))
 	f.Model.Keep(0)
 	t.Cleanup(func() {
 		for _, m := range f.members {
