@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/channels"
 	"parley/channels/discord/discordtest"
 	"parley/channels/slack/slacktest"
+	"parley/channels/sqlbook"
+	"parley/sessions"
 )
 
 // The chats to which every session may send a message.
@@ -30,6 +33,29 @@ type chat struct {
 // firstPerson is somebody who may talk to the bot and does not own it.
 const firstPerson = 2
 
+// meet has the book know the direct messages on Discord, as of people who have talked to
+// the bot before: of others the bot may hear no more than once they write again.
+func (f *fleet) meet(all []*chat) {
+	f.T.Helper()
+	book, err := sqlbook.Open(f.T.Context(), f.pg.URL())
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	defer book.Close()
+	for _, p := range all {
+		if p.at.Channel != "discord" || p.at.Thread != "" {
+			continue
+		}
+		key, err := sessions.Key("main", p.at.Channel, p.at.Chat, "")
+		if err == nil {
+			err = book.Meet(f.T.Context(), channels.Chat{Address: p.at, Session: key, Person: p.person(), Seen: time.Now()})
+		}
+		if err != nil {
+			f.T.Fatal(err)
+		}
+	}
+}
+
 // newChats makes chats of all kinds, a third of them on each platform.
 func (f *fleet) newChats(n int) (all []*chat) {
 	for i := range n {
@@ -49,6 +75,7 @@ func (f *fleet) newChats(n int) (all []*chat) {
 		}
 		all = append(all, p)
 	}
+	f.meet(all)
 	return all
 }
 
