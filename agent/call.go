@@ -1,13 +1,11 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -382,21 +380,4 @@ func resultOf(failed *tools.Error) string {
 		return "ok"
 	}
 	return string(failed.Code)
-}
-
-// exitCode is the exit code that a command's result begins with, nil for others.
-func exitCode(content json.RawMessage) *int {
-	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
-	if !found {
-		return nil
-	}
-	end := bytes.IndexAny(rest, ",}")
-	if end < 0 {
-		return nil
-	}
-	n, err := strconv.Atoi(string(rest[:end]))
-	if err != nil {
-		return nil
-	}
-	return &n
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -319,4 +321,21 @@ func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
 	r.slog.Info("a file came with a message", slog.String("turn", t.id), slog.Int64("entry", f.N),
 		slog.String("kind", f.Kind), slog.Int64("bytes", got.Size), slog.Bool("fetched", got.Path != ""))
 	return nil
+}
+
+// exitCode is the exit code that a command's result begins with, nil for others.
+func exitCode(content json.RawMessage) *int {
+	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
+	if !found {
+		return nil
+	}
+	end := bytes.IndexAny(rest, ",}")
+	if end < 0 {
+		return nil
+	}
+	n, err := strconv.Atoi(string(rest[:end]))
+	if err != nil {
+		return nil
+	}
+	return &n
 }

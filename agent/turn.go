@@ -9,7 +9,6 @@ import (
 
 	"parley/agent/attached"
 	"parley/agent/journal"
-	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -91,25 +90,6 @@ type call struct {
 	started sessions.ToolStarted
 	ask     *ask // what people were asked about it
 	result  *sessions.ToolResult
-}
-
-// An ask is what a parked turn waits for, or has waited for.
-type ask struct {
-	sessions.Ask
-	call  *call
-	ended *sessions.AskEnded // nil while it is open
-	by    string             // who answered
-}
-
-// approved tells whether somebody has approved the call.
-func (a *ask) approved() bool {
-	return a != nil && a.ended != nil && a.Kind == bus.AskApproval && a.ended.State == bus.AskAnswered && a.ended.Answer != bus.Deny
-}
-
-// turnedDown tells whether people were asked and the call did not run: they denied it, or
-// nobody answered.
-func (a *ask) turnedDown() bool {
-	return a != nil && a.ended != nil && (a.ended.State != bus.AskAnswered || a.Kind == bus.AskApproval && a.ended.Answer == bus.Deny)
 }
 
 func (c *call) key(turn string) string { return turn + "#" + c.id }

@@ -98,21 +98,6 @@ func (s *screen) asked(id, text string) {
 	s.await(true)
 }
 
-// decides gives the command that a line stands for where the person is asked about a
-// call; taken is false where it is said to the agent.
-func (s *screen) decides(text string) (command string, taken bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	command, wrong := s.requests.command(text)
-	if wrong != "" {
-		s.on.print(passage{text: wrong})
-	}
-	if command != "" {
-		s.on.ask(s.requests.question())
-	}
-	return command, command != "" || wrong != ""
-}
-
 func (s *screen) isBusy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -93,7 +93,7 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	c.Log = slog.New(redact.Handler(c.Log.Handler(), secrets.Load))
 	var s *Server
 	walled := findWalls(ctx, c, func(reason string) { s.metrics.SandboxKill(reason) })
-	defer walled()
+	defer func() { _, _ = walled() }() // what it gives was asked for already
 	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func findWalls(ctx context.Context, c Config, killed func(reason string)) func()
 		return func() (sandbox.Sandbox, error) { return nil, nil }
 	}
 	found := sync.OnceValues(func() (sandbox.Sandbox, error) { return walls.Open(ctx, c.Settings, c.Log, killed) })
-	go found()
+	go func() { _, _ = found() }() // who asks is given what comes of it
 	return found
 }
 
