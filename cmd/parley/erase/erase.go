@@ -82,7 +82,7 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("erase: a person is CHANNEL:USER, not %q", person)
 	}
 	r := e.receipt("person " + person)
-	t := &target{person: person, eraseLog: func(t *target) (sessions.Erased, error) { return e.cfg.Store.ErasePerson(ctx, person) }}
+	t := &target{person: person, eraseLog: func(t *target) (sessions.Erased, error) { return e.erasePerson(ctx, &r, t) }}
 	if channel == "web" {
 		t.origin = user
 	}

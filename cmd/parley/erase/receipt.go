@@ -18,9 +18,11 @@ type Receipt struct {
 	Log        sessions.Erased `json:"log"`
 	Bus        bus.Forgotten   `json:"bus"`
 	Book       sqlbook.Erased  `json:"book"`
-	Workspaces []string        `json:"workspaces"`            // removed, by session
-	AuditFiles int             `json:"audit_files,omitempty"` // records in files that lost their arguments
-	Kept       []Kept          `json:"kept"`
+	Workspaces []string        `json:"workspaces"` // removed, by session
+	// Attachments are the files that were removed from conversations that others share.
+	Attachments int    `json:"attachments,omitempty"`
+	AuditFiles  int    `json:"audit_files,omitempty"` // records in files that lost their arguments
+	Kept        []Kept `json:"kept"`
 }
 
 // Kept is something that was not erased.
@@ -41,7 +43,7 @@ func (r *Receipt) keep(what, why string) {
 // Empty tells whether there was nothing to erase.
 func (r *Receipt) Empty() bool {
 	return len(r.Log.Sessions) == 0 && r.Log.Entries == 0 && len(r.Workspaces) == 0 &&
-		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{} && r.AuditFiles == 0
+		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{} && r.AuditFiles == 0 && r.Attachments == 0
 }
 
 // String is the receipt as people read it.
@@ -64,6 +66,7 @@ func (r *Receipt) String() string {
 		{"records of chats", r.Book.Chats},
 		{"requests to people", r.Book.Asks},
 		{"ratings of answers", r.Book.Ratings},
+		{"files sent to conversations that others share", int64(r.Attachments)},
 		{"records of calls in the audit's files", int64(r.AuditFiles)},
 	} {
 		if line.n > 0 {

@@ -1,0 +1,62 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"parley/sessions"
+)
+
+// A Discarder removes single files of a session's directory, and counts those that were
+// there.
+type Discarder interface {
+	Discard(ctx context.Context, key string, paths []string) (int, error)
+}
+
+// erasePerson erases what a person has said from the logs. The files that they have sent
+// into conversations that others share go first, as the logs alone know them.
+func (e *Eraser) erasePerson(ctx context.Context, r *Receipt, t *target) (sessions.Erased, error) {
+	for _, key := range t.shared {
+		n, err := e.discardFilesOf(ctx, key, t.person)
+		r.Attachments += n
+		if err != nil {
+			return sessions.Erased{}, fmt.Errorf("remove the files that were sent to session %s: %w", key, err)
+		}
+	}
+	return e.cfg.Store.ErasePerson(ctx, t.person)
+}
+
+// discardFilesOf removes the files that a person has sent into a session.
+func (e *Eraser) discardFilesOf(ctx context.Context, key, person string) (int, error) {
+	dirs, ok := e.cfg.Workspaces.(Discarder)
+	if !ok {
+		return 0, nil
+	}
+	var paths []string
+	for entry, err := range e.cfg.Store.Read(ctx, key, 1) {
+		if errors.Is(err, sessions.ErrNotFound) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if entry.Kind != sessions.KindFetched || entry.Person != person {
+			continue
+		}
+		f, err := sessions.Decode[sessions.Fetched](entry)
+		if err != nil {
+			return 0, err
+		}
+		if f.Path != "" {
+			paths = append(paths, f.Path)
+		}
+		if f.Picture != nil {
+			paths = append(paths, f.Picture.View)
+		}
+	}
+	if len(paths) == 0 {
+		return 0, nil
+	}
+	return dirs.Discard(ctx, key, paths)
+}

@@ -1,0 +1,29 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+)
+
+// Discard removes files of a session's directory, and counts those that were there. What
+// is no file is left as it is.
+func (w *Workspaces) Discard(ctx context.Context, key string, paths []string) (n int, err error) {
+	dir, err := w.Open(key)
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		if _, err := dir.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+			continue
+		}
+		if err := dir.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
