@@ -27,7 +27,8 @@
 // Below are journal (a session's log while it is worked on), transcript (the log
 // as a model is shown it), llm (the contract with a model), attempt (a tool run
 // once), stream (an answer as it comes, as events), attached (the files that came with
-// a turn's messages) and quota (how many turns a person may have).
+// a turn's messages), news (what becomes of messages later), pictures and transcribe (what
+// models are shown and told of files) and quota (how many turns a person may have).
 package agent
 
 import (

@@ -163,11 +163,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 	if out.result.Kept != nil {
 		kept = tools.Annotate(r.redact.JSON(out.result.Kept), p.note)
 	}
-	entries := []sessions.Entry{resultEntry(t, p.call, kept, out)}
-	if out.failed == nil && !out.changed {
-		entries = append(entries, pictureEntries(t, p.call, out.result.Pictures)...)
-	}
-	if err := r.journal.Append(ctx, entries...); err != nil {
+	if err := r.journal.Append(ctx, resultEntries(t, p.call, kept, out)...); err != nil {
 		return nil, err
 	}
 	if out.result.Kept != nil {

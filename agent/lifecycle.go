@@ -127,10 +127,13 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	return s.conclude(ctx, t.id)
 }
 
-// pictureEntries are the pictures that a call's result shows.
-func pictureEntries(t *turn, c *call, shown []tools.Picture) []sessions.Entry {
-	var entries []sessions.Entry
-	for _, p := range shown {
+// resultEntries are C5 of a call that ran: its result, and the pictures that it shows.
+func resultEntries(t *turn, c *call, content []byte, o *outcome) []sessions.Entry {
+	entries := []sessions.Entry{resultEntry(t, c, content, o)}
+	if o.failed != nil || o.changed {
+		return entries
+	}
+	for _, p := range o.result.Pictures {
 		e := journal.NewEntry(t.id, sessions.KindPicture, sessions.Picture(p))
 		e.Call = c.id
 		entries = append(entries, e)
