@@ -85,7 +85,7 @@ fuzz: ## fuzz every fuzz test for a while (FUZZTIME=10s)
 	@set -e; $(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \
 		for name in $$(cat "$$d"/*_test.go 2>/dev/null | sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p'); do \
 			echo "$$d $$name"; \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$d" </dev/null; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$d" </dev/null; \
 		done; \
 	done
 

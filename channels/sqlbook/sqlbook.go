@@ -3,13 +3,12 @@
 // Several processes may have the same database open: what one writes the others read
 // at once, so that a command may approve a pairing while the bot serves.
 //
-// The files, in reading order: sqlbook.go opens the book and has its first tables;
+// The files, in reading order: sqlbook.go opens the book, copies it to another database, and has its first tables;
 // sends.go and drafts.go record what is sent, part by part; submissions.go what programs
 // have posted; pairings.go who may talk to the bot; chats.go and threads.go where
 // people did, and how far chats were read; names.go what people are called,
 // notes.go what was told, ratings.go what people think of answers; status.go counts for
-// metrics; erase.go erases; postgres.go has the statements that differ on PostgreSQL; copy.go copies
-// the book to another database.
+// metrics; erase.go erases; postgres.go has the statements that differ on PostgreSQL.
 package sqlbook
 
 import (
@@ -147,4 +146,15 @@ func bit(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// CheckEmpty returns a *sqldb.NotEmptyError if a table of to has rows.
+func CheckEmpty(ctx context.Context, from, to *Book) error {
+	return sqldb.CheckEmpty(ctx, from.db, to.db)
+}
+
+// Copy copies everything from a book in SQLite to one in PostgreSQL, all of it or
+// nothing; see [sqldb.Transfer].
+func Copy(ctx context.Context, from, to *Book, within func(*sqldb.Tx) error) (rows map[string]int64, err error) {
+	return sqldb.Transfer(ctx, from.db, to.db, within)
 }
