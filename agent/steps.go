@@ -111,7 +111,7 @@ func (r *turnRun) steps(ctx context.Context, id string) error {
 // without calls is the turn's end and C6 as well, in the same append: an answer
 // never stands in the log without the end that it brings.
 func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
-	if err := r.recordNews(ctx, t); err != nil {
+	if err := r.recordSteering(ctx, t); err != nil {
 		return err
 	}
 	t, err := r.fetchAttached(ctx, t.id)
@@ -144,10 +144,10 @@ func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
 	return nil
 }
 
-// recordNews is C2: mail of the same sender that has come since, and the word that
+// recordSteering is C2: mail of the same sender that has come since, and the word that
 // this is the last step where a limit is reached. The mail counts as handled once
 // the log has it.
-func (r *turnRun) recordNews(ctx context.Context, t *turn) error {
+func (r *turnRun) recordSteering(ctx context.Context, t *turn) error {
 	var entries []sessions.Entry
 	var taken []item
 	if r.agent.Steer && t.modelCalls > 0 {

@@ -33,8 +33,8 @@ func New() *Model { return &Model{grammar: newGrammar()} }
 // Info says that it is called demo; nothing is too long for it.
 func (m *Model) Info() llm.Info { return llm.Info{Name: Name} }
 
-// Generate does the next request that was not done yet, or tells what came of
-// all of them. It costs nothing.
+// Generate calls the tool for the next thing that the person has asked for and that was
+// not done yet, or says in words what came of all of them. It uses no tokens.
 func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return llm.Answer{}, err

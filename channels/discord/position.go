@@ -30,7 +30,7 @@ type position struct {
 
 func (p *position) address() bus.Address { return bus.Address{Channel: p.channel.name} }
 
-// holes is where the book keeps when the bot was away.
+// holes is the name under which the book keeps from when to when the bot heard nothing.
 func (p *position) holes() bus.Address { return bus.Address{Channel: p.channel.name, Chat: "holes"} }
 
 // begin reads the saved cursor, trying until the book answers. Where there is none, what

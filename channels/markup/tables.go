@@ -142,7 +142,7 @@ func records(t document.Block) []document.Block {
 	return all
 }
 
-// fields are the cells of a row behind the names of their columns; none of an empty row.
+// fields pairs each cell of a row with the name of its column; an empty row has none.
 func fields(names [][]document.Span, row []document.Cell) []document.Field {
 	if !slices.ContainsFunc(row, func(c document.Cell) bool { return len(c) > 0 }) {
 		return nil

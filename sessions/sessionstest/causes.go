@@ -11,7 +11,7 @@ import (
 
 func causeTests() []test {
 	return []test{
-		{"a known cause is refused, naming its turn", seenNamesTurn},
+		{"a known cause is refused, naming its turn", refusalNamesTurn},
 		{"a cause stays known under summaries and over restarts", seenForEver},
 		{"a cause twice in one append is refused", seenTwice},
 		{"two sessions know causes apart", seenApart},
@@ -66,7 +66,7 @@ func checkSeen(t *testing.T, err error, cause, turn string) {
 	}
 }
 
-func seenNamesTurn(t *testing.T, p place) {
+func refusalNamesTurn(t *testing.T, p place) {
 	s := p.open()
 	l := openLog(t, s, key, 1)
 	entries := []sessions.Entry{started("t1"), said("t1", "m1", "hello"), said("t1", "m2", "and")}

@@ -98,7 +98,7 @@ func read(ask request, content []byte) (answer, error) {
 				}
 				page.Text = strings.ToValidUTF8(page.Text[:min(len(page.Text), ask.Most)], "") + "\n[the rest of this page is left out: it is too long]"
 			}
-			got.Pages = append(got.Pages, shown{n, page})
+			got.Pages = append(got.Pages, pageText{n, page})
 		}
 	}
 	got.Note = document.Note()

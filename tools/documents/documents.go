@@ -52,14 +52,15 @@ type request struct {
 // answer is what it writes.
 type answer struct {
 	Count   int           `json:"count"`
-	Pages   []shown       `json:"pages,omitempty"`
+	Pages   []pageText    `json:"pages,omitempty"`
 	Next    []pages.Range `json:"next,omitempty"`
 	Note    string        `json:"note,omitempty"`
 	Problem pages.Problem `json:"problem,omitempty"`
 	Detail  string        `json:"detail,omitempty"`
 }
 
-type shown struct {
+// A pageText is what the child has read of one page.
+type pageText struct {
 	Number int `json:"number"`
 	pages.Page
 }

@@ -48,7 +48,7 @@ type Guard struct {
 	cfg    Config
 	all    rules
 	agents map[string]rules
-	plain  map[string]*regexp.Regexp // see plainHeaders
+	plain  map[string]*regexp.Regexp // see harmlessHeaders
 }
 
 // rules are those that hold for an agent.
@@ -60,7 +60,7 @@ func New(cfg Config) (*Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents)), plain: plainHeaders()}
+	g := &Guard{cfg: cfg, all: all, agents: make(map[string]rules, len(cfg.Agents)), plain: harmlessHeaders()}
 	for name, policy := range cfg.Agents {
 		own, err := parsePolicy(policy)
 		if err != nil {

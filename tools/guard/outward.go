@@ -62,9 +62,9 @@ func (g *Guard) fetches(call tools.Call) string {
 	return fmt.Sprintf("it would fetch %s, an address that neither a person wrote nor a result held", shown(a.URL))
 }
 
-// plainHeaders are the headers that ask for a form of what is fetched, and the values
+// harmlessHeaders are the headers that ask for a form of what is fetched, and the values
 // of them that can say next to nothing else.
-func plainHeaders() map[string]*regexp.Regexp {
+func harmlessHeaders() map[string]*regexp.Regexp {
 	const (
 		quality  = `(; ?q=[01](\.\d)?)?`
 		media    = `(\*/\*|text/(\*|html|plain|markdown|csv|xml)|application/(\*|json|ld\+json|xml|xhtml\+xml|atom\+xml|rss\+xml|pdf|vnd\.github\+json)|image/(\*|png|jpeg|gif|webp|svg\+xml))` + quality

@@ -46,7 +46,8 @@ type reload struct {
 	changes Changes
 }
 
-// tables tells which channels, agents, webhooks and tokens came and went.
+// tables notes which channels, agents, webhooks and tokens the new file has added to the
+// old one, and which it has removed.
 func (r *reload) tables() {
 	for i := range r.old.sections {
 		sec := &r.old.sections[i]

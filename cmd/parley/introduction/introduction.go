@@ -28,7 +28,7 @@ const mostOwners = 3
 
 // Text is the introduction, as Markdown.
 func Text(f Facts) string {
-	said := []string{"I am a bot: a program with a language model answers here, no person." + runs(f.Owners)}
+	said := []string{"I am a bot: a program with a language model answers here, no person." + ownersInWords(f.Owners)}
 	switch f.Model {
 	case "":
 		said = append(said, "What you write to me, and what I read for it, goes to the language model that my operator has chosen.")
@@ -53,8 +53,8 @@ func Text(f Facts) string {
 	return text
 }
 
-// runs says who runs the bot.
-func runs(owners []string) string {
+// ownersInWords is the sentence that names the people who run the bot; "" for none.
+func ownersInWords(owners []string) string {
 	if len(owners) == 0 {
 		return ""
 	}

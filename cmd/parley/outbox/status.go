@@ -25,7 +25,8 @@ type Status struct {
 	Origin       string        `json:"-"` // whose it is
 }
 
-// A Destination is what became of a submission at one place.
+// A Destination is one address to which a message was posted, and what became of the
+// message there.
 type Destination struct {
 	Address string       `json:"address"`
 	State   string       `json:"state"` // queued, sent, failed or unknown

@@ -43,7 +43,8 @@ func tooMuch(text []byte) string {
 	return ""
 }
 
-// endOfString returns the index of the quote that ends the string which begins at from.
+// endOfString returns the index of the quote that closes a JSON string, whose opening
+// quote is at from.
 func endOfString(text []byte, from int) int {
 	for i := from + 1; i < len(text); i++ {
 		switch text[i] {

@@ -28,7 +28,7 @@ type PDF struct {
 	Lost bool
 }
 
-// Pages is a file with pages of Latin text.
+// Pages is a PDF with one page for each text, whose letters are those of Windows-1252.
 func Pages(texts ...string) *PDF {
 	p := &PDF{}
 	font := p.Add("<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>")
