@@ -10,19 +10,21 @@ import (
 
 // Attach lets a user share a file with a message. It returns the message's ts.
 func (s *Server) Attach(channel, user, name, mimetype string, content []byte, fields map[string]any) string {
+	all := map[string]any{"text": "", "subtype": "file_share", "files": []any{s.File(name, mimetype, content)}}
+	maps.Copy(all, fields)
+	return s.Post(channel, user, all)
+}
+
+// File keeps a file, and returns it as it stands in the "files" of a message.
+func (s *Server) File(name, mimetype string, content []byte) map[string]any {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	id := fmt.Sprintf("F%d", len(s.shared)+1)
 	s.shared[id] = content
 	at := s.address + "/files-pri/T1-" + id + "/download/" + name
-	s.mu.Unlock()
-	all := map[string]any{
-		"text": "", "subtype": "file_share",
-		"files": []any{map[string]any{
-			"id": id, "name": name, "title": name, "mimetype": mimetype, "size": len(content), "mode": "hosted", "url_private": at, "url_private_download": at,
-		}},
+	return map[string]any{
+		"id": id, "name": name, "title": name, "mimetype": mimetype, "size": len(content), "mode": "hosted", "url_private": at, "url_private_download": at,
 	}
-	maps.Copy(all, fields)
-	return s.Post(channel, user, all)
 }
 
 // Detach forgets every file that was shared.
