@@ -18,6 +18,7 @@ type item struct {
 	m    *message
 	ack  func()                // tells Slack that the message has arrived
 	task func(context.Context) // run instead, if m is nil
+	ts   string                // Slack's time of it, by which it has its place; "" keeps the one that it came to
 	at   time.Time             // when the item came
 }
 
@@ -48,8 +49,8 @@ func newLanes(room int, work func(context.Context, *lane, *item)) *lanes {
 	return &lanes{room: room, work: work, byKey: map[string]*lane{}}
 }
 
-// add puts an item into its chat's lane. The two sockets may bring two messages
-// in the wrong order, so a message is put before the later ones that still wait.
+// add puts an item into its chat's lane. The two sockets may bring two messages, or two
+// changes of one, in the wrong order, so each is put before the later ones that still wait.
 // A message for which there is no room is dropped without its ack, so that Slack
 // keeps it; only the moment at which it was said is remembered.
 func (s *lanes) add(ctx context.Context, chat string, it item) {
@@ -64,8 +65,11 @@ func (s *lanes) add(ctx context.Context, chat string, it item) {
 	s.waiting++
 	it.at = time.Now()
 	l := s.lane(ctx, chat, "")
+	if it.m != nil {
+		it.ts = it.m.TS
+	}
 	i := len(l.items)
-	for it.m != nil && i > 0 && l.items[i-1].m != nil && l.items[i-1].m.TS > it.m.TS {
+	for it.ts != "" && i > 0 && l.items[i-1].ts > it.ts {
 		i--
 	}
 	l.items = slices.Insert(l.items, i, it)
@@ -138,7 +142,7 @@ func (s *lanes) next(ctx context.Context, l *lane) (*item, time.Duration) {
 		return nil, 0
 	}
 	it := l.items[0]
-	if wait := reorderTime - time.Since(it.at); it.m != nil && wait > 0 {
+	if wait := reorderTime - time.Since(it.at); (it.m != nil || it.ts != "") && wait > 0 {
 		return nil, wait
 	}
 	l.items = l.items[1:]

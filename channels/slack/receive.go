@@ -295,7 +295,7 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // cannot be meant for the bot is only acknowledged.
 func (r *receiver) heard(ctx context.Context, m *message, ack func()) {
 	if what, ok := m.change(r.me); ok {
-		r.lanes.add(ctx, m.Channel, item{task: func(ctx context.Context) { r.publisher.tell(ctx, what, ack) }})
+		r.lanes.add(ctx, m.Channel, item{ts: what.id, task: func(ctx context.Context) { r.publisher.tell(ctx, what, ack) }})
 		return
 	}
 	if !m.mayConcern(r.me, r.publisher.channel.mention) {

@@ -34,8 +34,11 @@ func TestMetricsOfAServer(t *testing.T) {
 		t.Errorf("without a token it is %d", got.status)
 	}
 	scrape := func() string { return o.must("GET", "/metrics", "", o.owner()...).body }
-	parleytest.WaitFor(t, "the dead letter", func() bool { return value(scrape(), `parley_bus_dead{topic="outbound/ops-discord"}`) == "1" })
-	page := scrape()
+	var page string
+	parleytest.WaitFor(t, "the dead letter, and the end of all deliveries", func() bool {
+		page = scrape()
+		return value(page, `parley_bus_dead{topic="outbound/ops-discord"}`) == "1" && value(page, `parley_bus_leased{topic="outbound/slack"}`) == "0"
+	})
 	for metric, want := range map[string]string{
 		`parley_bus_waiting{topic="outbound/slack"}`:                 "0",
 		`parley_bus_waiting{topic="inbound"}`:                        "0",

@@ -1,7 +1,10 @@
 package telegramtest
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"maps"
 	"net/http"
 	"strings"
@@ -33,6 +36,20 @@ func (s *Server) Attach(chat, user int64, kind, name string, content []byte, fie
 	all := map[string]any{kind: value}
 	maps.Copy(all, fields)
 	return s.Post(chat, user, all)
+}
+
+// keepPixel keeps a picture of one pixel under an id.
+func (s *Server) keepPixel(id string) {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		panic(err) // a buffer takes all
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files == nil {
+		s.files = map[string][]byte{}
+	}
+	s.files[id] = b.Bytes()
 }
 
 // Detach forgets every file.

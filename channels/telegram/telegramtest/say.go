@@ -114,6 +114,7 @@ func (s *Server) Album(chat, user int64, caption string, pictures int) []int {
 	group := strconv.FormatInt(time.Now().UnixNano(), 10)
 	ids := make([]int, pictures)
 	for i := range ids {
+		s.keepPixel("p" + strconv.Itoa(i))
 		fields := map[string]any{
 			"media_group_id": group,
 			"photo":          []any{map[string]any{"file_id": "p" + strconv.Itoa(i), "file_unique_id": "u" + strconv.Itoa(i), "width": 90, "height": 90}},
