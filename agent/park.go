@@ -15,9 +15,9 @@ import (
 	"parley/sessions"
 )
 
-// park is the line by which a turn begins to wait: what it waits for is in the log
-// before anybody is asked. A question has begun by it (C4); an approved call begins
-// when it runs.
+// park writes to the log that a turn begins to wait, and for what, before anybody is
+// asked. A question counts as begun with that entry (C4); a call that needs an approval
+// begins when it is approved and runs.
 func (r *turnRun) park(ctx context.Context, t *turn, asks []sessions.Ask) error {
 	var entries []sessions.Entry
 	for _, a := range asks {

@@ -19,18 +19,18 @@ type Limits struct {
 // A Quota counts the turns of everybody. It may be used by many at once.
 type Quota struct {
 	mu     sync.Mutex
-	people map[string]*turns
+	people map[string]*turnsOfPerson
 	sweep  int // forget the idle when this many people are known
 	now    func() time.Time
 }
 
-type turns struct {
+type turnsOfPerson struct {
 	running int
 	begun   []time.Time // within the last hour
 }
 
 // New makes a Quota that has counted nothing yet.
-func New() *Quota { return &Quota{people: map[string]*turns{}, sweep: 1024, now: time.Now} }
+func New() *Quota { return &Quota{people: map[string]*turnsOfPerson{}, sweep: 1024, now: time.Now} }
 
 // Begin counts a turn in. It gives ErrBusy to a person who has enough turns at
 // once. Whoever has had enough in this hour is refused until again; otherwise again
@@ -63,16 +63,16 @@ func (q *Quota) Resume(person string) (release func()) {
 	return q.releaser(u)
 }
 
-func (q *Quota) count(person string) *turns {
+func (q *Quota) count(person string) *turnsOfPerson {
 	u := q.people[person]
 	if u == nil {
-		u = &turns{}
+		u = &turnsOfPerson{}
 		q.people[person] = u
 	}
 	return u
 }
 
-func (q *Quota) releaser(u *turns) func() {
+func (q *Quota) releaser(u *turnsOfPerson) func() {
 	return sync.OnceFunc(func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -95,7 +95,7 @@ func (q *Quota) forgetIdle() {
 	q.sweep = max(1024, 2*len(q.people))
 }
 
-func (u *turns) prune(now time.Time) {
+func (u *turnsOfPerson) prune(now time.Time) {
 	n := 0
 	for n < len(u.begun) && now.Sub(u.begun[n]) >= time.Hour {
 		n++

@@ -256,8 +256,8 @@ func (b *Bus) emitCall(batch []outgoing) (keys []string, args []any) {
 	return keys, args
 }
 
-// wireEvent is an event as JSON. An empty text in its place is the sign that events
-// are missing.
+// wireEvent is an event as it stands in Redis, in JSON. Where events were dropped there is
+// an empty text instead of one, which tells subscribers that they have missed some.
 type wireEvent struct {
 	Type    string      `json:"type"`
 	Session string      `json:"session,omitempty"`

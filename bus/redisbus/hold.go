@@ -103,7 +103,7 @@ func (b *Bus) startHold(ctx context.Context, name string, fence int64, sent time
 	})
 }
 
-// length is how long after it was asked for a hold is surely ours; see term.
+// length is how long after it was asked for a hold is surely ours; see grantedTime.
 func (h *hold) length() time.Duration { return h.bus.leases.length * 9 / 10 }
 
 // stopExtending removes the hold from those that are extended. It returns false if

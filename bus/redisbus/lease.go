@@ -20,7 +20,7 @@ type lease struct {
 	settling chan struct{} // has a value while Settle runs
 
 	mu      sync.Mutex // guards all below
-	term    term
+	term    grantedTime
 	over    error         // why the lease is over; nil while we do not know that it is
 	changed chan struct{} // closed at the next change; nil if nobody waits for one
 	cached  cachedMailbox
@@ -34,17 +34,17 @@ type cachedMailbox struct {
 	settling bool          // Settle runs: if the server refuses the fence, Settle itself may be the reason
 }
 
-// A term is a time for which the server granted a lease, counted from when it was
+// A grantedTime is a time for which the server granted a lease, counted from when it was
 // asked: it ends before the server's own count does.
-type term struct {
+type grantedTime struct {
 	asked  time.Time
 	length time.Duration
 }
 
-// runs tells whether a term has not run out, with a tenth as margin. It asks both
+// isRunning tells whether it has not run out, with a tenth as margin. It asks both
 // of Go's clocks: the monotonic one stands still while the machine sleeps, the
 // other can be set.
-func (t term) isRunning() bool {
+func (t grantedTime) isRunning() bool {
 	now := time.Now()
 	elapsed := max(now.Sub(t.asked), now.Round(0).Sub(t.asked.Round(0)))
 	return elapsed < t.length-t.length/10
@@ -57,7 +57,7 @@ func (b *Bus) newLease(q *waitQueue, r reply, sent time.Time) *lease {
 	l := &lease{
 		bus: b, keys: &q.keys, claim: c, until: sent.Add(b.leases.maxHold),
 		lost: make(chan struct{}), settling: make(chan struct{}, 1),
-		term:   term{sent, min(b.leases.length, b.leases.maxHold)},
+		term:   grantedTime{sent, min(b.leases.length, b.leases.maxHold)},
 		cached: cachedMailbox{last: first + count - 1},
 	}
 	// A page that cannot be read is dropped: Mail reads it again and returns the error.
@@ -196,7 +196,7 @@ func (l *lease) read(ctx context.Context, after int64) ([]bus.Message, error) {
 }
 
 // extended notes a new term and the number of the last letter.
-func (l *lease) extended(t term, last int64) {
+func (l *lease) extended(t grantedTime, last int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over == nil {

@@ -176,9 +176,9 @@ func (b *Bus) extendSome(ctx context.Context, k *topicKeys, some []*lease) error
 	return nil
 }
 
-// term is the term to ask for l: the lease time, but not beyond MaxHold.
-func (s *leases) term(l *lease, sent time.Time) term {
-	return term{sent, max(0, min(s.length, l.until.Sub(sent)))}
+// term is the time to ask for l: the lease time, but not beyond MaxHold.
+func (s *leases) term(l *lease, sent time.Time) grantedTime {
+	return grantedTime{sent, max(0, min(s.length, l.until.Sub(sent)))}
 }
 
 // returnAllLeases returns all leases as the bus is closed. These claims count: their

@@ -110,7 +110,7 @@ func (b *Bus) pickMessages(ctx context.Context, query, last string, which func(b
 	return list, nil
 }
 
-// A candidate is a row that may be picked.
+// A candidate is a message that forgetting may pick, in its row of the table.
 type candidate struct {
 	row   int64
 	topic bus.Topic

@@ -88,8 +88,9 @@ func (m *moves) keep(key string, found move) {
 	m.known[key] = found
 }
 
-// note keeps that a group has moved. If the bot was spoken to under the new id already,
-// that conversation goes on, and only what is sent to the old id follows.
+// note writes into the book that a group has a new id. Its conversation goes on under the
+// old one, unless the bot was spoken to under the new id already: then that conversation
+// is the group's, and only what is sent to the old id is sent to the new one.
 func (m *moves) note(ctx context.Context, from, to string) error {
 	old, young := m.channel+":"+from, m.channel+":"+to
 	_, spoken, err := m.book.Joined(ctx, bus.Address{Channel: m.channel, Chat: to})

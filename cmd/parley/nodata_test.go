@@ -150,7 +150,7 @@ func TestFleetsHomeWithoutItsConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := home.NoteFleet(cfg); err != nil {
+	if err := home.NoteWhereDataIs(cfg); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range append([][]string{{"chat", "-m", "hello"}, {"serve"}}, reading...) {

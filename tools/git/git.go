@@ -168,7 +168,7 @@ func (g gitTools) run(ctx context.Context, call tools.Call, path, stdin string, 
 	r, err := g.Sandbox.Run(ctx, c)
 	g.Changed(call)
 	if err != nil {
-		return nil, sandbox.Failed(err)
+		return nil, sandbox.NotRun(err)
 	}
 	if err := sandbox.Ended(r, time.Since(began)); err != nil {
 		return nil, err

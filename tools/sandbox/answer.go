@@ -10,8 +10,8 @@ import (
 	"parley/tools"
 )
 
-// Failed is the error of a command that was not run, as the model reads it.
-func Failed(err error) error {
+// NotRun is the error of a command that was not run, as the model reads it.
+func NotRun(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err

@@ -146,7 +146,7 @@ func (s *shellTools) run(ctx context.Context, call tools.Call, args ...string) (
 	r, err := s.Sandbox.Run(ctx, c)
 	s.Changed(call)
 	if err != nil {
-		return r, sandbox.Failed(err)
+		return r, sandbox.NotRun(err)
 	}
 	return r, sandbox.Ended(r, time.Since(began))
 }

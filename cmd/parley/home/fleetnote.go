@@ -37,8 +37,8 @@ func readFleet(home string) (n fleetNote, err error) {
 	return n, nil
 }
 
-// NoteFleet writes into the home where its bot's data is, if that is elsewhere.
-func NoteFleet(c *config.Config) error {
+// NoteWhereDataIs writes into the home where its bot's data is, if that is elsewhere.
+func NoteWhereDataIs(c *config.Config) error {
 	if c.Store.URL == "" {
 		return nil
 	}

@@ -142,7 +142,7 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	if err := checkWorkable(c); err != nil {
 		return h, err
 	}
-	if err := errors.Join(MarkWorkspace(c), NoteFleet(c)); err != nil {
+	if err := errors.Join(MarkWorkspace(c), NoteWhereDataIs(c)); err != nil {
 		return h, err
 	}
 	return h, h.give()

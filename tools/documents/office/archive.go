@@ -62,7 +62,8 @@ func clean(name string) string {
 // has tells whether there is such a part.
 func (a *archive) has(name string) bool { return a.parts[clean(name)] != nil }
 
-// read reads a part of XML with a function; one that there is not is fs.ErrNotExist.
+// read opens a part of the document and has do read its XML. Where the document has no
+// such part the error is fs.ErrNotExist.
 func (a *archive) read(name string, do func(r *reader) error) error {
 	f := a.parts[clean(name)]
 	if f == nil {
