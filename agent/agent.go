@@ -12,8 +12,9 @@
 //	run.go        sessionRun: one session under one lease; which turn goes on
 //	command.go    commander: /new, /stop, /status, /help, and the answers to asks
 //	steps.go      turnRun: the steps of one turn, from the log to the turn's end
-//	call.go       callRunner: what a tool call passes, in order, and its audit
-//	decide.go     whether a call runs, with which arguments, and whether a person has to approve it
+//	call.go       what a tool call passes, in order, and its audit
+//	decide.go     callRunner and preparedCall: whether a call runs, with which arguments, and whether a
+//	              person has to approve it
 //	park.go       how a turn begins to wait for people, and what these are shown
 //	answers.go    how it goes on, and what is said meanwhile
 //	window.go     asker: what of the log the model is asked with; summaries
@@ -194,4 +195,14 @@ type Enclosed struct {
 	Files []bus.FileRef
 	// Refused says in words of each file that cannot go why it cannot.
 	Refused []string
+}
+
+// A Redactor takes out of what leaves an agent what nobody is to see.
+type Redactor interface {
+	Text(text string) string
+	// JSON gives a JSON value for a JSON value.
+	JSON(raw json.RawMessage) json.RawMessage
+	// Stream takes one text in pieces, and gives on what is sure to hold no part of a
+	// secret; the rest comes with what follows, or with last.
+	Stream() func(piece string, last bool) string
 }

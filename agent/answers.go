@@ -17,25 +17,6 @@ import (
 	"parley/tools"
 )
 
-// An ask is what a parked turn waits for, or has waited for.
-type ask struct {
-	sessions.Ask
-	call  *call
-	ended *sessions.AskEnded // nil while it is open
-	by    string             // who answered
-}
-
-// approved tells whether somebody has approved the call.
-func (a *ask) approved() bool {
-	return a != nil && a.ended != nil && a.Kind == bus.AskApproval && a.ended.State == bus.AskAnswered && a.ended.Answer != bus.Deny
-}
-
-// turnedDown tells whether people were asked and the call did not run: they denied it, or
-// nobody answered.
-func (a *ask) turnedDown() bool {
-	return a != nil && a.ended != nil && (a.ended.State != bus.AskAnswered || a.Kind == bus.AskApproval && a.ended.Answer == bus.Deny)
-}
-
 // decided takes the news that an ask has ended. The turn goes on once it waits for
 // nothing more.
 func (r *sessionRun) decided(ctx context.Context, in bus.Inbound) error {

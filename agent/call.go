@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,51 +19,6 @@ import (
 	"parley/sessions"
 	"parley/tools"
 )
-
-// How often the same call may have the same result.
-const (
-	repeatWarn   = 3
-	repeatRefuse = 5
-)
-
-// A callRunner runs the tool calls of a session's turns. What decides about a call,
-// and what is done with its result, are its fields; the tools know none of them.
-type callRunner struct {
-	*session
-	// guard decides about each call before it runs; nil allows all.
-	guard  func(ctx context.Context, use tools.Call) tools.Verdict
-	before []func(ctx context.Context, use tools.Call) tools.Verdict
-	after  []func(ctx context.Context, use tools.Call, result tools.Result) tools.Review
-	// held tells whether the session is still ours, right before a tool runs.
-	held func(ctx context.Context) error
-	// redact takes out of a result, and of what is told of a call, what nobody is to see.
-	redact Redactor
-	// keep stores a result that is too long for the model; nil keeps nothing.
-	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
-}
-
-func newCallRunner(s *session) *callRunner {
-	return &callRunner{session: s, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.redactor(), keep: s.agent.Keep}
-}
-
-// A preparedCall is a call of a turn with what is known of it before it runs.
-type preparedCall struct {
-	*call
-	input   tools.Call   // what the tool is run with: the arguments as they were repaired, or changed
-	note    string       // what was repaired or changed in them
-	tool    tools.Tool   // nil if there is none of that name
-	granted bool         // the agent has that tool
-	invalid *tools.Error // the arguments do not fit, or there is no such tool
-	// lastProgress tells what was held back of the progress.
-	lastProgress func()
-	effect       tools.Effect   // what running it once more would do; Pure without a tool
-	verdict      tools.Decision // the guard's
-	// approved is the sum of what somebody has approved; "" where that was not needed.
-	approved string
-	approver string // who has
-	// overtaken says that what was approved has changed before it could run.
-	overtaken bool
-}
 
 // prepare resolves the tool of a call, and repairs and validates its arguments.
 // A tool that the agent does not have is found as well: the call may have been
@@ -376,4 +333,21 @@ func resultOf(failed *tools.Error) string {
 		return "ok"
 	}
 	return string(failed.Code)
+}
+
+// exitCode is the exit code that a command's result begins with, nil for others.
+func exitCode(content json.RawMessage) *int {
+	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
+	if !found {
+		return nil
+	}
+	end := bytes.IndexAny(rest, ",}")
+	if end < 0 {
+		return nil
+	}
+	n, err := strconv.Atoi(string(rest[:end]))
+	if err != nil {
+		return nil
+	}
+	return &n
 }

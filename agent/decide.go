@@ -18,6 +18,51 @@ import (
 	"parley/tools"
 )
 
+// How often the same call may have the same result.
+const (
+	repeatWarn   = 3
+	repeatRefuse = 5
+)
+
+// A callRunner runs the tool calls of a session's turns. What decides about a call,
+// and what is done with its result, are its fields; the tools know none of them.
+type callRunner struct {
+	*session
+	// guard decides about each call before it runs; nil allows all.
+	guard  func(ctx context.Context, use tools.Call) tools.Verdict
+	before []func(ctx context.Context, use tools.Call) tools.Verdict
+	after  []func(ctx context.Context, use tools.Call, result tools.Result) tools.Review
+	// held tells whether the session is still ours, right before a tool runs.
+	held func(ctx context.Context) error
+	// redact takes out of a result, and of what is told of a call, what nobody is to see.
+	redact Redactor
+	// keep stores a result that is too long for the model; nil keeps nothing.
+	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
+}
+
+func newCallRunner(s *session) *callRunner {
+	return &callRunner{session: s, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.redactor(), keep: s.agent.Keep}
+}
+
+// A preparedCall is a call of a turn with what is known of it before it runs.
+type preparedCall struct {
+	*call
+	input   tools.Call   // what the tool is run with: the arguments as they were repaired, or changed
+	note    string       // what was repaired or changed in them
+	tool    tools.Tool   // nil if there is none of that name
+	granted bool         // the agent has that tool
+	invalid *tools.Error // the arguments do not fit, or there is no such tool
+	// lastProgress tells what was held back of the progress.
+	lastProgress func()
+	effect       tools.Effect   // what running it once more would do; Pure without a tool
+	verdict      tools.Decision // the guard's
+	// approved is the sum of what somebody has approved; "" where that was not needed.
+	approved string
+	approver string // who has
+	// overtaken says that what was approved has changed before it could run.
+	overtaken bool
+}
+
 // decide says why a call is not to run, or what people have to be asked before; with
 // neither it runs. maybeDone says that an earlier attempt may have had its effect.
 func (r *callRunner) decide(ctx context.Context, t *turn, p *preparedCall, maybeDone bool) (*tools.Error, *sessions.Ask, error) {
@@ -329,30 +374,4 @@ func canonical(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return string(again)
-}
-
-// approvals is how approvals are asked for.
-func (s *session) approvals() Approvals {
-	a := Approvals{}
-	if s.cfg.Approvals != nil {
-		a = s.cfg.Approvals()
-	}
-	if a.Expires <= 0 {
-		a.Expires = askLives
-	}
-	return a
-}
-
-const askLives = 24 * time.Hour
-
-// encodePlaces writes addresses into the log; none is the conversation itself.
-func encodePlaces(places []bus.Address) json.RawMessage {
-	if len(places) == 0 {
-		return nil
-	}
-	raw, err := json.Marshal(places)
-	if err != nil { // texts always marshal
-		panic(err)
-	}
-	return raw
 }

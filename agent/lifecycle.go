@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,13 +9,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"parley/agent/attached"
 	"parley/agent/journal"
-	"parley/agent/news"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
@@ -127,20 +123,6 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	return s.conclude(ctx, t.id)
 }
 
-// resultEntries are C5 of a call that ran: its result, and the pictures that it shows.
-func resultEntries(t *turn, c *call, content []byte, o *outcome) []sessions.Entry {
-	entries := []sessions.Entry{resultEntry(t, c, content, o)}
-	if o.failed != nil || o.changed {
-		return entries
-	}
-	for _, p := range o.result.Pictures {
-		e := journal.NewEntry(t.id, sessions.KindPicture, sessions.Picture(p))
-		e.Call = c.id
-		entries = append(entries, e)
-	}
-	return entries
-}
-
 // conclude tells watchers and metrics of a turn whose end has just been written,
 // and publishes what it says.
 func (s *session) conclude(ctx context.Context, id string) error {
@@ -235,57 +217,6 @@ func (s *session) reportUnsendable(ctx context.Context, t *turn) error {
 	return err
 }
 
-// enclosed is a turn's reply with the files that its text shows. Those that cannot go are
-// named to the person, and to the model for its next turn.
-func (r *turnRun) enclosed(ctx context.Context, t *turn, text string) (reply sessions.Reply, notices []sessions.Entry) {
-	reply = sessions.Reply{ID: bus.ReplyID(t.id), Text: text}
-	if r.agent.Enclose == nil {
-		return reply, nil
-	}
-	files := r.agent.Enclose(ctx, r.key(), reply.ID, t.route.At, text)
-	if len(files.Files) > 0 {
-		raw, err := json.Marshal(files.Files)
-		if err != nil { // texts and numbers always marshal
-			panic(err)
-		}
-		reply.Files = raw
-	}
-	if len(files.Refused) > 0 {
-		why := strings.Join(files.Refused, " ")
-		reply.Text = strings.TrimSpace(text + "\n\n(" + why + ")")
-		notices = append(notices, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeFiles, Text: "Your answer went without a file that it shows. " + why}))
-	}
-	return reply, notices
-}
-
-// tellNews tells the log of an edit or a reaction, and blanks what was deleted. It starts
-// no turn.
-func (r *sessionRun) tellNews(ctx context.Context, in bus.Inbound) error {
-	if in.Kind == bus.Deleted {
-		if said, ok := r.journal.Find(in.Of); ok && said.Person != in.From.ID {
-			return nil
-		}
-		if paths := attached.Paths(r.journal.Records(), in.Of); len(paths) > 0 && r.agent.Discard != nil {
-			if err := r.lease.Held(ctx); err != nil {
-				return fmt.Errorf("before removing files: %w", err)
-			}
-			if err := r.agent.Discard(ctx, r.key(), paths); err != nil {
-				return fmt.Errorf("remove the files of a deleted message: %w", err)
-			}
-		}
-		return r.journal.Blank(ctx, in.Of)
-	}
-	e, ok := news.Entry(in.ID, in, r.journal.Records())
-	if !ok {
-		return nil
-	}
-	err := r.journal.Append(ctx, e)
-	if _, seen := errors.AsType[*sessions.SeenError](err); seen {
-		return nil
-	}
-	return err
-}
-
 // fetchAttached fetches what came with the turn's messages, and returns the turn as it
 // is then. A file that was fetched and of which the log does not know is fetched again,
 // to the same place.
@@ -324,21 +255,4 @@ func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
 	r.slog.Info("a file came with a message", slog.String("turn", t.id), slog.Int64("entry", f.N),
 		slog.String("kind", f.Kind), slog.Int64("bytes", got.Size), slog.Bool("fetched", got.Path != ""))
 	return nil
-}
-
-// exitCode is the exit code that a command's result begins with, nil for others.
-func exitCode(content json.RawMessage) *int {
-	rest, found := bytes.CutPrefix(content, []byte(`{"exit_code":`))
-	if !found {
-		return nil
-	}
-	end := bytes.IndexAny(rest, ",}")
-	if end < 0 {
-		return nil
-	}
-	n, err := strconv.Atoi(string(rest[:end]))
-	if err != nil {
-		return nil
-	}
-	return &n
 }

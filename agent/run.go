@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/attached"
 	"parley/agent/journal"
+	"parley/agent/news"
 	"parley/agent/quota"
 	"parley/bus"
 	"parley/sessions"
@@ -358,4 +360,32 @@ func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) err
 		return r.finish(ctx, t, refusal)
 	}
 	return r.runTurn(ctx, t)
+}
+
+// tellNews tells the log of an edit or a reaction, and blanks what was deleted. It starts
+// no turn.
+func (r *sessionRun) tellNews(ctx context.Context, in bus.Inbound) error {
+	if in.Kind == bus.Deleted {
+		if said, ok := r.journal.Find(in.Of); ok && said.Person != in.From.ID {
+			return nil
+		}
+		if paths := attached.Paths(r.journal.Records(), in.Of); len(paths) > 0 && r.agent.Discard != nil {
+			if err := r.lease.Held(ctx); err != nil {
+				return fmt.Errorf("before removing files: %w", err)
+			}
+			if err := r.agent.Discard(ctx, r.key(), paths); err != nil {
+				return fmt.Errorf("remove the files of a deleted message: %w", err)
+			}
+		}
+		return r.journal.Blank(ctx, in.Of)
+	}
+	e, ok := news.Entry(in.ID, in, r.journal.Records())
+	if !ok {
+		return nil
+	}
+	err := r.journal.Append(ctx, e)
+	if _, seen := errors.AsType[*sessions.SeenError](err); seen {
+		return nil
+	}
+	return err
 }

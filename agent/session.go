@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -92,6 +93,21 @@ func (s *session) parkedTurns() ([]*turn, error) {
 	return parked, nil
 }
 
+// parkedIDs are the turns that have been parked and not unparked since. Most
+// sessions have none, so nothing is folded to find that out.
+func parkedIDs(records []journal.Record) []string {
+	var ids []string
+	for _, r := range records {
+		switch r.Kind {
+		case sessions.KindTurnParked:
+			ids = append(ids, r.Turn)
+		case sessions.KindTurnUnparked, sessions.KindTurnDone:
+			ids = slices.DeleteFunc(ids, func(id string) bool { return id == r.Turn })
+		}
+	}
+	return ids
+}
+
 // Why a run ends before its mail is through.
 var (
 	errShutdown = errors.New("shutting down")
@@ -160,16 +176,6 @@ func (s *turnStop) stop() {
 	}
 }
 
-// A Redactor takes out of what leaves an agent what nobody is to see.
-type Redactor interface {
-	Text(text string) string
-	// JSON gives a JSON value for a JSON value.
-	JSON(raw json.RawMessage) json.RawMessage
-	// Stream takes one text in pieces, and gives on what is sure to hold no part of a
-	// secret; the rest comes with what follows, or with last.
-	Stream() func(piece string, last bool) string
-}
-
 // redactor is the agent's, or one that takes out nothing.
 func (s *session) redactor() Redactor {
 	if s.agent.Redact == nil {
@@ -226,25 +232,42 @@ func safeArgs(args json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// route is where a turn's reply goes, as the log keeps it.
-type route struct {
-	At      bus.Address `json:"at"`
-	ReplyTo string      `json:"reply_to,omitempty"`
-	Owner   bool        `json:"owner,omitempty"`
-	Group   bool        `json:"group,omitempty"`
-}
-
-func routeOf(in bus.Inbound) route {
-	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group}
-	if in.Group {
-		r.ReplyTo = in.ReplyTo
+// resultEntries are C5 of a call that ran: its result, and the pictures that it shows.
+func resultEntries(t *turn, c *call, content []byte, o *outcome) []sessions.Entry {
+	entries := []sessions.Entry{resultEntry(t, c, content, o)}
+	if o.failed != nil || o.changed {
+		return entries
 	}
-	return r
+	for _, p := range o.result.Pictures {
+		e := journal.NewEntry(t.id, sessions.KindPicture, sessions.Picture(p))
+		e.Call = c.id
+		entries = append(entries, e)
+	}
+	return entries
 }
 
-func (r route) encode() json.RawMessage {
-	raw, err := json.Marshal(r)
-	if err != nil { // strings and booleans always marshal
+// askLives is how long people are asked where no other time is set.
+const askLives = 24 * time.Hour
+
+// approvals is how approvals are asked for.
+func (s *session) approvals() Approvals {
+	a := Approvals{}
+	if s.cfg.Approvals != nil {
+		a = s.cfg.Approvals()
+	}
+	if a.Expires <= 0 {
+		a.Expires = askLives
+	}
+	return a
+}
+
+// encodePlaces writes addresses into the log; none is the conversation itself.
+func encodePlaces(places []bus.Address) json.RawMessage {
+	if len(places) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(places)
+	if err != nil { // texts always marshal
 		panic(err)
 	}
 	return raw

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -358,4 +359,27 @@ func (r *turnRun) warnOfRepeats(ctx context.Context, t *turn, calls []*preparedC
 		}
 	}
 	return nil
+}
+
+// enclosed is a turn's reply with the files that its text shows. Those that cannot go are
+// named to the person, and to the model for its next turn.
+func (r *turnRun) enclosed(ctx context.Context, t *turn, text string) (reply sessions.Reply, notices []sessions.Entry) {
+	reply = sessions.Reply{ID: bus.ReplyID(t.id), Text: text}
+	if r.agent.Enclose == nil {
+		return reply, nil
+	}
+	files := r.agent.Enclose(ctx, r.key(), reply.ID, t.route.At, text)
+	if len(files.Files) > 0 {
+		raw, err := json.Marshal(files.Files)
+		if err != nil { // texts and numbers always marshal
+			panic(err)
+		}
+		reply.Files = raw
+	}
+	if len(files.Refused) > 0 {
+		why := strings.Join(files.Refused, " ")
+		reply.Text = strings.TrimSpace(text + "\n\n(" + why + ")")
+		notices = append(notices, journal.NewEntry(t.id, sessions.KindNotice, sessions.Notice{Code: noticeFiles, Text: "Your answer went without a file that it shows. " + why}))
+	}
+	return reply, notices
 }

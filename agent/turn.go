@@ -3,12 +3,12 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"parley/agent/attached"
 	"parley/agent/journal"
+	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -39,6 +39,30 @@ const (
 	// been made too often.
 	codeRepeated = string(tools.PermissionDenied)
 )
+
+// route is where a turn's reply goes, as the log keeps it.
+type route struct {
+	At      bus.Address `json:"at"`
+	ReplyTo string      `json:"reply_to,omitempty"`
+	Owner   bool        `json:"owner,omitempty"`
+	Group   bool        `json:"group,omitempty"`
+}
+
+func routeOf(in bus.Inbound) route {
+	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group}
+	if in.Group {
+		r.ReplyTo = in.ReplyTo
+	}
+	return r
+}
+
+func (r route) encode() json.RawMessage {
+	raw, err := json.Marshal(r)
+	if err != nil { // strings and booleans always marshal
+		panic(err)
+	}
+	return raw
+}
 
 // A turn is what its entries say: nothing of it is remembered elsewhere, so whoever
 // goes on with it after a crash knows as much as whoever began it.
@@ -93,6 +117,25 @@ type call struct {
 }
 
 func (c *call) key(turn string) string { return turn + "#" + c.id }
+
+// An ask is what a parked turn waits for, or has waited for.
+type ask struct {
+	sessions.Ask
+	call  *call
+	ended *sessions.AskEnded // nil while it is open
+	by    string             // who answered
+}
+
+// approved tells whether somebody has approved the call.
+func (a *ask) approved() bool {
+	return a != nil && a.ended != nil && a.Kind == bus.AskApproval && a.ended.State == bus.AskAnswered && a.ended.Answer != bus.Deny
+}
+
+// turnedDown tells whether people were asked and the call did not run: they denied it, or
+// nobody answered.
+func (a *ask) turnedDown() bool {
+	return a != nil && a.ended != nil && (a.ended.State != bus.AskAnswered || a.Kind == bus.AskApproval && a.ended.Answer == bus.Deny)
+}
 
 // fold makes a turn of the entries that belong to it.
 func fold(id string, records []journal.Record) (*turn, error) {
@@ -337,21 +380,6 @@ func (t *turn) waited() time.Duration {
 		return t.parkedFor + time.Since(t.parkedAt)
 	}
 	return t.parkedFor
-}
-
-// parkedIDs are the turns that have been parked and not unparked since. Most
-// sessions have none, so nothing is folded to find that out.
-func parkedIDs(records []journal.Record) []string {
-	var ids []string
-	for _, r := range records {
-		switch r.Kind {
-		case sessions.KindTurnParked:
-			ids = append(ids, r.Turn)
-		case sessions.KindTurnUnparked, sessions.KindTurnDone:
-			ids = slices.DeleteFunc(ids, func(id string) bool { return id == r.Turn })
-		}
-	}
-	return ids
 }
 
 // replyText is all that the turn says.
