@@ -71,6 +71,17 @@ type Part struct {
 	// Buttons are shown below the text, by a ButtonShower. An edit without any
 	// removes those that there are.
 	Buttons []bus.Button
+	// Growing says of what only shows an answer while it is being made how far that is;
+	// nil of all else. See Limits.Streams.
+	Growing *Growth
+}
+
+// A Growth is what there is of an answer that is being made.
+type Growth struct {
+	// Answer counts what a turn says: after a tool has run it begins another.
+	Answer int
+	Text   string // Markdown, as it was said
+	Doing  string // what a tool does, as Markdown; "" is none
 }
 
 // PartKey is the key of the n-th part, counted from 0, of the message with that id.
@@ -96,9 +107,12 @@ type Limits struct {
 	EditBytes int
 	// Markdown says that parts may have Part.Markdown.
 	Markdown bool
-	Chat     Pace
-	Group    Pace // of chats for which IsGroup holds; zero is Chat
-	Account  Pace // all chats together
+	// Streams says that parts may have Part.Growing: there are messages that grow. To
+	// FindSent one is named so too.
+	Streams bool
+	Chat    Pace
+	Group   Pace // of chats for which IsGroup holds; zero is Chat
+	Account Pace // all chats together
 	// IsGroup tells which pace a chat has; nil means that there are no groups.
 	IsGroup func(chat string) bool
 	// DraftEvery is how often an answer may be shown anew in a chat while it is

@@ -16,7 +16,8 @@ import (
 type draftCall struct {
 	*draft
 	id, text string
-	length   int  // of what was said, in characters
+	length   int // of what was said, in characters
+	growth   channels.Growth
 	unknown  bool // whether it is posted is to be found out first
 	last     bool // the edit that closes the draft of a turn without an answer
 }
@@ -101,6 +102,9 @@ const signLength = 120
 // draft that has begun is edited, so it keeps to what an edit may be.
 func (d *drafts) draftPart(one draftCall) channels.Part {
 	part := channels.Part{Key: channels.PartKey(one.turn+draftSuffix, 0)}
+	if d.limits.Streams && d.policy.Stream != StreamEdit && !one.last {
+		part.Growing = &one.growth
+	}
 	pieces := d.renderEdit(one.text)
 	if len(pieces) == 0 {
 		return part
@@ -240,10 +244,14 @@ func (d *drafts) resolveUnknown(work context.Context, x *draft) {
 		to.Chat = d.moved.current(to.Chat)
 		// The time of the call that was cut off may be up.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(work), draftTimeout)
-		id, sent, err := findSent(asking, r, to, channels.Part{Key: channels.PartKey(x.turn+draftSuffix, 0)})
+		wanted := channels.Part{Key: channels.PartKey(x.turn+draftSuffix, 0)}
+		if d.limits.Streams { // whatever it is set to now
+			wanted.Growing = new(channels.Growth)
+		}
+		id, sent, err := findSent(asking, r, to, wanted)
 		cancel()
 		switch {
-		case err == nil && sent:
+		case err == nil && sent && !d.isAnothers(x, id):
 			part = channels.SentPart{State: channels.Drafted, PlatformID: id}
 		case err == nil:
 			part = channels.SentPart{State: channels.Failed, Code: "not_sent"}
@@ -259,6 +267,19 @@ func (d *drafts) resolveUnknown(work context.Context, x *draft) {
 			x.state = draftClosed
 		}
 	})
+}
+
+// isAnothers tells whether a message shows what another turn says: those that grow have
+// no key.
+func (d *drafts) isAnothers(x *draft, id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, other := range d.turns {
+		if other != x && other.platformID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // findSent asks the platform for a part, again where it puts that off.

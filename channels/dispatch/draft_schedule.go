@@ -86,7 +86,7 @@ func (d *drafts) due(now time.Time) (ready []draftCall, wait time.Duration) {
 			d.keptBack[x.key] = true
 			at = now.Add(draftPause)
 		case d.startsCall(x, now):
-			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), unknown: x.state == draftUnknown, last: x.phase == turnSilent})
+			ready = append(ready, draftCall{draft: x, id: x.platformID, text: x.markdown(), length: x.length(), growth: x.growth(), unknown: x.state == draftUnknown, last: x.phase == turnSilent})
 			continue
 		default:
 			if at, due = d.dueAt(x); !due {

@@ -64,6 +64,7 @@ type draft struct {
 
 	said      []saidBlock // by the model, in its newest answer
 	omitted   int         // characters of it that are not kept
+	answers   int         // that were begun before it
 	openBlock int         // the block that is being said; -1 is none
 	toolLine  string      // what the newest tool call is about
 	toolRan   bool        // a tool, since the model said something
@@ -214,6 +215,7 @@ func (x *draft) apply(e bus.Event) {
 func (x *draft) appendText(block int, text string) {
 	if x.toolRan {
 		x.said, x.omitted, x.toolRan, x.toolLine = nil, 0, false, ""
+		x.answers++
 	}
 	size := 0
 	for _, s := range x.said {
@@ -238,14 +240,24 @@ func (x *draft) length() int {
 	return n
 }
 
-// markdown is what a draft is to show, as Markdown; "" is nothing yet.
-func (x *draft) markdown() string {
-	var texts []string
+// texts are what the model has said, block by block.
+func (x *draft) texts() (texts []string) {
 	for _, s := range x.said {
 		if text := strings.TrimSpace(strings.ToValidUTF8(s.text, "")); text != "" {
 			texts = append(texts, text)
 		}
 	}
+	return texts
+}
+
+// growth is the same for a message that grows.
+func (x *draft) growth() channels.Growth {
+	return channels.Growth{Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Doing: x.toolLine}
+}
+
+// markdown is what a draft is to show, as Markdown; "" is nothing yet.
+func (x *draft) markdown() string {
+	texts := x.texts()
 	switch {
 	case x.phase == turnSilent && len(texts) == 0:
 		return "Stopped."

@@ -36,7 +36,7 @@ func (p tracingDraftFile) FindSent(ctx context.Context, to bus.Address, part cha
 
 // draftChild makes an answer until it dies: it speaks until the draft is there,
 // and then ends the turn.
-func draftChild(t *testing.T, s *stage, ch channels.Channel, point func(string)) {
+func draftChild(t *testing.T, s *stage, ch channels.Channel, a *speaker, point func(string)) {
 	t.Helper()
 	drafted := make(chan struct{}, 1)
 	r := start(t, &dispatch.Dispatcher{
@@ -48,7 +48,6 @@ func draftChild(t *testing.T, s *stage, ch channels.Channel, point func(string))
 			}
 		},
 	})
-	a := s.speaker("t", "1")
 	again := time.NewTicker(20 * time.Millisecond) // nobody may be listening yet
 	defer again.Stop()
 	for {

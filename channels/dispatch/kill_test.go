@@ -129,11 +129,17 @@ func TestKilledChild(t *testing.T) {
 			select {} // until the signal is there
 		}
 	}
-	if os.Getenv(killDrafts) != "" {
-		draftChild(t, setStage(t, dir, bus.Caps{}), draftFile{newsFile{filePlatform{filepath.Join(dir, "sent")}}}, die)
+	s := setStage(t, dir, bus.Caps{})
+	if where := os.Getenv(killStreams); where != "" {
+		url, thread, _ := strings.Cut(where, " ")
+		draftChild(t, s, slackAt(t, url), streamsTo(s, thread), die)
 		return
 	}
-	drain(t, setStage(t, dir, bus.Caps{}), ch, die)
+	if os.Getenv(killDrafts) != "" {
+		draftChild(t, s, draftFile{newsFile{filePlatform{filepath.Join(dir, "sent")}}}, s.speaker("t", "1"), die)
+		return
+	}
+	drain(t, s, ch, die)
 }
 
 func TestKillPoints(t *testing.T) {

@@ -147,7 +147,7 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 	if err != nil {
 		return "", false, err
 	}
-	f := &finding{part: part, me: me.User}
+	f := &finding{part: part, me: me.User, root: thread(to, part)}
 	oldest := stamp(time.Now().Add(-lookBack))
 	if root := thread(to, part); root != "" {
 		err := c.readThread(ctx, once, chat, root, oldest, f.look)
@@ -164,6 +164,7 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 	if f.id == "" && f.doubtful {
 		return "", false, &channels.SendError{Fault: channels.Unknown, Code: "no_key", Err: errors.New("a file was sent with the same text")}
 	}
+	f.id = cmp.Or(f.id, f.growing)
 	return f.id, f.id != "", nil
 }
 
@@ -171,8 +172,12 @@ func (c *Channel) FindSent(ctx context.Context, to bus.Address, part channels.Pa
 type finding struct {
 	part channels.Part
 	me   string
+	root string
 
 	id string
+	// growing is a message of ours without a key, which none with a key follows: Slack takes
+	// none for a message that grows.
+	growing string
 	// A file carries no key. If one of ours has the same text and name, it may be the part.
 	doubtful bool
 }
@@ -182,6 +187,12 @@ func (f *finding) look(m slackgo.Message) bool {
 	if key, ok := m.Metadata.EventPayload["key"].(string); ok && m.Metadata.EventType == partEvent && key == f.part.Key {
 		f.id = m.Timestamp
 		return false
+	}
+	if f.part.Growing != nil && m.User == f.me && f.root != "" && m.Timestamp != f.root && len(m.Files) == 0 && m.SubType == "" {
+		f.growing = ""
+		if m.Metadata.EventType == "" {
+			f.growing = m.Timestamp
+		}
 	}
 	if len(m.Files) > 0 && m.Metadata.EventType == "" && m.User == f.me {
 		said := letters(m.Text)

@@ -90,6 +90,7 @@ func (p *publisher) try(ctx context.Context, m *message) error {
 		// mention, and the one that is for the bot may come second.
 		return err
 	}
+	p.channel.speakers.put(threadKey(in.At.Chat, in.At.Thread), m.User)
 	first := p.channel.beginsPane(ctx, m, in.At)
 	if err := p.publish(ctx, in); err != nil {
 		return err

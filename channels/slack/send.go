@@ -13,6 +13,7 @@ import (
 	"parley/channels"
 	"parley/channels/markup"
 	"parley/channels/slack/assistant"
+	"parley/channels/slack/stream"
 )
 
 // partEvent is the event type of the metadata of every message we send.
@@ -29,6 +30,9 @@ func (c *Channel) Send(ctx context.Context, to bus.Address, part channels.Part) 
 
 // post sends one message; its errors are *channels.SendError.
 func (c *Channel) post(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
+	if ts, err := c.stream(ctx, chat, thread, part); ts != "" || err != nil {
+		return ts, err
+	}
 	ctx, t, done := begin(ctx)
 	defer done()
 	var where, ts string
@@ -59,6 +63,34 @@ func (c *Channel) post(ctx context.Context, chat, thread string, part channels.P
 	c.desk.Spoke(where, thread)
 	return ts, nil
 }
+
+// stream sends a message that grows; "" where it is to be another.
+func (c *Channel) stream(ctx context.Context, chat, thread string, part channels.Part) (string, error) {
+	if part.Growing == nil || thread == "" || chat == "" || !strings.ContainsAny(chat[:1], "CDG") {
+		return "", nil
+	}
+	at := stream.Place{Chat: chat, Thread: thread}
+	if chat[0] != 'D' { // whoever spoke may have been heard by another process
+		me, err := c.identity(ctx)
+		user, heard := c.speakers.get(threadKey(chat, thread))
+		if err != nil || !heard {
+			return "", nil
+		}
+		at.User, at.Team = user, me.Team
+	}
+	ts, err := c.streams.Start(ctx, at, *part.Growing)
+	switch {
+	case err != nil:
+		c.contact.Note(channels.FaultOf(err))
+	case ts != "":
+		c.contact.Note(nil)
+		c.desk.Spoke(chat, thread)
+	}
+	return ts, err
+}
+
+// threadKey names a thread.
+func threadKey(chat, thread string) string { return chat + " " + thread }
 
 // Whisper shows one user a message in a chat, until they reload it.
 func (c *Channel) Whisper(ctx context.Context, to bus.Address, user string, part channels.Part) error {
@@ -129,9 +161,34 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	if err != nil {
 		return err
 	}
+	if part.Growing != nil {
+		if grown, err := c.streams.Append(ctx, chat, id, *part.Growing); grown || err != nil {
+			return err
+		}
+	}
+	if err := again(c.streams.Stop(ctx, chat, id)); err != nil {
+		return err
+	}
+	err = c.rewrite(ctx, chat, id, part)
+	if refusal, ok := errors.AsType[*channels.SendError](err); ok && refusal.Code == "streaming_state_conflict" {
+		// A process that is gone has left it open.
+		if err := again(c.streams.End(ctx, chat, id)); err != nil {
+			return err
+		}
+		err = c.rewrite(ctx, chat, id, part)
+	}
+	if err != nil {
+		return err
+	}
+	_ = c.desk.Rewrote(ctx, chat, to.Thread) // else Slack does so, a little later
+	return nil
+}
+
+// rewrite replaces the text of a message that does not grow.
+func (c *Channel) rewrite(ctx context.Context, chat, id string, part channels.Part) error {
 	ctx, t, done := begin(ctx)
 	defer done()
-	err = c.showing(part, func(shown []slackgo.MsgOption) error {
+	err := c.showing(part, func(shown []slackgo.MsgOption) error {
 		options := append(append(text(part), nothingShown()...), shown...)
 		_, _, _, err := c.api.UpdateMessageContext(ctx, chat, id, options...)
 		return err
@@ -139,8 +196,15 @@ func (c *Channel) Edit(ctx context.Context, to bus.Address, id string, part chan
 	if err != nil {
 		return repeatable(sendError(err, t))
 	}
-	_ = c.desk.Rewrote(ctx, chat, to.Thread) // else Slack does so, a little later
 	return nil
+}
+
+// again is repeatable for what may have gone well.
+func again(err error) error {
+	if err == nil {
+		return nil
+	}
+	return repeatable(channels.FaultOf(err))
 }
 
 // chat is the Slack channel of an address. Posting takes a user's id in its place,

@@ -14,8 +14,9 @@
 //   - slack.go: the Channel, its settings, scopes and account
 //   - wire.go: HTTP calls, what their errors mean, waits between them
 //   - people.go: the users of the workspace, remembered for a while
-//   - send.go: sending, editing, reacting, and where a reply goes; what people are shown
-//     beside messages, which channels/slack/assistant shows
+//   - send.go: sending, editing, reacting, and where a reply goes; answers that grow, which
+//     channels/slack/stream shows, and what people are shown beside messages, which
+//     channels/slack/assistant does
 //   - blocks.go: what a message shows beside its text: Markdown as Slack renders it, and
 //     buttons
 //   - message.go, translate.go: a Slack message, and what it says to the agent
@@ -50,6 +51,7 @@ import (
 	"parley/channels/slack/assistant"
 	"parley/channels/slack/events"
 	"parley/channels/slack/files"
+	"parley/channels/slack/stream"
 )
 
 // DefaultAPIURL is Slack's own Web API.
@@ -108,6 +110,8 @@ type Channel struct {
 	contact  channels.Reachability
 	markdown markdownBlocks
 	desk     *assistant.Desk
+	streams  *stream.Streams
+	speakers *cache[string] // who spoke last in a thread
 	account  atomic.Pointer[Account]
 	pulse    pulse
 	room     int // for messages that wait to be published
@@ -196,6 +200,7 @@ func New(c Config) (*Channel, error) {
 		return nil, &SettingError{c.Name, "api_url", err.Error()}
 	}
 	ch.desk = assistant.New(ch.api, calling)
+	ch.streams, ch.speakers = stream.New(ch.api, callingOnce), newCache[string](24*time.Hour)
 	ch.people = newPeople(ch.api, ch.log, func(ctx context.Context) (string, error) {
 		me, err := ch.identity(ctx)
 		return me.Team, err
@@ -254,7 +259,7 @@ func badToken(token, prefix, called string) string {
 
 // Limits says how Slack is to be talked to.
 func (c *Channel) Limits() channels.Limits {
-	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, EditBytes: editBytes, DraftEvery: draftEvery, Markdown: true}
+	l := channels.Limits{Dialect: markup.SlackMrkdwn, Length: messageLength, EditBytes: editBytes, DraftEvery: draftEvery, Markdown: true, Streams: true}
 	if c.paced {
 		l.Chat = channels.Pace{Every: time.Second, Burst: 3}
 		l.Account = channels.Pace{Every: time.Second / 20, Burst: 20}

@@ -69,6 +69,16 @@ func calling(ctx context.Context, do func(context.Context) error) error {
 	return nil
 }
 
+// callingOnce makes a call that may not be made twice.
+func callingOnce(ctx context.Context, do func(context.Context) error) error {
+	ctx, t, done := begin(ctx)
+	defer done()
+	if err := do(ctx); err != nil {
+		return sendError(err, t)
+	}
+	return nil
+}
+
 // sendError tells what a failed call means. It drops the texts of slack-go, which
 // may quote a token or a message.
 func sendError(err error, t *requestTrace) *channels.SendError {

@@ -183,16 +183,6 @@ func (s *Server) replies(channel string) map[string][]string {
 	return all
 }
 
-// find gives a message. s.mu is held.
-func (s *Server) find(channel, ts string) *Message {
-	for _, m := range s.channels[channel] {
-		if m.TS == ts {
-			return m
-		}
-	}
-	return nil
-}
-
 // read takes a text and what belongs to it.
 func (m *Message) read(form url.Values) {
 	m.Text = form.Get("text")
@@ -314,6 +304,9 @@ func (s *Server) update(w http.ResponseWriter, form url.Values) {
 		return
 	case m.User != Bot:
 		refuse(w, "cant_update_message")
+		return
+	case m.Streaming:
+		refuse(w, "streaming_state_conflict")
 		return
 	}
 	now := *m

@@ -85,6 +85,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, method string) {
 		s.postEphemeral(w, r.Form)
 	case "chat.update":
 		s.update(w, r.Form)
+	case "chat.startStream":
+		s.startStream(w, r.Form)
+	case "chat.appendStream", "chat.stopStream":
+		s.changeStream(w, r.Form, method == "chat.stopStream")
 	case "reactions.add":
 		s.react(w, r.Form)
 	case "views.publish":

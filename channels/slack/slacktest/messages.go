@@ -30,8 +30,11 @@ type Message struct {
 	Shown   string   `json:"shown"`
 	// Markdown is that of the message's markdown block.
 	Markdown string `json:"markdown,omitempty"`
-	blocks   layout
-	more     map[string]any
+	// Streaming says that the message may grow, and To for whom it was begun.
+	Streaming bool   `json:"streaming,omitempty"`
+	To        string `json:"to,omitempty"`
+	blocks    layout
+	more      map[string]any
 }
 
 // Say lets a user write into a channel and returns the message's ts. A channel
@@ -174,4 +177,14 @@ func (s *Server) Whispers() []Whisper {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.whispers)
+}
+
+// find gives a message. s.mu is held.
+func (s *Server) find(channel, ts string) *Message {
+	for _, m := range s.channels[channel] {
+		if m.TS == ts {
+			return m
+		}
+	}
+	return nil
 }

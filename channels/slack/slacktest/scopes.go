@@ -43,7 +43,7 @@ func needed(method, channel string) []string {
 	switch method {
 	case "assistant.threads.setTitle", "assistant.threads.setSuggestedPrompts":
 		return []string{"assistant:write"}
-	case "chat.postMessage", "chat.postEphemeral", "chat.update", "assistant.threads.setStatus":
+	case "chat.postMessage", "chat.postEphemeral", "chat.update", "chat.startStream", "chat.appendStream", "chat.stopStream", "assistant.threads.setStatus":
 		return []string{"chat:write"}
 	case "users.info":
 		return []string{"users:read"}

@@ -1,0 +1,119 @@
+package dispatch_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/channelstest"
+	"parley/channels/dispatch"
+	"parley/channels/slack"
+	"parley/channels/slack/slacktest"
+)
+
+// A platform with messages that grow is told of each draft how far its answer is, and not
+// of the answer.
+func TestHowFarAnAnswerIs(t *testing.T) {
+	for _, stream := range []string{"", dispatch.StreamEdit} {
+		setup := func(s *stage, d *dispatch.Dispatcher) {
+			s.Platform.Offers.DraftEvery, s.Platform.Offers.Length, s.Platform.Offers.Streams = draftEvery, 1000, true
+			d.Channel, d.Policy.Stream = &channelstest.EditingChannel{MemoryChannel: s.Platform}, stream
+		}
+		inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
+			synctest.Wait()
+			a := s.speaker("t", "1")
+			a.start()
+			a.says("Let me *look* ")
+			lasts(3 * time.Second)
+			a.runs("exec_shell", "make")
+			lasts(3 * time.Second)
+			a.says("It ")
+			lasts(3 * time.Second)
+			a.goesOn("is done")
+			lasts(3 * time.Second)
+			a.answers(t, "The answer")
+			lasts(time.Minute)
+			var got []channels.Growth
+			for _, sent := range s.Platform.Sent() {
+				if sent.Part.Growing != nil {
+					got = append(got, *sent.Part.Growing)
+				}
+			}
+			if stream == dispatch.StreamEdit {
+				if len(got) > 0 {
+					t.Errorf("it is told of %+v", got)
+				}
+				return
+			}
+			if len(got) != 4 || len(s.Platform.Sent()) != 5 {
+				t.Fatalf("it is told of %+v, in %+v", got, s.Platform.Sent())
+			}
+			if got[0] != (channels.Growth{Text: "Let me *look*"}) || got[1].Text != got[0].Text || !strings.Contains(got[1].Doing, "make") ||
+				got[2] != (channels.Growth{Answer: 1, Text: "It"}) || got[3] != (channels.Growth{Answer: 1, Text: "It is done"}) {
+				t.Errorf("it is told of %+v", got)
+			}
+		})
+	}
+}
+
+// killStreams is set for a child that drafts on Slack: URL THREAD.
+const killStreams = "CHANNELS_KILL_STREAMS"
+
+func slackAt(t *testing.T, url string) channels.Channel {
+	t.Helper()
+	c, err := slack.New(slack.Config{Name: "c", BotToken: "xoxb-1", AppToken: "xapp-1", APIURL: url, RateLimit: slack.NoPace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// streamsTo speaks in a pane.
+func streamsTo(s *stage, thread string) *speaker {
+	a := s.speaker("t", "D7")
+	a.at.Thread = thread
+	return a
+}
+
+// Wherever a process dies that has an answer grow, the answer is the one message in the end.
+func TestKillPointsOfStreams(t *testing.T) {
+	for _, c := range []struct {
+		point  string
+		begins bool // the message is begun then
+	}{
+		{"draft:begun", false}, {"draft:sent", true}, {"draft:marked", true},
+		{"send:begun", true}, {"send:sent", true}, {"send:marked", true}, {"draft:closed", true}, {"send:settled", true},
+	} {
+		t.Run(c.point, func(t *testing.T) {
+			t.Parallel()
+			server := slacktest.New("xoxb-1", "xapp-1")
+			url, err := server.Start("127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = server.Close() }() // it has served
+			thread := server.OpenPane("U7", "")
+			dir := t.TempDir()
+			killChild(t, killDir+"="+dir, killAt+"="+c.point+" 1", killStreams+"="+url+" "+thread)
+			if begun := server.Calls("chat.startStream") > 0; begun != c.begins {
+				t.Errorf("begun: %t", begun)
+			}
+			s := setStage(t, dir, bus.Caps{})
+			defer s.Close()
+			s.post(t, streamsTo(s, thread).reply("The **answer**")) // as it may have been already
+			drain(t, s, slackAt(t, url), nil)
+			var said []slacktest.Message
+			for _, m := range server.Sent("D7") {
+				if m.Thread == thread {
+					said = append(said, m)
+				}
+			}
+			if len(said) != 1 || said[0].Streaming || !strings.HasPrefix(said[0].Key, "t#reply/") || !strings.Contains(said[0].Text, "answer") {
+				t.Errorf("in the end there is %+v", said)
+			}
+		})
+	}
+}

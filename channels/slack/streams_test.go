@@ -1,0 +1,307 @@
+package slack_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/slack/slacktest"
+)
+
+// growing is a part that shows so much of an answer.
+func growing(answer int, said, doing string) channels.Part {
+	p := part(said + " …")
+	p.Key, p.Growing = "t#draft/0", &channels.Growth{Answer: answer, Text: said, Doing: doing}
+	return p
+}
+
+// pane opens a pane, in whose thread answers may grow.
+func pane(r *rig) bus.Address {
+	to := at("D7")
+	to.Thread = r.server.OpenPane("U7", "")
+	return to
+}
+
+// said is what the bot has said in a thread.
+func said(r *rig, to bus.Address) (all []slacktest.Message) {
+	for _, m := range r.server.Sent(to.Chat) {
+		if m.Thread == to.Thread {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// one is the one message that the bot has said in a thread.
+func one(t *testing.T, r *rig, to bus.Address) slacktest.Message {
+	t.Helper()
+	all := said(r, to)
+	if len(all) != 1 {
+		t.Fatalf("said %+v", all)
+	}
+	return all[0]
+}
+
+// ends replaces what grew by the answer, which is then the one message, and whole.
+func ends(t *testing.T, r *rig, c channels.Channel, to bus.Address, id string) {
+	t.Helper()
+	e, _ := channels.AsEditor(c)
+	answer := channels.Part{Key: "t#reply/0", Text: "*The answer*", Plain: "The answer", Markdown: "**The answer**"}
+	for range 2 { // it may be repeated
+		if err := e.Edit(t.Context(), to, id, answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m := one(t, r, to); m.TS != id || m.Streaming || m.Text != answer.Text || m.Markdown != answer.Markdown || m.Key != answer.Key {
+		t.Errorf("in the end: %+v", m)
+	}
+}
+
+func TestAnAnswerGrowsAndEndsAsTheAnswer(t *testing.T) {
+	r := newRig(t)
+	to := pane(r)
+	id, err := r.Send(t.Context(), to, growing(0, "Let me **look** <!channel> @here", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []channels.Part{
+		growing(0, "Let me **look** <!channel> @here <", ""),
+		growing(0, "Let me **look** <!channel> @here <!everyone>", ""),
+		growing(0, "Let me **look** <!channel> @here <!everyone>", "exec_shell make"),
+		growing(0, "Let me **look** <!channel> @here <!everyone>", "exec_shell make"), // nothing new
+		growing(1, "It is", ""),
+		growing(1, "It is done", ""),
+	} {
+		if err := r.Edit(t.Context(), to, id, step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := one(t, r, to)
+	if got := strings.ReplaceAll(m.Text, "\u200b", ""); m.TS != id || !m.Streaming || m.Calls || m.Edits > 0 ||
+		got != "Let me **look** <!channel> @here <!everyone>\n\n· exec_shell make\n\n\nIt is done" {
+		t.Errorf("it grew to %+v", m)
+	}
+	if n := r.server.Calls("chat.appendStream"); n != 5 {
+		t.Errorf("appended %d times", n)
+	}
+	ends(t, r, r.Channel, to, id)
+	if n := r.server.Calls("chat.stopStream"); n != 1 {
+		t.Errorf("ended %d times", n)
+	}
+}
+
+// In a channel Slack asks for whom an answer grows: for who spoke last in its thread.
+func TestInAChannelAnAnswerGrowsForWhoSpoke(t *testing.T) {
+	r := newRig(t)
+	root := open(r, "C1", "U5", "hello all")
+	to := at("C1")
+	to.Thread = root
+	// Nobody was heard there by this process.
+	id, err := r.Send(t.Context(), to, growing(0, "One", ""))
+	if m := one(t, r, to); err != nil || m.TS != id || m.Streaming || m.Text != "One …" {
+		t.Errorf("sent %+v, %v", m, err)
+	}
+	heard := newMailbox(r)
+	connected(t, r, heard.publish)
+	to.Thread = r.server.Say("C1", "U7", called+" what is it?")
+	heard.wait(t, 1)
+	id, err = r.Send(t.Context(), to, growing(0, "Two", ""))
+	if m := one(t, r, to); err != nil || m.TS != id || !m.Streaming || m.To != "U7" {
+		t.Errorf("sent %+v, %v", m, err)
+	}
+	ends(t, r, r.Channel, to, id)
+	// Outside of a thread nothing grows.
+	if _, err := r.Send(t.Context(), at("C1"), growing(0, "Three", "")); err != nil || r.server.Calls("chat.startStream") != 1 {
+		t.Errorf("%d were begun, %v", r.server.Calls("chat.startStream"), err)
+	}
+}
+
+// What refuses to begin an answer that grows gets a message; a workspace that takes none
+// is spared them for a while.
+func TestWhereNoAnswerMayGrow(t *testing.T) {
+	for _, step := range []struct {
+		act    slacktest.Act
+		spared bool
+	}{
+		{slacktest.Refuse("missing_scope"), true},
+		{slacktest.Refuse("unknown_method"), true},
+		{slacktest.Refuse("not_allowed"), true},
+		{slacktest.Refuse("channel_type_not_supported"), false},
+		{slacktest.Refuse("missing_recipient_user_id"), false},
+		{slacktest.Limit("60"), true},
+	} {
+		r := newRig(t)
+		first, second := pane(r), pane(r)
+		r.server.Fail("chat.startStream", "", 1, step.act)
+		id, err := r.Send(t.Context(), first, growing(0, "One", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Edit(t.Context(), first, id, growing(0, "One two", "")); err != nil {
+			t.Fatal(err)
+		}
+		if m := one(t, r, first); m.Streaming || m.Text != "One two …" || m.Key != "t#draft/0" {
+			t.Errorf("instead: %+v", m)
+		}
+		ends(t, r, r.Channel, first, id)
+		if _, err := r.Send(t.Context(), second, growing(0, "Two", "")); err != nil || one(t, r, second).Streaming == step.spared {
+			t.Errorf("the next: %+v, %v; want it spared: %t", one(t, r, second), err, step.spared)
+		}
+	}
+}
+
+// Slack allows few starts a minute.
+func TestFewAnswersBeginToGrowAtOnce(t *testing.T) {
+	r := newRig(t)
+	for range 10 {
+		if _, err := r.Send(t.Context(), pane(r), growing(0, "One", "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := r.server.Calls("chat.startStream"); n < 4 || n > 8 || r.server.Calls("chat.postMessage") != 10-n {
+		t.Errorf("%d of 10 grow", n)
+	}
+}
+
+// Whatever a message that grows cannot show ends it, and edits show the whole.
+func TestAnAnswerThatCannotGrowOnIsEdited(t *testing.T) {
+	long := strings.Repeat("long ", 2500)
+	for name, step := range map[string]struct {
+		act  slacktest.Act
+		next channels.Part
+	}{
+		"ended by Slack":  {slacktest.Refuse("message_not_in_streaming_state"), growing(0, "One two", "")},
+		"too long":        {slacktest.Refuse("msg_too_long"), growing(0, "One two", "")},
+		"cut off":         {slacktest.Cut(false), growing(0, "One two", "")},
+		"cut off, done":   {slacktest.Cut(true), growing(0, "One two", "")},
+		"server error":    {slacktest.Status(http.StatusBadGateway, ""), growing(0, "One two", "")},
+		"said anew":       {nil, growing(0, "Another", "")},
+		"longer than may": {nil, growing(0, "One "+long, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			to := pane(r)
+			id, err := r.Send(t.Context(), to, growing(0, "One", ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if step.act != nil {
+				r.server.Fail("chat.appendStream", "", 1, step.act)
+			}
+			step.next.Text = "the whole"
+			if err := r.Edit(t.Context(), to, id, step.next); err != nil {
+				t.Fatal(err)
+			}
+			if m := one(t, r, to); m.TS != id || m.Streaming || m.Text != "the whole" {
+				t.Errorf("it shows %+v", m)
+			}
+			if err := r.Edit(t.Context(), to, id, growing(0, "One two three", "")); err != nil || one(t, r, to).Text != "One two three …" {
+				t.Errorf("it goes on as %+v, %v", one(t, r, to), err)
+			}
+			ends(t, r, r.Channel, to, id)
+		})
+	}
+}
+
+func TestALimitOnGrowingIsWaitedFor(t *testing.T) {
+	r := newRig(t)
+	to := pane(r)
+	id, err := r.Send(t.Context(), to, growing(0, "One", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server.Fail("chat.appendStream", "", 1, slacktest.Limit("7"))
+	if e := sendError(t, r.Edit(t.Context(), to, id, growing(0, "One two", ""))); e.Fault != channels.Retry || !e.Limited || e.RetryAfter.Seconds() != 7 {
+		t.Errorf("the error is %+v", e)
+	}
+	if err := r.Edit(t.Context(), to, id, growing(0, "One two", "")); err != nil || one(t, r, to).Text != "One two" {
+		t.Errorf("it grew to %+v, %v", one(t, r, to), err)
+	}
+	r.server.Fail("chat.stopStream", "", 1, slacktest.Limit("7"))
+	if e := sendError(t, r.Edit(t.Context(), to, id, part("The answer"))); e.Fault != channels.Retry || !e.Limited {
+		t.Errorf("the error is %+v", e)
+	}
+	ends(t, r, r.Channel, to, id)
+}
+
+// A process may die, or hear nothing, around each call: what it leaves is found and ended
+// by the next, and the answer is the one message.
+func TestDyingWhileAnAnswerGrows(t *testing.T) {
+	find := func(t *testing.T, r *rig, to bus.Address) (string, bool) {
+		id, sent, err := r.FindSent(t.Context(), to, channels.Part{Key: "t#draft/0", Growing: new(channels.Growth)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id, sent
+	}
+	for name, act := range map[string]slacktest.Act{"start": slacktest.Cut(false), "start, done": slacktest.Cut(true)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			to := pane(r)
+			earlier := channels.Part{Key: "s#reply/0", Text: "Earlier", Plain: "Earlier"}
+			r.server.Fail("chat.startStream", "", 1, act)
+			if e := sendError(t, func() error { _, err := r.Send(t.Context(), to, growing(0, "One", "")); return err }()); e.Fault != channels.Unknown {
+				t.Fatalf("the error is %+v", e)
+			}
+			r.Channel = r.channel(t)
+			id, sent := find(t, r, to)
+			if sent != strings.HasSuffix(name, "done") {
+				t.Fatalf("found %q, %t", id, sent)
+			}
+			if !sent {
+				return
+			}
+			if _, found, err := r.FindSent(t.Context(), to, channels.Part{Key: "t#reply/0"}); found || err != nil {
+				t.Errorf("another part is found in it, %v", err)
+			}
+			ends(t, r, r.Channel, to, id)
+			// What another message follows is none that has just begun.
+			if _, err := r.Send(t.Context(), to, earlier); err != nil {
+				t.Fatal(err)
+			}
+			if id, sent := find(t, r, to); sent {
+				t.Errorf("found %s", id)
+			}
+		})
+	}
+	for name, before := range map[string]func(context.Context, *rig, bus.Address, string){
+		"after the start": func(context.Context, *rig, bus.Address, string) {},
+		"after an append": func(ctx context.Context, r *rig, to bus.Address, id string) {
+			_ = r.Edit(ctx, to, id, growing(0, "One two", "")) // seen by what is found
+		},
+		"before the end": func(ctx context.Context, r *rig, to bus.Address, id string) {
+			r.server.Fail("chat.stopStream", "", 1, slacktest.Cut(false))
+			_ = r.Edit(ctx, to, id, part("The answer"))
+		},
+		"after the end": func(ctx context.Context, r *rig, to bus.Address, id string) {
+			r.server.Fail("chat.update", "", 1, slacktest.Cut(false))
+			_ = r.Edit(ctx, to, id, part("The answer"))
+		},
+		"after Slack has ended it": func(_ context.Context, r *rig, _ bus.Address, _ string) { r.server.EndStreams() },
+	} {
+		for _, dies := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				r := newRig(t)
+				to := pane(r)
+				id, err := r.Send(t.Context(), to, growing(0, "One", ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				before(t.Context(), r, to, id)
+				if dies {
+					r.Channel = r.channel(t)
+				}
+				if err := r.Edit(t.Context(), to, id, growing(0, "One two three", "")); err != nil {
+					t.Fatal(err)
+				}
+				if m := one(t, r, to); m.TS != id || !strings.HasPrefix(m.Text, "One two three") {
+					t.Errorf("it goes on as %+v", m)
+				}
+				ends(t, r, r.Channel, to, id)
+			})
+		}
+	}
+}
