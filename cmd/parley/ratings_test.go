@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ func TestRatings(t *testing.T) {
 	w.Telegram.Say(2, 2, "hello")
 	w.Said(2, 1)
 	answer := w.Telegram.Sent(2)[0].ID
+	awaitBooked(t, w, strconv.Itoa(answer))
 	w.Telegram.React(2, 2, answer, nil, []string{"👍"})
 	w.Telegram.React(2, 3, answer, nil, []string{"👎"})
 	sessions := func() string {
@@ -37,4 +39,13 @@ func TestRatings(t *testing.T) {
 	if out, _, _ := w.Run("--json", "sessions", "main:telegram:2"); !strings.Contains(out, `{"kind":"rating",`) {
 		t.Errorf("exported is %s", out)
 	}
+}
+
+// awaitBooked waits until the book knows what the platform calls an answer. A test sees it
+// on the platform a moment before, when a reaction to it is one to nothing known.
+func awaitBooked(t *testing.T, w *parleytest.World, id string) {
+	t.Helper()
+	parleytest.WaitFor(t, "the book to know the answer", func() bool {
+		return w.Count("book.db", "SELECT count(*) FROM parts WHERE platform_id = '"+id+"'") > 0
+	})
 }
