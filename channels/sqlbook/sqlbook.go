@@ -3,12 +3,13 @@
 // Several processes may have the same database open: what one writes the others read
 // at once, so that a command may approve a pairing while the bot serves.
 //
-// The files, in reading order: sqlbook.go opens the book, copies it to another database, and has its first tables;
-// sends.go and drafts.go record what is sent, part by part; submissions.go what programs
-// have posted; pairings.go who may talk to the bot; chats.go and threads.go where
-// people did, and how far chats were read; names.go what people are called,
-// notes.go what was told, ratings.go what people think of answers; status.go counts for
-// metrics; erase.go erases; postgres.go has the statements that differ on PostgreSQL.
+// The files, in reading order: sqlbook.go opens the book, copies it to another database,
+// and has its first tables; sends.go and drafts.go record what is sent, part by part;
+// submissions.go what programs have posted; pairings.go who may talk to the bot; chats.go
+// and threads.go where people did, and how far chats were read; names.go what people are
+// called; notes.go what was told; ratings.go what people think of answers; status.go
+// counts for metrics; erase.go erases; postgres.go has the statements that differ on
+// PostgreSQL.
 package sqlbook
 
 import (
