@@ -14,8 +14,6 @@ import (
 	"parley/cmd/parley/parleytest"
 )
 
-const ()
-
 // newSlackWorld is a world whose platform is Slack, with the configuration of a
 // company of 200 people as it is handed out.
 func newSlackWorld(t *testing.T, script agenttest.Script) (*parleytest.World, *slacktest.Server) {

@@ -91,8 +91,12 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	secrets := &atomic.Pointer[redact.Redactor]{}
 	secrets.Store(known) // setGuard adds what the home holds
 	c.Log = slog.New(redact.Handler(c.Log.Handler(), secrets.Load))
-	var s *Server
-	walled := findWalls(ctx, c, func(reason string) { s.metrics.SandboxKill(reason) })
+	counting := &atomic.Pointer[metrics.Metrics]{} // nil while the walls are only tried out
+	walled := findWalls(ctx, c, func(reason string) {
+		if m := counting.Load(); m != nil {
+			m.SandboxKill(reason)
+		}
+	})
 	defer func() { _, _ = walled() }() // what it gives was asked for already
 	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
 	if err != nil {
@@ -117,7 +121,8 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 			l.receive = false // serve receives; a command only sends what its person wants sent
 		}
 	}
-	s = newServer(h, c, opened)
+	s := newServer(h, c, opened)
+	counting.Store(s.metrics)
 	if err := s.openAuditFile(c); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
