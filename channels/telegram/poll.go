@@ -20,8 +20,7 @@ import (
 const (
 	pollSeconds = 50               // how long the server may hold a poll
 	pollGrace   = 15 * time.Second // for the way there and back
-	// pollBatch is the most that Telegram gives at once. Each update is at most
-	// one chat, so it also bounds how many are published at a time.
+	// pollBatch is the most that Telegram gives at once.
 	pollBatch = 100
 	// forgetOffsetAfter is how long no update must have come before the offset is
 	// forgotten: after a week Telegram may number updates anew, from a lower id too.
@@ -55,7 +54,10 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	defer c.polling.Store(false)
 
 	p := &poller{publisher: &publisher{channel: c, publish: publish}, lastUpdate: time.Now()}
+	p.backlog = newBacklog(p.publisher)
 	err := p.run(ctx)
+	cancel()
+	p.backlog.handling.Wait()
 	p.confirm(context.WithoutCancel(ctx))
 	p.answering.Wait()
 	return err
@@ -71,9 +73,9 @@ type publisher struct {
 // A poller is one run of Receive that polls.
 type poller struct {
 	*publisher
-	wait backoff.Series
+	backlog *backlog
+	wait    backoff.Series
 
-	next           int64 // the first update that is not handled; 0 is the first that there is
 	confirmed      int64 // the next that Telegram was last told
 	lastUpdate     time.Time
 	outageCode     string    // the code of the outage; "" while there is none
@@ -99,14 +101,15 @@ type update struct {
 	Reaction json.RawMessage `json:"message_reaction"`
 }
 
-// poll asks once for what comes from next on, and thereby lets Telegram forget
-// what came before.
+// poll asks once for what comes from the first unhandled update on, and thereby lets
+// Telegram forget what came before.
 func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+pollGrace)
 	defer cancel()
 	var batch []update
+	offset := p.backlog.offset()
 	err := p.channel.call(ctx, "getUpdates", pollParams{
-		Offset:  p.next,
+		Offset:  offset,
 		Limit:   limit,
 		Timeout: seconds,
 		Allowed: allowedUpdates(),
@@ -115,7 +118,7 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 	if err != nil {
 		return nil, err
 	}
-	p.confirmed = p.next
+	p.confirmed = offset
 	return batch, nil
 }
 
@@ -123,8 +126,8 @@ func (p *poller) poll(ctx context.Context, limit, seconds int) ([]update, error)
 func (p *poller) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		seconds := pollSeconds
-		if p.outageCode != "" {
-			seconds = 0 // to know at once when it is over
+		if p.outageCode != "" || !p.backlog.empty() {
+			seconds = 0 // to know at once when the outage is over, and what else has come
 		}
 		batch, err := p.poll(ctx, pollBatch, seconds)
 		switch {
@@ -145,9 +148,10 @@ func (p *poller) run(ctx context.Context) error {
 		if len(batch) > 0 {
 			p.lastUpdate = now
 		} else if now.Sub(p.lastUpdate) > forgetOffsetAfter {
-			p.next = 0
+			p.backlog.forgetOffset()
 		}
-		p.publishBatch(ctx, batch)
+		p.backlog.add(ctx, batch)
+		p.backlog.wait(ctx)
 	}
 	return nil
 }
@@ -203,7 +207,7 @@ func (p *poller) endOutage(ctx context.Context) {
 // confirm tells Telegram at shutdown what was handled, so that the next start
 // does not get it again. If it fails, what comes again is known by its id.
 func (p *poller) confirm(ctx context.Context) {
-	if p.next == 0 || p.next == p.confirmed {
+	if offset := p.backlog.offset(); offset == 0 || offset == p.confirmed {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
@@ -249,44 +253,6 @@ func (u update) read() (heard, bool, error) {
 		return h, false, nil
 	}
 	return h, true, nil
-}
-
-// publishBatch publishes a batch, chats side by side, and moves next past what is
-// handled. All of it is, unless ctx ended.
-func (p *poller) publishBatch(ctx context.Context, batch []update) {
-	if len(batch) == 0 {
-		return
-	}
-	next := batch[len(batch)-1].ID + 1
-	chats := make(map[int64][]heard)
-	for _, u := range batch {
-		h, ok, err := u.read()
-		if err != nil {
-			// Nothing that is tried again later would make it readable.
-			p.channel.log.LogAttrs(ctx, slog.LevelError, "an update cannot be read and is left out", slog.Int64("update", u.ID))
-		}
-		if ok {
-			chats[h.chat] = append(chats[h.chat], h)
-		}
-	}
-	var (
-		handing sync.WaitGroup
-		mu      sync.Mutex
-	)
-	for _, all := range chats {
-		handing.Go(func() {
-			for _, h := range all {
-				if !p.publishHeard(ctx, h) {
-					mu.Lock()
-					next = min(next, h.update)
-					mu.Unlock()
-					return
-				}
-			}
-		})
-	}
-	handing.Wait()
-	p.next = next
 }
 
 // readMessage reads a message. What it is quoted from may be of a kind that is newer
