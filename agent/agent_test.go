@@ -229,7 +229,7 @@ func (b *bench) wantReply(id, text string) {
 // settled waits until nothing is waiting or worked on in the inbound topic.
 func (b *bench) settled() {
 	b.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		d, err := b.bus.Depth(b.t.Context(), bus.InboundTopic)
 		if err != nil {
 			b.t.Fatal(err)

@@ -114,7 +114,7 @@ func crashWorker(b *sqlitebus.Bus, store *sqlstore.Store, made agent.Agent, poin
 // the bus's lock.
 func openIn(ctx context.Context, dir string) (*sqlitebus.Bus, *sqlstore.Store, error) {
 	b, err := sqlitebus.Open(ctx, sqlitebus.Config{Path: filepath.Join(dir, "bus.db")})
-	for deadline := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(deadline); {
 		if _, inUse := errors.AsType[*sqlitebus.InUseError](err); !inUse {
 			break
 		}

@@ -22,7 +22,7 @@ func (b *bench) strange(id string) {
 // putOff waits until the session was put off with so many messages.
 func (b *bench) putOff(waiting int) {
 	b.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; <-time.After(time.Millisecond) {
 		d, err := b.bus.Depth(b.t.Context(), bus.InboundTopic)
 		if err != nil {
 			b.t.Fatal(err)

@@ -184,7 +184,7 @@ func RunChannel(t *testing.T, h ChannelHarness) {
 }
 
 // patience bounds every wait that is expected to end.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // A channelRun is one check at work.
 type channelRun struct {

@@ -20,7 +20,7 @@ import (
 
 const (
 	session  = "main:console:default"
-	patience = 10 * time.Second
+	patience = 30 * time.Second
 )
 
 // A talk is a console at work, and the agent that it talks to: the test.

@@ -20,7 +20,7 @@ const (
 )
 
 // patience bounds every wait that is expected to end.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 type rig struct {
 	*discord.Channel

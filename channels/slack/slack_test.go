@@ -25,7 +25,7 @@ const (
 )
 
 // patience bounds every wait that is expected to end.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // A rig is a channel on a Slack, with what it remembers and logged.
 type rig struct {

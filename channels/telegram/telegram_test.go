@@ -24,7 +24,7 @@ const (
 )
 
 // patience bounds every wait that is expected to end.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // A rig is a channel on a Bot API server, with what it logged.
 type rig struct {

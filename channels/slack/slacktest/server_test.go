@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds every wait that is expected to end.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 type rig struct {
 	*slacktest.Server

@@ -17,7 +17,7 @@ import (
 	"parley/channels/telegram/telegramtest"
 )
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 var (
 	listen  = flag.String("listen", "", "serve on this address, for trying things by hand")
