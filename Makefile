@@ -9,6 +9,7 @@ PKG       ?= ./...
 # where there are none.
 RACE      ?= -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 TIMEOUT   ?= 10m
+RUN       ?=
 BENCH     ?= .
 COUNT     ?= 3
 FUZZTIME  ?= 10s
@@ -39,7 +40,7 @@ build: ## build bin/parley, static, for this machine
 
 test: ## run every test: under the race detector, beside Redis and PostgreSQL; then a fleet's (PKG=./bus/... a part, RACE= without it)
 	@status=0; \
-		.ci/servers $(GO) test $(RACE) -timeout $(TIMEOUT) $(PKG) || status=$$?; \
+		.ci/servers $(GO) test $(RACE) -timeout $(TIMEOUT) $(if $(RUN),-count 3 -run '$(RUN)') $(PKG) || status=$$?; \
 		if [ '$(PKG)' = ./... ]; then $(MAKE) --no-print-directory fleet || status=$$?; fi; \
 		exit $$status
 
