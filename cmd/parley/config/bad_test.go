@@ -85,6 +85,7 @@ func TestBadNumbers(t *testing.T) {
 	for _, c := range []badCase{
 		{"nothing is unlimited", "[limits]\nuser_turns = 0", `2: limits.user_turns: too small: the smallest is 1` + remedy},
 		{"negative", "[agents.main]\nmax_tool_iterations = -1", `2: agents.main.max_tool_iterations: too small: the smallest is 1` + remedy},
+		{"less than none", bot + "history = -1", `3: channels.telegram.history: too small: the smallest is 0` + remedy},
 		{"no days", "[retention]\ndays = 0", `2: retention.days: too small: the smallest is 1` + remedy},
 		{"no money", "[budget]\nday = 0.0", `2: budget.day: too small: the smallest is 0.000001` + remedy},
 		{"no number", "[budget]\nday = nan", `2: budget.day: too large: the largest is 1000000000: write a smaller one`},

@@ -180,7 +180,7 @@ type Channel struct {
 	Stream        string // how answers are shown while they are made: "auto", "edit" or "off"
 	FilesMB       int    // of one file, each way
 	Agent         string // who answers
-	History       int    // how many messages of a thread are read that were said before the bot is called into it
+	History       int    // how many messages of a thread are read that were said before the bot is called into it; 0 is none
 	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
 	About         string // what is added to that
 	Session       string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser

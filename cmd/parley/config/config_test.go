@@ -95,6 +95,13 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+func TestEarlierMessagesCanBeLeftUnread(t *testing.T) {
+	for line, want := range map[string]int{"history = 0": 0, "history = 7": 7, "": config.DefaultHistory} {
+		c := good(t, bot+"owners = [1]\n"+line+"\n[model]\nname = \"demo\"", vars{"T": "1:x"})
+		same(t, line, c.Channels["telegram"].History, want)
+	}
+}
+
 func TestAcceptance(t *testing.T) {
 	for name, env := range map[string]vars{
 		"personal-telegram.toml": {"TELEGRAM_BOT_TOKEN": "1:secret"},

@@ -64,6 +64,7 @@ type setting struct {
 	def        any      // the default, decoded; an inHome; nil is none
 	least      int64    // of a number; micro-dollars for money, nanoseconds for durations
 	large      bool     // a count that may pass 32 bits
+	zeroIsOff  bool     // of a number: its least is 0, which is none at all
 	oneOf      []choice // the only values
 	schemes    []string // of a URL
 	env        string   // the variable that fills it
@@ -270,7 +271,7 @@ func channelSections(platforms []string) []section {
 			{key: "stream", kind: asText, def: "auto", oneOf: built("auto", "edit", "off"), since: first, fills: into(func(c *Channel) any { return &c.Stream })},
 			{key: "files_mb", kind: asCount, def: int64(DefaultFilesMB), least: 1, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.FilesMB })},
 			{key: "agent", kind: asText, def: MainAgent, since: first, fills: into(func(c *Channel) any { return &c.Agent })},
-			{key: "history", kind: asCount, def: int64(DefaultHistory), least: 1, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.History })},
+			{key: "history", kind: asCount, def: int64(DefaultHistory), zeroIsOff: true, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.History })},
 			{key: "introduce", kind: asText, def: IntroduceOnce, oneOf: built(IntroduceOnce, IntroduceNever), example: `"never"`,
 				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Introduce })},
 			{key: "about", kind: asText, example: `"Run by the IT desk: it@example.com"`,

@@ -45,7 +45,7 @@ func TestDeclarationsAreWhole(t *testing.T) {
 			if set.example == "" && set.def == nil {
 				t.Errorf("%s has neither an example nor a default", name)
 			}
-			if number := set.kind == asCount || set.kind == asMoney || set.kind == asDuration; number && set.least <= 0 {
+			if number := set.kind == asCount || set.kind == asMoney || set.kind == asDuration; number && (set.least <= 0) != set.zeroIsOff {
 				t.Errorf("%s has no least: 0 would mean something", name)
 			}
 			if set.since == "" {

@@ -194,7 +194,8 @@ func parseDuration(s string) (time.Duration, bool) {
 	return took + more, err == nil && more >= 0 && took+more >= took
 }
 
-// tooSmall is the fault of a number under its least: 0 never means unlimited.
+// tooSmall is the fault of a number under its least: 0 never means unlimited, and where
+// zeroIsOff it means none.
 func (d *decoder) tooSmall(least string) *fault {
 	return &fault{wrong: "too small: the smallest is " + least, remedy: "leave it out for the default; nothing means unlimited"}
 }
