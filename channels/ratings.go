@@ -29,4 +29,6 @@ type Ratings interface {
 	Unrate(ctx context.Context, r Rating) error
 	// Ratings lists those of a session, the oldest first.
 	Ratings(ctx context.Context, session string) ([]Rating, error)
+	// RatingsBy lists those of a person in all sessions, the oldest first.
+	RatingsBy(ctx context.Context, person string) ([]Rating, error)
 }

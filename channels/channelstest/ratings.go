@@ -1,6 +1,7 @@
 package channelstest
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -79,6 +80,21 @@ func testRatings(t *testing.T, s suite) {
 	must(t, b.Unrate(t.Context(), rating("c:8", "p2", true))) // which it is not any more
 	must(t, b.Unrate(t.Context(), rating("c:7", "p1", true)))
 	want("taken back", "c:8 p2 bad")
+	answered(t, b, "main:c:3", "c:t:3", "p7")
+	there := rating("c:8", "p7", true)
+	there.At.Chat, there.Rated = "1", day.Add(time.Hour)
+	rate(there, true)
+	for person, want := range map[string]string{"c:8": "[main:c:1:2 p2 false main:c:3 p7 true]", "c:7": "[]", "": "[]"} {
+		by, err := b.RatingsBy(t.Context(), person)
+		must(t, err)
+		got := []any{}
+		for _, r := range by {
+			got = append(got, r.Session, r.Message, r.Good)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("those of %q are %v, want %s", person, got, want)
+		}
+	}
 	if all, err := b.Ratings(t.Context(), ""); err != nil || len(all) > 0 {
 		t.Errorf("of no session: %+v, %v", all, err)
 	}

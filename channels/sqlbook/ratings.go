@@ -83,8 +83,18 @@ func (b *Book) Unrate(ctx context.Context, r channels.Rating) error {
 
 // Ratings implements channels.Ratings.
 func (b *Book) Ratings(ctx context.Context, session string) ([]channels.Rating, error) {
+	return b.ratings(ctx, "session", session)
+}
+
+// RatingsBy implements channels.Ratings.
+func (b *Book) RatingsBy(ctx context.Context, person string) ([]channels.Rating, error) {
+	return b.ratings(ctx, "person", person)
+}
+
+// ratings lists those that have this in a column.
+func (b *Book) ratings(ctx context.Context, column, value string) ([]channels.Rating, error) {
 	all, err := list(ctx, b.db.Read, scanRating, `SELECT person, channel, chat, thread, message, session, turn, good, rated
-		FROM ratings WHERE session = ? ORDER BY rated, person, message`, texts(session)...)
+		FROM ratings WHERE `+column+` = ? ORDER BY rated, person, message`, texts(value)...)
 	if err != nil {
 		return nil, fmt.Errorf("list ratings: %w", err)
 	}

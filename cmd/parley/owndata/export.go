@@ -30,55 +30,91 @@ type line struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// export sends a person what they said and what was answered, as files of JSON lines.
-// Their ids and what stands in them are the same if it is done again.
+// kindRating marks the lines with what the person thinks of answers.
+const kindRating = "rating"
+
+// export sends a person what they said, what was answered, and what they think of answers,
+// as files of JSON lines. Their ids and what stands in them are the same if it is done
+// again, but for ratings that were changed meanwhile, which come last.
 func (d *Desk) export(ctx context.Context, id string, r request) error {
+	f := &exporting{desk: d, id: id, request: r}
 	alone, shared, err := d.Store.Spoke(ctx, r.Person)
 	if err != nil {
 		return err
 	}
-	var piece bytes.Buffer
-	sent, held, lines := 0, 0, 0
-	send := func(text string) error {
-		sent++
-		name := fmt.Sprintf("parley-%s-%d.jsonl", r.Until.UTC().Format(time.DateOnly), sent)
-		err := d.publish(ctx, bus.Outbound{
-			ID: bus.DerivedID(id, fmt.Sprintf("#export/%d", sent)), To: r.To, ReplyTo: r.Quote, Text: text,
-			File: &bus.File{Name: name, Data: slices.Clone(piece.Bytes())},
-		})
-		piece.Reset()
-		return err
-	}
 	for _, key := range slices.Concat(alone, shared) {
-		before := lines
+		before := f.lines
 		for l, err := range d.lines(ctx, key, r) {
+			if err == nil {
+				err = f.add(ctx, l)
+			}
 			if err != nil {
 				return err
 			}
-			raw, err := json.Marshal(l)
-			if err != nil {
-				return fmt.Errorf("encode an entry: %w", err)
-			}
-			if len(raw) > lineBytes {
-				l.Data = json.RawMessage(`"left out: it is too large for a file"`)
-				raw, _ = json.Marshal(l) // as above
-			}
-			if piece.Len() > 0 && piece.Len()+len(raw) > pieceBytes {
-				if err := send("A part of what you have said to me; there is more."); err != nil {
-					return err
-				}
-			}
-			piece.Write(append(raw, '\n'))
-			lines++
 		}
-		if lines > before {
-			held++
+		if f.lines > before {
+			f.sessions++
 		}
 	}
-	if lines == 0 {
+	said := f.lines
+	ratings, err := d.Ratings.RatingsBy(ctx, r.Person)
+	if err != nil {
+		return err
+	}
+	for _, one := range ratings {
+		if one.Rated.After(r.Until) {
+			continue
+		}
+		verdict, _ := json.Marshal(map[string]bool{"good": one.Good}) // cannot fail
+		if err := f.add(ctx, line{Session: one.Session, At: one.Rated, Turn: one.Turn, Kind: kindRating, Person: one.Person, Data: verdict}); err != nil {
+			return err
+		}
+	}
+	if f.lines == 0 {
 		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: "There is nothing: I hold nothing that you have said."})
 	}
-	return send(fmt.Sprintf("This is what you have said to me and what I answered: %d entries of %d conversations, a line of JSON each. Files that belong to a conversation are not in it: ask me for them there.", lines, held))
+	return f.send(ctx, fmt.Sprintf("This is what you have said to me and what I answered: %d entries of %d conversations, and %d of your 👍 and 👎 at my answers, a line of JSON each. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, f.lines-said))
+}
+
+// An exporting is an export that is being made.
+type exporting struct {
+	desk *Desk
+	id   string // of the command
+	request
+	piece                 bytes.Buffer
+	sent, lines, sessions int
+}
+
+// add puts a line into the file that is being made, or into the next.
+func (f *exporting) add(ctx context.Context, l line) error {
+	raw, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("encode an entry: %w", err)
+	}
+	if len(raw) > lineBytes {
+		l.Data = json.RawMessage(`"left out: it is too large for a file"`)
+		raw, _ = json.Marshal(l) // as above
+	}
+	if f.piece.Len() > 0 && f.piece.Len()+len(raw) > pieceBytes {
+		if err := f.send(ctx, "A part of what you have said to me; there is more."); err != nil {
+			return err
+		}
+	}
+	f.piece.Write(append(raw, '\n'))
+	f.lines++
+	return nil
+}
+
+// send sends the file that was made.
+func (f *exporting) send(ctx context.Context, text string) error {
+	f.sent++
+	name := fmt.Sprintf("parley-%s-%d.jsonl", f.Until.UTC().Format(time.DateOnly), f.sent)
+	err := f.desk.publish(ctx, bus.Outbound{
+		ID: bus.DerivedID(f.id, fmt.Sprintf("#export/%d", f.sent)), To: f.To, ReplyTo: f.Quote, Text: text,
+		File: &bus.File{Name: name, Data: slices.Clone(f.piece.Bytes())},
+	})
+	f.piece.Reset()
+	return err
 }
 
 // lines are the entries of a session that a person said, and those that answer them. What

@@ -53,15 +53,22 @@ type Store interface {
 	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
 }
 
+// Ratings are what a person thinks of answers.
+type Ratings interface {
+	RatingsBy(ctx context.Context, person string) ([]channels.Rating, error)
+}
+
 // Config is what a Desk works with.
 type Config struct {
-	Notes  channels.Notes
-	Bus    bus.Bus
-	Store  Store
-	Eraser func() Eraser               // as it is configured now
-	Prefix func(channel string) string // of commands
-	Log    *slog.Logger
-	Now    func() time.Time // nil is time.Now
+	Notes channels.Notes
+	Bus   bus.Bus
+	Store Store
+	// Ratings are exported with what was said.
+	Ratings Ratings
+	Eraser  func() Eraser               // as it is configured now
+	Prefix  func(channel string) string // of commands
+	Log     *slog.Logger
+	Now     func() time.Time // nil is time.Now
 }
 
 // A Desk takes the commands and carries them out.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/channels"
 	"parley/cmd/parley/erase"
 	"parley/cmd/parley/hometest"
 	"parley/cmd/parley/outfiles"
@@ -54,7 +55,7 @@ func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
 // restart is another process with the same home.
 func (s *stage) restart() {
 	s.desk = owndata.New(owndata.Config{
-		Notes: s.Book, Bus: s.Bus, Store: s.Store, Eraser: func() owndata.Eraser { return s },
+		Notes: s.Book, Ratings: s.Book, Bus: s.Bus, Store: s.Store, Eraser: func() owndata.Eraser { return s },
 		Prefix: func(string) string { return "/" }, Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -219,6 +220,34 @@ func TestAnExportComesInPiecesOnce(t *testing.T) {
 		s.serve(t, time.Second)
 		if got := s.sent(t); len(got) != 2 || string(got[0].File.Data)+string(got[1].File.Data) != all {
 			t.Errorf("later %d messages are sent", len(got))
+		}
+	})
+}
+
+// What a person thinks of answers is theirs, wherever the answers stand; what others think
+// of them is not.
+func TestAnExportHasTheRatings(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		at := bus.Address{Channel: "telegram", Chat: "-100"}
+		send := channels.Send{ID: bus.ReplyID("telegram:-100:1"), To: at, Session: "main:telegram:-100", Parts: []channels.SentPart{{Text: "yes"}}}
+		if _, _, err := s.Book.Begin(t.Context(), send); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Book.Mark(t.Context(), send.ID, 0, channels.SentPart{State: channels.Sent, PlatformID: "7"}); err != nil {
+			t.Fatal(err)
+		}
+		for who, good := range map[string]bool{person: false, "telegram:43": true} {
+			if _, changed, err := s.Book.Rate(t.Context(), channels.Rating{Person: who, At: at, Message: "7", Good: good, Rated: time.Now()}); err != nil || !changed {
+				t.Fatal(changed, err)
+			}
+		}
+		s.take(t, command("1", "export", ""))
+		s.serve(t, time.Second)
+		got := s.sent(t)
+		want := `"turn":"telegram:-100:1","kind":"rating","person":"telegram:42","data":{"good":false}`
+		if len(got) != 1 || got[0].File == nil || strings.Count(string(got[0].File.Data), "\n") != 1 || !strings.Contains(string(got[0].File.Data), want) ||
+			!strings.Contains(got[0].Text, "1 of your 👍 and 👎") {
+			t.Errorf("sent %+v", got)
 		}
 	})
 }
