@@ -30,6 +30,7 @@ func keptTables() map[string]string {
 		"sessions.db sessions":     "forget and retention: by session; export: its key is what is exported",
 		"sessions.db entries":      "forget: by session and person; retention: by age; export: every entry",
 		"sessions.db audit":        "forget: arguments and person; retention: by age; export: GET /v1/audit",
+		"sessions.db jobs":         "forget: by session and person; retention: by age; export: the log has their calls and ends",
 		"sessions.db spending":     "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db reservations": "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db erased":       ids, "sessions.db graves": ids, "sessions.db purges": ids,

@@ -25,6 +25,7 @@ type Store interface {
 	sessions.Budget
 	sessions.Eraser
 	sessions.Auditor
+	sessions.Jobs
 	io.Closer
 }
 
@@ -62,6 +63,7 @@ func Run(t *testing.T, h Harness) {
 		{"budget", budgetTests()},
 		{"erase", eraseTests()},
 		{"audit", auditTests()},
+		{"jobs", jobTests()},
 		{"crash", crashTests()},
 	} {
 		t.Run(group.name, func(t *testing.T) {

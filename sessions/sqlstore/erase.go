@@ -61,7 +61,7 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 			return err
 		}
 		return s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			return errors.Join(anonymiseSpending(tx, person), anonymiseAudit(tx, person))
+			return errors.Join(anonymiseSpending(tx, person), anonymiseAudit(tx, person), forgetJobs(tx, "person = ?", person))
 		})
 	})
 	if err != nil {
@@ -80,6 +80,9 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 			return err
 		}
 		return s.db.Write(ctx, func(tx *sqldb.Tx) error {
+			if err := forgetJobs(tx, "state <> 'running' AND ended < ?", at); err != nil {
+				return err
+			}
 			n, err := tx.Exec("DELETE FROM audit WHERE at < ?", at)
 			if err != nil || n == 0 {
 				return err
@@ -124,7 +127,7 @@ func (s *Store) purge(ctx context.Context) error {
 	if !due.Valid {
 		return nil
 	}
-	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit"); err != nil {
+	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit", "jobs"); err != nil {
 		return err
 	}
 	_, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due <= ?", due.Int64)
@@ -188,7 +191,7 @@ func (e *erasing) eraseOne(ctx context.Context, key string, from func(*sessionEr
 		if errors.Is(err, sql.ErrNoRows) {
 			// The audit may know of it: its log was erased earlier, by a release that
 			// kept none, or its records came after that.
-			if err := p.redactAudit(""); err != nil {
+			if err := errors.Join(p.redactAudit(""), forgetJobs(tx, "session = ?", key)); err != nil {
 				return err
 			}
 			if p.redacted > 0 {

@@ -20,6 +20,7 @@ func schema() sqldb.Schema {
 			).Replace(tables) + usage,
 			strings.ReplaceAll(erasureTables, "{bytes}", "TEXT"),
 			strings.NewReplacer("{id}", "INTEGER", "{bytes}", "TEXT").Replace(auditTable),
+			strings.ReplaceAll(jobsTable, "{bytes}", "TEXT"),
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -34,6 +35,7 @@ func schema() sqldb.Schema {
 			).Replace(tables) + usagePostgres,
 			strings.ReplaceAll(erasureTables, "{bytes}", `TEXT COLLATE "C"`),
 			strings.NewReplacer("{id}", "BIGINT GENERATED ALWAYS AS IDENTITY", "{bytes}", `TEXT COLLATE "C"`).Replace(auditTable),
+			strings.ReplaceAll(jobsTable, "{bytes}", `TEXT COLLATE "C"`),
 		},
 	}
 }

@@ -36,6 +36,9 @@ func (p *sessionErasure) whole() error {
 	if err := p.redactAudit(""); err != nil {
 		return err
 	}
+	if err := forgetJobs(p.tx, "session = ?", p.key); err != nil {
+		return err
+	}
 	p.whollyErased = true
 	return p.leaveTombstone()
 }

@@ -18,6 +18,7 @@
 //   - reader.go, budget.go: reading logs back; reserving and spending tokens
 //   - erase.go, session_erasure.go: erasing from all sessions, and from one
 //   - audit.go: what was done, for those who have to account for it
+//   - jobs.go: what runs in the background
 //   - copy.go: copying everything to another database
 package sqlstore
 

@@ -66,6 +66,7 @@ type store interface {
 	sessions.Store
 	sessions.Budget
 	sessions.Auditor
+	sessions.Jobs
 	erase.Store
 	Writable(ctx context.Context) error
 	Close() error

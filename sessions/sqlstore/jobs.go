@@ -1,0 +1,239 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"parley/sessions"
+	"parley/sessions/sqldb"
+)
+
+var _ sessions.Jobs = (*Store)(nil)
+
+// keepJobs is how long a job is known after its end.
+const keepJobs = 30 * 24 * time.Hour
+
+// jobsTable stores what runs in the background, and what has. An absent text is the
+// empty one, and so is a time.
+const jobsTable = `
+CREATE TABLE jobs (
+	id        TEXT PRIMARY KEY,
+	session   {bytes} NOT NULL, -- its key
+	person    TEXT NOT NULL,
+	agent     TEXT NOT NULL,
+	turn      TEXT NOT NULL,
+	call      TEXT NOT NULL,
+	tool      TEXT NOT NULL,
+	route     TEXT NOT NULL,    -- JSON
+	command   TEXT NOT NULL,
+	untrusted BIGINT NOT NULL,
+	started   TEXT NOT NULL,
+	deadline  TEXT NOT NULL,
+	stop      TEXT NOT NULL,    -- why it is to end
+	output    TEXT NOT NULL,
+	printed   BIGINT NOT NULL,
+	state     TEXT NOT NULL,
+	exit_code TEXT NOT NULL,
+	detail    TEXT NOT NULL,
+	ended     TEXT NOT NULL,
+	told      BIGINT NOT NULL
+);
+
+CREATE INDEX jobs_session ON jobs (session, started);
+CREATE INDEX jobs_person ON jobs (person);
+CREATE INDEX jobs_ended ON jobs (ended);
+CREATE INDEX jobs_open ON jobs (started) WHERE told = 0;
+`
+
+const jobColumns = "id, session, person, agent, turn, call, tool, route, command, untrusted, started, deadline, stop, output, printed, state, exit_code, detail, ended, told"
+
+// BeginJob records a job; see [sessions.Jobs]. It counts and records in one statement, and
+// such statements follow one another, so that two cannot take the same last place.
+func (s *Store) BeginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
+	if err := s.beginJob(ctx, j, most); err != nil {
+		return fmt.Errorf("begin job %s: %w", j.ID, err)
+	}
+	return nil
+}
+
+func (s *Store) beginJob(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
+	if _, err := s.db.Exec(ctx, "DELETE FROM jobs WHERE told = 1 AND ended < ?", stamp(time.Now().Add(-keepJobs))); err != nil {
+		return err
+	}
+	key, person := sqldb.Text(j.Session), sqldb.Text(j.Person)
+	n, err := s.db.InTurn(ctx, `
+		INSERT INTO jobs (`+jobColumns+`)
+		SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+			CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), '', '', 0, 'running', '', '', '', 0
+		WHERE EXISTS (SELECT 1 FROM sessions WHERE key = ?)
+			AND (SELECT count(*) FROM jobs WHERE session = ? AND state = 'running') < ?
+			AND (SELECT count(*) FROM jobs WHERE person = ? AND state = 'running') < ?
+		ON CONFLICT (id) DO NOTHING`,
+		[]any{
+			sqldb.Text(j.ID), key, person, sqldb.Text(j.Agent), sqldb.Text(j.Turn), sqldb.Text(j.Call), sqldb.Text(j.Tool),
+			sqldb.Text(string(j.Route)), sqldb.Text(j.Command), bit(j.Untrusted), stamp(j.Started), stamp(j.Deadline),
+			key, key, int64(most.Session), person, int64(most.Person),
+		})
+	if err != nil || n > 0 {
+		return err
+	}
+	return s.whyNotBegun(ctx, j, most)
+}
+
+// whyNotBegun says why a job was not recorded.
+func (s *Store) whyNotBegun(ctx context.Context, j sessions.Job, most sessions.JobLimits) error {
+	var known, there, running int64
+	key := sqldb.Text(j.Session)
+	err := s.db.Read.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM jobs WHERE id = ?), (SELECT count(*) FROM sessions WHERE key = ?),
+		(SELECT count(*) FROM jobs WHERE session = ? AND state = 'running')`, sqldb.Text(j.ID), key, key).Scan(&known, &there, &running)
+	switch {
+	case err != nil:
+		return err
+	case known > 0:
+		return sessions.ErrJobKnown
+	case there == 0:
+		return sessions.ErrNotFound
+	case running >= int64(most.Session):
+		return &sessions.JobLimitError{Most: most.Session}
+	}
+	return &sessions.JobLimitError{Person: true, Most: most.Person}
+}
+
+func bit(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// Job looks up a job; see [sessions.Jobs].
+func (s *Store) Job(ctx context.Context, id string) (sessions.Job, error) {
+	j, err := scanJob(s.db.Read.QueryRowContext(ctx, "SELECT "+jobColumns+" FROM jobs WHERE id = ?", sqldb.Text(id)).Scan)
+	if err != nil {
+		return sessions.Job{}, fmt.Errorf("look up job %s: %w", id, notFound(err))
+	}
+	return j, nil
+}
+
+// JobsOf lists jobs of a session; see [sessions.Jobs].
+func (s *Store) JobsOf(ctx context.Context, session string, limit int) ([]sessions.Job, error) {
+	return s.jobs(ctx, "WHERE session = ? ORDER BY started DESC, id DESC LIMIT ?", sqldb.Text(session), max(0, limit))
+}
+
+// OpenJobs lists jobs of all sessions; see [sessions.Jobs].
+func (s *Store) OpenJobs(ctx context.Context) ([]sessions.Job, error) {
+	return s.jobs(ctx, "WHERE told = 0 ORDER BY started, id")
+}
+
+func (s *Store) jobs(ctx context.Context, which string, args ...any) (list []sessions.Job, err error) {
+	found, err := s.db.Read.QueryContext(ctx, "SELECT "+jobColumns+" FROM jobs "+which, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		j, err := scanJob(found.Scan)
+		if err != nil {
+			return nil, fmt.Errorf("list jobs: %w", err)
+		}
+		list = append(list, j)
+	}
+	return list, found.Err()
+}
+
+// scanJob reads a job's row.
+func scanJob(scan func(dest ...any) error) (j sessions.Job, err error) {
+	var route, started, deadline, code, ended string
+	var untrusted, told int64
+	err = scan(&j.ID, &j.Session, &j.Person, &j.Agent, &j.Turn, &j.Call, &j.Tool, &route, &j.Command, &untrusted, &started, &deadline,
+		&j.Stop, &j.Output, &j.Printed, &j.State, &code, &j.Detail, &ended, &told)
+	if err != nil {
+		return j, err
+	}
+	for _, text := range []*string{&j.ID, &j.Session, &j.Person, &j.Agent, &j.Turn, &j.Call, &j.Tool, &route, &j.Command, &j.Stop, &j.Output, &j.Detail} {
+		*text = sqldb.Untext(*text)
+	}
+	if route != "" {
+		j.Route = json.RawMessage(route)
+	}
+	j.Untrusted, j.Told = untrusted == 1, told == 1
+	if j.Started, err = time.Parse(stampLayout, started); err != nil {
+		return j, err
+	}
+	if j.Deadline, err = time.Parse(stampLayout, deadline); err != nil {
+		return j, err
+	}
+	if ended != "" {
+		if j.Ended, err = time.Parse(stampLayout, ended); err != nil {
+			return j, err
+		}
+	}
+	if code != "" {
+		n, err := strconv.Atoi(code)
+		if err != nil {
+			return j, err
+		}
+		j.ExitCode = &n
+	}
+	return j, nil
+}
+
+// StopJobs asks for the end of jobs; see [sessions.Jobs].
+func (s *Store) StopJobs(ctx context.Context, session, id, cause string) (n int, err error) {
+	key, job, why := sqldb.Text(session), sqldb.Text(id), sqldb.Text(cause)
+	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec("UPDATE jobs SET stop = ? WHERE session = ? AND (? = '' OR id = ?) AND state = 'running' AND stop = ''", why, key, job, job)
+		if err != nil {
+			return err
+		}
+		return tx.Get("SELECT count(*) FROM jobs WHERE session = ? AND (? = '' OR id = ?) AND stop = ?", []any{key, job, job, why}, &n)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("stop jobs of %s: %w", session, err)
+	}
+	return n, nil
+}
+
+// NoteOutput records a job's output; see [sessions.Jobs].
+func (s *Store) NoteOutput(ctx context.Context, id, output string, printed int64) error {
+	_, err := s.db.Group(ctx, "UPDATE jobs SET output = ?, printed = ? WHERE id = ? AND state = 'running'", []any{sqldb.Text(output), printed, sqldb.Text(id)})
+	if err != nil {
+		return fmt.Errorf("note the output of job %s: %w", id, err)
+	}
+	return nil
+}
+
+// EndJob records the end of a job; see [sessions.Jobs].
+func (s *Store) EndJob(ctx context.Context, j sessions.Job) (bool, error) {
+	code := ""
+	if j.ExitCode != nil {
+		code = strconv.Itoa(*j.ExitCode)
+	}
+	n, err := s.db.Exec(ctx, "UPDATE jobs SET state = ?, exit_code = ?, detail = ?, ended = ?, output = ?, printed = ?, told = ? WHERE id = ? AND state = 'running'",
+		j.State, code, sqldb.Text(j.Detail), stamp(j.Ended), sqldb.Text(j.Output), j.Printed, bit(j.Told), sqldb.Text(j.ID))
+	if err != nil {
+		return false, fmt.Errorf("end job %s: %w", j.ID, err)
+	}
+	return n > 0, nil
+}
+
+// NoteJobTold records that a job's end was told; see [sessions.Jobs].
+func (s *Store) NoteJobTold(ctx context.Context, id string) error {
+	if _, err := s.db.Exec(ctx, "UPDATE jobs SET told = 1 WHERE id = ? AND state <> 'running'", sqldb.Text(id)); err != nil {
+		return fmt.Errorf("note that the end of job %s is told: %w", id, err)
+	}
+	return nil
+}
+
+// forgetJobs deletes jobs, and notes that traces of them may be left.
+func forgetJobs(tx *sqldb.Tx, which string, args ...any) error {
+	n, err := tx.Exec("DELETE FROM jobs WHERE "+which, args...)
+	if err != nil || n == 0 {
+		return err
+	}
+	return leaveTraces(tx)
+}
