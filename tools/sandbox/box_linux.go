@@ -51,7 +51,9 @@ type request struct {
 	Env       []string
 	Workspace string // "" is none
 	Dir       string // below it
-	UID, GID  int    // whom it runs as; -1 is as the supervisor
+	Writes    string // below it: all that the command can write to; "" is the whole
+	WritesAll bool
+	UID, GID  int // whom it runs as; -1 is as the supervisor
 	Read      []string
 	FullNet   bool
 	Hosts     []string // reached through the proxy
@@ -90,6 +92,11 @@ const (
 // inside is where the workspace lies in the mode Bubblewrap: at the same place on
 // every machine of a fleet, so that what is installed there works on each.
 const inside = "/workspace"
+
+// insideWrites is where the folder lies that a command can write to, where that is not
+// its whole workspace. It is no place in the workspace: on the way there others could put
+// a link, and the folder would lie elsewhere.
+const insideWrites = "/job"
 
 // thisProgram is this program, also after its file was replaced.
 const thisProgram = "/proc/self/exe"
@@ -156,7 +163,7 @@ func (b *Box) request(ctx context.Context, c Command) (request, error) {
 		lease -= max(0, time.Since(c.Held), time.Now().Round(0).Sub(c.Held.Round(0)))
 	}
 	req := request{
-		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir,
+		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir, Writes: c.Writes, WritesAll: c.WritesAll,
 		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
 		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease),
 	}

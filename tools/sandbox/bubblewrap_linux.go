@@ -51,10 +51,14 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Hosts) > 0 && !s.FullNet {
-		if command, err = s.behindProxy(c, &pipes, &args); err != nil {
-			return nil, err
-		}
+	switch proxied := len(s.Hosts) > 0 && !s.FullNet; {
+	case proxied:
+		command, err = s.behindProxy(c, &pipes, &args)
+	case s.writes != nil:
+		command, err = s.entered(&pipes, &args, entering{})
+	}
+	if err != nil {
+		return nil, err
 	}
 	args = append(append(args, "--remount-ro", "/", "--"), command...)
 
@@ -266,7 +270,14 @@ func (s *supervisor) walls(pipes *pipes) ([]string, error) {
 	}
 	dir := "/tmp"
 	if s.Workspace != "" {
-		args = append(args, "--bind", s.Workspace, inside)
+		how := "--bind"
+		if s.writes != nil {
+			args = append(args, "--bind", filepath.Join(s.Workspace, s.Writes), insideWrites, "--setenv", writesName, insideWrites)
+			if !s.WritesAll {
+				how = "--ro-bind"
+			}
+		}
+		args = append(args, how, s.Workspace, inside)
 		dir = filepath.Join(inside, s.Dir)
 	}
 	args = append(args, "--chdir", dir, "--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp")
@@ -317,9 +328,6 @@ func settings(net bool) []string {
 // others: the namespace has no network, and what is connected to inside is a socket
 // whose other end is accepted by a proxy in this process.
 func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]string, error) {
-	if err := pipes.program(args); err != nil {
-		return nil, err
-	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -335,7 +343,22 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 		*args = append(*args, "--setenv", name, at)
 	}
 	*args = append(*args, "--setenv", "NODE_USE_ENV_PROXY", "1")
-	request, err := json.Marshal(entering{Listen: number, Args: s.Args})
+	return s.entered(pipes, args, entering{Listen: number})
+}
+
+// entered is what bubblewrap runs where this program does something inside before it
+// becomes the command.
+func (s *supervisor) entered(pipes *pipes, args *[]string, e entering) ([]string, error) {
+	if err := pipes.program(args); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.Args = s.Args; s.writes != nil {
+		if e.Mounted, err = identify(s.writes, insideWrites); err != nil {
+			return nil, err
+		}
+	}
+	request, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
 	}

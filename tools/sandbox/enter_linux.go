@@ -28,6 +28,80 @@ type entering struct {
 	Listen string `json:",omitempty"`
 	// Walls, if set, are put up around this process first.
 	Walls *landlockWalls `json:",omitempty"`
+	// Mounted, if set, is the folder that the command can write to. Whoever may write to the
+	// workspace could have put another in its place before it was mounted: then nothing is run.
+	Mounted *place `json:",omitempty"`
+}
+
+// writesName is the variable that tells a command where it can write to.
+const writesName = "JOB_DIR"
+
+// A place is a folder, by its path and by what the filesystem knows it by.
+type place struct {
+	Path     string
+	Dev, Ino uint64
+}
+
+// errMoved says that a folder is not the one that was meant.
+var errMoved = errors.New("the folder that the command writes to was replaced meanwhile")
+
+// open opens the folder, if it is the one that was meant.
+func (p *place) open() (*os.File, error) {
+	f, err := os.OpenFile(p.Path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	now, err := identify(f, p.Path)
+	if err == nil && *now != *p {
+		err = errMoved
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// identify is the place of an open folder that is seen at a path.
+func identify(f *os.File, path string) (*place, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, err
+	}
+	return &place{Path: path, Dev: uint64(st.Dev), Ino: st.Ino}, nil //nolint:unconvert // on some machines Dev is shorter
+}
+
+// descriptor is a path that leads to an open file, whatever becomes of its name.
+func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// openWrites opens the folder that the command can write to, where that is not the whole
+// workspace, and lets root's command write to it. No link on the way is followed.
+func (s *supervisor) openWrites() error {
+	if s.Writes == "" {
+		return nil
+	}
+	above, err := unix.Open(s.Workspace, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer closeFD(above)
+	fd, err := unix.Openat2(above, s.Writes, &unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return err
+	}
+	s.writes = os.NewFile(uintptr(fd), s.Writes)
+	if s.UID < 0 {
+		return nil
+	}
+	return s.writes.Chown(s.UID, s.GID)
+}
+
+// closeWrites closes the folder.
+func (s *supervisor) closeWrites() {
+	if s.writes != nil {
+		_ = s.writes.Close() // nothing was written to it by this process
+	}
 }
 
 // Exit codes of a program that was not run, as shells have them.
@@ -50,6 +124,12 @@ func enter() int {
 	}
 	if err == nil && e.Listen != "" {
 		err = handOut(e.Listen)
+	}
+	if err == nil && e.Mounted != nil {
+		var f *os.File
+		if f, err = e.Mounted.open(); err == nil {
+			err = f.Close()
+		}
 	}
 	if err == nil && e.Walls != nil {
 		err = e.Walls.putUp()

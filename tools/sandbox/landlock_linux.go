@@ -26,6 +26,7 @@ const leastABI = 6
 type landlockWalls struct {
 	Read, ReadFiles []string
 	Write           []string
+	WriteIf         *place // likewise, if it is this very folder
 	Devices         []string
 	UID, GID        int
 	Tasks           uint64 // processes and threads of this user, ours included; 0 is any
@@ -47,6 +48,16 @@ func (s *supervisor) startHere() (_ *child, err error) {
 	}()
 	env := append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
 	dir := filepath.Join(cmp.Or(s.Workspace, tmp), s.Dir)
+	mayWrite := cmp.Or(s.Workspace, tmp)
+	if s.writes != nil {
+		if mayWrite, err = os.Readlink(descriptor(s.writes)); err != nil {
+			return nil, err
+		}
+		env = append(env, writesName+"="+mayWrite)
+		if s.WritesAll {
+			mayWrite = s.Workspace
+		}
+	}
 	e := entering{Args: s.Args, Env: env}
 	if s.Own {
 		e.Args = append([]string{thisProgram}, s.Args...)
@@ -59,8 +70,10 @@ func (s *supervisor) startHere() (_ *child, err error) {
 		if err != nil {
 			return nil, err
 		}
-		judge = newJudge(os.NewFile(uintptr(pair[0]), "listener"), s.UID, cmp.Or(s.Workspace, tmp), tmp)
-		e.Walls = s.landlockWalls(tmp)
+		judge = newJudge(os.NewFile(uintptr(pair[0]), "listener"), s.UID, mayWrite, tmp)
+		if e.Walls, err = s.landlockWalls(tmp); err != nil {
+			return nil, err
+		}
 		e.Walls.Listener = pipes.give(os.NewFile(uintptr(pair[1]), "listener"))
 	}
 	raw, err := json.Marshal(e)
@@ -103,11 +116,23 @@ func (s *supervisor) makeTemporary() (string, error) {
 	return dir, os.Chown(dir, s.UID, s.GID)
 }
 
-func (s *supervisor) landlockWalls(tmp string) *landlockWalls {
+func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 	w := &landlockWalls{
 		Read:  append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}, s.Read...),
 		Write: []string{cmp.Or(s.Workspace, tmp), tmp}, UID: s.UID, GID: s.GID,
 		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
+	}
+	if s.writes != nil {
+		if !s.WritesAll {
+			w.Write, w.Read = []string{tmp}, append(w.Read, s.Workspace)
+		}
+		path, err := os.Readlink(descriptor(s.writes))
+		if err == nil {
+			w.WriteIf, err = identify(s.writes, path)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range settings(false) {
 		if info, err := os.Stat(name); err == nil && !info.IsDir() {
@@ -123,7 +148,7 @@ func (s *supervisor) landlockWalls(tmp string) *landlockWalls {
 	if s.Processes > 0 && s.group == nil {
 		w.Tasks = uint64(s.Processes)*tasksEach + s.tasksBeside()
 	}
-	return w
+	return w, nil
 }
 
 // putUp puts the walls up around this thread, which is to become the command.
@@ -149,6 +174,14 @@ func (w *landlockWalls) putUp() error {
 			_, err := os.Stat(p)
 			return err != nil
 		})
+	}
+	if w.WriteIf != nil {
+		f, err := w.WriteIf.open()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // it was only looked at
+		w.Write = append(w.Write, descriptor(f))
 	}
 	// V6 is wanted whole: BestEffort would put up less and say nothing.
 	err := landlock.V6.Restrict(

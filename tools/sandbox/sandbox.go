@@ -38,6 +38,12 @@ type Command struct {
 	Workspace string
 	// Dir is the folder below Workspace that it starts in; "" is Workspace.
 	Dir string
+	// Writes is a folder below Workspace, the only one that it can write to, unless
+	// WritesAll is set; "" is all of Workspace. It is there, and no name on the way to it
+	// is a symbolic link. Where it lies inside is in the environment, as JOB_DIR. Without
+	// walls the command can write to all the same.
+	Writes    string
+	WritesAll bool
 	// Env is what its environment holds besides what every command has, as NAME=VALUE.
 	Env []string
 	// Stdin is what it reads; nil is nothing. Where it is no file, it is to end soon

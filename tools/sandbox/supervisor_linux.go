@@ -74,6 +74,7 @@ type supervisor struct {
 	group   *cgroup.Group // nil where there are none
 	held    usage         // by the workspace, before
 	disk    time.Time     // when the disk is to be measured next
+	writes  *os.File      // the folder that the command can write to; nil is the workspace
 }
 
 // A child is the command with what stands around it.
@@ -121,6 +122,10 @@ func (s *supervisor) run(control *os.File) report {
 	if clock() > s.lease.Load() {
 		return failed(ErrLate)
 	}
+	if err := s.openWrites(); err != nil {
+		return failed(fmt.Errorf("open the folder that it writes to: %w", err))
+	}
+	defer s.closeWrites()
 	s.makeGroup()
 	defer s.removeGroup()
 	if s.unbounded() {
