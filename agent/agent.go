@@ -60,6 +60,12 @@ type Config struct {
 	// Asks, if set, lets turns wait for people. Without it a call that needs an
 	// approval is denied.
 	Asks Asks
+	// Deserted, if set, tells of a session that no person takes part in: no question is asked
+	// there, and approvals are asked for at Approvals.To alone.
+	Deserted func(session string) bool
+	// Admit, if set, is asked before a turn begins that answers a message, and says why it is
+	// not to. It is asked again about the same message after a crash.
+	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
 	// Approvals returns how approvals are asked for, as it is configured now.
 	Approvals func() Approvals
 	// Prefix, if set, tells what people begin a command with on a channel; else
@@ -82,6 +88,9 @@ type Config struct {
 	// where a chaos test kills the process.
 	Point func(name string)
 }
+
+// A Refusal is why a message starts no turn. Text is for people; "" says nothing.
+type Refusal struct{ Code, Text string }
 
 // Approvals is how approvals are asked for.
 type Approvals struct {

@@ -175,7 +175,7 @@ func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound)
 		}
 	}
 	if _, known := r.journal.Find(in.ID); !known {
-		if err := r.journal.Append(ctx, userEntries(t.id, in)...); err != nil {
+		if err := r.journal.Append(ctx, userEntries(t.id, in, len(t.causes)+1)...); err != nil {
 			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
 				return nil
 			}
@@ -186,6 +186,9 @@ func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound)
 }
 
 func (r *sessionRun) tellAwaited(ctx context.Context, t *turn, in bus.Inbound) error {
+	if r.deserted() {
+		return nil
+	}
 	p := r.commandPrefix(in.At)
 	to := routeOf(in)
 	return r.publish(ctx, bus.Outbound{

@@ -266,6 +266,9 @@ func (r *callRunner) approval(ctx context.Context, p *preparedCall, why string, 
 	if refused != "" {
 		return needsApproval(p.input.Name, why, "who cannot be asked now: "+refused), nil, nil
 	}
+	if r.deserted() && len(r.approvals().To) == 0 {
+		return needsApproval(p.input.Name, why, "who cannot be asked from here: the operator has not set [approvals] to"), nil, nil
+	}
 	a := r.newAsk(p, bus.AskApproval)
 	a.Hash, a.Reason = sum, why
 	if !bytes.Equal(p.input.Args, p.use.Args) {
@@ -284,7 +287,7 @@ func (r *callRunner) question(ctx context.Context, p *preparedCall) (*tools.Erro
 	if err != nil {
 		return asToolError(err), nil, nil
 	}
-	if r.cfg.Asks == nil {
+	if r.cfg.Asks == nil || r.deserted() {
 		return tools.Errorf(tools.PermissionDenied, "Nobody can be asked from here: end the turn with the question instead."), nil, nil
 	}
 	why, err := r.cannotAsk(ctx)

@@ -10,14 +10,47 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"parley/agent/attached"
 	"parley/agent/journal"
+	"parley/agent/quota"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
+
+// countTurn counts a turn of a person in, until it is released. Whoever has enough
+// turns at once gets errLater, and whoever has had enough in this hour a refusal,
+// which ends the turn. Owners have no such bounds.
+func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
+	p := in.From
+	if p.Owner {
+		return r.quota.Resume(p.ID), nil, nil
+	}
+	most := r.cfg.Limits()
+	release, again, err := r.quota.Begin(p.ID, quota.Limits{AtOnce: most.Turns, Hour: most.TurnsHour})
+	if err != nil {
+		return nil, nil, errLater
+	}
+	if !again.IsZero() {
+		refusal = failure("too_many_turns", "You have asked me %d times within the hour, which is the most that I may answer. Ask again from %s UTC on.",
+			most.TurnsHour, again.UTC().Format("15:04"))
+	}
+	if refusal != nil || r.cfg.Admit == nil {
+		return release, refusal, nil
+	}
+	refused, err := r.cfg.Admit(ctx, in)
+	if err != nil {
+		release()
+		return nil, nil, fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	if refused != nil {
+		refusal = &ending{state: sessions.TurnFailed, code: refused.Code, text: refused.Text}
+	}
+	return release, refusal, nil
+}
 
 // begin is C1: it writes that a turn has begun and what was said to it, and with
 // more entries its end at once. It returns what the turn answers, which is nothing
@@ -31,7 +64,7 @@ func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (b
 		started.Person = b.items[0].in.From.ID
 		entries := []sessions.Entry{started}
 		for _, it := range b.items {
-			entries = append(entries, userEntries(id, it.in)...)
+			entries = append(entries, userEntries(id, it.in, len(b.items))...)
 		}
 		err := s.journal.Append(ctx, append(entries, more...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
@@ -47,9 +80,21 @@ func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (b
 	return b, nil
 }
 
-// userEntries are the user block of a message, and the files that came with it.
-func userEntries(turn string, in bus.Inbound) []sessions.Entry {
-	e := journal.NewEntry(turn, sessions.KindUser, sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in)})
+// What the model is given of what programs have posted, in characters: so much in all of
+// one turn, and at least so much of each post.
+const (
+	mostPosted  = 40_000
+	leastPosted = 400
+)
+
+// userEntries are the user block of a message, which is one of that many of its turn, and
+// the files that came with it. Of a storm of posts the beginning of each is kept.
+func userEntries(turn string, in bus.Inbound, among int) []sessions.Entry {
+	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in)}
+	if most := max(leastPosted, mostPosted/among); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
+		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out: many came at once)"
+	}
+	e := journal.NewEntry(turn, sessions.KindUser, said)
 	e.Cause, e.Person = in.ID, in.From.ID
 	return append([]sessions.Entry{e}, attached.Entries(turn, in)...)
 }

@@ -115,9 +115,13 @@ func (s *session) asked(a *ask) []bus.Address {
 	return to
 }
 
-// places are where people are told of an ask: the conversation is always one.
+// places are where people are told of an ask: the conversation is always one, if people
+// take part in it.
 func (s *session) places(t *turn, a *ask) []bus.Address {
 	places := []bus.Address{t.route.At}
+	if s.deserted() {
+		places = nil
+	}
 	for _, to := range s.asked(a) {
 		if to != t.route.At {
 			places = append(places, to)

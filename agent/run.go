@@ -312,7 +312,7 @@ func (r *sessionRun) answer(ctx context.Context) error {
 		}
 		return err
 	}
-	release, refusal, err := r.countTurn(b.items[0].in.From)
+	release, refusal, err := r.countTurn(ctx, b.items[0].in)
 	if err != nil {
 		return err
 	}
@@ -325,25 +325,6 @@ func (r *sessionRun) answer(ctx context.Context) error {
 	}
 	r.inbox.markHandled(b.items...)
 	return nil
-}
-
-// countTurn counts a turn of a person in, until it is released. Whoever has enough
-// turns at once gets errLater, and whoever has had enough in this hour a refusal,
-// which ends the turn. Owners have no such bounds.
-func (r *sessionRun) countTurn(p bus.Person) (release func(), refusal *ending, err error) {
-	if p.Owner {
-		return r.quota.Resume(p.ID), nil, nil
-	}
-	most := r.cfg.Limits()
-	release, again, err := r.quota.Begin(p.ID, quota.Limits{AtOnce: most.Turns, Hour: most.TurnsHour})
-	if err != nil {
-		return nil, nil, errLater
-	}
-	if !again.IsZero() {
-		refusal = failure("too_many_turns", "You have asked me %d times within the hour, which is the most that I may answer. Ask again from %s UTC on.",
-			most.TurnsHour, again.UTC().Format("15:04"))
-	}
-	return release, refusal, nil
 }
 
 // runBegun takes a turn that has just begun to its end.

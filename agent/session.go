@@ -261,6 +261,9 @@ func (s *session) approvals() Approvals {
 	return a
 }
 
+// deserted tells that no person takes part in the session.
+func (s *session) deserted() bool { return s.cfg.Deserted != nil && s.cfg.Deserted(s.key()) }
+
 // encodePlaces writes addresses into the log; none is the conversation itself.
 func encodePlaces(places []bus.Address) json.RawMessage {
 	if len(places) == 0 {

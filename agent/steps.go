@@ -156,7 +156,7 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn) error {
 	}
 	for _, it := range taken {
 		if _, known := r.journal.Find(it.in.ID); !known {
-			entries = append(entries, userEntries(t.id, it.in)...)
+			entries = append(entries, userEntries(t.id, it.in, len(t.causes)+len(taken))...)
 		}
 	}
 	changed := r.inbox.newsOf(t.causes)

@@ -87,6 +87,10 @@ const (
 // wire: a release from before attachments would answer its text and ignore the files.
 const saidWithFiles = "said_with_files"
 
+// saidByProgram is the kind that a message of kind Said has on the wire if it quotes
+// what a program has posted: a release from before that would look for a person.
+const saidByProgram = "said_by_program"
+
 // KnownKind tells whether an inbound message's kind is one of this release. One
 // of another kind comes from a newer release and is left to it.
 func KnownKind(kind string) bool {
@@ -160,6 +164,7 @@ const (
 	Answered  = "answered"  // the message to which the sender replies, or the part of it that they marked
 	Told      = "told"      // what an agent has said here on somebody's behalf
 	Earlier   = "earlier"   // what was said in a thread before the bot was called into it
+	Posted    = "posted"    // what a program has posted to a webhook: the message comes from no person
 )
 
 // A Quote is what was written elsewhere or earlier. The model is shown it as
@@ -176,7 +181,11 @@ type Quote struct {
 
 // Encode is the body of an inbound message.
 func (in Inbound) Encode() ([]byte, error) {
-	if in.Kind == Said && len(in.Attachments) > 0 {
+	switch {
+	case in.Kind != Said:
+	case in.IsPosted():
+		in.Kind = saidByProgram
+	case len(in.Attachments) > 0:
 		in.Kind = saidWithFiles
 	}
 	return json.Marshal(in)
@@ -188,10 +197,15 @@ func DecodeInbound(body []byte) (Inbound, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return Inbound{}, fmt.Errorf("decode inbound message: %w", err)
 	}
-	if in.Kind == saidWithFiles {
+	if in.Kind == saidWithFiles || in.Kind == saidByProgram {
 		in.Kind = Said
 	}
 	return in, nil
+}
+
+// IsPosted tells of a message that a program's post is what it brings.
+func (in Inbound) IsPosted() bool {
+	return len(in.Quotes) > 0 && in.Quotes[0].Kind == Posted
 }
 
 // An Outbound is one thing said to people.

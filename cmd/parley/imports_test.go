@@ -118,7 +118,8 @@ func rules() []rule {
 		{"cmd/parley/metrics", 5, []string{"agent", "agent/llm", "bus"}},
 
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},
-		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/outbox"}},
+		{"cmd/parley/events", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
+		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/events", "cmd/parley/outbox"}},
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "cmd/parley/erase"}},

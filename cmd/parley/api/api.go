@@ -69,6 +69,9 @@ type Agent struct {
 	// configured. bus.ErrFull and bus.ErrInvalid are told as what they are, any
 	// other error as "not durable now".
 	Say func(ctx context.Context, session string, in bus.Inbound) error
+	// Event returns the session in which what was posted to a webhook is answered; false of
+	// an address where none is. Nil is of none.
+	Event func(at bus.Address) (session string, ok bool)
 }
 
 // Health is how the process stands.

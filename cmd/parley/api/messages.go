@@ -209,8 +209,8 @@ func (a *API) getMessage(w *answer, r *http.Request) error {
 	if !w.caller.reads() && p.Origin != w.caller.name {
 		return channels.ErrNoSend
 	}
-	if isTold(p) {
-		return a.getTold(r.Context(), w, p)
+	if session, ok := a.toldSession(p); ok {
+		return a.getTold(r.Context(), w, p, session)
 	}
 	s, err := a.cfg.Outbox.State(r.Context(), p.ID)
 	if err != nil {
@@ -219,19 +219,26 @@ func (a *API) getMessage(w *answer, r *http.Request) error {
 	return w.json(http.StatusOK, s)
 }
 
-// isTold tells whether a post was for the agent.
-func isTold(p channels.Submission) bool {
-	return len(p.Destinations) == 1 && (p.Destinations[0].Channel == web.Name || p.Destinations[0].Channel == console.Name)
+// toldSession is the session that a post was for; false if it was for people.
+func (a *API) toldSession(p channels.Submission) (session string, ok bool) {
+	if len(p.Destinations) == 0 {
+		return "", false
+	}
+	at := p.Destinations[0]
+	if len(p.Destinations) == 1 && (at.Channel == web.Name || at.Channel == console.Name) {
+		session, err := a.keyOf(at)
+		return session, err == nil
+	}
+	if a.cfg.Agent.Event == nil {
+		return "", false
+	}
+	return a.cfg.Agent.Event(at)
 }
 
 // getTold tells whether the agent has begun with a message: it is sent once it
 // stands in its session's log.
-func (a *API) getTold(ctx context.Context, w *answer, p channels.Submission) error {
+func (a *API) getTold(ctx context.Context, w *answer, p channels.Submission, session string) error {
 	at := p.Destinations[0]
-	session, err := a.keyOf(at)
-	if err != nil {
-		return fmt.Errorf("find the session of message %s: %w", p.ID, err)
-	}
 	d := outbox.Destination{Address: at.String(), State: channels.Queued, At: p.At}
 	e, err := a.cfg.Sessions.Find(ctx, session, p.ID)
 	switch {

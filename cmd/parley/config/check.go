@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -157,24 +156,36 @@ func (l *loader) place(s string, targets bool) *fault {
 	return f
 }
 
+// hears is a table that needs a model, and what is wrong with it without one; "" is none.
+func (l *loader) hears() (path string, without *fault) {
+	const remedy = `set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or `
+	for _, name := range l.names["channels"] {
+		if path := "channels." + name; l.str(path+".mode") == "chat" {
+			return path, &fault{wrong: "it hears people, and no model answers them", remedy: remedy + `mode = "send" here`}
+		}
+	}
+	for _, name := range l.names["webhooks"] {
+		if path := "webhooks." + name; l.str(path+".agent") != "" {
+			return path, &fault{wrong: "it has an agent, and no model that answers", remedy: remedy + "remove agent here"}
+		}
+	}
+	return "", nil
+}
+
 // checkModel stops a server whose channels would hear people and have nobody to
 // answer them.
 func (l *loader) checkModel() {
-	hears := slices.IndexFunc(l.names["channels"], func(name string) bool { return l.str("channels."+name+".mode") == "chat" })
+	hears, what := l.hears()
 	name, base, key := l.str("model.name"), l.str("model.base_url"), l.str("model.api_key")
-	if hears < 0 || name == demoName {
+	if hears == "" || name == demoName {
 		return
 	}
-	channel := "channels." + l.names["channels"][hears]
 	u, err := url.Parse(base)
 	own := base == "" || err == nil && u.Hostname() == "api.openai.com"
 	switch {
 	case !own || key != "":
 	case base == "" && name == "":
-		l.answering = append(l.answering, l.places[channel].at(channel, &fault{
-			wrong:  "it hears people, and no model answers them",
-			remedy: `set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or mode = "send" here`,
-		}))
+		l.answering = append(l.answering, l.places[hears].at(hears, what))
 	case base == "":
 		l.answering = append(l.answering, l.places["model.name"].at("model.name", &fault{
 			wrong:  "the model at the default URL wants a key, and there is none",

@@ -306,6 +306,8 @@ func httpSections() []section {
 				since: first, reload: withChannels, fills: into(func(w *Webhook) any { return &w.Routes })},
 			{key: "template", kind: asText, example: `"{{ .commonLabels.severity }}"`,
 				since: first, reload: atOnce, fills: into(func(w *Webhook) any { return &w.Template })},
+			{key: "agent", kind: asText, example: `"main"`, since: first, fills: into(func(w *Webhook) any { return &w.Agent })},
+			{key: "group", kind: asText, example: `"{{ .build.id }}"`, since: first, reload: atOnce, fills: into(func(w *Webhook) any { return &w.Group })},
 		}},
 		{name: "tokens", named: true, reload: atOnce, settings: []setting{
 			{key: "token", kind: asText, secret: true, example: `"${file:/run/secrets/ci}"`,

@@ -41,6 +41,9 @@ type Webhook struct {
 	To       []string // targets and addresses, as written, for what no route takes
 	Routes   []Route  // the first that matches decides
 	Template string   // "" is the kind's own
+	// Agent is who is given what is posted; "" is nobody, and it is said to To.
+	Agent string
+	Group string // template: by what plain JSON belongs together for the agent
 }
 
 // A Route sends what matches to its own places.
@@ -90,7 +93,9 @@ func (l *loader) checkWebhook(name string) {
 	}
 	l.checkPlaces(path+".to", true)
 	l.checkMany(path+".to", l.places[path+".to"], l.list(path+".to"))
-	l.checkTemplate(path + ".template")
+	l.checkTemplate(path+".template", `write for example template = "**{{ .title }}** {{ .body }}"`)
+	l.checkTemplate(path+".group", `write for example group = "{{ .build.id }}"`)
+	l.checkWebhookAgent(path, kind)
 	v, ok := l.values[path+".routes"]
 	if !ok {
 		return
@@ -105,7 +110,28 @@ func (l *loader) checkWebhook(name string) {
 	}
 }
 
-func (l *loader) checkTemplate(path string) {
+// checkWebhookAgent looks at what a webhook needs to start turns.
+func (l *loader) checkWebhookAgent(path, kind string) {
+	agent := l.str(path + ".agent")
+	if l.mentioned(path+".group") && (agent == "" || kind == alertmanager || kind == github) {
+		wrong, remedy := "has no effect without agent", "write agent = \""+MainAgent+"\", or remove it"
+		if agent != "" {
+			wrong, remedy = "is for plain JSON: what "+kind+" sends has groups of its own", "remove it"
+		}
+		l.report(l.places[path+".group"], path+".group", wrong, remedy)
+	}
+	if agent == "" {
+		return
+	}
+	if agents := l.names["agents"]; !slices.Contains(agents, agent) {
+		l.report(l.places[path+".agent"], path+".agent", fmt.Sprintf("no agent is called %q", agent), oneOf(agent, agents)+", or add [agents."+agent+"]")
+	}
+	if slices.Contains(l.names["channels"], "webhook") {
+		l.report(l.places["channels.webhook"], "channels.webhook", "where a webhook has an agent, the name webhook is that of its conversations", "choose another name for the channel")
+	}
+}
+
+func (l *loader) checkTemplate(path, remedy string) {
 	v, ok := l.values[path]
 	if !ok || l.opts.CheckTemplate == nil {
 		return
@@ -118,7 +144,7 @@ func (l *loader) checkTemplate(path string) {
 	if len(v.refs) == 0 { // else the parser may repeat what is secret
 		wrong += ": " + err.Error()
 	}
-	l.report(l.places[path], path, wrong, `write for example template = "**{{ .title }}** {{ .body }}"`)
+	l.report(l.places[path], path, wrong, remedy)
 }
 
 func (l *loader) checkToken(name string, seen map[string]string) {

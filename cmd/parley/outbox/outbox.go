@@ -108,7 +108,7 @@ func (e *FullError) Unwrap() error {
 // *UnknownError, *InvalidError, channels.ErrOtherBody, bus.ErrInvalid, or mean
 // that it is not known to be durable: accept the same request again.
 func (o *Outbox) Accept(ctx context.Context, r Request) (Status, error) {
-	to, err := o.resolve(r.To)
+	to, err := o.Resolve(r.To)
 	if err != nil {
 		return Status{}, err
 	}

@@ -61,8 +61,8 @@ func isFileName(name string) bool {
 		bus.IsClean(name) && !strings.ContainsAny(name, `/\"`)
 }
 
-// resolve makes addresses of names, each once, in the order of their first mention.
-func (o *Outbox) resolve(names []string) ([]bus.Address, error) {
+// Resolve makes addresses of names, each once, in the order of their first mention.
+func (o *Outbox) Resolve(names []string) ([]bus.Address, error) {
 	if len(names) == 0 {
 		return nil, &InvalidError{"no_destination", `there is no destination: name a target or an address in "to"`}
 	}

@@ -62,10 +62,14 @@ func (f *httpAccess) setHooks() {
 		if old := f.hook(name); old != nil {
 			prepare = old.With
 		}
-		h, err := prepare(webhook.Config{
+		c := webhook.Config{
 			Name: name, Kind: w.Kind, Token: string(w.Token), Secret: string(w.Secret), Routes: routes, To: w.To,
-			Template: w.Template, Outbox: f.outbox, Log: f.log,
-		})
+			Template: w.Template, Group: w.Group, Outbox: f.outbox, Log: f.log, Point: f.point,
+		}
+		if w.Agent != "" {
+			c.Agent, c.Resolve = f.events, f.outbox.Resolve
+		}
+		h, err := prepare(c)
 		if err != nil { // the configuration was checked
 			f.log.Error("webhook cannot be served", slog.String("webhook", name), slog.Any("error", err))
 			continue
@@ -103,7 +107,7 @@ func (f *httpAccess) webhooks() map[string]http.Handler {
 // api makes the API: for the network, or for the home's socket.
 func (f *httpAccess) api(local bool) *api.API {
 	s := f.Server
-	agent := api.Agent{Name: config.MainAgent}
+	agent := api.Agent{Name: config.MainAgent, Event: s.eventSession}
 	if s.model != nil {
 		agent.Say = s.say
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/channels"
 	"parley/channels/markup"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/events"
 	"parley/cmd/parley/outbox"
 	"parley/tools"
 	"parley/tools/message"
@@ -145,6 +146,10 @@ func quoted(text string) string {
 func (s *Server) hears(at bus.Address) (session string, ok bool) {
 	if s.model == nil && s.settings.Load().Bus.URL == "" { // in a fleet, workers have it
 		return "", false
+	}
+	if at.Channel == events.Name {
+		key, err := s.events.Session(at)
+		return key, err == nil
 	}
 	for _, l := range s.channels {
 		if l.name != at.Channel || !l.receive && l.config.Platform != "" {

@@ -27,6 +27,7 @@ import (
 	"parley/cmd/parley/audit"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
+	"parley/cmd/parley/events"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/owndata"
@@ -66,6 +67,7 @@ type Server struct {
 	metrics  *metrics.Metrics
 	desk     *asks.Desk
 	ownData  *owndata.Desk
+	events   *events.Desk
 	role     Role
 	version  string
 	started  time.Time
@@ -157,6 +159,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 		home: h, log: c.Log, model: c.Model, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(),
 	}
 	s.settings.Store(c.Settings)
+	s.events = &events.Desk{Bus: h.Bus, Events: h.Bus, Book: h.Book, Webhooks: s.eventWebhook}
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.files = s.newFiles()
 	s.tools = s.newTools()

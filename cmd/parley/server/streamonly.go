@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 
+	"parley/agent"
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
@@ -11,6 +13,7 @@ import (
 	"parley/channels/markup"
 	"parley/channels/web"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/events"
 )
 
 // A streamOnly channel has no platform: whoever is there reads by watching the
@@ -42,14 +45,48 @@ func (w streamOnly) Send(_ context.Context, to bus.Address, part channels.Part) 
 // Limits has none; watchers read Markdown.
 func (streamOnly) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
-// streamOnlyEndpoints are the channels without a platform: terminals, and programs
-// that talk to the agent.
+// streamOnlyEndpoints are the channels without a platform: terminals, programs that talk
+// to the agent, and webhooks whose events it is given.
 func (s *Server) streamOnlyEndpoints() []*endpoint {
 	var all []*endpoint
-	for _, name := range []string{console.Name, web.Name} {
-		l := &endpoint{name: name, channel: streamOnly{name: name, agent: config.MainAgent, events: s.home.Bus}, gate: &gateway.Gate{}, trouble: &atomic.Pointer[string]{}}
+	add := func(name string, channel channels.Channel) {
+		l := &endpoint{name: name, channel: channel, gate: &gateway.Gate{}, trouble: &atomic.Pointer[string]{}}
 		l.config.Name, l.config.Agent = name, config.MainAgent
 		all = append(all, l)
 	}
+	for _, name := range []string{console.Name, web.Name} {
+		add(name, streamOnly{name: name, agent: config.MainAgent, events: s.home.Bus})
+	}
+	add(events.Name, s.events)
 	return all
+}
+
+// eventWebhook is a webhook as the desk of events has to know it.
+func (s *Server) eventWebhook(name string) (events.Webhook, bool) {
+	w, ok := s.settings.Load().Webhooks[name]
+	return events.Webhook{Agent: w.Agent, To: s.places(w.To)}, ok
+}
+
+// eventSession is the session in which a webhook's events are answered.
+func (s *Server) eventSession(at bus.Address) (string, bool) {
+	if at.Channel != events.Name {
+		return "", false
+	}
+	key, err := s.events.Session(at)
+	return key, err == nil
+}
+
+// deserted tells of a session that nobody talks in who could be asked there.
+func deserted(session string) bool {
+	parts := strings.Split(session, ":")
+	return len(parts) > 1 && parts[1] == events.Name
+}
+
+// admit says why what a webhook was posted starts no turn.
+func (s *Server) admit(ctx context.Context, in bus.Inbound) (*agent.Refusal, error) {
+	refused, err := s.events.Admit(ctx, in)
+	if refused == nil || err != nil {
+		return nil, err
+	}
+	return &agent.Refusal{Code: "too_many_turns", Text: refused.Text}, nil
 }

@@ -70,14 +70,14 @@ func readNotification(data map[string]any) notification {
 // because the process is new, or another one took the first twin, the book does:
 // the key of a notification holds its alerts' exact starts and the span of ten
 // minutes in which it came. The span before is looked at, too.
-func (h *Handler) acceptNotification(ctx context.Context, r outbox.Request, d delivery) (outbox.Status, error) {
+func (h *Handler) acceptNotification(ctx context.Context, out Outbox, r outbox.Request, d delivery) (outbox.Status, error) {
 	a := readNotification(d.data)
 	defer h.recent.lock(a.group)()
 	now := h.config.Now()
 	last := h.recent.last(a.group)
 	if last.startsNear(a) && last.identity == a.identity && now.Sub(last.at) < window {
 		r.Key, r.Digest, r.Subject = last.key, last.key, last.subject
-		return h.config.Outbox.Accept(ctx, r)
+		return out.Accept(ctx, r)
 	}
 	// A notification that could not be accepted before is tried again as of the time of the
 	// first attempt: its key, which depends on the time, stays the same.
@@ -85,7 +85,7 @@ func (h *Handler) acceptNotification(ctx context.Context, r outbox.Request, d de
 	if t := last.tried; t.identity == a.identity && t.starts == a.starts && now.Sub(t.at) < mostTried {
 		began, again = t.at, true
 	}
-	status, s, err := h.acceptNew(ctx, r, a, last, began)
+	status, s, err := h.acceptNew(ctx, out, r, a, last, began)
 	if err != nil {
 		// It may be accepted at some destinations and not at others. The next attempt
 		// uses the same key, so it does not repeat those.
@@ -102,7 +102,7 @@ func (h *Handler) acceptNotification(ctx context.Context, r outbox.Request, d de
 
 // acceptNew gives a notification to the outbox that this process knows no twin of. Began
 // is when that was first tried.
-func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a notification, last sent, began time.Time) (outbox.Status, sent, error) {
+func (h *Handler) acceptNew(ctx context.Context, out Outbox, r outbox.Request, a notification, last sent, began time.Time) (outbox.Status, sent, error) {
 	span := began.UnixNano() / int64(window)
 	at, key := began, a.key(span)
 	switch {
@@ -117,7 +117,7 @@ func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a notificatio
 		// Record returns the twin's post, which is recognised by its time.
 		r.Key = a.key(span - 1)
 		r.Digest = r.Key
-		before, err := h.config.Outbox.Record(ctx, r, nil)
+		before, err := out.Record(ctx, r, nil)
 		if err != nil {
 			return outbox.Status{}, sent{}, fmt.Errorf("look for a twin: %w", err)
 		}
@@ -126,13 +126,13 @@ func (h *Handler) acceptNew(ctx context.Context, r outbox.Request, a notificatio
 		}
 	}
 	r.Key, r.Digest, r.Subject = key, key, a.subject(last, key, began)
-	status, err := h.config.Outbox.Accept(ctx, r)
+	status, err := out.Accept(ctx, r)
 	if err == nil && len(status.Destinations) == 0 {
 		// The key has the post without destinations that another process recorded when it
 		// looked for a twin in the span after this one. So another key is used.
 		key = digest(key, "sent")
 		r.Key, r.Digest = key, key
-		status, err = h.config.Outbox.Accept(ctx, r)
+		status, err = out.Accept(ctx, r)
 	}
 	return status, sent{identity: a.identity, newest: a.newest, at: at, key: key, subject: r.Subject, earlier: last.history(a)}, err
 }

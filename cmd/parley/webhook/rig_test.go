@@ -36,6 +36,8 @@ type setting struct {
 	routes   []webhook.Route
 	cap      int // of an address's mailbox
 	patience time.Duration
+	agent    bool // it has one
+	group    string
 }
 
 // A rig is a webhook over a real outbox and bus.
@@ -45,6 +47,7 @@ type rig struct {
 	handler *webhook.Handler
 	url     string
 	bus     *sqlitebus.Bus
+	book    *sqlbook.Book
 	outbox  *outbox.Outbox
 	clock   *clock
 }
@@ -55,7 +58,7 @@ func newRig(t testing.TB, s setting) *rig {
 	if s.cap == 0 {
 		s.cap = 1000
 	}
-	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: bus.Caps{Outbound: s.cap}})
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(dir, "bus.db"), Caps: bus.Caps{Outbound: s.cap, Inbound: 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,7 @@ func newRig(t testing.TB, s setting) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { book.Close() })
-	d := &rig{TB: t, setting: s, bus: b, clock: &clock{at: time.Date(2046, 3, 14, 9, 27, 30, 0, time.UTC)}}
+	d := &rig{TB: t, setting: s, bus: b, book: book, clock: &clock{at: time.Date(2046, 3, 14, 9, 27, 30, 0, time.UTC)}}
 	d.outbox = &outbox.Outbox{
 		Bus: b, Book: book,
 		Channels: func() []string { return []string{"slack"} },
@@ -103,6 +106,9 @@ func (d *rig) config() webhook.Config {
 	c := webhook.Config{
 		Name: "hook", Kind: d.kind, Token: token, Secret: secret, Template: d.template, Routes: d.routes, To: []string{"ci"},
 		Outbox: d.outbox, Log: slog.New(slog.DiscardHandler), Now: d.clock.now, Patience: d.patience,
+	}
+	if c.Group = d.group; d.agent {
+		c.Agent, c.Resolve = d.desk(), d.outbox.Resolve
 	}
 	switch d.kind {
 	case webhook.Alertmanager:

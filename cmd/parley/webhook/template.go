@@ -39,6 +39,16 @@ func compile(name, text string) (*template.Template, error) {
 	return t, nil
 }
 
+// compileGroup reads the template of a group's name, of which nothing is escaped: nobody
+// is shown it as Markdown.
+func compileGroup(text string) (*template.Template, error) {
+	t, err := template.New("group").Funcs(functions()).Parse(text)
+	if err != nil {
+		return nil, errors.New(parserWords(err))
+	}
+	return t, nil
+}
+
 // parserWords is the message of an error of text/template, which has no typed errors,
 // without the prefix that says only that it is about a template.
 func parserWords(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }

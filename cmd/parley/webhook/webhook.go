@@ -11,7 +11,11 @@
 // a template that prints nothing sends nothing. One that fails sends the fields as
 // they were posted.
 //
+// With an agent, a delivery starts a turn in place of being said (see package events). Its
+// template says whether it does, by printing something.
+//
 // The files, in reading order: webhook.go is the Handler, receive.go reads a request;
+// event.go gives it to an agent;
 // alert.go recognises notifications of Alertmanager's that came before, builtin.go has the
 // built-in templates; template.go, functions.go and escape.go print a template; depth.go
 // bounds how large and how deep JSON may be, and prints it.
@@ -62,10 +66,20 @@ type Config struct {
 	Routes   []Route
 	To       []string
 	Template string // "" is the kind's own
+	// Agent, if set, is given what is posted, in place of the places: what it finds goes there.
+	Agent Starter
+	// Group is a template of the text by which plain JSON belongs together for the agent;
+	// "" is one group.
+	Group string
 
 	Outbox Outbox
-	Log    *slog.Logger
-	Now    func() time.Time // nil is time.Now
+	// Resolve makes addresses of places; with an Agent alone.
+	Resolve func(places []string) ([]bus.Address, error)
+	// Point, if set, is called at each line of how an event starts a turn: where a test
+	// kills the process.
+	Point func(name string)
+	Log   *slog.Logger
+	Now   func() time.Time // nil is time.Now
 	// Patience is how long a body may take to arrive: 10 s if zero.
 	Patience time.Duration
 }
@@ -87,6 +101,7 @@ const (
 type Handler struct {
 	config Config
 	text   *template.Template
+	groups *template.Template // nil is one group
 	recent *recentNotifications
 }
 
@@ -106,7 +121,13 @@ func New(c Config) (*Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("webhook %s: %w", c.Name, err)
 	}
-	return &Handler{config: c, text: t, recent: newRecentNotifications()}, nil
+	h := &Handler{config: c, text: t, recent: newRecentNotifications()}
+	if c.Group != "" {
+		if h.groups, err = compileGroup(c.Group); err != nil {
+			return nil, fmt.Errorf("webhook %s: group: %w", c.Name, err)
+		}
+	}
+	return h, nil
 }
 
 // With makes a handler with new settings that remembers, as h does, which notifications
@@ -203,10 +224,14 @@ func (h *Handler) accept(ctx context.Context, d delivery) (outbox.Status, error)
 		Origin: "webhook/" + h.config.Name,
 		To:     to, Text: text, Key: d.key, Digest: digest(string(d.body)),
 	}
-	if h.config.Kind == Alertmanager {
-		return h.acceptNotification(ctx, req, d)
+	out := h.config.Outbox
+	if h.config.Agent != nil {
+		out = starter{h, d}
 	}
-	return h.config.Outbox.Accept(ctx, req)
+	if h.config.Kind == Alertmanager {
+		return h.acceptNotification(ctx, out, req, d)
+	}
+	return out.Accept(ctx, req)
 }
 
 // render makes the text of a delivery. If the template fails, the text says so and shows

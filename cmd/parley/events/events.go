@@ -1,0 +1,198 @@
+// Package events gives what programs post to agents, and sends on what these find.
+//
+// A webhook with an agent starts turns in place of sending messages. What is posted is
+// said to a session of its own, AGENT:webhook:NAME:GROUP, by the person webhook:NAME. It
+// is said as a quote that nobody vouches for. What the agent answers is for the channel
+// "webhook", whose adapter is the Desk: it has no platform, and publishes what it is
+// given once more, for the places where the webhook's messages go.
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+	"parley/sessions"
+)
+
+// Name is the channel's. No configured channel has it where a webhook has an agent.
+const Name = "webhook"
+
+// Person is the id of whoever speaks through a webhook.
+func Person(webhook string) string { return Name + ":" + webhook }
+
+// Address is where the events of a group are talked about.
+func Address(webhook, group string) bus.Address {
+	return bus.Address{Channel: Name, Chat: webhook, Thread: group}
+}
+
+// An Event is what a program has posted to a webhook that has an agent.
+type Event struct {
+	// ID is the same however often the program posts it.
+	ID string
+	At bus.Address // see Address
+	// Kind says in words what posts there.
+	Kind string
+	Text string
+	// Posted is when it came first.
+	Posted time.Time
+}
+
+// A Webhook is what a Desk has to know of one.
+type Webhook struct {
+	Agent string        // "" starts no turns
+	To    []bus.Address // where what no submission tells of goes
+}
+
+// A Book is what a Desk needs of the channels' book.
+type Book interface {
+	// Submission returns one; channels.ErrNoSend if none has that id.
+	Submission(ctx context.Context, id string) (channels.Submission, error)
+	channels.Notes
+}
+
+// A Desk takes events in, and sends on what agents find. It is the channels.Channel of
+// the sessions in which they work.
+type Desk struct {
+	Bus    bus.Bus
+	Events bus.Events
+	Book   Book
+	// Webhooks returns one as it is configured now; false if there is none.
+	Webhooks func(name string) (Webhook, bool)
+	Now      func() time.Time // nil is time.Now
+}
+
+var _ channels.Channel = (*Desk)(nil)
+
+// Session is the key of the session at an address of Name's; an error if its webhook has
+// no agent.
+func (d *Desk) Session(at bus.Address) (string, error) {
+	w, ok := d.Webhooks(at.Chat)
+	if !ok || w.Agent == "" {
+		return "", fmt.Errorf("no webhook named %q has an agent", at.Chat)
+	}
+	return sessions.Key(w.Agent, at.Channel, at.Chat, at.Thread)
+}
+
+// Start says an event to the agent. When it returns nil, that is durable; the same event
+// again is accepted and dropped. More waits of a webhook than of a person, so that a storm
+// of alerts is taken: bus.ErrFull comes bus.UrgentBeyond events later.
+func (d *Desk) Start(ctx context.Context, e Event) error {
+	session, err := d.Session(e.At)
+	if err != nil {
+		return err
+	}
+	in := bus.Inbound{
+		ID: e.ID, Kind: bus.Said, From: bus.Person{ID: Person(e.At.Chat)}, At: e.At, SentAt: e.Posted,
+		// The reply names the submission, which knows where it goes.
+		Group: true, Mentioned: true, ReplyTo: e.ID,
+		// What comes at once is one storm, and is answered together.
+		More: true,
+		Text: fmt.Sprintf("The webhook %s was posted an event (%s), which is quoted below. Find out what it means and what is to be done. "+
+			"Your answer is sent to the people who are to know; nobody can answer you here.", e.At.Chat, e.Kind),
+		Quotes: []bus.Quote{{Kind: bus.Posted, At: e.Posted, Text: e.Text}},
+	}
+	err = bus.PublishInbound(ctx, d.Bus, session, in, false)
+	if !errors.Is(err, bus.ErrFull) {
+		return err
+	}
+	body, err := in.Encode()
+	if err != nil {
+		return fmt.Errorf("encode event %s: %w", e.ID, err)
+	}
+	if err := d.Bus.Publish(ctx, bus.InboundTopic, bus.Message{ID: in.ID, Key: session, Urgent: true, Bounded: true, Body: body}); err != nil {
+		return fmt.Errorf("publish event %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// Receive waits for ctx: events come in by Start.
+func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Limits has none: what is sent on is rendered where it arrives.
+func (*Desk) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
+
+// Send publishes a part for each place where it goes, under ids that are made of the
+// part's, so that doing it again does nothing. Who watches the session sees it too.
+func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
+	session, err := d.Session(to)
+	if err != nil {
+		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_webhook", Err: err}
+	}
+	places, err := d.places(ctx, to, part.ReplyTo)
+	if err != nil {
+		return "", &channels.SendError{Fault: channels.Retry, Code: "book", Err: err}
+	}
+	if len(places) == 0 {
+		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_destination", Err: fmt.Errorf("webhook %s leads nowhere", to.Chat)}
+	}
+	turn, _ := channels.AnsweredTurn(part.Key)
+	for n, place := range places {
+		out := bus.Outbound{
+			ID: fmt.Sprintf("%s#to/%d", part.Key, n), To: place, Text: heading(to) + "\n\n" + part.Text, At: d.now(),
+			Session: session, Turn: turn, Origin: "webhook/" + to.Chat,
+			// Who replies to it there is understood: the session there is told of it.
+			Told: &bus.Telling{For: bus.Person{ID: Person(to.Chat)}, At: to, Words: part.Text},
+		}
+		err := bus.PublishOutbound(ctx, d.Bus, out)
+		switch {
+		case errors.Is(err, bus.ErrInvalid):
+			return "", &channels.SendError{Fault: channels.Rejected, Code: "invalid", Err: err}
+		case err != nil:
+			return "", &channels.SendError{Fault: channels.Retry, Code: "bus", Err: err}
+		}
+	}
+	d.Events.Emit(bus.Event{Type: bus.Spoken, Session: session, Route: to, Turn: turn, Call: part.Key, Delta: part.Text})
+	return part.Key, nil
+}
+
+// places are where something goes that answers a submission: where that said, or else
+// where the webhook leads now.
+func (d *Desk) places(ctx context.Context, at bus.Address, submission string) ([]bus.Address, error) {
+	if submission != "" {
+		p, err := d.Book.Submission(ctx, submission)
+		if err != nil && !errors.Is(err, channels.ErrNoSend) {
+			return nil, fmt.Errorf("look for where an answer goes: %w", err)
+		}
+		if err == nil && len(p.Destinations) > 1 && p.Destinations[0] == at {
+			return p.Destinations[1:], nil
+		}
+	}
+	w, _ := d.Webhooks(at.Chat)
+	return w.To, nil
+}
+
+const mostHeading = 80 // characters of a group
+
+// heading says what a report is about.
+func heading(at bus.Address) string {
+	group := []rune(strings.Map(func(r rune) rune {
+		if r == '`' || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, at.Thread))
+	switch {
+	case len(group) == 0:
+		return "**" + at.Chat + "**"
+	case len(group) > mostHeading:
+		group = append(group[:mostHeading], '…')
+	}
+	return "**" + at.Chat + "** `" + string(group) + "`"
+}
+
+func (d *Desk) now() time.Time {
+	if d.Now != nil {
+		return d.Now()
+	}
+	return time.Now()
+}

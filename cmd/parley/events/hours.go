@@ -1,0 +1,80 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// MostTurns is how many turns a webhook may start in an hour, whole fleet and all groups
+// together. Hours begin at the full hour.
+const MostTurns = 20
+
+// hourly is the subject of the notes of which turns a webhook has started. Each is about
+// "NAME HOUR NUMBER" and holds the turn's id, and one about "NAME HOUR full" the id of the
+// turn that told people.
+const hourly = "webhook_turns"
+
+// A Refusal is why an event starts no turn. Text is for people; "" if they were told.
+type Refusal struct{ Text string }
+
+// Admit counts a turn in that is to answer what in says, and returns why it is not to
+// begin; nil for everybody who is no webhook. Asked again about the same message, it
+// says the same as long as the hour lasts.
+func (d *Desk) Admit(ctx context.Context, in bus.Inbound) (*Refusal, error) {
+	if in.At.Channel != Name || in.From.ID != Person(in.At.Chat) {
+		return nil, nil
+	}
+	now := d.now().UTC()
+	hour := in.At.Chat + " " + now.Format("2006-01-02T15")
+	noted, err := d.Book.AllNoted(ctx, hourly)
+	if err != nil {
+		return nil, fmt.Errorf("count the turns of a webhook: %w", err)
+	}
+	if slices.ContainsFunc(noted, func(r channels.Remark) bool { return r.Value == in.ID && !strings.HasSuffix(r.About, " full") }) {
+		return nil, nil
+	}
+	if err := d.forgetHours(ctx, noted, now); err != nil {
+		return nil, err
+	}
+	for n := range MostTurns {
+		about := fmt.Sprintf("%s %02d", hour, n)
+		if slices.ContainsFunc(noted, func(r channels.Remark) bool { return r.About == about }) {
+			continue
+		}
+		by, err := d.Book.NoteFirst(ctx, hourly, about, in.ID)
+		if err != nil {
+			return nil, fmt.Errorf("count a turn of a webhook: %w", err)
+		}
+		if by == in.ID {
+			return nil, nil
+		}
+	}
+	by, err := d.Book.NoteFirst(ctx, hourly, hour+" full", in.ID)
+	if err != nil {
+		return nil, fmt.Errorf("note that a webhook was told of: %w", err)
+	}
+	if by != in.ID {
+		return &Refusal{}, nil
+	}
+	return &Refusal{Text: fmt.Sprintf("The webhook %s has started %d turns since %s UTC, which is the most in an hour. What it is posted until %s UTC starts none; it stands in the logs of its sessions.",
+		in.At.Chat, MostTurns, now.Format("15:00"), now.Add(time.Hour).Format("15:00"))}, nil
+}
+
+// forgetHours removes the notes of hours that are over for long.
+func (d *Desk) forgetHours(ctx context.Context, noted []channels.Remark, now time.Time) error {
+	for _, r := range noted {
+		if now.Sub(r.At) < 3*time.Hour {
+			continue
+		}
+		if err := d.Book.Note(ctx, hourly, r.About, ""); err != nil {
+			return fmt.Errorf("forget the turns of an hour that is over: %w", err)
+		}
+	}
+	return nil
+}
