@@ -1,6 +1,7 @@
 package slack_test
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -42,5 +43,39 @@ func TestChangesNameWhatTheyChange(t *testing.T) {
 	}
 	if got[0].Text != "first" || got[1].Text != "" || got[0].ID == got[1].ID {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// Slack changes a message by itself, too: it unfolds a link, and where the root of a thread
+// is deleted it brings the replies once more, those that were edited long ago among them.
+// None of that is an edit.
+func TestWhatSlackChangesByItselfIsNoEdit(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	root := r.server.Say("C1", "U7", called+" root")
+	ts := r.server.Reply("C1", root, "U7", "see http://x.example")
+	m.wait(t, 2)
+	reply := func(more map[string]any) map[string]any {
+		all := map[string]any{"type": "message", "user": "U7", "text": "see <http://x.example>", "ts": ts, "thread_ts": root}
+		maps.Copy(all, more)
+		return all
+	}
+	edited := map[string]any{"user": "U7", "ts": "1700000000.000100"}
+	for i, now := range []map[string]any{
+		reply(map[string]any{"text": "see <http://x.example|x.example>", "attachments": []any{map[string]any{"text": "a page", "from_url": "http://x.example"}}}),
+		reply(map[string]any{"text": "see <http://x.example|x.example>", "edited": nil}),
+		reply(map[string]any{"edited": edited}),
+		reply(map[string]any{"edited": edited, "root": nil}),
+	} {
+		r.server.Event(map[string]any{
+			"type": "message", "subtype": "message_changed", "hidden": true, "channel": "C1", "channel_type": "channel",
+			"event_ts": fmt.Sprintf("1700000001.%06d", i), "message": now, "previous_message": reply(map[string]any{"edited": now["edited"]}),
+		})
+	}
+	until(t, "everything acknowledged", acked(r))
+	r.server.Reply("C1", root, "U7", "the last")
+	if got := m.wait(t, 3); len(got) != 3 || got[2].Text != "the last" {
+		t.Errorf("got %+v", got[2:])
 	}
 }

@@ -267,6 +267,26 @@ func TestTheTwoEventsOfAMentionAreOneMessage(t *testing.T) {
 	}
 }
 
+// Of the two events of a mention the one that does not show it may come first: it must not
+// keep the other from being heard.
+func TestAnEventThatIsNotForTheBotLeavesTheOther(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	for i, kinds := range [][]string{{"message", "app_mention"}, {"app_mention", "message"}} {
+		ts := fmt.Sprintf("%d.%06d", time.Now().Unix(), i+1)
+		for _, kind := range kinds {
+			text := map[string]string{"message": "is anybody there?", "app_mention": called + " is anybody there?"}[kind]
+			r.server.Event(map[string]any{"type": kind, "channel": "C1", "channel_type": "channel", "user": "U1", "text": text, "ts": ts, "event_ts": ts})
+			until(t, "acks", acked(r))
+		}
+	}
+	r.server.Say("D1", "U1", "the last")
+	if got := texts(m.wait(t, 3)); got != "is anybody there?|is anybody there?|the last" {
+		t.Errorf("published: %s", got)
+	}
+}
+
 func TestServiceMessagesAndBotsAreSkipped(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)

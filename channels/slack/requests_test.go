@@ -259,7 +259,8 @@ func TestWhatIsNotPublishedInTimeIsAskedForAgain(t *testing.T) {
 		}
 		broken.Store(false)
 		for i, text := range []string{"one", "two"} {
-			if w := r.ask(event(fmt.Sprint("1700000000.00000", 2+i), text), nil); w.Code != http.StatusOK {
+			again := func(h http.Header) { h.Set("X-Slack-Retry-Num", strconv.Itoa(1-i)) }
+			if w := r.ask(event(fmt.Sprint("1700000000.00000", 2+i), text), again); w.Code != http.StatusOK {
 				t.Errorf("%s: %d", text, w.Code)
 			}
 		}
