@@ -272,3 +272,19 @@ func TestAPageRunsAndLoadsNothing(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// Slack refuses a message whose Markdown is over 12,000 characters long, however much text
+// it would take: such a piece has none.
+func TestMarkdownIsNoLongerThanSlackTakes(t *testing.T) {
+	for words, want := range map[int]bool{2300: true, 2390: true, 2410: false, 2600: false, 3000: false} {
+		text := "# a\n\n" + strings.Repeat("word ", words)
+		pieces := markup.Render(text, markup.SlackMrkdwn, 40_000)
+		if len(pieces) != 1 {
+			t.Fatalf("%d words are %d pieces", words, len(pieces))
+		}
+		n := length(pieces[0].Markdown)
+		if (n > 0) != want || n > 12_000 || !strings.Contains(pieces[0].Text, strings.TrimSpace(text[5:])) {
+			t.Errorf("%d words have %d characters of Markdown", words, n)
+		}
+	}
+}
