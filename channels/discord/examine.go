@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 
+	"parley/channels"
 	"parley/channels/markup"
 )
 
@@ -50,12 +52,13 @@ func (c *Channel) MayReadContent(ctx context.Context) (bool, error) {
 
 // A LackOfRights is what the bot may not do in a server, by the names of permissions.
 type LackOfRights struct {
-	Server string
-	Rights []string
+	Server  string // "" is not known
+	Channel string // in which of its channels or threads; "" is everywhere
+	Rights  []string
 }
 
 // LackingRights are the servers that do not let the bot do all that it needs. Channels
-// may give or take away more. Errors are as of Check.
+// may give or take away more: see LackingRightsIn. Errors are as of Check.
 func (c *Channel) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	var guilds []struct {
 		ID          string `json:"id"`
@@ -83,6 +86,87 @@ func (c *Channel) LackingRights(ctx context.Context) ([]LackOfRights, error) {
 	}
 	slices.SortFunc(all, func(a, b LackOfRights) int { return strings.Compare(a.Server, b.Server) })
 	return all, nil
+}
+
+// mostExamined bounds the channels whose permissions are looked at.
+const mostExamined = 100
+
+// LackingRightsIn are those of these channels and threads in which the bot may not do all
+// that it needs: a channel may take away what the server gives. Errors are as of Check.
+func (c *Channel) LackingRightsIn(ctx context.Context, ids []string) (all []LackOfRights, err error) {
+	me, err := c.Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	guilds := map[string]*membership{}
+	for i, id := range ids[:min(len(ids), mostExamined)] {
+		if !isID(id) || slices.Contains(ids[:i], id) {
+			continue
+		}
+		lack, err := c.lackingIn(ctx, me.ID, id, guilds)
+		if err != nil {
+			return nil, err
+		}
+		if len(lack.Rights) > 0 {
+			all = append(all, lack)
+		}
+	}
+	return all, nil
+}
+
+// A membership is a server, and the bot in it.
+type membership struct {
+	guild discordgo.Guild
+	bot   discordgo.Member
+}
+
+// lackingIn is what the bot may not do in a channel or a thread. One that it may not see
+// Discord does not show, nor tell from one that is gone.
+func (c *Channel) lackingIn(ctx context.Context, me, id string, guilds map[string]*membership) (LackOfRights, error) {
+	var where, above discordgo.Channel
+	err := c.get(ctx, discordgo.EndpointChannel(id), &where)
+	if err == nil && where.IsThread() {
+		err = c.get(ctx, discordgo.EndpointChannel(where.ParentID), &above)
+	}
+	if isRejected(err) {
+		return LackOfRights{Channel: id, Rights: []string{rights()[0].name}}, nil
+	}
+	if err != nil || where.GuildID == "" { // a chat with one person
+		return LackOfRights{}, err
+	}
+	in := guilds[where.GuildID]
+	if in == nil {
+		in = new(membership)
+		if err := c.get(ctx, discordgo.EndpointGuild(where.GuildID), &in.guild); err != nil {
+			return LackOfRights{}, err
+		}
+		if err := c.get(ctx, discordgo.EndpointGuildMember(where.GuildID, me), &in.bot); err != nil {
+			return LackOfRights{}, err
+		}
+		guilds[where.GuildID] = in
+	}
+	rules := &where
+	if where.IsThread() {
+		rules = &above
+	}
+	lack := LackOfRights{
+		Server:  markup.OneLine(in.guild.Name, maxName) + " (" + where.GuildID + ")",
+		Channel: "#" + markup.OneLine(where.Name, maxName) + " (" + id + ")",
+	}
+	has := mayDo(me, &in.guild, rules, &in.bot)
+	for _, r := range rights() {
+		elsewhere := r.bit == discordgo.PermissionSendMessages && where.IsThread() || r.bit == discordgo.PermissionSendMessagesInThreads && !where.IsThread()
+		if has&r.bit == 0 && !elsewhere && (r.sends || !c.sendsOnly || where.IsThread() && r.bit == discordgo.PermissionSendMessagesInThreads) {
+			lack.Rights = append(lack.Rights, r.name)
+		}
+	}
+	return lack, nil
+}
+
+// isRejected tells whether Discord refuses a call for good.
+func isRejected(err error) bool {
+	refusal, ok := errors.AsType[*channels.SendError](err)
+	return ok && refusal.Fault == channels.Rejected
 }
 
 // CheckGateway asks Discord where its gateway is. Errors are as of Check.

@@ -350,37 +350,6 @@ func TestTheContentOfMessagesHasToBeAllowed(t *testing.T) {
 	}
 }
 
-func TestWhatTheBotLacksIsFound(t *testing.T) {
-	l := newListener(t)
-	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
-	if may, err := c.MayReadContent(t.Context()); err != nil || !may {
-		t.Errorf("the bot may read: %v, %v", may, err)
-	}
-	if lack, err := c.LackingRights(t.Context()); err != nil || len(lack) != 0 {
-		t.Errorf("the bot lacks %v, %v", lack, err)
-	}
-	if err := c.CheckGateway(t.Context()); err != nil {
-		t.Error(err)
-	}
-	l.server.AllowContent(false)
-	l.server.Permit(1<<10 | 1<<11) // to see channels, and to write
-	if may, err := c.MayReadContent(t.Context()); err != nil || may {
-		t.Errorf("the bot may read: %v, %v", may, err)
-	}
-	lack, err := c.LackingRights(t.Context())
-	if err != nil || len(lack) != 1 || lack[0].Server != "Home (900)" || !slices.Contains(lack[0].Rights, "Read Message History") || slices.Contains(lack[0].Rights, "Send Messages") {
-		t.Errorf("the bot lacks %v, %v", lack, err)
-	}
-	sends := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
-	if lack, err := sends.LackingRights(t.Context()); err != nil || len(lack) != 1 || !slices.Equal(lack[0].Rights, []string{"Attach Files"}) {
-		t.Errorf("a bot that only sends lacks %v, %v", lack, err)
-	}
-	l.server.Permit(1 << 3)
-	if lack, err := c.LackingRights(t.Context()); err != nil || len(lack) != 0 {
-		t.Errorf("an administrator lacks %v, %v", lack, err)
-	}
-}
-
 func TestWhenMentionsAreNeeded(t *testing.T) {
 	l := newListener(t)
 	l.mention = func(chat string) channels.Mention {

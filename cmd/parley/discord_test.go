@@ -236,3 +236,32 @@ func TestDiscordSaysWhatIsWrong(t *testing.T) {
 		})
 	}
 }
+
+// doctor looks at what channels take away: at those that the configuration names, and,
+// while the bot serves, at those in which it was spoken to.
+func TestDoctorLooksAtChannelsOfDiscord(t *testing.T) {
+	t.Parallel()
+	w, dc := newDiscordWorld(t, parleytest.EchoModel, "[targets]\nalerts = [\"discord:100\"]\n")
+	doctor := func() string {
+		cmd := w.Command("doctor")
+		cmd.Env = append(cmd.Env, "DISCORD="+discordToken)
+		out, _ := cmd.CombinedOutput() // other parts may be wrong here
+		return string(out)
+	}
+	if said := doctor(); strings.Contains(said, "the bot lacks") {
+		t.Errorf("nothing is lacking, and doctor says:\n%s", said)
+	}
+	dc.Deny("100", discordtest.BotRole, 1<<15) // files
+	dc.Deny("300", discordtest.Guild, 1<<38)   // what is said in threads
+	const lacks, there = "the bot lacks Attach Files in #general (100) of the server Home (900)", "Send Messages in Threads in #a post (301)"
+	if said := doctor(); !strings.Contains(said, lacks) || !strings.Contains(said, "in the channel's own") || strings.Contains(said, there) {
+		t.Errorf("doctor says:\n%s", said)
+	}
+	p := w.Serve("DISCORD=" + discordToken)
+	dc.Say("301", "1", discordCalled+"hello")
+	discordSaid(t, dc, "301", 1)
+	if said := doctor(); !strings.Contains(said, lacks) || !strings.Contains(said, there) {
+		t.Errorf("doctor says:\n%s", said)
+	}
+	p.Stop()
+}

@@ -34,7 +34,7 @@ type Place struct {
 	Parent string // of a thread
 	Last   string // the id of the newest message
 
-	barred []string // who may not see it
+	rules []map[string]any // who may do more or less there than in the server
 }
 
 func (p Place) wire() map[string]any {
@@ -48,12 +48,8 @@ func (p Place) wire() map[string]any {
 	if p.Last != "" {
 		w["last_message_id"] = p.Last
 	}
-	var barred []any
-	for _, user := range p.barred {
-		barred = append(barred, map[string]any{"id": user, "type": 1, "allow": "0", "deny": strconv.Itoa(viewChannel)})
-	}
-	if barred != nil {
-		w["permission_overwrites"] = barred
+	if p.rules != nil {
+		w["permission_overwrites"] = p.rules
 	}
 	return w
 }
@@ -286,6 +282,10 @@ func (s *Server) tellPlace(w http.ResponseWriter, id string) {
 		refuse(w, http.StatusNotFound, 10003, "Unknown Channel")
 		return
 	}
+	if p.hides() {
+		refuse(w, http.StatusForbidden, 50001, "Missing Access")
+		return
+	}
 	answer(w, http.StatusOK, p.wire())
 }
 
@@ -296,12 +296,35 @@ const (
 )
 
 // Bar has a person not see a channel of the server. All others are members and do, but Stranger.
-func (s *Server) Bar(channel, user string) {
+func (s *Server) Bar(channel, user string) { s.Deny(channel, user, viewChannel) }
+
+// Deny takes permissions away in a channel from a person, or from a role: Guild is that of
+// everybody. Allow gives them.
+func (s *Server) Deny(channel, whom string, permissions int64) { s.rule(channel, whom, 0, permissions) }
+func (s *Server) Allow(channel, whom string, permissions int64) {
+	s.rule(channel, whom, permissions, 0)
+}
+
+func (s *Server) rule(channel, whom string, allow, deny int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	kind := 1 // a member
+	if whom == Guild || whom == BotRole {
+		kind = 0
+	}
 	p := s.places[channel]
-	p.barred = append(p.barred, user)
+	p.rules = append(p.rules, map[string]any{"id": whom, "type": kind, "allow": strconv.FormatInt(allow, 10), "deny": strconv.FormatInt(deny, 10)})
 	s.places[channel] = p
+}
+
+// hides tells whether the bot may not see a place.
+func (p Place) hides() bool {
+	for _, r := range p.rules {
+		if deny, _ := strconv.ParseInt(r["deny"].(string), 10, 64); deny&viewChannel != 0 && (r["id"] == Bot || r["id"] == BotRole) {
+			return true
+		}
+	}
+	return false
 }
 
 // Stranger is somebody who is not in the server.
@@ -315,12 +338,19 @@ func (s *Server) tellGuild(w http.ResponseWriter, parts []string) {
 	switch {
 	case len(parts) == 2:
 		all["owner_id"] = "1"
-		all["roles"] = []any{map[string]any{"id": Guild, "name": "@everyone", "permissions": strconv.Itoa(viewChannel | readHistory)}}
+		all["roles"] = []any{
+			map[string]any{"id": Guild, "name": "@everyone", "permissions": strconv.Itoa(viewChannel | readHistory)},
+			map[string]any{"id": BotRole, "name": "Parley", "permissions": strconv.FormatInt(s.permissions, 10)},
+		}
 		answer(w, http.StatusOK, all)
 	case len(parts) == 3 && parts[2] == "channels":
 		answer(w, http.StatusOK, all["channels"])
 	case len(parts) == 4 && parts[2] == "members" && parts[3] != Stranger:
-		answer(w, http.StatusOK, map[string]any{"user": map[string]any{"id": parts[3]}, "roles": []any{}})
+		roles := []any{}
+		if parts[3] == Bot {
+			roles = append(roles, BotRole)
+		}
+		answer(w, http.StatusOK, map[string]any{"user": map[string]any{"id": parts[3]}, "roles": roles})
 	case len(parts) == 4 && parts[2] == "members":
 		refuse(w, http.StatusNotFound, 10007, "Unknown Member")
 	default:

@@ -10,12 +10,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/channels"
+	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/platforms"
@@ -132,7 +136,7 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 	if c.Session != config.SessionThread && c.Mode == "chat" {
 		f.Detail += fmt.Sprintf("; session = %q: conversations from before that was set are not continued", c.Session)
 	}
-	err = platforms.Examine(ctx, c, ch)
+	err = platforms.Examine(ctx, c, ch, knownChats(ctx, cfg, c))
 	if refused, ok := errors.AsType[*channels.SendError](err); ok {
 		return f.refused(cfg, c.Name, refused)
 	}
@@ -143,6 +147,37 @@ func checkChannel(ctx context.Context, cfg *config.Config, c config.Channel) Fin
 		}
 	}
 	return f
+}
+
+// knownChats are those of a channel that the configuration names, and, while a server of
+// this home runs, those in which the bot was spoken to.
+func knownChats(ctx context.Context, cfg *config.Config, c config.Channel) []channels.Chat {
+	var all []channels.Chat
+	know := func(a bus.Address) {
+		if a.Channel == c.Name && !slices.ContainsFunc(all, func(k channels.Chat) bool { return k.Address == a }) {
+			all = append(all, channels.Chat{Address: a})
+		}
+	}
+	for _, chat := range c.Access.Chats {
+		know(bus.Address{Channel: c.Name, Chat: chat.Chat})
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Targets)) {
+		for _, a := range cfg.Targets[name] {
+			know(a)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var met struct{ Chats []struct{ Address string } }
+	if client.Dial(cfg.Home).Get(ctx, "/v1/chats", &met) != nil {
+		return all // no server runs, or it is of another release
+	}
+	for _, chat := range met.Chats {
+		if a, err := bus.ParseAddress(chat.Address); err == nil {
+			know(a)
+		}
+	}
+	return all
 }
 
 // refused makes of it what a platform's refusal says.

@@ -50,7 +50,7 @@ type platform struct {
 	account func(ctx context.Context, ch channels.Channel) (string, error)
 	// examine looks for doctor at what else the platform has to give. Its error is
 	// the platform's refusal or a *LackError; nil looks at nothing.
-	examine func(ctx context.Context, c config.Channel, ch channels.Channel) error
+	examine func(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error
 }
 
 // platforms are those that a channel can be on, in the order in which errors
@@ -135,15 +135,15 @@ func Account(ctx context.Context, platform string, ch channels.Channel) (string,
 }
 
 // Examine looks at what else than the bot's account a channel's platform has to
-// give. Its error is the platform's refusal or a *LackError.
-func Examine(ctx context.Context, c config.Channel, ch channels.Channel) error {
+// give, also in the chats of the channel that are known. Its error is the platform's refusal or a *LackError.
+func Examine(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
 	p, ok := named(c.Platform)
 	if !ok || p.examine == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	return p.examine(ctx, c, ch)
+	return p.examine(ctx, c, ch, known)
 }
 
 // A LackError is what a platform does not give to the bot, and what to do about it.
@@ -227,7 +227,7 @@ func slackAccount(ctx context.Context, ch channels.Channel) (string, error) {
 
 // examineSlack looks at the scopes that the app was granted, and whether a socket
 // can be opened.
-func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel) error {
+func examineSlack(ctx context.Context, c config.Channel, ch channels.Channel, _ []channels.Chat) error {
 	sl := ch.(*slack.Channel)
 	a, err := sl.Check(ctx)
 	// Who only sends may have left out most of them.
@@ -269,9 +269,18 @@ func discordAccount(ctx context.Context, ch channels.Channel) (string, error) {
 }
 
 // examineDiscord looks at what the developer portal and the servers let the bot do.
-func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel) error {
+func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel, known []channels.Chat) error {
 	dc := ch.(*discord.Channel)
 	lacking, err := dc.LackingRights(ctx)
+	if err == nil {
+		var ids []string
+		for _, chat := range known {
+			ids = append(ids, cmp.Or(chat.Address.Thread, chat.Address.Chat))
+		}
+		var there []discord.LackOfRights
+		there, err = dc.LackingRightsIn(ctx, ids)
+		lacking = append(lacking, there...)
+	}
 	reads := true
 	if err == nil && c.Mode == "chat" {
 		if reads, err = dc.MayReadContent(ctx); err == nil {
@@ -287,10 +296,34 @@ func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel) 
 	case !reads:
 		return &LackError{Lack: "the bot may not read what people write", Remedy: "switch on Message Content Intent under Bot in the developer portal"}
 	case len(lacking) > 0:
-		return &LackError{
-			Lack:   "the bot lacks " + strings.Join(lacking[0].Rights, ", ") + " in the server " + lacking[0].Server,
-			Remedy: "give its role these permissions in the server's settings",
-		}
+		return lackOfRights(lacking)
 	}
 	return nil
+}
+
+// mostNamed is how many places are named in which a bot lacks something.
+const mostNamed = 3
+
+// lackOfRights names where a bot lacks permissions.
+func lackOfRights(lacking []discord.LackOfRights) *LackError {
+	e := &LackError{Remedy: "give its role these permissions in the server's settings"}
+	var all []string
+	for _, l := range lacking[:min(len(lacking), mostNamed)] {
+		where := " in the server " + l.Server
+		switch {
+		case l.Channel != "" && l.Server == "":
+			where = " in the channel " + l.Channel + ", or there is none"
+		case l.Channel != "":
+			where = " in " + l.Channel + " of the server " + l.Server
+		}
+		if l.Channel != "" {
+			e.Remedy = "give its role these permissions in the server's settings, and in the channel's own where it takes them away"
+		}
+		all = append(all, strings.Join(l.Rights, ", ")+where)
+	}
+	e.Lack = "the bot lacks " + strings.Join(all, "; ")
+	if more := len(lacking) - len(all); more > 0 {
+		e.Lack += fmt.Sprintf("; and in %d more places", more)
+	}
+	return e
 }

@@ -53,7 +53,7 @@ func examineAddress(ctx context.Context, c config.Channel) error {
 
 // examineTelegram looks at the bot's webhook: there has to be one where Telegram makes
 // requests, and none where it is polled.
-func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel) error {
+func examineTelegram(ctx context.Context, c config.Channel, ch channels.Channel, _ []channels.Chat) error {
 	if c.Mode != "chat" {
 		return nil
 	}

@@ -1,0 +1,81 @@
+package discord_test
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	"parley/channels/discord"
+	"parley/channels/discord/discordtest"
+)
+
+func TestWhatTheBotLacksIsFound(t *testing.T) {
+	l := newListener(t)
+	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	if may, err := c.MayReadContent(t.Context()); err != nil || !may {
+		t.Errorf("the bot may read: %v, %v", may, err)
+	}
+	if lack, err := c.LackingRights(t.Context()); err != nil || len(lack) != 0 {
+		t.Errorf("the bot lacks %v, %v", lack, err)
+	}
+	if err := c.CheckGateway(t.Context()); err != nil {
+		t.Error(err)
+	}
+	l.server.AllowContent(false)
+	l.server.Permit(1<<10 | 1<<11) // to see channels, and to write
+	if may, err := c.MayReadContent(t.Context()); err != nil || may {
+		t.Errorf("the bot may read: %v, %v", may, err)
+	}
+	lack, err := c.LackingRights(t.Context())
+	if err != nil || len(lack) != 1 || lack[0].Server != "Home (900)" || !slices.Contains(lack[0].Rights, "Read Message History") || slices.Contains(lack[0].Rights, "Send Messages") {
+		t.Errorf("the bot lacks %v, %v", lack, err)
+	}
+	sends := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
+	if lack, err := sends.LackingRights(t.Context()); err != nil || len(lack) != 1 || !slices.Equal(lack[0].Rights, []string{"Attach Files"}) {
+		t.Errorf("a bot that only sends lacks %v, %v", lack, err)
+	}
+	l.server.Permit(1 << 3)
+	if lack, err := c.LackingRights(t.Context()); err != nil || len(lack) != 0 {
+		t.Errorf("an administrator lacks %v, %v", lack, err)
+	}
+}
+
+// A channel takes away what a role has, and gives it back to one member; a thread has what its
+// channel has.
+func TestWhatTheBotLacksInAChannelIsFound(t *testing.T) {
+	l := newListener(t)
+	for i, name := range []string{"quiet", "closed", "mended", "open"} {
+		l.server.AddChannel(strconv.Itoa(301+i), name)
+	}
+	l.server.AddThread("401", "301", "in it")
+	l.server.Say("11", "501", "a chat with one person")
+	const send, sendInThreads = 1 << 11, 1 << 38
+	l.server.Deny("301", discordtest.Guild, send|sendInThreads)
+	l.server.Deny("302", discordtest.BotRole, 1<<10)
+	l.server.Deny("303", discordtest.Guild, send)
+	l.server.Allow("303", discordtest.Bot, send)
+	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	lack, err := c.LackingRightsIn(t.Context(), []string{"304", "303", "301", "401", "302", "301", "11", "9999"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []discord.LackOfRights{
+		{Server: "Home (900)", Channel: "#quiet (301)", Rights: []string{"Send Messages"}},
+		{Server: "Home (900)", Channel: "#in it (401)", Rights: []string{"Send Messages in Threads"}},
+		{Channel: "302", Rights: []string{"View Channels"}},
+		{Channel: "9999", Rights: []string{"View Channels"}},
+	}
+	if !reflect.DeepEqual(lack, want) {
+		t.Errorf("the bot lacks %+v, want %+v", lack, want)
+	}
+	sends := channel(t, discord.Config{Token: token, APIURL: l.fake.URL, SendsOnly: true})
+	l.server.Deny("304", discordtest.Bot, 1<<16) // the history, which it does not need
+	if lack, err := sends.LackingRightsIn(t.Context(), []string{"304", "303"}); err != nil || len(lack) != 0 {
+		t.Errorf("a bot that only sends lacks %+v, %v", lack, err)
+	}
+	l.server.Permit(1 << 3)
+	if lack, err := c.LackingRightsIn(t.Context(), []string{"301"}); err != nil || len(lack) != 0 {
+		t.Errorf("an administrator lacks %+v, %v", lack, err)
+	}
+}
