@@ -142,6 +142,7 @@ func TestWhatIsNotForTheBotIsPassedOver(t *testing.T) {
 	l.server.Say("200", "501", "in a thread among people")
 	l.server.Say("100", "501", "<@999> and <@&998>")
 	l.server.Say("100", discordtest.Bot, called+"my own words")
+	l.server.Post("11", discordtest.Bot, map[string]any{"content": "my own, unmarked", "author": map[string]any{"id": discordtest.Bot}})
 	l.server.Post("11", "777", map[string]any{"content": "beep", "author": map[string]any{"id": "777", "username": "other", "bot": true}})
 	l.server.Post("100", "501", map[string]any{"content": called + "by a webhook", "webhook_id": "5"})
 	l.server.Post("11", "501", map[string]any{"content": "", "type": 6}) // something was pinned
@@ -269,6 +270,7 @@ func TestFaultsOfTheConnectionLoseNothing(t *testing.T) {
 		"Discord closes with 4007":        func(l *listener, _ func()) { l.server.CloseGateway(4007) },
 		"Discord closes with 4008":        func(l *listener, _ func()) { l.server.CloseGateway(4008) },
 		"Discord closes with 4009":        func(l *listener, _ func()) { l.server.CloseGateway(4009) },
+		"Discord closes with 1001":        func(l *listener, _ func()) { l.server.CloseGateway(1001) },
 		"Discord closes with 1000":        func(l *listener, _ func()) { l.server.CloseGateway(1000) },
 		"the connection brings nothing":   func(l *listener, _ func()) { l.server.Mute() },
 		"nobody says hello":               func(l *listener, _ func()) { l.server.SaysNoHello(2); l.server.CutGateway() },
@@ -283,36 +285,50 @@ func TestFaultsOfTheConnectionLoseNothing(t *testing.T) {
 		"another process takes its place":    func(_ *listener, again func()) { again() },
 		"another process receives beside it": func(l *listener, _ func()) { l.start(l.publish) },
 	} {
+		from := 20
+		if name == "Discord is away for a long time" || name == "Discord is away for a moment" || name == "another process takes its place" {
+			from = 30
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newListener(t)
-			l.sayAll(0, 10) // before anybody listens
-			stop := l.receive()
-			l.sayAll(10, 20)
-			fault(l, func() {
-				if err := stop(); err != nil {
-					t.Error(err)
-				}
-				l.sayAll(20, 30)
-				l.start(l.publish)
-			})
-			from := 20
-			if name == "Discord is away for a long time" || name == "Discord is away for a moment" || name == "another process takes its place" {
-				from = 30
-			}
-			l.sayAll(from, 50)
-			l.wait(3 * 50)
-			for _, where := range []bus.Address{at("11"), at("100"), thread("100", "200")} {
-				if got := l.texts(where); !slices.Equal(got, numbers(0, 50)) {
-					t.Errorf("at %v was heard %q", where, got)
-				}
-			}
-			for _, code := range l.server.ClosedWith() {
-				if code == 1000 || code == 1001 {
-					t.Errorf("closed with %d, which ends the session", code)
-				}
-			}
+			newListener(t).survives(fault, from, false)
 		})
+		t.Run(name+", all was quiet", func(t *testing.T) {
+			t.Parallel()
+			newListener(t).survives(fault, from, true)
+		})
+	}
+}
+
+// survives says fifty numbers in three places, with a fault in the midst of them, that says
+// those before from: each is heard once, in order. While the bot is still reading what was
+// said before the start, history has what a lost connection does not bring; where it is quiet
+// before the fault, nothing but the connection has it.
+func (l *listener) survives(fault func(l *listener, again func()), from int, quiet bool) {
+	l.sayAll(0, 10) // before anybody listens
+	stop := l.receive()
+	l.sayAll(10, 20)
+	if quiet {
+		l.wait(3 * 20)
+	}
+	fault(l, func() {
+		if err := stop(); err != nil {
+			l.Error(err)
+		}
+		l.sayAll(20, 30)
+		l.start(l.publish)
+	})
+	l.sayAll(from, 50)
+	l.wait(3 * 50)
+	for _, where := range []bus.Address{at("11"), at("100"), thread("100", "200")} {
+		if got := l.texts(where); !slices.Equal(got, numbers(0, 50)) {
+			l.Errorf("at %v was heard %q", where, got)
+		}
+	}
+	for _, code := range l.server.ClosedWith() {
+		if code == 1000 || code == 1001 {
+			l.Errorf("closed with %d, which ends the session", code)
+		}
 	}
 }
 

@@ -171,10 +171,10 @@ func (k *conn) send(data []byte) {
 	}
 }
 
-// end closes a connection with a code.
+// end closes a connection with a code, and waits a moment for how the bot does.
 func (k *conn) end(code int) {
 	_ = k.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second)) // it may be broken
-	_ = k.ws.Close()                                                                                                   // likewise
+	_ = k.ws.NetConn().SetReadDeadline(time.Now().Add(time.Second))                                                    // likewise
 }
 
 // cut resets every connection.
