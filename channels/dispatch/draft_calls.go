@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
 )
 
 // A draftCall is one call for a draft.
@@ -332,4 +335,63 @@ func (d *drafts) noteRefusal(one draftCall, fault *channels.SendError) {
 		}
 		x.dirty, x.nextCall = true, time.Now().Add(max(fault.RetryAfter, d.limits.DraftEvery))
 	})
+}
+
+// markdown is what a draft is to show, as Markdown; "" is nothing yet.
+func (x *draft) markdown() string {
+	texts := x.texts()
+	switch {
+	case x.phase == turnSilent && len(texts) == 0:
+		return "Stopped."
+	case x.phase == turnSilent:
+		texts = append(texts, "_(Stopped.)_")
+	case x.toolLine != "":
+		texts = append(texts, x.todo.markdown()...)
+		texts = append(texts, "· "+x.toolLine)
+	case len(texts) > 0:
+		texts = append(texts, "…")
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// brief is a short line about a tool, as Markdown.
+func brief(about string) string {
+	if utf8.RuneCountInString(about) > draftLine {
+		about = string([]rune(about)[:draftLine]) + "…"
+	}
+	return markup.Verbatim(about)
+}
+
+// todoTool is the tool whose progress is the list of what the turn is about to do: a line
+// of how far it is, and one for each item.
+const todoTool = "todo_write"
+
+// A todoList is what a turn is about to do, as its newest call of todoTool told it, which
+// may be in pieces.
+type todoList struct{ call, text string }
+
+// heard takes in what a tool does, and gives what of it goes into the line about that.
+func (l *todoList) heard(e bus.Event) string {
+	if e.Tool != todoTool || e.Type != bus.ToolProgress {
+		return e.Delta
+	}
+	if e.Call != l.call {
+		l.call, l.text = e.Call, ""
+	}
+	l.text += e.Delta
+	far, _, _ := strings.Cut(l.text, "\n")
+	return far
+}
+
+// markdown is the list, as a paragraph of its own.
+func (l *todoList) markdown() []string {
+	_, items, any := strings.Cut(l.text, "\n")
+	if !any {
+		return nil
+	}
+	var lines []string
+	for line := range strings.SplitSeq(items, "\n") {
+		lines = append(lines, "- "+markup.Verbatim(line))
+	}
+	return []string{strings.Join(lines, "\n")}
 }

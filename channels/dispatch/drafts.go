@@ -12,7 +12,6 @@ import (
 
 	"parley/bus"
 	"parley/channels"
-	"parley/channels/markup"
 )
 
 const (
@@ -68,6 +67,7 @@ type draft struct {
 	openBlock int         // the block that is being said; -1 is none
 	toolLine  string      // what the newest tool call is about
 	toolRan   bool        // a tool, since the model said something
+	todo      todoList    // what the turn is about to do
 	lastHeard time.Time
 
 	// previews is how often it is shown by previews, of which nothing has to be kept; 0 is
@@ -203,7 +203,7 @@ func (x *draft) apply(e bus.Event) {
 		x.openBlock, x.omitted = -1, 0
 		x.said = slices.DeleteFunc(x.said, func(s saidBlock) bool { return s.block >= e.Block })
 	case bus.ToolStart, bus.ToolProgress:
-		x.toolRan, x.toolLine = true, brief(e.Tool+" "+e.Delta)
+		x.toolRan, x.toolLine = true, brief(e.Tool+" "+x.todo.heard(e))
 	default:
 		return
 	}
@@ -253,30 +253,6 @@ func (x *draft) texts() (texts []string) {
 // growth is the same for a message that grows.
 func (x *draft) growth() channels.Growth {
 	return channels.Growth{Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Doing: x.toolLine}
-}
-
-// markdown is what a draft is to show, as Markdown; "" is nothing yet.
-func (x *draft) markdown() string {
-	texts := x.texts()
-	switch {
-	case x.phase == turnSilent && len(texts) == 0:
-		return "Stopped."
-	case x.phase == turnSilent:
-		texts = append(texts, "_(Stopped.)_")
-	case x.toolLine != "":
-		texts = append(texts, "· "+x.toolLine)
-	case len(texts) > 0:
-		texts = append(texts, "…")
-	}
-	return strings.Join(texts, "\n\n")
-}
-
-// brief is a short line about a tool, as Markdown.
-func brief(about string) string {
-	if utf8.RuneCountInString(about) > draftLine {
-		about = string([]rune(about)[:draftLine]) + "…"
-	}
-	return markup.Verbatim(about)
 }
 
 // blockAddress keeps drafts away from an address whose mail is to be worked on, and

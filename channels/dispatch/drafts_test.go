@@ -401,3 +401,36 @@ func TestAnswersThatDoNotFitTheDraft(t *testing.T) {
 		})
 	})
 }
+
+// What a turn is about to do is shown while it runs, as it changes, beside what its tools
+// do; its news may come in pieces.
+func TestADraftShowsWhatIsToBeDone(t *testing.T) {
+	drafting(t, nil, func(t *testing.T, s *stage, p *channelstest.EditingChannel) {
+		a := s.speaker("t", "1")
+		a.start()
+		a.writes("c1", "0 of 2 done\n▶ look\n☐ me", "nd it")
+		lasts(10 * time.Second)
+		if last := p.Sent()[len(p.Sent())-1].Part.Text; !strings.Contains(last, "▶ look\n") || !strings.Contains(last, "☐ mend it\n") || !strings.Contains(last, "todo_write 0 of 2 done") {
+			t.Errorf("it shows %q", last)
+		}
+		a.writes("c2", "1 of 2 done\n☑ look\n▶ mend it")
+		a.runs("read_file", "a.txt")
+		lasts(10 * time.Second)
+		if last := p.Sent()[len(p.Sent())-1].Part.Text; !strings.Contains(last, "☑ look\n") || strings.Contains(last, "▶ look") || !strings.Contains(last, "a.txt") {
+			t.Errorf("later it shows %q", last)
+		}
+		a.answers(t, "The answer")
+		lasts(time.Minute)
+		wantShown(t, p, "1", "The answer")
+	})
+}
+
+func (a *speaker) writes(call string, pieces ...string) {
+	const tool = "todo_write"
+	a.block++
+	a.emit(bus.Event{Type: bus.ToolStart, Tool: tool, Call: call})
+	for _, piece := range pieces {
+		a.emit(bus.Event{Type: bus.ToolProgress, Tool: tool, Call: call, Delta: piece})
+	}
+	a.emit(bus.Event{Type: bus.ToolEnd, Tool: tool, Call: call})
+}

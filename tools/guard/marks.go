@@ -176,11 +176,11 @@ const (
 
 func useOf(tool string) fileUse {
 	switch tool {
-	case "read_file", "memory_read", "image":
+	case "read_file", "memory_read", "image", "todo_read":
 		return reads
 	case "list_directory", "glob", "grep":
 		return searches
-	case "write_file":
+	case "write_file", "todo_write":
 		return replaces
 	case "edit_file", applyPatch, "memory_write":
 		return changes
@@ -320,6 +320,8 @@ func (m Marker) names(dir Dir, call tools.Call) []string {
 	switch call.Name {
 	case "memory_read", "memory_write":
 		paths = []string{"MEMORY.md"}
+	case "todo_read", "todo_write":
+		paths = []string{".agent/todo.json"}
 	case applyPatch:
 		paths = m.Patched(a.Patch)
 	}

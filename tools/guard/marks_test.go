@@ -18,6 +18,7 @@ import (
 	"parley/tools/files"
 	"parley/tools/guard"
 	"parley/tools/memory"
+	"parley/tools/todo"
 )
 
 // desk runs watched tools over a real workspace.
@@ -41,6 +42,7 @@ func newDesk(t *testing.T, command func(dir string)) desk {
 	}
 	list := files.New(func(context.Context, tools.Call) (files.Dir, error) { return dir, nil }, nil)
 	list = append(list, memory.New(func(context.Context, tools.Call) (memory.Dir, error) { return dir, nil })...)
+	list = append(list, todo.New(func(context.Context, tools.Call) (todo.Dir, error) { return dir, nil })...)
 	list = append(list, tools.New(tools.Spec{Name: "exec_shell", Description: "x"}, func(_ context.Context, _ tools.Call, args struct {
 		Command string `json:"command"`
 	}) (any, error) {
@@ -75,6 +77,22 @@ func (d desk) call(untrusted bool, tool string, args ...string) bool {
 		d.t.Fatalf("%s %s: %v", tool, raw, err)
 	}
 	return r.Untrusted
+}
+
+// A list of what is to be done may hold what a page has said is to be done, until it is
+// written anew.
+func TestAListRemembersWhatItWasWrittenFrom(t *testing.T) {
+	d := newDesk(t, nil)
+	for _, untrusted := range []bool{false, true, false} {
+		found, _ := d.set.Lookup("todo_write")
+		call := tools.Call{Name: "todo_write", Args: json.RawMessage(`{"items":[{"text":"x","state":"done"}]}`), Untrusted: untrusted}
+		if _, err := found.Run(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.call(false, "todo_read"); got != untrusted {
+			t.Errorf("the list is untrusted: %v, want %v", got, untrusted)
+		}
+	}
 }
 
 func TestFilesRememberWhatTheyWereWrittenFrom(t *testing.T) {

@@ -35,12 +35,14 @@ import (
 	"parley/tools/image"
 	"parley/tools/memory"
 	"parley/tools/message"
+	"parley/tools/todo"
 	"parley/tools/web"
 )
 
 func (s *Server) newTools() *tools.Set {
 	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) }, s.documents())
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
+	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools()...)
 	all = append(all, image.New(s.files.Show)...)
 	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat))
