@@ -20,9 +20,11 @@ import (
 )
 
 // askSettings has an owner approve the calls of the once tool whose number is negative.
-// Requests expire soon: in a storm many are never answered.
+// Requests expire soon: in a storm many are never answered. What has read a file that somebody
+// has sent may go on as before.
 const askSettings = `
 [tools]
+untrusted = "allow"
 ask = ['ring({"n":-*)']
 [approvals]
 expires = "15s"
@@ -49,9 +51,9 @@ func (s request) questionOf() string { return "which for " + s.mark() + "?" }
 // taken for the answer, so they wait until it is settled.
 func (s request) asksQuestion() bool { return s.what == askQuestion || s.what == askBoth }
 
-// saidInTurn returns what people have said to the turn that a model's request is of, and
-// what came of its calls. What was said while the turn waited stands behind results.
-func saidInTurn(r agenttest.Request) (said, results []string) {
+// turnOf returns the messages of the turn that a model's request is of. What was said while
+// the turn waited stands behind results.
+func turnOf(r agenttest.Request) []agenttest.Message {
 	all := r.Messages()
 	at := len(all)
 	for at > 0 {
@@ -61,7 +63,12 @@ func saidInTurn(r agenttest.Request) (said, results []string) {
 			break
 		}
 	}
-	for _, m := range all[at:] {
+	return all[at:]
+}
+
+// saidIn returns what people have said to a turn, and what came of its calls.
+func saidIn(turn []agenttest.Message) (said, results []string) {
+	for _, m := range turn {
 		switch m.Role {
 		case "user":
 			said = append(said, transcript.Words(m.Content)...)

@@ -88,7 +88,7 @@ func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
 	for pause(random, 200*time.Millisecond, 2*time.Second, over) {
 		fault := telegramtest.Fault{Method: "sendMessage", Times: 1}
 		heal()
-		switch random.IntN(16) {
+		switch random.IntN(19) {
 		case 0:
 			fault.Act = telegramtest.Cut
 			s.Telegram.Fail(fault)
@@ -141,6 +141,8 @@ func breakPlatforms(s *storm, random *rand.Rand, over <-chan struct{}) {
 		case 15:
 			s.dc.Mute()
 			s.did("lost Discord's connections on the way")
+		default:
+			failFiles(s, random)
 		}
 	}
 }

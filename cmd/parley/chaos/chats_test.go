@@ -95,6 +95,9 @@ func (p *chat) name() string {
 	return p.at.String()
 }
 
+// place is the channel on Discord that the chat is in.
+func (p *chat) place() string { return cmp.Or(p.at.Thread, p.at.Chat) }
+
 // speak sends a message of the person's. Only one that begins a thread mentions the bot.
 func (f *fleet) speak(p *chat, text string) {
 	user := fmt.Sprint("U", p.who)
@@ -107,7 +110,7 @@ func (f *fleet) speak(p *chat, text string) {
 			p.calls, text = false, "<@"+discordtest.Bot+"> "+text
 		}
 		f.mu.Unlock()
-		f.dc.Say(cmp.Or(p.at.Thread, p.at.Chat), fmt.Sprint(p.who), text)
+		f.dc.Say(p.place(), fmt.Sprint(p.who), text)
 	case p.opens:
 		thread := f.sl.Say(p.at.Chat, user, "<@"+slacktest.Bot+"> "+text)
 		f.mu.Lock()
@@ -146,9 +149,12 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	if at.Channel == "telegram" {
 		chat, _ := strconv.ParseInt(at.Chat, 10, 64)
 		for _, m := range f.Telegram.Sent(chat) {
-			d := delivered{toldWords(m.Text), m.At}
+			d := delivered{textOrFile(m.Text, "", nil), m.At}
 			if !m.Edited.IsZero() {
 				d.at = m.Edited
+			}
+			if m.File != nil {
+				d.text = fileSeen(m.File.Name, m.File.Data)
 			}
 			all = append(all, d)
 		}
@@ -156,16 +162,23 @@ func (f *fleet) sentTo(address string) (all []delivered) {
 	}
 	if at.Channel == "discord" {
 		for _, m := range f.dc.Sent(cmp.Or(at.Thread, at.Chat)) {
-			all = append(all, delivered{toldWords(m.Text), m.Changed})
+			all = append(all, delivered{textOrFile(m.Text, m.File, m.Data), m.Changed})
 		}
 		return all
 	}
 	for _, m := range f.sl.Sent(at.Chat) {
 		if m.Thread == at.Thread {
-			all = append(all, delivered{toldWords(m.Text), m.Changed})
+			all = append(all, delivered{textOrFile(m.Text, m.File, m.Data), m.Changed})
 		}
 	}
 	return all
+}
+
+func textOrFile(text, file string, content []byte) string {
+	if file != "" {
+		return fileSeen(file, content)
+	}
+	return withoutExcuse(toldWords(text))
 }
 
 // toldBy is a text that the agent said in another chat on a person's behalf.

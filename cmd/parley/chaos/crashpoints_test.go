@@ -21,12 +21,12 @@ import (
 func pointsOf(role string) []string {
 	if role == gateway {
 		return []string{
-			"send:begun", "send:held", "send:sent", "send:marked", "send:settled",
+			"send:begun", "send:held", "send:sent", "send:marked", "send:settled", "send:released",
 			"draft:begun", "draft:sent", "draft:marked", "draft:edited", "draft:closed",
 		}
 	}
 	return []string{
-		"c1:before", "c1", "c3:before", "c3", "c4:before", "c4", "c4:held", "c5:before", "c5",
+		"c1:before", "c1", "fetch:before", "fetch", "fetched", "files:kept", "c3:before", "c3", "c4:before", "c4", "c4:held", "c5:before", "c5",
 		"c6:before", "c6", "c7:published", "c7", "settled",
 		"park:before", "park", "park:opened", "park:asked", "park:published", "ask:shown", "unpark:before", "unpark",
 	}

@@ -63,11 +63,12 @@ func (l *logAudit) addEntry(e sessions.Entry) {
 			l.wrong("%s: %v", l.key, err)
 		}
 		if !strings.HasPrefix(said.Text, word) {
-			l.heard = append(l.heard, said.Text)
+			l.heard = append(l.heard, withoutKind(said.Text))
 		}
 		l.turns[e.Turn].causes++
 	case sessions.KindResumed:
 		l.resumed++
+		l.mayLeave[e.Turn+"#reply"] = true
 	case sessions.KindToolUse, sessions.KindToolStarted, sessions.KindToolResult:
 		l.call(e)
 	case sessions.KindTurnDone:
@@ -143,9 +144,12 @@ func (l *logAudit) result(c *callSeen, e sessions.Entry) {
 			Content string `json:"content"`
 		}
 		var by struct {
-			Limit int `json:"limit"`
+			Path  string `json:"path"`
+			Limit int    `json:"limit"`
 		}
-		if err := json.Unmarshal(c.use.Args, &by); err != nil || by.Limit-readBase >= len(l.heard) {
+		if err := json.Unmarshal(c.use.Args, &by); strings.HasPrefix(by.Path, "attachments/") {
+			return // the answer tells what was in it
+		} else if err != nil || by.Limit-readBase >= len(l.heard) {
 			l.wrong("%s: the file was read with %s, which nobody has asked for yet", l.key, c.use.Args)
 			return
 		}
@@ -210,7 +214,9 @@ func (l *logAudit) end(e sessions.Entry) {
 		l.wrong("%s: turn %s ended and said nothing", l.key, e.Turn)
 	}
 	for _, r := range done.Outbound {
-		l.expect(l.address, r.Text, r.ID)
+		l.expect(l.address, asShown(r.Text), r.ID)
+		l.replyFiles(r)
+		l.checkSightings(r.Text)
 		if l.spoiled && strings.Contains(r.Text, " failed: ") {
 			l.givenUpIn[l.address] += t.causes // an earlier call was given up, so nobody knows what the file holds
 		}
@@ -237,20 +243,25 @@ func (l *logAudit) finish() {
 			l.wrong("%s: call %s (%s) has %d results", l.key, id, c.use.Name, c.results)
 		}
 		var to struct {
-			Address string `json:"channel"`
-			Content string `json:"content"`
+			Address string   `json:"channel"`
+			Content string   `json:"content"`
+			Files   []string `json:"files"`
 		}
 		if err := json.Unmarshal(c.use.Args, &to); c.use.Name != "message" || err != nil {
 			continue
 		}
+		l.leaveFiles(c, c.turn+"#"+id)
 		if to.Address != l.address {
 			to.Content = toldBy(l.person, to.Content)
 		}
 		switch c.code {
 		case "":
 			l.expect(to.Address, to.Content, c.turn+"#"+id)
+			l.expectFiles(to.Address, c.turn+"#"+id, to.Content, to.Files)
 		case string(tools.OutcomeUnknown):
-			l.maybe[to.Address+" "+to.Content] = true
+			for _, text := range append(l.filesShown(to.Content, to.Files), to.Content) {
+				l.maybe[to.Address+" "+text] = true
+			}
 		}
 	}
 }
@@ -266,6 +277,7 @@ func (l *logAudit) checkFiles(dir *workspace.Dir) {
 			latest = m.mark()
 		}
 	}
+	l.checkFetched(dir)
 	if l.spoiled {
 		return
 	}

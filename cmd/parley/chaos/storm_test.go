@@ -22,6 +22,9 @@ type request struct {
 	what string // one of the ask… below
 	here string // the chat's address, once it has one
 	at   time.Time
+
+	came seenFile // the file that came with it, as the model is shown it
+	seen string   // what was in that, as the model has found out
 }
 
 // text is what the person writes. The model reads the request out of it.
@@ -33,8 +36,13 @@ func (s request) mark() string { return fmt.Sprintf("%d.%d", s.who, s.n) }
 // answer is what the agent says. A long one ends with theEnd, so that an audit can tell
 // it from a draft of which the rest is missing.
 func (s request) answer() string {
-	if s.what == askLong {
+	switch s.what {
+	case askLong:
 		return "re " + s.mark() + strings.Repeat(" and so on", 12) + theEnd
+	case askFile, askPicture:
+		return "re " + s.mark() + " saw " + s.seen + theEnd
+	case askShow:
+		return "re " + s.mark() + " with ![the file](" + s.sentName() + ")" + theEnd
 	}
 	return "re " + s.mark()
 }
@@ -87,18 +95,24 @@ const (
 	askApproval = "approval" // the once tool, in a way that an owner has to approve
 	askQuestion = "question" // a question to the person
 	askBoth     = "both"     // these two at once, beside a call that needs nobody
+	askFile     = "file"     // read the file that comes with it, and tell what is in it
+	askPicture  = "picture"  // tell what is on the picture that comes with it, and send it back
+	askSend     = "send"     // send a file with a message
+	askShow     = "show"     // answer with a file
 )
 
 // stormModel does what the messages of a turn ask for, one after the other.
 func stormModel(r agenttest.Request) agenttest.Response {
 	var all []request
-	said, results := saidInTurn(r)
+	turn := turnOf(r)
+	said, results := saidIn(turn)
+	files := filesOf(turn)
 	for _, line := range said {
-		var s request
+		s := request{came: files[line]}
 		if strings.HasPrefix(line, word) {
 			continue
 		}
-		if _, err := fmt.Sscan(line, &s.who, &s.n, &s.what, &s.here); err != nil {
+		if _, err := fmt.Sscan(withoutKind(line), &s.who, &s.n, &s.what, &s.here); err != nil {
 			return agenttest.Reply("not understood: " + line)
 		}
 		all = append(all, s)
@@ -113,10 +127,14 @@ func stormModel(r agenttest.Request) agenttest.Response {
 		}
 	}
 	slow := false
-	for _, s := range all {
+	for i, s := range all {
+		before := results
 		var calls []agenttest.ToolCall
 		if calls, results = s.next(results); len(calls) > 0 {
 			return agenttest.Calls(calls...).After(pause)
+		}
+		if s.attaches() {
+			all[i].seen = s.sightingIn(before[:len(before)-len(results)])
 		}
 		slow = slow || s.what == askLong
 	}
@@ -200,6 +218,10 @@ func (s request) calls(round int) []agenttest.ToolCall {
 		askPost:     tool("message", `{"channel":%q,"content":"post %s"}`, sharedSlack, s.mark()),
 		askApproval: {Name: onceToolName, Args: s.approvalOf()},
 		askQuestion: tool("ask_user", `{"question":%q}`, s.questionOf()),
+		askFile:     tool("read_file", `{"path":%q}`, s.came.path),
+		askPicture:  tool("message", `{"channel":%q,"content":%q,"files":[%q]}`, s.here, s.back(), s.came.path),
+		askSend:     tool("write_file", `{"path":%q,"content":%q}`, s.sentName(), s.fileText()),
+		askShow:     tool("write_file", `{"path":%q,"content":%q}`, s.sentName(), s.fileText()),
 	}
 	finishCount := tool("edit_file", `{"path":"count.txt","old_text":"%d;[","new_text":"%d;<"}`, s.n, s.n)
 	switch {
@@ -212,6 +234,8 @@ func (s request) calls(round int) []agenttest.ToolCall {
 		return []agenttest.ToolCall{each[s.what], each[askRead]}
 	case s.what == askBoth && round == 0:
 		return []agenttest.ToolCall{each[askApproval], each[askNote], each[askQuestion]}
+	case s.what == askSend && round == 1:
+		return []agenttest.ToolCall{tool("message", `{"channel":%q,"content":%q,"files":[%q]}`, s.here, "sent "+s.mark(), s.sentName())}
 	case s.what == askAll && round == 2, s.what == askCount && round == 1:
 		return []agenttest.ToolCall{finishCount}
 	case each[s.what].Name != "" && round == 0:
@@ -291,7 +315,7 @@ func (s *storm) run(patience time.Duration, breakers ...func(*storm, *rand.Rand,
 func (s *storm) talk(i int, random *rand.Rand) {
 	kinds := []string{
 		askShort, askLong, askRead, askRewrite, askRemember, askCount, askOnce, askNote, askShout, askPost, askAll, askAll, askAll,
-		askApproval, askApproval, askQuestion, askBoth,
+		askApproval, askApproval, askQuestion, askBoth, askFile, askFile, askPicture, askSend, askShow,
 	}
 	if s.noLong {
 		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askLong })
@@ -327,6 +351,10 @@ func (s *storm) say(i int, what string) {
 	m := request{who: s.chats[i].who, n: len(s.said[i]), what: what, here: s.chats[i].name(), at: time.Now()}
 	s.said[i] = append(s.said[i], m)
 	s.mu.Unlock()
+	if m.attaches() {
+		s.attach(s.chats[i], m)
+		return
+	}
 	s.speak(s.chats[i], m.text())
 }
 

@@ -1,0 +1,368 @@
+package chaos
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/agent/agenttest"
+	"parley/bus"
+	"parley/bus/redisbus"
+	"parley/channels/discord/discordtest"
+	"parley/channels/slack/slacktest"
+	"parley/channels/sqlbook"
+	"parley/channels/telegram/telegramtest"
+	"parley/cmd/parley/outfiles"
+	"parley/sessions"
+	"parley/sessions/outgoing"
+	"parley/sessions/workspace"
+)
+
+// What people send with a message, and what the agent sends. No two files are the same.
+
+// attaches tells whether a file comes with the message.
+func (s request) attaches() bool { return s.what == askFile || s.what == askPicture }
+
+// text of a file that a person or the agent sends, of one line or up to 120.
+func (s request) fileText() string {
+	var b strings.Builder
+	for i := range 1 + (s.who+37*s.n)%120 {
+		fmt.Fprintf(&b, "line %d of %s\n", i+1, s.mark())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// colour is that of the picture that a person sends.
+func (s request) colour() color.RGBA {
+	return color.RGBA{R: uint8(s.who), G: uint8(s.n), B: uint8(7*s.who + 13*s.n), A: 255}
+}
+
+// picture is one of that colour all over.
+func (s request) picture() []byte {
+	p := image.NewRGBA(image.Rect(0, 0, 8, 8))
+	for i := range 64 {
+		p.Set(i%8, i/8, s.colour())
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, p); err != nil {
+		panic(err) // a buffer takes all
+	}
+	return b.Bytes()
+}
+
+// file is what a message comes with, or has the agent send.
+func (s request) file() []byte {
+	if s.what == askPicture {
+		return s.picture()
+	}
+	return []byte(s.fileText())
+}
+
+// sentName is the name of the file that the agent writes and sends.
+func (s request) sentName() string { return "out-" + s.mark() + ".txt" }
+
+// back is what is said with the picture of a request that is sent back.
+func (s request) back() string { return "back " + s.mark() }
+
+// sighting is what a model can tell of a message's file only if it has seen it.
+func (s request) sighting() string {
+	if s.what == askPicture {
+		return colourName(s.colour())
+	}
+	return digest([]byte(s.fileText()))
+}
+
+func colourName(c color.Color) string {
+	r, g, b, _ := c.RGBA()
+	return fmt.Sprintf("%02x%02x%02x", r>>8, g>>8, b>>8)
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:6])
+}
+
+// attach sends a message of a person's that has a file with it.
+func (f *fleet) attach(p *chat, s request) {
+	text := s.text()
+	name, kind := "in-"+s.mark()+".txt", "text/plain"
+	if s.what == askPicture {
+		name, kind = "in-"+s.mark()+".png", "image/png"
+	}
+	switch {
+	case p.at.Channel == "telegram" && s.what == askPicture:
+		f.Telegram.Attach(int64(p.who), int64(p.who), "photo", name, s.file(), map[string]any{"caption": text})
+	case p.at.Channel == "telegram":
+		f.Telegram.Attach(int64(p.who), int64(p.who), "document", name, s.file(), map[string]any{"caption": text})
+	case p.at.Channel == "discord":
+		f.dc.Post(p.place(), fmt.Sprint(p.who), map[string]any{"content": text, "attachments": []any{f.dc.File(name, kind, s.file())}})
+	default:
+		fields := map[string]any{"text": text}
+		if p.at.Thread != "" {
+			fields["thread_ts"] = p.at.Thread
+		}
+		f.sl.Attach(p.at.Chat, fmt.Sprint("U", p.who), name, kind, s.file(), fields)
+	}
+}
+
+// withoutKind is a text without what adapters put in front of it for a message that is more
+// than text, such as "[photo] ".
+func withoutKind(text string) string {
+	if _, rest, ok := strings.Cut(text, "] "); ok && strings.HasPrefix(text, "[") {
+		return rest
+	}
+	return text
+}
+
+// fileSeen stands for a file among what an address was sent.
+func fileSeen(name string, content []byte) string { return "file " + name + " " + digest(content) }
+
+// A seenFile is one that came with a message, as the model sees it.
+type seenFile struct {
+	path   string // in the workspace
+	colour string // of a picture
+}
+
+// filesOf finds in what a model is shown of a turn the files that came with each message,
+// by its text.
+func filesOf(turn []agenttest.Message) map[string]seenFile {
+	all := map[string]seenFile{}
+	for _, m := range turn {
+		pictures := m.Pictures
+		for _, block := range strings.Split(m.Content, "<message ")[1:] {
+			_, block, _ = strings.Cut(block, ">\n")
+			text, rest, ok := strings.Cut(block, "\n<attachment ")
+			if !ok {
+				continue
+			}
+			tag, _, _ := strings.Cut(rest, ">")
+			_, at, _ := strings.Cut(tag, ` path="`)
+			at, _, _ = strings.Cut(at, `"`)
+			seen := seenFile{path: at}
+			if strings.Contains(tag, `type="image/png"`) && len(pictures) > 0 && !strings.Contains(m.Content, "[picture "+at+": ") {
+				seen.colour, pictures = colourIn(pictures[0]), pictures[1:]
+			}
+			all[text] = seen
+		}
+	}
+	return all
+}
+
+// colourIn is the colour of a picture that a model is shown as a data: address.
+func colourIn(address string) string {
+	_, data, _ := strings.Cut(address, ";base64,")
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return "undecodable"
+	}
+	shown, err := png.Decode(bytes.NewReader(raw))
+	if err != nil {
+		return "unreadable"
+	}
+	return colourName(shown.At(0, 0))
+}
+
+// sightingIn is what the model says of the file that came with a request: what it was shown,
+// or what the last call read.
+func (s request) sightingIn(results []string) string {
+	if s.what == askPicture {
+		return s.came.colour
+	}
+	for _, result := range slices.Backward(results) {
+		var got struct {
+			Content *string `json:"content"`
+		}
+		if json.Unmarshal([]byte(result), &got) == nil && got.Content != nil {
+			return digest([]byte(*got.Content))
+		}
+	}
+	return "unread"
+}
+
+// failFiles makes one of the calls fail that fetch or send files.
+func failFiles(s *storm, random *rand.Rand) {
+	switch random.IntN(7) {
+	case 0:
+		s.Telegram.Fail(telegramtest.Fault{Method: "sendDocument", Times: 1, Act: telegramtest.Cut})
+		s.did("cut an answer of Telegram's to a file")
+	case 1:
+		s.Telegram.Fail(telegramtest.Fault{Method: "sendPhoto", Times: 1, Act: telegramtest.Refuse, Status: 502, Description: "Bad Gateway"})
+		s.did("failed a send of a picture to Telegram")
+	case 2:
+		s.Telegram.Fail(telegramtest.Fault{Method: "getFile", Times: 1, Act: telegramtest.Refuse, Status: 429, Description: "Too Many Requests: retry after 1", RetryAfter: 1})
+		s.did("limited a fetch from Telegram")
+	case 3:
+		s.sl.Fail("files.completeUploadExternal", "", 1, slacktest.Cut(true))
+		s.did("cut an answer of Slack's to a file")
+	case 4:
+		s.sl.Fail("files.getUploadURLExternal", "", 1, slacktest.Status(503, "out for a moment"))
+		s.did("failed a send of a file to Slack")
+	case 5:
+		s.dc.Fail("GET files", "", 1, discordtest.Cut(false))
+		s.did("cut a fetch from Discord")
+	case 6:
+		s.dc.Fail("GET files", "", 1, discordtest.Answer(502, "Bad Gateway"))
+		s.did("failed a fetch from Discord")
+	}
+}
+
+// expectFiles notes that files have to be shown at an address, as the call that sends them
+// and its content names them.
+func (l *logAudit) expectFiles(address, send, content string, paths []string) {
+	for _, text := range l.filesShown(content, paths) {
+		l.expect(address, text, send)
+		l.sentFiles++
+	}
+}
+
+// filesShown stand for files that go with a text.
+func (l *logAudit) filesShown(content string, paths []string) (all []string) {
+	for _, name := range paths {
+		i := slices.IndexFunc(l.said, func(m request) bool { return name == m.sentName() || content == m.back() })
+		if i < 0 {
+			l.wrong("%s: %s was to be sent with %q, and nobody has asked for it", l.key, name, content)
+			continue
+		}
+		all = append(all, fileSeen(path.Base(name), l.said[i].file()))
+	}
+	return all
+}
+
+// replyFiles notes the files of an answer. They have to be those that the answer shows.
+func (l *logAudit) replyFiles(r sessions.Reply) {
+	var refs []bus.FileRef
+	if err := json.Unmarshal(r.Files, &refs); err != nil && len(r.Files) > 0 {
+		l.wrong("%s: the files of %s cannot be read: %v", l.key, r.ID, err)
+	}
+	switch shown := strings.Count(r.Text, "!["); {
+	case shown > 0 && len(refs) == 0 && strings.Contains(r.Text, excuse):
+		l.unsent += shown
+	case shown != len(refs) && !l.spoiled:
+		l.wrong("%s: %s shows %d files and has %d", l.key, r.ID, shown, len(refs))
+	}
+	for _, ref := range refs {
+		l.expectFiles(l.address, r.ID, "", []string{ref.Path})
+	}
+}
+
+// asShown is how platforms show the text of an answer that shows files.
+func asShown(text string) string {
+	return withoutExcuse(strings.ReplaceAll(text, "![the file](", "the file ("))
+}
+
+// excuse is what an answer says whose files cannot be sent, while it is not known whether all
+// processes could.
+const excuse = "Files cannot be sent now"
+
+// withoutExcuse is a text without the line in which it says that.
+func withoutExcuse(text string) string {
+	words, _, found := strings.Cut(text, excuse)
+	if !found {
+		return text
+	}
+	return strings.TrimRight(words, "_( \n")
+}
+
+// checkSightings checks that an answer to messages with files tells what was in them.
+func (l *logAudit) checkSightings(text string) {
+	for _, n := range answersTo(asShown(text), l.said[0].who) {
+		if n >= len(l.said) || !l.said[n].attaches() || strings.HasSuffix(text, " failed: see the log") {
+			continue
+		}
+		m := l.said[n]
+		if m.seen = m.sighting(); !strings.Contains(text, m.answer()) && !l.spoiled {
+			l.wrong("%s: the answer %q does not tell what was in the file of %s, want %q", l.key, text, m.mark(), m.answer())
+			continue
+		}
+		l.seenFiles++
+	}
+}
+
+// checkFetched compares the files that came with messages with what was sent: each is there
+// once, and nothing else is.
+func (l *logAudit) checkFetched(dir *workspace.Dir) {
+	want := map[string]int{}
+	for _, m := range l.said {
+		if m.attaches() {
+			want[digest(m.file())]++
+		}
+	}
+	entries, err := fs.ReadDir(dir, "attachments")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.wrong("%s: %v", l.key, err)
+	}
+	for _, e := range entries {
+		raw, err := fs.ReadFile(dir, "attachments/"+e.Name())
+		if err != nil {
+			l.wrong("%s: %v", l.key, err)
+		}
+		if want[digest(raw)]--; want[digest(raw)] < 0 {
+			l.wrong("%s: %s is there, and nobody has sent it, or it is there twice", l.key, e.Name())
+		}
+	}
+	for sum, n := range want {
+		if n > 0 && !l.spoiled {
+			l.wrong("%s: a file that somebody has sent is not there: %s", l.key, sum)
+		}
+	}
+}
+
+// leaveFiles notes whether a call that sends files may have left copies of them: it was
+// begun again when they were through, or it did not come about.
+func (l *logAudit) leaveFiles(c *callSeen, send string) {
+	if c.started > 1 || c.code != "" {
+		l.mayLeave[send] = true
+	}
+}
+
+// checkOutgoing checks that no file still waits to be sent. What a call or an answer has kept
+// that was cut off is swept up.
+func (a *audit) checkOutgoing() {
+	t := a.storm.T
+	store, err := outgoing.Open(a.storm.root, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	refs, err := store.References(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.swept = len(refs)
+	for _, r := range refs {
+		if !a.mayLeave[r.Message] {
+			a.wrong("files of %s still wait to be sent, and nothing has cut it off", r.Message)
+		}
+	}
+	b, err := redisbus.Open(t.Context(), redisbus.Config{URL: a.storm.redis.URL(), Prefix: fleetPrefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	book, err := sqlbook.Open(t.Context(), a.storm.pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	sweeper := outfiles.Sweeper{Files: outfiles.Files{Store: store}, Bus: b, Book: book, Log: slog.New(slog.DiscardHandler)}
+	if _, err := sweeper.Sweep(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if refs, err = store.References(t.Context(), ""); err != nil || len(refs) > 0 {
+		a.wrong("files wait to be sent, for %v, %v", refs, err)
+	}
+}
