@@ -333,16 +333,34 @@ func (s *storm) talk(i int, random *rand.Rand) {
 			<-time.After(50 * time.Millisecond) // the bot would refuse more: limits.waiting
 		}
 		s.say(i, what)
-		for deadline := time.Now().Add(2 * time.Minute); s.isAsked(i, n) && time.Now().Before(deadline); {
-			<-time.After(50 * time.Millisecond)
-		}
+		s.awaitAnswered(i, n)
 	}
 }
 
-// isAsked tells whether a message leads to a question and has no answer yet: until then the
-// person's next words may be taken for the answer to the question.
-func (s *storm) isAsked(i, n int) bool {
-	return s.said[i][n].asksQuestion() && s.answered(i) <= n && !s.saysItGaveUp(i)
+// While everything is killed and stopped, an answer may take minutes. Once the newest
+// message of a chat has said for so long that a turn was given up, no question comes any
+// more: a turn that was to begin then has begun, and its question has expired.
+const (
+	slowestAnswer = 8 * time.Minute
+	givenUpFor    = time.Minute
+)
+
+// awaitAnswered waits until a message that leads to a question is answered, or its turn was
+// given up: until then the person's next words may be taken for the answer to the question.
+func (s *storm) awaitAnswered(i, n int) {
+	if !s.said[i][n].asksQuestion() {
+		return
+	}
+	deadline, patience := time.Now().Add(slowestAnswer), time.Now().Add(givenUpFor)
+	for s.answeredUpTo(i) <= n && time.Now().Before(deadline) {
+		if !s.saysItGaveUp(i) {
+			patience = time.Now().Add(givenUpFor)
+		}
+		if time.Now().After(patience) {
+			return
+		}
+		<-time.After(50 * time.Millisecond)
+	}
 }
 
 // say says the next thing in a chat.
@@ -359,19 +377,30 @@ func (s *storm) say(i int, what string) {
 }
 
 // answered counts the messages of a chat that are answered. The news that a turn was
-// given up is an answer, too, to one message or to several. If a message is answered, all
-// before it are.
+// given up is an answer, too, to one message or to several.
 func (s *storm) answered(i int) int {
-	seen, givenUp, upTo := map[int]bool{}, 0, 0
+	seen, givenUp := map[int]bool{}, 0
 	for _, m := range s.sentTo(s.chats[i].address()) {
 		for _, n := range answersTo(m.text, s.chats[i].who) {
-			seen[n], upTo = true, max(upTo, n+1)
+			seen[n] = true
 		}
 		if strings.Contains(m.text, "have given it up") {
 			givenUp++
 		}
 	}
-	return max(len(seen)+givenUp, upTo)
+	return max(len(seen)+givenUp, s.answeredUpTo(i))
+}
+
+// answeredUpTo is the number behind the last message of a chat that has an answer. All
+// before that one have theirs, or their turns were given up.
+func (s *storm) answeredUpTo(i int) int {
+	upTo := 0
+	for _, m := range s.sentTo(s.chats[i].address()) {
+		for _, n := range answersTo(m.text, s.chats[i].who) {
+			upTo = max(upTo, n+1)
+		}
+	}
+	return upTo
 }
 
 // answersTo returns the numbers of the messages that a text answers: none if the text is
