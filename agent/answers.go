@@ -199,7 +199,7 @@ func (r *sessionRun) tellAwaited(ctx context.Context, t *turn, in bus.Inbound) e
 
 // openQuestion is the question that a message answers; nil if it answers none.
 func openQuestion(t *turn, in bus.Inbound) *ask {
-	if strings.TrimSpace(in.Text) == "" {
+	if strings.TrimSpace(in.Text) == "" || in.Kind != bus.Said {
 		return nil
 	}
 	for _, a := range t.openAsks() {

@@ -210,7 +210,7 @@ func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-cha
 // mayJoin tells whether a message may be answered together with an earlier one: it
 // is the same person's, said in the same place with the same rights.
 func mayJoin(first bus.Inbound, it item) bool {
-	return it.isKind(bus.Said) && it.in.From.ID == first.From.ID && it.in.From.Owner == first.From.Owner &&
+	return first.Kind == bus.Said && it.isKind(bus.Said) && it.in.From.ID == first.From.ID && it.in.From.Owner == first.From.Owner &&
 		it.in.At == first.At && it.in.Group == first.Group
 }
 

@@ -90,7 +90,7 @@ const (
 // userEntries are the user block of a message, which is one of that many of its turn, and
 // the files that came with it. Of a storm of posts the beginning of each is kept.
 func userEntries(turn string, in bus.Inbound, among int) []sessions.Entry {
-	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in)}
+	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in), Schedule: in.Schedule}
 	if most := max(leastPosted, mostPosted/among); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
 		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out: many came at once)"
 	}

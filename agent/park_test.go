@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"parley/agent"
 	"parley/agent/llm"
 	"parley/bus"
+	"parley/bus/timers"
 	"parley/channels/asks"
 	"parley/channels/sqlbook"
 	"parley/tools"
@@ -42,13 +44,18 @@ func (b *bench) ask() *desk {
 		return "", nil
 	}}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
+	var running sync.WaitGroup
+	clock := &timers.Clock{Bus: b.bus, Handlers: map[string]timers.Handler{bus.AskTimer: d.Fire}, Log: slog.New(b.log)}
+	for _, run := range []func(context.Context) error{d.Run, clock.Run} {
+		running.Go(func() {
+			if err := run(ctx); err != nil {
+				b.t.Error(err)
+			}
+		})
+	}
 	b.t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			b.t.Error(err)
-		}
+		running.Wait()
 		book.Close()
 	})
 	b.asks = d

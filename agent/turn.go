@@ -70,6 +70,7 @@ type turn struct {
 	id         string
 	person     string
 	personName string // as the platform has it
+	scheduled  bool   // a schedule has said it, and nobody just now
 	route      route
 	started    time.Time
 
@@ -172,6 +173,7 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 		if t.personName == "" {
 			t.personName = d.Name
 		}
+		t.scheduled = t.scheduled || d.Schedule != ""
 	case sessions.Thinking, sessions.Text:
 		t.blocks++
 	case sessions.ToolUse:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -176,26 +177,35 @@ func PublishAnswer(ctx context.Context, b Bus, a Ask) error {
 	return PublishNotice(ctx, b, a.Session, a.Inbound())
 }
 
-// AskTimer is the Timer.Kind of the timers by which asks expire.
-const AskTimer = "ask"
+// The kinds of timers.
+const (
+	AskTimer      = "ask"      // an ask expires
+	ScheduleTimer = "schedule" // a slot of a schedule is due
+)
 
 // A Timer is what is due at a time.
 type Timer struct {
 	Kind string `json:"kind"`
-	// ID is what it is about: of an AskTimer the ask.
+	// ID is what it is about: of an AskTimer the ask, of a ScheduleTimer the schedule.
 	ID string `json:"id"`
+	// Slot tells apart the times at which something is due more than once.
+	Slot int64 `json:"slot,omitempty"`
 	// Session and Person are whose it is, so that it can be forgotten with them.
 	Session string `json:"session,omitempty"`
 	Person  string `json:"person,omitempty"`
 }
 
-// PublishTimer has a timer be due at a time. It has a mailbox of its own.
+// PublishTimer has a timer be due at a time. It has a mailbox of its own. There is one for
+// an id, or for each Slot of it.
 func PublishTimer(ctx context.Context, b Bus, t Timer, due time.Time) error {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("encode timer %s: %w", t.ID, err)
 	}
 	id := t.Kind + ":" + t.ID
+	if t.Slot != 0 {
+		id += ":" + strconv.FormatInt(t.Slot, 10)
+	}
 	if err := b.Publish(ctx, TimersTopic, Message{ID: id, Key: id, NotBefore: due, Body: body}); err != nil {
 		return fmt.Errorf("publish timer %s: %w", t.ID, err)
 	}

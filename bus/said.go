@@ -81,6 +81,8 @@ const (
 	Edited  = "edited"  // somebody changed what they said: Text and Attachments are as they are now, Of is the message
 	Deleted = "deleted" // somebody deleted what they said: Of is the message
 	Reacted = "reacted" // somebody reacted to a message: Reaction, Of is the message; Quotes may hold its text
+	// Scheduled is what somebody wanted to be said to the agent at this time: Schedule says by what.
+	Scheduled = "scheduled"
 )
 
 // saidWithFiles is the kind that a message of kind Said with attachments has on the
@@ -95,7 +97,7 @@ const saidByProgram = "said_by_program"
 // of another kind comes from a newer release and is left to it.
 func KnownKind(kind string) bool {
 	switch kind {
-	case Said, Command, Notice, Decided, Edited, Deleted, Reacted:
+	case Said, Command, Notice, Decided, Edited, Deleted, Reacted, Scheduled:
 		return true
 	}
 	return false
@@ -138,6 +140,8 @@ type Inbound struct {
 	Reaction string `json:"reaction,omitempty"`
 	// Removed says that the reaction was taken back.
 	Removed bool `json:"removed,omitempty"`
+	// Schedule is, of Scheduled, the schedule that says it.
+	Schedule string `json:"schedule,omitempty"`
 }
 
 // The kinds of attachments.

@@ -89,6 +89,8 @@ type User struct {
 	Text   string    `json:"text"`
 	Sent   time.Time `json:"sent,omitzero"`
 	Quotes []Quote   `json:"quotes,omitempty"`
+	// Schedule is the schedule of theirs that says it; "" if they have just said it.
+	Schedule string `json:"schedule,omitempty"`
 	// Deleted says that the person has deleted it, and that nothing of it is left.
 	Deleted bool `json:"deleted,omitempty"`
 }

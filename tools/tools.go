@@ -92,6 +92,9 @@ type Call struct {
 	Called  string // what that person's platform calls them; it proves nothing
 	Owner   bool   // whether that person owns the bot
 	At      string // the address of the conversation, CHANNEL:CHAT or CHANNEL:CHAT/THREAD
+	// Scheduled says that the turn was begun by a schedule, and not by what that person
+	// has just said.
+	Scheduled bool
 	// Untrusted says that the model which asked for this call had read what nobody
 	// here vouches for (see Result), or a summary of it.
 	Untrusted bool

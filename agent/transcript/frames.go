@@ -53,6 +53,7 @@ func frameMessage(person string, u sessions.User, files []file) string {
 	b.WriteString("<" + tagMessage)
 	writeAttribute(&b, "from", cmp.Or(person, "unknown"))
 	writeAttribute(&b, "name", u.Name)
+	writeAttribute(&b, "schedule", u.Schedule)
 	writeTime(&b, u.Sent)
 	b.WriteString(">\n")
 	if u.Deleted {

@@ -3,20 +3,14 @@ package asks
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"parley/bus"
 )
 
 const (
-	timersAtOnce = 16
-	settleTry    = 30 * time.Second
-	leaveTo      = 30 * time.Second // wait where a newer release knows what a timer is for
-	timerRetry   = 5 * time.Second  // wait after a failure of the book's or the bus's
-	sweepEvery   = time.Minute
+	sweepEvery = time.Minute
 	// sweepAge is how long whoever decides has to tell the session, before it is
 	// told by the sweep.
 	sweepAge = 15 * time.Second
@@ -25,58 +19,21 @@ const (
 	renewEvery = time.Hour
 )
 
-// Run lets asks expire whose time has come, and tells sessions what they should have
-// been told, until ctx is done. Any number of processes may do so at a time.
+// Run tells sessions what they should have been told, until ctx is done, and gives asks
+// their timers again. Any number of processes may do so at a time.
 func (d *Desk) Run(ctx context.Context) error {
-	var sweeping sync.WaitGroup
-	defer sweeping.Wait()
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	sweeping.Go(func() { d.sweepAll(inner) })
-	wait, err := bus.ClaimEach(ctx, d.Bus, bus.TimersTopic, timersAtOnce, func(lease bus.Lease) {
-		work := context.WithoutCancel(ctx)
-		bus.RetrySettle(work, lease, d.fire(work, lease), settleTry, func(err error) {
-			d.Log.Warn("a timer cannot be settled; trying again", slog.Any("error", err))
-		})
-	})
-	wait()
-	if err != nil {
-		return fmt.Errorf("claim a timer: %w", err)
-	}
+	d.sweepAll(ctx)
 	return nil
 }
 
-// fire does what the timers of a mailbox are for, and says how to settle it.
-func (d *Desk) fire(ctx context.Context, lease bus.Lease) (end bus.End) {
-	ctx, cancel := context.WithTimeout(ctx, settleTry)
-	defer cancel()
-	mail, err := lease.Mail(ctx, 0)
-	if err != nil {
-		return bus.End{Uncounted: true, After: timerRetry}
+// Fire is what a timer of the kind bus.AskTimer is for: it lets an ask expire whose time
+// has come. If it has not, it says how long that takes.
+func (d *Desk) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
+	ask, err := d.expire(ctx, t.ID)
+	if err == nil && ask.State == bus.AskOpen { // the clocks differ
+		again = max(time.Until(ask.Expires), time.Second)
 	}
-	for _, m := range mail {
-		t, err := bus.DecodeTimer(m.Body)
-		if err != nil {
-			end.Dead, end.Reason = m.Seq, "it cannot be read"
-			return end
-		}
-		if t.Kind != bus.AskTimer {
-			end.Uncounted, end.After = true, leaveTo
-			return end
-		}
-		ask, err := d.expire(ctx, t.ID)
-		switch {
-		case err != nil:
-			d.Log.Warn("an ask could not expire; trying again", slog.String("ask", t.ID), slog.Any("error", err))
-			end.Uncounted, end.After = true, timerRetry
-			return end
-		case ask.State == bus.AskOpen: // the clocks differ
-			end.Uncounted, end.After = true, max(time.Until(ask.Expires), time.Second)
-			return end
-		}
-		end.Done = m.Seq
-	}
-	return end
+	return again, err
 }
 
 // expire ends an ask whose time has come, and tells its session how it has ended.

@@ -116,6 +116,14 @@ func (g *Gate) approves(who bus.Person) bool {
 	return slices.Contains(g.settings().Approvers, user)
 }
 
+// Judge tells whether a person may talk to the bot now, outside of a message of theirs,
+// and returns them with the rights that they have. ErrUnjudged is as of a message.
+func (g *Gate) Judge(ctx context.Context, ch channels.Channel, book channels.Pairings, who bus.Person) (bus.Person, bool, error) {
+	owner, ok, err := g.admits(ctx, ch, book, who)
+	who.Owner, who.Approver = owner, ok && g.approves(who)
+	return who, ok && err == nil, err
+}
+
 // admits judges a person. Owners always pass: those of the settings, and those
 // whom the book knows; and so do approvers. The book is asked each time, because another process may
 // write to it.

@@ -80,6 +80,9 @@ terminal's end of that: it joins the server that has the home, or becomes it for
 moment (server/server.go), so that a command is written once. terminal/ is what
 commands print with, and completion/ prints the shells' scripts.
 
+clock/ has what people have scheduled said to the agent at its time: sessions/schedules
+keeps that, and bus/timers wakes it.
+
 doctor/ says what is not in order. erase/ and backup/ forget and keep; migrate/ takes
 a bot from its home to the servers of a fleet. crash/ is where a test kills the
 process; chaos/ does so at random.

@@ -44,6 +44,7 @@ func rules() []rule {
 
 		{"bus/...", 2, []string{"bus", "sessions/sqldb"}},
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
+		{"sessions/sqlstore", 3, []string{"sessions", "sessions/schedules", "sessions/sqldb"}},
 		{"sessions/workspace", 2, nil},
 		{"sessions/outgoing", 2, nil},
 		{"tools/...", 2, []string{"tools"}},
@@ -122,6 +123,7 @@ func rules() []rule {
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/events", "cmd/parley/outbox"}},
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
+		{"cmd/parley/clock", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedule"}},
 		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "cmd/parley/erase"}},
 		{"cmd/parley/api", 6, []string{
 			"bus", "sessions", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",

@@ -33,6 +33,8 @@ func keptTables() map[string]string {
 		"sessions.db jobs":         "forget: by session and person; retention: by age; export: the log has their calls and ends",
 		"sessions.db spending":     "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db reservations": "forget: loses the person; retention and export: sums of tokens",
+		"sessions.db schedules":    "forget: by person and session; retention: kept until it is over or cancelled; export: those of the person",
+		"sessions.db time_zones":   "forget: by session; retention and export: it holds a name of a zone",
 		"sessions.db erased":       ids, "sessions.db graves": ids, "sessions.db purges": ids,
 		"book.db sends": sent, "book.db parts": sent, "book.db posts": sent, "book.db post_keys": sent, "book.db subjects": sent, "book.db asks": sent,
 		"book.db pairings": parties, "book.db offers": parties, "book.db chats": sent, "book.db cursors": ids,

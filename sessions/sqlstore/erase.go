@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 )
 
@@ -38,7 +39,13 @@ func (s *Store) EraseSession(ctx context.Context, key string) (sessions.Erased, 
 	if err := sessions.CheckKey(key); err != nil {
 		return sessions.Erased{}, fmt.Errorf("erase session: %w", err)
 	}
-	done, err := s.erase(ctx, func(e *erasing) error { return e.eraseOne(ctx, key, (*sessionErasure).whole) })
+	done, err := s.erase(ctx, func(e *erasing) error {
+		err := s.eraseSchedules(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.EraseSession(tx, key) })
+		if err != nil {
+			return err
+		}
+		return e.eraseOne(ctx, key, (*sessionErasure).whole)
+	})
 	if err == nil && len(done.Sessions) == 0 {
 		err = sessions.ErrNotFound
 	}
@@ -56,7 +63,11 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 	person = sqldb.Text(person)
 	done, err := s.erase(ctx, func(e *erasing) error {
 		const spokeIn = "EXISTS (SELECT 1 FROM entries WHERE session = s.id AND person = ?)"
-		err := e.eachSession(ctx, func(p *sessionErasure) error { return p.person(person) }, spokeIn, person)
+		err := s.eraseSchedules(ctx, func(tx *sqldb.Tx) (int64, error) { return schedules.ErasePerson(tx, sqldb.Untext(person)) })
+		if err != nil {
+			return err
+		}
+		err = e.eachSession(ctx, func(p *sessionErasure) error { return p.person(person) }, spokeIn, person)
 		if err != nil {
 			return err
 		}
@@ -96,6 +107,18 @@ func (s *Store) EraseBefore(ctx context.Context, before time.Time) (sessions.Era
 	return done, nil
 }
 
+// eraseSchedules erases some schedules. It comes first: what they would still say is
+// erased after it.
+func (s *Store) eraseSchedules(ctx context.Context, erase func(*sqldb.Tx) (int64, error)) error {
+	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		n, err := erase(tx)
+		if err != nil || n == 0 {
+			return err
+		}
+		return leaveTraces(tx)
+	})
+}
+
 // An erasing is one call of a method of the Eraser. Each session is erased in a
 // transaction of its own; if the process dies between them, the next call finds the
 // sessions that are left.
@@ -127,7 +150,7 @@ func (s *Store) purge(ctx context.Context) error {
 	if !due.Valid {
 		return nil
 	}
-	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit", "jobs"); err != nil {
+	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "time_zones"); err != nil {
 		return err
 	}
 	_, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due <= ?", due.Int64)

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"strings"
 
+	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 )
 
@@ -21,6 +22,7 @@ func schema() sqldb.Schema {
 			strings.ReplaceAll(erasureTables, "{bytes}", "TEXT"),
 			strings.NewReplacer("{id}", "INTEGER", "{bytes}", "TEXT").Replace(auditTable),
 			strings.ReplaceAll(jobsTable, "{bytes}", "TEXT"),
+			strings.ReplaceAll(schedules.Migration, "{bytes}", "TEXT"),
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -36,6 +38,7 @@ func schema() sqldb.Schema {
 			strings.ReplaceAll(erasureTables, "{bytes}", `TEXT COLLATE "C"`),
 			strings.NewReplacer("{id}", "BIGINT GENERATED ALWAYS AS IDENTITY", "{bytes}", `TEXT COLLATE "C"`).Replace(auditTable),
 			strings.ReplaceAll(jobsTable, "{bytes}", `TEXT COLLATE "C"`),
+			strings.ReplaceAll(schedules.Migration, "{bytes}", `TEXT COLLATE "C"`),
 		},
 	}
 }

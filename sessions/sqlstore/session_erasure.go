@@ -33,6 +33,9 @@ func (p *sessionErasure) whole() error {
 	if _, err := p.tx.Exec("DELETE FROM sessions WHERE id = ?", p.id); err != nil {
 		return err
 	}
+	if _, err := p.tx.Exec("DELETE FROM time_zones WHERE session = ?", sqldb.Text(p.key)); err != nil {
+		return err
+	}
 	if err := p.redactAudit(""); err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 )
 
@@ -80,6 +81,9 @@ func Open(ctx context.Context, place string) (*Store, error) {
 func (s *Store) Close() error {
 	return errors.Join(s.queries.close(), s.db.Close())
 }
+
+// Schedules are kept beside the logs.
+func (s *Store) Schedules() schedules.Table { return schedules.Table{DB: s.db} }
 
 // Writable writes a row, and returns an error if the store does not take it. Reading
 // would prove nothing: a standby and a full disk can be read.

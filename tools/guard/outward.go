@@ -32,7 +32,12 @@ func (g *Guard) outward(call tools.Call) string {
 			return "it would write into a memory that other conversations read"
 		}
 		return ""
-	case "schedule", "task", "sessions_spawn", "sessions_send":
+	case "schedule":
+		if read(call).Action == "list" {
+			return ""
+		}
+		return "it would have something done later"
+	case "task", "sessions_spawn", "sessions_send":
 		return "it would have something done elsewhere or later"
 	}
 	if slices.Contains(commandTools(), call.Name) && (g.cfg.Networked == nil || g.cfg.Networked(call)) {

@@ -52,6 +52,7 @@ type arguments struct {
 	ChatID  string   `json:"chat_id"`
 	Patch   string   `json:"patch"`
 	Scope   string   `json:"scope"`
+	Action  string   `json:"action"`
 	Files   []string `json:"files"`
 
 	Headers map[string]string `json:"headers"`

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"slices"
+	"time"
+	_ "time/tzdata" // zones are known where the machine has none installed
 
 	"parley/tools"
 )
@@ -53,6 +56,32 @@ type Model struct {
 	// Configured says that something can answer: a base URL, a key or the demo.
 	// If not, chat uses the demo, and serve starts only without receiving channels.
 	Configured bool
+}
+
+// Schedule bounds what people may have done later.
+type Schedule struct {
+	TimeZone string        // where a conversation has none; "" is the machine's
+	Most     int           // of one person
+	Least    time.Duration // between two times of one
+}
+
+// scheduleSections are the settings of what agents do at times.
+func scheduleSections() []section {
+	return []section{
+		{name: "schedule", settings: []setting{
+			{key: "time_zone", kind: asText, example: `"Europe/Berlin"`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Schedule.TimeZone })},
+			{key: "most", kind: asCount, def: int64(20), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Schedule.Most })},
+			{key: "least", kind: asDuration, def: 5 * time.Minute, least: int64(time.Second), since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Schedule.Least })},
+		}},
+	}
+}
+
+// checkSchedule looks whether the time zone is one.
+func (l *loader) checkSchedule() {
+	zone := l.str("schedule.time_zone")
+	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
+		l.report(l.places["schedule.time_zone"], "schedule.time_zone", fmt.Sprintf("%q is no time zone", zone), `write it like "Europe/Berlin", "America/New_York" or "UTC"`)
+	}
 }
 
 // agentSections are the settings of agents and of the model that answers for them.

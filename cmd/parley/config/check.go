@@ -36,6 +36,7 @@ func (l *loader) check() {
 	l.checkSandbox()
 	l.checkWeb()
 	l.checkModel()
+	l.checkSchedule()
 }
 
 // list is a setting's texts, and none where it has none.

@@ -60,6 +60,7 @@ type Config struct {
 	Approvals Approvals
 	Tell      Tell
 	Model     Model
+	Schedule  Schedule
 	Agents    map[string]Agent // by name; "main" is always there
 	Channels  map[string]Channel
 	Targets   map[string][]bus.Address

@@ -28,6 +28,7 @@ import (
 	"parley/cmd/parley/erase"
 	"parley/sessions"
 	"parley/sessions/outgoing"
+	"parley/sessions/schedules"
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
 )
@@ -68,6 +69,7 @@ type store interface {
 	sessions.Auditor
 	sessions.Jobs
 	erase.Store
+	Schedules() schedules.Table
 	Writable(ctx context.Context) error
 	Close() error
 }

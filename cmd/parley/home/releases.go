@@ -13,7 +13,8 @@ const (
 	understandsAsks   = 1 // turns that wait for people
 	understandsPeople = 2 // sessions of one person in a place that others share
 	understandsFiles  = 3 // files that go with an answer
-	understands       = understandsFiles
+	understandsTimes  = 4 // what schedules say
+	understands       = understandsTimes
 )
 
 // endTimeout bounds how long a process takes to say that it ends.
@@ -69,6 +70,16 @@ func (h *Home) allUnderstand(ctx context.Context, least int) (bool, error) {
 		return false, err
 	}
 	return h.Book.Understand(ctx, all, least)
+}
+
+// MaySchedule says why nothing can be scheduled now; "" where it can. A process of an older
+// release would leave alone the sessions in which a schedule speaks.
+func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsTimes)
+	if err != nil || able {
+		return "", err
+	}
+	return "a process of an older release still serves", nil
 }
 
 // MayEnclose says why no answer may have files now; "" where it may. A process of an older

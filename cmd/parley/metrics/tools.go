@@ -17,6 +17,7 @@ type toolMetrics struct {
 	saved     prometheus.Counter
 	kills     *prometheus.CounterVec
 	asks      *prometheus.CounterVec
+	schedules *prometheus.CounterVec
 	lost      prometheus.Counter
 	counts    *toolCounts // the same for people
 }
@@ -26,8 +27,12 @@ func newToolMetrics() toolMetrics {
 	for _, result := range []string{"approved", "session", "denied", "answered", "expired", "withdrawn"} {
 		asks.WithLabelValues(result)
 	}
+	schedules := counters("schedules_fired_total", "Times at which schedules were due: fired, no_access where their person may not talk to the bot, or missed.", "result")
+	for _, result := range []string{"fired", "no_access", "missed"} {
+		schedules.WithLabelValues(result)
+	}
 	return toolMetrics{
-		asks:    asks,
+		asks: asks, schedules: schedules,
 		calls:   counters("tool_calls_total", "Calls of a tool, by result: ok or the code of the error.", "tool", "result"),
 		seconds: seconds("tool_seconds", "How long calls of a tool took.", prometheus.ExponentialBuckets(0.001, 4, 10), "tool"),
 		lastError: prometheus.NewGaugeVec(prometheus.GaugeOpts(
@@ -42,7 +47,7 @@ func newToolMetrics() toolMetrics {
 }
 
 func (t toolMetrics) register(r prometheus.Registerer) {
-	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.lost)
+	r.MustRegister(t.calls, t.seconds, t.lastError, t.batches, t.widest, t.saved, t.kills, t.asks, t.schedules, t.lost)
 }
 
 // Tool counts a call of a tool.
@@ -57,6 +62,11 @@ func (m *Metrics) Tool(tool, result string, d time.Duration) {
 
 // AskEnded counts a request to people that has ended.
 func (m *Metrics) AskEnded(result string) { m.tools.asks.WithLabelValues(result).Inc() }
+
+// ScheduleFired counts times at which schedules were due.
+func (m *Metrics) ScheduleFired(result string, n int) {
+	m.tools.schedules.WithLabelValues(result).Add(float64(n))
+}
 
 // AuditLost counts something that was done and has no audit record.
 func (m *Metrics) AuditLost() { m.tools.lost.Inc() }

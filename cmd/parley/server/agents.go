@@ -10,11 +10,15 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"parley/agent"
 	"parley/agent/demo"
 	"parley/agent/llm"
 	"parley/agent/openai"
 	"parley/agent/prompt"
+	"parley/bus"
+	"parley/bus/timers"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 )
@@ -51,18 +55,16 @@ func NewModel(ctx context.Context, c *config.Config, log *slog.Logger) (llm.Mode
 // defaultModel is what the default provider is asked for where nothing is named.
 const defaultModel = "gpt-5-mini"
 
-// work runs the worker, and beside it lets asks expire.
+// work runs the worker, and beside it what is done at times.
 func (s *Server) work(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	expiring := make(chan error, 1)
-	go func() {
-		expiring <- s.desk.Run(ctx)
-		cancel()
-	}()
-	err := s.answer(ctx)
-	cancel()
-	return errors.Join(err, <-expiring)
+	due := timers.Clock{Bus: s.home.Bus, Log: s.log, Handlers: map[string]timers.Handler{
+		bus.AskTimer: s.desk.Fire, bus.ScheduleTimer: s.clock.Fire,
+	}}
+	all, ctx := errgroup.WithContext(ctx)
+	for _, run := range []func(context.Context) error{s.answer, due.Run, s.desk.Run, s.clock.Run} {
+		all.Go(func() error { return run(ctx) })
+	}
+	return all.Wait()
 }
 
 // answer runs the worker.

@@ -1,12 +1,19 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"parley/agent"
 	"parley/bus"
+	"parley/channels"
 	"parley/channels/asks"
+	"parley/channels/console"
+	"parley/channels/web"
+	"parley/cmd/parley/clock"
 	"parley/tools"
 	"parley/tools/guard"
 )
@@ -14,6 +21,44 @@ import (
 // newDesk makes the place where asks are opened and decided.
 func (s *Server) newDesk() *asks.Desk {
 	return &asks.Desk{Bus: s.home.Bus, Book: s.home.Book, MayPark: s.home.MayPark, Ended: s.metrics.AskEnded, Log: s.log}
+}
+
+// newClock makes what has schedules said when they are due.
+func (s *Server) newClock() *clock.Clock {
+	return clock.New(clock.Config{
+		Bus: s.home.Bus, Table: s.home.Store.Schedules(), Limits: s.scheduleLimits, Admit: s.mayTalk, Ready: s.home.MaySchedule,
+		Fired: s.metrics.ScheduleFired, Log: s.log, Point: s.point,
+	})
+}
+
+func (s *Server) scheduleLimits() clock.Limits {
+	c := s.settings.Load().Schedule
+	return clock.Limits{Most: c.Most, Least: c.Least, Zone: cmp.Or(c.TimeZone, clock.MachineZone())}
+}
+
+// mayTalk judges whether a person may talk to the bot at an address now, as their messages
+// are judged there.
+func (s *Server) mayTalk(ctx context.Context, who bus.Person, at bus.Address) (clock.Caller, bool, error) {
+	channel, user, _ := strings.Cut(who.ID, ":")
+	switch channel {
+	case console.Name:
+		who.Owner = true
+		return clock.Caller{Person: who}, true, nil
+	case web.Name:
+		token, ok := s.settings.Load().Tokens[user]
+		return clock.Caller{Person: who}, ok && (slices.Contains(token.May, "agent") || slices.Contains(token.May, "admin")), nil
+	}
+	i := slices.IndexFunc(s.channels, func(l *endpoint) bool { return l.name == channel && l.config.Platform != "" && l.receive })
+	if i < 0 || at.Channel != channel {
+		return clock.Caller{}, false, nil // the channel is not configured any more
+	}
+	l := s.channels[i]
+	group := !s.isAlone(at)
+	if group && l.gate.Mention(at.Chat) == channels.MentionNowhere {
+		return clock.Caller{}, false, nil
+	}
+	judged, ok, err := l.gate.Judge(ctx, l.channel, s.home.Book, who)
+	return clock.Caller{Person: judged, Group: group}, ok, err
 }
 
 // approvals is how approvals are asked for, as it is configured now.

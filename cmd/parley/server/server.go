@@ -7,7 +7,7 @@
 // and reloads it, and role.go says what a process is for. channels.go makes channels
 // of settings and runs them, streamonly.go those that have no platform, and owners.go
 // offers a bot to its owner. agents.go makes agents, tools.go their tools, with those
-// that run in a sandbox, guard.go what decides about calls, approvals.go who is asked,
+// that run in a sandbox, guard.go what decides about calls, approvals.go who is asked and what happens at times,
 // audit.go what is written down of them, and messages.go is the message tool's way out.
 // http.go is what programs and terminals reach; readiness.go says how the parts are.
 package server
@@ -25,6 +25,7 @@ import (
 	"parley/channels/asks"
 	"parley/cmd/parley/attachments"
 	"parley/cmd/parley/audit"
+	"parley/cmd/parley/clock"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/events"
@@ -66,6 +67,7 @@ type Server struct {
 	channels []*endpoint
 	metrics  *metrics.Metrics
 	desk     *asks.Desk
+	clock    *clock.Clock
 	ownData  *owndata.Desk
 	events   *events.Desk
 	role     Role
@@ -162,7 +164,6 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	s.events = &events.Desk{Bus: h.Bus, Events: h.Bus, Book: h.Book, Webhooks: s.eventWebhook}
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.files = s.newFiles()
-	s.tools = s.newTools()
 	s.trail = audit.New(audit.Config{Store: h.Store, Keep: keptFor(c.Settings), Log: c.Log})
 	s.guard.Store(&guarding{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
@@ -170,6 +171,8 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 		Channels: s.connected, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
 	s.desk = s.newDesk()
+	s.clock = s.newClock()
+	s.tools = s.newTools()
 	s.ownData = owndata.New(owndata.Config{
 		Notes: h.Book, Ratings: h.Book, Bus: h.Bus, Store: h.Store, Eraser: func() owndata.Eraser { return s.eraser() }, Prefix: s.commandPrefix, Log: c.Log,
 	})

@@ -17,6 +17,7 @@ import (
 	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/attachments"
+	"parley/cmd/parley/clock"
 	"parley/cmd/parley/config"
 	"parley/tools/git"
 	"parley/tools/sandbox"
@@ -35,6 +36,7 @@ import (
 	"parley/tools/image"
 	"parley/tools/memory"
 	"parley/tools/message"
+	"parley/tools/schedule"
 	"parley/tools/todo"
 	"parley/tools/web"
 )
@@ -45,7 +47,7 @@ func (s *Server) newTools() *tools.Set {
 	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools()...)
 	all = append(all, image.New(s.files.Show)...)
-	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat))
+	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat), schedule.New(clock.Desk{Clock: s.clock}))
 	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect, Documents: s.documents(), Refuse: refusedAddresses()})...)
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(s.marker().Watch(all)...)

@@ -1,0 +1,290 @@
+// Package clock has schedules said to agents when they are due.
+//
+// A slot of a schedule goes like this, and each step may be done again, by anybody:
+// its timer is due, or the sweep finds that it should have been; the table has it taken,
+// with the slot after it; the message with the slot's own id is published to the session,
+// and the timer of the next slot; and the table has it ended. The log of the session
+// refuses a second turn for the same id.
+//
+// clock.go fires; desk.go is what the tool and the operator's commands use.
+package clock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/schedules"
+)
+
+const (
+	sweepEvery = time.Minute
+	// sweepAge is how long whoever has the timer may take, before the sweep does it.
+	sweepAge = 15 * time.Second
+	// ahead is how far off a slot may be to have a timer already: the bus is not filled
+	// with what is due in years. renewEvery is how often others get theirs, and those get
+	// it again that a bus has lost.
+	ahead      = 26 * time.Hour
+	renewEvery = time.Hour
+	// lateAfter is how late a slot may be without a word about it.
+	lateAfter = 5 * time.Minute
+	fullRetry = 30 * time.Second
+)
+
+// What became of a slot, for metrics.
+const (
+	Fired    = "fired"
+	NoAccess = "no_access" // its person may not talk to the bot now
+	Missed   = "missed"    // nobody saw it in time
+)
+
+// Limits are what schedules are bounded by, and their time zone, as configured now.
+type Limits struct {
+	Most  int           // of one person
+	Least time.Duration // between two slots
+	Zone  string        // where a conversation has none
+}
+
+// MachineZone is the time zone of this machine, as far as it has a name; else UTC.
+func MachineZone() string {
+	name := os.Getenv("TZ")
+	if name == "" {
+		link, _ := os.Readlink("/etc/localtime") // not everywhere is it one
+		_, name, _ = strings.Cut(link, "zoneinfo/")
+	}
+	if _, err := time.LoadLocation(name); err != nil || name == "" || name == "Local" {
+		return "UTC"
+	}
+	return name
+}
+
+// A Caller is somebody on whose behalf a schedule speaks, as the gate judges them now.
+type Caller struct {
+	Person bus.Person
+	Group  bool // others read along
+}
+
+// Config is what a Clock works with.
+type Config struct {
+	Bus    bus.Bus
+	Table  schedules.Table
+	Limits func() Limits
+	// Admit judges whether a person may talk to the bot at an address; false if not. An
+	// error says that nobody knows now.
+	Admit func(ctx context.Context, who bus.Person, at bus.Address) (Caller, bool, error)
+	// Ready says why nothing can be scheduled now; "" where it can.
+	Ready func(ctx context.Context) (why string, err error)
+	// Fired, if set, is told what became of slots.
+	Fired func(result string, n int)
+	Log   *slog.Logger
+	// Point, if set, is called between the steps: where a test kills the process.
+	Point func(name string)
+}
+
+// A Clock fires schedules.
+type Clock struct{ Config }
+
+// New makes a Clock.
+func New(c Config) *Clock {
+	if c.Fired == nil {
+		c.Fired = func(string, int) {}
+	}
+	if c.Point == nil {
+		c.Point = func(string) {}
+	}
+	return &Clock{c}
+}
+
+// Run finds what is overdue and gives schedules their timers again, until ctx is done.
+// Any number of processes may do so at a time. Fire does the rest.
+func (c *Clock) Run(ctx context.Context) error {
+	ticks := time.NewTicker(sweepEvery)
+	defer ticks.Stop()
+	renewed := time.Time{}
+	for {
+		renew := time.Since(renewed) >= renewEvery
+		if err := c.sweep(ctx, renew); err != nil {
+			if ctx.Err() == nil {
+				c.Log.Warn("schedules could not be looked through; trying again", slog.Any("error", err))
+			}
+		} else if renew {
+			renewed = time.Now()
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *Clock) sweep(ctx context.Context, renew bool) error {
+	now := time.Now()
+	if renew {
+		if err := c.Table.Prune(ctx, now); err != nil {
+			return err
+		}
+		soon, err := c.Table.Before(ctx, now.Add(ahead))
+		if err != nil {
+			return err
+		}
+		for _, s := range soon {
+			if err := c.setTimer(ctx, s); err != nil {
+				return err
+			}
+		}
+	}
+	late, err := c.Table.Before(ctx, now.Add(-sweepAge))
+	if err != nil {
+		return err
+	}
+	for _, s := range late {
+		if _, err := c.fire(ctx, s.ID); err != nil && ctx.Err() == nil { // the others do not wait for it
+			c.Log.Warn("a schedule could not be fired; trying again", slog.String("schedule", s.ID), slog.Any("error", err))
+		}
+	}
+	return nil
+}
+
+// setTimer has the next slot of a schedule wake somebody, if it is near.
+func (c *Clock) setTimer(ctx context.Context, s schedules.Schedule) error {
+	if s.Next.IsZero() || s.Next.After(time.Now().Add(ahead)) {
+		return nil
+	}
+	t := bus.Timer{Kind: bus.ScheduleTimer, ID: s.ID, Slot: s.Next.Unix(), Session: s.Session, Person: s.Person}
+	return bus.PublishTimer(ctx, c.Bus, t, s.Next)
+}
+
+// Fire is what a timer of the kind bus.ScheduleTimer is for.
+func (c *Clock) Fire(ctx context.Context, t bus.Timer) (again time.Duration, err error) {
+	return c.fire(ctx, t.ID)
+}
+
+// fire does what is due of a schedule. Again says that it has to be tried again then.
+func (c *Clock) fire(ctx context.Context, id string) (again time.Duration, err error) {
+	for {
+		s, err := c.Table.Get(ctx, id)
+		if errors.Is(err, schedules.ErrNone) { // it was cancelled or forgotten
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if s.Slot.IsZero() {
+			now, due, err := s.Due(time.Now())
+			if err != nil {
+				return 0, err
+			}
+			if !due {
+				return 0, c.setTimer(ctx, s)
+			}
+			c.Point("schedule:begin")
+			ours, err := c.Table.Begin(ctx, s, now)
+			if err != nil {
+				return 0, err
+			}
+			c.Point("schedule:begun")
+			if !ours {
+				continue // somebody else has: look again
+			}
+			s = now
+		}
+		if err := c.say(ctx, s); errors.Is(err, bus.ErrFull) {
+			return fullRetry, nil // it waits, and what comes due meanwhile is missed, and told
+		} else if err != nil {
+			return 0, err
+		}
+		c.Point("schedule:said")
+		if err := c.setTimer(ctx, s); err != nil {
+			return 0, err
+		}
+		if err := c.Table.End(ctx, s); err != nil {
+			return 0, err
+		}
+		c.Point("schedule:ended")
+	}
+}
+
+// say publishes what a slot says, and tells what was missed, if its person may talk to
+// the bot now.
+func (c *Clock) say(ctx context.Context, s schedules.Schedule) error {
+	at, err := bus.ParseAddress(s.At)
+	if err != nil {
+		return err
+	}
+	caller, ok, err := c.Admit(ctx, bus.Person{ID: s.Person, Name: s.Called}, at)
+	if err != nil {
+		return fmt.Errorf("judge who has made schedule %s: %w", s.ID, err)
+	}
+	log := c.Log.With(slog.String("schedule", s.ID), slog.String("session", s.Session), slog.String("person", s.Person), slog.Time("slot", s.Slot))
+	if !ok {
+		log.Warn("a schedule is passed over: its person may not talk to the bot now")
+		c.Fired(NoAccess, 1)
+		return nil
+	}
+	if err := c.tellMissed(ctx, s, at); err != nil {
+		return err
+	}
+	err = bus.PublishInbound(ctx, c.Bus, s.Session, bus.Inbound{
+		ID: s.SlotID(), Kind: bus.Scheduled, From: caller.Person, At: at, Group: caller.Group, Mentioned: true,
+		Text: s.Text, SentAt: s.Slot, Schedule: s.ID,
+	}, false)
+	if errors.Is(err, bus.ErrInvalid) {
+		log.Error("a schedule can never be said", slog.Any("error", err))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	log.Info("a schedule is due", slog.Int("missed", s.Missed))
+	c.Fired(Fired, 1)
+	return nil
+}
+
+// tellMissed tells people which slots nobody has seen, once: before the slot that is
+// done in their place.
+func (c *Clock) tellMissed(ctx context.Context, s schedules.Schedule, at bus.Address) error {
+	late := time.Since(s.Slot)
+	if s.Missed == 0 && late < lateAfter {
+		return nil
+	}
+	err := bus.PublishOutbound(ctx, c.Bus, bus.Outbound{
+		ID: MissedID(s.ID, s.Slot), To: at, Session: s.Session, Text: missedText(s), At: time.Now(),
+	})
+	if err != nil && !errors.Is(err, bus.ErrInvalid) {
+		return err
+	}
+	c.Fired(Missed, s.Missed)
+	return nil
+}
+
+// MissedID is the id of the message that tells what was missed before a slot.
+func MissedID(id string, slot time.Time) string {
+	return bus.DerivedID(schedules.SlotID(id, slot), "#missed")
+}
+
+func missedText(s schedules.Schedule) string {
+	const form = "2006-01-02 15:04 MST"
+	in := func(t time.Time) string {
+		if zone, err := time.LoadLocation(s.Zone); err == nil {
+			t = t.In(zone)
+		}
+		return t.Format(form)
+	}
+	if s.Missed == 0 {
+		return fmt.Sprintf("Schedule `%s` was due at %s, when I could not do it. I do it now.", s.ID, in(s.Slot))
+	}
+	times := "once"
+	if s.Missed > 1 {
+		times = fmt.Sprintf("%d times", s.Missed)
+	}
+	if s.Missed == schedules.MostMissed {
+		times = "more often than I count"
+	}
+	return fmt.Sprintf("Schedule `%s` (%s) was due %s from %s on, when I could not do it. I do now what was due at %s.", s.ID, s.When, times, in(s.MissedFrom), in(s.Slot))
+}

@@ -1,0 +1,177 @@
+package clock
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/schedules"
+	"parley/tools"
+	"parley/tools/schedule"
+)
+
+// A Desk is a Clock as the tool sees it.
+type Desk struct{ Clock *Clock }
+
+var _ schedule.Desk = Desk{}
+
+// idLength is how long the id of a schedule is: people type it.
+const idLength = 10
+
+// idOf makes the id of the schedule that a call adds: the same for each attempt.
+func idOf(call tools.Call) string {
+	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
+}
+
+// Add implements schedule.Desk.
+func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Wish) (schedule.Entry, error) {
+	c := d.Clock
+	why, err := c.Ready(ctx)
+	if err != nil {
+		return schedule.Entry{}, err
+	}
+	if why != "" {
+		return schedule.Entry{}, tools.Errorf(tools.PermissionDenied, "Nothing can be scheduled now: %s. Tell the person to ask again later.", why)
+	}
+	at, err := bus.ParseAddress(call.At)
+	if err != nil {
+		return schedule.Entry{}, err
+	}
+	_, ok, err := c.Admit(ctx, bus.Person{ID: call.Person, Name: call.Called}, at)
+	switch {
+	case err != nil:
+		return schedule.Entry{}, err
+	case !ok:
+		return schedule.Entry{}, tools.Errorf(tools.PermissionDenied, "Only for people who may talk to me here something can be scheduled, and %s is none now.", call.Person)
+	}
+	limits := c.Limits()
+	zone, err := d.zone(ctx, call, w, limits)
+	if err != nil {
+		return schedule.Entry{}, err
+	}
+	now := time.Now()
+	when, err := schedules.Parse(w.When, zone, now)
+	if err != nil {
+		return schedule.Entry{}, tools.Errorf(tools.InvalidArgs, "when: %v", err)
+	}
+	if gap := when.Shortest(); !when.Once() && gap < limits.Least {
+		return schedule.Entry{}, tools.Errorf(tools.InvalidArgs, "when: it would be due every %s, and at least %s have to lie between: choose a longer time", gap, limits.Least)
+	}
+	next := when.Next(now)
+	if next.IsZero() {
+		return schedule.Entry{}, tools.Errorf(tools.InvalidArgs, "when: %s is past; it is %s now", w.When, now.In(zone).Format(time.RFC3339))
+	}
+	s := schedules.Schedule{
+		ID: idOf(call), Session: call.Session, Person: call.Person, Called: call.Called, At: call.At,
+		When: when.String(), Zone: zone.String(), Text: w.Text, Made: now, Next: next,
+	}
+	s, err = c.Table.Add(ctx, s, limits.Most)
+	if errors.Is(err, schedules.ErrTooMany) {
+		return schedule.Entry{}, tools.Errorf(tools.PermissionDenied, "This person has %d schedules, here and in other chats, which is the most that one may have. One has to be cancelled first.", limits.Most)
+	}
+	if err != nil {
+		return schedule.Entry{}, err
+	}
+	c.Point("schedule:added")
+	return entry(s, call), c.setTimer(ctx, s)
+}
+
+// zone is the time zone of a call's conversation, which what is wished for may change.
+func (d Desk) zone(ctx context.Context, call tools.Call, w schedule.Wish, limits Limits) (*time.Location, error) {
+	name := w.Zone
+	if name == "" {
+		var err error
+		if name, err = d.Clock.Table.Zone(ctx, call.Session); err != nil {
+			return nil, err
+		}
+	}
+	if name == "" {
+		name = limits.Zone
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || strings.EqualFold(name, "local") {
+		return nil, tools.Errorf(tools.InvalidArgs, "time_zone: there is no %q: write it like Europe/Berlin, America/New_York or UTC", name)
+	}
+	if w.Zone != "" {
+		return zone, d.Clock.Table.SetZone(ctx, call.Session, name)
+	}
+	return zone, nil
+}
+
+// Added implements schedule.Desk.
+func (d Desk) Added(ctx context.Context, call tools.Call) (schedule.Entry, bool, error) {
+	s, err := d.Clock.Table.Get(ctx, idOf(call))
+	if errors.Is(err, schedules.ErrNone) {
+		return schedule.Entry{}, false, nil
+	}
+	if err != nil {
+		return schedule.Entry{}, false, err
+	}
+	return entry(s, call), true, d.Clock.setTimer(ctx, s) // who was cut off may not have come to it
+}
+
+// List implements schedule.Desk.
+func (d Desk) List(ctx context.Context, call tools.Call) ([]schedule.Entry, error) {
+	all, err := d.Clock.Table.List(ctx, call.Session)
+	if err != nil {
+		return nil, err
+	}
+	var entries []schedule.Entry
+	for _, s := range all {
+		e := entry(s, call)
+		e.Text = s.Text
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// Cancel implements schedule.Desk.
+func (d Desk) Cancel(ctx context.Context, call tools.Call, id string) error {
+	s, err := d.Clock.Table.Get(ctx, id)
+	switch {
+	case errors.Is(err, schedules.ErrNone), err == nil && s.Session != call.Session:
+		return tools.Errorf(tools.NotFound, "this chat has no schedule %q: action list shows those that it has", id)
+	case err != nil:
+		return err
+	case s.Person != call.Person && !call.Owner:
+		return tools.Errorf(tools.PermissionDenied, "%s has made it: they or an owner of the bot can cancel it", bus.Person{ID: s.Person, Name: s.Called}.Called())
+	}
+	if err := d.Clock.Table.Remove(ctx, id); err != nil && !errors.Is(err, schedules.ErrNone) {
+		return err
+	}
+	return nil
+}
+
+// Known implements schedule.Desk.
+func (d Desk) Known(ctx context.Context, call tools.Call, id string) (bool, error) {
+	s, err := d.Clock.Table.Get(ctx, id)
+	if errors.Is(err, schedules.ErrNone) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for a schedule: %w", err)
+	}
+	return s.Session == call.Session, nil
+}
+
+// entry is a schedule as the model of a call sees it.
+func entry(s schedules.Schedule, call tools.Call) schedule.Entry {
+	e := schedule.Entry{ID: s.ID, When: s.When, Zone: s.Zone}
+	if s.Person != call.Person {
+		e.By = bus.Person{ID: s.Person, Name: s.Called}.Called()
+	}
+	if !s.Next.IsZero() {
+		next := s.Next
+		if zone, err := time.LoadLocation(s.Zone); err == nil {
+			next = next.In(zone)
+		}
+		e.Next = next.Format("Mon 2006-01-02 15:04 MST (-07:00)")
+	}
+	return e
+}

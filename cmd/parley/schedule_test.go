@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// scheduling is a model that schedules what it is asked to, and does it when it is said:
+// then it tries to make another schedule, and says what came of that.
+func scheduling(r agenttest.Request) agenttest.Response {
+	said, all := r.Said(), r.Messages()
+	switch {
+	case r.Rounds() > 0:
+		return agenttest.Reply("done: " + strings.Join(r.Results(), " "))
+	case strings.Contains(all[len(all)-1].Content, `" schedule="`):
+		return agenttest.Calls(agenttest.ToolCall{Name: "schedule", Args: `{"action":"add","when":"in 1s","text":"again"}`})
+	case strings.Contains(said, "remind me"):
+		return agenttest.Calls(agenttest.ToolCall{Name: "schedule", Args: `{"action":"add","when":"in 2s","text":"xyzzyplugh"}`})
+	case strings.Contains(said, "every day"):
+		return agenttest.Calls(agenttest.ToolCall{Name: "schedule", Args: `{"action":"add","when":"0 9 * * *","text":"xyzzyplugh"}`})
+	}
+	return agenttest.Reply("hm")
+}
+
+// What somebody has scheduled is said to the agent at its time, once, also where the
+// process was killed in between, and makes no further schedules.
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, scheduling, "")
+	serving := w.Serve()
+	w.Telegram.Say(2, 2, "remind me")
+	if said := w.Said(2, 1); !strings.Contains(said[0], `"next"`) {
+		t.Fatalf("said %q", said)
+	}
+	awaitBooked(t, w, strconv.Itoa(w.Telegram.Sent(2)[0].ID))
+	serving.Kill()
+	w.Serve()
+	if said := w.Said(2, 2); !strings.Contains(said[1], "makes no further schedules") {
+		t.Errorf("said %q", said)
+	}
+	w.Telegram.Say(2, 2, "every day")
+	w.Said(2, 3)
+	if n := w.Count("sessions.db", "SELECT count(*) FROM entries WHERE kind = 'turn_started' AND turn LIKE 'schedule:%'"); n != 1 {
+		t.Errorf("a schedule began %d turns", n)
+	}
+	if n := w.Count("sessions.db", "SELECT count(*) FROM schedules WHERE next > 0"); n != 1 {
+		t.Errorf("%d schedules wait", n)
+	}
+	if _, errs, code := w.Run("forget", "--yes", "--user", "telegram:2"); code != 0 {
+		t.Fatalf("forget: %d %s", code, errs)
+	}
+	parleytest.WaitFor(t, "nothing to be left", func() bool {
+		return w.Count("sessions.db", "SELECT count(*) FROM schedules") == 0 && len(parleytest.FilesWith(t, w.Home, "xyzzyplugh")) == 0
+	})
+}

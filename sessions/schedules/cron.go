@@ -1,0 +1,224 @@
+package schedules
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A cron is a cron line: minute, hour, day of the month, month, day of the week.
+type cron struct {
+	minutes, hours, days, months, weekdays uint64 // sets of numbers
+	// hourly says that every hour is meant, so the slots follow the time that passes.
+	// Others are about what the clocks show: what they show twice is due once, and what
+	// they leave out is due when they are set forward.
+	hourly bool
+	// eitherDay says that days and weekdays are both restricted: one of them is enough.
+	eitherDay bool
+}
+
+// A field is one place of a cron line.
+type field struct {
+	name     string
+	from, to int
+	words    []string // for from, from+1, …
+}
+
+func fields() []field {
+	return []field{
+		{"minute", 0, 59, nil},
+		{"hour", 0, 23, nil},
+		{"day of the month", 1, 31, nil},
+		{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+		{"day of the week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+	}
+}
+
+// shorthand is a cron line for a word.
+func shorthand(word string) string {
+	switch strings.ToLower(word) {
+	case "@hourly":
+		return "0 * * * *"
+	case "@daily", "@midnight":
+		return "0 0 * * *"
+	case "@weekly":
+		return "0 0 * * 0"
+	case "@monthly":
+		return "0 0 1 * *"
+	case "@yearly", "@annually":
+		return "0 0 1 1 *"
+	}
+	return word
+}
+
+func parseCron(text string) (*cron, error) {
+	places := strings.Fields(shorthand(text))
+	all := fields()
+	if len(places) != len(all) {
+		return nil, fmt.Errorf("%q cannot be read: give %s", text, Forms)
+	}
+	var sets [5]uint64
+	for i, f := range all {
+		set, err := f.parse(places[i])
+		if err != nil {
+			return nil, fmt.Errorf("the %s of %q: %w", f.name, text, err)
+		}
+		sets[i] = set
+	}
+	c := &cron{minutes: sets[0], hours: sets[1], days: sets[2], months: sets[3], weekdays: sets[4]}
+	if c.weekdays&(1<<7) != 0 { // Sunday too
+		c.weekdays |= 1
+	}
+	c.hourly = bits.OnesCount64(c.hours) == 24
+	c.eitherDay = !strings.HasPrefix(places[2], "*") && !strings.HasPrefix(places[4], "*")
+	if c.next(time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC), time.UTC).IsZero() {
+		return nil, fmt.Errorf("%q is never due: there is no such day", text)
+	}
+	return c, nil
+}
+
+// parse reads a list of numbers, ranges and steps.
+func (f field) parse(text string) (set uint64, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		span, by, stepped := strings.Cut(part, "/")
+		step := 1
+		if stepped {
+			if step, err = strconv.Atoi(by); err != nil || step < 1 {
+				return 0, fmt.Errorf("%q is no step: write a number from 1 on behind the slash", by)
+			}
+		}
+		first, last := f.from, f.to
+		if span != "*" {
+			low, high, ranged := strings.Cut(span, "-")
+			if first, err = f.number(low); err != nil {
+				return 0, err
+			}
+			if last = first; ranged {
+				if last, err = f.number(high); err != nil {
+					return 0, err
+				}
+			} else if stepped {
+				last = f.to
+			}
+			if last < first {
+				return 0, fmt.Errorf("%q goes backwards: write the lower one first", span)
+			}
+		}
+		for n := first; n <= last; n += step {
+			set |= 1 << n
+		}
+	}
+	return set, nil
+}
+
+func (f field) number(text string) (int, error) {
+	for i, word := range f.words {
+		if strings.EqualFold(text, word) {
+			return f.from + i, nil
+		}
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < f.from || n > f.to {
+		return 0, fmt.Errorf("%q is none: want %d to %d", text, f.from, f.to)
+	}
+	return n, nil
+}
+
+func has(set uint64, n int) bool { return set&(1<<n) != 0 }
+
+// onDay tells whether slots are due on a day.
+func (c *cron) onDay(day time.Time) bool {
+	of, week := has(c.days, day.Day()), has(c.weekdays, int(day.Weekday()))
+	if c.eitherDay {
+		return has(c.months, int(day.Month())) && (of || week)
+	}
+	return has(c.months, int(day.Month())) && of && week
+}
+
+// next is the first slot after a time; zero if there is none within the years that a
+// 29th of February may take to come again.
+func (c *cron) next(after time.Time, zone *time.Location) time.Time {
+	const most = 9 * 366
+	here := after.In(zone)
+	day := time.Date(here.Year(), here.Month(), here.Day(), 0, 0, 0, 0, time.UTC)
+	for range most {
+		if c.onDay(day) {
+			if at := c.nextOn(day, after, zone); !at.IsZero() {
+				return at
+			}
+		}
+		day = day.AddDate(0, 0, 1)
+	}
+	return time.Time{}
+}
+
+// nextOn is the first slot after a time among those of a day; zero if there is none.
+func (c *cron) nextOn(day, after time.Time, zone *time.Location) (first time.Time) {
+	if c.hourly {
+		return c.nextPassing(day, after, zone)
+	}
+	for h := range 24 {
+		if !has(c.hours, h) {
+			continue
+		}
+		for m := range 60 {
+			if !has(c.minutes, m) {
+				continue
+			}
+			at, _ := resolve(day.Add(time.Duration(h)*time.Hour+time.Duration(m)*time.Minute), zone)
+			if at.After(after) && (first.IsZero() || at.Before(first)) {
+				first = at
+			}
+		}
+	}
+	return first
+}
+
+// nextPassing goes through the minutes of a day as they pass.
+func (c *cron) nextPassing(day, after time.Time, zone *time.Location) time.Time {
+	at, _ := resolve(day, zone)
+	end, _ := resolve(day.AddDate(0, 0, 1), zone)
+	if after.After(at) {
+		at = after.Truncate(time.Minute)
+	}
+	for ; at.Before(end); at = at.Add(time.Minute) {
+		if here := at.In(zone); at.After(after) && has(c.minutes, here.Minute()) {
+			return here
+		}
+	}
+	return time.Time{}
+}
+
+// shortest is the shortest time between two slots, on days that follow one another.
+func (c *cron) shortest() time.Duration {
+	first, last, least := -1, -1, 24*60
+	for n := range 24 * 60 {
+		if !has(c.hours, n/60) || !has(c.minutes, n%60) {
+			continue
+		}
+		if first < 0 {
+			first = n
+		} else {
+			least = min(least, n-last)
+		}
+		last = n
+	}
+	if c.onFollowingDays() {
+		least = min(least, first+24*60-last)
+	}
+	return time.Duration(least) * time.Minute
+}
+
+// onFollowingDays tells whether there are slots on two days in a row.
+func (c *cron) onFollowingDays() bool {
+	day := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	for range 4 * 366 {
+		if c.onDay(day) && c.onDay(day.AddDate(0, 0, 1)) {
+			return true
+		}
+		day = day.AddDate(0, 0, 1)
+	}
+	return false
+}

@@ -1,0 +1,226 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// Migration adds the tables, for a schema that keeps schedules; {bytes} is a text that
+// is sorted by its bytes. Times are microseconds since 1970, 0 is none.
+const Migration = `
+CREATE TABLE schedules (
+	id          {bytes} PRIMARY KEY,
+	session     {bytes} NOT NULL,
+	person      {bytes} NOT NULL,    -- who made it
+	called      TEXT NOT NULL,       -- what their platform calls them
+	address     TEXT NOT NULL,       -- of the conversation
+	due         TEXT NOT NULL,       -- when, in words
+	zone        TEXT NOT NULL,
+	words       TEXT NOT NULL,       -- what is said to the agent
+	made        BIGINT NOT NULL,
+	next        BIGINT NOT NULL,     -- the next slot
+	slot        BIGINT NOT NULL,     -- the slot that is being brought to its end
+	missed      BIGINT NOT NULL,     -- how many slots before it nobody has seen
+	missed_from BIGINT NOT NULL
+);
+CREATE INDEX schedules_by_session ON schedules (session);
+CREATE INDEX schedules_by_person ON schedules (person);
+CREATE INDEX schedules_by_slot ON schedules (slot, next);
+CREATE TABLE time_zones (
+	session {bytes} PRIMARY KEY,
+	zone    TEXT NOT NULL            -- of the conversation
+);
+`
+
+// A Table keeps schedules. Several processes may work with the same one at a time.
+type Table struct{ DB *sqldb.DB }
+
+// Add keeps a schedule, unless it is there already: then it returns that. Its person may
+// have that many, else it is ErrTooMany.
+func (t Table) Add(ctx context.Context, s Schedule, most int) (Schedule, error) {
+	var have int
+	err := t.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if t.DB.Postgres() { // who counts counts alone
+			if _, err := tx.Exec("LOCK TABLE schedules IN SHARE ROW EXCLUSIVE MODE"); err != nil {
+				return err
+			}
+		}
+		err := tx.Get("SELECT count(*) FROM schedules WHERE person = ? AND id <> ? AND slot + next > 0", texts(s.Person, s.ID), &have)
+		if err != nil || have >= most {
+			return err
+		}
+		_, err = tx.Exec(`INSERT INTO schedules (id, session, person, called, address, due, zone, words, made, next, slot, missed, missed_from)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0) ON CONFLICT (id) DO NOTHING`,
+			append(texts(s.ID, s.Session, s.Person, s.Called, s.At, s.When, s.Zone, s.Text), stamp(s.Made), stamp(s.Next))...)
+		return err
+	})
+	if err != nil {
+		return Schedule{}, fmt.Errorf("keep a schedule: %w", err)
+	}
+	if have >= most {
+		return Schedule{}, ErrTooMany
+	}
+	return t.Get(ctx, s.ID)
+}
+
+// Get returns a schedule, also one that is over; ErrNone if there is none of that id.
+func (t Table) Get(ctx context.Context, id string) (Schedule, error) {
+	found, err := t.list(ctx, "id = ?", texts(id)...)
+	if err != nil {
+		return Schedule{}, err
+	}
+	if len(found) == 0 {
+		return Schedule{}, ErrNone
+	}
+	return found[0], nil
+}
+
+// List returns the schedules of a session, or all if that is "", by their next slots. None
+// is over.
+func (t Table) List(ctx context.Context, session string) ([]Schedule, error) {
+	if session == "" {
+		return t.list(ctx, "slot + next > 0")
+	}
+	return t.list(ctx, "session = ? AND slot + next > 0", texts(session)...)
+}
+
+// Of returns the schedules that a person has made. None is over.
+func (t Table) Of(ctx context.Context, person string) ([]Schedule, error) {
+	return t.list(ctx, "person = ? AND slot + next > 0", texts(person)...)
+}
+
+// Before returns the schedules about which something is to be done before a time.
+func (t Table) Before(ctx context.Context, at time.Time) ([]Schedule, error) {
+	return t.list(ctx, "slot > 0 AND slot < ? OR slot = 0 AND next > 0 AND next < ?", stamp(at), stamp(at))
+}
+
+// Begin takes the slot of a schedule, as Due gives it. False if somebody else has, or the
+// schedule is gone.
+func (t Table) Begin(ctx context.Context, was, now Schedule) (bool, error) {
+	n, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = ?, missed = ?, missed_from = ?, next = ? WHERE id = ? AND slot = 0 AND next = ?",
+		stamp(now.Slot), now.Missed, stamp(now.MissedFrom), stamp(now.Next), sqldb.Text(now.ID), stamp(was.Next))
+	if err != nil {
+		return false, fmt.Errorf("begin a slot of %s: %w", now.ID, err)
+	}
+	return n > 0, nil
+}
+
+// End notes that all that a slot asks for is done. Without a next slot the schedule is
+// over.
+func (t Table) End(ctx context.Context, s Schedule) error {
+	_, err := t.DB.Exec(ctx, "UPDATE schedules SET slot = 0, missed = 0, missed_from = 0 WHERE id = ? AND slot = ?", sqldb.Text(s.ID), stamp(s.Slot))
+	if err != nil {
+		return fmt.Errorf("end a slot of %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// keepOver is how long a schedule that is over is kept since it was made: whoever was
+// cut off when it was added has to find that it was.
+const keepOver = 2 * 24 * time.Hour
+
+// Prune removes what is over and was made long ago.
+func (t Table) Prune(ctx context.Context, now time.Time) error {
+	if _, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE slot = 0 AND next = 0 AND made < ?", stamp(now.Add(-keepOver))); err != nil {
+		return fmt.Errorf("remove schedules that are over: %w", err)
+	}
+	return nil
+}
+
+// Remove removes a schedule; ErrNone if there is none of that id.
+func (t Table) Remove(ctx context.Context, id string) error {
+	n, err := t.DB.Exec(ctx, "DELETE FROM schedules WHERE id = ?", texts(id)...)
+	if err != nil {
+		return fmt.Errorf("remove schedule %s: %w", id, err)
+	}
+	if n == 0 {
+		return ErrNone
+	}
+	return nil
+}
+
+// SetZone notes the time zone of a session.
+func (t Table) SetZone(ctx context.Context, session, zone string) error {
+	_, err := t.DB.Exec(ctx, `INSERT INTO time_zones (session, zone) VALUES (?, ?)
+		ON CONFLICT (session) DO UPDATE SET zone = excluded.zone`, texts(session, zone)...)
+	if err != nil {
+		return fmt.Errorf("note a time zone: %w", err)
+	}
+	return nil
+}
+
+// Zone is the time zone that was noted of a session; "" if none was.
+func (t Table) Zone(ctx context.Context, session string) (zone string, err error) {
+	err = t.DB.Read.QueryRowContext(ctx, "SELECT coalesce(max(zone), '') FROM time_zones WHERE session = ?", texts(session)...).Scan(&zone)
+	if err != nil {
+		return "", fmt.Errorf("look up a time zone: %w", err)
+	}
+	return sqldb.Untext(zone), nil
+}
+
+// EraseSession erases what is kept of a session, and returns how many rows that were.
+func EraseSession(tx *sqldb.Tx, session string) (int64, error) {
+	n, err := tx.Exec("DELETE FROM schedules WHERE session = ?", texts(session)...)
+	if err != nil {
+		return 0, err
+	}
+	zones, err := tx.Exec("DELETE FROM time_zones WHERE session = ?", texts(session)...)
+	return n + zones, err
+}
+
+// ErasePerson erases the schedules that a person has made.
+func ErasePerson(tx *sqldb.Tx, person string) (int64, error) {
+	return tx.Exec("DELETE FROM schedules WHERE person = ?", texts(person)...)
+}
+
+func (t Table) list(ctx context.Context, which string, args ...any) (all []Schedule, err error) {
+	rows, err := t.DB.Read.QueryContext(ctx, `SELECT id, session, person, called, address, due, zone, words, made, next, slot, missed, missed_from
+		FROM schedules WHERE `+which+` ORDER BY next, id`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read schedules: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var s Schedule
+		var made, next, slot, from int64
+		held := []*string{&s.ID, &s.Session, &s.Person, &s.Called, &s.At, &s.When, &s.Zone, &s.Text}
+		if err := rows.Scan(held[0], held[1], held[2], held[3], held[4], held[5], held[6], held[7], &made, &next, &slot, &s.Missed, &from); err != nil {
+			return nil, fmt.Errorf("read schedules: %w", err)
+		}
+		for _, text := range held {
+			*text = sqldb.Untext(*text)
+		}
+		s.Made, s.Next, s.Slot, s.MissedFrom = moment(made), moment(next), moment(slot), moment(from)
+		all = append(all, s)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read schedules: %w", err)
+	}
+	return all, nil
+}
+
+func texts(list ...string) []any {
+	held := make([]any, len(list))
+	for i, s := range list {
+		held[i] = sqldb.Text(s)
+	}
+	return held
+}
+
+func stamp(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func moment(stamp int64) time.Time {
+	if stamp == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(stamp)
+}

@@ -1,0 +1,195 @@
+package schedules_test
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/sessions/schedules"
+	"parley/sessions/sqldb"
+	"parley/sessions/sqldb/sqldbtest"
+	"parley/sessions/sqlstore"
+)
+
+// each runs a test on a database of each kind, with two stores over it.
+func each(t *testing.T, test func(t *testing.T, one, other schedules.Table)) {
+	for name, place := range map[string]func(testing.TB) string{
+		"sqlite":   func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
+		"postgres": sqldbtest.New,
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := place(t)
+			var tables []schedules.Table
+			for range 2 {
+				s, err := sqlstore.Open(t.Context(), at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { s.Close() })
+				tables = append(tables, s.Schedules())
+			}
+			test(t, tables[0], tables[1])
+		})
+	}
+}
+
+func sample(id string) schedules.Schedule {
+	made := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	return schedules.Schedule{
+		ID: id, Session: "main:telegram:2", Person: "telegram:2", Called: "Al\x00ex", At: "telegram:2", When: "every 10m", Zone: "UTC",
+		Text: "look at the \xff build", Made: made, Next: made.Add(10 * time.Minute),
+	}
+}
+
+func TestSchedulesAreKept(t *testing.T) {
+	each(t, func(t *testing.T, one, other schedules.Table) {
+		if _, err := other.Get(t.Context(), "a"); !errors.Is(err, schedules.ErrNone) {
+			t.Errorf("without any: %v", err)
+		}
+		for range 2 { // a call that is repeated adds nothing
+			if _, err := one.Add(t.Context(), sample("a"), 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := other.Get(t.Context(), "a")
+		want := sample("a")
+		if err != nil || !got.Made.Equal(want.Made) || !got.Next.Equal(want.Next) || got.Text != want.Text || got.Called != want.Called ||
+			got.Session != want.Session || got.Person != want.Person || got.At != want.At || got.When != want.When || got.Zone != want.Zone {
+			t.Errorf("kept %+v, %v", got, err)
+		}
+		if _, err := other.Add(t.Context(), sample("b"), 2); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Add(t.Context(), sample("c"), 2); !errors.Is(err, schedules.ErrTooMany) {
+			t.Errorf("a third of two: %v", err)
+		}
+		if err := other.Remove(t.Context(), "b"); err != nil {
+			t.Error(err)
+		}
+		if err := one.Remove(t.Context(), "b"); !errors.Is(err, schedules.ErrNone) {
+			t.Errorf("removed twice: %v", err)
+		}
+		for _, zone := range []string{"", "Europe/Berlin", "Asia/Tokyo"} {
+			if zone != "" {
+				if err := one.SetZone(t.Context(), "s", zone); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := other.Zone(t.Context(), "s"); got != zone || err != nil {
+				t.Errorf("the zone is %q, %v", got, err)
+			}
+		}
+	})
+}
+
+// However many look at a schedule that is due, one takes its slot, and it goes with its
+// last slot.
+func TestASlotIsTakenOnce(t *testing.T) {
+	each(t, func(t *testing.T, one, other schedules.Table) {
+		s, err := one.Add(t.Context(), sample("a"), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		due, ok, err := s.Due(s.Next)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		var taken atomic.Int32
+		var all sync.WaitGroup
+		for _, table := range []schedules.Table{one, other, one, other} {
+			all.Go(func() {
+				ours, err := table.Begin(t.Context(), s, due)
+				if err != nil {
+					t.Error(err)
+				}
+				if ours {
+					taken.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if n := taken.Load(); n != 1 {
+			t.Errorf("the slot was taken %d times", n)
+		}
+		if late, err := other.Before(t.Context(), due.Slot.Add(time.Second)); err != nil || len(late) != 1 || !late[0].Slot.Equal(due.Slot) {
+			t.Errorf("to be done are %+v, %v", late, err)
+		}
+		if err := other.End(t.Context(), due); err != nil {
+			t.Fatal(err)
+		}
+		if err := one.End(t.Context(), due); err != nil { // again
+			t.Fatal(err)
+		}
+		now, err := one.Get(t.Context(), "a")
+		if err != nil || !now.Slot.IsZero() || !now.Next.Equal(due.Next) {
+			t.Errorf("it is %+v, %v", now, err)
+		}
+		if late, err := one.Before(t.Context(), now.Next); err != nil || len(late) != 0 {
+			t.Errorf("to be done are %+v, %v", late, err)
+		}
+		last := now
+		last.Slot, last.Next = now.Next, time.Time{}
+		if ours, err := one.Begin(t.Context(), now, last); err != nil || !ours {
+			t.Fatal(ours, err)
+		}
+		if err := one.End(t.Context(), last); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := one.List(t.Context(), ""); err != nil || len(all) != 0 {
+			t.Errorf("after its last slot there are %+v, %v", all, err)
+		}
+		if _, err := one.Add(t.Context(), sample("b"), 1); err != nil { // it does not count any more
+			t.Error(err)
+		}
+		if err := other.Prune(t.Context(), last.Made.Add(24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := one.Get(t.Context(), "a"); err != nil {
+			t.Errorf("who was cut off as it was added does not find it: %v", err)
+		}
+		if err := other.Prune(t.Context(), last.Made.Add(72*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := one.Get(t.Context(), "a"); !errors.Is(err, schedules.ErrNone) {
+			t.Errorf("long after its last slot: %v", err)
+		}
+	})
+}
+
+func TestSchedulesAreErased(t *testing.T) {
+	each(t, func(t *testing.T, one, other schedules.Table) {
+		theirs, elsewhere := sample("theirs"), sample("elsewhere")
+		theirs.Person, elsewhere.Session = "telegram:3", "main:telegram:9"
+		for _, s := range []schedules.Schedule{sample("a"), theirs, elsewhere} {
+			if _, err := one.Add(t.Context(), s, 9); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := one.SetZone(t.Context(), "main:telegram:2", "UTC"); err != nil {
+			t.Fatal(err)
+		}
+		left := func(want ...string) {
+			t.Helper()
+			all, err := other.List(t.Context(), "")
+			if err != nil || len(all) != len(want) {
+				t.Fatalf("left are %+v, %v; want %q", all, err, want)
+			}
+		}
+		erase := func(do func(tx *sqldb.Tx) (int64, error)) {
+			t.Helper()
+			if err := one.DB.Write(t.Context(), func(tx *sqldb.Tx) error { _, err := do(tx); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		erase(func(tx *sqldb.Tx) (int64, error) { return schedules.ErasePerson(tx, "telegram:3") })
+		left("a", "elsewhere")
+		erase(func(tx *sqldb.Tx) (int64, error) { return schedules.EraseSession(tx, "main:telegram:2") })
+		left("elsewhere")
+		if zone, err := other.Zone(t.Context(), "main:telegram:2"); zone != "" || err != nil {
+			t.Errorf("the zone is %q, %v", zone, err)
+		}
+	})
+}

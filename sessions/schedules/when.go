@@ -1,0 +1,188 @@
+package schedules
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A When says when something is due. Its slots are whole seconds.
+type When struct {
+	text  string // as it is kept
+	at    time.Time
+	every time.Duration
+	from  time.Time // what every counts from
+	cron  *cron
+	zone  *time.Location
+}
+
+// Forms are the forms that Parse reads, for messages.
+const Forms = `a time such as "2026-12-01 09:00" or "15:30" (once), "in 2h" (once), "every 2h", or a cron line such as "0 9 * * mon-fri"`
+
+// longest is how far off a time may be, and how long an interval.
+const longest = 10 * 366 * 24 * time.Hour
+
+// Parse reads when something is due, for somebody in a time zone. What counts from now,
+// such as "in 2h", does so from now. The String of what it returns means the same at any
+// time.
+func Parse(text string, zone *time.Location, now time.Time) (When, error) {
+	text = strings.Join(strings.Fields(text), " ")
+	w := When{zone: zone, text: text, from: now.Truncate(time.Second)}
+	var err error
+	word, rest, _ := strings.Cut(text, " ")
+	switch strings.ToLower(word) {
+	case "":
+		return w, fmt.Errorf("it does not say when: give %s", Forms)
+	case "every":
+		w.every, err = interval(rest)
+		w.text = "every " + rest
+	case "in":
+		var d time.Duration
+		if d, err = interval(rest); err == nil {
+			w = once(w.from.Add(d), zone)
+		}
+	default:
+		if at, isTime, wrong := clockTime(text, zone, now); isTime {
+			w, err = once(at, zone), wrong
+			break
+		}
+		w.cron, err = parseCron(text)
+	}
+	if err != nil {
+		return When{}, err
+	}
+	return w, nil
+}
+
+func once(at time.Time, zone *time.Location) When {
+	at = at.In(zone)
+	return When{at: at, zone: zone, text: at.Format(time.RFC3339)}
+}
+
+// String is what Parse reads at any time.
+func (w When) String() string { return w.text }
+
+// Once tells of what is due a single time.
+func (w When) Once() bool { return !w.at.IsZero() }
+
+// Shortest is the shortest time between two slots; 0 if there is one alone.
+func (w When) Shortest() time.Duration {
+	switch {
+	case w.cron != nil:
+		return w.cron.shortest()
+	default:
+		return w.every
+	}
+}
+
+// Next is the first slot after a time; zero if there is none.
+func (w When) Next(after time.Time) time.Time {
+	switch {
+	case w.cron != nil:
+		return w.cron.next(after, w.zone)
+	case w.every > 0:
+		n := max(after.Sub(w.from), 0)/w.every + 1
+		return w.from.Add(n * w.every).In(w.zone)
+	case w.at.After(after):
+		return w.at
+	}
+	return time.Time{}
+}
+
+// Last is the newest slot that is not after a time; zero if there is none.
+func (w When) Last(now time.Time) time.Time {
+	for _, back := range []time.Duration{time.Hour, 36 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour, longest} {
+		at := w.Next(now.Add(-back))
+		if at.IsZero() || at.After(now) {
+			continue
+		}
+		for {
+			next := w.Next(at)
+			if next.IsZero() || next.After(now) {
+				return at
+			}
+			at = next
+		}
+	}
+	return time.Time{}
+}
+
+// interval reads a duration as people write it: Go's, and days and weeks.
+func interval(text string) (time.Duration, error) {
+	text = strings.ReplaceAll(text, " ", "")
+	d, err := time.ParseDuration(text)
+	if err != nil && len(text) > 1 {
+		unit := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}[text[len(text)-1]]
+		n, wrong := strconv.Atoi(text[:len(text)-1])
+		if unit > 0 && wrong == nil && n < int(longest/unit) {
+			d, err = time.Duration(n)*unit, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no length of time: write it like 30m, 2h, 1h30m, 1d or 2w", text)
+	case d < time.Second:
+		return 0, errors.New("a length of time is at least a second")
+	case d > longest:
+		return 0, errors.New("a length of time is at most ten years")
+	}
+	return d.Truncate(time.Second), nil
+}
+
+// clockTime reads a time of day, or a day and a time. One that a change of the clocks
+// leaves out is an error; of one that there is twice it is the first.
+func clockTime(text string, zone *time.Location, now time.Time) (at time.Time, isTime bool, err error) {
+	if at, err := time.Parse(time.RFC3339, strings.Replace(text, " ", "T", 1)); err == nil {
+		return at, true, nil
+	}
+	for _, form := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if l, err := time.Parse(form, text); err == nil {
+			at, err := exactly(l, zone)
+			return at, true, err
+		}
+	}
+	l, err := time.Parse("15:04", text)
+	if err != nil {
+		return at, false, nil
+	}
+	here := now.In(zone)
+	for days := range 2 {
+		day := time.Date(here.Year(), here.Month(), here.Day()+days, l.Hour(), l.Minute(), 0, 0, time.UTC)
+		if at, err = exactly(day, zone); err != nil || at.After(now) {
+			break
+		}
+	}
+	return at, true, err
+}
+
+// exactly is when the clocks of a zone show what l shows in UTC, for the first time.
+func exactly(l time.Time, zone *time.Location) (time.Time, error) {
+	at, there := resolve(l, zone)
+	if !there {
+		return at, fmt.Errorf("there is no %s in %s: the clocks are set forward then, to %s", l.Format("2006-01-02 15:04"), zone, at.Format("15:04"))
+	}
+	return at, nil
+}
+
+// resolve is the first moment at which the clocks of a zone show what l shows in UTC. If
+// they never do, because they are set forward, it is the moment at which they are.
+func resolve(l time.Time, zone *time.Location) (at time.Time, there bool) {
+	guess := time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), 0, zone)
+	for _, near := range []time.Duration{-26 * time.Hour, 0, 26 * time.Hour} {
+		_, offset := guess.Add(near).Zone()
+		u := l.Add(-time.Duration(offset) * time.Second).In(zone)
+		if u.Hour() == l.Hour() && u.Minute() == l.Minute() && u.Day() == l.Day() && (at.IsZero() || u.Before(at)) {
+			at = u
+		}
+	}
+	if !at.IsZero() {
+		return at, true
+	}
+	start, end := guess.ZoneBounds()
+	if start.IsZero() || !end.IsZero() && end.Sub(guess) < guess.Sub(start) {
+		return end, false
+	}
+	return start, false
+}

@@ -1,0 +1,149 @@
+// Package schedule is the tool by which an agent has something done later, once or again and again.
+//
+// It knows no clock and no store. The Desk that New gets keeps the schedules, and has
+// what they say said to the agent when they are due.
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/tools"
+)
+
+// maxText is the most of what a schedule says, in bytes.
+const maxText = 4000
+
+// A Wish is what is to be said when.
+type Wish struct {
+	When string
+	Text string
+	Zone string // of the conversation from now on; "" leaves it
+}
+
+// An Entry is a schedule as a model sees it.
+type Entry struct {
+	ID   string `json:"id"`
+	When string `json:"when"`
+	Text string `json:"text,omitempty"`
+	// Next is when it is due next, in its time zone; "" if it is over.
+	Next string `json:"next,omitempty"`
+	Zone string `json:"time_zone"`
+	By   string `json:"by,omitempty"` // who has made it
+}
+
+// A Desk keeps schedules. Its errors are *tools.Error where the model can do something
+// about them.
+type Desk interface {
+	// Add keeps one for the person and the conversation of a call. It may be called again
+	// for the same call.
+	Add(ctx context.Context, call tools.Call, w Wish) (Entry, error)
+	// Added finds the one that a call has added, also if it is over.
+	Added(ctx context.Context, call tools.Call) (e Entry, ok bool, err error)
+	// List lists those of the conversation.
+	List(ctx context.Context, call tools.Call) ([]Entry, error)
+	// Cancel ends one of the conversation. There is none afterwards, or an error says why.
+	Cancel(ctx context.Context, call tools.Call, id string) error
+	// Known tells whether there is one of that id in the conversation.
+	Known(ctx context.Context, call tools.Call, id string) (bool, error)
+}
+
+type args struct {
+	Action string `json:"action" enum:"add,list,cancel"`
+	When   string `json:"when,omitempty" jsonschema:"of add: a time such as 2026-12-01 09:00 or 15:30, or in 2h, for once; every 2h; or a cron line of five fields such as 0 9 * * mon-fri. Times are those of the time zone"`
+	Text   string `json:"text,omitempty" jsonschema:"of add: what is to be done then, whole, as the person would ask for it"`
+	ID     string `json:"id,omitempty" jsonschema:"of cancel: the id that add or list gave"`
+	Zone   string `json:"time_zone,omitempty" jsonschema:"of add: the time zone of this chat, such as Europe/Berlin, if the person has said where they are; it is remembered"`
+}
+
+type list struct {
+	Schedules []Entry `json:"schedules"`
+}
+
+type cancelled struct {
+	Cancelled string `json:"cancelled"`
+}
+
+// New makes the tool.
+func New(desk Desk) tools.Tool {
+	t := family{desk}
+	return tools.New(tools.Spec{
+		Name: "schedule", Effect: tools.Reconcilable, Timeout: 30 * time.Second,
+		Description: "Have something done later in this chat, once or again and again: reminders, reports, looking after something. " +
+			"At each time text is said to you here on behalf of the person who asks now, and your answer goes to this chat. " +
+			"With action list you see the schedules of this chat, and cancel ends one. Tell the person when it is due next, as the result says it.",
+	}, t.run, tools.Reconcile(t.look), tools.Effects(func(a args) tools.Effect {
+		if a.Action == "list" {
+			return tools.Pure
+		}
+		return tools.Reconcilable
+	}))
+}
+
+type family struct{ desk Desk }
+
+func (t family) run(ctx context.Context, call tools.Call, a args) (any, error) {
+	switch a.Action {
+	case "list":
+		entries, err := t.desk.List(ctx, call)
+		if err != nil {
+			return nil, known(err)
+		}
+		return list{append([]Entry{}, entries...)}, nil
+	case "cancel":
+		if strings.TrimSpace(a.ID) == "" {
+			return nil, tools.Errorf(tools.InvalidArgs, "id is missing: action list shows the ids")
+		}
+		if err := t.desk.Cancel(ctx, call, strings.TrimSpace(a.ID)); err != nil {
+			return nil, known(err)
+		}
+		return cancelled{strings.TrimSpace(a.ID)}, nil
+	}
+	return t.add(ctx, call, a)
+}
+
+func (t family) add(ctx context.Context, call tools.Call, a args) (any, error) {
+	text := strings.TrimSpace(a.Text)
+	switch {
+	case call.Scheduled:
+		return nil, tools.Errorf(tools.PermissionDenied, "A schedule has begun this turn, and what a schedule begins makes no further schedules. Tell the person to ask for it.")
+	case strings.TrimSpace(a.When) == "":
+		return nil, tools.Errorf(tools.InvalidArgs, "when is missing: give a time, every and a length of time, or a cron line")
+	case text == "":
+		return nil, tools.Errorf(tools.InvalidArgs, "text is missing: write what is to be done then")
+	case len(text) > maxText:
+		return nil, tools.Errorf(tools.InvalidArgs, "text has %d bytes, at most %d are allowed: put what is long into a file, and name the file", len(text), maxText)
+	}
+	e, err := t.desk.Add(ctx, call, Wish{When: a.When, Text: text, Zone: strings.TrimSpace(a.Zone)})
+	if err != nil {
+		return nil, known(err)
+	}
+	return e, nil
+}
+
+// look finds out whether a call that was cut off took effect.
+func (t family) look(ctx context.Context, call tools.Call, a args) (any, bool, error) {
+	if a.Action == "cancel" {
+		there, err := t.desk.Known(ctx, call, strings.TrimSpace(a.ID))
+		if err != nil || there {
+			return nil, false, err
+		}
+		return cancelled{strings.TrimSpace(a.ID)}, true, nil
+	}
+	e, ok, err := t.desk.Added(ctx, call)
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	return e, true, nil
+}
+
+// known is an error that names what failed, unless it is one for the model already.
+func known(err error) error {
+	if failed, ok := errors.AsType[*tools.Error](err); ok {
+		return failed
+	}
+	return fmt.Errorf("the schedules cannot be reached: %w", err)
+}
