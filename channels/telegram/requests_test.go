@@ -249,6 +249,16 @@ func TestOnlyTelegramsRequestsAreTaken(t *testing.T) {
 	if in := next(t, heard); in.Text != "hello" {
 		t.Errorf("heard %q", in.Text)
 	}
+	// A request may come after those that were made later.
+	for i, id := range []int{900, 5, 899} {
+		body := fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":1,"chat":{"id":7,"type":"private"},"from":{"id":7,"first_name":"A"},"text":"late %d"}}`, id, id, i)
+		if code := ask(secret, body); code != http.StatusOK {
+			t.Errorf("the update %d: %d", id, code)
+		}
+		if in := next(t, heard); in.Text != fmt.Sprint("late ", i) {
+			t.Errorf("heard %q", in.Text)
+		}
+	}
 }
 
 // Who polls again takes back the webhook that Parley set, once; another program's stays.

@@ -173,6 +173,9 @@ func (c *Channel) Typing(ctx context.Context, to bus.Address) (time.Duration, er
 	if err != nil {
 		return 0, err
 	}
+	if id, ok := chat.(int64); ok && thread == 0 && c.forums.has(id) {
+		thread = generalTopic // without a topic it is shown in none
+	}
 	ctx, cancel := context.WithTimeout(ctx, typingFades)
 	defer cancel()
 	ctx, t := follow(ctx)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,8 +47,33 @@ func TestSend(t *testing.T) {
 	if sent := r.server.Sent(-7); sent[len(sent)-1].ReplyTo != 2 {
 		t.Errorf("sent %+v", sent[len(sent)-1])
 	}
-	if n := r.server.Calls("sendChatAction"); n != 1 {
-		t.Errorf("%d chat actions", n)
+	if n := r.server.TypedIn(-7); n != 1 {
+		t.Errorf("it is shown to type in the topic %d", n)
+	}
+}
+
+// Telegram refuses the number of a forum's first topic in a message, and shows nothing
+// without it in a chat action.
+func TestTypingInTheFirstTopicOfAForum(t *testing.T) {
+	r := newRig(t)
+	box := newMailbox()
+	receive(t, r.Channel, box.publish)
+	forum := fields{"id": -7, "type": "supergroup", "title": "Plans", "is_forum": true}
+	r.server.Post(-7, 1, fields{"text": "@" + name + " in the first", "chat": forum})
+	r.server.Post(-7, 1, fields{"text": "@" + name + " in another", "chat": forum, "is_topic_message": true, "message_thread_id": 33})
+	r.server.Post(-8, 1, fields{"text": "@" + name + " in a group"})
+	for _, in := range box.wait(t, 3) { // chats side by side
+		at, want := in.At, map[string]int{"in the first": 1, "in another": 33, "in a group": 0}[in.Text]
+		if _, err := r.Typing(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+		chat, _ := strconv.ParseInt(at.Chat, 10, 64)
+		if got := r.server.TypedIn(chat); got != want {
+			t.Errorf("at %v it is shown to type in the topic %d, want %d", at, got, want)
+		}
+		if _, err := r.Send(t.Context(), at, channels.Part{Text: "yes"}); err != nil {
+			t.Errorf("at %v: %v", at, err)
+		}
 	}
 }
 

@@ -91,6 +91,7 @@ type Channel struct {
 	secret    atomic.Pointer[string]
 	book      Book
 	moves     *moves
+	forums    forums
 	// noPreviews is since when Telegram takes no previews, in seconds; 0 is not known.
 	noPreviews atomic.Int64
 	log        *slog.Logger

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -72,7 +73,34 @@ func (c *Channel) inbound(ctx context.Context, m *models.Message) (bus.Inbound, 
 	if in.Group {
 		in.ReplyTo = message
 	}
+	if m.Chat.IsForum {
+		c.forums.note(m.Chat.ID)
+	}
 	return in, true, nil
+}
+
+// forums are the groups with topics of which this process has heard.
+type forums struct {
+	mu    sync.Mutex
+	known map[int64]bool
+}
+
+// mostForums bounds those that are remembered.
+const mostForums = 4096
+
+func (f *forums) note(chat int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil || len(f.known) >= mostForums {
+		f.known = map[int64]bool{}
+	}
+	f.known[chat] = true
+}
+
+func (f *forums) has(chat int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known[chat]
 }
 
 // person is the id of one of Telegram's users.

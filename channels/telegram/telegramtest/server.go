@@ -78,6 +78,7 @@ type Server struct {
 	hearsGroups atomic.Bool          // privacy mode is off
 	closed      bool
 	moved       map[int64]int64 // groups that have become supergroups
+	typedIn     map[int64]int   // by chat: the topic in which the bot was shown to type last; 0 is none
 }
 
 // An update waits to be confirmed.
@@ -108,6 +109,7 @@ func New(token, username string) *Server {
 		files:    make(map[string][]byte),
 		wakePoll: make(chan struct{}),
 		moved:    make(map[int64]int64),
+		typedIn:  make(map[int64]int),
 		menus:    make(map[string][]Command),
 	}
 }
@@ -185,6 +187,13 @@ func (s *Server) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[method]
+}
+
+// TypedIn is the topic of a chat in which the bot was shown to type last; 0 is none of them.
+func (s *Server) TypedIn(chat int64) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.typedIn[chat]
 }
 
 // Sends is how many messages the bot has sent, all chats together.
@@ -316,6 +325,9 @@ func (s *Server) answer(ctx context.Context, method string, p params) ([]byte, e
 	case "getmycommands":
 		return s.getMyCommands(p)
 	case "sendchataction":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.typedIn[p.number("chat_id")] = int(p.number("message_thread_id"))
 		return []byte(`{"ok":true,"result":true}`), nil
 	}
 	return nil, refusal{status: http.StatusNotFound, text: "Not Found"}
