@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -149,6 +150,24 @@ func TestWhatIsNotForTheBotIsPassedOver(t *testing.T) {
 	l.server.Event("MESSAGE_UPDATE", map[string]any{"id": "1", "channel_id": "11", "content": called + "with a preview", "author": map[string]any{"id": "501"}})
 	if got := l.last(); len(got) != 0 {
 		t.Errorf("published %+v", got)
+	}
+}
+
+// What is heard is known by its own id, not by that of what was said before it.
+func TestWhatComesLateIsHeard(t *testing.T) {
+	l := newListener(t)
+	l.receive()
+	first := l.server.Say("11", "501", "said last")
+	l.wait(1)
+	n, err := strconv.ParseUint(first, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := map[string]any{"id": strconv.FormatUint(n-1<<22, 10), "channel_id": "11", "content": "said first", "author": map[string]any{"id": "501", "username": "ada"}}
+	l.server.Event("MESSAGE_CREATE", late)
+	l.server.Event("MESSAGE_CREATE", late) // it comes again
+	if got := l.last(); len(got) != 2 || got[1].Text != "said first" {
+		t.Errorf("heard %+v", got)
 	}
 }
 

@@ -273,6 +273,37 @@ func TestAPageRunsAndLoadsNothing(t *testing.T) {
 	}
 }
 
+// What is seen as one character is one of several code points, and of surrogates in UTF-16:
+// it is never cut, wherever it stands.
+func TestNoCharacterIsCut(t *testing.T) {
+	for _, c := range []string{"👨‍👩‍👧‍👦", "👍🏽", "🇩🇪", "❤️‍🔥", "Z\u0301\u0323", "각", "नि", "𝄞", "漢"} {
+		run := strings.Repeat(c, 300)
+		for place, text := range map[string]string{
+			"a text": run, "words": strings.Repeat(strings.Repeat(c, 7)+" ", 40), "strong": "**" + run + "**", "a quote": "> " + run, "an item": "- " + run,
+			"code": "```\n" + run + "\n```", "inline code": "`" + run + "`", "a link": "[" + run + "](https://x.example)", "a heading": "# " + run,
+			"a table": "| a | b |\n|--|--|\n| 1 | " + run + " |",
+		} {
+			for _, d := range dialects() {
+				for _, limit := range []int{100, 101, 102, 103, 107} {
+					whole := 0
+					for _, p := range markup.Render(text, d, limit) {
+						whole += strings.Count(p.Plain, c)
+						if rest := strings.ReplaceAll(p.Plain, c, ""); strings.ContainsAny(rest, c) {
+							t.Errorf("%s: %s of %s is cut at %d: %q", d, place, c, limit, p.Plain)
+						}
+						if rest := strings.ReplaceAll(p.Text, c, ""); strings.ContainsAny(rest, c) {
+							t.Errorf("%s: %s of %s is cut at %d: %q", d, place, c, limit, p.Text)
+						}
+					}
+					if want := strings.Count(text, c); whole != want {
+						t.Errorf("%s: %s: %d of %d %s are left", d, place, whole, want, c)
+					}
+				}
+			}
+		}
+	}
+}
+
 // Slack refuses a message whose Markdown is over 12,000 characters long, however much text
 // it would take: such a piece has none.
 func TestMarkdownIsNoLongerThanSlackTakes(t *testing.T) {

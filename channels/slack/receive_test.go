@@ -287,6 +287,26 @@ func TestAnEventThatIsNotForTheBotLeavesTheOther(t *testing.T) {
 	}
 }
 
+// Slack may bring something minutes later than what was said after it: it is no less heard,
+// and what came again is known by its own id.
+func TestWhatComesLateIsHeard(t *testing.T) {
+	r := newRig(t)
+	m := newMailbox(r)
+	connected(t, r, m.publish)
+	r.server.Say("D1", "U1", "said last")
+	m.wait(t, 1)
+	until(t, "acks", acked(r))
+	ts := fmt.Sprintf("%d.000100", time.Now().Add(-6*time.Minute).Unix())
+	for range 2 {
+		r.server.Event(map[string]any{"type": "message", "channel": "D1", "channel_type": "im", "user": "U1", "text": "said first", "ts": ts, "event_ts": ts})
+		until(t, "acks", acked(r))
+	}
+	r.server.Say("D1", "U1", "the end")
+	if got := texts(m.wait(t, 3)); !strings.HasPrefix(got, "said last|said first|") || !strings.HasSuffix(got, "|the end") {
+		t.Errorf("published: %s", got)
+	}
+}
+
 func TestServiceMessagesAndBotsAreSkipped(t *testing.T) {
 	r := newRig(t)
 	m := newMailbox(r)
