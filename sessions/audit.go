@@ -15,6 +15,7 @@ const (
 	AuditForget  = "forget"  // what somebody said was erased
 
 	AuditApproval = "approval" // a request to people was answered by a program
+	AuditSchedule = "schedule" // a schedule was cancelled by a program
 )
 
 // An AuditRecord is one thing that was done, for those who have to account for it.

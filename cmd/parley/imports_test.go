@@ -126,7 +126,7 @@ func rules() []rule {
 		{"cmd/parley/clock", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedule"}},
 		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "cmd/parley/erase"}},
 		{"cmd/parley/api", 6, []string{
-			"bus", "sessions", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",
+			"bus", "sessions", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",
 			"tools/spelling",
 		}},
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,9 +48,32 @@ func TestSchedules(t *testing.T) {
 	if n := w.Count("sessions.db", "SELECT count(*) FROM entries WHERE kind = 'turn_started' AND turn LIKE 'schedule:%'"); n != 1 {
 		t.Errorf("a schedule began %d turns", n)
 	}
-	if n := w.Count("sessions.db", "SELECT count(*) FROM schedules WHERE next > 0"); n != 1 {
-		t.Errorf("%d schedules wait", n)
+	var listed []struct{ ID, Person, Session, When string }
+	list := func() string {
+		t.Helper()
+		out, errs, code := w.Run("--json", "schedule", "list")
+		if code != 0 || json.Unmarshal([]byte(out), &listed) != nil {
+			t.Fatalf("schedule list: %d %s%s", code, out, errs)
+		}
+		return out
 	}
+	if out := list(); len(listed) != 1 || listed[0].Person != "telegram:2" || listed[0].Session != "main:telegram:2" || listed[0].When != "0 9 * * *" {
+		t.Fatalf("listed is %s", out)
+	}
+	if out, errs, code := w.Run("schedule", "list"); code != 0 || !strings.Contains(out, listed[0].ID) {
+		t.Errorf("schedule list: %d %s%s", code, out, errs)
+	}
+	if _, errs, code := w.Run("schedule", "cancel", listed[0].ID); code != 0 {
+		t.Errorf("schedule cancel: %d %s", code, errs)
+	}
+	if _, errs, code := w.Run("schedule", "cancel", listed[0].ID); code != 1 || !strings.Contains(errs, "no such schedule") {
+		t.Errorf("schedule cancel again: %d %s", code, errs)
+	}
+	if out := list(); len(listed) != 0 {
+		t.Errorf("listed is %s", out)
+	}
+	w.Telegram.Say(2, 2, "every day")
+	w.Said(2, 4)
 	if _, errs, code := w.Run("forget", "--yes", "--user", "telegram:2"); code != 0 {
 		t.Fatalf("forget: %d %s", code, errs)
 	}

@@ -35,11 +35,13 @@ type Config struct {
 	Access   Access
 	Forget   Forgetter
 	Asks     Asks
-	Agent    Agent
-	Channels func() []string // that are configured, whoever connects them
-	Health   Health
-	Metrics  http.Handler
-	Audit    Audit
+	// Schedules are what people have the agent do later.
+	Schedules Schedules
+	Agent     Agent
+	Channels  func() []string // that are configured, whoever connects them
+	Health    Health
+	Metrics   http.Handler
+	Audit     Audit
 	// Webhooks are those configured now, by name. They check their callers themselves.
 	Webhooks func() map[string]http.Handler
 	// Receivers are the channels that are told by their platforms' requests what people
@@ -168,6 +170,8 @@ func (a *API) routes() []route {
 		route{pattern: "POST /v1/forget", may: caller.admin, serve: a.forget}.audited(sessions.AuditForget, "erased"),
 		{pattern: "GET /v1/asks", may: caller.answers, serve: a.listAsks},
 		route{pattern: "POST /v1/asks/{id}", may: caller.answers, serve: a.answerAsk}.audited(sessions.AuditApproval, "answered"),
+		{pattern: "GET /v1/schedules", may: caller.admin, serve: a.listSchedules},
+		route{pattern: "DELETE /v1/schedules/{id}", may: caller.admin, serve: a.cancelSchedule}.audited(sessions.AuditSchedule, "cancelled"),
 		{pattern: "GET /v1/audit", may: caller.admin, serve: a.listAudit},
 		{pattern: "GET /metrics", may: caller.measures, serve: a.metrics},
 		{pattern: "POST /webhooks/{name}", open: true, serve: a.webhook},

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
 
 	"parley/channels"
 	"parley/cmd/parley/outbox"
+	"parley/sessions/schedules"
 )
 
 // A Chat is a place where the bot was spoken to, as the API tells it.
@@ -31,6 +33,55 @@ func (a *API) listChats(w *answer, r *http.Request) error {
 	return w.json(http.StatusOK, struct {
 		Chats []Chat `json:"chats"`
 	}{list})
+}
+
+// Schedules are what people have the agent do later.
+type Schedules interface {
+	// List returns those of a session, or all if that is "".
+	List(ctx context.Context, session string) ([]schedules.Schedule, error)
+	// Remove removes one; schedules.ErrNone if there is none of that id.
+	Remove(ctx context.Context, id string) error
+}
+
+// A Schedule is one as the API tells it.
+type Schedule struct {
+	ID      string    `json:"id"`
+	When    string    `json:"when"`
+	Text    string    `json:"text"`
+	Next    time.Time `json:"next"`
+	Zone    string    `json:"time_zone"`
+	Session string    `json:"session"`
+	Person  string    `json:"person"`
+	Made    time.Time `json:"made"`
+}
+
+// listSchedules lists what people have the agent do later.
+func (a *API) listSchedules(w *answer, r *http.Request) error {
+	found, err := a.cfg.Schedules.List(r.Context(), r.URL.Query().Get("session"))
+	if err != nil {
+		return err
+	}
+	list := []Schedule{}
+	for _, s := range found {
+		list = append(list, Schedule{s.ID, s.When, s.Text, s.Overdue().UTC(), s.Zone, s.Session, s.Person, s.Made.UTC()})
+	}
+	return w.json(http.StatusOK, struct {
+		Schedules []Schedule `json:"schedules"`
+	}{list})
+}
+
+// cancelSchedule ends one.
+func (a *API) cancelSchedule(w *answer, r *http.Request) error {
+	w.id = r.PathValue("id")
+	err := a.cfg.Schedules.Remove(r.Context(), w.id)
+	if errors.Is(err, schedules.ErrNone) {
+		return notFound("there is no such schedule; GET /v1/schedules lists those that there are")
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 // A Pairing is a person who is admitted or asks to be, as the API tells it.

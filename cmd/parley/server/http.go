@@ -113,7 +113,7 @@ func (f *httpAccess) api(local bool) *api.API {
 	}
 	return api.New(api.Config{
 		Outbox: f.outbox, Sessions: s.home.Store, Events: s.home.Bus, Mail: s.home.Bus, People: s.home.Book, Forget: s.eraser(),
-		Asks:   api.Asks{Open: s.home.Book.OpenAsks, Lookup: s.home.Book.LookupAsk, Answer: s.desk.Answer},
+		Asks: api.Asks{Open: s.home.Book.OpenAsks, Lookup: s.home.Book.LookupAsk, Answer: s.desk.Answer}, Schedules: s.home.Store.Schedules(),
 		Access: api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }, Public: s.publicHosts},
 		Agent:  agent, Channels: s.configuredChannels,
 		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble, Tools: s.toolCounts},
