@@ -124,7 +124,7 @@ func rules() []rule {
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/clock", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedule"}},
-		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "cmd/parley/erase"}},
+		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "sessions/schedules", "cmd/parley/erase"}},
 		{"cmd/parley/api", 6, []string{
 			"bus", "sessions", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",
 			"tools/spelling",

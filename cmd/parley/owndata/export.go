@@ -30,12 +30,15 @@ type line struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// kindRating marks the lines with what the person thinks of answers.
-const kindRating = "rating"
+// The kinds of lines that are no entries of the log.
+const (
+	kindRating   = "rating"   // what the person thinks of an answer
+	kindSchedule = "schedule" // what they have the agent do later
+)
 
-// export sends a person what they said, what was answered, and what they think of answers,
-// as files of JSON lines. Their ids and what stands in them are the same if it is done
-// again, but for ratings that were changed meanwhile, which come last.
+// export sends a person what they said, what was answered, what they think of answers, and
+// what they have scheduled, as files of JSON lines. Their ids and what stands in them are
+// the same if it is done again, but for what was changed meanwhile of the last two.
 func (d *Desk) export(ctx context.Context, id string, r request) error {
 	f := &exporting{desk: d, id: id, request: r}
 	alone, shared, err := d.Store.Spoke(ctx, r.Person)
@@ -57,12 +60,26 @@ func (d *Desk) export(ctx context.Context, id string, r request) error {
 		}
 	}
 	said := f.lines
-	ratings, err := d.Ratings.RatingsBy(ctx, r.Person)
+	if err := f.addRatings(ctx); err != nil {
+		return err
+	}
+	rated := f.lines - said
+	if err := f.addSchedules(ctx); err != nil {
+		return err
+	}
+	if f.lines == 0 {
+		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: "There is nothing: I hold nothing that you have said."})
+	}
+	return f.send(ctx, fmt.Sprintf("This is what you have said to me and what I answered: %d entries of %d conversations, %d of your 👍 and 👎 at my answers, and %d schedules, a line of JSON each. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, rated, f.lines-said-rated))
+}
+
+func (f *exporting) addRatings(ctx context.Context) error {
+	ratings, err := f.desk.Ratings.RatingsBy(ctx, f.Person)
 	if err != nil {
 		return err
 	}
 	for _, one := range ratings {
-		if one.Rated.After(r.Until) {
+		if one.Rated.After(f.Until) {
 			continue
 		}
 		verdict, _ := json.Marshal(map[string]bool{"good": one.Good}) // cannot fail
@@ -70,10 +87,24 @@ func (d *Desk) export(ctx context.Context, id string, r request) error {
 			return err
 		}
 	}
-	if f.lines == 0 {
-		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: "There is nothing: I hold nothing that you have said."})
+	return nil
+}
+
+func (f *exporting) addSchedules(ctx context.Context) error {
+	made, err := f.desk.Schedules.Of(ctx, f.Person)
+	if err != nil {
+		return err
 	}
-	return f.send(ctx, fmt.Sprintf("This is what you have said to me and what I answered: %d entries of %d conversations, and %d of your 👍 and 👎 at my answers, a line of JSON each. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, f.lines-said))
+	for _, one := range made {
+		if one.Made.After(f.Until) {
+			continue
+		}
+		words, _ := json.Marshal(map[string]string{"id": one.ID, "when": one.When, "text": one.Text, "time_zone": one.Zone}) // cannot fail
+		if err := f.add(ctx, line{Session: one.Session, At: one.Made, Kind: kindSchedule, Person: one.Person, Data: words}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // An exporting is an export that is being made.

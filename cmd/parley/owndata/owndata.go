@@ -19,6 +19,7 @@ import (
 	"parley/channels"
 	"parley/cmd/parley/erase"
 	"parley/sessions"
+	"parley/sessions/schedules"
 )
 
 // The commands.
@@ -53,6 +54,11 @@ type Store interface {
 	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
 }
 
+// Schedules are what people have the agent do later.
+type Schedules interface {
+	Of(ctx context.Context, person string) ([]schedules.Schedule, error)
+}
+
 // Ratings are what a person thinks of answers.
 type Ratings interface {
 	RatingsBy(ctx context.Context, person string) ([]channels.Rating, error)
@@ -65,10 +71,12 @@ type Config struct {
 	Store Store
 	// Ratings are exported with what was said.
 	Ratings Ratings
-	Eraser  func() Eraser               // as it is configured now
-	Prefix  func(channel string) string // of commands
-	Log     *slog.Logger
-	Now     func() time.Time // nil is time.Now
+	// Schedules are exported too.
+	Schedules Schedules
+	Eraser    func() Eraser               // as it is configured now
+	Prefix    func(channel string) string // of commands
+	Log       *slog.Logger
+	Now       func() time.Time // nil is time.Now
 }
 
 // A Desk takes the commands and carries them out.
@@ -123,7 +131,7 @@ func (d *Desk) explain(ctx context.Context, in bus.Inbound) error {
 	}
 	p := d.Prefix(in.At.Channel)
 	text := fmt.Sprintf("This erases what `%s` has said to me and what I answered:\n\n"+
-		"- conversations of yours alone, with their files and memory: %d\n- conversations that others share, of which your part: %d\n- what waits for an answer or to be sent, and what I asked you\n\n"+
+		"- conversations of yours alone, with their files and memory: %d\n- conversations that others share, of which your part: %d\n- what waits for an answer or to be sent, what I asked you, and what you have scheduled\n\n"+
 		"It does not take away that you may talk to me, the ids of messages, backups, and what this platform keeps. It cannot be undone. "+
 		"`%sexport` sends you what you have said first.\n\nSay `%sforget yes` within ten minutes to erase it.",
 		in.From.ID, len(alone), len(shared), p, p)

@@ -18,6 +18,7 @@ import (
 	"parley/cmd/parley/outfiles"
 	"parley/cmd/parley/owndata"
 	"parley/sessions"
+	"parley/sessions/schedules"
 )
 
 const person = "telegram:42"
@@ -55,7 +56,7 @@ func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
 // restart is another process with the same home.
 func (s *stage) restart() {
 	s.desk = owndata.New(owndata.Config{
-		Notes: s.Book, Ratings: s.Book, Bus: s.Bus, Store: s.Store, Eraser: func() owndata.Eraser { return s },
+		Notes: s.Book, Ratings: s.Book, Schedules: s.Store.Schedules(), Bus: s.Bus, Store: s.Store, Eraser: func() owndata.Eraser { return s },
 		Prefix: func(string) string { return "/" }, Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -247,6 +248,26 @@ func TestAnExportHasTheRatings(t *testing.T) {
 		want := `"turn":"telegram:-100:1","kind":"rating","person":"telegram:42","data":{"good":false}`
 		if len(got) != 1 || got[0].File == nil || strings.Count(string(got[0].File.Data), "\n") != 1 || !strings.Contains(string(got[0].File.Data), want) ||
 			!strings.Contains(got[0].Text, "1 of your 👍 and 👎") {
+			t.Errorf("sent %+v", got)
+		}
+	})
+}
+
+func TestAnExportHasTheSchedules(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		for who, text := range map[string]string{person: "mine", "telegram:43": "theirs"} {
+			_, err := s.Store.Schedules().Add(t.Context(), schedules.Schedule{
+				ID: text, Session: "main:telegram:-100", Person: who, At: "telegram:-100", When: "every 1h", Zone: "UTC", Text: text, Made: time.Now(), Next: time.Now().Add(time.Hour),
+			}, 9)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.take(t, command("1", "export", ""))
+		s.serve(t, time.Second)
+		got := s.sent(t)
+		if len(got) != 1 || got[0].File == nil || strings.Contains(string(got[0].File.Data), "theirs") ||
+			!strings.Contains(string(got[0].File.Data), `"kind":"schedule","person":"telegram:42","data":{"id":"mine"`) || !strings.Contains(got[0].Text, "1 schedules") {
 			t.Errorf("sent %+v", got)
 		}
 	})
