@@ -149,6 +149,10 @@ type Agent struct {
 	// Fetch puts what came with a message into the session's workspace. It is called again
 	// after a crash; its error ends the run, which is then tried again. Nil fetches nothing.
 	Fetch func(ctx context.Context, f Fetching) (sessions.Fetched, error)
+	// MayNote says why files that come, and pictures that tools show, cannot be noted in the
+	// log now; "" where they can. Processes of an older release would not know what these
+	// entries are. Nil is always.
+	MayNote func(ctx context.Context) (why string, err error)
 	// Enclose keeps the files of the workspace that an answer shows, so that they go with
 	// the message of that id. It may be asked again. Nil, and a text that shows none, is
 	// none.

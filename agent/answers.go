@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/agent/attached"
 	"parley/agent/journal"
 	"parley/bus"
 	"parley/sessions"
@@ -162,11 +161,15 @@ func (s *session) currentParked() (*turn, error) {
 // a question are the answer; all else is kept for the turn, and whoever says it is
 // told what is awaited.
 func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound) error {
+	unnoted, err := r.mayNote(ctx, item{in: in})
+	if err != nil {
+		return err
+	}
 	if a := openQuestion(t, in); a != nil && r.cfg.Asks != nil {
 		of, err := r.cfg.Asks.Answer(ctx, a.ID, bus.Answer{Text: strings.TrimSpace(in.Text), By: in.From, Cause: in.ID})
 		switch {
 		case err == nil:
-			if t, err = r.endAsk(ctx, t, a, of, in.ID, attached.Entries(t.id, in)...); err != nil {
+			if t, err = r.endAsk(ctx, t, a, of, in.ID, fileEntries(t.id, in, unnoted)...); err != nil {
 				return err
 			}
 			return r.goOn(ctx, t)
@@ -175,7 +178,7 @@ func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound)
 		}
 	}
 	if _, known := r.journal.Find(in.ID); !known {
-		if err := r.journal.Append(ctx, userEntries(t.id, in, len(t.causes)+1)...); err != nil {
+		if err := r.journal.Append(ctx, userEntries(t.id, in, len(t.causes)+1, unnoted)...); err != nil {
 			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
 				return nil
 			}

@@ -130,6 +130,49 @@ func TestFilesThatSteer(t *testing.T) {
 	}
 }
 
+// While a process of an older release serves nothing is written that it would not know: what
+// came with a message is not fetched, and what a tool shows is not shown. Both are said.
+func TestFilesBesideAnOlderRelease(t *testing.T) {
+	s := &shelf{}
+	requests := make(chan llm.Request, 10)
+	asked, older := 0, "a process of an older release still serves"
+	b := newBench(t, nil, shower())
+	b.agent.Model = model(func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		requests <- r
+		if asked++; asked%2 == 1 {
+			return calls(`look {"say":"a.png"}`), nil
+		}
+		return text("fine"), nil
+	})
+	b.agent.Fetch = s.fetch
+	b.agent.Picture = func(context.Context, string, llm.Picture) []byte { return []byte("bytes") }
+	b.agent.MayNote = func(context.Context) (string, error) { return older, nil }
+	stop := b.run()
+	said := "I did not get `a.pdf`: a process of an older release still serves. It can be sent again once that is over."
+	b.publish(withFiles("f1", "read it", bus.Attachment{Kind: bus.Document, Name: "a.pdf", Ref: "1"}))
+	b.wantReply("f1", "fine\n\n_("+said+")_")
+	if got := shownTo(<-requests); !strings.Contains(got, "<notice>"+said+"</notice>") {
+		t.Errorf("the model is shown\n%s", got)
+	}
+	r := <-requests
+	if shown, _ := seen(r); len(shown) > 0 || !strings.Contains(results(r)[0], "its pictures cannot be shown now: "+older) {
+		t.Errorf("the model is shown %q, and told %q", shown, results(r))
+	}
+	b.settled()
+	if kinds := b.kinds("1"); len(s.asks) > 0 || strings.Contains(kinds, "attached") || strings.Contains(kinds, "fetched") || strings.Contains(kinds, "picture") {
+		t.Errorf("%d files were fetched, and the log is %s", len(s.asks), kinds)
+	}
+	stop()
+	older = ""
+	b.run()
+	b.publish(withFiles("f2", "read it", bus.Attachment{Kind: bus.Document, Name: "a.pdf", Ref: "1"}))
+	b.wantReply("f2", "fine")
+	b.settled()
+	if kinds := b.kinds("1"); !strings.Contains(kinds, "user attached fetched ") || !strings.Contains(kinds, "tool_result picture ") {
+		t.Errorf("then the log is %s", kinds)
+	}
+}
+
 // A session that is lost while it fetches is left to the next holder, whole.
 func TestFetchingThatFailsIsDoneAgain(t *testing.T) {
 	s := &shelf{}

@@ -115,6 +115,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 	if execute {
 		r.point("c5:before")
 	}
+	r.hidePictures(ctx, p, out)
 	content := r.shapeResult(ctx, p, out) // redact, truncate
 	kept := content
 	if out.result.Kept != nil {
@@ -215,6 +216,22 @@ func (r *callRunner) recordStart(ctx context.Context, t *turn, p *preparedCall) 
 	}
 	r.point("c4:held")
 	return held, nil
+}
+
+// hidePictures takes out of a result the pictures that cannot be noted in the log, and tells
+// the model so. The call is over, so nothing here may end the run.
+func (r *callRunner) hidePictures(ctx context.Context, p *preparedCall, out *outcome) {
+	if len(out.result.Pictures) == 0 || r.agent.MayNote == nil {
+		return
+	}
+	why, err := r.agent.MayNote(ctx)
+	if err != nil {
+		why = "it is not known whether an older release still serves"
+	}
+	if why != "" {
+		out.result.Pictures = nil
+		p.addNote("its pictures cannot be shown now: " + why)
+	}
 }
 
 // shapeResult makes of a result what the model sees. What is cut is kept whole.

@@ -59,14 +59,18 @@ func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release fun
 func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (batch, error) {
 	s.point("c1:before")
 	id := b.items[0].in.ID
+	why, err := s.mayNote(ctx, b.items...)
+	if err != nil {
+		return b, err
+	}
 	for len(b.items) > 0 {
 		started := journal.NewEntry(id, sessions.KindTurnStarted, sessions.TurnStarted{Route: routeOf(b.last().in).encode(), Agent: s.agent.Name})
 		started.Person = b.items[0].in.From.ID
 		entries := []sessions.Entry{started}
 		for _, it := range b.items {
-			entries = append(entries, userEntries(id, it.in, len(b.items))...)
+			entries = append(entries, userEntries(id, it.in, len(b.items), why)...)
 		}
-		err := s.journal.Append(ctx, append(entries, more...)...)
+		err = s.journal.Append(ctx, append(entries, more...)...)
 		if seen, ok := errors.AsType[*sessions.SeenError](err); ok {
 			at := max(0, slices.Index(b.causes(), seen.Cause))
 			b = batch{items: b.items[:at], ended: true}
@@ -80,6 +84,19 @@ func (s *session) begin(ctx context.Context, b batch, more ...sessions.Entry) (b
 	return b, nil
 }
 
+// mayNote says why the files that came with messages cannot be noted now; "" where they
+// can, or none came.
+func (s *session) mayNote(ctx context.Context, items ...item) (why string, err error) {
+	came := slices.ContainsFunc(items, func(it item) bool { return len(it.in.Attachments) > 0 })
+	if !came || s.agent.MayNote == nil {
+		return "", nil
+	}
+	if why, err = s.agent.MayNote(ctx); err != nil {
+		return "", fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	return why, nil
+}
+
 // What the model is given of what programs have posted, in characters: so much in all of
 // one turn, and at least so much of each post.
 const (
@@ -88,15 +105,23 @@ const (
 )
 
 // userEntries are the user block of a message, which is one of that many of its turn, and
-// the files that came with it. Of a storm of posts the beginning of each is kept.
-func userEntries(turn string, in bus.Inbound, among int) []sessions.Entry {
+// the files that came with it; or, if these cannot be noted, why not. Of a storm of posts
+// the beginning of each is kept.
+func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.Entry {
 	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in), Schedule: in.Schedule}
 	if most := max(leastPosted, mostPosted/among); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
 		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out: many came at once)"
 	}
 	e := journal.NewEntry(turn, sessions.KindUser, said)
 	e.Cause, e.Person = in.ID, in.From.ID
-	return append([]sessions.Entry{e}, attached.Entries(turn, in)...)
+	return append([]sessions.Entry{e}, fileEntries(turn, in, why)...)
+}
+
+func fileEntries(turn string, in bus.Inbound, why string) []sessions.Entry {
+	if why != "" {
+		return attached.Unfetched(turn, in, why)
+	}
+	return attached.Entries(turn, in)
 }
 
 // noticeEntry is the entry of a notice, which belongs to no turn.

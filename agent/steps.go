@@ -154,9 +154,13 @@ func (r *turnRun) recordSteering(ctx context.Context, t *turn) error {
 	if r.agent.Steer && t.modelCalls > 0 {
 		taken = r.inbox.steering(t)
 	}
+	unnoted, err := r.mayNote(ctx, taken...)
+	if err != nil {
+		return err
+	}
 	for _, it := range taken {
 		if _, known := r.journal.Find(it.in.ID); !known {
-			entries = append(entries, userEntries(t.id, it.in, len(t.causes)+len(taken))...)
+			entries = append(entries, userEntries(t.id, it.in, len(t.causes)+len(taken), unnoted)...)
 		}
 	}
 	changed := r.inbox.newsOf(t.causes)

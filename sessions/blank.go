@@ -8,7 +8,11 @@ func Blanked(e Entry, cause string) (data any, is bool) {
 		return User{Deleted: true}, e.Cause == cause
 	case KindNotice:
 		n, err := Decode[Notice](e)
-		return Notice{Code: n.Code, Text: "A person has edited an earlier message, and deleted it since.", Of: n.Of}, err == nil && n.Of == cause
+		text := "A person has edited an earlier message, and deleted it since."
+		if n.Code == NoticeUnfetched {
+			text = "The person who sent a file has deleted it."
+		}
+		return Notice{Code: n.Code, Text: text, Of: n.Of}, err == nil && n.Of == cause
 	case KindFetched:
 		f, err := Decode[Fetched](e)
 		return Fetched{Attached: f.Attached, Message: f.Message, Problem: "the person who sent it has deleted it"}, err == nil && f.Message == cause

@@ -197,6 +197,10 @@ type Notice struct {
 	Of string `json:"of,omitempty"`
 }
 
+// NoticeUnfetched is the code of a notice of a file that came with the message it is about
+// and was not fetched, as a process of an older release would not know what that is.
+const NoticeUnfetched = "unfetched"
+
 // TurnStarted begins a turn. Its entry has the Person who asked.
 type TurnStarted struct {
 	// Route is where the reply goes, as the agent encoded it.

@@ -26,8 +26,9 @@ type File struct {
 
 // Files are those of one turn, in the order in which they came.
 type Files struct {
-	all      []File
-	forwards bool // the last message passes something on
+	all       []File
+	forwards  bool     // the last message passes something on
+	unfetched []string // what people are told of files that are no entries
 }
 
 // Apply takes in one more entry of the turn.
@@ -35,6 +36,10 @@ func (f *Files) Apply(r journal.Record) {
 	switch d := r.Data.(type) {
 	case sessions.User:
 		f.forwards = slices.ContainsFunc(d.Quotes, func(q sessions.Quote) bool { return q.Kind == bus.Forwarded })
+	case sessions.Notice:
+		if d.Code == sessions.NoticeUnfetched {
+			f.unfetched = append(f.unfetched, d.Text)
+		}
 	case sessions.Attached:
 		f.all = append(f.all, File{Attached: d, N: r.N, Person: r.Person, Forwarded: f.forwards})
 	case sessions.Fetched:
@@ -44,6 +49,19 @@ func (f *Files) Apply(r journal.Record) {
 			}
 		}
 	}
+}
+
+// Unfetched are the files that came with a message, as entries of a turn that fetches none
+// of them, and says why.
+func Unfetched(turn string, in bus.Inbound, why string) []sessions.Entry {
+	var entries []sessions.Entry
+	for _, a := range in.Attachments {
+		text := fmt.Sprintf("I did not get %s: %s. It can be sent again once that is over.", called(a.Name, a.Kind), why)
+		e := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: sessions.NoticeUnfetched, Text: text, Of: in.ID})
+		e.Person = in.From.ID
+		entries = append(entries, e)
+	}
+	return entries
 }
 
 // Entries are the files that came with a message, as entries of a turn.
@@ -104,8 +122,11 @@ func (f *Files) EachOpen(do func(File) error) error {
 // Notes tell people what became of the files that could not be had, or not be heard.
 func (f *Files) Notes() []string {
 	var notes []string
+	for _, text := range f.unfetched {
+		notes = append(notes, "_("+text+")_")
+	}
 	for _, a := range f.all {
-		name := cmp.Or(inline(a.Name), "the "+cmp.Or(inline(a.Kind), "file"))
+		name := called(a.Name, a.Kind)
 		switch got := a.fetched; {
 		case got == nil:
 		case got.Problem != "":
@@ -115,6 +136,11 @@ func (f *Files) Notes() []string {
 		}
 	}
 	return notes
+}
+
+// called is how people are told of a file.
+func called(name, kind string) string {
+	return cmp.Or(inline(name), "the "+cmp.Or(inline(kind), "file"))
 }
 
 // inline is a file's name in a line of Markdown.

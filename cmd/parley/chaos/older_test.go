@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"database/sql"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,9 +12,13 @@ import (
 )
 
 // While a worker serves that does not know of turns that wait, nobody is asked, and the
-// call is denied, aloud. Once it is gone people are asked.
+// call is denied, aloud; and a file that somebody sends is not fetched. Once it is gone
+// people are asked, and files fetched.
 func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 	f := newFleet(t, func(r agenttest.Request) agenttest.Response {
+		if strings.HasSuffix(r.Said(), "read it") {
+			return agenttest.Reply("fine")
+		}
 		if results := r.Results(); r.Rounds() > 0 {
 			return agenttest.Reply("then: " + results[len(results)-1])
 		}
@@ -35,6 +40,13 @@ func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 	if got := f.Said(7, 1)[0]; !strings.Contains(got, "permission_denied") || !strings.Contains(got, "older release still serves") {
 		t.Errorf("beside an older release it said %q", got)
 	}
+	read := func(n int) string {
+		f.Telegram.Attach(8, 8, "document", "a.txt", []byte("what it says"), map[string]any{"caption": "read it"})
+		return f.Said(8, n)[n-1]
+	}
+	if got := read(1); !strings.Contains(got, "I did not get a.txt: a process of an older release still serves") {
+		t.Errorf("beside an older release a file is answered %q", got)
+	}
 	older.end(syscall.SIGTERM)
 	parleytest.WaitFor(t, "people to be asked", func() bool {
 		said := parleytest.Texts(f.Telegram.Sent(7))
@@ -46,6 +58,14 @@ func TestFleetBesideAReleaseThatCannotPark(t *testing.T) {
 			f.Telegram.Say(7, 7, "ring")
 			f.Said(7, len(said)+1)
 		}
+		return false
+	})
+	parleytest.WaitFor(t, "files to be fetched", func() bool {
+		found, err := filepath.Glob(filepath.Join(f.root, "main", "telegram:8", "attachments", "*-a.txt"))
+		if err != nil || len(found) > 0 {
+			return true
+		}
+		read(len(f.Telegram.Sent(8)) + 1)
 		return false
 	})
 	f.endAll()

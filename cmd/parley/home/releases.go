@@ -12,7 +12,7 @@ import (
 const (
 	understandsAsks   = 1 // turns that wait for people
 	understandsPeople = 2 // sessions of one person in a place that others share
-	understandsFiles  = 3 // files that go with an answer
+	understandsFiles  = 3 // files that go with an answer; and those that come, and pictures, which are older
 	understandsTimes  = 4 // what schedules say
 	understands       = understandsTimes
 )
@@ -81,6 +81,11 @@ func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
 	}
 	return "a process of an older release still serves", nil
 }
+
+// MayNote says why files that come with messages, and pictures that tools show, cannot be
+// noted in a log now; "" where they can. A process of an older release would leave a session
+// alone that has such an entry.
+func (h *Home) MayNote(ctx context.Context) (why string, err error) { return h.MayEnclose(ctx) }
 
 // MayEnclose says why no answer may have files now; "" where it may. A process of an older
 // release that goes on with the turn would send the text alone.

@@ -110,7 +110,7 @@ func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
 	return agent.Agent{
 		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(s.capabilities(session)),
 		Prompt: s.prompt, Keep: s.keep, Named: s.named, Untrusted: s.promptUntrusted,
-		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, Discard: s.files.Discard,
+		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, Discard: s.files.Discard,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
