@@ -2,6 +2,7 @@ package telegramtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -34,9 +35,12 @@ type Fault struct {
 	// Of Refuse.
 	Status      int
 	Description string
-	RetryAfter  int    // seconds
-	MigrateTo   int64  // the chat's new id
-	Raw         string // instead of an answer of the Bot API
+	RetryAfter  int // seconds
+	// Limit, if set, tells of each call after how many seconds it may be made again. Those
+	// for which it is 0 are let through.
+	Limit     func() int
+	MigrateTo int64  // the chat's new id
+	Raw       string // instead of an answer of the Bot API
 }
 
 // Fail orders a fault. The first that fits a call happens to it.
@@ -89,6 +93,13 @@ func (f *Fault) before(w http.ResponseWriter, r *http.Request) bool {
 	}
 	switch f.Act {
 	case Refuse:
+		if f.Limit != nil {
+			seconds := f.Limit()
+			if seconds > 0 {
+				writeError(w, refusal{status: http.StatusTooManyRequests, text: fmt.Sprint("Too Many Requests: retry after ", seconds), retryAfter: seconds})
+			}
+			return seconds > 0
+		}
 		if f.Raw != "" {
 			w.WriteHeader(f.Status)
 			_, _ = io.WriteString(w, f.Raw) // the caller may be gone
