@@ -2,7 +2,9 @@ package discord_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +51,41 @@ func TestAnUnknownPersonIsHeardOnceTheyWriteAgain(t *testing.T) {
 	channelstest.Until(t, "the last", func() bool { return slices.Contains(l.texts(at("77")), "at last") })
 	if got := l.texts(at("77")); !slices.Equal(got, []string{"there", "away", "away again", "at last"}) {
 		t.Errorf("heard %q", got)
+	}
+}
+
+// The cursor does not pass what is not published, however much is heard elsewhere.
+func TestTheCursorStaysBehindWhatIsNotPublished(t *testing.T) {
+	l := newListener(t)
+	l.overlap = 0
+	tried := make(chan struct{}, 100)
+	stop := l.start(func(ctx context.Context, in bus.Inbound) error {
+		if in.At == at("11") {
+			tried <- struct{}{}
+			return errors.New("the bus is away")
+		}
+		return l.publish(ctx, in)
+	})
+	channelstest.Until(t, "a session", func() bool { return l.server.Connected() > 0 })
+	stuck, err := strconv.ParseUint(l.server.Say("11", "501", "stuck"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-tried
+	for i := range 5 {
+		l.server.Say("100", "501", called+"heard")
+		l.wait(i + 1)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.book.cursor(); got == 0 || got >= stuck {
+		t.Errorf("the cursor is at %d, and %d is not published", got, stuck)
+	}
+	l.server.Expire()
+	l.receive()
+	if got := l.wait(6)[5]; got.Text != "stuck" {
+		t.Errorf("then it hears %+v", got)
 	}
 }
 
