@@ -274,10 +274,11 @@ func TestAnEventThatIsNotForTheBotLeavesTheOther(t *testing.T) {
 	m := newMailbox(r)
 	connected(t, r, m.publish)
 	for i, kinds := range [][]string{{"message", "app_mention"}, {"app_mention", "message"}} {
+		root := r.server.Say("C1", "U1", "talk among people")
 		ts := fmt.Sprintf("%d.%06d", time.Now().Unix(), i+1)
 		for _, kind := range kinds {
 			text := map[string]string{"message": "is anybody there?", "app_mention": called + " is anybody there?"}[kind]
-			r.server.Event(map[string]any{"type": kind, "channel": "C1", "channel_type": "channel", "user": "U1", "text": text, "ts": ts, "event_ts": ts})
+			r.server.Event(map[string]any{"type": kind, "channel": "C1", "channel_type": "channel", "user": "U1", "text": text, "ts": ts, "thread_ts": root, "event_ts": ts})
 			until(t, "acks", acked(r))
 		}
 	}
