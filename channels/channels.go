@@ -78,6 +78,8 @@ type Part struct {
 
 // A Growth is what there is of an answer that is being made.
 type Growth struct {
+	// Turn is the turn's id: that of the message that it answers, where one began it.
+	Turn string
 	// Answer counts what a turn says: after a tool has run it begins another.
 	Answer int
 	Text   string // Markdown, as it was said

@@ -252,7 +252,7 @@ func (x *draft) texts() (texts []string) {
 
 // growth is the same for a message that grows.
 func (x *draft) growth() channels.Growth {
-	return channels.Growth{Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Doing: x.toolLine}
+	return channels.Growth{Turn: x.turn, Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Doing: x.toolLine}
 }
 
 // blockAddress keeps drafts away from an address whose mail is to be worked on, and

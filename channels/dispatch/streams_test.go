@@ -51,8 +51,8 @@ func TestHowFarAnAnswerIs(t *testing.T) {
 			if len(got) != 4 || len(s.Platform.Sent()) != 5 {
 				t.Fatalf("it is told of %+v, in %+v", got, s.Platform.Sent())
 			}
-			if got[0] != (channels.Growth{Text: "Let me *look*"}) || got[1].Text != got[0].Text || !strings.Contains(got[1].Doing, "make") ||
-				got[2] != (channels.Growth{Answer: 1, Text: "It"}) || got[3] != (channels.Growth{Answer: 1, Text: "It is done"}) {
+			if got[0] != (channels.Growth{Turn: a.turn, Text: "Let me *look*"}) || got[1].Text != got[0].Text || !strings.Contains(got[1].Doing, "make") ||
+				got[2] != (channels.Growth{Turn: a.turn, Answer: 1, Text: "It"}) || got[3] != (channels.Growth{Turn: a.turn, Answer: 1, Text: "It is done"}) {
 				t.Errorf("it is told of %+v", got)
 			}
 		})

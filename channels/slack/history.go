@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -132,6 +133,32 @@ func (c *Channel) Before(ctx context.Context, in bus.Inbound, most int) ([]bus.Q
 		quotes = append(quotes, bus.Quote{Kind: bus.Earlier, From: c.author(ctx, m), At: moment(m.TS), Text: c.words(ctx, m, me, false)})
 	}
 	return quotes, nil
+}
+
+// speaker is who said the message in a thread with which a turn began, or spoke there last;
+// "" is nobody, or nobody knows. Where another process has heard it, Slack is asked.
+func (c *Channel) speaker(ctx context.Context, me Account, chat, thread, turn string) string {
+	if user, heard := c.speakers.get(threadKey(chat, thread)); heard {
+		return user
+	}
+	ts, ok := strings.CutPrefix(turn, c.id(&message{Channel: chat}, me))
+	if !ok || !isTS(ts) {
+		return "" // something else than a message began it
+	}
+	user := ""
+	err := c.readThread(ctx, once, chat, thread, stamp(moment(ts).Add(-time.Microsecond)), func(said slackgo.Message) bool {
+		if said.Timestamp == ts && said.BotID == "" {
+			user = said.User
+		}
+		return said.Timestamp < ts || said.Timestamp == thread && thread != ts
+	})
+	if err != nil {
+		c.log.LogAttrs(ctx, slog.LevelDebug, "it is not known for whom an answer is to grow", slog.Any("error", err))
+	}
+	if user != "" {
+		c.speakers.put(threadKey(chat, thread), user)
+	}
+	return user
 }
 
 // lookBack is how far back a sent part is looked for. No send is tried for so long.

@@ -119,6 +119,50 @@ func TestInAChannelAnAnswerGrowsForWhoSpoke(t *testing.T) {
 	}
 }
 
+// The process that sends may be another than the one that hears: it asks Slack who said the
+// message with which the turn began.
+func TestInAChannelAnAnswerGrowsForWhomAnotherProcessHeard(t *testing.T) {
+	r := newRig(t)
+	root := open(r, "C1", "U5", "hello all")
+	reply := r.server.Reply("C1", root, "U6", called+" and this?")
+	r.server.Reply("C1", root, "U7", "said later, by another")
+	to := at("C1")
+	to.Thread = root
+	grow := func(turn string) slacktest.Message {
+		t.Helper()
+		p := growing(0, "One", "")
+		p.Growing.Turn = turn
+		id, err := r.Send(t.Context(), to, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := said(r, to)
+		if all[len(all)-1].TS != id {
+			t.Fatalf("said %+v", all)
+		}
+		return all[len(all)-1]
+	}
+	id := func(ts string) string { return "slack:" + slacktest.Team + ":C1:" + ts }
+	r.server.Fail("conversations.replies", "", 1, slacktest.Refuse("missing_scope"))
+	for _, turn := range []string{id(reply), "", "schedule-7", id("Cmd123"), id("1700000000.000001"), "slack:" + slacktest.Team + ":C2:" + reply} {
+		if m := grow(turn); m.Streaming {
+			t.Errorf("of the turn %q nobody knows who began it: %+v", turn, m)
+		}
+	}
+	asked := r.server.Calls("conversations.replies")
+	if m := grow(id(reply)); !m.Streaming || m.To != "U6" {
+		t.Errorf("it grows for %q: %+v", m.To, m)
+	}
+	grow(id(reply)) // who that is, is known by now
+	if n := r.server.Calls("conversations.replies") - asked; n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	r.Channel = r.channel(t)
+	if m := grow(id(root)); !m.Streaming || m.To != "U5" {
+		t.Errorf("it grows for %q: %+v", m.To, m)
+	}
+}
+
 // What refuses to begin an answer that grows gets a message; a workspace that takes none
 // is spared them for a while.
 func TestWhereNoAnswerMayGrow(t *testing.T) {
