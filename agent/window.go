@@ -25,13 +25,14 @@ func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer,
 	a.room = a.roomFor(r)
 	summarise := true
 	for shrunk := 0; ; shrunk++ {
-		if summarise {
+		r.Messages = a.render(t)
+		if summarise && t.firstEntry != 0 && a.room > 0 && transcript.EstimateMessages(r.Messages) > a.room {
 			var err error
 			if summarise, err = a.compact(ctx, t); err != nil {
 				return llm.Answer{}, err
 			}
+			r.Messages = a.render(t)
 		}
-		r.Messages = transcript.Render(a.journal.Records(), t.id, a.room)
 		transcript.TruncateResults(r.Messages, a.room)
 		a.loadPictures(ctx, r.Messages)
 		answer, err := a.ask(ctx, t, r)
@@ -46,6 +47,11 @@ func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer,
 		a.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
 			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("room", a.room))
 	}
+}
+
+// render is what the model is shown of the log, as far as there is room.
+func (a *asker) render(t *turn) []llm.Message {
+	return transcript.Render(a.journal.Records(), t.id, a.room)
 }
 
 // roomFor is how many tokens of messages there is room for: what is configured, or
@@ -119,17 +125,13 @@ const summaryPrompt = `Summarise the conversation so far for yourself: you will 
 // shorterPrompt is for a model that did not come to an end with the other.
 const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, names, numbers, paths and open tasks.`
 
-// compact replaces the past by a summary where it does not fit into the window
-// any more, even with old results cleared. Only turns that have ended are
+// compact replaces the past, which does not fit into the window any more even with old
+// results cleared, by a summary. Only turns that have ended are
 // summarised; the turn that asks stays whole. A summary that cannot be had is
 // no reason to end the turn: the model may still take what there is. False says
 // that there is no use in trying again.
 func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
 	records := a.journal.Records()
-	limit := a.room
-	if limit <= 0 || t.firstEntry == 0 || transcript.EstimateMessages(transcript.Render(records, t.id, limit)) <= limit {
-		return true, nil
-	}
 	if s, ok := transcript.NewestSummary(records); ok && s.Covers >= t.firstEntry {
 		return false, nil // it is shown itself alone
 	}
