@@ -46,10 +46,14 @@ const (
 	maxQuotes = 16_000 // of all that come with one message
 )
 
+// frameRoom is about how many bytes the frame of a message takes beside the text.
+const frameRoom = 160
+
 // frameMessage is what a person said, in a frame that tells who said it and when. It
 // depends on the entry alone, so it is the same in every step.
 func frameMessage(person string, u sessions.User, files []file) string {
 	var b strings.Builder
+	b.Grow(len(u.Text) + frameRoom)
 	b.WriteString("<" + tagMessage)
 	writeAttribute(&b, "from", cmp.Or(person, "unknown"))
 	writeAttribute(&b, "name", u.Name)
@@ -144,7 +148,10 @@ func writeLine(b *strings.Builder, text string) {
 
 func writeTime(b *strings.Builder, at time.Time) {
 	if !at.IsZero() {
-		writeAttribute(b, "at", at.UTC().Format("2006-01-02 15:04 UTC"))
+		var room [32]byte
+		b.WriteString(` at="`)
+		b.Write(at.UTC().AppendFormat(room[:0], "2006-01-02 15:04 UTC"))
+		b.WriteByte('"')
 	}
 }
 
@@ -165,6 +172,38 @@ func writeLongAttribute(b *strings.Builder, name, value string) {
 }
 
 func writeAttributeUpTo(b *strings.Builder, name, value string, most int) {
+	if !isPlain(value, most) {
+		value = plain(value, most)
+	}
+	if value == "" {
+		return
+	}
+	b.WriteByte(' ')
+	b.WriteString(name)
+	b.WriteString(`="`)
+	b.WriteString(value)
+	b.WriteByte('"')
+}
+
+// isPlain tells whether plain would leave a value as it is, of values that need little
+// looking at: nearly all do. Each message of a log is framed whenever the model is asked.
+func isPlain(value string, most int) bool {
+	if len(value) > most {
+		return false
+	}
+	space := true // before the first
+	for i := range len(value) {
+		c := value[i]
+		if c < ' ' || c >= 0x7F || c == '"' || c == '<' || c == '>' || c == ' ' && space {
+			return false
+		}
+		space = c == ' '
+	}
+	return value == "" || !space
+}
+
+// plain is a value as an attribute may hold it.
+func plain(value string, most int) string {
 	value = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
 		case strings.ContainsRune(`"<>＂＜＞﹤﹥“”`, r):
@@ -174,11 +213,8 @@ func writeAttributeUpTo(b *strings.Builder, name, value string, most int) {
 		}
 		return r
 	}, strings.ToValidUTF8(value, "\uFFFD"))), " ")
-	if value == "" {
-		return
-	}
 	value, _ = cutCharacters(value, most)
-	fmt.Fprintf(b, ` %s="%s"`, name, value)
+	return value
 }
 
 // escapeTags is a text in which nothing can be taken for one of our tags.
