@@ -32,7 +32,8 @@ type (
 	}
 	wireMessage struct {
 		Role             string          `json:"role"`
-		Content          *wireContent    `json:"content"` // null beside tool calls
+		Content          *wireContent    `json:"-"`
+		Written          any             `json:"content"` // what Content is written as; null beside tool calls
 		ReasoningContent string          `json:"reasoning_content,omitempty"`
 		ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"`
 		ExtraContent     json.RawMessage `json:"extra_content,omitempty"`
@@ -99,18 +100,16 @@ type (
 	}
 )
 
-// MarshalJSON writes a text or a list.
-func (c wireContent) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	var err error
-	if len(c.parts) > 0 {
-		err = e.Encode(c.parts)
-	} else {
-		err = e.Encode(c.text)
+// written is what a content is in JSON: a text, or a list. A MarshalJSON would have all of
+// it encoded twice.
+func (c *wireContent) written() any {
+	switch {
+	case c == nil:
+		return nil
+	case len(c.parts) > 0:
+		return c.parts
 	}
-	return b.Bytes(), err
+	return c.text
 }
 
 // addText adds a text behind what there is.
@@ -188,14 +187,51 @@ func encode(r llm.Request, model, host string, d dialect) ([]byte, error) {
 		}
 	}
 	w.Messages = t.messages
+	size := requestRoom
+	for i, m := range w.Messages {
+		w.Messages[i].Written = m.Content.written()
+		size += m.size()
+	}
+	for _, s := range r.Tools {
+		size += len(s.Name) + len(s.Description) + len(s.Schema) + messageRoom
+	}
 	var b bytes.Buffer
+	b.Grow(size)
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // the escape \u003c would cost the model more tokens than <
 	if err := e.Encode(w); err != nil {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	// The copy has no spare capacity: it stays in memory for as long as the model takes.
-	return bytes.Clone(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if cap(body)-len(body) > len(body)/4 {
+		body = bytes.Clone(body) // it stays in memory for as long as the model takes
+	}
+	return body, nil
+}
+
+// How many bytes of a request are neither messages nor tools, and how many of a message or
+// a tool are not its texts: enough for nearly all, so that the body is written in one piece.
+const (
+	requestRoom = 256
+	messageRoom = 128
+)
+
+// size is about how long a message is in JSON.
+func (m *wireMessage) size() int {
+	n := messageRoom + len(m.ReasoningContent) + len(m.ReasoningDetails) + len(m.ExtraContent)
+	if m.Content != nil {
+		n += len(m.Content.text) + len(m.Content.text)/16 // for what is escaped
+		for _, p := range m.Content.parts {
+			n += messageRoom + len(p.Text) + len(p.Text)/16
+			if p.Image != nil {
+				n += len(p.Image.URL)
+			}
+		}
+	}
+	for _, c := range m.ToolCalls {
+		n += messageRoom + len(c.Function.Arguments) + len(c.Function.Arguments)/8 + len(c.ExtraContent) + len(c.ThoughtSignature)
+	}
+	return n
 }
 
 func toolOf(s tools.Spec) wireTool {
