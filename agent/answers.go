@@ -92,7 +92,7 @@ func (r *sessionRun) endAsk(ctx context.Context, t *turn, a *ask, end bus.Ask, c
 	}
 	r.point("unpark")
 	if out != nil {
-		r.reportAnswered(ctx, t, a, out, end.Answer.By.ID)
+		r.reportAnswered(t, a, out, end.Answer.By.ID)
 	}
 	return fold(t.id, r.journal.Records())
 }
@@ -122,13 +122,13 @@ func outcomeOf(a *ask, end bus.Ask) *outcome {
 
 // reportAnswered tells audit, metrics and watchers of a call that has its result
 // without having run.
-func (r *sessionRun) reportAnswered(ctx context.Context, t *turn, a *ask, out *outcome, by string) {
+func (r *sessionRun) reportAnswered(t *turn, a *ask, out *outcome, by string) {
 	verdict := tools.Ask
 	if a.Kind == bus.AskQuestion { // the call itself was let pass
 		verdict = tools.Allow
 	}
 	result := resultOf(out.failed)
-	r.audit(ctx, t, a.call, sessions.AuditRecord{
+	r.audit(t, a.call, sessions.AuditRecord{
 		Arguments: a.Args, Verdict: string(verdict), Result: result, Bytes: int64(len(out.result.Content)), Detail: by,
 	})
 	e := bus.Event{Type: bus.ToolEnd, Tool: a.call.use.Name, Call: a.Call}

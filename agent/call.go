@@ -129,7 +129,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 	}
 	r.point("c5")
 	took := time.Since(began)
-	r.auditCall(ctx, t, p, out, execute, took)
+	r.auditCall(t, p, out, execute, took)
 	r.report(t, p, out.failed, took) // metrics, event
 	return nil, nil
 }
@@ -292,7 +292,7 @@ func progressLine(args json.RawMessage) string {
 const (
 	// maxAudited is the most of a call's arguments that an audit record has, in bytes.
 	maxAudited = 4096
-	// auditTime bounds how long a call waits for its record.
+	// auditTime bounds how long a record may take to be kept.
 	auditTime = 10 * time.Second
 )
 
@@ -309,22 +309,22 @@ func (p *preparedCall) verdictOf(executed bool, failed *tools.Error) tools.Decis
 }
 
 // auditCall keeps a record of a call that was run, or refused.
-func (r *callRunner) auditCall(ctx context.Context, t *turn, p *preparedCall, out *outcome, executed bool, took time.Duration) {
+func (r *callRunner) auditCall(t *turn, p *preparedCall, out *outcome, executed bool, took time.Duration) {
 	by := p.approver
 	if p.ask.approved() { // also of one that did not come to that
 		by = p.ask.by
 	}
-	r.audit(ctx, t, p.call, sessions.AuditRecord{
+	r.audit(t, p.call, sessions.AuditRecord{
 		Detail: by, Arguments: p.input.Args, Verdict: string(p.verdictOf(executed, out.failed)), Result: resultOf(out.failed),
 		ExitCode: exitCode(out.result.Content), Bytes: int64(len(out.result.Content)), Elapsed: took.Milliseconds(),
 	})
 }
 
-// audit keeps a record of a call whose result is in the log. The record comes after
-// C5: what the log does not know of has not happened. Who dies between the two loses
-// the record, and the log still has call and result. A record that cannot be kept
-// fails nothing that has been done: it is told loudly, and counted.
-func (s *session) audit(ctx context.Context, t *turn, c *call, r sessions.AuditRecord) {
+// audit records a call whose result is in the log. The record comes after C5: what the log
+// does not know of has not happened. It is kept beside the turn, and before the turn says
+// anything. Who dies between C5 and that loses the record, and the log still has call
+// and result.
+func (s *session) audit(t *turn, c *call, r sessions.AuditRecord) {
 	if s.cfg.Audit == nil {
 		return
 	}
@@ -335,12 +335,18 @@ func (s *session) audit(ctx context.Context, t *turn, c *call, r sessions.AuditR
 	}
 	r.Arguments, _ = tools.Truncate(r.Arguments, max(2*len(r.Arguments), maxAudited), "") // what is no JSON becomes a text of it
 	r.Arguments, _ = tools.Truncate(s.redactor().JSON(r.Arguments), maxAudited, "")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
+	s.trail.Record(r)
+}
+
+// keepAudit keeps a record. One that cannot be kept fails nothing that has been done: it
+// is told loudly, and counted. No run's end ends it.
+func (s *session) keepAudit(r sessions.AuditRecord) {
+	ctx, cancel := context.WithTimeout(context.Background(), auditTime)
 	defer cancel()
 	if err := s.cfg.Audit(ctx, r); err != nil {
 		s.cfg.Observer.AuditLost()
-		s.slog.Error("a tool call is in the log and not in the audit", slog.String("turn", t.id), slog.String("call", c.id),
-			slog.String("tool", c.use.Name), slog.Any("error", err))
+		s.slog.Error("a tool call is in the log and not in the audit", slog.String("turn", r.Turn), slog.String("call", r.Call),
+			slog.String("tool", r.Tool), slog.Any("error", err))
 	}
 }
 

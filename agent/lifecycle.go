@@ -185,7 +185,7 @@ func (s *session) finish(ctx context.Context, t *turn, end *ending) error {
 	}
 	s.point("c6")
 	for i, c := range open {
-		s.audit(ctx, t, c, sessions.AuditRecord{Arguments: c.started.Args, Result: resultOf(failures[i])})
+		s.audit(t, c, sessions.AuditRecord{Arguments: c.started.Args, Result: resultOf(failures[i])})
 	}
 	if end.code != "" {
 		s.slog.Warn("turn ended early", slog.String("turn", t.id), slog.String("state", end.state), slog.String("code", end.code))
@@ -220,6 +220,7 @@ func (s *session) publishTurn(ctx context.Context, t *turn) error {
 	if t.done == nil || t.published || len(t.done.Outbound) == 0 {
 		return nil
 	}
+	s.trail.Wait() // what the turn has done is accounted for before people hear of it
 	err := s.publishReplies(ctx, t)
 	if errors.Is(err, bus.ErrInvalid) {
 		return s.giveUpReplies(ctx, t, err)

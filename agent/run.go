@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/agent/attached"
+	"parley/agent/audit"
 	"parley/agent/journal"
 	"parley/agent/news"
 	"parley/agent/quota"
@@ -36,6 +37,7 @@ type sessionRun struct {
 
 func newSessionRun(cfg *Config, q *quota.Quota, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) *sessionRun {
 	s := &session{cfg: cfg, lease: lease, slog: log}
+	s.trail = audit.New(s.keepAudit)
 	r := &sessionRun{session: s, quota: q, inbox: newInbox(), stop: &turnStop{}, closing: closing}
 	r.commands = &commander{session: s, inbox: r.inbox, stop: r.stop}
 	return r
@@ -53,6 +55,7 @@ func (r *sessionRun) run(ctx context.Context) (end bus.End, err error) {
 	}()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var receiving sync.WaitGroup
+	defer r.trail.Wait()
 	defer receiving.Wait()
 	defer cancel(nil)
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/agent/audit"
 	"parley/agent/journal"
 	"parley/agent/transcript"
 	"parley/bus"
@@ -27,6 +28,7 @@ type session struct {
 	slog    *slog.Logger
 	journal *journal.Journal
 	agent   Agent
+	trail   *audit.Trail // of calls
 	// room is how many tokens of messages the model is shown: what is configured,
 	// or less once the model's own window has proved to be smaller.
 	room int

@@ -345,7 +345,7 @@ func (r *turnRun) skip(ctx context.Context, t *turn, calls []*preparedCall) erro
 		return err
 	}
 	for _, p := range calls {
-		r.audit(ctx, t, p.call, sessions.AuditRecord{Result: string(tools.Cancelled)})
+		r.audit(t, p.call, sessions.AuditRecord{Result: string(tools.Cancelled)})
 	}
 	return nil
 }
