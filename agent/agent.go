@@ -66,6 +66,8 @@ type Config struct {
 	// Admit, if set, is asked before a turn begins that answers a message, and says why it is
 	// not to. It is asked again about the same message after a crash.
 	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
+	// Jobs, if set, are what runs in the background.
+	Jobs Jobs
 	// Approvals returns how approvals are asked for, as it is configured now.
 	Approvals func() Approvals
 	// Prefix, if set, tells what people begin a command with on a channel; else
@@ -117,6 +119,15 @@ type Asks interface {
 	Granted(ctx context.Context, session, hash string) (by string, ok bool, err error)
 	// EndGrants ends what was approved for a session, also by asks that are open now.
 	EndGrants(ctx context.Context, session string) error
+}
+
+// Jobs are the commands that run in the background for sessions.
+type Jobs interface {
+	// StopAll asks for the end of a session's jobs, for a cause, and returns how many that
+	// were: the same again gives the same.
+	StopAll(ctx context.Context, session, cause string) (int, error)
+	// Count counts those of a session that run.
+	Count(ctx context.Context, session string) (int, error)
 }
 
 // Limits bounds what one person may ask for.

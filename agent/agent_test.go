@@ -42,6 +42,7 @@ type bench struct {
 	drain    time.Duration
 	asks     agent.Asks // nil where nobody can be asked
 	asking   agent.Approvals
+	jobs     agent.Jobs // nil where nothing runs in the background
 
 	mu   sync.Mutex
 	next int
@@ -136,7 +137,7 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 func (b *bench) run() (stop func()) {
 	b.t.Helper()
 	w := agent.New(agent.Config{
-		Bus: b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy, Asks: b.asks,
+		Bus: b.carrier, Events: b.bus, Store: b.sessions, Budget: b.store, Healthy: b.healthy, Asks: b.asks, Jobs: b.jobs,
 		Approvals:   func() agent.Approvals { return b.asking },
 		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },

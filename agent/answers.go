@@ -185,6 +185,9 @@ func (r *sessionRun) saidMeanwhile(ctx context.Context, t *turn, in bus.Inbound)
 			return err
 		}
 	}
+	if in.Kind != bus.Said {
+		return nil
+	}
 	return r.tellAwaited(ctx, t, in)
 }
 

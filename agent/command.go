@@ -81,7 +81,10 @@ func (c *commander) run(ctx context.Context, it item) error {
 			return err
 		}
 		if it.in.Text == cmdStop {
-			c.stop.stop() // after the log has it, so that who resumes the turn stops it too
+			c.stop.stop()                                        // after the log has it, so that who resumes the turn stops it too
+			if _, err := c.stopJobs(ctx, it.in.ID); err != nil { // one that the turn has just begun
+				c.slog.Warn("a job may go on that a turn began as it was stopped", slog.Any("error", err))
+			}
 		}
 		done, _ = c.journal.Find(it.in.ID)
 	}
@@ -133,7 +136,16 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 		}
 		return text, nil
 	case cmdStop:
-		if c.busy() {
+		jobs, err := c.stopJobs(ctx, it.in.ID)
+		if err != nil {
+			return "", err
+		}
+		switch busy := c.busy(); {
+		case jobs > 0 && busy:
+			return "Stopped, and with it " + countJobs(jobs) + ".", nil
+		case jobs > 0:
+			return "Stopped " + countJobs(jobs) + ".", nil
+		case busy:
 			return "Stopped.", nil
 		}
 		if it.in.Group && !it.in.Mentioned {
@@ -150,6 +162,26 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 		return fmt.Sprintf(helpText, c.commandPrefix(it.in.At)), nil
 	}
 	return fmt.Sprintf("I do not know the command %[1]s%[2]s. %[1]shelp lists those I know.", c.commandPrefix(it.in.At), it.in.Text), nil
+}
+
+// stopJobs asks for the end of what runs for the session in the background, and counts it.
+func (c *commander) stopJobs(ctx context.Context, cause string) (int, error) {
+	if c.cfg.Jobs == nil {
+		return 0, nil
+	}
+	n, err := c.cfg.Jobs.StopAll(ctx, c.key(), cause)
+	if err != nil {
+		return 0, fmt.Errorf("stop the jobs: %w", err)
+	}
+	return n, nil
+}
+
+// countJobs says in words how many jobs there are.
+func countJobs(n int) string {
+	if n == 1 {
+		return "one job that ran in the background"
+	}
+	return fmt.Sprintf("%d jobs that ran in the background", n)
 }
 
 // runningTurn is the turn that has begun and not ended, or one that waits for people
@@ -205,6 +237,15 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 		fmt.Fprintf(&b, "Waiting, for %s, for %s.", time.Since(t.parkedAt).Round(time.Second), c.awaited(t, it.in.At))
 	default:
 		fmt.Fprintf(&b, "Working for %s, step %d of at most %d.", (time.Since(t.started) - t.waited()).Round(time.Second), t.modelCalls+1, c.agent.MaxIterations)
+	}
+	if c.cfg.Jobs != nil {
+		jobs, err := c.cfg.Jobs.Count(ctx, c.key())
+		if err != nil {
+			return "", fmt.Errorf("count the jobs: %w", err)
+		}
+		if jobs > 0 {
+			fmt.Fprintf(&b, " In the background: %d.", jobs)
+		}
 	}
 	limits := c.cfg.Limits()
 	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", c.agent.Model.Info().Name, len(c.inbox.unhandled()), limits.MaxWaiting)

@@ -256,9 +256,9 @@ func (b *inbox) newsOf(ids []string) []item {
 	return all
 }
 
-// steering returns what the sender of a turn has said since, up to the first
-// message that is somebody else's or no speech: that is for the turns after. What
-// the turn answers already is left out.
+// steering returns what the sender of a turn has said since, and which jobs of theirs have
+// ended, up to the first message that is somebody else's or neither: that is for the turns
+// after. What the turn answers already is left out.
 func (b *inbox) steering(t *turn) []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -267,12 +267,18 @@ func (b *inbox) steering(t *turn) []item {
 		if it.handled || it.isNews() || it.err == nil && slices.Contains(t.causes, it.in.ID) {
 			continue
 		}
-		if !it.isKind(bus.Said) || it.in.From.ID != t.person {
+		if !it.isKind(bus.Said) && !it.isKind(bus.JobEnded) || it.in.From.ID != t.person {
 			break
 		}
 		said = append(said, it)
 	}
 	return said
+}
+
+// spokenTo tells whether the sender of a turn has said something since. That a job has
+// ended is none of it: no call that waits is to be left out for that.
+func (b *inbox) spokenTo(t *turn) bool {
+	return slices.ContainsFunc(b.steering(t), func(it item) bool { return it.isKind(bus.Said) })
 }
 
 // asNow is a batch as its messages read now, where they were edited or deleted before

@@ -106,8 +106,13 @@ const (
 
 // userEntries are the user block of a message, which is one of that many of its turn, and
 // the files that came with it; or, if these cannot be noted, why not. Of a storm of posts
-// the beginning of each is kept.
+// the beginning of each is kept. Of the end of a job it is the notice of that.
 func userEntries(turn string, in bus.Inbound, among int, why string) []sessions.Entry {
+	if in.Kind == bus.JobEnded {
+		e := journal.NewEntry(turn, sessions.KindNotice, sessions.Notice{Code: noticeJob, Text: in.Text})
+		e.Cause, e.Person = in.ID, in.From.ID
+		return []sessions.Entry{e}
+	}
 	said := sessions.User{Name: in.From.Name, Text: in.Text, Sent: in.SentAt, Quotes: quotes(in), Schedule: in.Schedule}
 	if most := max(leastPosted, mostPosted/among); in.IsPosted() && utf8.RuneCountInString(said.Quotes[0].Text) > most {
 		said.Quotes[0].Text = string([]rune(said.Quotes[0].Text)[:most]) + "… (the rest is left out: many came at once)"

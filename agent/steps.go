@@ -303,7 +303,7 @@ func (r *turnRun) runSideBySide(ctx context.Context, t *turn, calls []*preparedC
 func (r *turnRun) runInOrder(ctx context.Context, t *turn, calls []*preparedCall) error {
 	var asks []*sessions.Ask
 	for i, p := range calls {
-		if i > 0 && p.attempts == 0 && !p.ask.approved() && r.agent.Steer && len(r.inbox.steering(t)) > 0 {
+		if i > 0 && p.attempts == 0 && !p.ask.approved() && r.agent.Steer && r.inbox.spokenTo(t) {
 			if err := r.skip(ctx, t, calls[i:]); err != nil {
 				return err
 			}

@@ -33,6 +33,7 @@ const (
 	noticeLastStep   = "last_step"
 	noticeUnsendable = "unsendable" // the turn's answer is one that no bus takes
 	noticeRepeated   = "repeated_call"
+	noticeJob        = "job"   // that ran in the background has ended; it may begin a turn
 	noticeFiles      = "files" // that the turn's answer shows cannot be sent
 	codeGaveUp       = "gave_up"
 	// codeRepeated marks the result of a call that was refused because it had
@@ -201,6 +202,9 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 		}
 		t.resumes = 0
 	case sessions.Notice:
+		if d.Code == noticeJob {
+			t.causes = append(t.causes, r.Cause)
+		}
 		t.lastStep = t.lastStep || d.Code == noticeLastStep
 		t.givenUp = t.givenUp || d.Code == codeGaveUp
 		t.unsendable = t.unsendable || d.Code == noticeUnsendable

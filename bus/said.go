@@ -83,6 +83,9 @@ const (
 	Reacted = "reacted" // somebody reacted to a message: Reaction, Of is the message; Quotes may hold its text
 	// Scheduled is what somebody wanted to be said to the agent at this time: Schedule says by what.
 	Scheduled = "scheduled"
+	// JobEnded tells a session that a command has ended which ran in the background: From is
+	// for whom it ran, Text how it ended. It begins a turn of theirs, or joins one.
+	JobEnded = "job_ended"
 )
 
 // saidWithFiles is the kind that a message of kind Said with attachments has on the
@@ -97,7 +100,7 @@ const saidByProgram = "said_by_program"
 // of another kind comes from a newer release and is left to it.
 func KnownKind(kind string) bool {
 	switch kind {
-	case Said, Command, Notice, Decided, Edited, Deleted, Reacted, Scheduled:
+	case Said, Command, Notice, Decided, Edited, Deleted, Reacted, Scheduled, JobEnded:
 		return true
 	}
 	return false

@@ -14,6 +14,7 @@ const (
 	AuditReplay  = "replay"  // a dead letter was published again, or dropped
 	AuditForget  = "forget"  // what somebody said was erased
 
+	AuditJob      = "job"      // a job has ended
 	AuditApproval = "approval" // a request to people was answered by a program
 	AuditSchedule = "schedule" // a schedule was cancelled by a program
 )

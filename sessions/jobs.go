@@ -52,6 +52,9 @@ type Job struct {
 	Told bool
 }
 
+// An OpenJob is what is asked of a job again and again while it runs.
+type OpenJob struct{ ID, State, Stop string }
+
 // JobLimits bounds how many jobs run at once.
 type JobLimits struct{ Session, Person int }
 
@@ -84,7 +87,7 @@ type Jobs interface {
 	// JobsOf lists a session's jobs, the newest first, at most limit.
 	JobsOf(ctx context.Context, session string, limit int) ([]Job, error)
 	// OpenJobs lists the jobs of all sessions that run, or whose end nobody was told of.
-	OpenJobs(ctx context.Context) ([]Job, error)
+	OpenJobs(ctx context.Context) ([]OpenJob, error)
 	// StopJobs asks for the end of the session's jobs that run, or of one of them, and
 	// returns how many were asked to end for that cause: the same again gives the same.
 	StopJobs(ctx context.Context, session, id, cause string) (int, error)

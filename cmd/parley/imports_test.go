@@ -122,6 +122,7 @@ func rules() []rule {
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},
 		{"cmd/parley/events", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
 		{"cmd/parley/webhook", 6, []string{"bus", "channels", "channels/markup", "cmd/parley/events", "cmd/parley/outbox"}},
+		{"cmd/parley/jobs", 6, []string{"bus", "sessions", "tools", "tools/jobs", "tools/sandbox", "tools/shell"}},
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/clock", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedule"}},

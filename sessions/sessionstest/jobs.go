@@ -235,8 +235,9 @@ func jobUntold(t *testing.T, p place) {
 	}
 	s = p.reopen(s)
 	open, err := s.OpenJobs(t.Context())
-	if ids := jobIDs(t, open, err); !slices.Equal(ids, []string{"runs", "ended"}) {
-		t.Errorf("open are %v", ids)
+	want := []sessions.OpenJob{{ID: "runs", State: sessions.JobRunning}, {ID: "ended", State: sessions.JobExited}}
+	if err != nil || !slices.Equal(open, want) {
+		t.Errorf("open are %+v, %v", open, err)
 	}
 	all, err := s.JobsOf(t.Context(), key, 3)
 	if ids := jobIDs(t, all, err); !slices.Equal(ids, []string{"silent", "told", "ended"}) {

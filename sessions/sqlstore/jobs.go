@@ -125,8 +125,21 @@ func (s *Store) JobsOf(ctx context.Context, session string, limit int) ([]sessio
 }
 
 // OpenJobs lists jobs of all sessions; see [sessions.Jobs].
-func (s *Store) OpenJobs(ctx context.Context) ([]sessions.Job, error) {
-	return s.jobs(ctx, "WHERE told = 0 ORDER BY started, id")
+func (s *Store) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err error) {
+	found, err := s.db.Read.QueryContext(ctx, "SELECT id, state, stop FROM jobs WHERE told = 0 ORDER BY started, id")
+	if err != nil {
+		return nil, fmt.Errorf("list open jobs: %w", err)
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var j sessions.OpenJob
+		if err := found.Scan(&j.ID, &j.State, &j.Stop); err != nil {
+			return nil, fmt.Errorf("list open jobs: %w", err)
+		}
+		j.ID, j.Stop = sqldb.Untext(j.ID), sqldb.Untext(j.Stop)
+		list = append(list, j)
+	}
+	return list, found.Err()
 }
 
 func (s *Store) jobs(ctx context.Context, which string, args ...any) (list []sessions.Job, err error) {

@@ -325,3 +325,28 @@ func TestRace(t *testing.T) {
 		t.Errorf("something was made outside: %v, %v", entries, err)
 	}
 }
+
+func TestCreate(t *testing.T) {
+	d := newDir(t)
+	f, err := d.Create("jobs/one/output.txt")
+	must(t, err)
+	if _, err := d.Create("jobs/one/output.txt"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("creating it again gives %v", err)
+	}
+	_, err = f.WriteString("said")
+	must(t, err)
+	must(t, os.Rename(filepath.Join(d.Path(), "jobs"), filepath.Join(d.Path(), "moved")))
+	_, err = f.WriteString(" more")
+	must(t, errors.Join(err, f.Close()))
+	if got, err := fs.ReadFile(d, "moved/one/output.txt"); err != nil || string(got) != "said more" {
+		t.Errorf("the file has %q, %v", got, err)
+	}
+	outside := t.TempDir()
+	must(t, os.Symlink(outside, filepath.Join(d.Path(), "jobs")))
+	if _, err := d.Create("jobs/two"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("creating it outside gives %v", err)
+	}
+	if names, err := os.ReadDir(outside); err != nil || len(names) > 0 {
+		t.Errorf("outside there is %v, %v", names, err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -61,6 +62,42 @@ func (d *Dir) Update(path string, limit int64, change func(old []byte) ([]byte, 
 		return own.error
 	}
 	return err
+}
+
+// Create makes a file that is not there yet, with its directories, and opens it. What is
+// written to it goes past the quota until the directory is measured again, so whoever
+// writes bounds it. The file stays the same one, whatever becomes of its name.
+func (d *Dir) Create(path string) (f *os.File, err error) {
+	err = d.do(path, func(s *openDir, name string) (err error) {
+		s.writes.Lock()
+		defer s.writes.Unlock()
+		info, err := s.checkTarget(name)
+		if err != nil {
+			return err
+		}
+		if info != nil {
+			return callbackError{fs.ErrExist}
+		}
+		if err := s.replace(d, name, nil, nil); err != nil {
+			return err
+		}
+		f, err = s.root.OpenFile(name, os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		return err
+	})
+	if own, ok := errors.AsType[callbackError](err); ok {
+		err = own.error
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = checkRegular(path, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // Remove removes a regular file. One that is not there is gone already.

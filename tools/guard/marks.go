@@ -178,7 +178,7 @@ func useOf(tool string) fileUse {
 	switch tool {
 	case "read_file", "memory_read", "image", "todo_read":
 		return reads
-	case "list_directory", "glob", "grep":
+	case "list_directory", "glob", "grep", "job_output":
 		return searches
 	case "write_file", "todo_write":
 		return replaces

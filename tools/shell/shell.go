@@ -18,6 +18,23 @@ type Config struct {
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
 	// Changed is told that a session's commands may have changed its files.
 	Changed func(call tools.Call)
+	// Background runs what goes on after its call.
+	Background Background
+}
+
+// An Order is a command that is to go on after the call that starts it.
+type Order struct {
+	Args    []string
+	Line    string        // the command as people read it
+	Timeout time.Duration // until it is ended; 0 is as long as may be
+}
+
+// Background runs commands that go on after the calls that start them. What it returns
+// and its errors are for the model.
+type Background interface {
+	Start(ctx context.Context, call tools.Call, o Order) (any, error)
+	// Started looks whether a call that was interrupted has started its command.
+	Started(ctx context.Context, call tools.Call) (result any, done bool, err error)
 }
 
 const (
@@ -28,18 +45,21 @@ const (
 	mostTime   = 300 * time.Second
 )
 
+// inBackground tells models what a command in the background is.
+const inBackground = " With background it becomes a job: the call returns its id at once, the job goes on after this turn, for hours if need be, and its end is told here by itself. A job reads the workspace and writes to its own folder jobs/ID alone, which $JOB_DIR names; job_status, job_output and job_stop look after it."
+
 // New makes exec_shell and spawn.
 func New(c Config) []tools.Tool {
 	s := &shellTools{Config: c, spawned: map[string]int{}}
 	return []tools.Tool{
 		tools.New(tools.Spec{
 			Name: "exec_shell", Effect: tools.Once, Permission: tools.Shell, Timeout: 30 * time.Second, MaxTimeout: mostTime,
-			Description: "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out.",
-		}, s.execShell),
+			Description: "Run a shell command (sh -c) in the workspace and return its exit code and what it printed. It runs in a sandbox: it sees the workspace and the system's programs, files outside of the workspace are temporary, and everything it started is ended when it returns. Of long output the middle is left out." + inBackground,
+		}, s.execShell, tools.Effects(shellArgs.effect), tools.Reconcile(reconcile[shellArgs](s))),
 		tools.New(tools.Spec{
 			Name: "spawn", Effect: tools.Once, Permission: tools.Shell, Timeout: 60 * time.Second, MaxTimeout: mostTime,
-			Description: "Run one program with arguments, without a shell, in the workspace and in the same sandbox as exec_shell, and return its exit code and what it printed.",
-		}, s.spawn),
+			Description: "Run one program with arguments, without a shell, in the workspace and in the same sandbox as exec_shell, and return its exit code and what it printed." + inBackground,
+		}, s.spawn, tools.Effects(spawnArgs.effect), tools.Reconcile(reconcile[spawnArgs](s))),
 	}
 }
 
@@ -51,8 +71,44 @@ type shellTools struct {
 }
 
 type shellArgs struct {
-	Command string  `json:"command" jsonschema:"the command line, for sh"`
-	Timeout float64 `json:"timeout,omitempty" jsonschema:"seconds until it is ended; 30 if left out, at most 300"`
+	Command    string  `json:"command" jsonschema:"the command line, for sh"`
+	Timeout    float64 `json:"timeout,omitempty" jsonschema:"seconds until it is ended; 30 if left out, at most 300; in the background as long as may be"`
+	Background bool    `json:"background,omitempty" jsonschema:"run it as a job, beyond this turn"`
+}
+
+func (a shellArgs) effect() tools.Effect { return effectOf(a.Background) }
+
+// effectOf is the effect of a command: of a job one can find out whether it was started.
+func effectOf(background bool) tools.Effect {
+	if background {
+		return tools.Reconcilable
+	}
+	return tools.Once
+}
+
+// reconcile looks whether an interrupted call has started its job.
+func reconcile[Args any](s *shellTools) func(context.Context, tools.Call, Args) (any, bool, error) {
+	return func(ctx context.Context, call tools.Call, _ Args) (any, bool, error) {
+		if s.Background == nil {
+			return nil, false, errNoBackground()
+		}
+		return s.Background.Started(ctx, call)
+	}
+}
+
+func errNoBackground() error {
+	return tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here: run it without background")
+}
+
+// startJob starts a command that goes on after its call.
+func (s *shellTools) startJob(ctx context.Context, call tools.Call, line string, seconds float64, args ...string) (any, error) {
+	if s.Background == nil {
+		return nil, errNoBackground()
+	}
+	if err := checkCommand(args); err != nil {
+		return nil, err
+	}
+	return s.Background.Start(ctx, call, Order{Args: args, Line: line, Timeout: time.Duration(min(max(seconds, 0), 1e6) * float64(time.Second))})
 }
 
 // ran is what came of a command of exec_shell.
@@ -65,6 +121,9 @@ type ran struct {
 }
 
 func (s *shellTools) execShell(ctx context.Context, call tools.Call, args shellArgs) (any, error) {
+	if args.Background {
+		return s.startJob(ctx, call, args.Command, args.Timeout, "sh", "-c", args.Command)
+	}
 	r, err := s.run(ctx, call, "sh", "-c", args.Command)
 	if err != nil {
 		return nil, err
@@ -76,8 +135,11 @@ type spawnArgs struct {
 	Command     string   `json:"command" jsonschema:"the program, by name or path"`
 	Args        []string `json:"args,omitempty" jsonschema:"its arguments, as they are"`
 	Description string   `json:"description,omitempty" jsonschema:"what it is run for, for people who watch"`
-	Timeout     float64  `json:"timeout,omitempty" jsonschema:"seconds until it is ended; 60 if left out, at most 300"`
+	Timeout     float64  `json:"timeout,omitempty" jsonschema:"seconds until it is ended; 60 if left out, at most 300; in the background as long as may be"`
+	Background  bool     `json:"background,omitempty" jsonschema:"run it as a job, beyond this turn"`
 }
+
+func (a spawnArgs) effect() tools.Effect { return effectOf(a.Background) }
 
 // spawned is what came of a program of spawn.
 type spawned struct {
@@ -90,6 +152,10 @@ type spawned struct {
 }
 
 func (s *shellTools) spawn(ctx context.Context, call tools.Call, args spawnArgs) (any, error) {
+	if args.Background {
+		whole := append([]string{args.Command}, args.Args...)
+		return s.startJob(ctx, call, strings.Join(whole, " "), args.Timeout, whole...)
+	}
 	if !s.begin(call.Session) {
 		return nil, tools.Errorf(tools.ExecutionFailed, "%d programs run for this conversation, and at most %d may at once: wait for one to end", mostSpawned, mostSpawned)
 	}
@@ -124,16 +190,8 @@ func (s *shellTools) end(session string) {
 
 // run runs a command for a call.
 func (s *shellTools) run(ctx context.Context, call tools.Call, args ...string) (sandbox.Result, error) {
-	for _, arg := range args {
-		if len(arg) > maxCommand {
-			return sandbox.Result{}, tools.Errorf(tools.InvalidArgs, "a command or argument has %d bytes, at most %d are allowed: write a file with write_file and run that", len(arg), maxCommand)
-		}
-		if strings.ContainsRune(arg, 0) {
-			return sandbox.Result{}, tools.Errorf(tools.InvalidArgs, "a command cannot hold a NUL byte")
-		}
-	}
-	if args[0] == "" || args[0] == "sh" && strings.TrimSpace(args[len(args)-1]) == "" {
-		return sandbox.Result{}, tools.Errorf(tools.InvalidArgs, "the command is empty")
+	if err := checkCommand(args); err != nil {
+		return sandbox.Result{}, err
 	}
 	place, err := s.Place(ctx, call)
 	if err != nil {
@@ -149,4 +207,20 @@ func (s *shellTools) run(ctx context.Context, call tools.Call, args ...string) (
 		return r, sandbox.NotRun(err)
 	}
 	return r, sandbox.Ended(r, time.Since(began))
+}
+
+// checkCommand says why a command cannot be run.
+func checkCommand(args []string) error {
+	for _, arg := range args {
+		if len(arg) > maxCommand {
+			return tools.Errorf(tools.InvalidArgs, "a command or argument has %d bytes, at most %d are allowed: write a file with write_file and run that", len(arg), maxCommand)
+		}
+		if strings.ContainsRune(arg, 0) {
+			return tools.Errorf(tools.InvalidArgs, "a command cannot hold a NUL byte")
+		}
+	}
+	if args[0] == "" || args[0] == "sh" && strings.TrimSpace(args[len(args)-1]) == "" {
+		return tools.Errorf(tools.InvalidArgs, "the command is empty")
+	}
+	return nil
 }

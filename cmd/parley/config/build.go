@@ -98,6 +98,8 @@ func put(field, v any) {
 		*f = Secret(v.(string))
 	case *int:
 		*f = int(v.(int64))
+	case *bool:
+		*f = v.(bool)
 	case *int64:
 		*f = v.(int64)
 	case *time.Duration:

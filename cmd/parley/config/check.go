@@ -34,6 +34,7 @@ func (l *loader) check() {
 	l.checkPlaces("notices.to", true)
 	l.checkHTTP()
 	l.checkSandbox()
+	l.checkJobs()
 	l.checkWeb()
 	l.checkModel()
 	l.checkSchedule()

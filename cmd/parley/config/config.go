@@ -69,6 +69,7 @@ type Config struct {
 	// Transcribe is what writes down voice messages.
 	Transcribe Transcribe
 	Sandbox    Sandbox
+	Jobs       Jobs
 	Audit      Audit
 	HTTPAccess
 	Keeping

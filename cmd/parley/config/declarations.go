@@ -16,6 +16,7 @@ const (
 	asListen               // HOST:PORT, or "" for off
 	asDuration             // a string like "10s" or "2d"
 	asCount                // an integer
+	asTruth                // true or false
 	asMoney                // dollars: 2 or 2.0
 	asTexts                // a list of strings
 	asPeople               // a list of strings or integers
@@ -192,7 +193,7 @@ func (s section) keys(table string) []string {
 // line, the field that it fills, and its line in docs/configuration.md. The platforms
 // are those that a channel can be on.
 func declarations(platforms []Platform) []section {
-	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), laterSections())
+	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), jobSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), laterSections())
 }
 
 func processSections() []section {

@@ -60,6 +60,12 @@ func (d *decoder) decode(v any) (any, *fault) {
 		return d.count(v)
 	case asMoney:
 		return d.money(v)
+	case asTruth:
+		yes, ok := v.(bool)
+		if !ok {
+			return nil, d.wants("true or false", v)
+		}
+		return yes, nil
 	case asTexts, asPeople:
 		return d.list(v)
 	case asPlaces:

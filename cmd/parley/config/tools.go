@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/tools"
 	"parley/tools/sandbox/egress"
@@ -212,6 +213,35 @@ func (l *loader) checkSandbox() {
 		} else if clean == "/" || clean == l.home || strings.HasPrefix(l.home, clean+"/") {
 			l.report(l.element("sandbox.read", i), "sandbox.read", fmt.Sprintf("every command could read the home, which lies in %s", path), "name less")
 		}
+	}
+}
+
+// Jobs bounds the commands that run in the background.
+type Jobs struct {
+	PerSession int // at once
+	PerPerson  int // at once, in all their conversations
+	Most       time.Duration
+	Write      bool // to all of the workspace
+}
+
+// jobSections are the settings of commands in the background.
+func jobSections() []section {
+	return []section{{name: "jobs", settings: []setting{
+		{key: "per_session", kind: asCount, def: int64(3), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Jobs.PerSession })},
+		{key: "per_person", kind: asCount, def: int64(10), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Jobs.PerPerson })},
+		{key: "most", kind: asDuration, def: 4 * time.Hour, least: int64(time.Second), since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Jobs.Most })},
+		{key: "write", kind: asTruth, def: false, example: "true", since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Jobs.Write })},
+	}}}
+}
+
+// mostJob is the longest that a job may be allowed: what one leaves behind that is a day
+// old is taken for what a crash has left.
+const mostJob = 20 * time.Hour
+
+// checkJobs looks whether jobs end in time.
+func (l *loader) checkJobs() {
+	if most, ok := l.values["jobs.most"].v.(time.Duration); ok && most > mostJob {
+		l.report(l.places["jobs.most"], "jobs.most", "a job may take no longer than "+mostJob.String(), `write for example most = "12h"`)
 	}
 }
 

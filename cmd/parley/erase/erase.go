@@ -29,6 +29,9 @@ import (
 // maxRounds bounds how often an erasure looks again for what came in the meantime.
 const maxRounds = 3
 
+// forgotten is why a job is ended of which nobody is to hear any more.
+const forgotten = "forgotten"
+
 // A Bus is the bus from which messages are erased. If it is a bus.Forgetter, waiting
 // messages are erased too, otherwise only dead letters.
 type Bus interface {
@@ -40,6 +43,8 @@ type Bus interface {
 type Store interface {
 	sessions.Eraser
 	sessions.Reader
+	// StopJobs has what runs in the background for a session end.
+	StopJobs(ctx context.Context, session, id, cause string) (int, error)
 	// Spoke lists the sessions that ErasePerson would erase whole, and in part.
 	Spoke(ctx context.Context, person string) (alone, shared []string, err error)
 }
@@ -204,6 +209,9 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 		return gone, err
 	}
 	for _, key := range t.alone {
+		if _, err := e.cfg.Store.StopJobs(ctx, key, "", forgotten); err != nil {
+			return gone, err
+		}
 		removed, err := e.cfg.Workspaces.Remove(ctx, key)
 		if err != nil {
 			return gone, err

@@ -14,7 +14,8 @@ const (
 	understandsPeople = 2 // sessions of one person in a place that others share
 	understandsFiles  = 3 // files that go with an answer; and those that come, and pictures, which are older
 	understandsTimes  = 4 // what schedules say
-	understands       = understandsTimes
+	understandsJobs   = 5 // that a job has ended
+	understands       = understandsJobs
 )
 
 // endTimeout bounds how long a process takes to say that it ends.
@@ -86,6 +87,16 @@ func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
 // noted in a log now; "" where they can. A process of an older release would leave a session
 // alone that has such an entry.
 func (h *Home) MayNote(ctx context.Context) (why string, err error) { return h.MayEnclose(ctx) }
+
+// MayRunJobs says why nothing can be run in the background now; "" where it can. A process
+// of an older release would leave alone the sessions that are told of a job's end.
+func (h *Home) MayRunJobs(ctx context.Context) (why string, err error) {
+	able, err := h.allUnderstand(ctx, understandsJobs)
+	if err != nil || able {
+		return "", err
+	}
+	return "a process of an older release still serves", nil
+}
 
 // MayEnclose says why no answer may have files now; "" where it may. A process of an older
 // release that goes on with the turn would send the text alone.

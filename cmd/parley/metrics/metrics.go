@@ -32,6 +32,8 @@ type Config struct {
 	Fleet Fleet
 	// Channels says which of the channels that run here are connected.
 	Channels func() map[string]bool
+	// Jobs counts the jobs that run in this process.
+	Jobs func() int
 	// Dropped counts the events that were lost, since the start.
 	Dropped func() uint64
 	Log     *slog.Logger
@@ -94,6 +96,10 @@ func New(c Config) *Metrics {
 	if c.Dropped != nil {
 		m.registry.MustRegister(prometheus.NewCounterFunc(
 			options("events_dropped_total", "Events that watchers were too slow for."), func() float64 { return float64(c.Dropped()) }))
+	}
+	if c.Jobs != nil {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts(options("jobs_running", "Commands that run in the background in this process.")), func() float64 { return float64(c.Jobs()) }))
 	}
 	return m
 }

@@ -87,6 +87,9 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 	if s.role.Works() && s.model != nil {
 		all = append(all, s.work)
 	}
+	if s.role.Works() { // after the turns that may start some
+		all = append(all, s.jobs.Run)
+	}
 	if s.role.Dispatches() {
 		all = append(all, s.dispatch)
 	}

@@ -30,6 +30,7 @@ import (
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/events"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/jobs"
 	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/owndata"
 	"parley/cmd/parley/walls"
@@ -68,6 +69,7 @@ type Server struct {
 	metrics  *metrics.Metrics
 	desk     *asks.Desk
 	clock    *clock.Clock
+	jobs     *jobs.Runner
 	ownData  *owndata.Desk
 	events   *events.Desk
 	role     Role
@@ -135,6 +137,7 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	if s.sandbox != nil {
+		s.jobs = s.newJobs()
 		s.tools = s.newTools()
 	}
 	if err := s.setGuard(c.Settings); err != nil {
@@ -164,11 +167,12 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	s.events = &events.Desk{Bus: h.Bus, Events: h.Bus, Book: h.Book, Webhooks: s.eventWebhook}
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.files = s.newFiles()
+	s.jobs = s.newJobs()
 	s.trail = audit.New(audit.Config{Store: h.Store, Keep: keptFor(c.Settings), Log: c.Log})
 	s.guard.Store(&guarding{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
-		Channels: s.connected, Dropped: h.Bus.Dropped, Log: c.Log,
+		Channels: s.connected, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
 	s.desk = s.newDesk()
 	s.clock = s.newClock()

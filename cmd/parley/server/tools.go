@@ -9,11 +9,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"parley/agent/transcribe"
+	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/attachments"
@@ -24,7 +26,10 @@ import (
 	"parley/tools/shell"
 
 	"parley/cmd/parley/crash"
+	"parley/cmd/parley/events"
+	"parley/cmd/parley/jobs"
 	"parley/cmd/parley/reading"
+	"parley/sessions"
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/askuser"
@@ -34,6 +39,7 @@ import (
 	"parley/tools/guard"
 	"parley/tools/history"
 	"parley/tools/image"
+	jobtools "parley/tools/jobs"
 	"parley/tools/memory"
 	"parley/tools/message"
 	"parley/tools/schedule"
@@ -174,8 +180,9 @@ func (s *Server) commandTools() []tools.Tool {
 		return nil
 	}
 	return slices.Concat(
+		jobtools.New(s.jobs),
 		shell.New(shell.Config{
-			Sandbox: s.sandbox, Changed: s.changed,
+			Sandbox: s.sandbox, Changed: s.changed, Background: s.jobs,
 			Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
 		}),
 		git.New(git.Config{Sandbox: s.sandbox, Changed: s.changed, Place: s.repository}))
@@ -263,4 +270,36 @@ func (s *Server) readChat(ctx context.Context, q history.Question) (history.Answ
 		r.Channels[l.name] = reading.Channel{Channel: l.channel, Listens: func(chat string) bool { return l.gate.Mention(chat) != channels.MentionNowhere }}
 	}
 	return r.Read(ctx, q)
+}
+
+// newJobs makes what runs commands in the background.
+func (s *Server) newJobs() *jobs.Runner {
+	return jobs.New(jobs.Config{
+		Store: s.home.Store, Bus: s.home.Bus, Sandbox: s.sandbox, Settings: s.jobSettings,
+		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
+		Create: func(_ context.Context, session, path string) (*os.File, error) {
+			dir, err := s.home.Workspace(session)
+			if err != nil {
+				return nil, err
+			}
+			return dir.Create(path)
+		},
+		Changed: s.changed, Redact: func(text string) string { return s.guard.Load().redact.Text(text) }, Admit: s.admitsJob, Ready: s.home.MayRunJobs,
+		Audit: func(ctx context.Context, r sessions.AuditRecord) error { return s.trail.Record(ctx, r) }, Point: s.point, Log: s.log,
+	})
+}
+
+// jobSettings is what the operator has set of jobs, as it is now.
+func (s *Server) jobSettings() jobs.Settings {
+	c := s.settings.Load().Jobs
+	return jobs.Settings{Limits: sessions.JobLimits{Session: c.PerSession, Person: c.PerPerson}, Most: c.Most, Write: c.Write}
+}
+
+// admitsJob judges for whom a job ran. What a webhook has started is nobody's who speaks.
+func (s *Server) admitsJob(ctx context.Context, who bus.Person, at bus.Address) (now bus.Person, group, ok bool, err error) {
+	if channelOf(who.ID) == events.Name {
+		return who, false, true, nil
+	}
+	caller, ok, err := s.mayTalk(ctx, who, at)
+	return caller.Person, caller.Group, ok, err
 }

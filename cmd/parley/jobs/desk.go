@@ -1,0 +1,135 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/sessions"
+	"parley/tools"
+	"parley/tools/jobs"
+)
+
+const (
+	mostListed = 20
+	stopWait   = 10 * time.Second // how long a stop waits for its end
+	lookAgain  = 100 * time.Millisecond
+)
+
+var _ jobs.Desk = (*Runner)(nil)
+
+// List implements jobs.Desk.
+func (r *Runner) List(ctx context.Context, session string) ([]jobs.Status, error) {
+	all, err := r.cfg.Store.JobsOf(ctx, session, mostListed)
+	if err != nil {
+		return nil, fmt.Errorf("the jobs cannot be looked up now: %w", err)
+	}
+	list := []jobs.Status{}
+	for _, j := range all {
+		list = append(list, statusOf(j))
+	}
+	return list, nil
+}
+
+// Find implements jobs.Desk.
+func (r *Runner) Find(ctx context.Context, session, id string) (jobs.Status, string, error) {
+	j, err := r.find(ctx, session, id)
+	return statusOf(j), j.Output, err
+}
+
+// find looks up a job of a session.
+func (r *Runner) find(ctx context.Context, session, id string) (sessions.Job, error) {
+	j, err := r.cfg.Store.Job(ctx, id)
+	if err == nil && j.Session == session {
+		return j, nil
+	}
+	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		return sessions.Job{}, fmt.Errorf("the job cannot be looked up now: %w", err)
+	}
+	all, err := r.cfg.Store.JobsOf(ctx, session, mostListed)
+	if err != nil {
+		return sessions.Job{}, fmt.Errorf("the jobs cannot be looked up now: %w", err)
+	}
+	there := "it has none"
+	if len(all) > 0 {
+		var ids []string
+		for _, j := range all {
+			ids = append(ids, j.ID)
+		}
+		there = "there are " + strings.Join(ids, ", ")
+	}
+	return sessions.Job{}, tools.Errorf(tools.InvalidArgs, "this conversation has no job %q: %s", tools.Clip(id, 64), there)
+}
+
+// Stop implements jobs.Desk.
+func (r *Runner) Stop(ctx context.Context, session, id string) (jobs.Status, error) {
+	j, err := r.find(ctx, session, id)
+	if err != nil || j.State != sessions.JobRunning {
+		return statusOf(j), err
+	}
+	if _, err := r.cfg.Store.StopJobs(ctx, session, id, causeTool); err != nil {
+		return statusOf(j), fmt.Errorf("the job could not be asked to end: %w", err)
+	}
+	r.hurry()
+	ctx, cancel := context.WithTimeout(ctx, stopWait)
+	defer cancel()
+	for {
+		now, err := r.cfg.Store.Job(ctx, id)
+		switch {
+		case errors.Is(err, sessions.ErrNotFound):
+			return statusOf(j), tools.Errorf(tools.ExecutionFailed, "the job was forgotten meanwhile")
+		case err == nil && now.State != sessions.JobRunning:
+			return statusOf(now), nil
+		case err == nil:
+			j = now
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return statusOf(j), tools.Errorf(tools.Timeout, "the job was asked to end and has not ended yet: job_status tells when it has")
+		}
+	}
+}
+
+// StopAll asks for the end of a session's jobs for a cause, and returns how many that were:
+// the same again gives the same. It implements agent.Jobs.
+func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error) {
+	n, err := r.cfg.Store.StopJobs(ctx, session, "", cause)
+	if err == nil && n > 0 {
+		r.hurry()
+	}
+	return n, err
+}
+
+// Count counts the jobs of a session that run. It implements agent.Jobs.
+func (r *Runner) Count(ctx context.Context, session string) (int, error) {
+	all, err := r.cfg.Store.JobsOf(ctx, session, mostListed)
+	n := 0
+	for _, j := range all {
+		if j.State == sessions.JobRunning {
+			n++
+		}
+	}
+	return n, err
+}
+
+// hurry has it looked at once whether jobs of this process are to end.
+func (r *Runner) hurry() {
+	select {
+	case r.nudge <- struct{}{}:
+	default:
+	}
+}
+
+func statusOf(j sessions.Job) jobs.Status {
+	until := j.Ended
+	if until.IsZero() {
+		until = time.Now()
+	}
+	return jobs.Status{
+		ID: j.ID, State: j.State, ExitCode: j.ExitCode, Detail: j.Detail, Command: j.Command, Started: j.Started.UTC().Format(time.RFC3339),
+		Seconds: int64(until.Sub(j.Started).Seconds()), Printed: j.Printed, Folder: Folder(j.ID), File: File(j.ID),
+	}
+}

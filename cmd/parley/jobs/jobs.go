@@ -1,0 +1,293 @@
+// Package jobs runs commands in the background: beyond the turn that starts them, until they end, are stopped, or this process does.
+//
+// A job has an id that is made of its call, a row in the store, and a hold on the bus under
+// the name job/ID. The row is written before the job is started, so an interrupted call
+// finds what it has begun. The job lives by the hold: a process that loses it ends the job,
+// and whoever gets it next finds a row that says "running" and tells the job as lost. Its
+// end is written to the row first, then published to the session under an id made of the
+// job's, and then noted as told; who dies in between leaves that to whoever gets the hold.
+//
+// jobs.go starts jobs; run.go runs one to its end; watch.go sees what others want of the
+// jobs that run here, and what has become of those that ran elsewhere; tell.go says how a
+// job ended; desk.go answers questions about jobs; printed.go keeps what a job prints.
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+	"parley/tools/sandbox"
+	"parley/tools/shell"
+)
+
+// A Bus carries the ends of jobs, and gives out the holds that they live by.
+type Bus interface {
+	bus.Bus
+	bus.Holder
+}
+
+// Settings are what the operator has set of jobs.
+type Settings struct {
+	Limits sessions.JobLimits
+	Most   time.Duration // how long a job may take
+	Write  bool          // whether jobs may write to all of their workspace
+}
+
+// Config is what a Runner works with.
+type Config struct {
+	Store    sessions.Jobs
+	Bus      Bus
+	Sandbox  sandbox.Sandbox // nil: no jobs are run here
+	Settings func() Settings
+	// Place returns where a call's commands run.
+	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
+	// Create makes a file of a session's workspace, and opens it.
+	Create func(ctx context.Context, session, path string) (*os.File, error)
+	// Changed is told that a session's files may have changed.
+	Changed func(call tools.Call)
+	// Redact takes out of a text what nobody is to see.
+	Redact func(text string) string
+	// Admit judges whether a person may talk to the bot at an address now, with which rights,
+	// and whether others read along there.
+	Admit func(ctx context.Context, who bus.Person, at bus.Address) (now bus.Person, group, ok bool, err error)
+	// Ready says why no job may be started now; "" where one may.
+	Ready func(ctx context.Context) (why string, err error)
+	// Audit keeps a record of a job that has ended.
+	Audit func(ctx context.Context, r sessions.AuditRecord) error
+	// Point, if set, is called where a test may kill the process.
+	Point func(name string)
+	Log   *slog.Logger
+}
+
+// mostAtOnce bounds the jobs that one process runs.
+const mostAtOnce = 50
+
+// A Runner runs jobs, and looks after all of them.
+type Runner struct {
+	cfg   Config
+	nudge chan struct{} // somebody in this process wants a job to end
+	ready chan struct{} // closed once Run has begun
+
+	mu      sync.Mutex
+	base    context.Context //nolint:containedctx // of all jobs; it is Run's, which waits for them
+	running map[string]context.CancelCauseFunc
+	closing bool
+	jobs    sync.WaitGroup
+}
+
+// New makes a Runner; Run sets it to work.
+func New(cfg Config) *Runner {
+	if cfg.Point == nil {
+		cfg.Point = func(string) {}
+	}
+	return &Runner{cfg: cfg, nudge: make(chan struct{}, 1), ready: make(chan struct{}), running: map[string]context.CancelCauseFunc{}}
+}
+
+// Running counts the jobs that run in this process.
+func (r *Runner) Running() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.running)
+}
+
+// Why a job ends before its program does, beside its time and its hold.
+var (
+	errStopped   = errors.New("somebody stopped the job")
+	errForgotten = errors.New("the job was forgotten")
+	errDrained   = errors.New("the process that ran the job has ended")
+)
+
+// idOf is the id of the job that a call starts.
+func idOf(call tools.Call) string {
+	sum := sha256.Sum256([]byte(call.Session + "\x00" + call.Key))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:idLength])
+}
+
+const idLength = 10
+
+// Folder is where a job writes to in its workspace, and File has what it prints.
+func Folder(id string) string { return "jobs/" + id }
+
+// File is the file of a workspace that has what a job prints.
+func File(id string) string { return Folder(id) + "/output.txt" }
+
+// started is what a model is told of a job that runs.
+type started struct {
+	ID      string `json:"job_id"`
+	State   string `json:"state"`
+	Folder  string `json:"folder"`
+	File    string `json:"output_file"`
+	Until   string `json:"until"` // when it is ended at the latest
+	Message string `json:"message"`
+}
+
+func startedResult(j sessions.Job) started {
+	return started{j.ID, j.State, Folder(j.ID), File(j.ID), j.Deadline.UTC().Format(time.RFC3339),
+		"It goes on after this turn, and its end is told here by itself: there is no need to wait for it."}
+}
+
+// Start implements shell.Background.
+func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any, error) {
+	if r.cfg.Sandbox == nil {
+		return nil, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background here")
+	}
+	if result, known, err := r.Started(ctx, call); known || err != nil {
+		return result, err
+	}
+	if why, err := r.cfg.Ready(ctx); err != nil || why != "" {
+		return nil, errors.Join(err, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background now: %s", cmp.Or(why, "it is not known which processes serve")))
+	}
+	set := r.cfg.Settings()
+	if o.Timeout > set.Most {
+		return nil, tools.Errorf(tools.InvalidArgs, "a job may take %s at most: ask for less, or leave timeout out", set.Most)
+	}
+	place, err := r.cfg.Place(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	j, err := newJob(call, o, set, r.cfg.Redact)
+	if err != nil {
+		return nil, err
+	}
+	base, err := r.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began := false
+	defer func() {
+		if !began {
+			r.jobs.Done()
+		}
+	}()
+	held, release, err := r.hold(ctx, base, j.ID)
+	if err != nil {
+		return nil, fmt.Errorf("the job could not be started: %w", err)
+	}
+	r.cfg.Point("job:held")
+	if err := r.begin(ctx, j, set); err != nil {
+		release()
+		if errors.Is(err, sessions.ErrJobKnown) {
+			known, err := r.cfg.Store.Job(ctx, j.ID)
+			return startedResult(known), err
+		}
+		return nil, err
+	}
+	r.cfg.Point("job:begun")
+	c := place.Command(append([]string{"sh", "-c", `exec "$0" "$@" 2>&1`}, o.Args...)...) // one output, in its order
+	c.Writes, c.WritesAll = Folder(j.ID), set.Write
+	began = true
+	ctx = r.register(held, j.ID)
+	go func() {
+		defer r.jobs.Done()
+		defer release()
+		r.run(ctx, j, call, c)
+	}()
+	return startedResult(j), nil
+}
+
+// newJob is the job that a call asks for.
+func newJob(call tools.Call, o shell.Order, set Settings, redact func(string) string) (sessions.Job, error) {
+	at, err := bus.ParseAddress(call.At)
+	if err != nil {
+		return sessions.Job{}, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background from here, because its end could not be told: %v", err)
+	}
+	to, err := json.Marshal(route{At: at, Name: call.Called})
+	if err != nil { // texts and a boolean always marshal
+		panic(err)
+	}
+	now := time.Now()
+	return sessions.Job{
+		ID: idOf(call), Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Call: call.ID, Tool: call.Name,
+		Route: to, Command: tools.Clip(redact(o.Line), maxCommand), Untrusted: call.Untrusted,
+		Started: now, Deadline: now.Add(cmp.Or(o.Timeout, set.Most)), State: sessions.JobRunning,
+	}, nil
+}
+
+// maxCommand is how much of a command is kept.
+const maxCommand = 1000
+
+// enter counts a job in, once Run has begun, and returns the context of all jobs.
+func (r *Runner) enter(ctx context.Context) (context.Context, error) {
+	select {
+	case <-r.ready:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closing:
+		return nil, tools.Errorf(tools.ExecutionFailed, "this process is shutting down and starts no jobs: try again")
+	case len(r.running) >= mostAtOnce:
+		return nil, tools.Errorf(tools.ExecutionFailed, "%d jobs run in this process, which is the most that may: try again later", mostAtOnce)
+	}
+	r.jobs.Add(1)
+	return r.base, nil
+}
+
+// hold takes the hold that a job lives by. It waits no longer than the call, and outlives it.
+func (r *Runner) hold(ctx, base context.Context, id string) (context.Context, func(), error) {
+	waiting, cancel := context.WithCancelCause(base)
+	given := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	held, release, err := r.cfg.Bus.Hold(waiting, holdName(id))
+	if err != nil {
+		given()
+		cancel(nil)
+		return nil, nil, err
+	}
+	if !given() { // the call has ended meanwhile
+		release()
+		cancel(nil)
+		return nil, nil, context.Cause(ctx)
+	}
+	return held, func() { release(); cancel(nil) }, nil
+}
+
+func holdName(id string) string { return "job/" + id }
+
+// begin records a job. If the call is over by then the job is not to be started: whoever
+// has ended the turn has ended its jobs before.
+func (r *Runner) begin(ctx context.Context, j sessions.Job, set Settings) error {
+	err := r.cfg.Store.BeginJob(ctx, j, set.Limits)
+	limit, full := errors.AsType[*sessions.JobLimitError](err)
+	switch {
+	case full:
+		return tools.Errorf(tools.ExecutionFailed, "%v: wait for one to end, or end one with job_stop", limit)
+	case errors.Is(err, sessions.ErrJobKnown):
+		return err
+	case errors.Is(err, sessions.ErrNotFound):
+		return tools.Errorf(tools.ExecutionFailed, "this conversation was forgotten meanwhile, so nothing was started")
+	case err != nil:
+		return fmt.Errorf("the job could not be recorded, so it was not started: %w", err)
+	case ctx.Err() == nil:
+		return nil
+	}
+	j.State, j.Detail, j.Ended, j.Told = sessions.JobStopped, "the turn ended before the job was started", time.Now(), true
+	_, err = r.cfg.Store.EndJob(context.WithoutCancel(ctx), j)
+	return errors.Join(context.Cause(ctx), err)
+}
+
+// Started implements shell.Background.
+func (r *Runner) Started(ctx context.Context, call tools.Call) (any, bool, error) {
+	j, err := r.cfg.Store.Job(ctx, idOf(call))
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return startedResult(j), true, nil
+}

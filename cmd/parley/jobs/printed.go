@@ -1,0 +1,79 @@
+package jobs
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+const (
+	// maxTail is how much of the end of what a job has printed is kept in the store, and
+	// lookBack how much before that is looked through for secrets that it cuts in two.
+	maxTail  = 16 << 10
+	lookBack = 4 << 10
+	// maxFile is how much from the beginning is kept in the workspace.
+	maxFile = 8 << 20
+)
+
+// printed is what a job has printed.
+type printed struct {
+	mu    sync.Mutex
+	file  *os.File // nil once it is full, or cannot be written
+	kept  int64    // in the file
+	tail  []byte
+	total int64
+	noted int64 // the total when the store was told last
+}
+
+// write takes in more. It is sandbox.Command.Output.
+func (p *printed) write(more []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total += int64(len(more))
+	p.tail = append(p.tail, more...)
+	if over := len(p.tail) - maxTail - lookBack; over > maxTail { // not with each line
+		p.tail = append(p.tail[:0], p.tail[over:]...)
+	}
+	if p.file == nil {
+		return
+	}
+	n, err := p.file.Write(more[:min(int64(len(more)), maxFile-p.kept)])
+	p.kept += int64(n)
+	if err == nil && p.kept < maxFile {
+		return
+	}
+	if err == nil {
+		_, _ = fmt.Fprintf(p.file, "\n… only the first %d MB are kept here; job_output shows the end …\n", maxFile>>20) // it is a courtesy
+	}
+	_ = p.file.Close() // the store has the end of it all
+	p.file = nil
+}
+
+// close ends the file.
+func (p *printed) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file != nil {
+		_ = p.file.Close() // as above
+		p.file = nil
+	}
+}
+
+// end is the end of what was printed, redacted, and how much that was in all. News is
+// false if the store was told of it before.
+func (p *printed) end(redact func(string) string) (text string, total int64, news bool) {
+	p.mu.Lock()
+	raw, total, news := string(p.tail), p.total, p.total != p.noted
+	p.noted = p.total
+	p.mu.Unlock()
+	if over := len(raw) - maxTail - lookBack; over > 0 {
+		raw = raw[over:]
+	}
+	whole := int64(len(raw)) == total
+	text = redact(strings.ToValidUTF8(raw, "\uFFFD"))
+	if !whole && len(text) > maxTail {
+		text = strings.ToValidUTF8(text[len(text)-maxTail:], "")
+	}
+	return text, total, news
+}

@@ -1,0 +1,184 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+	"parley/tools"
+	"parley/tools/sandbox"
+)
+
+const (
+	noteEvery = 2 * time.Second // how often the store is told what a job has printed
+	// endGrace is how long the ends of jobs may take to be recorded and told once this
+	// process is to end, or the hold is lost. Whoever gets the hold does it otherwise.
+	endGrace = 5 * time.Second
+)
+
+// run runs a job to its end, and tells its session.
+func (r *Runner) run(ctx context.Context, j sessions.Job, call tools.Call, c sandbox.Command) {
+	log := r.cfg.Log.With(slog.String("job", j.ID), slog.String("session", j.Session), slog.String("person", j.Person))
+	defer r.deregister(j.ID)
+	log.Info("a job begins")
+	out := &printed{}
+	j = r.carryOut(ctx, j, c, out, log)
+	r.cfg.Changed(call)
+	r.end(ctx, j, log)
+}
+
+// register makes the context of a job that runs here from now on.
+func (r *Runner) register(held context.Context, id string) context.Context {
+	ctx, cancel := context.WithCancelCause(held)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[id] = cancel
+	return ctx
+}
+
+func (r *Runner) deregister(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[id](nil)
+	delete(r.running, id)
+}
+
+// carryOut runs the job's command, and returns the job as it is then.
+func (r *Runner) carryOut(ctx context.Context, j sessions.Job, c sandbox.Command, out *printed, log *slog.Logger) sessions.Job {
+	file, err := r.cfg.Create(ctx, j.Session, File(j.ID))
+	if err != nil {
+		return failed(j, "its folder could not be made: "+err.Error())
+	}
+	out.file = file
+	defer out.close()
+	c.Output = out.write
+	timed, cancel := context.WithDeadline(ctx, j.Deadline)
+	defer cancel()
+	over := make(chan struct{})
+	var noting sync.WaitGroup
+	noting.Go(func() { r.note(ctx, j.ID, out, over, log) })
+	began := time.Now()
+	result, err := r.cfg.Sandbox.Run(timed, c)
+	close(over)
+	noting.Wait()
+	j = ended(j, result, err, time.Since(began))
+	j.Output, j.Printed, _ = out.end(r.cfg.Redact)
+	return j
+}
+
+// note tells the store what a job has printed so far, until it is over.
+func (r *Runner) note(ctx context.Context, id string, out *printed, over <-chan struct{}, log *slog.Logger) {
+	tick := time.NewTicker(noteEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		text, total, news := out.end(r.cfg.Redact)
+		if !news {
+			continue
+		}
+		if err := r.cfg.Store.NoteOutput(ctx, id, text, total); err != nil && ctx.Err() == nil {
+			log.Warn("what a job prints cannot be noted now", slog.Any("error", err))
+		}
+	}
+}
+
+func failed(j sessions.Job, why string) sessions.Job {
+	j.State, j.Detail, j.Ended = sessions.JobFailed, why, time.Now()
+	return j
+}
+
+// ended is a job as its command has ended.
+func ended(j sessions.Job, result sandbox.Result, err error, took time.Duration) sessions.Job {
+	j.Ended = time.Now()
+	switch {
+	case errors.Is(err, errStopped):
+		j.State, j.Detail = sessions.JobStopped, "it was ended with all that it had started"
+	case errors.Is(err, errForgotten):
+		j.State, j.Stop = sessions.JobStopped, causeForgotten
+	case errors.Is(err, errDrained):
+		j.State, j.Detail = sessions.JobLost, "the process that ran it was shut down"
+	case errors.Is(err, bus.ErrFenced), errors.Is(err, bus.ErrClosed):
+		j.State, j.Detail = sessions.JobLost, "the process that ran it was cut off from the others"
+	case err != nil:
+		why := sandbox.NotRun(err)
+		if known, ok := errors.AsType[*tools.Error](why); ok {
+			return failed(j, known.Message)
+		}
+		return failed(j, why.Error())
+	case result.Killed == "":
+		j.State, j.ExitCode = sessions.JobExited, &result.ExitCode
+	case result.Killed == sandbox.Timeout:
+		j.State, j.Detail = sessions.JobKilled, "it was not done after "+took.Round(time.Second).String()
+	case result.Killed == sandbox.Lease, result.Killed == sandbox.Cancelled:
+		j.State, j.Detail = sessions.JobLost, result.Detail
+	default:
+		j.State, j.Detail = sessions.JobKilled, result.Detail
+	}
+	return j
+}
+
+// end records the end of a job, and tells its session.
+func (r *Runner) end(running context.Context, j sessions.Job, log *slog.Logger) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(running))
+	defer cancel()
+	defer context.AfterFunc(running, func() { time.AfterFunc(endGrace, cancel) })()
+	r.cfg.Point("job:ended")
+	var ours bool
+	err := r.untilDone(ctx, log, func() (err error) {
+		j.Told = j.Stop == causeForgotten
+		ours, err = r.cfg.Store.EndJob(ctx, j)
+		return err
+	})
+	if err != nil {
+		log.Error("the end of a job could not be recorded; it will be told as lost", slog.Any("error", err))
+		return
+	}
+	log.Info("a job has ended", slog.String("state", j.State), slog.Duration("took", j.Ended.Sub(j.Started)), slog.Int64("bytes", j.Printed))
+	if !ours {
+		return // it was forgotten, or somebody else has told that it is lost
+	}
+	r.cfg.Point("job:recorded")
+	r.audit(ctx, j, log)
+	r.tellEnd(ctx, j.ID, log)
+}
+
+// untilDone does what may be repeated until it is done or ctx ends.
+func (r *Runner) untilDone(ctx context.Context, log *slog.Logger, do func() error) error {
+	const longest = 2 * time.Second
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, longest) {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		log.Warn("the end of a job cannot be told now; trying again", slog.Any("error", err))
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// audit keeps a record of a job that has ended.
+func (r *Runner) audit(ctx context.Context, j sessions.Job, log *slog.Logger) {
+	if r.cfg.Audit == nil {
+		return
+	}
+	err := r.cfg.Audit(ctx, sessions.AuditRecord{
+		At: j.Ended, Kind: sessions.AuditJob, By: j.Person, Agent: j.Agent, Session: j.Session, Turn: j.Turn, Call: j.Call, Tool: j.Tool,
+		Result: j.State, ExitCode: j.ExitCode, Bytes: j.Printed, Elapsed: j.Ended.Sub(j.Started).Milliseconds(), Detail: j.ID,
+	})
+	if err != nil {
+		log.Error("the end of a job is not in the audit", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,118 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+)
+
+// The causes for which jobs are stopped, beside the ids of commands that people gave.
+const (
+	causeTool      = "job_stop"  // the model knows by the result
+	causeForgotten = "forgotten" // nobody is to know
+)
+
+// A route is where the end of a job is told, and for whom, as the store keeps it.
+type route struct {
+	At   bus.Address `json:"at"`
+	Name string      `json:"name,omitempty"`
+}
+
+// tellEnd tells the session how a job has ended, as the store has it. Told again it is the
+// same message, which is handled once.
+func (r *Runner) tellEnd(ctx context.Context, id string, log *slog.Logger) {
+	err := r.untilDone(ctx, log, func() error {
+		j, err := r.cfg.Store.Job(ctx, id)
+		if errors.Is(err, sessions.ErrNotFound) || err == nil && (j.Told || j.State == sessions.JobRunning) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.tell(ctx, j); err != nil {
+			return err
+		}
+		r.cfg.Point("job:told")
+		return r.cfg.Store.NoteJobTold(ctx, id)
+	})
+	if err != nil {
+		log.Error("the end of a job could not be told; whoever gets its hold does", slog.Any("error", err))
+	}
+}
+
+// tell publishes the end of a job to its session. An end that somebody wanted starts no
+// turn, nor does one of a person who may not talk to the bot any more; of any other the
+// model makes something.
+func (r *Runner) tell(ctx context.Context, j sessions.Job) error {
+	if j.Stop == causeForgotten || j.State == sessions.JobStopped && j.Stop == causeTool {
+		return nil
+	}
+	var to route
+	if err := json.Unmarshal(j.Route, &to); err != nil {
+		return fmt.Errorf("decode the route of job %s: %w", j.ID, err)
+	}
+	in := bus.Inbound{
+		ID: "job:" + j.ID, Kind: bus.JobEnded, At: to.At, SentAt: j.Ended, Text: words(j),
+	}
+	var admitted bool
+	var err error
+	if in.From, in.Group, admitted, err = r.cfg.Admit(ctx, bus.Person{ID: j.Person, Name: to.Name}, to.At); err != nil {
+		return fmt.Errorf("judge for whom job %s ran: %w", j.ID, err)
+	}
+	if !admitted || j.State == sessions.JobStopped {
+		in.Kind, in.From = bus.Notice, bus.Person{ID: j.Person, Name: to.Name}
+	}
+	err = bus.PublishInbound(ctx, r.cfg.Bus, j.Session, in, true)
+	if errors.Is(err, bus.ErrInvalid) {
+		return nil // no bus would ever take it
+	}
+	return err
+}
+
+// words say how a job has ended. They hold nothing that it has printed: strangers may have
+// written that. Nor do they hold its command where strangers may have had a say in it.
+func words(j sessions.Job) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The job %s", j.ID)
+	if !j.Untrusted && j.State != sessions.JobStopped {
+		fmt.Fprintf(&b, " (%s: %s)", j.Tool, strings.Join(strings.Fields(j.Command), " "))
+	}
+	fmt.Fprintf(&b, ", started at %s UTC, %s after %s.", j.Started.UTC().Format("2006-01-02 15:04"), ending(j), max(0, j.Ended.Sub(j.Started)).Round(time.Second))
+	switch j.State {
+	case sessions.JobStopped:
+		return b.String()
+	case sessions.JobLost:
+		b.WriteString(" What it did until then is done, and it may have been cut off anywhere: inspect before repeating it.")
+	}
+	fmt.Fprintf(&b, " It printed %d bytes: job_output shows their end, %s has them, and its folder is %s.", j.Printed, File(j.ID), Folder(j.ID))
+	b.WriteString(" Nobody has said anything: this is about the job alone. Go on with what it was for, or say in a few words what came of it.")
+	return b.String()
+}
+
+// ending says how a job has ended, as what comes behind its name.
+func ending(j sessions.Job) string {
+	switch j.State {
+	case sessions.JobExited:
+		code := 0
+		if j.ExitCode != nil {
+			code = *j.ExitCode
+		}
+		return fmt.Sprintf("ended with exit code %d", code)
+	case sessions.JobStopped:
+		return "was stopped"
+	case sessions.JobKilled:
+		return "was ended (" + j.Detail + ")"
+	case sessions.JobFailed:
+		return "could not be run (" + j.Detail + ")"
+	case sessions.JobLost:
+		return "is lost (" + j.Detail + ")"
+	}
+	return "is " + j.State
+}

@@ -1,0 +1,163 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"parley/bus"
+	"parley/sessions"
+)
+
+const (
+	stopEvery  = 500 * time.Millisecond // how often it is asked whether jobs that run here are to end
+	watchEvery = 3 * time.Second        // how often it is asked which jobs there are to be watched
+	watchName  = "jobs"                 // what one process of a fleet holds, who watches for all
+)
+
+// Run runs the jobs that are started here until ctx is done. Then it ends them, tells them as
+// lost, and returns when none is left. Beside that it watches, if no other process does, for
+// jobs whose process is gone.
+func (r *Runner) Run(ctx context.Context) error {
+	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	r.mu.Lock()
+	r.base = base
+	r.mu.Unlock()
+	close(r.ready)
+	looking, enough := context.WithCancel(context.WithoutCancel(ctx))
+	var beside sync.WaitGroup
+	beside.Go(func() { r.obey(looking) })
+	err := bus.WhileHeld(ctx, r.cfg.Bus, watchName, func(held context.Context) error {
+		r.watch(held)
+		return nil
+	})
+	r.mu.Lock()
+	r.closing = true
+	r.mu.Unlock()
+	end(errDrained)
+	r.jobs.Wait()
+	enough()
+	beside.Wait()
+	if err != nil {
+		return fmt.Errorf("watch the jobs: %w", err)
+	}
+	return nil
+}
+
+// obey ends the jobs of this process that somebody wants to end, or has forgotten.
+func (r *Runner) obey(ctx context.Context) {
+	tick := time.NewTicker(stopEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-r.nudge:
+		case <-ctx.Done():
+			return
+		}
+		mine := r.mine()
+		if len(mine) == 0 {
+			continue
+		}
+		open, err := r.cfg.Store.OpenJobs(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				r.cfg.Log.Warn("it cannot be seen whether jobs are to end; trying again", slog.Any("error", err))
+			}
+			continue
+		}
+		known := map[string]sessions.OpenJob{}
+		for _, j := range open {
+			known[j.ID] = j
+		}
+		for id, cancel := range mine {
+			switch j, there := known[id]; {
+			case !there, j.Stop == causeForgotten:
+				cancel(errForgotten)
+			case j.Stop != "":
+				cancel(errStopped)
+			}
+		}
+	}
+}
+
+// mine are the jobs that run here, and how each is ended.
+func (r *Runner) mine() map[string]context.CancelCauseFunc {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mine := make(map[string]context.CancelCauseFunc, len(r.running))
+	maps.Copy(mine, r.running)
+	return mine
+}
+
+// watch waits for the hold of each job whose end was not told, and tells it once it has that.
+func (r *Runner) watch(held context.Context) {
+	var mu sync.Mutex
+	watched := map[string]bool{}
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		open, err := r.cfg.Store.OpenJobs(held)
+		if err != nil && held.Err() == nil {
+			r.cfg.Log.Warn("it cannot be seen which jobs there are; trying again", slog.Any("error", err))
+		}
+		for _, j := range open {
+			mu.Lock()
+			known := watched[j.ID]
+			watched[j.ID] = true
+			mu.Unlock()
+			if known {
+				continue
+			}
+			waiting.Go(func() {
+				r.outlive(held, j.ID)
+				mu.Lock()
+				defer mu.Unlock()
+				delete(watched, j.ID)
+			})
+		}
+		select {
+		case <-tick.C:
+		case <-held.Done():
+			return
+		}
+	}
+}
+
+// outlive waits until nobody holds a job any more, and does what its process has left undone.
+func (r *Runner) outlive(ctx context.Context, id string) {
+	held, release, err := r.cfg.Bus.Hold(ctx, holdName(id))
+	if err != nil {
+		return // this process watches no longer
+	}
+	defer release()
+	log := r.cfg.Log.With(slog.String("job", id))
+	err = r.untilDone(held, log, func() error {
+		j, err := r.cfg.Store.Job(held, id)
+		if errors.Is(err, sessions.ErrNotFound) || err == nil && j.State != sessions.JobRunning {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		j.State, j.Detail, j.Ended = sessions.JobLost, "the process that ran it has died, or was cut off from the others", time.Now()
+		if j.Stop != "" {
+			j.State, j.Detail = sessions.JobStopped, "it was ended with the process that ran it"
+		}
+		ours, err := r.cfg.Store.EndJob(held, j)
+		if err == nil && ours {
+			log.Warn("a job is lost", slog.String("session", j.Session))
+			r.audit(held, j, log)
+		}
+		return err
+	})
+	if err == nil {
+		r.tellEnd(held, id, log)
+	}
+}

@@ -1,0 +1,79 @@
+// Package jobs is the tools with which an agent looks after the commands that it runs in the background.
+//
+// A job is started by exec_shell and spawn. Its state is kept where every process finds
+// it, so whichever has the session answers.
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"parley/tools"
+)
+
+// A Status is how a job stands.
+type Status struct {
+	ID       string `json:"job_id"`
+	State    string `json:"state"` // running, or how it ended: exited, stopped, killed, failed, lost
+	ExitCode *int   `json:"exit_code,omitempty"`
+	Detail   string `json:"detail,omitempty"` // why it ended
+	Command  string `json:"command"`
+	Started  string `json:"started"`
+	Seconds  int64  `json:"seconds"` // that it has run
+	Printed  int64  `json:"printed_bytes"`
+	Folder   string `json:"folder"` // in the workspace: the only one that it writes to
+	File     string `json:"output_file"`
+}
+
+// A Desk knows the jobs of sessions. Its errors are for the model.
+type Desk interface {
+	// List lists a session's jobs, the newest first.
+	List(ctx context.Context, session string) ([]Status, error)
+	// Find looks up a job of a session, and the end of what it has printed.
+	Find(ctx context.Context, session, id string) (Status, string, error)
+	// Stop asks for the end of a job of a session, and waits for it, but not for ever.
+	Stop(ctx context.Context, session, id string) (Status, error)
+}
+
+// New makes job_status, job_output and job_stop.
+func New(d Desk) []tools.Tool {
+	return []tools.Tool{
+		tools.New(tools.Spec{
+			Name: "job_status", Effect: tools.Pure, Permission: tools.Shell,
+			Description: "Say how the jobs of this conversation stand, or one of them: the commands that exec_shell and spawn run in the background. There is no need to wait by asking again: the end of a job is told here by itself.",
+		}, func(ctx context.Context, call tools.Call, args statusArgs) (any, error) {
+			if args.Job != "" {
+				status, _, err := d.Find(ctx, call.Session, args.Job)
+				return status, err
+			}
+			all, err := d.List(ctx, call.Session)
+			return map[string][]Status{"jobs": all}, err
+		}),
+		tools.New(tools.Spec{
+			Name: "job_output", Effect: tools.Pure, Permission: tools.Shell,
+			Description: "Show the end of what a job has printed so far, standard output and error together. Its output_file has all of it from the beginning, as far as that is kept: read_file and grep show that.",
+		}, func(ctx context.Context, call tools.Call, args jobArgs) (any, error) {
+			status, text, err := d.Find(ctx, call.Session, args.Job)
+			return output{status, text}, err
+		}),
+		tools.New(tools.Spec{
+			Name: "job_stop", Effect: tools.Idempotent, Permission: tools.Shell, Timeout: 20 * time.Second,
+			Description: "End a job with all that it has started.",
+		}, func(ctx context.Context, call tools.Call, args jobArgs) (any, error) {
+			return d.Stop(ctx, call.Session, args.Job)
+		}),
+	}
+}
+
+type statusArgs struct {
+	Job string `json:"job_id,omitempty" jsonschema:"the job; all of this conversation if left out"`
+}
+
+type jobArgs struct {
+	Job string `json:"job_id" jsonschema:"the job"`
+}
+
+type output struct {
+	Status
+	Output string `json:"output"`
+}
