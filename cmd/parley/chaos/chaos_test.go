@@ -33,6 +33,7 @@ func TestChaos(t *testing.T) {
 			seed = uint64(rand.Uint32())
 		}
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { chaos(t, seed) })
+		t.Run(fmt.Sprintf("schedules, seed %d", seed), func(t *testing.T) { slotsThroughChaos(t, seed, 3*time.Minute, "every 3s", "every 7s", "* * * * *") })
 	}
 }
 

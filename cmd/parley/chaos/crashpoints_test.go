@@ -38,8 +38,18 @@ func (s *storm) crashpoint(role string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	points := pointsOf(role)
+	if role == worker && s.points != nil {
+		points = s.points
+	}
 	what := []string{"PARLEY_STOP_AT", "PARLEY_KILL_AT"}[s.random.IntN(2)]
 	return []string{fmt.Sprintf("%s=%s/%d", what, points[s.random.IntN(len(points))], 1+s.random.IntN(20))}
+}
+
+// disarm has processes no longer kill and stop themselves, from their next start on.
+func (s *storm) disarm() {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	s.fleet.crashpoints = nil
 }
 
 // continueStopped continues processes that have stopped themselves, each after longer

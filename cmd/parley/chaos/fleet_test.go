@@ -104,7 +104,7 @@ queue = "followup"
 max_tool_iterations = 100
 [agents.main]
 may_message = [%q, %q]
-`+askSettings, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, discordAPI, discordToken, sharedTelegram, sharedSlack))
+`+askSettings+scheduleSettings, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, discordAPI, discordToken, sharedTelegram, sharedSlack))
 	f.Model.Keep(0)
 	t.Cleanup(func() {
 		for _, m := range f.members {

@@ -253,6 +253,7 @@ type storm struct {
 	lull   time.Duration // the longest pause between two messages in a chat
 	noLong bool          // nobody asks for an answer for which the model itself takes seconds
 	noAsks bool          // nor for what others have to answer
+	points []string      // where workers die, if not everywhere
 
 	mu     sync.Mutex
 	said   [][]request    // by chat

@@ -269,7 +269,10 @@ func MissedID(id string, slot time.Time) string {
 }
 
 func missedText(s schedules.Schedule) string {
-	const form = "2006-01-02 15:04 MST"
+	form := "2006-01-02 15:04 MST"
+	if s.Slot.Second()+s.MissedFrom.Second() > 0 {
+		form = "2006-01-02 15:04:05 MST"
+	}
 	in := func(t time.Time) string {
 		if zone, err := time.LoadLocation(s.Zone); err == nil {
 			t = t.In(zone)

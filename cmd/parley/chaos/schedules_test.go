@@ -1,0 +1,207 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+	"parley/sessions"
+	"parley/sessions/schedules"
+	"parley/sessions/sqlstore"
+)
+
+// scheduleSettings lets schedules be due as often as a test needs them.
+const scheduleSettings = `
+[schedule]
+least = "1s"
+time_zone = "UTC"
+`
+
+// scheduleModel schedules what it is told to, and says that it has done it.
+func scheduleModel(r agenttest.Request) agenttest.Response {
+	all := r.Messages()
+	switch {
+	case r.Rounds() > 0:
+		return agenttest.Reply("scheduled")
+	case strings.Contains(all[len(all)-1].Content, `" schedule="`):
+		return agenttest.Reply("done").After(rand.N(200 * time.Millisecond))
+	}
+	return agenttest.Calls(agenttest.ToolCall{Name: "schedule", Args: fmt.Sprintf(`{"action":"add","when":%q,"text":"look"}`, r.Said())})
+}
+
+// TestFleetSaysEachSlotOnce has three schedules in a fleet of five processes: whatever
+// becomes of these, and of Redis and PostgreSQL, each slot begins one turn, but for those
+// of which people are told that they were missed.
+func TestFleetSaysEachSlotOnce(t *testing.T) {
+	t.Parallel()
+	slotsThroughChaos(t, stormSeed, 50*time.Second, "every 3s", "every 7s", "every 11s")
+}
+
+func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ...string) {
+	f := newFleet(t, scheduleModel)
+	for _, m := range []struct{ name, role string }{
+		{"gateway-1", gateway}, {"worker-1", worker}, {"gateway-2", gateway}, {"worker-2", worker}, {"worker-3", worker},
+	} {
+		f.join(m.name, m.role)
+	}
+	s := newStorm(f, seed, 0, 0, time.Second)
+	for i, when := range whens {
+		person := int64(firstPerson + i)
+		f.Telegram.Say(person, person, when)
+		if said := f.Said(person, 1); said[0] != "scheduled" {
+			t.Fatalf("the schedule %q: %q", when, said)
+		}
+	}
+	s.armCrashpoints()
+	s.points = []string{"schedule:begin", "schedule:begun", "schedule:said", "schedule:ended", "c1:before", "c1", "c6", "c7:published", "settled"}
+	over := make(chan struct{})
+	var broken sync.WaitGroup
+	for i, breaks := range []func(*storm, *rand.Rand, <-chan struct{}){breakMembers, breakMembers, breakServers} {
+		broken.Go(func() { breaks(s, rand.New(rand.NewPCG(seed, uint64(i))), over) })
+	}
+	<-time.After(during)
+	close(over)
+	broken.Wait()
+	s.disarm()
+	calm := time.Now()
+
+	store, err := sqlstore.Open(t.Context(), f.pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var all []schedules.Schedule
+	s.until(time.Minute, "the database", func() bool {
+		all, err = store.Schedules().List(t.Context(), "")
+		return err == nil
+	})
+	if len(all) != len(whens) {
+		t.Fatalf("there are %+v", all)
+	}
+	for _, one := range all { // the fleet has come to itself, and gone on
+		s.until(3*time.Minute, "schedule "+one.ID+" to be due again", func() bool {
+			now, err := store.Schedules().Get(t.Context(), one.ID)
+			return err == nil && now.Slot.IsZero() && now.Next.After(calm) && len(slotsIn(s, store, one, calm)) > 0
+		})
+	}
+	for _, one := range all {
+		if err := store.Schedules().Remove(t.Context(), one.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := s.client()
+	s.until(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
+	for _, one := range all {
+		_, person, _ := strings.Cut(one.Person, ":")
+		chat, _ := strconv.ParseInt(person, 10, 64)
+		s.auditSlots(store, one, parleytest.Texts(f.Telegram.Sent(chat)))
+	}
+	s.endAll()
+	close(s.stopWaking)
+	s.waking.Wait()
+	t.Logf("seed %d: %v", seed, s.deeds)
+}
+
+// until waits until something holds.
+func (s *storm) until(patience time.Duration, what string, holds func() bool) {
+	s.T.Helper()
+	for deadline := time.Now().Add(patience); !holds(); <-time.After(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.T.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// slotsIn counts how often each slot of a schedule from a time on has begun a turn.
+func slotsIn(s *storm, store *sqlstore.Store, of schedules.Schedule, from time.Time) map[int64]int {
+	begun := map[int64]int{}
+	for e, err := range store.Read(s.T.Context(), of.Session, 1) {
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		slot, ok := strings.CutPrefix(e.Turn, "schedule:"+of.ID+":")
+		if !ok || e.Kind != sessions.KindTurnStarted {
+			continue
+		}
+		n, err := strconv.ParseInt(slot, 10, 64)
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		if n >= from.Unix() {
+			begun[n]++
+		}
+	}
+	return begun
+}
+
+// tellsMissed is what people are told of slots that were missed: from which on, and before which.
+var tellsMissed = regexp.MustCompile("^Schedule (\\w+) .* was due (once|\\d+ times) from (\\S+ \\S+ UTC) on, when I could not do it. I do now what was due at (\\S+ \\S+ UTC)\\.$")
+
+// auditSlots checks that each slot of a schedule, up to the last that was done, has begun
+// one turn, or that people are told that it was missed.
+func (s *storm) auditSlots(store *sqlstore.Store, of schedules.Schedule, told []string) {
+	t := s.T
+	t.Helper()
+	when, err := schedules.Parse(of.When, time.UTC, of.Made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := slotsIn(s, store, of, time.Time{})
+	missed := map[int64]int{}
+	seen := map[string]bool{} // a send that was cut off may be shown twice
+	for _, text := range told {
+		m := tellsMissed.FindStringSubmatch(text)
+		if m == nil || m[1] != of.ID || seen[text] {
+			continue
+		}
+		seen[text] = true
+		n := 0
+		for at := clockTime(t, m[3]); at.Before(clockTime(t, m[4])); at = when.Next(at) {
+			missed[at.Unix()]++
+			n++
+		}
+		if said := strings.TrimSuffix(strings.Replace(m[2], "once", "1", 1), " times"); said != strconv.Itoa(n) {
+			t.Errorf("%q tells of %s, and there were %d", text, said, n)
+		}
+	}
+	last := int64(0)
+	for slot, turns := range begun {
+		last = max(last, slot)
+		if turns != 1 {
+			t.Errorf("slot %d of %q began %d turns", slot, of.When, turns)
+		}
+	}
+	expected := 0
+	for at := when.Next(of.Made); at.Unix() <= last; at = when.Next(at) {
+		expected++
+		if n := begun[at.Unix()] + missed[at.Unix()]; n != 1 {
+			t.Errorf("slot %v of %q was done or told as missed %d times", at, of.When, n)
+		}
+		delete(begun, at.Unix())
+	}
+	for slot := range begun {
+		t.Errorf("%q was said at %d, which is none of its slots", of.When, slot)
+	}
+	if expected == 0 {
+		t.Errorf("%q was never due", of.When)
+	}
+	t.Logf("%q: %d slots, of which %d are told as missed", of.When, expected, len(missed))
+}
+
+func clockTime(t *testing.T, text string) time.Time {
+	t.Helper()
+	for _, form := range []string{"2006-01-02 15:04:05 MST", "2006-01-02 15:04 MST"} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at
+		}
+	}
+	t.Fatalf("%q is no time", text)
+	return time.Time{}
+}
