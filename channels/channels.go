@@ -83,7 +83,10 @@ type Growth struct {
 	// Answer counts what a turn says: after a tool has run it begins another.
 	Answer int
 	Text   string // Markdown, as it was said
-	Doing  string // what a tool does, as Markdown; "" is none
+	// Step counts the tools that the turn has begun. Doing is what the last of them does, as
+	// Markdown, and Title the same as it is; "" is none.
+	Step         int
+	Doing, Title string
 }
 
 // PartKey is the key of the n-th part, counted from 0, of the message with that id.

@@ -12,6 +12,7 @@ import (
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
 )
 
 const (
@@ -65,7 +66,9 @@ type draft struct {
 	omitted   int         // characters of it that are not kept
 	answers   int         // that were begun before it
 	openBlock int         // the block that is being said; -1 is none
-	toolLine  string      // what the newest tool call is about
+	steps     int         // tools that were begun
+	toolText  string      // what the newest tool call is about
+	toolLine  string      // the same as Markdown, on one line
 	toolRan   bool        // a tool, since the model said something
 	todo      todoList    // what the turn is about to do
 	lastHeard time.Time
@@ -203,7 +206,11 @@ func (x *draft) apply(e bus.Event) {
 		x.openBlock, x.omitted = -1, 0
 		x.said = slices.DeleteFunc(x.said, func(s saidBlock) bool { return s.block >= e.Block })
 	case bus.ToolStart, bus.ToolProgress:
-		x.toolRan, x.toolLine = true, brief(e.Tool+" "+x.todo.heard(e))
+		if e.Type == bus.ToolStart {
+			x.steps++
+		}
+		x.toolRan, x.toolText = true, e.Tool+" "+x.todo.heard(e)
+		x.toolLine = brief(x.toolText)
 	default:
 		return
 	}
@@ -214,7 +221,7 @@ func (x *draft) apply(e bus.Event) {
 // says after a tool has run is an answer of its own.
 func (x *draft) appendText(block int, text string) {
 	if x.toolRan {
-		x.said, x.omitted, x.toolRan, x.toolLine = nil, 0, false, ""
+		x.said, x.omitted, x.toolRan, x.toolText, x.toolLine = nil, 0, false, "", ""
 		x.answers++
 	}
 	size := 0
@@ -252,7 +259,7 @@ func (x *draft) texts() (texts []string) {
 
 // growth is the same for a message that grows.
 func (x *draft) growth() channels.Growth {
-	return channels.Growth{Turn: x.turn, Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Doing: x.toolLine}
+	return channels.Growth{Turn: x.turn, Answer: x.answers, Text: strings.Join(x.texts(), "\n\n"), Step: x.steps, Doing: x.toolLine, Title: markup.OneLine(x.toolText, draftLine)}
 }
 
 // blockAddress keeps drafts away from an address whose mail is to be worked on, and

@@ -52,7 +52,8 @@ func TestHowFarAnAnswerIs(t *testing.T) {
 				t.Fatalf("it is told of %+v, in %+v", got, s.Platform.Sent())
 			}
 			if got[0] != (channels.Growth{Turn: a.turn, Text: "Let me *look*"}) || got[1].Text != got[0].Text || !strings.Contains(got[1].Doing, "make") ||
-				got[2] != (channels.Growth{Turn: a.turn, Answer: 1, Text: "It"}) || got[3] != (channels.Growth{Turn: a.turn, Answer: 1, Text: "It is done"}) {
+				got[1].Title != "exec_shell make" || got[1].Step != 1 ||
+				got[2] != (channels.Growth{Turn: a.turn, Answer: 1, Text: "It", Step: 1}) || got[3] != (channels.Growth{Turn: a.turn, Answer: 1, Text: "It is done", Step: 1}) {
 				t.Errorf("it is told of %+v", got)
 			}
 		})

@@ -2,19 +2,25 @@ package slack_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
 	"parley/bus"
 	"parley/channels"
+	"parley/channels/markup"
 	"parley/channels/slack/slacktest"
 )
 
 // growing is a part that shows so much of an answer.
 func growing(answer int, said, doing string) channels.Part {
 	p := part(said + " …")
-	p.Key, p.Growing = "t#draft/0", &channels.Growth{Answer: answer, Text: said, Doing: doing}
+	p.Key, p.Growing = "t#draft/0", &channels.Growth{Answer: answer, Text: said, Title: doing}
+	if doing != "" {
+		p.Growing.Doing = markup.Verbatim(doing)
+	}
 	return p
 }
 
@@ -81,7 +87,7 @@ func TestAnAnswerGrowsAndEndsAsTheAnswer(t *testing.T) {
 	}
 	m := one(t, r, to)
 	if got := strings.ReplaceAll(m.Text, "\u200b", ""); m.TS != id || !m.Streaming || m.Calls || m.Edits > 0 ||
-		got != "Let me **look** <!channel> @here <!everyone>\n\n· exec_shell make\n\n\nIt is done" {
+		got != "Let me **look** <!channel> @here <!everyone>\n\nIt is done" || !reflect.DeepEqual(m.Cards, []slacktest.Card{{ID: "step-0", Title: "exec_shell make", Status: "complete"}}) {
 		t.Errorf("it grew to %+v", m)
 	}
 	if n := r.server.Calls("chat.appendStream"); n != 5 {
@@ -90,6 +96,67 @@ func TestAnAnswerGrowsAndEndsAsTheAnswer(t *testing.T) {
 	ends(t, r, r.Channel, to, id)
 	if n := r.server.Calls("chat.stopStream"); n != 1 {
 		t.Errorf("ended %d times", n)
+	}
+}
+
+// What tools do is shown by cards: one for each, which changes with what it does, and is
+// complete once another begins or the answer goes on.
+func TestCardsShowWhatToolsDo(t *testing.T) {
+	r := newRig(t)
+	to := pane(r)
+	step := func(n int, said, doing string) channels.Part {
+		p := growing(0, said, doing)
+		p.Growing.Step = n
+		return p
+	}
+	id, err := r.Send(t.Context(), to, step(1, "", "read_file a_b.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []struct {
+		part channels.Part
+		want string
+	}{
+		{step(2, "", "exec_shell make"), "[{step-1 read_file a_b.md complete} {step-2 exec_shell make in_progress}]"},
+		{step(2, "", "exec_shell 3 of 7"), "[{step-1 read_file a_b.md complete} {step-2 exec_shell 3 of 7 in_progress}]"},
+		{step(3, "", "exec_shell 3 of 7"), "[{step-1 read_file a_b.md complete} {step-2 exec_shell 3 of 7 complete} {step-3 exec_shell 3 of 7 in_progress}]"},
+		{step(3, "Done", ""), "[{step-1 read_file a_b.md complete} {step-2 exec_shell 3 of 7 complete} {step-3 exec_shell 3 of 7 complete}]"},
+	} {
+		if err := r.Edit(t.Context(), to, id, s.part); err != nil {
+			t.Fatal(err)
+		}
+		if m := one(t, r, to); fmt.Sprint(m.Cards) != s.want || m.Text != s.part.Growing.Text {
+			t.Errorf("it shows %v and %q, want %s", m.Cards, m.Text, s.want)
+		}
+	}
+	if n := r.server.Calls("chat.appendStream"); n != 4 {
+		t.Errorf("appended %d times", n)
+	}
+	ends(t, r, r.Channel, to, id)
+}
+
+// A workspace that does not know cards is told of tools in the text.
+func TestWhereThereAreNoCardsToolsAreToldOf(t *testing.T) {
+	for _, code := range []string{"invalid_chunks", "invalid_arguments", "no_text"} {
+		r := newRig(t)
+		r.server.Fail("chat.startStream", "", 1, slacktest.Refuse(code))
+		for n := range 2 { // it is not asked again
+			to := pane(r)
+			id, err := r.Send(t.Context(), to, growing(0, "Let me look", ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Edit(t.Context(), to, id, growing(0, "Let me look", "read_file a_b.md")); err != nil {
+				t.Fatal(err)
+			}
+			if m := one(t, r, to); !m.Streaming || m.Text != "Let me look\n\n· `read_file a_b.md`\n" || len(m.Cards) > 0 {
+				t.Errorf("%s: it shows %+v", code, m)
+			}
+			if calls := r.server.Calls("chat.startStream"); calls != 2+n {
+				t.Errorf("%s: begun %d times", code, calls)
+			}
+			ends(t, r, r.Channel, to, id)
+		}
 	}
 }
 

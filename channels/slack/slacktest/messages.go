@@ -32,6 +32,8 @@ type Message struct {
 	Markdown string `json:"markdown,omitempty"`
 	// Streaming says that the message may grow, and To for whom it was begun.
 	Streaming bool   `json:"streaming,omitempty"`
+	Cards     []Card `json:"cards,omitempty"`
+	chunked   bool   // it grows by chunks
 	To        string `json:"to,omitempty"`
 	blocks    layout
 	more      map[string]any

@@ -1,8 +1,10 @@
 package slacktest
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -25,15 +27,15 @@ func (s *Server) startStream(w http.ResponseWriter, form url.Values) {
 		code = "missing_recipient_user_id"
 	case m.Channel[0] != 'D' && form.Get("recipient_team_id") == "":
 		code = "missing_recipient_team_id"
-	case len(form.Get("markdown_text")) > mostStreamed:
-		code = "msg_too_long"
+	default:
+		m.chunked = form.Get("chunks") != ""
+		code = m.grow(form)
 	}
 	if code != "" {
 		s.mu.Unlock()
 		refuse(w, code)
 		return
 	}
-	m.grow(form.Get("markdown_text"))
 	put := s.say(m)
 	s.mu.Unlock()
 	s.announce(put)
@@ -44,7 +46,6 @@ func (s *Server) startStream(w http.ResponseWriter, form url.Values) {
 func (s *Server) changeStream(w http.ResponseWriter, form url.Values, ends bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := form.Get("markdown_text")
 	m := s.find(form.Get("channel"), form.Get("ts"))
 	switch {
 	case m == nil:
@@ -53,24 +54,64 @@ func (s *Server) changeStream(w http.ResponseWriter, form url.Values, ends bool)
 		refuse(w, "message_not_owned_by_app")
 	case !m.Streaming:
 		refuse(w, "message_not_in_streaming_state")
-	case text == "" && !ends:
+	case form.Get("markdown_text")+form.Get("chunks") == "" && !ends:
 		refuse(w, "no_text")
-	case len(text) > mostStreamed:
-		refuse(w, "msg_too_long")
 	default:
-		m.grow(text)
+		if code := m.grow(form); code != "" {
+			refuse(w, code)
+			return
+		}
 		m.Streaming = !ends
 		reply(w, map[string]any{"channel": m.Channel, "ts": m.TS})
 	}
 }
 
-// grow appends to a message.
-func (m *Message) grow(text string) {
+// A Card is shown in a message that grows, for what is done meanwhile.
+type Card struct{ ID, Title, Status string }
+
+// grow appends to a message, and says why not. Text comes by itself or in chunks, among
+// cards, and in a message always in the same way.
+func (m *Message) grow(form url.Values) (code string) {
+	text, chunked := form.Get("markdown_text"), form.Get("chunks") != ""
+	switch {
+	case text != "" && chunked:
+		return "cannot_provide_both_markdown_text_and_chunks"
+	case chunked != m.chunked && (text != "" || chunked):
+		return "streaming_mode_mismatch"
+	}
+	var chunks []struct {
+		Type, Text, ID, Title, Status string
+	}
+	if chunked && (json.Unmarshal([]byte(form.Get("chunks")), &chunks) != nil || len(chunks) == 0) {
+		return "invalid_chunks"
+	}
+	var cards []Card
+	for _, c := range chunks {
+		switch {
+		case c.Type == "markdown_text" && c.Text != "":
+			text += c.Text
+		case c.Type == "task_update" && c.ID != "" && c.Title != "" && slices.Contains([]string{"pending", "in_progress", "complete", "error"}, c.Status):
+			cards = append(cards, Card{c.ID, c.Title, c.Status})
+		default:
+			return "invalid_chunks"
+		}
+	}
+	if len(text) > mostStreamed {
+		return "msg_too_long"
+	}
+	for _, c := range cards {
+		if i := slices.IndexFunc(m.Cards, func(k Card) bool { return k.ID == c.ID }); i >= 0 {
+			m.Cards[i] = c
+			continue
+		}
+		m.Cards = append(m.Cards, c)
+	}
 	m.Text += text
 	m.Shown = m.Text
 	for _, all := range []string{"<!channel", "<!here", "<!everyone", "<!subteam", "@channel", "@here", "@everyone"} {
 		m.Calls = m.Calls || strings.Contains(m.Text, all)
 	}
+	return ""
 }
 
 // EndStreams ends all messages that grow, as Slack does by itself after some minutes.

@@ -9,6 +9,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -45,15 +46,30 @@ type Streams struct {
 	mu      sync.Mutex
 	open    map[string]*stream // by the ts of the message
 	refused time.Time          // since when the workspace refuses streams
+	plain   time.Time          // since when it refuses cards in them
 	next    time.Time          // when the pace of starts is at rest
 }
 
 // A stream is a message that this process has begun and not ended.
 type stream struct {
 	began  time.Time
+	plain  bool // it has no cards: what tools do is text
 	shown  channels.Growth
 	length int
 	over   bool // nothing is appended any more; it is to be ended
+}
+
+// An addition is what a stream grows by.
+type addition struct {
+	done *card // was in progress
+	text string
+	now  *card // is
+}
+
+// A card shows what a tool does.
+type card struct {
+	step  int
+	title string
 }
 
 // New makes them.
@@ -64,11 +80,12 @@ func New(api *slackgo.Client, call func(ctx context.Context, do func(context.Con
 // Start begins a message, and returns its ts; "" where there is to be another kind of
 // message. Its error is of unknown outcome.
 func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts string, err error) {
-	text, ok := (&stream{}).grow(g)
-	if at.Thread == "" || !ok || text == "" || !s.mayStart() {
+	one := &stream{plain: s.isPlain()}
+	more, ok := one.grow(g)
+	if at.Thread == "" || !ok || more.isEmpty() || !s.mayStart() {
 		return "", nil
 	}
-	options := []slackgo.MsgOption{slackgo.MsgOptionTS(at.Thread), slackgo.MsgOptionMarkdownText(text)}
+	options := []slackgo.MsgOption{slackgo.MsgOptionTS(at.Thread), one.write(more)}
 	if at.User != "" {
 		options = append(options, slackgo.MsgOptionRecipientUserID(at.User), slackgo.MsgOptionRecipientTeamID(at.Team))
 	}
@@ -82,14 +99,33 @@ func (s *Streams) Start(ctx context.Context, at Place, g channels.Growth) (ts st
 	case err == nil:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.open[ts] = &stream{began: time.Now(), shown: g, length: len(text)}
+		one.began, one.shown, one.length = time.Now(), g, more.size()
+		s.open[ts] = one
 		return ts, nil
 	case fault.Fault == channels.Unknown:
 		return "", err
+	case !one.plain && isAboutCards(fault.Code):
+		s.mu.Lock()
+		s.plain = time.Now()
+		s.mu.Unlock()
+		return s.Start(ctx, at, g)
 	default:
 		s.note(fault)
 		return "", nil
 	}
+}
+
+// isPlain tells whether the workspace was found to refuse cards.
+func (s *Streams) isPlain() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.plain) < askAgain
+}
+
+// isAboutCards tells of the code of a refusal whether it may be for the way in which cards
+// are written.
+func isAboutCards(code string) bool {
+	return strings.Contains(code, "chunk") || code == "invalid_arguments" || code == "invalid_arg_name" || code == "no_text"
 }
 
 // mayStart tells whether there is to be one more stream, and counts it.
@@ -139,17 +175,17 @@ func (s *Streams) Append(ctx context.Context, chat, ts string, g channels.Growth
 	if !ok {
 		return false, nil
 	}
-	if more == "" {
+	if more.isEmpty() {
 		return true, nil
 	}
 	err = s.call(ctx, func(ctx context.Context) error {
-		_, _, err := s.api.AppendStreamContext(ctx, chat, ts, slackgo.MsgOptionMarkdownText(more))
+		_, _, err := s.api.AppendStreamContext(ctx, chat, ts, one.write(more))
 		return err
 	})
 	fault := channels.FaultOf(err)
 	switch {
 	case err == nil:
-		one.shown, one.length = g, one.length+len(more)
+		one.shown, one.length = g, one.length+more.size()
 		return true, nil
 	case fault.Fault == channels.Retry, fault.Fault == channels.Stop:
 		return true, err
@@ -187,24 +223,71 @@ func (s *Streams) End(ctx context.Context, chat, ts string) error {
 }
 
 // grow is what is to be appended; false where a stream cannot show it.
-func (s *stream) grow(g channels.Growth) (more string, ok bool) {
+func (s *stream) grow(g channels.Growth) (more addition, ok bool) {
 	shown, text := harmless(s.shown.Text), harmless(g.Text)
 	switch {
 	case g.Answer == s.shown.Answer && strings.HasPrefix(text, shown), s.length == 0:
-		more = strings.TrimPrefix(text, shown)
+		more.text = strings.TrimPrefix(text, shown)
 	case g.Answer > s.shown.Answer:
-		more = "\n\n" + text
+		more.text = "\n\n" + text
 	default:
-		return "", false
+		return addition{}, false
 	}
-	if g.Doing != "" && g.Doing != s.shown.Doing {
-		more += "\n\n· " + harmless(g.Doing) + "\n"
+	began := g.Doing != "" && (g.Doing != s.shown.Doing || g.Step != s.shown.Step)
+	switch {
+	case s.plain && began:
+		more.text += "\n\n· " + harmless(g.Doing) + "\n"
+	case !s.plain:
+		if s.shown.Doing != "" && (g.Doing == "" || g.Step != s.shown.Step) {
+			more.done = &card{s.shown.Step, harmless(s.shown.Title)}
+		}
+		if began {
+			more.now = &card{g.Step, harmless(g.Title)}
+		}
 	}
 	if s.length == 0 {
-		more = strings.TrimLeft(more, "\n")
+		more.text = strings.TrimLeft(more.text, "\n")
 	}
 	old := s.length > 0 && time.Since(s.began) > mostAge
-	return more, !old && s.length+len(more) <= mostText
+	return more, !old && s.length+more.size() <= mostText
+}
+
+func (a addition) isEmpty() bool { return a.text == "" && a.done == nil && a.now == nil }
+
+// size is how long it is, in bytes of text.
+func (a addition) size() int {
+	n := len(a.text)
+	for _, c := range []*card{a.done, a.now} {
+		if c != nil {
+			n += len(c.title)
+		}
+	}
+	return n
+}
+
+// write is an addition as Slack takes it. A stream with cards has its text among them, and
+// Slack takes no other from then on.
+func (s *stream) write(a addition) slackgo.MsgOption {
+	if s.plain {
+		return slackgo.MsgOptionMarkdownText(a.text)
+	}
+	var chunks []slackgo.StreamChunk
+	if a.done != nil {
+		chunks = append(chunks, a.done.chunk(slackgo.TaskCardStatusComplete))
+	}
+	if a.text != "" {
+		chunks = append(chunks, slackgo.NewMarkdownTextChunk(a.text))
+	}
+	if a.now != nil {
+		chunks = append(chunks, a.now.chunk(slackgo.TaskCardStatusInProgress))
+	}
+	return slackgo.MsgOptionChunks(chunks...)
+}
+
+func (c *card) chunk(status slackgo.TaskCardStatus) slackgo.StreamChunk {
+	chunk := slackgo.NewTaskUpdateChunk("step-"+strconv.Itoa(c.step), c.title)
+	chunk.Status = status
+	return chunk
 }
 
 // harmless is Markdown that calls nobody: what Slack reads as a mention is broken up.
