@@ -299,8 +299,12 @@ const (
 func (s *Server) Bar(channel, user string) { s.Deny(channel, user, viewChannel) }
 
 // Deny takes permissions away in a channel from a person, or from a role: Guild is that of
-// everybody. Allow gives them.
-func (s *Server) Deny(channel, whom string, permissions int64) { s.rule(channel, whom, 0, permissions) }
+// everybody.
+func (s *Server) Deny(channel, whom string, permissions int64) {
+	s.rule(channel, whom, 0, permissions)
+}
+
+// Allow gives what Deny takes away.
 func (s *Server) Allow(channel, whom string, permissions int64) {
 	s.rule(channel, whom, permissions, 0)
 }
