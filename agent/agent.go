@@ -146,10 +146,11 @@ type Agent struct {
 	// call of another one is told what is missing. Known may be nil.
 	Tools *tools.Set
 	Known *tools.Set
-	// Prompt returns the prompt's prefix for a session. It is asked once a turn.
-	Prompt func(ctx context.Context, session string) (string, error)
-	// Untrusted tells whether what Prompt returns holds what strangers may have
-	// written. Nil takes it that it does not.
+	// Prompt returns the prompt's prefix for a turn, and whether it holds what strangers may
+	// have written. It is asked once a turn.
+	Prompt func(ctx context.Context, who Asker) (text string, untrusted bool, err error)
+	// Untrusted tells whether the session holds, where Prompt reads it, what strangers may
+	// have written by now. Nil takes it that it does not.
 	Untrusted func(ctx context.Context, session string) bool
 	// Keep stores a result that is too long for the model and says where, as
 	// the model would open it. Nil keeps nothing.
@@ -192,6 +193,13 @@ type Agent struct {
 	ContextTokens    int
 	// Steer lets mail of the turn's sender join the turn; else it waits.
 	Steer bool
+}
+
+// An Asker is on whose behalf a turn runs, and where.
+type Asker struct {
+	Session string
+	Person  string // CHANNEL:USER
+	Private bool   // nobody else reads the conversation
 }
 
 // A Fetching is a file to be fetched: what came with a message.

@@ -127,7 +127,7 @@ func newBench(t *testing.T, m model, set ...tools.Tool) *bench {
 		limit: agent.Limits{Turns: 3, TurnsHour: 120, TokensDay: 1_000_000, MaxWaiting: 20},
 		agent: agent.Agent{
 			Name: "main", Model: m, Tools: tools.NewSet(set...),
-			Prompt:        func(context.Context, string) (string, error) { return "be brief", nil },
+			Prompt:        func(context.Context, agent.Asker) (string, bool, error) { return "be brief", false, nil },
 			MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
 		},
 	}

@@ -160,8 +160,8 @@ func crashAgent(effects string) agent.Agent {
 	return agent.Agent{
 		Name: "main", Model: m,
 		Tools: tools.NewSet(echo("pure", tools.Pure, ran), echo("idempotent", tools.Idempotent, ran), reconcilable, echo("once", tools.Once, ran)),
-		Prompt: func(context.Context, string) (string, error) {
-			return "", nil
+		Prompt: func(context.Context, agent.Asker) (string, bool, error) {
+			return "", false, nil
 		},
 		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000, Steer: true,
 	}

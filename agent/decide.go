@@ -38,6 +38,8 @@ type callRunner struct {
 	redact Redactor
 	// keep stores a result that is too long for the model; nil keeps nothing.
 	keep func(ctx context.Context, use tools.Call, content json.RawMessage) (path string, err error)
+	// promptUntrusted says that strangers may have written some of the turn's prompt.
+	promptUntrusted bool
 }
 
 func newCallRunner(s *session) *callRunner {
@@ -189,7 +191,7 @@ func (r *callRunner) change(p *preparedCall, v tools.Verdict, maybeDone bool) (c
 // untrusted tells whether the model that asked for a call had read what nobody here
 // vouches for.
 func (r *callRunner) untrusted(ctx context.Context, t *turn, c *call) bool {
-	return transcript.Untrusted(r.journal.Records(), t.id, c.asked) ||
+	return r.promptUntrusted || transcript.Untrusted(r.journal.Records(), t.id, c.asked) ||
 		r.agent.Untrusted != nil && r.agent.Untrusted(ctx, r.key())
 }
 

@@ -79,10 +79,15 @@ func (r *turnRun) suspend(ctx context.Context, t *turn) {
 // steps goes through the steps of a turn until its end is written. Each round
 // begins with the turn as the log has it.
 func (r *turnRun) steps(ctx context.Context, id string) error {
-	prompt, err := r.agent.Prompt(ctx, r.key())
+	begun, err := fold(id, r.journal.Records())
+	if err != nil {
+		return err
+	}
+	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Person: begun.person, Private: !begun.route.Group})
 	if err != nil {
 		return fmt.Errorf("make the prompt: %w", err)
 	}
+	r.calls.promptUntrusted = untrusted
 	for {
 		t, err := fold(id, r.journal.Records())
 		if err != nil {

@@ -271,3 +271,65 @@ type Notes interface {
 	// AllNoted lists the remarks on a subject, by what they are about.
 	AllNoted(ctx context.Context, subject string) ([]Remark, error)
 }
+
+// A Link is a person who is one with others: the same human on several channels.
+type Link struct {
+	Person string
+	// Account is that of the people in whose name all of them are counted: the same for all
+	// who are one.
+	Account string
+	Chat    string // where they talk to the bot alone
+	Cause   string // the command that has linked them; "" for whoever made the code
+}
+
+// A Linking uses a code.
+type Linking struct {
+	Code   string
+	Person string
+	Chat   string
+	Cause  string // the id of the command, which may come again
+}
+
+// Links remembers which people are one. What agents remember of them belongs to all of
+// them.
+type Links interface {
+	// OfferLink makes a code by which somebody else becomes one with a person, and voids the
+	// person's earlier one. It is good for ten minutes, and once.
+	OfferLink(ctx context.Context, person, chat string) (code string, err error)
+	// Link makes a person one with whoever made the code, and with all who are one with
+	// either; it returns all of them. ErrNoCode if the code is not good. Repeated with the
+	// same Cause because its answer was lost, it says again what it did.
+	Link(ctx context.Context, l Linking) ([]Link, error)
+	// Unlink parts a person from the others, and returns these. Each side keeps what is
+	// remembered.
+	Unlink(ctx context.Context, person string) (others []Link, err error)
+	// Linked lists all who are one with a person, them included; nobody where they are
+	// linked to nobody.
+	Linked(ctx context.Context, person string) ([]Link, error)
+}
+
+// Memories is what agents remember beyond one conversation, by scope and owner: of a
+// person, for whoever is one with them, and of an agent.
+type Memories interface {
+	// Recall returns what is remembered; untrusted says that strangers may have written it.
+	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
+	// RecallFor returns in one go what is remembered of an agent and of a person; "" is
+	// nobody.
+	RecallFor(ctx context.Context, agent, person string) (ofAgent, ofPerson Memory, err error)
+	// Remember replaces what is remembered by what change makes of it, which may be called
+	// more than once; "" forgets it. Call is the key of the tool call that wants it: done
+	// before, nothing changes. With overwrite nothing of what was there stays.
+	Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error
+}
+
+// A Memory is what is remembered of one owner.
+type Memory struct {
+	Content   string
+	Untrusted bool // strangers may have written it
+}
+
+// The scopes of memories.
+const (
+	OfPerson = "person" // the owner is CHANNEL:USER
+	OfAgent  = "agent"  // the owner is the agent's name
+)

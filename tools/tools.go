@@ -95,6 +95,8 @@ type Call struct {
 	// Scheduled says that the turn was begun by a schedule, and not by what that person
 	// has just said.
 	Scheduled bool
+	// Private says that nobody but that person reads the conversation.
+	Private bool
 	// Untrusted says that the model which asked for this call had read what nobody
 	// here vouches for (see Result), or a summary of it.
 	Untrusted bool

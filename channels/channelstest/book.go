@@ -28,6 +28,8 @@ type Book interface {
 	channels.Subjects
 	channels.Drafts
 	channels.Processes
+	channels.Links
+	channels.Memories
 	Close() error
 }
 
@@ -74,6 +76,9 @@ func RunBook(t *testing.T, h Harness) {
 		{"processes", testProcesses},
 		{"notes", testNotes},
 		{"ratings", testRatings},
+		{"links", testLinks},
+		{"a code links once", testLinkRace},
+		{"memories", testMemories},
 		{"what is noted first is kept", testNoteRace},
 		{"kill -9 loses nothing that returned", testKilled},
 	} {

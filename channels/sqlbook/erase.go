@@ -28,8 +28,8 @@ type Erasure struct {
 	// erased, what was asked in them, and what people think of their answers.
 	Sessions []string
 	// Person is CHANNEL:USER: the name by which the platform calls them is erased, what
-	// was noted about them, what was asked in their turns, what they answered, and what
-	// they think of answers. "" is nobody.
+	// was noted about them, what was asked in their turns, what they answered, what they
+	// think of answers, what is remembered of them and with whom they are one. "" is nobody.
 	Person string
 	// Origin is a token or a webhook: its submissions are erased. "" is none.
 	Origin string
@@ -45,6 +45,8 @@ type Erased struct {
 	Asks  int64 `json:"asks"`
 	// Ratings are what people think of answers.
 	Ratings int64 `json:"ratings"`
+	// Memories are what agents remember of a person in all of their conversations.
+	Memories int64 `json:"memories,omitempty"`
 }
 
 // finished is the condition that no part of a send is still to be sent.
@@ -57,7 +59,7 @@ func (b *Book) Erase(ctx context.Context, what Erasure) (done Erased, err error)
 		return what.erase(tx, &done)
 	})
 	if err == nil {
-		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes", "ratings")
+		err = b.db.Purge(ctx, "sends", "parts", "posts", "post_keys", "subjects", "chats", "pairings", "asks", "notes", "ratings", "links", "link_codes", "memories")
 	}
 	if err != nil {
 		return done, fmt.Errorf("erase from the book: %w", err)
@@ -94,6 +96,9 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		}
 	}
 	if what.Person != "" {
+		if err := erasePeople(tx, done, what.Person); err != nil {
+			return err
+		}
 		if err := errors.Join(eraseName(tx, what.Person), eraseNotes(tx, what.Person), eraseAsks(tx, done, what.Person),
 			count(tx, &done.Ratings, `DELETE FROM ratings WHERE person = ?`, texts(what.Person)...)); err != nil {
 			return err
@@ -114,6 +119,9 @@ func (what Erasure) erase(tx *sqldb.Tx, done *Erased) error {
 		return err
 	}
 	if err := count(tx, &done.Ratings, `DELETE FROM ratings WHERE rated < ?`, stamp(what.Before)); err != nil {
+		return err
+	}
+	if err := count(tx, &done.Memories, `DELETE FROM memories WHERE scope = 'person' AND changed < ?`, stamp(what.Before)); err != nil {
 		return err
 	}
 	return submissions(tx, done, `made < ?`, `used < ?`, stamp(what.Before))

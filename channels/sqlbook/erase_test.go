@@ -195,3 +195,54 @@ func testEraseRatings(t *testing.T, place string) {
 		t.Errorf("left is %+v, %v", all, err)
 	}
 }
+
+func TestEraseMemories(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { testEraseMemories(t, file(t)) })
+	t.Run("postgres", func(t *testing.T) { testEraseMemories(t, sqldbtest.New(t)) })
+}
+
+// What is remembered of a person goes with them, for all who are one with them; the others
+// stay linked to one another.
+func testEraseMemories(t *testing.T, place string) {
+	b := open(t, place)
+	t.Cleanup(func() { b.Close() })
+	keep := func(scope, owner, text string) {
+		t.Helper()
+		if err := b.Remember(t.Context(), scope, owner, owner+text, false, false, func(string) (string, error) { return text, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, person := range []string{"slack:1", "discord:1"} {
+		code, err := b.OfferLink(t.Context(), "telegram:1", "chat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Link(t.Context(), channels.Linking{Code: code, Person: person, Cause: person}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(channels.OfPerson, "slack:1", secret)
+	keep(channels.OfPerson, "telegram:2", "another's")
+	keep(channels.OfAgent, "main", "the agent's")
+	recalls := func(person, want string) {
+		t.Helper()
+		if got, _, err := b.Recall(t.Context(), channels.OfPerson, person); err != nil || got != want {
+			t.Errorf("of %s is remembered %q, %v", person, got, err)
+		}
+	}
+	recalls("telegram:1", secret)
+	erase(t, b, sqlbook.Erasure{Person: "telegram:1"}, sqlbook.Erased{Memories: 1}) // whose account it is
+	for _, person := range []string{"telegram:1", "slack:1", "discord:1"} {
+		recalls(person, "")
+	}
+	if all, err := b.Linked(t.Context(), "slack:1"); err != nil || len(all) != 2 || all[0].Account == "telegram:1" {
+		t.Errorf("linked are %+v, %v", all, err)
+	}
+	recalls("telegram:2", "another's")
+	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(-time.Hour)}, sqlbook.Erased{})
+	erase(t, b, sqlbook.Erasure{Before: time.Now().Add(time.Hour)}, sqlbook.Erased{Memories: 1})
+	recalls("telegram:2", "")
+	if got, _, err := b.Recall(t.Context(), channels.OfAgent, "main"); err != nil || got != "the agent's" {
+		t.Errorf("of the agent is remembered %q, %v", got, err)
+	}
+}

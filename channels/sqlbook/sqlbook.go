@@ -4,12 +4,12 @@
 // at once, so that a command may approve a pairing while the bot serves.
 //
 // The files, in reading order: sqlbook.go opens the book, copies it to another database,
-// and has its first tables; sends.go and drafts.go record what is sent, part by part;
-// submissions.go what programs have posted; pairings.go who may talk to the bot; chats.go
-// and threads.go where people did, and how far chats were read; names.go what people are
-// called; notes.go what was told; ratings.go what people think of answers; status.go
-// counts for metrics; erase.go erases; postgres.go has the statements that differ on
-// PostgreSQL.
+// and has its first tables; sends.go records what is sent, part by part; submissions.go
+// what programs have posted; pairings.go who may talk to the bot; chats.go and threads.go
+// where people did, and how far chats were read; people.go what people are called, and who
+// is one with whom; memory.go what agents remember of them; notes.go what was told;
+// ratings.go what people think of answers; status.go counts for metrics; erase.go erases;
+// postgres.go has the statements that differ on PostgreSQL.
 package sqlbook
 
 import (
@@ -37,8 +37,8 @@ type Book struct {
 func Schema() sqldb.Schema {
 	return sqldb.Schema{
 		Name:     "book",
-		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks, schemaNotes, schemaRatings},
-		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks), asPostgres(schemaNotes), asPostgres(schemaRatings)},
+		SQLite:   []string{schema, schemaPosts, schemaCursors, schemaDrafts, schemaNames, schemaAsks, schemaNotes, schemaRatings, schemaPeople},
+		Postgres: []string{asPostgres(schema), asPostgres(schemaPosts), asPostgres(schemaCursors), schemaDrafts, asPostgres(schemaNames), asPostgres(schemaAsks), asPostgres(schemaNotes), asPostgres(schemaRatings), asPostgres(schemaPeople)},
 	}
 }
 

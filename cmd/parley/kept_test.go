@@ -40,7 +40,9 @@ func keptTables() map[string]string {
 		"book.db pairings": parties, "book.db offers": parties, "book.db chats": sent, "book.db cursors": ids,
 		"book.db processes": ids,
 		"book.db ratings":   "forget: by person and session; retention: by age; export: with the session's log",
-		"book.db notes":     "forget: by person; retention and export: it holds ids, times and words of the bot's own",
+		"book.db memories":  "forget: by person, for all who are linked to them; what owners had an agent remember stays; retention: of persons, by the last change; export: with what the person said",
+		"book.db links":     "forget: by person; retention: kept, it is who is who; export: it holds ids", "book.db link_codes": ids,
+		"book.db notes": "forget: by person; retention and export: it holds ids, times and words of the bot's own",
 	}
 }
 

@@ -320,6 +320,9 @@ func (m Marker) names(dir Dir, call tools.Call) []string {
 	switch call.Name {
 	case "memory_read", "memory_write":
 		paths = []string{"MEMORY.md"}
+		if a.Scope != "" && a.Scope != "session" {
+			return nil // it is no file, and remembers that by itself
+		}
 	case "todo_read", "todo_write":
 		paths = []string{".agent/todo.json"}
 	case applyPatch:

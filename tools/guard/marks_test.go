@@ -41,7 +41,7 @@ func newDesk(t *testing.T, command func(dir string)) desk {
 		t.Fatal(err)
 	}
 	list := files.New(func(context.Context, tools.Call) (files.Dir, error) { return dir, nil }, nil)
-	list = append(list, memory.New(func(context.Context, tools.Call) (memory.Dir, error) { return dir, nil })...)
+	list = append(list, memory.New(func(context.Context, tools.Call) (memory.Dir, error) { return dir, nil }, nil)...)
 	list = append(list, todo.New(func(context.Context, tools.Call) (todo.Dir, error) { return dir, nil })...)
 	list = append(list, tools.New(tools.Spec{Name: "exec_shell", Description: "x"}, func(_ context.Context, _ tools.Call, args struct {
 		Command string `json:"command"`

@@ -1,6 +1,8 @@
-// Package memory is the tools with which an agent remembers, in a file of the session's workspace.
+// Package memory is the tools with which an agent remembers: in a file of the session's workspace, and beyond it.
 //
-// The file is plain Markdown that people and the file tools may edit too.
+// The file is plain Markdown that people and the file tools may edit too. What is
+// remembered of a person, and of the agent, is on a Shelf that no other tool reaches: see
+// shelf.go.
 package memory
 
 import (
@@ -35,31 +37,35 @@ type Dir interface {
 }
 
 // New makes memory_read and memory_write. Open returns the directory of a call's session.
-func New(open func(ctx context.Context, call tools.Call) (Dir, error)) []tools.Tool {
-	k := memoryTools{open: open}
+// Without a shelf there is the memory of the session alone.
+func New(open func(ctx context.Context, call tools.Call) (Dir, error), shelf Shelf) []tools.Tool {
+	k := memoryTools{open: open, shelf: shelf}
 	return []tools.Tool{
 		tools.New(tools.Spec{
 			Name: "memory_read", Effect: tools.Pure, Permission: tools.FileRead, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
-			Description: "Read what was kept with memory_write, in this conversation or before it. With a query, only the paragraphs that hold it.",
+			Description: "Read what was kept with memory_write, in this conversation or before it. With a query, only the paragraphs that hold it. scope session (default) is this conversation's memory; person, in a private chat alone, that of whom you talk to, on all channels that they have linked; agent that of all your conversations.",
 		}, k.read),
 		tools.New(tools.Spec{
 			Name: "memory_write", Effect: tools.Reconcilable, Permission: tools.FileWrite, Timeout: 5 * time.Second, MaxTimeout: 30 * time.Second,
-			Description: "Keep something for later conversations: facts, preferences, decisions, in short paragraphs. mode append (default) adds a paragraph; overwrite replaces all of the memory, so read it first.",
+			Description: "Keep something for later conversations: facts, preferences, decisions, in short paragraphs. mode append (default) adds a paragraph; overwrite replaces all of the memory, so read it first. scope session (default) keeps it for this conversation; person, in a private chat alone, for whom you talk to wherever they do so privately: their preferences, what concerns them; agent for all your conversations with everybody, which only owners may have you write.",
 		}, k.write, tools.Effects(effect), tools.Reconcile(k.wasWritten)),
 	}
 }
 
 type memoryTools struct {
-	open func(ctx context.Context, call tools.Call) (Dir, error)
+	open  func(ctx context.Context, call tools.Call) (Dir, error)
+	shelf Shelf
 }
 
 type readArgs struct {
 	Query string `json:"query,omitempty" jsonschema:"text to look for, in any case; left out: everything"`
+	Scope string `json:"scope,omitempty" enum:"session,person,agent" jsonschema:"session (default), person or agent"`
 }
 
 type writeArgs struct {
 	Content string `json:"content" jsonschema:"what to keep, as Markdown"`
 	Mode    string `json:"mode,omitempty" enum:"append,overwrite" jsonschema:"append (default) or overwrite"`
+	Scope   string `json:"scope,omitempty" enum:"session,person,agent" jsonschema:"session (default), person or agent"`
 }
 
 type found struct {
@@ -69,17 +75,26 @@ type found struct {
 }
 
 func (k memoryTools) read(ctx context.Context, call tools.Call, args readArgs) (any, error) {
+	if isShelved(args.Scope) {
+		return k.recall(ctx, call, args)
+	}
 	content, err := k.content(ctx, call)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return map[string]string{"content": "", "message": "No memory file found"}, nil
 	case err != nil:
 		return nil, asToolError(err)
-	case args.Query == "":
-		return map[string]string{"content": text(content)}, nil
 	}
-	matches := matching(text(content), args.Query)
-	return found{args.Query, matches, len(matches)}, nil
+	return shown(text(content), args.Query), nil
+}
+
+// shown is what is read of a memory.
+func shown(content, query string) any {
+	if query == "" {
+		return map[string]string{"content": content}
+	}
+	matches := matching(content, query)
+	return found{query, matches, len(matches)}
 }
 
 // text is a file's content as text for a result: without NUL, and valid UTF-8.
@@ -118,27 +133,30 @@ func (k memoryTools) content(ctx context.Context, call tools.Call) (content []by
 }
 
 func effect(args writeArgs) tools.Effect {
-	if args.Mode == "overwrite" {
+	if args.Mode == "overwrite" || isShelved(args.Scope) {
 		return tools.Idempotent
 	}
 	return tools.Reconcilable
 }
 
 func (k memoryTools) write(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
+	if isShelved(args.Scope) {
+		return k.remember(ctx, call, args)
+	}
 	dir, err := k.open(ctx, call)
 	if err != nil {
 		return nil, asToolError(err)
 	}
 	switch {
 	case args.Mode == "overwrite": // this also works when the file has become too long to read
-		content, wrong := checkSize([]byte(args.Content))
+		content, wrong := checkSize([]byte(args.Content), MaxBytes)
 		if err = wrong; err == nil {
 			err = dir.Write(File, content)
 		}
 	case strings.TrimSpace(args.Content) == "":
 		err = tools.Errorf(tools.InvalidArgs, "content is empty: give what is to be kept")
 	default:
-		err = dir.Update(File, MaxBytes, func(old []byte) ([]byte, error) { return appended(old, args.Content) })
+		err = dir.Update(File, MaxBytes, func(old []byte) ([]byte, error) { return appended(old, args.Content, MaxBytes) })
 	}
 	if err != nil {
 		return nil, asToolError(err)
@@ -151,24 +169,25 @@ func done(args writeArgs) map[string]string {
 	if mode == "" {
 		mode = "append"
 	}
-	return map[string]string{
-		"message": fmt.Sprintf("Successfully wrote %d bytes to memory (mode: %s)", len(args.Content), mode),
-		"path":    File,
+	said := map[string]string{"message": fmt.Sprintf("Successfully wrote %d bytes to memory (mode: %s)", len(args.Content), mode)}
+	if !isShelved(args.Scope) {
+		said["path"] = File
 	}
+	return said
 }
 
 // appended is the file with one more paragraph at its end.
-func appended(old []byte, content string) ([]byte, error) {
+func appended(old []byte, content string, most int) ([]byte, error) {
 	old = bytes.TrimRight(old, " \t\r\n")
 	if len(old) == 0 {
-		return checkSize([]byte(content))
+		return checkSize([]byte(content), most)
 	}
-	return checkSize(append(append(bytes.Clone(old), "\n\n"...), content...))
+	return checkSize(append(append(bytes.Clone(old), "\n\n"...), content...), most)
 }
 
-func checkSize(content []byte) ([]byte, error) {
-	if len(content) > MaxBytes {
-		return nil, tools.Errorf(tools.ExecutionFailed, "the memory would have %d bytes, at most %d are allowed: read it and write what still matters with mode overwrite", len(content), MaxBytes)
+func checkSize(content []byte, most int) ([]byte, error) {
+	if len(content) > most {
+		return nil, tools.Errorf(tools.ExecutionFailed, "the memory would have %d bytes, at most %d are allowed: read it and write what still matters with mode overwrite", len(content), most)
 	}
 	return content, nil
 }

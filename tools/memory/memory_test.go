@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/channels/sqlbook"
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/memory"
@@ -26,7 +27,7 @@ func newCaller(t *testing.T) (c *toolstest.Caller, file string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { all.Close() })
-	c = toolstest.New(memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return all.Open(call.Session) })...)
+	c = toolstest.New(memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return all.Open(call.Session) }, nil)...)
 	d, err := all.Open(c.Call.Session)
 	if err != nil {
 		t.Fatal(err)
@@ -138,4 +139,80 @@ func TestAppendIsFoundAgain(t *testing.T) {
 			t.Errorf("after %q and the append it gives %s, %v, %v", before, got, done, err)
 		}
 	}
+}
+
+// newShelved has the tools with the shelf that a book is, for a private chat.
+func newShelved(t *testing.T) *toolstest.Caller {
+	t.Helper()
+	all, err := workspace.New(workspace.Config{Root: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { all.Close() })
+	book, err := sqlbook.Open(t.Context(), filepath.Join(t.TempDir(), "book.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { book.Close() })
+	c := toolstest.New(memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return all.Open(call.Session) }, book)...)
+	c.Call.Private = true
+	return c
+}
+
+// as makes the next calls those of somebody else, with a key of their own.
+func as(c *toolstest.Caller, person, key string) {
+	c.Call.Person, c.Call.Key = person, key
+	c.Call.Session, c.Call.At = "main:"+person, person
+}
+
+// What is remembered of a person is read where that person is alone with the agent, in any
+// conversation, and by nobody else.
+func TestWhatIsRememberedOfAPersonIsForThem(t *testing.T) {
+	c := newShelved(t)
+	as(c, "telegram:1", "k1")
+	c.Want(t, "memory_write", args("content", "likes tea", "scope", "person"), `{"message":"Successfully wrote 9 bytes to memory (mode: append)"}`)
+	c.Want(t, "memory_write", args("content", "likes tea", "scope", "person"), `{"message":"Successfully wrote 9 bytes to memory (mode: append)"}`) // again, after a crash
+	c.Call.Key = "k2"
+	c.Want(t, "memory_write", args("content", "lives in Ulm", "scope", "person"), `{"message":"Successfully wrote 12 bytes to memory (mode: append)"}`)
+	c.Call.Session = "main:telegram:elsewhere"
+	c.Want(t, "memory_read", args("scope", "person"), `{"content":"likes tea\n\nlives in Ulm"}`)
+	c.Want(t, "memory_read", args("scope", "person", "query", "ULM"), `{"query":"ULM","matches":["lives in Ulm"],"count":1}`)
+	c.Want(t, "memory_read", args(), `{"content":"","message":"No memory file found"}`)
+	c.Want(t, "memory_read", args("scope", "agent"), `{"content":"","message":"Nothing is remembered"}`)
+	c.Call.Private = false
+	c.WantError(t, "memory_read", args("scope", "person"), tools.PermissionDenied, "private chat")
+	c.WantError(t, "memory_write", args("scope", "person", "content", "x"), tools.PermissionDenied, "private chat")
+	c.Call.Private = true
+	as(c, "telegram:2", "k3")
+	c.Want(t, "memory_read", args("scope", "person"), `{"content":"","message":"Nothing is remembered"}`)
+	as(c, "telegram:1", "k4")
+	c.Want(t, "memory_write", args("content", "", "scope", "person", "mode", "overwrite"), `{"message":"Successfully wrote 0 bytes to memory (mode: overwrite)"}`)
+	c.Want(t, "memory_read", args("scope", "person"), `{"content":"","message":"Nothing is remembered"}`)
+}
+
+// Owners write what all conversations of an agent read.
+func TestOwnersWriteForTheAgent(t *testing.T) {
+	c := newShelved(t)
+	as(c, "telegram:1", "k1")
+	c.WantError(t, "memory_write", args("content", "x", "scope", "agent"), tools.PermissionDenied, "owners")
+	c.Call.Owner = true
+	c.Want(t, "memory_write", args("content", "we deploy on Mondays", "scope", "agent"), `{"message":"Successfully wrote 20 bytes to memory (mode: append)"}`)
+	as(c, "telegram:2", "k2")
+	c.Call.Owner, c.Call.Private = false, false
+	c.Want(t, "memory_read", args("scope", "agent"), `{"content":"we deploy on Mondays"}`)
+	c.Call.Agent = "other"
+	c.Want(t, "memory_read", args("scope", "agent"), `{"content":"","message":"Nothing is remembered"}`)
+}
+
+func TestShelvedMemoriesAreBounded(t *testing.T) {
+	c := newShelved(t)
+	c.WantError(t, "memory_write", args("content", strings.Repeat("x", memory.MaxShelved+1), "scope", "person"), tools.ExecutionFailed, "at most 65536")
+	c.WantError(t, "memory_write", args("content", " ", "scope", "person"), tools.InvalidArgs)
+	c.WantError(t, "memory_write", args("content", "x", "scope", "team"), tools.InvalidArgs)
+	if got := c.Effect(t, "memory_write", args("content", "x", "scope", "person")); got != tools.Idempotent {
+		t.Errorf("its effect is %s", got)
+	}
+	plain, _ := newCaller(t)
+	plain.Call.Private = true
+	plain.WantError(t, "memory_read", args("scope", "person"), tools.PermissionDenied)
 }

@@ -238,7 +238,7 @@ func (x *rig) work(m llm.Model) {
 			name, _, _ := strings.Cut(session, ":")
 			return agent.Agent{
 				Name: name, Model: m, Tools: tools.NewSet(look),
-				Prompt:        func(context.Context, string) (string, error) { return "be brief", nil },
+				Prompt:        func(context.Context, agent.Asker) (string, bool, error) { return "be brief", false, nil },
 				MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000,
 			}, nil
 		},

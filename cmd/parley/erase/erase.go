@@ -88,8 +88,11 @@ func (e *Eraser) Person(ctx context.Context, person string) (Receipt, error) {
 	}
 	r := e.receipt("person " + person)
 	t := &target{person: person, eraseLog: func(t *target) (sessions.Erased, error) { return e.erasePerson(ctx, &r, t) }}
-	if channel == "web" {
+	switch channel {
+	case "web":
 		t.origin = user
+	case "webhook":
+		t.origin = channel + "/" + user
 	}
 	paired, err := e.pairingOf(ctx, person)
 	if err != nil {
@@ -234,6 +237,7 @@ func (e *Eraser) eraseBeside(ctx context.Context, r *Receipt, t *target) (bus.Fo
 	r.Book.Chats += book.Chats
 	r.Book.Asks += book.Asks
 	r.Book.Ratings += book.Ratings
+	r.Book.Memories += book.Memories
 	return gone, err
 }
 
@@ -374,21 +378,6 @@ func addressOf(key string) (bus.Address, bool) {
 		a.Thread = parts[3]
 	}
 	return a, true
-}
-
-func sum(a, b sessions.Erased) sessions.Erased {
-	for _, key := range b.Sessions {
-		if !slices.Contains(a.Sessions, key) {
-			a.Sessions = append(a.Sessions, key)
-		}
-	}
-	for _, key := range b.Shared {
-		if !slices.Contains(a.Shared, key) {
-			a.Shared = append(a.Shared, key)
-		}
-	}
-	a.Entries += b.Entries
-	return a
 }
 
 func (e *Eraser) receipt(what string) Receipt {

@@ -2,6 +2,7 @@ package erase
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +67,7 @@ func (r *Receipt) String() string {
 		{"records of chats", r.Book.Chats},
 		{"requests to people", r.Book.Asks},
 		{"ratings of answers", r.Book.Ratings},
+		{"memories of the person, in all conversations", r.Book.Memories},
 		{"files sent to conversations that others share", int64(r.Attachments)},
 		{"records of calls in the audit's files", int64(r.AuditFiles)},
 	} {
@@ -91,4 +93,19 @@ func (r *Receipt) String() string {
 		fmt.Fprintf(&b, "  - %s: %s\n", k.What, k.Why)
 	}
 	return b.String()
+}
+
+func sum(a, b sessions.Erased) sessions.Erased {
+	for _, key := range b.Sessions {
+		if !slices.Contains(a.Sessions, key) {
+			a.Sessions = append(a.Sessions, key)
+		}
+	}
+	for _, key := range b.Shared {
+		if !slices.Contains(a.Shared, key) {
+			a.Shared = append(a.Shared, key)
+		}
+	}
+	a.Entries += b.Entries
+	return a
 }

@@ -120,10 +120,10 @@ func (h *Home) Say(id, user, chat, text string) {
 // and point at the places where a process may die, until stop is called.
 func (h *Home) Work(point func(string)) (stop func()) {
 	all := files.New(func(_ context.Context, call tools.Call) (files.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)
-	all = append(all, memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return h.Workspaces.Open(call.Session) })...)
+	all = append(all, memory.New(func(_ context.Context, call tools.Call) (memory.Dir, error) { return h.Workspaces.Open(call.Session) }, nil)...)
 	main := agent.Agent{
 		Name: "main", Model: demo.New(), Tools: tools.NewSet(all...),
-		Prompt:        func(context.Context, string) (string, error) { return "be brief", nil },
+		Prompt:        func(context.Context, agent.Asker) (string, bool, error) { return "be brief", false, nil },
 		MaxIterations: 20, ErrorLimit: 3, MaxParallelTools: 5, ContextTokens: 64000,
 	}
 	return h.run(agent.New(agent.Config{

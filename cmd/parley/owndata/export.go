@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/channels"
 	"parley/sessions"
 )
 
@@ -34,6 +35,7 @@ type line struct {
 const (
 	kindRating   = "rating"   // what the person thinks of an answer
 	kindSchedule = "schedule" // what they have the agent do later
+	kindMemory   = "memory"   // what is remembered of them
 )
 
 // export sends a person what they said, what was answered, what they think of answers, and
@@ -67,10 +69,18 @@ func (d *Desk) export(ctx context.Context, id string, r request) error {
 	if err := f.addSchedules(ctx); err != nil {
 		return err
 	}
+	planned := f.lines - said - rated
+	if err := f.addMemory(ctx); err != nil {
+		return err
+	}
 	if f.lines == 0 {
 		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: "There is nothing: I hold nothing that you have said."})
 	}
-	return f.send(ctx, fmt.Sprintf("This is what you have said to me and what I answered: %d entries of %d conversations, %d of your 👍 and 👎 at my answers, and %d schedules, a line of JSON each. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, rated, f.lines-said-rated))
+	text := fmt.Sprintf("This is what you have said to me and what I answered: %d entries of %d conversations, %d of your 👍 and 👎 at my answers, and %d schedules, a line of JSON each. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, rated, planned)
+	if f.remembered {
+		text += " The last line is what I remember of you."
+	}
+	return f.send(ctx, text)
 }
 
 func (f *exporting) addRatings(ctx context.Context) error {
@@ -107,6 +117,20 @@ func (f *exporting) addSchedules(ctx context.Context) error {
 	return nil
 }
 
+// addMemory adds what is remembered of the person, as it is now.
+func (f *exporting) addMemory(ctx context.Context) error {
+	if f.desk.Memories == nil {
+		return nil
+	}
+	content, _, err := f.desk.Memories.Recall(ctx, channels.OfPerson, f.Person)
+	if err != nil || content == "" {
+		return err
+	}
+	text, _ := json.Marshal(map[string]string{"content": content}) // cannot fail
+	f.remembered = true
+	return f.add(ctx, line{At: f.Until, Kind: kindMemory, Person: f.Person, Data: text})
+}
+
 // An exporting is an export that is being made.
 type exporting struct {
 	desk *Desk
@@ -114,6 +138,7 @@ type exporting struct {
 	request
 	piece                 bytes.Buffer
 	sent, lines, sessions int
+	remembered            bool
 }
 
 // add puts a line into the file that is being made, or into the next.

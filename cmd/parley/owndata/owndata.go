@@ -64,6 +64,11 @@ type Ratings interface {
 	RatingsBy(ctx context.Context, person string) ([]channels.Rating, error)
 }
 
+// Memories are what is remembered of a person.
+type Memories interface {
+	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
+}
+
 // Config is what a Desk works with.
 type Config struct {
 	Notes channels.Notes
@@ -71,6 +76,8 @@ type Config struct {
 	Store Store
 	// Ratings are exported with what was said.
 	Ratings Ratings
+	// Memories, if set, are exported too.
+	Memories Memories
 	// Schedules are exported too.
 	Schedules Schedules
 	Eraser    func() Eraser               // as it is configured now
@@ -131,7 +138,7 @@ func (d *Desk) explain(ctx context.Context, in bus.Inbound) error {
 	}
 	p := d.Prefix(in.At.Channel)
 	text := fmt.Sprintf("This erases what `%s` has said to me and what I answered:\n\n"+
-		"- conversations of yours alone, with their files and memory: %d\n- conversations that others share, of which your part: %d\n- what waits for an answer or to be sent, what I asked you, and what you have scheduled\n\n"+
+		"- conversations of yours alone, with their files and memory: %d\n- conversations that others share, of which your part: %d\n- what waits for an answer or to be sent, what I asked you, and what you have scheduled\n- what I remember of you in all conversations, also on channels that you have linked\n\n"+
 		"It does not take away that you may talk to me, the ids of messages, backups, and what this platform keeps. It cannot be undone. "+
 		"`%sexport` sends you what you have said first.\n\nSay `%sforget yes` within ten minutes to erase it.",
 		in.From.ID, len(alone), len(shared), p, p)

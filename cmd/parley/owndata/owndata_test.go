@@ -56,7 +56,7 @@ func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
 // restart is another process with the same home.
 func (s *stage) restart() {
 	s.desk = owndata.New(owndata.Config{
-		Notes: s.Book, Ratings: s.Book, Schedules: s.Store.Schedules(), Bus: s.Bus, Store: s.Store, Eraser: func() owndata.Eraser { return s },
+		Notes: s.Book, Ratings: s.Book, Memories: s.Book, Schedules: s.Store.Schedules(), Bus: s.Bus, Store: s.Store, Eraser: func() owndata.Eraser { return s },
 		Prefix: func(string) string { return "/" }, Log: slog.New(slog.DiscardHandler),
 	})
 }
@@ -268,6 +268,24 @@ func TestAnExportHasTheSchedules(t *testing.T) {
 		got := s.sent(t)
 		if len(got) != 1 || got[0].File == nil || strings.Contains(string(got[0].File.Data), "theirs") ||
 			!strings.Contains(string(got[0].File.Data), `"kind":"schedule","person":"telegram:42","data":{"id":"mine"`) || !strings.Contains(got[0].Text, "1 schedules") {
+			t.Errorf("sent %+v", got)
+		}
+	})
+}
+
+// What is remembered of a person is theirs; what is of others is not.
+func TestAnExportHasWhatIsRemembered(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		for _, who := range []string{person, "telegram:43"} {
+			if err := s.Book.Remember(t.Context(), channels.OfPerson, who, who, false, false, func(string) (string, error) { return "of " + who, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.take(t, command("1", "export", ""))
+		s.serve(t, time.Second)
+		got := s.sent(t)
+		want := `"kind":"memory","person":"telegram:42","data":{"content":"of telegram:42"}`
+		if len(got) != 1 || got[0].File == nil || strings.Count(string(got[0].File.Data), "\n") != 1 || !strings.Contains(string(got[0].File.Data), want) || !strings.Contains(got[0].Text, "what I remember of you") {
 			t.Errorf("sent %+v", got)
 		}
 	})

@@ -128,7 +128,12 @@ func (s *Server) window(configured int) int {
 
 // prompt is the prefix of a session's prompt: what the operator has written in
 // the home, what stands in the session's workspace, and its memory.
-func (s *Server) prompt(ctx context.Context, session string) (string, error) {
+func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, error) {
+	session := who.Session
+	remembered, untrusted, err := s.remembered(ctx, who)
+	if err != nil {
+		return "", false, err
+	}
 	files := os.DirFS(s.settings.Load().Home)
 	made, err := prompt.Builder{Sources: []prompt.Source{
 		func(context.Context, string) ([]prompt.File, error) {
@@ -141,16 +146,34 @@ func (s *Server) prompt(ctx context.Context, session string) (string, error) {
 			}
 			return prompt.Read(opener(dir), "workspace", "AGENTS.md", "MEMORY.md"), nil
 		},
+		func(context.Context, string) ([]prompt.File, error) { return remembered, nil },
 	}}.Build(ctx, session)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	// Most sessions have the same: thousands of turns in flight then share it.
 	if last := s.lastPrompt.Load(); last != nil && *last == made {
-		return *last, nil
+		return *last, untrusted, nil
 	}
 	s.lastPrompt.Store(&made)
-	return made, nil
+	return made, untrusted, nil
+}
+
+// remembered is what the prompt holds of what is remembered beyond the session: of the
+// agent, and of the person where nobody else reads along.
+func (s *Server) remembered(ctx context.Context, who agent.Asker) (files []prompt.File, untrusted bool, err error) {
+	person := who.Person
+	if !who.Private {
+		person = ""
+	}
+	ofAgent, ofPerson, err := s.home.Book.RecallFor(ctx, agentName(who.Session), person)
+	if err != nil {
+		return nil, false, err
+	}
+	return []prompt.File{
+		{Name: "MEMORY.md", From: "what you remember in all conversations (scope agent)", Text: ofAgent.Content},
+		{Name: "MEMORY.md", From: "what you remember of whom you talk to (scope person)", Text: ofPerson.Content},
+	}, ofAgent.Untrusted || ofPerson.Untrusted, nil
 }
 
 func opener(files fs.FS) func(string) (io.ReadCloser, error) {

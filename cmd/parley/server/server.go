@@ -178,7 +178,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	s.clock = s.newClock()
 	s.tools = s.newTools()
 	s.ownData = owndata.New(owndata.Config{
-		Notes: h.Book, Ratings: h.Book, Schedules: h.Store.Schedules(), Bus: h.Bus, Store: h.Store, Eraser: func() owndata.Eraser { return s.eraser() }, Prefix: s.commandPrefix, Log: c.Log,
+		Notes: h.Book, Ratings: h.Book, Memories: h.Book, Schedules: h.Store.Schedules(), Bus: h.Bus, Store: h.Store, Eraser: func() owndata.Eraser { return s.eraser() }, Prefix: s.commandPrefix, Log: c.Log,
 	})
 	return s
 }

@@ -49,7 +49,7 @@ import (
 
 func (s *Server) newTools() *tools.Set {
 	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) }, s.documents())
-	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) })...)
+	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) }, s.home.Book)...)
 	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools()...)
 	all = append(all, image.New(s.files.Show)...)

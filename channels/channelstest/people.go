@@ -1,0 +1,262 @@
+package channelstest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// answered records an answer of a turn whose parts were sent under these ids of the
+// platform's.
+func answered(t *testing.T, b Book, session, turn string, ids ...string) {
+	t.Helper()
+	send := letter(bus.ReplyID(turn), ids...)
+	send.Session = session
+	if known, _ := begin(t, b, send); known.Session != session {
+		t.Fatalf("begun as %+v", known)
+	}
+	for i, id := range ids {
+		must(t, b.Mark(t.Context(), send.ID, i, channels.SentPart{State: channels.Sent, PlatformID: id}))
+	}
+}
+
+func testRatings(t *testing.T, s suite) {
+	b := s.open(t)
+	answered(t, b, "main:c:1:2", "c:t:1", "p1", "p2")
+	begin(t, b, channels.Send{ID: "c:t:1#draft", To: bus.Address{Channel: "c", Chat: "1", Thread: "2"}, Session: "main:c:1:2", Parts: []channels.SentPart{{State: channels.Drafted}}})
+	must(t, b.Mark(t.Context(), "c:t:1#draft", 0, channels.SentPart{State: channels.Sent, PlatformID: "p1"}))
+	answered(t, b, "", "c:t:9", "p9") // of a release that does not note the session
+	day := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	rating := func(person, message string, good bool) channels.Rating {
+		return channels.Rating{Person: person, At: bus.Address{Channel: "c", Chat: "1"}, Message: message, Good: good, Rated: day}
+	}
+	rate := func(r channels.Rating, want bool) channels.Rating {
+		t.Helper()
+		kept, changed, err := b.Rate(t.Context(), r)
+		if err != nil || changed != want {
+			t.Fatalf("rated %+v: changed %v, %v", r, changed, err)
+		}
+		return kept
+	}
+	kept := rate(rating("c:7", "p1", true), true)
+	if kept.Turn != "c:t:1" || kept.Session != "main:c:1:2" || kept.At.Thread != "2" {
+		t.Errorf("kept as %+v", kept)
+	}
+	rate(rating("c:7", "p1", true), false) // the same
+	rate(rating("c:8", "p2", true), true)
+	rate(rating("c:8", "p2", false), true) // in place of that
+	for _, none := range []channels.Rating{rating("c:7", "p9", true), rating("c:7", "p3", true), rating("c:7", "", true)} {
+		rate(none, false)
+	}
+	elsewhere := rating("c:7", "p1", true)
+	elsewhere.At.Chat = "another"
+	rate(elsewhere, false)
+
+	want := func(what string, want ...string) {
+		t.Helper()
+		all, err := b.Ratings(t.Context(), "main:c:1:2")
+		must(t, err)
+		var got []string
+		for _, r := range all {
+			verdict := " bad"
+			if r.Good {
+				verdict = " good"
+			}
+			if !r.Rated.Equal(day) || r.Turn != "c:t:1" || r.At != (bus.Address{Channel: "c", Chat: "1", Thread: "2"}) {
+				t.Errorf("kept as %+v", r)
+			}
+			got = append(got, r.Person+" "+r.Message+verdict)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s, ratings are %q, want %q", what, got, want)
+		}
+	}
+	b = s.reopen(t, b)
+	want("opened again", "c:7 p1 good", "c:8 p2 bad")
+	must(t, b.Unrate(t.Context(), rating("c:8", "p2", true))) // which it is not any more
+	must(t, b.Unrate(t.Context(), rating("c:7", "p1", true)))
+	want("taken back", "c:8 p2 bad")
+	answered(t, b, "main:c:3", "c:t:3", "p7")
+	there := rating("c:8", "p7", true)
+	there.At.Chat, there.Rated = "1", day.Add(time.Hour)
+	rate(there, true)
+	for person, want := range map[string]string{"c:8": "[main:c:1:2 p2 false main:c:3 p7 true]", "c:7": "[]", "": "[]"} {
+		by, err := b.RatingsBy(t.Context(), person)
+		must(t, err)
+		got := []any{}
+		for _, r := range by {
+			got = append(got, r.Session, r.Message, r.Good)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("those of %q are %v, want %s", person, got, want)
+		}
+	}
+	if all, err := b.Ratings(t.Context(), ""); err != nil || len(all) > 0 {
+		t.Errorf("of no session: %+v, %v", all, err)
+	}
+}
+
+// people are who is one with somebody, by their ids.
+func people(t *testing.T, b Book, person string) string {
+	t.Helper()
+	all, err := b.Linked(t.Context(), person)
+	must(t, err)
+	var ids []string
+	for _, l := range all {
+		ids = append(ids, l.Person)
+	}
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
+	t.Helper()
+	code, err := b.OfferLink(t.Context(), with, "chat of "+with)
+	must(t, err)
+	all, err := b.Link(t.Context(), channels.Linking{Code: code, Person: person, Chat: "chat of " + person, Cause: cause})
+	must(t, err)
+	return all
+}
+
+// recalls checks what is remembered of a person.
+func recalls(t *testing.T, b Book, person, want string) {
+	t.Helper()
+	if got, _, err := b.Recall(t.Context(), channels.OfPerson, person); err != nil || got != want {
+		t.Errorf("of %s is remembered %q, %v; want %q", person, got, err, want)
+	}
+}
+
+func remember(t *testing.T, b Book, scope, owner, call, text string) {
+	t.Helper()
+	must(t, b.Remember(t.Context(), scope, owner, call, false, false, func(old string) (string, error) { return strings.TrimPrefix(old+"\n\n"+text, "\n\n"), nil }))
+}
+
+func testLinks(t *testing.T, s suite) {
+	b := s.open(t)
+	remember(t, b, channels.OfPerson, "c:1", "k1", "likes tea")
+	remember(t, b, channels.OfPerson, "d:1", "k2", "lives in Ulm")
+	remember(t, b, channels.OfPerson, "c:2", "k3", "another's")
+	if got := people(t, b, "c:1"); got != "" {
+		t.Errorf("linked before: %s", got)
+	}
+	void, err := b.OfferLink(t.Context(), "c:1", "x")
+	must(t, err)
+	code, err := b.OfferLink(t.Context(), "c:1", "c:chat")
+	must(t, err)
+	use := channels.Linking{Code: code, Person: "d:1", Chat: "d:chat", Cause: "m1"}
+	refused := func(l channels.Linking) {
+		t.Helper()
+		if all, err := b.Link(t.Context(), l); !errors.Is(err, channels.ErrNoCode) {
+			t.Errorf("%+v links %v, %v", l, all, err)
+		}
+	}
+	refused(channels.Linking{Code: void, Person: "d:1", Cause: "m0"})
+	refused(channels.Linking{Code: code, Person: "c:1", Cause: "m0"}) // their own
+	for range 2 {                                                     // the second time as after a crash
+		all, err := b.Link(t.Context(), use)
+		must(t, err)
+		if len(all) != 2 || all[0].Account != all[1].Account || all[0].Chat == all[1].Chat {
+			t.Errorf("linked: %+v", all)
+		}
+	}
+	refused(channels.Linking{Code: code, Person: "c:2", Cause: "m2"}) // used
+	b = s.reopen(t, b)
+	if got := people(t, b, "d:1"); got != "c:1 d:1" || people(t, b, "c:1") != got || people(t, b, "c:2") != "" {
+		t.Errorf("linked: %s", got)
+	}
+	recalls(t, b, "c:1", "likes tea\n\nlives in Ulm")
+	recalls(t, b, "d:1", "likes tea\n\nlives in Ulm")
+	recalls(t, b, "c:2", "another's")
+	link(t, b, "d:1", "e:1", "m3")
+	if got := people(t, b, "c:1"); got != "c:1 d:1 e:1" {
+		t.Errorf("three are %s", got)
+	}
+	// Whose account it is goes, and what is remembered stays with both sides.
+	others, err := b.Unlink(t.Context(), "c:1")
+	must(t, err)
+	if len(others) != 2 || people(t, b, "d:1") != "d:1 e:1" || people(t, b, "c:1") != "" {
+		t.Errorf("after one has gone: %+v, %s", others, people(t, b, "d:1"))
+	}
+	remember(t, b, channels.OfPerson, "e:1", "k4", "new")
+	recalls(t, b, "d:1", "likes tea\n\nlives in Ulm\n\nnew")
+	recalls(t, b, "c:1", "likes tea\n\nlives in Ulm")
+	_, err = b.Unlink(t.Context(), "e:1")
+	must(t, err)
+	if people(t, b, "d:1") != "" || people(t, b, "e:1") != "" {
+		t.Error("two who are parted are one each")
+	}
+	recalls(t, b, "e:1", "likes tea\n\nlives in Ulm\n\nnew")
+	if others, err := b.Unlink(t.Context(), "e:1"); err != nil || len(others) != 0 {
+		t.Errorf("parted again: %v, %v", others, err)
+	}
+}
+
+// A code is used once, whoever tries at the same time.
+func testLinkRace(t *testing.T, s suite) {
+	b := s.open(t)
+	code, err := b.OfferLink(t.Context(), "c:1", "chat")
+	must(t, err)
+	var mu sync.Mutex
+	var linked []string
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			person := fmt.Sprintf("d:%d", i)
+			_, err := b.Link(t.Context(), channels.Linking{Code: code, Person: person, Cause: person})
+			if err != nil && !errors.Is(err, channels.ErrNoCode) {
+				t.Error(err)
+			}
+			if err == nil {
+				mu.Lock()
+				linked = append(linked, person)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if len(linked) != 1 || people(t, b, "c:1") != "c:1 "+linked[0] {
+		t.Errorf("linked were %v: %s", linked, people(t, b, "c:1"))
+	}
+}
+
+func testMemories(t *testing.T, s suite) {
+	b := s.open(t)
+	for range 2 { // the same call again, as after a crash
+		remember(t, b, channels.OfPerson, "c:1", "k1", "one\x00")
+	}
+	remember(t, b, channels.OfAgent, "c:1", "k1", "the agent's")
+	b = s.reopen(t, b)
+	recalls(t, b, "c:1", "one\x00")
+	recalls(t, b, "c:2", "")
+	if got, _, err := b.Recall(t.Context(), channels.OfAgent, "c:1"); err != nil || got != "the agent's" {
+		t.Errorf("of the agent is remembered %q, %v", got, err)
+	}
+	no := errors.New("no")
+	if err := b.Remember(t.Context(), channels.OfPerson, "c:1", "k2", false, false, func(string) (string, error) { return "", no }); !errors.Is(err, no) {
+		t.Errorf("refused with %v", err)
+	}
+	recalls(t, b, "c:1", "one\x00")
+	flag := func(call string, overwrite, untrusted, want bool) {
+		t.Helper()
+		must(t, b.Remember(t.Context(), channels.OfPerson, "c:1", call, overwrite, untrusted, func(string) (string, error) { return call, nil }))
+		if _, got, err := b.Recall(t.Context(), channels.OfPerson, "c:1"); err != nil || got != want {
+			t.Errorf("after %s untrusted is %v, %v", call, got, err)
+		}
+	}
+	flag("k3", false, true, true)
+	flag("k4", false, false, true)
+	flag("k5", true, false, false)
+	var wg sync.WaitGroup
+	for i := range 10 {
+		wg.Go(func() { remember(t, b, channels.OfPerson, "c:3", fmt.Sprint(i), "x") })
+	}
+	wg.Wait()
+	recalls(t, b, "c:3", strings.TrimSuffix(strings.Repeat("x\n\n", 10), "\n\n"))
+}

@@ -1,0 +1,150 @@
+package sqlbook
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/channels"
+	"parley/sessions/sqldb"
+)
+
+// keptCalls is of how many calls it is known that they have written a memory.
+const keptCalls = 50
+
+// A memoryRow is what is remembered of one owner.
+type memoryRow struct {
+	content   string
+	untrusted bool
+	calls     []string // that wrote it, the newest last
+}
+
+// Recall implements channels.Memories.
+func (b *Book) Recall(ctx context.Context, scope, owner string) (string, bool, error) {
+	agent, person := owner, ""
+	if scope == channels.OfPerson {
+		agent, person = "", owner
+	}
+	ofAgent, ofPerson, err := b.RecallFor(ctx, agent, person)
+	if scope == channels.OfPerson {
+		ofAgent = ofPerson
+	}
+	return ofAgent.Content, ofAgent.Untrusted, err
+}
+
+// RecallFor implements channels.Memories.
+func (b *Book) RecallFor(ctx context.Context, agent, person string) (ofAgent, ofPerson channels.Memory, err error) {
+	type row struct {
+		scope string
+		channels.Memory
+	}
+	found, err := list(ctx, b.db.Read, func(scan func(...any) error) (r row, err error) {
+		var untrusted int
+		err = scan(&r.scope, &r.Content, &untrusted)
+		untext(&r.Content)
+		r.Untrusted = untrusted != 0
+		return r, err
+	}, `SELECT scope, content, untrusted FROM memories WHERE (scope = 'agent' AND owner = ?)
+		OR (scope = 'person' AND owner = coalesce((SELECT account FROM links WHERE person = ?), ?))`, texts(agent, person, person)...)
+	if err != nil {
+		return ofAgent, ofPerson, fmt.Errorf("recall: %w", err)
+	}
+	for _, r := range found {
+		if r.scope == channels.OfAgent {
+			ofAgent = r.Memory
+		} else {
+			ofPerson = r.Memory
+		}
+	}
+	return ofAgent, ofPerson, nil
+}
+
+// Remember implements channels.Memories.
+func (b *Book) Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error {
+	var refused error
+	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		refused = nil
+		if err := b.lockPeople(tx); err != nil {
+			return err
+		}
+		account := owner
+		if scope == channels.OfPerson {
+			var err error
+			if account, err = accountOf(tx, owner); err != nil {
+				return err
+			}
+		}
+		old, err := readMemory(tx, scope, account)
+		if err != nil || slices.Contains(old.calls, call) {
+			return err
+		}
+		next := memoryRow{untrusted: untrusted || old.untrusted && !overwrite, calls: append(old.calls, call)}
+		if next.content, refused = change(old.content); refused != nil {
+			return nil
+		}
+		return writeMemory(tx, scope, account, next)
+	})
+	if err != nil {
+		return fmt.Errorf("remember: %w", err)
+	}
+	return refused
+}
+
+func readMemory(tx *sqldb.Tx, scope, owner string) (m memoryRow, err error) {
+	var untrusted int
+	var calls string
+	err = tx.Get(`SELECT content, untrusted, calls FROM memories WHERE scope = ? AND owner = ?`, texts(scope, owner), &m.content, &untrusted, &calls)
+	if errors.Is(err, sql.ErrNoRows) {
+		return memoryRow{}, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	untext(&m.content, &calls)
+	m.untrusted = untrusted != 0
+	return m, json.Unmarshal([]byte(calls), &m.calls)
+}
+
+func writeMemory(tx *sqldb.Tx, scope, owner string, m memoryRow) error {
+	calls, err := json.Marshal(m.calls[max(0, len(m.calls)-keptCalls):])
+	if err != nil { // texts always marshal
+		panic(err)
+	}
+	_, err = tx.Exec(`INSERT INTO memories (scope, owner, content, untrusted, calls, changed) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (scope, owner) DO UPDATE SET content = excluded.content, untrusted = excluded.untrusted, calls = excluded.calls, changed = excluded.changed`,
+		append(texts(scope, owner, m.content), bit(m.untrusted), sqldb.Text(string(calls)), stamp(time.Now()))...)
+	return err
+}
+
+// mergeMemories gives what is remembered of one account to another.
+func mergeMemories(tx *sqldb.Tx, from, to string) error {
+	if err := copyMemories(tx, from, to); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`DELETE FROM memories WHERE scope = 'person' AND owner = ?`, texts(from)...)
+	return err
+}
+
+// copyMemories adds what is remembered of one account to what is of another.
+func copyMemories(tx *sqldb.Tx, from, to string) error {
+	old, err := readMemory(tx, channels.OfPerson, from)
+	if err != nil || old.content == "" {
+		return err
+	}
+	m, err := readMemory(tx, channels.OfPerson, to)
+	if err != nil {
+		return err
+	}
+	if m.content = strings.TrimRight(m.content, " \t\r\n"); m.content != "" {
+		m.content += "\n\n"
+	}
+	m.content += old.content
+	m.untrusted = m.untrusted || old.untrusted
+	m.calls = append(m.calls, old.calls...)
+	return writeMemory(tx, channels.OfPerson, to, m)
+}

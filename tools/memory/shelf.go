@@ -1,0 +1,90 @@
+package memory
+
+import (
+	"context"
+	"strings"
+
+	"parley/tools"
+)
+
+// The scopes of a memory.
+const (
+	ofSession = "session"
+	ofPerson  = "person"
+	ofAgent   = "agent"
+)
+
+// MaxShelved bounds what is remembered of one person, or of an agent, in bytes: it goes
+// into every prompt.
+const MaxShelved = 64 << 10
+
+// A Shelf keeps what is remembered beyond one conversation, by scope and owner.
+type Shelf interface {
+	// Recall returns what is remembered; untrusted says that strangers may have written it.
+	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
+	// Remember replaces what is remembered by what change makes of it, which may be called
+	// more than once. A call that was done before changes nothing. With overwrite nothing of
+	// what was there stays.
+	Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error
+}
+
+func isShelved(scope string) bool { return scope != "" && scope != ofSession }
+
+// owner is whose memory a call means. What is remembered of a person is for that person's
+// eyes, so it is there only where nobody else reads along.
+func (k memoryTools) owner(call tools.Call, scope string) (string, error) {
+	switch {
+	case k.shelf == nil:
+		return "", tools.Errorf(tools.PermissionDenied, "there is only this conversation's memory here: leave scope out")
+	case scope == ofAgent:
+		return call.Agent, nil
+	case !call.Private || call.Person == "":
+		return "", tools.Errorf(tools.PermissionDenied, "what is remembered of a person is there in a private chat with them alone, and others read along here: use scope session, or say it to them privately")
+	}
+	return call.Person, nil
+}
+
+func (k memoryTools) recall(ctx context.Context, call tools.Call, args readArgs) (any, error) {
+	owner, err := k.owner(call, args.Scope)
+	if err != nil {
+		return nil, err
+	}
+	content, untrusted, err := k.shelf.Recall(ctx, args.Scope, owner)
+	if err != nil {
+		return nil, asToolError(err)
+	}
+	result := shown(text([]byte(content)), args.Query)
+	if content == "" && args.Query == "" {
+		result = map[string]string{"content": "", "message": "Nothing is remembered"}
+	}
+	if untrusted {
+		return tools.Untrusted{Value: result}, nil
+	}
+	return result, nil
+}
+
+// remember writes to the shelf, once for each call, whoever makes it again after a crash.
+func (k memoryTools) remember(ctx context.Context, call tools.Call, args writeArgs) (any, error) {
+	owner, err := k.owner(call, args.Scope)
+	if err != nil {
+		return nil, err
+	}
+	overwrite := args.Mode == "overwrite"
+	switch {
+	case args.Scope == ofAgent && !call.Owner:
+		return nil, tools.Errorf(tools.PermissionDenied, "only owners may have you write what all conversations read: use scope session or person")
+	case !overwrite && strings.TrimSpace(args.Content) == "":
+		return nil, tools.Errorf(tools.InvalidArgs, "content is empty: give what is to be kept")
+	}
+	err = k.shelf.Remember(ctx, args.Scope, owner, call.Key, overwrite, call.Untrusted, func(old string) (string, error) {
+		if overwrite {
+			old = ""
+		}
+		next, err := appended([]byte(old), args.Content, MaxShelved)
+		return string(next), err
+	})
+	if err != nil {
+		return nil, asToolError(err)
+	}
+	return done(args), nil
+}
