@@ -18,7 +18,7 @@ import (
 )
 
 type logsCmd struct {
-	Filter string `help:"Only records of this kind." enum:"tool,pairing,export,replay,forget,approval,schedule," default:"" placeholder:"KIND"`
+	Filter string `help:"Only records of this kind." enum:"tool,pairing,export,replay,forget,job,approval,schedule," default:"" placeholder:"KIND"`
 }
 
 // Help shows examples.

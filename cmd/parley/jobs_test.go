@@ -1,0 +1,284 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+// withShell lets the agent run commands.
+const withShell = "\n[agents.defaults]\ncapabilities = [\"file_read\", \"file_write\", \"shell\"]\n"
+
+var (
+	endOfJob = regexp.MustCompile(`The job ([a-z2-7]{10}).*?, started at .*?(ended with exit code \d+|was stopped|is lost \([^)]*\)|could not be run[^.]*)`)
+	jobID    = regexp.MustCompile(`"job_id":"([a-z2-7]{10})"`)
+)
+
+// jobModel starts what it is told to run in the background ("run LINE"), makes a file
+// ("make PATH"), and looks after its last job ("status", "output", "end"). It answers with
+// what came of that, and tells of each job that has ended since it last answered.
+func jobModel(r agenttest.Request) agenttest.Response {
+	var said, heard, results []string
+	last := ""
+	for _, m := range r.Messages() {
+		if ids := jobID.FindAllStringSubmatch(m.Content, -1); ids != nil {
+			last = ids[len(ids)-1][1]
+		}
+		switch {
+		case m.Role == "assistant" && len(m.Calls) == 0:
+			said, heard, results = nil, nil, nil
+		case m.Role == "tool":
+			results = append(results, m.Content)
+		case m.Role == "user":
+			for _, end := range endOfJob.FindAllStringSubmatch(m.Content, -1) {
+				heard = append(heard, "heard: "+end[2])
+			}
+			if words := saidBy.FindAllStringSubmatch(m.Content, -1); words != nil {
+				for _, w := range words {
+					said = append(said, w[1])
+				}
+			}
+		}
+	}
+	if len(results) < len(said) {
+		what, about, _ := strings.Cut(said[len(results)], " ")
+		switch what {
+		case "run":
+			return agenttest.Calls(toolUse("exec_shell", fmt.Sprintf(`{"command":%q,"background":true}`, about)))
+		case "make":
+			return agenttest.Calls(toolUse("write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, about)))
+		case "status", "output":
+			return agenttest.Calls(toolUse("job_"+what, fmt.Sprintf(`{"job_id":%q}`, last)))
+		case "end":
+			return agenttest.Calls(toolUse("job_stop", fmt.Sprintf(`{"job_id":%q}`, last)))
+		}
+	}
+	return agenttest.Reply(strings.Join(append(results, heard...), "\n"))
+}
+
+// saidBy is what a person says, in its frame.
+var saidBy = regexp.MustCompile(`(?s)<message [^>]*>\n(.*?)\n</message>`)
+
+// heardOf counts the answers of chat 2 that tell how a job ended.
+func heardOf(w *parleytest.World) (n int, all string) {
+	all = strings.Join(parleytest.Texts(w.Telegram.Sent(2)), "\n")
+	return strings.Count(all, "heard: "), all
+}
+
+// wantHeard waits until chat 2 was told how a job ended, and fails the test unless that was
+// so, and told once.
+func wantHeard(t *testing.T, w *parleytest.World, how string) {
+	t.Helper()
+	parleytest.WaitFor(t, "the end of the job to be told", func() bool { n, _ := heardOf(w); return n > 0 })
+	parleytest.WaitFor(t, "the end of the job to be noted as told", func() bool {
+		return w.Count("sessions.db", "SELECT count(*) FROM jobs WHERE told = 0") == 0
+	})
+	if n, all := heardOf(w); n > 1+w.Interrupted() || // a send that was cut off may have arrived
+		!strings.Contains(all, how) {
+		t.Errorf("it is told %d times: %s\nwant %q", n, all, how)
+	}
+}
+
+// mark is a number by which the processes of a job are found.
+func mark(t *testing.T) string {
+	t.Helper()
+	n, err := rand.Int(rand.Reader, big.NewInt(1e9))
+	must(t, err)
+	return fmt.Sprintf("300%09d", n)
+}
+
+// processes are those whose arguments hold a text, but for the program's and the test's own.
+func processes(text string) (found []string) {
+	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range names {
+		raw, err := os.ReadFile(name)
+		if err == nil && bytes.HasPrefix(raw, []byte("sleep\x00")) && bytes.Contains(raw, []byte(text)) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func wantNoProcess(t *testing.T, mark string) {
+	t.Helper()
+	parleytest.WaitFor(t, "the job's processes to be gone", func() bool { return len(processes(mark)) == 0 })
+}
+
+func TestAJobSurvivesItsTurn(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, jobModel, withShell)
+	needsSandbox(t, w)
+	p := w.Serve()
+	w.Telegram.Say(2, 2, `run until [ -e go ]; do sleep 0.05; done; echo made it; exit 3`)
+	if said := w.Said(2, 1)[0]; !jobID.MatchString(said) || !strings.Contains(said, `"state":"running"`) {
+		t.Fatalf("it said %q", said)
+	}
+	w.Telegram.Say(2, 2, "status")
+	wants(t, w.Said(2, 2)[1], `"state":"running"`, "until [ -e go ]")
+	w.Telegram.Say(2, 2, "make go")
+	wantHeard(t, w, "ended with exit code 3")
+	w.Telegram.Say(2, 2, "output")
+	parleytest.WaitFor(t, "its output", func() bool { _, all := heardOf(w); return strings.Contains(all, `"output":"made it\n"`) })
+	p.Stop()
+	out, errs, code := w.Run("logs", "--filter", "job")
+	if code != 0 || !strings.Contains(out, "exited") {
+		t.Errorf("the audit ended with %d and has %q %q", code, out, errs)
+	}
+}
+
+func TestAJobIsStopped(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, jobModel, withShell)
+	needsSandbox(t, w)
+	p := w.Serve()
+	for n, how := range []string{"end", "/stop"} {
+		mark := mark(t)
+		w.Telegram.Say(2, 2, "run setsid sleep "+mark+" & sleep "+mark)
+		parleytest.WaitFor(t, "the job's processes", func() bool { return len(processes(mark)) >= 2 })
+		w.Said(2, 2*n+1)
+		w.Telegram.Say(2, 2, how)
+		said := w.Said(2, 2*n+2)[2*n+1]
+		if !strings.Contains(said, `"state":"stopped"`) && said != "Stopped one job that ran in the background." {
+			t.Errorf("after %s it said %q", how, said)
+		}
+		wantNoProcess(t, mark)
+	}
+	p.Stop()
+	if n := w.Count("sessions.db", "SELECT count(*) FROM jobs WHERE state = 'stopped' AND told = 1"); n != 2 {
+		t.Errorf("%d jobs are stopped", n)
+	}
+	if n, all := heardOf(w); n > 0 {
+		t.Errorf("nobody wanted to hear of it: %s", all)
+	}
+}
+
+// The process dies at each line of a job's protocol, and the next one tells its end, once.
+func TestKilledAtEachPointOfAJob(t *testing.T) {
+	for at, want := range map[string]string{
+		"job:held": "exit code 3", "job:begun": "is lost", "job:ended": "is lost", "job:recorded": "exit code 3", "job:told": "exit code 3",
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			w := parleytest.New(t, jobModel, withShell)
+			needsSandbox(t, w)
+			w.Telegram.Say(2, 2, `run echo x >>"$JOB_DIR/runs"; exit 3`)
+			w.Serve("PARLEY_KILL_AT=" + at).Dies()
+			p := w.Serve()
+			wantHeard(t, w, want)
+			p.Stop()
+			_, all := heardOf(w)
+			if n := strings.Count(all, `"job_id"`); n == 0 || n > 1+w.Interrupted() {
+				t.Errorf("the call is answered %d times: %s", n, all)
+			}
+			runs, err := filepath.Glob(filepath.Join(w.Home, "workspaces", "*", "*", "jobs", "*", "runs"))
+			must(t, err)
+			for _, file := range runs {
+				if raw, err := os.ReadFile(file); err != nil || string(raw) != "x\n" {
+					t.Errorf("it ran as %q, %v", raw, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAKilledWorkersJobIsToldAsLost(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		w := parleytest.New(t, jobModel, withShell)
+		needsSandbox(t, w)
+		p := w.Serve()
+		mark := mark(t)
+		w.Telegram.Say(2, 2, "run sleep "+mark)
+		w.Said(2, 1)
+		parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
+		p.Kill()
+		wantNoProcess(t, mark)
+		p = w.Serve()
+		wantHeard(t, w, "is lost")
+		p.Stop()
+	})
+	t.Run("Redis and PostgreSQL", func(t *testing.T) {
+		t.Parallel()
+		redis := os.Getenv("PARLEY_TEST_REDIS_URL")
+		if redis == "" {
+			t.Skip("there is no PARLEY_TEST_REDIS_URL: run it as `.ci/servers go test …`, or with make test")
+		}
+		w := parleytest.New(t, jobModel, withShell+fmt.Sprintf("[bus]\nurl = %q\nprefix = %q\n[store]\nurl = %q\n[workspace]\nroot = %q\n",
+			redis, "test-"+rand.Text(), sqldbtest.New(t), t.TempDir()))
+		needsSandbox(t, w)
+		doomed := w.Serve()
+		mark := mark(t)
+		w.Telegram.Say(2, 2, "run sleep "+mark)
+		w.Said(2, 1)
+		parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
+		other := *w
+		other.Home = t.TempDir()
+		other.Serve().Serving()
+		doomed.Kill()
+		killed := time.Now()
+		wantNoProcess(t, mark)
+		parleytest.WaitFor(t, "the end of the job to be told", func() bool { n, _ := heardOf(w); return n > 0 })
+		t.Logf("told %v after the worker was killed", time.Since(killed).Round(100*time.Millisecond))
+		if n, all := heardOf(w); n != 1 || !strings.Contains(all, "is lost") {
+			t.Errorf("it is told %d times: %s", n, all)
+		}
+		w.Telegram.Say(2, 2, "status")
+		parleytest.WaitFor(t, "another process to answer", func() bool { _, all := heardOf(w); return strings.Contains(all, `"state":"lost"`) })
+	})
+}
+
+// What is stopped in good order ends its jobs, and tells them as lost.
+func TestADrainTellsJobsAsLost(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, jobModel, withShell)
+	needsSandbox(t, w)
+	p := w.Serve()
+	mark := mark(t)
+	w.Telegram.Say(2, 2, "run sleep "+mark)
+	w.Said(2, 1)
+	parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
+	p.Stop()
+	if left := processes(mark); len(left) > 0 {
+		t.Errorf("after the drain there are %v", left)
+	}
+	p = w.Serve()
+	wantHeard(t, w, "is lost (the process that ran it was shut down")
+	p.Stop()
+}
+
+// Forgetting a person ends their jobs, and leaves nothing of these.
+func TestForgettingEndsJobs(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, jobModel, withShell)
+	needsSandbox(t, w)
+	p := w.Serve()
+	mark := mark(t)
+	w.Telegram.Say(2, 2, "run echo xyzzyplugh; sleep "+mark)
+	w.Said(2, 1)
+	parleytest.WaitFor(t, "the job's process", func() bool { return len(processes(mark)) > 0 })
+	if _, errs, code := w.Run("forget", "--yes", "--user", "telegram:2"); code != 0 {
+		t.Errorf("forget: %d %s", code, errs)
+	}
+	wantNoProcess(t, mark)
+	parleytest.WaitFor(t, "the job's row to be gone", func() bool { return w.Count("sessions.db", "SELECT count(*) FROM jobs") == 0 })
+	p.Stop()
+	if found := parleytest.FilesWith(t, w.Home, "xyzzyplugh"); len(found) > 0 {
+		t.Errorf("it is left in %v", found)
+	}
+	if n, all := heardOf(w); n > 0 {
+		t.Errorf("it was told of: %s", all)
+	}
+}
