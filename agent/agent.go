@@ -132,10 +132,20 @@ type Jobs interface {
 
 // Limits bounds what one person may ask for.
 type Limits struct {
-	Turns      int   // at once; owners have no such bound
-	TurnsHour  int   // in an hour; owners have no such bound
-	TokensDay  int64 // spent and reserved in a day (UTC), everybody's bound
-	MaxWaiting int   // messages in a session's mailbox, for /status to name
+	Turns     int   // at once; owners have no such bound
+	TurnsHour int   // in an hour; owners have no such bound
+	TokensDay int64 // spent and reserved in a day (UTC), everybody's bound
+	// TokensDayOf is the bound of some, in place of TokensDay.
+	TokensDayOf map[string]int64
+	MaxWaiting  int // messages in a session's mailbox, for /status to name
+}
+
+// tokensDay is what a person may spend in a day.
+func (l Limits) tokensDay(person string) int64 {
+	if own, ok := l.TokensDayOf[person]; ok {
+		return own
+	}
+	return l.TokensDay
 }
 
 // An Agent is one configured agent.

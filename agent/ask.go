@@ -286,7 +286,7 @@ func (r *reservation) take(ctx context.Context, s *session, t *turn, tokens int6
 		// The fence is in it, so that a turn that is resumed by another holder does
 		// not take the reservation of the first for its own.
 		ID: fmt.Sprintf("%s#%d.%d.%d", t.id, s.lease.Claim().Fence, t.modelCalls+1, r.settled), Person: t.person,
-		Tokens: reservedCalls * tokens, Cap: s.cfg.Limits().TokensDay, At: time.Now(),
+		Tokens: reservedCalls * tokens, Cap: s.cfg.Limits().tokensDay(t.person), At: time.Now(),
 	}
 	err := s.cfg.Budget.Reserve(ctx, want)
 	if errors.Is(err, sessions.ErrOverBudget) { // then just for this call

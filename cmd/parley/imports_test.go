@@ -125,6 +125,7 @@ func rules() []rule {
 		{"cmd/parley/jobs", 6, []string{"bus", "sessions", "tools", "tools/jobs", "tools/sandbox", "tools/shell"}},
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
+		{"cmd/parley/heartbeat", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
 		{"cmd/parley/clock", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedule"}},
 		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "sessions/schedules", "cmd/parley/erase"}},
 		{"cmd/parley/api", 6, []string{

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,4 +82,52 @@ func TestSchedules(t *testing.T) {
 	parleytest.WaitFor(t, "nothing to be left", func() bool {
 		return w.Count("sessions.db", "SELECT count(*) FROM schedules") == 0 && len(parleytest.FilesWith(t, w.Home, "xyzzyplugh")) == 0
 	})
+}
+
+// An agent that goes through a checklist tells people what it finds, and disturbs nobody
+// if it finds nothing.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	list := filepath.Join(t.TempDir(), "list.md")
+	must(t, os.WriteFile(list, []byte("- Is the disk full?"), 0o600))
+	beats := make(chan struct{}, 100)
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if !strings.Contains(string(r.Body), "Is the disk full?") {
+			return agenttest.Reply("hm")
+		}
+		beats <- struct{}{}
+		if r.N == 2 {
+			return agenttest.Reply("The disk is full.")
+		}
+		return agenttest.Reply("HEARTBEAT_OK")
+	}, "[heartbeat]\nevery = \"1s\"\nto = \"telegram:-77\"\nfile = \""+list+"\"\n")
+	serving := w.Serve()
+	for range 4 {
+		<-beats
+	}
+	w.Said(-77, 1)
+	serving.Stop()
+	if got := parleytest.Texts(w.Telegram.Sent(-77)); len(got) != 1 || !strings.Contains(got[0], "The disk is full.") {
+		t.Errorf("people are told %q", got)
+	}
+}
+
+// Whatever the model would cost, a heartbeat uses no more tokens than it may; that it has
+// none left is told once.
+func TestAHeartbeatKeepsToItsTokens(t *testing.T) {
+	t.Parallel()
+	list := filepath.Join(t.TempDir(), "list.md")
+	must(t, os.WriteFile(list, []byte("- Is the disk full?"), 0o600))
+	w := parleytest.New(t, parleytest.EchoModel, "[heartbeat]\nevery = \"1s\"\ntokens_day = 10\nto = \"telegram:-77\"\nfile = \""+list+"\"\n")
+	serving := w.Serve()
+	if said := w.Said(-77, 1); !strings.Contains(said[0], "10 tokens") {
+		t.Errorf("people are told %q", said)
+	}
+	parleytest.WaitFor(t, "more beats", func() bool {
+		return w.Count("sessions.db", "SELECT count(*) FROM entries WHERE kind = 'turn_done' AND turn LIKE 'heartbeat:%'") > 3
+	})
+	serving.Stop()
+	if got := w.Telegram.Sent(-77); len(got) != 1 || w.Model.Asked() > 0 {
+		t.Errorf("people are told %q, and the model was asked %d times", parleytest.Texts(got), w.Model.Asked())
+	}
 }

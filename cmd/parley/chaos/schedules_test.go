@@ -142,7 +142,7 @@ func slotsIn(s *storm, store *sqlstore.Store, of schedules.Schedule, from time.T
 }
 
 // tellsMissed is what people are told of slots that were missed: from which on, and before which.
-var tellsMissed = regexp.MustCompile("^Schedule (\\w+) .* was due (once|\\d+ times) from (\\S+ \\S+ UTC) on, when I could not do it. I do now what was due at (\\S+ \\S+ UTC)\\.$")
+var tellsMissed = regexp.MustCompile(`^Schedule (\w+) .* was due (once|\d+ times) from (\S+ \S+ UTC) on, when I could not do it. I do now what was due at (\S+ \S+ UTC)\.$`)
 
 // auditSlots checks that each slot of a schedule, up to the last that was done, has begun
 // one turn, or that people are told that it was missed.

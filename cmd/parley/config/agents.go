@@ -65,6 +65,15 @@ type Schedule struct {
 	Least    time.Duration // between two times of one
 }
 
+// Heartbeat has an agent look at a checklist every so often.
+type Heartbeat struct {
+	Every     time.Duration // 0 is never
+	File      string        // absolute
+	Agent     string
+	To        []string // targets and addresses, as written
+	TokensDay int64
+}
+
 // scheduleSections are the settings of what agents do at times.
 func scheduleSections() []section {
 	return []section{
@@ -73,7 +82,34 @@ func scheduleSections() []section {
 			{key: "most", kind: asCount, def: int64(20), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Schedule.Most })},
 			{key: "least", kind: asDuration, def: 5 * time.Minute, least: int64(time.Second), since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Schedule.Least })},
 		}},
+		{name: "heartbeat", settings: []setting{
+			{key: "every", kind: asDuration, least: int64(time.Second), example: `"30m"`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Heartbeat.Every })},
+			{key: "file", kind: asPath, example: `"HEARTBEAT.md"`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Heartbeat.File })},
+			{key: "agent", kind: asText, def: MainAgent, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Heartbeat.Agent })},
+			{key: "to", kind: asPlaces, example: `"oncall"`, since: first, reload: withChannels, fills: into(func(c *Config) any { return &c.Heartbeat.To })},
+			{key: "tokens_day", kind: asCount, def: int64(200_000), least: 1, large: true, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Heartbeat.TokensDay })},
+			{key: "day", kind: asMoney, least: 1, example: `0.5`, since: notYet},
+		}},
 	}
+}
+
+// checkHeartbeat looks whether a heartbeat has what it needs.
+func (l *loader) checkHeartbeat() {
+	if !l.mentioned("heartbeat.every") {
+		return // it is off
+	}
+	at := l.places["heartbeat.every"]
+	switch agent := l.str("heartbeat.agent"); {
+	case !l.mentioned("heartbeat.file"):
+		l.report(at, "heartbeat.every", "there is no checklist to look at", `write file = "HEARTBEAT.md", or where it lies`)
+	case len(l.list("heartbeat.to")) == 0:
+		l.report(at, "heartbeat.every", "nobody is told what is found", `write to = "telegram:42", or a target`)
+	case agent != MainAgent && !slices.Contains(l.names["agents"], agent):
+		l.report(l.places["heartbeat.agent"], "heartbeat.agent", fmt.Sprintf("no agent is called %q", agent), oneOf(agent, l.names["agents"])+", or add [agents."+agent+"]")
+	case slices.Contains(l.names["channels"], "heartbeat"):
+		l.report(l.places["channels.heartbeat"], "channels.heartbeat", "where there is a heartbeat, the name heartbeat is that of its conversations", "choose another name for the channel")
+	}
+	l.checkPlaces("heartbeat.to", true)
 }
 
 // checkSchedule looks whether the time zone is one.

@@ -38,6 +38,7 @@ func (l *loader) check() {
 	l.checkWeb()
 	l.checkModel()
 	l.checkSchedule()
+	l.checkHeartbeat()
 }
 
 // list is a setting's texts, and none where it has none.

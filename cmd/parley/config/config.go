@@ -61,6 +61,7 @@ type Config struct {
 	Tell      Tell
 	Model     Model
 	Schedule  Schedule
+	Heartbeat Heartbeat
 	Agents    map[string]Agent // by name; "main" is always there
 	Channels  map[string]Channel
 	Targets   map[string][]bus.Address

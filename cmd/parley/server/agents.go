@@ -20,6 +20,7 @@ import (
 	"parley/bus"
 	"parley/bus/timers"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/home"
 )
 
@@ -61,7 +62,7 @@ func (s *Server) work(ctx context.Context) error {
 		bus.AskTimer: s.desk.Fire, bus.ScheduleTimer: s.clock.Fire,
 	}}
 	all, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{s.answer, due.Run, s.desk.Run, s.clock.Run} {
+	for _, run := range []func(context.Context) error{s.answer, due.Run, s.desk.Run, s.clock.Run, s.heart.Run} {
 		all.Go(func() error { return run(ctx) })
 	}
 	return all.Wait()
@@ -96,7 +97,11 @@ func (s *Server) healthy(ctx context.Context) error {
 
 func (s *Server) limits() agent.Limits {
 	l := s.settings.Load().Limits
-	return agent.Limits{Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting}
+	beat := s.settings.Load().Heartbeat
+	return agent.Limits{
+		Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting,
+		TokensDayOf: map[string]int64{heartbeat.Person(beat.Agent): min(beat.TokensDay, l.UserTokensDay)},
+	}
 }
 
 // agent is the agent of a session, which its key names, as it is configured now.

@@ -13,6 +13,7 @@ import (
 	"parley/channels/markup"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/events"
+	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/outbox"
 	"parley/tools"
 	"parley/tools/message"
@@ -149,6 +150,10 @@ func (s *Server) hears(at bus.Address) (session string, ok bool) {
 	}
 	if at.Channel == events.Name {
 		key, err := s.events.Session(at)
+		return key, err == nil
+	}
+	if at.Channel == heartbeat.Name {
+		key, err := heartbeat.Session(at)
 		return key, err == nil
 	}
 	for _, l := range s.channels {

@@ -29,6 +29,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/events"
+	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/jobs"
 	"parley/cmd/parley/metrics"
@@ -69,6 +70,7 @@ type Server struct {
 	metrics  *metrics.Metrics
 	desk     *asks.Desk
 	clock    *clock.Clock
+	heart    *heartbeat.Desk
 	jobs     *jobs.Runner
 	ownData  *owndata.Desk
 	events   *events.Desk
@@ -165,6 +167,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	}
 	s.settings.Store(c.Settings)
 	s.events = &events.Desk{Bus: h.Bus, Events: h.Bus, Book: h.Book, Webhooks: s.eventWebhook}
+	s.heart = s.newHeart()
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.files = s.newFiles()
 	s.jobs = s.newJobs()

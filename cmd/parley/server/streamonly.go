@@ -14,6 +14,7 @@ import (
 	"parley/channels/web"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/events"
+	"parley/cmd/parley/heartbeat"
 )
 
 // A streamOnly channel has no platform: whoever is there reads by watching the
@@ -46,7 +47,7 @@ func (w streamOnly) Send(_ context.Context, to bus.Address, part channels.Part) 
 func (streamOnly) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
 
 // streamOnlyEndpoints are the channels without a platform: terminals, programs that talk
-// to the agent, and webhooks whose events it is given.
+// to the agent, webhooks whose events it is given, and the heartbeat.
 func (s *Server) streamOnlyEndpoints() []*endpoint {
 	var all []*endpoint
 	add := func(name string, channel channels.Channel) {
@@ -58,6 +59,7 @@ func (s *Server) streamOnlyEndpoints() []*endpoint {
 		add(name, streamOnly{name: name, agent: config.MainAgent, events: s.home.Bus})
 	}
 	add(events.Name, s.events)
+	add(heartbeat.Name, s.heart)
 	return all
 }
 
@@ -76,10 +78,21 @@ func (s *Server) eventSession(at bus.Address) (string, bool) {
 	return key, err == nil
 }
 
+// newHeart makes what has an agent look at a checklist.
+func (s *Server) newHeart() *heartbeat.Desk {
+	return &heartbeat.Desk{
+		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Notes: s.home.Book, Ready: s.home.MaySchedule, Log: s.log,
+		Settings: func() heartbeat.Settings {
+			c := s.settings.Load().Heartbeat
+			return heartbeat.Settings{Every: c.Every, File: c.File, Agent: c.Agent, To: s.places(c.To), TokensDay: c.TokensDay}
+		},
+	}
+}
+
 // deserted tells of a session that nobody talks in who could be asked there.
 func deserted(session string) bool {
 	parts := strings.Split(session, ":")
-	return len(parts) > 1 && parts[1] == events.Name
+	return len(parts) > 1 && (parts[1] == events.Name || parts[1] == heartbeat.Name)
 }
 
 // admit says why what a webhook was posted starts no turn.

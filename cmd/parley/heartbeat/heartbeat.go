@@ -1,0 +1,262 @@
+// Package heartbeat has an agent look at a checklist every so often, and tells people what it finds.
+//
+// Each beat is a message to a session of its own, AGENT:heartbeat:AGENT:DAY, whose id is
+// made of the beat's time: every worker publishes it, and one turn begins. What the agent
+// answers is for the channel "heartbeat", whose adapter is the Desk: it has no platform,
+// and publishes what it is given once more for the places that are to know, unless the
+// agent says that there is nothing.
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/bus"
+	"parley/channels"
+	"parley/channels/markup"
+	"parley/sessions"
+)
+
+// Name is the channel's.
+const Name = "heartbeat"
+
+// Person is the id of the heartbeat of an agent.
+func Person(agent string) string { return Name + ":" + agent }
+
+// Nothing is what the agent says if nobody has to be told anything.
+const Nothing = "HEARTBEAT_OK"
+
+const (
+	lookEvery   = time.Minute // for settings that were read again
+	maxFile     = 32 << 10
+	failureNote = "heartbeat_failed" // subject of the note of the last failure that was told
+)
+
+// Settings are what is configured now.
+type Settings struct {
+	Every     time.Duration // 0 is never
+	File      string
+	Agent     string
+	To        []bus.Address
+	TokensDay int64
+}
+
+// A Bus is what a Desk needs of the bus.
+type Bus interface {
+	bus.Bus
+	HasMail(ctx context.Context, topic bus.Topic, key string) (bool, error)
+}
+
+// A Store is what a Desk needs of the store.
+type Store interface {
+	sessions.Reader
+	sessions.Budget
+}
+
+// A Desk starts beats, and sends on what agents find. It is the channels.Channel of the
+// sessions in which they look.
+type Desk struct {
+	Bus      Bus
+	Events   bus.Events
+	Store    Store
+	Notes    channels.Notes
+	Settings func() Settings
+	// Ready says why there can be no beat now; "" where there can.
+	Ready func(ctx context.Context) (why string, err error)
+	Log   *slog.Logger
+}
+
+var _ channels.Channel = (*Desk)(nil)
+
+// address is where the beats of a day are.
+func address(agent string, at time.Time) bus.Address {
+	return bus.Address{Channel: Name, Chat: agent, Thread: at.UTC().Format(time.DateOnly)}
+}
+
+// Session is the key of the session at an address of Name's.
+func Session(at bus.Address) (string, error) {
+	return sessions.Key(at.Chat, at.Channel, at.Chat, at.Thread)
+}
+
+// Run starts the beats of its time, until ctx is done. Any number of processes may do so.
+func (d *Desk) Run(ctx context.Context) error {
+	last := time.Now()
+	for {
+		c := d.Settings()
+		wait := lookEvery
+		if c.Every > 0 {
+			wait = min(wait, time.Until(time.Now().Truncate(c.Every).Add(c.Every)))
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+		if c = d.Settings(); c.Every <= 0 {
+			continue
+		}
+		slot := time.Now().Truncate(c.Every)
+		if !slot.After(last) {
+			continue
+		}
+		last = slot
+		if err := d.beat(ctx, c, slot); err != nil && ctx.Err() == nil {
+			d.Log.Warn("a heartbeat is left out", slog.Any("error", err))
+		}
+	}
+}
+
+// beat says the checklist to the agent, if there is one, if the last beat is over, and if
+// what it may spend in a day is not spent.
+func (d *Desk) beat(ctx context.Context, c Settings, slot time.Time) error {
+	list, err := read(c.File)
+	if err != nil || list == "" {
+		return err
+	}
+	why, err := d.Ready(ctx)
+	if err == nil && why != "" {
+		err = errors.New(why)
+	}
+	if err != nil {
+		return err
+	}
+	at := address(c.Agent, slot)
+	session, err := Session(at)
+	if err != nil {
+		return err
+	}
+	if busy, err := d.Bus.HasMail(ctx, bus.InboundTopic, session); err != nil || busy {
+		return err
+	}
+	spent, err := d.Store.Spent(ctx, Person(c.Agent), time.Now())
+	if err != nil {
+		return err
+	}
+	if spent >= c.TokensDay {
+		d.Log.Info("a heartbeat is left out: its tokens of this day are spent", slog.Int64("spent", spent))
+		return nil
+	}
+	return bus.PublishInbound(ctx, d.Bus, session, bus.Inbound{
+		ID: Name + ":" + c.Agent + ":" + strconv.FormatInt(slot.Unix(), 10), Kind: bus.Scheduled, Schedule: Name,
+		From: bus.Person{ID: Person(c.Agent)}, At: at, Group: true, Mentioned: true, SentAt: slot, Text: words(list),
+	}, false)
+}
+
+func words(list string) string {
+	return "This is a look at a checklist, which comes round every so often. Go through it with your tools. " +
+		"If there is something that people have to know and that you have not told them today, answer with that alone: your answer is sent to them, and nobody can answer you here. " +
+		"If there is nothing, answer with " + Nothing + " and no other word: then nobody is disturbed.\n\n" + list
+}
+
+// read is the checklist; "" if nothing stands in it but headings and comments.
+func read(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("the checklist of heartbeat.file cannot be read: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the checklist of heartbeat.file cannot be read: %w", err)
+	case len(raw) > maxFile:
+		return "", fmt.Errorf("the checklist of heartbeat.file has more than %d bytes: make it shorter", maxFile)
+	}
+	text := strings.ToValidUTF8(string(raw), "�")
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") && (!strings.HasPrefix(line, "<!--") || !strings.HasSuffix(line, "-->")) {
+			return strings.TrimSpace(text), nil
+		}
+	}
+	return "", nil
+}
+
+// Receive waits for ctx: beats come in by Run.
+func (*Desk) Receive(ctx context.Context, _ func(context.Context, bus.Inbound) error) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Limits has none: what is sent on is rendered where it arrives.
+func (*Desk) Limits() channels.Limits { return channels.Limits{Dialect: markup.Markdown} }
+
+// Send publishes a part for each place that is to know, under ids that are made of the
+// part's. That there is nothing is told nobody, and that a beat failed once a day.
+func (d *Desk) Send(ctx context.Context, to bus.Address, part channels.Part) (string, error) {
+	session, err := Session(to)
+	if err != nil {
+		return "", &channels.SendError{Fault: channels.Rejected, Code: "no_session", Err: err}
+	}
+	turn, _ := channels.AnsweredTurn(part.Key)
+	silent := isNothing(part.Text)
+	if !silent {
+		if silent, err = d.knownFailure(ctx, session, turn, to.Thread); err != nil {
+			return "", &channels.SendError{Fault: channels.Retry, Code: "store", Err: err}
+		}
+	}
+	d.Events.Emit(bus.Event{Type: bus.Spoken, Session: session, Route: to, Turn: turn, Call: part.Key, Delta: part.Text})
+	if silent {
+		return part.Key, nil
+	}
+	for n, place := range d.Settings().To {
+		err := bus.PublishOutbound(ctx, d.Bus, bus.Outbound{
+			ID: fmt.Sprintf("%s#to/%d", part.Key, n), To: place, Text: "**Heartbeat**\n\n" + part.Text, At: time.Now(),
+			Session: session, Turn: turn, Origin: Name,
+			// Who replies to it there is understood: the session there is told of it.
+			Told: &bus.Telling{For: bus.Person{ID: Person(to.Chat)}, At: to, Words: part.Text},
+		})
+		switch {
+		case errors.Is(err, bus.ErrInvalid):
+			return "", &channels.SendError{Fault: channels.Rejected, Code: "invalid", Err: err}
+		case err != nil:
+			return "", &channels.SendError{Fault: channels.Retry, Code: "bus", Err: err}
+		}
+	}
+	return part.Key, nil
+}
+
+// isNothing tells whether an answer says that there is nothing, whatever stands around it
+// that is no word.
+func isNothing(text string) bool {
+	return strings.EqualFold(strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), Nothing)
+}
+
+// knownFailure tells whether a turn failed on a day on which another failure was told.
+func (d *Desk) knownFailure(ctx context.Context, session, turn, day string) (bool, error) {
+	failed := false
+	for e, err := range d.Store.Read(ctx, session, 1) {
+		if errors.Is(err, sessions.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if e.Turn == turn && e.Kind == sessions.KindTurnDone {
+			done, err := sessions.Decode[sessions.TurnDone](e)
+			if err != nil {
+				return false, err
+			}
+			failed = done.State == sessions.TurnFailed
+		}
+	}
+	if !failed {
+		return false, nil
+	}
+	told, err := d.Notes.Noted(ctx, failureNote, Name)
+	if err != nil {
+		return false, err
+	}
+	if on, which, _ := strings.Cut(told.Value, " "); on == day {
+		return which != turn, nil
+	}
+	return false, d.Notes.Note(ctx, failureNote, Name, day+" "+turn)
+}
