@@ -68,6 +68,9 @@ type Config struct {
 	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
 	// Jobs, if set, are what runs in the background.
 	Jobs Jobs
+	// Account, if set, returns the person in whose name another is counted and limited: the
+	// same for all accounts of one human that are known to be one's.
+	Account func(ctx context.Context, person string) (string, error)
 	// Approvals returns how approvals are asked for, as it is configured now.
 	Approvals func() Approvals
 	// Prefix, if set, tells what people begin a command with on a channel; else

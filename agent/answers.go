@@ -42,7 +42,11 @@ func (r *sessionRun) goOn(ctx context.Context, t *turn) error {
 	if t == nil || t.parked || t.done != nil {
 		return nil
 	}
-	release := r.quota.Resume(t.person)
+	account, err := r.account(ctx, t.person)
+	if err != nil {
+		return err
+	}
+	release := r.quota.Resume(account)
 	defer release()
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes})
 	return r.runTurn(ctx, t)

@@ -282,13 +282,17 @@ func (r *reservation) take(ctx context.Context, s *session, t *turn, tokens int6
 		return nil
 	}
 	r.settle(ctx, s)
+	account, err := s.account(ctx, t.person)
+	if err != nil {
+		return err
+	}
 	want := sessions.Reservation{
 		// The fence is in it, so that a turn that is resumed by another holder does
 		// not take the reservation of the first for its own.
-		ID: fmt.Sprintf("%s#%d.%d.%d", t.id, s.lease.Claim().Fence, t.modelCalls+1, r.settled), Person: t.person,
+		ID: fmt.Sprintf("%s#%d.%d.%d", t.id, s.lease.Claim().Fence, t.modelCalls+1, r.settled), Person: account,
 		Tokens: reservedCalls * tokens, Cap: s.cfg.Limits().tokensDay(t.person), At: time.Now(),
 	}
-	err := s.cfg.Budget.Reserve(ctx, want)
+	err = s.cfg.Budget.Reserve(ctx, want)
 	if errors.Is(err, sessions.ErrOverBudget) { // then just for this call
 		want.Tokens = tokens
 		err = s.cfg.Budget.Reserve(ctx, want)

@@ -24,6 +24,7 @@ const helpText = `Just write to me; I answer, and I can use my tools to work in 
 - %[1]sstatus says what I am doing and what it has cost
 - %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I wait for
 - %[1]sexport sends you what you have said to me, %[1]sforget erases it
+- %[1]smemory shows what I remember of you in all conversations, %[1]slink tells me who you are on another channel
 - %[1]shelp says this`
 
 // A commander carries out the commands of a session's mail.
@@ -158,6 +159,8 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 		return c.answerAsk(ctx, it.in)
 	case cmdForget, cmdExport: // a gateway answers them in chats of its platform
 		return fmt.Sprintf("That works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it.", it.in.From.ID), nil
+	case cmdMemory, cmdLink: // likewise
+		return "That works in a chat with me on a chat platform, where we are alone.", nil
 	case cmdHelp:
 		return fmt.Sprintf(helpText, c.commandPrefix(it.in.At)), nil
 	}
@@ -249,7 +252,11 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 	}
 	limits := c.cfg.Limits()
 	fmt.Fprintf(&b, "\n\n- model: %s\n- waiting: %d of at most %d", c.agent.Model.Info().Name, len(c.inbox.unhandled()), limits.MaxWaiting)
-	spent, err := c.cfg.Budget.Spent(ctx, it.in.From.ID, time.Now())
+	account, err := c.account(ctx, it.in.From.ID)
+	if err != nil {
+		return "", err
+	}
+	spent, err := c.cfg.Budget.Spent(ctx, account, time.Now())
 	if err != nil {
 		return "", fmt.Errorf("read the budget: %w", err)
 	}

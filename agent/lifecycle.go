@@ -25,12 +25,15 @@ import (
 // turns at once gets errLater, and whoever has had enough in this hour a refusal,
 // which ends the turn. Owners have no such bounds.
 func (r *sessionRun) countTurn(ctx context.Context, in bus.Inbound) (release func(), refusal *ending, err error) {
-	p := in.From
-	if p.Owner {
-		return r.quota.Resume(p.ID), nil, nil
+	if in.From.Owner {
+		return r.quota.Resume(in.From.ID), nil, nil
+	}
+	account, err := r.account(ctx, in.From.ID)
+	if err != nil {
+		return nil, nil, err
 	}
 	most := r.cfg.Limits()
-	release, again, err := r.quota.Begin(p.ID, quota.Limits{AtOnce: most.Turns, Hour: most.TurnsHour})
+	release, again, err := r.quota.Begin(account, quota.Limits{AtOnce: most.Turns, Hour: most.TurnsHour})
 	if err != nil {
 		return nil, nil, errLater
 	}

@@ -199,7 +199,11 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 	if err := r.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindResumed, nil)); err != nil {
 		return err
 	}
-	release := r.quota.Resume(t.person)
+	account, err := r.account(ctx, t.person)
+	if err != nil {
+		return err
+	}
+	release := r.quota.Resume(account)
 	defer release()
 	r.emit(t, bus.Event{Type: bus.TurnStart, Causes: t.causes}) // who watches may have forgotten it
 	return r.runTurn(ctx, t)

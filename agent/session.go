@@ -263,6 +263,18 @@ func (s *session) approvals() Approvals {
 	return a
 }
 
+// account is the person in whose name another is counted.
+func (s *session) account(ctx context.Context, person string) (string, error) {
+	if s.cfg.Account == nil {
+		return person, nil
+	}
+	account, err := s.cfg.Account(ctx, person)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	return account, nil
+}
+
 // deserted tells that no person takes part in the session.
 func (s *session) deserted() bool { return s.cfg.Deserted != nil && s.cfg.Deserted(s.key()) }
 

@@ -21,6 +21,8 @@ const (
 	cmdHelp   = "help"
 	cmdForget = "forget"
 	cmdExport = "export"
+	cmdMemory = "memory"
+	cmdLink   = "link"
 	// These answer asks: ID, and for the last what is said to a question.
 	cmdApprove = "approve"
 	cmdDeny    = "deny"

@@ -290,12 +290,20 @@ type Linking struct {
 	Cause  string // the id of the command, which may come again
 }
 
+// An Offer asks for a code.
+type Offer struct {
+	Person string
+	Chat   string
+	Cause  string // the id of the command, which may come again
+}
+
 // Links remembers which people are one. What agents remember of them belongs to all of
 // them.
 type Links interface {
 	// OfferLink makes a code by which somebody else becomes one with a person, and voids the
-	// person's earlier one. It is good for ten minutes, and once.
-	OfferLink(ctx context.Context, person, chat string) (code string, err error)
+	// person's earlier one. It is good for ten minutes, and once. Repeated with the same
+	// Cause it is the same code.
+	OfferLink(ctx context.Context, o Offer) (code string, err error)
 	// Link makes a person one with whoever made the code, and with all who are one with
 	// either; it returns all of them. ErrNoCode if the code is not good. Repeated with the
 	// same Cause because its answer was lost, it says again what it did.
@@ -320,6 +328,8 @@ type Memories interface {
 	// more than once; "" forgets it. Call is the key of the tool call that wants it: done
 	// before, nothing changes. With overwrite nothing of what was there stays.
 	Remember(ctx context.Context, scope, owner, call string, overwrite, untrusted bool, change func(old string) (string, error)) error
+	// Forget erases what is remembered, and its traces in files.
+	Forget(ctx context.Context, scope, owner string) error
 }
 
 // A Memory is what is remembered of one owner.

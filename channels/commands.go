@@ -9,7 +9,7 @@ import (
 
 // Commands are the names of the commands that a chat has.
 func Commands() []string {
-	return []string{"new", "stop", "status", "approve", "deny", "answer", "forget", "export", "help"}
+	return []string{"new", "stop", "status", "approve", "deny", "answer", "forget", "export", "memory", "link", "help"}
 }
 
 // AsCommand makes a command of what begins with a slash and the name of one that
@@ -24,7 +24,7 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	}
 	name = strings.ToLower(name)
 	switch name {
-	case "new", "help", "forget", "export":
+	case "new", "help", "forget", "export", "memory", "link":
 	case "stop", "status", "approve", "deny", "answer":
 		urgent = true
 	case "start":
@@ -36,10 +36,17 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	return in, urgent
 }
 
-// IsOwnData tells of a command that it is about what its sender said: to erase it, or to
-// have it.
+// IsOwnData tells of a command that it is about its sender: what they said, what is
+// remembered of them, and who they are on other channels.
 func IsOwnData(command bus.Inbound) bool {
-	return command.Kind == bus.Command && (command.Text == "forget" || command.Text == "export")
+	if command.Kind != bus.Command {
+		return false
+	}
+	switch command.Text {
+	case "forget", "export", "memory", "link":
+		return true
+	}
+	return false
 }
 
 // Answers tells of a command that it answers a request by its id.

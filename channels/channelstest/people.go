@@ -118,7 +118,7 @@ func people(t *testing.T, b Book, person string) string {
 
 func link(t *testing.T, b Book, with, person, cause string) []channels.Link {
 	t.Helper()
-	code, err := b.OfferLink(t.Context(), with, "chat of "+with)
+	code, err := b.OfferLink(t.Context(), channels.Offer{Person: with, Chat: "chat of " + with, Cause: cause})
 	must(t, err)
 	all, err := b.Link(t.Context(), channels.Linking{Code: code, Person: person, Chat: "chat of " + person, Cause: cause})
 	must(t, err)
@@ -146,10 +146,13 @@ func testLinks(t *testing.T, s suite) {
 	if got := people(t, b, "c:1"); got != "" {
 		t.Errorf("linked before: %s", got)
 	}
-	void, err := b.OfferLink(t.Context(), "c:1", "x")
+	void, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "x", Cause: "o1"})
 	must(t, err)
-	code, err := b.OfferLink(t.Context(), "c:1", "c:chat")
+	code, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "c:chat", Cause: "o2"})
 	must(t, err)
+	if again, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "c:chat", Cause: "o2"}); err != nil || again != code {
+		t.Errorf("the code is %q and %q, %v", code, again, err)
+	}
 	use := channels.Linking{Code: code, Person: "d:1", Chat: "d:chat", Cause: "m1"}
 	refused := func(l channels.Linking) {
 		t.Helper()
@@ -201,7 +204,7 @@ func testLinks(t *testing.T, s suite) {
 // A code is used once, whoever tries at the same time.
 func testLinkRace(t *testing.T, s suite) {
 	b := s.open(t)
-	code, err := b.OfferLink(t.Context(), "c:1", "chat")
+	code, err := b.OfferLink(t.Context(), channels.Offer{Person: "c:1", Chat: "chat"})
 	must(t, err)
 	var mu sync.Mutex
 	var linked []string
@@ -253,6 +256,8 @@ func testMemories(t *testing.T, s suite) {
 	flag("k3", false, true, true)
 	flag("k4", false, false, true)
 	flag("k5", true, false, false)
+	must(t, b.Forget(t.Context(), channels.OfPerson, "c:1"))
+	recalls(t, b, "c:1", "")
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() { remember(t, b, channels.OfPerson, "c:3", fmt.Sprint(i), "x") })

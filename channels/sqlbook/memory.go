@@ -95,6 +95,28 @@ func (b *Book) Remember(ctx context.Context, scope, owner, call string, overwrit
 	return refused
 }
 
+// Forget implements channels.Memories.
+func (b *Book) Forget(ctx context.Context, scope, owner string) error {
+	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		account := owner
+		if scope == channels.OfPerson {
+			var err error
+			if account, err = accountOf(tx, owner); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(`DELETE FROM memories WHERE scope = ? AND owner = ?`, texts(scope, account)...)
+		return err
+	})
+	if err == nil {
+		err = b.db.Purge(ctx, "memories")
+	}
+	if err != nil {
+		return fmt.Errorf("forget what is remembered: %w", err)
+	}
+	return nil
+}
+
 func readMemory(tx *sqldb.Tx, scope, owner string) (m memoryRow, err error) {
 	var untrusted int
 	var calls string

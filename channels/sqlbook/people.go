@@ -67,6 +67,7 @@ CREATE TABLE link_codes (
 	code    TEXT PRIMARY KEY,
 	person  TEXT NOT NULL,
 	chat    TEXT NOT NULL,
+	cause   TEXT NOT NULL,
 	expires BIGINT NOT NULL
 );
 CREATE TABLE memories (
@@ -91,14 +92,20 @@ func (b *Book) lockPeople(tx *sqldb.Tx) error {
 const linkCodeLives = 10 * time.Minute
 
 // OfferLink implements channels.Links.
-func (b *Book) OfferLink(ctx context.Context, person, chat string) (string, error) {
-	code := strings.ToLower(rand.Text()[:10])
+func (b *Book) OfferLink(ctx context.Context, o channels.Offer) (code string, err error) {
+	made := strings.ToLower(rand.Text()[:10])
 	now := time.Now()
-	err := b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		if _, err := tx.Exec(`DELETE FROM link_codes WHERE person = ? OR expires <= ?`, sqldb.Text(person), stamp(now)); err != nil {
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		err := tx.Get(`SELECT code FROM link_codes WHERE person = ? AND cause = ? AND expires > ?`, append(texts(o.Person, o.Cause), stamp(now)), &code)
+		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO link_codes (code, person, chat, expires) VALUES (?, ?, ?, ?)`, append(texts(code, person, chat), stamp(now.Add(linkCodeLives)))...)
+		code = made
+		if _, err := tx.Exec(`DELETE FROM link_codes WHERE person = ? OR expires <= ?`, sqldb.Text(o.Person), stamp(now)); err != nil {
+			return err
+		}
+		_, err = tx.Exec(`INSERT INTO link_codes (code, person, chat, cause, expires) VALUES (?, ?, ?, ?, ?)`,
+			append(texts(code, o.Person, o.Chat, o.Cause), stamp(now.Add(linkCodeLives)))...)
 		return err
 	})
 	if err != nil {
@@ -246,6 +253,23 @@ func scanLink(scan func(...any) error) (l channels.Link, err error) {
 	err = scan(&l.Person, &l.Account, &l.Chat, &l.Cause)
 	untext(&l.Person, &l.Account, &l.Chat, &l.Cause)
 	return l, err
+}
+
+// Account is the person in whose name another is counted: themselves if they are linked to
+// nobody.
+func (b *Book) Account(ctx context.Context, person string) (string, error) {
+	found, err := list(ctx, b.db.Read, func(scan func(...any) error) (account string, err error) {
+		err = scan(&account)
+		untext(&account)
+		return account, err
+	}, `SELECT account FROM links WHERE person = ?`, texts(person)...)
+	if err != nil {
+		return "", fmt.Errorf("look for whose account it is: %w", err)
+	}
+	if len(found) == 0 {
+		return person, nil
+	}
+	return found[0], nil
 }
 
 // accountOf is the person on whose account another is; themselves if they are linked to

@@ -32,6 +32,8 @@ func menus() []menu {
 	}
 	alone := append(slices.Clone(everywhere),
 		menuEntry{"export", "Send you what you have said to me"},
+		menuEntry{"memory", "Show what I remember of you in all conversations"},
+		menuEntry{"link", "Tell me who you are on another channel"},
 		menuEntry{"forget", "Erase what you have said to me"})
 	return []menu{
 		{everywhere, map[string]string{"type": "default"}},

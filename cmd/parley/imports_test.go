@@ -127,6 +127,7 @@ func rules() []rule {
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/heartbeat", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
 		{"cmd/parley/clock", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedule"}},
+		{"cmd/parley/personal", 5, []string{"bus", "channels"}},
 		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "sessions/schedules", "cmd/parley/erase"}},
 		{"cmd/parley/api", 6, []string{
 			"bus", "sessions", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",

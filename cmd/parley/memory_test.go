@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -141,4 +142,39 @@ func quotedJSON(text string) string {
 func around(text, piece string) string {
 	i := strings.Index(text, piece)
 	return text[max(0, i-200):min(len(text), i+200)]
+}
+
+// Two accounts that are linked are one person: what is remembered is read from both, and
+// their turns are counted together.
+func TestLinkedAccountsAreOnePerson(t *testing.T) {
+	t.Parallel()
+	c := &curious{shown: map[string][]string{}}
+	w := parleytest.New(t, c.model, "[limits]\nuser_turns_hour = 2\n")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, `two: memory_write {"scope":"person","content":"likes tea"}`)
+	w.Said(2, 1)
+	w.Telegram.Say(2, 2, "/link")
+	code := regexp.MustCompile("link ([a-z2-7]{10})").FindStringSubmatch(w.Said(2, 2)[1])
+	if code == nil {
+		t.Fatal("there is no code")
+	}
+	w.Telegram.Say(3, 3, "/link "+code[1])
+	w.Said(3, 1)
+	if got := w.Said(2, 3)[2]; !strings.Contains(got, "telegram:3 has been linked") {
+		t.Errorf("whose code it was is told %q", got)
+	}
+	w.Telegram.Say(3, 3, "three:")
+	w.Said(3, 2)
+	if len(c.saw("three:", "likes tea")) == 0 {
+		t.Error("the other account is not known to be the same person")
+	}
+	w.Telegram.Say(3, 3, "three:")
+	if got := w.Said(3, 3)[2]; !strings.Contains(got, "2 times within the hour") {
+		t.Errorf("the third turn of both is answered %q", got)
+	}
+	w.Telegram.Say(3, 3, "/memory")
+	if got := w.Said(3, 4)[3]; !strings.Contains(got, "likes tea") {
+		t.Errorf("it shows %q", got)
+	}
+	p.Stop()
 }

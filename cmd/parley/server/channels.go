@@ -83,7 +83,7 @@ func (s *Server) receive(ctx context.Context) error {
 			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Knows: s.knows, Log: s.log,
 			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l),
 			History: func() int { return s.settings.Load().Channels[l.name].History },
-			Ratings: s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.ownData.Take,
+			Ratings: s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.takeOwn,
 			Owned: s.auditOwner,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {

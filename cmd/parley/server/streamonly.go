@@ -15,6 +15,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/events"
 	"parley/cmd/parley/heartbeat"
+	"parley/cmd/parley/personal"
 )
 
 // A streamOnly channel has no platform: whoever is there reads by watching the
@@ -67,6 +68,14 @@ func (s *Server) streamOnlyEndpoints() []*endpoint {
 func (s *Server) eventWebhook(name string) (events.Webhook, bool) {
 	w, ok := s.settings.Load().Webhooks[name]
 	return events.Webhook{Agent: w.Agent, To: s.places(w.To)}, ok
+}
+
+// takeOwn carries out what somebody wants done about what is kept of them.
+func (s *Server) takeOwn(ctx context.Context, in bus.Inbound) error {
+	if personal.Is(in) {
+		return (&personal.Desk{Book: s.home.Book, Bus: s.home.Bus, Prefix: s.commandPrefix}).Take(ctx, in)
+	}
+	return s.ownData.Take(ctx, in)
 }
 
 // eventSession is the session in which a webhook's events are answered.

@@ -1,0 +1,192 @@
+// Package personal shows people what is remembered of them, and makes one person of somebody's accounts on several channels, by /memory and /link in a chat with the bot alone.
+//
+// Each command is carried out before the platform is told that it has arrived. It may come
+// again; what it does is done once, and its answers have ids made of the command's.
+package personal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/channels"
+)
+
+// The commands.
+const (
+	Memory = "memory"
+	Link   = "link"
+)
+
+// A Book is what a Desk needs of the channels' book.
+type Book interface {
+	channels.Links
+	Recall(ctx context.Context, scope, owner string) (content string, untrusted bool, err error)
+	// Forget erases what is remembered, and its traces in files.
+	Forget(ctx context.Context, scope, owner string) error
+}
+
+// A Desk answers the commands.
+type Desk struct {
+	Book   Book
+	Bus    bus.Bus
+	Prefix func(channel string) string // of commands
+	Now    func() time.Time            // nil is time.Now
+}
+
+// Is tells of a command that it is one of these.
+func Is(command bus.Inbound) bool { return command.Text == Memory || command.Text == Link }
+
+// Take carries a command out. When it returns nil, that is done and answered.
+func (d *Desk) Take(ctx context.Context, in bus.Inbound) error {
+	p := d.Prefix(in.At.Channel)
+	words := strings.ToLower(strings.Trim(strings.TrimSpace(in.Args), "`"))
+	switch {
+	case in.Group:
+		return d.reply(ctx, in, fmt.Sprintf("%s%s works in a chat with me alone: say it there.", p, in.Text))
+	case in.Text == Memory && words == "":
+		return d.show(ctx, in)
+	case in.Text == Memory && words == "clear":
+		if err := d.Book.Forget(ctx, channels.OfPerson, in.From.ID); err != nil {
+			return err
+		}
+		return d.reply(ctx, in, "It is erased: I remember nothing of you beyond the logs and files of our conversations. "+fmt.Sprintf("`%sforget` erases those too.", p))
+	case in.Text == Memory:
+		return d.reply(ctx, in, fmt.Sprintf("Say `%[1]smemory` to see what I remember of you in all conversations, and `%[1]smemory clear` to erase it.", p))
+	case words == "":
+		return d.offer(ctx, in)
+	case words == "off":
+		return d.unlink(ctx, in)
+	}
+	return d.link(ctx, in, words)
+}
+
+// mostShown is how much is shown in a message; what is longer goes as a file.
+const mostShown = 3000
+
+// show says what is remembered of a person.
+func (d *Desk) show(ctx context.Context, in bus.Inbound) error {
+	content, _, err := d.Book.Recall(ctx, channels.OfPerson, in.From.ID)
+	if err != nil {
+		return err
+	}
+	p := d.Prefix(in.At.Channel)
+	if content == "" {
+		return d.reply(ctx, in, "I remember nothing of you in all conversations. What a conversation keeps for itself stands in its file MEMORY.md: ask me for it.")
+	}
+	out := bus.Outbound{Text: fmt.Sprintf("This is what I remember of you in all conversations where we are alone. `%smemory clear` erases it; or tell me what is wrong.", p)}
+	if len(content) > mostShown {
+		out.File = &bus.File{Name: "memory.md", Data: []byte(content)}
+	} else {
+		out.Text += "\n\n> " + strings.ReplaceAll(strings.TrimSpace(content), "\n", "\n> ")
+	}
+	return d.publish(ctx, in, out)
+}
+
+// offer gives somebody a code by which they say on another channel that they are the same.
+func (d *Desk) offer(ctx context.Context, in bus.Inbound) error {
+	all, err := d.Book.Linked(ctx, in.From.ID)
+	if err != nil {
+		return err
+	}
+	code, err := d.Book.OfferLink(ctx, channels.Offer{Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
+	if err != nil {
+		return err
+	}
+	p := d.Prefix(in.At.Channel)
+	text := fmt.Sprintf("Say `link %s`, with the mark that commands have there, to me alone on another channel, within ten minutes: then I know that both are you. "+
+		"I remember the same of you in both places, and your limits are counted together. Never give the code to somebody else.", code)
+	if others := named(all, in.From.ID); others != "" {
+		text += fmt.Sprintf("\n\nYou are linked with %s; `%slink off` parts you here from there.", others, p)
+	}
+	return d.reply(ctx, in, text)
+}
+
+// link makes a person one with whoever made a code, and tells both.
+func (d *Desk) link(ctx context.Context, in bus.Inbound, code string) error {
+	all, err := d.Book.Link(ctx, channels.Linking{Code: code, Person: in.From.ID, Chat: in.At.String(), Cause: in.ID})
+	p := d.Prefix(in.At.Channel)
+	if errors.Is(err, channels.ErrNoCode) {
+		return d.reply(ctx, in, fmt.Sprintf("This code is not good: it was used, or is older than ten minutes, or you made it here. Say `%slink` on the one channel for a new one, and the code on the other.", p))
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		text := fmt.Sprintf("`%s` has been linked with you: I take you for one person, remember the same of both and count your limits together. If that was not you, say `%slink off`, and tell an owner.",
+			in.From.ID, d.Prefix(channelOf(l.Person)))
+		if err := d.tell(ctx, in, l, "#linked", text); err != nil {
+			return err
+		}
+	}
+	return d.reply(ctx, in, fmt.Sprintf("You are linked with %s: I take you for one person, remember the same of you in both places and count your limits together. `%slink off` undoes it.", named(all, in.From.ID), p))
+}
+
+// unlink parts a person from the others. They are told first, so that who dies in between
+// tells them again, and under the same ids.
+func (d *Desk) unlink(ctx context.Context, in bus.Inbound) error {
+	all, err := d.Book.Linked(ctx, in.From.ID)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return d.reply(ctx, in, "You are linked with nobody.")
+	}
+	for _, l := range all {
+		if err := d.tell(ctx, in, l, "#unlinked", fmt.Sprintf("`%s` is no longer linked with you. What I remembered of you by then, each of you keeps.", in.From.ID)); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Book.Unlink(ctx, in.From.ID); err != nil {
+		return err
+	}
+	return d.reply(ctx, in, fmt.Sprintf("You are no longer linked with %s. What I remembered of you by then, each of you keeps.", named(all, in.From.ID)))
+}
+
+// tell tells somebody else of a command, where they talk to the bot alone.
+func (d *Desk) tell(ctx context.Context, in bus.Inbound, l channels.Link, suffix, text string) error {
+	at, err := bus.ParseAddress(l.Chat)
+	if err != nil || l.Person == in.From.ID {
+		return nil //nolint:nilerr // nobody knows where
+	}
+	return d.publish(ctx, in, bus.Outbound{ID: bus.DerivedID(in.ID+" "+l.Person, suffix), To: at, Text: text})
+}
+
+func (d *Desk) reply(ctx context.Context, in bus.Inbound, text string) error {
+	return d.publish(ctx, in, bus.Outbound{Text: text})
+}
+
+// publish says something: where the command was said, if nothing else is set.
+func (d *Desk) publish(ctx context.Context, in bus.Inbound, out bus.Outbound) error {
+	if out.ID == "" {
+		out.ID, out.To, out.ReplyTo = bus.ReplyID(in.ID), in.At, in.ReplyTo
+	}
+	out.At = time.Now()
+	if d.Now != nil {
+		out.At = d.Now()
+	}
+	err := bus.PublishOutbound(ctx, d.Bus, out)
+	if errors.Is(err, bus.ErrInvalid) {
+		return nil // nothing can be said there
+	}
+	return err
+}
+
+// named lists those who are one with somebody.
+func named(all []channels.Link, but string) string {
+	var names []string
+	for _, l := range all {
+		if l.Person != but {
+			names = append(names, "`"+l.Person+"`")
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func channelOf(person string) string {
+	name, _, _ := strings.Cut(person, ":")
+	return name
+}
