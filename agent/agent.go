@@ -18,7 +18,7 @@
 //	park.go       how a turn begins to wait for people, and what these are shown
 //	answers.go    how it goes on, and what is said meanwhile
 //	window.go     asker: what of the log the model is asked with; summaries
-//	ask.go        asker: one answer, with retries and the budget
+//	ask.go        asker: one answer, within the budget
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
 //	inbox.go      the mail that a run holds, and what of it one turn answers
 //	session.go    what all of these share: lease, log, redaction; why a run or a turn ends early
@@ -229,10 +229,9 @@ type Fetching struct {
 type Observer interface {
 	Turn(result string, d time.Duration) // done, failed, cancelled
 	Step()
-	Tool(tool, result string, d time.Duration)                  // ok or the error's code
-	Batch(concurrency int, saved time.Duration)                 // calls that ran side by side
-	AuditLost()                                                 // a call's audit record could not be kept
-	Model(model, result string, use llm.Usage, d time.Duration) // ok or the fault
+	Tool(tool, result string, d time.Duration)  // ok or the error's code
+	Batch(concurrency int, saved time.Duration) // calls that ran side by side
+	AuditLost()                                 // a call's audit record could not be kept
 }
 
 // Enclosed are the files that go with an answer.

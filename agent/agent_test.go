@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/failover"
 	"parley/agent/llm"
 	"parley/agent/transcript"
 	"parley/bus"
@@ -157,8 +158,13 @@ func (b *bench) run() (stop func()) {
 }
 
 // agentOf is the agent that answers in a session: the bench's, or the one that a
-// test has given to that session.
-func (b *bench) agentOf(_ context.Context, session string) (agent.Agent, error) {
+// test has given to that session. Its model is asked as a server asks it.
+func (b *bench) agentOf(_ context.Context, session string) (a agent.Agent, err error) {
+	defer func() {
+		if a.Model != nil {
+			a.Model = failover.New(failover.Config{Links: []failover.Link{{Model: a.Model}}})
+		}
+	}()
 	if own, ok := b.own[session]; ok {
 		return own, nil
 	}

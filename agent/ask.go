@@ -1,11 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -17,12 +17,8 @@ import (
 	"parley/sessions"
 )
 
-const (
-	modelTries    = 3
-	modelBackoff  = 500 * time.Millisecond
-	maxRetryAfter = time.Minute
-	answerTokens  = 4096 // what an answer is taken to cost until it is there
-)
+// answerTokens is what an answer is taken to cost until it is there.
+const answerTokens = 4096
 
 // An asker asks the model for the answers of one turn.
 type asker struct {
@@ -30,8 +26,7 @@ type asker struct {
 	reservation reservation
 }
 
-// ask asks the model for the turn's next answer, within its person's budget, and
-// again where the model is merely busy. An answer that cannot be had ends the
+// ask asks the model for the turn's next answer, within its person's budget. An answer that cannot be had ends the
 // turn, said aloud; a request that is too long is an *llm.Error.
 func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
 	events := stream.New(t.blocks, func(e bus.Event) { a.emit(t, e) }, a.redactor().Stream)
@@ -84,8 +79,7 @@ func (a *asker) askWithMoreRoom(ctx context.Context, t *turn, r llm.Request, ans
 // same, which is written without being a step of the turn.
 func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events *stream.Stream) error {
 	events.Reset()
-	a.reservation.spend(answer)
-	return a.journal.Append(ctx, a.usageEntry("", t.person, answer))
+	return a.spendVoid(ctx, t, &answer)
 }
 
 // reserve takes what a request may cost out of the person's budget.
@@ -93,49 +87,51 @@ func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
 	return a.reservation.take(ctx, a.session, t, int64(transcript.Estimate(r))+answerTokens)
 }
 
-// generate asks until the model answers, a few times. Each try that was answered in
-// part is paid for and dropped before the next: its calls must not run.
+// generate asks for an answer. What a model that asks more than once throws away on the
+// way is paid for and dropped: its calls must not run.
 func (a *asker) generate(ctx context.Context, t *turn, r llm.Request, events *stream.Stream) (llm.Answer, error) {
-	for try := 1; ; try++ {
-		began := time.Now()
-		answer, err := a.agent.Model.Generate(ctx, r, events.Delta)
-		a.observe(answer, err, time.Since(began))
-		if r.NoCalls && answer.Stop == llm.StopLost {
-			answer.Stop = llm.StopWhole // it may not call
+	r.Session = a.key()
+	r.Retry = func(ctx context.Context, again llm.Retry) error {
+		events.Reset()
+		a.emit(t, bus.Event{Type: bus.Retried, Retry: &bus.Retry{Attempt: again.Try, AfterMS: again.Wait.Milliseconds(), From: again.From, To: again.To}})
+		if again.Void == nil {
+			return nil
 		}
-		switch {
-		case ctx.Err() != nil && err != nil:
-			return llm.Answer{}, context.Cause(ctx)
-		case isOverflow(err):
-			events.Reset()
-			return llm.Answer{}, err
-		case err != nil:
-			events.Reset()
-		case !retryable(answer):
-			return answer, nil
-		case try >= modelTries && has(answer, llm.BlockText):
-			return withoutCalls(answer), nil // what there is of it, said to be that
-		default:
-			if err := a.discard(ctx, t, answer, events); err != nil {
-				return llm.Answer{}, err
-			}
-			if err := a.reserve(ctx, t, r); err != nil {
-				return llm.Answer{}, err
-			}
-			err = &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
+		if err := a.spendVoid(ctx, t, again.Void); err != nil {
+			return err
 		}
-		wait, end := a.classifyModelError(err, try, t)
-		if end != nil {
-			a.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
-			return llm.Answer{}, end
-		}
-		a.slog.Info("asking the model again", slog.String("turn", t.id), slog.Int("try", try+1), slog.Duration("wait", wait), slog.Any("error", err))
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return llm.Answer{}, context.Cause(ctx)
-		}
+		return a.reserve(ctx, t, r)
 	}
+	answer, err := a.agent.Model.Generate(ctx, r, events.Delta)
+	if err == nil {
+		return answer, nil
+	}
+	events.Reset()
+	if ctx.Err() != nil {
+		return llm.Answer{}, context.Cause(ctx)
+	}
+	fault, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return llm.Answer{}, err
+	}
+	if err := a.spendVoid(ctx, t, fault.Void); err != nil {
+		return llm.Answer{}, err
+	}
+	if fault.Fault == llm.Overflow {
+		return llm.Answer{}, err
+	}
+	a.slog.Warn("the model gave no answer", slog.String("turn", t.id), slog.Any("error", err))
+	return llm.Answer{}, a.modelFailed(fault, t)
+}
+
+// spendVoid writes what an answer has cost that is not used, where there is one. It is no
+// step of the turn.
+func (a *asker) spendVoid(ctx context.Context, t *turn, answer *llm.Answer) error {
+	if answer == nil {
+		return nil
+	}
+	a.reservation.spend(*answer)
+	return a.journal.Append(ctx, a.usageEntry("", t.person, *answer))
 }
 
 func isOverflow(err error) bool {
@@ -143,52 +139,34 @@ func isOverflow(err error) bool {
 	return ok && fault.Fault == llm.Overflow
 }
 
-// errBroken says that an answer came in part.
-var errBroken = errors.New("the provider broke the answer off")
-
-func (a *asker) observe(answer llm.Answer, err error, d time.Duration) {
-	result := "ok"
-	if err != nil {
-		result = "failed"
-		if fault, ok := errors.AsType[*llm.Error](err); ok {
-			result = string(fault.Fault)
-		}
-	}
-	a.cfg.Observer.Model(a.agent.Model.Info().Name, result, answer.Usage, d)
-}
-
-// classifyModelError decides after a failed request: how long to wait before the next, or how the turn ends.
-func (a *asker) classifyModelError(err error, try int, t *turn) (time.Duration, *ending) {
-	fault, ok := errors.AsType[*llm.Error](err)
-	if !ok {
-		fault = &llm.Error{Fault: llm.Busy, Err: err}
-	}
+// modelFailed is how a turn ends whose model gives no answer.
+func (a *asker) modelFailed(fault *llm.Error, t *turn) *ending {
 	prefix := a.commandPrefix(t.route.At)
 	// What the provider says is for those who run the bot, and not before others.
 	tell := t.route.Owner && !t.route.Group
 	switch {
 	case fault.Fault == llm.Overflow:
-		return 0, failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
+		return failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)
 	case fault.Fault == llm.Refused && tell:
-		return 0, failure("model_refused", "%s", fault.Explain())
+		return failure("model_refused", "%s", fault.Explain())
 	case fault.Fault == llm.Refused:
-		return 0, failure("model_refused", "The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
+		return failure("model_refused", "The model's provider refuses this bot%s. The operator has to look at the model's name and key; the server's log says more.", statusOf(fault))
 	case fault.Fault == llm.Rejected && tell:
-		return 0, failure("model_rejected", "%s %snew begins afresh.", fault.Explain(), prefix)
+		return failure("model_rejected", "%s %snew begins afresh.", fault.Explain(), prefix)
 	case fault.Fault == llm.Rejected:
-		return 0, failure("model_rejected", "The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
+		return failure("model_rejected", "The model's provider does not accept this request%s. The server's log says more; %snew begins afresh.", statusOf(fault), prefix)
+	case tell:
+		return failure("model_busy", "%s I have given up after %s.", fault.Explain(), triesOf(fault))
 	}
-	if try >= modelTries || fault.RetryAfter > maxRetryAfter {
-		if tell {
-			return 0, failure("model_busy", "%s I have given up after %d tries.", fault.Explain(), try)
-		}
-		return 0, failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %d tries. Please ask again a little later.", try)
+	return failure("model_busy", "The model cannot be reached or is too busy, and I have given up after %s. Please ask again a little later.", triesOf(fault))
+}
+
+// triesOf is how often a model was asked, in words.
+func triesOf(fault *llm.Error) string {
+	if fault.Tries <= 1 {
+		return "one try"
 	}
-	if fault.RetryAfter > 0 {
-		return fault.RetryAfter, nil
-	}
-	most := modelBackoff << (2 * try)
-	return modelBackoff/2 + rand.N(most), nil
+	return fmt.Sprintf("%d tries", fault.Tries)
 }
 
 // statusOf is a fault's status in brackets, where it had one.
@@ -202,16 +180,12 @@ func statusOf(fault *llm.Error) string {
 // usageEntry is what an answer has cost, as an entry.
 func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
 	e := journal.NewEntry(turn, sessions.KindUsage, sessions.Usage{
-		Model: a.agent.Model.Info().Name, Agent: a.agent.Name,
+		Model: cmp.Or(answer.Model, a.agent.Model.Info().Name), Agent: a.agent.Name,
 		Input: answer.Usage.Input, Cached: answer.Usage.Cached, Output: answer.Usage.Output, Estimated: answer.Usage.Estimated,
 	})
 	e.Person = person
 	return e
 }
-
-// retryable tells whether an answer that is not whole may be whole if the model is
-// asked once more.
-func retryable(a llm.Answer) bool { return a.Stop == llm.StopBroken || a.Stop == llm.StopLost }
 
 func has(a llm.Answer, kind llm.BlockKind) bool {
 	return slices.ContainsFunc(a.Blocks, func(b llm.Block) bool { return b.Kind == kind && b.Text+b.Name != "" })

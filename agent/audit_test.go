@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"parley/agent/llm"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -42,12 +41,11 @@ func (r *records) keep(_ context.Context, record sessions.AuditRecord) error {
 // lossCounter counts the records that were lost, and nothing else.
 type lossCounter struct{ lost atomic.Int32 }
 
-func (*lossCounter) Turn(string, time.Duration)                     {}
-func (*lossCounter) Step()                                          {}
-func (*lossCounter) Tool(string, string, time.Duration)             {}
-func (*lossCounter) Batch(int, time.Duration)                       {}
-func (*lossCounter) Model(string, string, llm.Usage, time.Duration) {}
-func (l *lossCounter) AuditLost()                                   { l.lost.Add(1) }
+func (*lossCounter) Turn(string, time.Duration)         {}
+func (*lossCounter) Step()                              {}
+func (*lossCounter) Tool(string, string, time.Duration) {}
+func (*lossCounter) Batch(int, time.Duration)           {}
+func (l *lossCounter) AuditLost()                       { l.lost.Add(1) }
 
 // hide takes out one secret.
 type hide struct{}

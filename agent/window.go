@@ -116,8 +116,7 @@ const leastRoom = 64
 
 // tooLong ends a turn whose own messages are longer than the model can read.
 func (a *asker) tooLong(t *turn, fault *llm.Error) *ending {
-	_, end := a.classifyModelError(fault, 1, t)
-	return end
+	return a.modelFailed(fault, t)
 }
 
 const summaryPrompt = `Summarise the conversation so far for yourself: you will go on with nothing but this summary. Keep what people asked for and decided, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
@@ -206,13 +205,17 @@ func (a *asker) summariseOne(ctx context.Context, t *turn, piece []llm.Block) (s
 		if err := a.reserve(ctx, t, r); err != nil {
 			return "", err
 		}
+		r.Session = a.key()
+		r.Retry = func(ctx context.Context, again llm.Retry) error { return a.spendVoid(ctx, t, again.Void) }
 		answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
 		if err != nil {
 			if ctx.Err() != nil {
 				return "", context.Cause(ctx)
 			}
-			if _, ok := errors.AsType[*llm.Error](err); !ok {
-				err = &llm.Error{Fault: llm.Busy, Err: err}
+			if fault, ok := errors.AsType[*llm.Error](err); ok {
+				if err := a.spendVoid(ctx, t, fault.Void); err != nil {
+					return "", err
+				}
 			}
 			return "", err
 		}

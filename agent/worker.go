@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"parley/agent/journal"
-	"parley/agent/llm"
 	"parley/agent/quota"
 	"parley/bus"
 	"parley/sessions"
@@ -163,9 +162,8 @@ func (w *Worker) giveUp(ctx context.Context, lease bus.Lease, log *slog.Logger, 
 
 type unobserved struct{}
 
-func (unobserved) Turn(string, time.Duration)                     {}
-func (unobserved) Step()                                          {}
-func (unobserved) Tool(string, string, time.Duration)             {}
-func (unobserved) Batch(int, time.Duration)                       {}
-func (unobserved) AuditLost()                                     {}
-func (unobserved) Model(string, string, llm.Usage, time.Duration) {}
+func (unobserved) Turn(string, time.Duration)         {}
+func (unobserved) Step()                              {}
+func (unobserved) Tool(string, string, time.Duration) {}
+func (unobserved) Batch(int, time.Duration)           {}
+func (unobserved) AuditLost()                         {}

@@ -18,6 +18,7 @@ const (
 	BlockDelta   = "block_delta"   // Block, Kind, Delta
 	BlockStop    = "block_stop"    // Block, Kind
 	BlockReset   = "block_reset"   // the blocks from Block on are void: the model is asked again
+	Retried      = "retry"         // Retry: the model is asked again
 	ToolStart    = "tool_start"    // Tool, Call, Delta = arguments in brief
 	ToolProgress = "tool_progress" // Tool, Call, Delta
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
@@ -54,6 +55,15 @@ type Event struct {
 	Call   string   `json:"call,omitempty"`
 	Error  *Failure `json:"error,omitempty"`
 	Ask    *Ask     `json:"ask,omitempty"`
+	Retry  *Retry   `json:"retry,omitempty"`
+}
+
+// A Retry is a further try to have a model answer.
+type Retry struct {
+	Attempt int    `json:"attempt"`  // from 2 on
+	AfterMS int64  `json:"after_ms"` // until then nobody is asked
+	From    string `json:"from,omitempty"`
+	To      string `json:"to,omitempty"` // another model than From where that one is given up
 }
 
 // A Feed is what a watcher follows.

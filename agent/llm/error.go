@@ -45,7 +45,11 @@ type Error struct {
 	Window int
 	// Said is what the provider wrote about it, in one short line without the
 	// key. It may repeat what people said, so it belongs to owners and to no log.
-	Said string
+	Said  string
+	Tries int // how often it was asked; 0 where that was once
+	// Void is an answer that came in part: it is paid for, and not used. Nil where
+	// nothing came.
+	Void *Answer
 	Err  error
 }
 

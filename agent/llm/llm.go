@@ -7,6 +7,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"parley/tools"
 )
@@ -42,6 +43,22 @@ type Request struct {
 	NoCalls bool
 	// MaxTokens bounds the answer; 0 leaves it to the model.
 	MaxTokens int
+	// Session is whom the answer is for. A chain of models stays with the one that has
+	// answered it.
+	Session string
+	// Retry, if set, is called by a model that asks more than once, before each further
+	// try. What was emitted is void then. Its error ends the asking, and is Generate's.
+	Retry func(ctx context.Context, again Retry) error
+}
+
+// A Retry is a further try of a request.
+type Retry struct {
+	Try      int           // which one it is, from 2 on
+	Wait     time.Duration // before it
+	From, To string        // the model that was asked, and the one that will be; often the same
+	// Void is an answer that came in part: it is paid for, and not used. Nil where
+	// nothing came.
+	Void *Answer
 }
 
 // A Role says whose message it is.
@@ -108,6 +125,8 @@ type Answer struct {
 	Stop Stop
 	// Reason is the provider's word for that, if it is one.
 	Reason string
+	// Model is the name of the one that has answered; "" where there is but one.
+	Model string
 }
 
 // A Stop says why an answer ended before its end.

@@ -15,13 +15,13 @@ import (
 
 	"golang.org/x/term"
 
-	"parley/agent/llm"
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/models"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 	"parley/sessions"
@@ -67,20 +67,20 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 		return err
 	}
 	log := quiet(tty.Err)
-	model, err := server.NewModel(ctx, cfg, log)
+	answerers, err := models.New(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	cfg.Serve.Drain = min(cfg.Serve.Drain, leavingDrain)
 	joined, leave, err := client.Join(ctx, server.Config{
-		Settings: cfg, Model: model, Role: server.Terminal, Override: home.WorkspaceOverride{Dir: c.Workspace, Session: key},
+		Settings: cfg, Models: answerers, Role: server.Terminal, Override: home.WorkspaceOverride{Dir: c.Workspace, Session: key},
 		Commands: true, Build: thisBuild(), Log: log,
 	})
 	if err != nil {
 		return err
 	}
 	r := client.NewConversation(joined, key, chat)
-	err = c.talk(ctx, r, flags.JSON, answering(joined, model), tty, log)
+	err = c.talk(ctx, r, flags.JSON, answering(joined, answerers), tty, log)
 	if left := leave(); err == nil {
 		err = left
 	}
@@ -92,11 +92,11 @@ func (c chatCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 const leavingDrain = 500 * time.Millisecond
 
 // answering is the model that answers; "" where that is another process's to know.
-func answering(server *client.Client, model llm.Model) string {
+func answering(server *client.Client, answerers []models.Model) string {
 	if !server.Hosted {
 		return ""
 	}
-	return model.Info().Name
+	return answerers[0].Model.Info().Name
 }
 
 // talk is the conversation. It is a channel like any other, with a server in

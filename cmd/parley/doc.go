@@ -46,8 +46,8 @@ to be asked, agent/park.go lets the turn wait and agent/answers.go goes on with 
 channels/asks takes their answers. Each durable line, C1 to C7 and P1 to P5, is in
 docs/architecture.md, with what happens to who dies after it. agent/journal is the log
 while it is worked on, and agent/transcript makes of it what the model reads. agent/llm is the contract
-with a model: agent/openai speaks to providers, and agent/demo is the built-in one
-that needs none.
+with a model: agent/openai speaks to providers, agent/demo is the built-in one that
+needs none, and agent/failover asks several in turn.
 
 # How people are reached
 

@@ -97,6 +97,7 @@ func rules() []rule {
 		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/llm", "agent/journal"}},
 		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
 
+		{"agent/failover", 3, []string{"agent/llm"}},
 		{"agent/demo", 4, []string{"agent/llm", "agent/transcript", "tools"}}, // reads what it was sent as a model does
 		{"agent/agenttest", 4, []string{"agent/transcript"}},
 		{"agent/news", 3, []string{"bus", "sessions", "agent/journal"}},
@@ -137,6 +138,7 @@ func rules() []rule {
 		// Those that name implementations: of a channel, of what is remembered, and
 		// of all the rest.
 		{"cmd/parley/walls", 7, []string{"tools/sandbox", "cmd/parley/config"}},
+		{"cmd/parley/models", 7, []string{"agent/demo", "agent/failover", "agent/llm", "agent/openai", "channels", "cmd/parley/config"}},
 		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
 			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/term"
 
-	"parley/agent/llm"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/models"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 )
@@ -47,14 +47,14 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 	for _, notice := range cfg.Notices() {
 		log.Warn("setting", slog.String("notice", notice))
 	}
-	model, err := serveModel(ctx, cfg, log)
+	answerers, err := serveModels(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	if len(cfg.Channels) == 0 && role.Receives() {
 		fmt.Fprintf(tty.Err, "\nNothing is configured yet that anybody could talk to: there is no [channels.NAME].\nTo begin, set TELEGRAM_BOT_TOKEN, or write a parley.toml as the README shows, and say parley config check.\nparley chat talks to the agent here, in a terminal.\n%s\n\n", home.WhichConfig(cfg))
 	}
-	s, err := server.Open(ctx, server.Config{Settings: cfg, Model: model, Role: role, Commands: true, Build: thisBuild(), Log: log})
+	s, err := server.Open(ctx, server.Config{Settings: cfg, Models: answerers, Role: role, Commands: true, Build: thisBuild(), Log: log})
 	if err != nil {
 		return err
 	}
@@ -74,13 +74,13 @@ func parseRole(list string) (server.Role, error) {
 	return role, nil
 }
 
-// serveModel is the model of a server; nil where none is configured, because
+// serveModels are the models of a server; none where none is configured, because
 // then it only sends.
-func serveModel(ctx context.Context, cfg *config.Config, log *slog.Logger) (llm.Model, error) {
+func serveModels(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]models.Model, error) {
 	if !cfg.Model.Configured && !cfg.Model.Demo {
 		return nil, nil
 	}
-	return server.NewModel(ctx, cfg, log)
+	return models.New(ctx, cfg, log)
 }
 
 // newLogger logs text to a terminal and JSON elsewhere, unless it is set.

@@ -160,6 +160,14 @@ func dataOf(e bus.Event) any {
 	switch e.Type {
 	case bus.BlockStart, bus.BlockDelta, bus.BlockStop, bus.BlockReset:
 		return e
+	case bus.Retried:
+		if e.Retry == nil {
+			break
+		}
+		return struct {
+			Turn string `json:"turn"`
+			*bus.Retry
+		}{e.Turn, e.Retry}
 	case bus.Asked, bus.AskResolved:
 		if e.Ask == nil {
 			break

@@ -7,6 +7,7 @@ import (
 	_ "time/tzdata" // zones are known where the machine has none installed
 
 	"parley/tools"
+	"parley/tools/spelling"
 )
 
 // An Agent is what one agent may do.
@@ -44,7 +45,7 @@ func agentSettings() []setting {
 	}
 }
 
-// Model is who answers.
+// Model is a model that answers.
 type Model struct {
 	// Name is the model's; "" leaves it open: gpt-5-mini at the default URL,
 	// elsewhere the first that the server lists.
@@ -52,7 +53,14 @@ type Model struct {
 	BaseURL string // "" is the default URL; no trailing slash
 	APIKey  Secret
 	Vision  string // "auto" or "off"
-	Demo    bool   // the built-in demo was asked for; the rest is empty then
+	Window  int    // its context in tokens; 0: what is found out
+	// FirstToken is the longest wait for the beginning of an answer, and Idle the longest
+	// within one; 0 is the model's default.
+	FirstToken time.Duration
+	Idle       time.Duration
+	// Fallback names the models that are asked, in order, where this one does not answer.
+	Fallback []string
+	Demo     bool // the built-in demo was asked for; the rest is empty then
 	// Configured says that something can answer: a base URL, a key or the demo.
 	// If not, chat uses the demo, and serve starts only without receiving channels.
 	Configured bool
@@ -121,16 +129,55 @@ func (l *loader) checkSchedule() {
 }
 
 // agentSections are the settings of agents and of the model that answers for them.
+// agentSections are the settings of agents and of the models that answer for them.
 func agentSections() []section {
 	return []section{
-		{name: "model", settings: []setting{
-			{key: "name", kind: asText, env: "OPENAI_MODEL", example: `"gpt-5-mini"`, since: first, fills: into(func(c *Config) any { return &c.Model.Name })},
-			{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, env: "OPENAI_BASE_URL", inChat: true, example: `"http://127.0.0.1:11434/v1"`,
-				since: first, fills: into(func(c *Config) any { return &c.Model.BaseURL })},
-			{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: "OPENAI_API_KEY", inChat: true, example: `"${OPENAI_API_KEY}"`,
-				since: first, fills: into(func(c *Config) any { return &c.Model.APIKey })},
-			{key: "vision", kind: asText, def: "auto", oneOf: built("auto", "off"), since: first, fills: into(func(c *Config) any { return &c.Model.Vision })},
-		}},
+		{name: "model", settings: append(modelSettings(func(c any) *Model { return &c.(*Config).Model }, environment{"OPENAI_MODEL", "OPENAI_BASE_URL", "OPENAI_API_KEY"}),
+			setting{key: "fallback", kind: asTexts, example: `["backup"]`, since: first, fills: into(func(c *Config) any { return &c.Model.Fallback })})},
+		{name: "models", named: true, settings: modelSettings(func(m any) *Model { return m.(*Model) }, environment{})},
 		{name: "agents", named: true, settings: slices.Concat(agentSettings(), ruleSettings(func(owner any) *Rules { return &owner.(*Agent).Rules }))},
+	}
+}
+
+// An environment names the variables that fill the settings of a model.
+type environment struct{ name, baseURL, apiKey string }
+
+// modelSettings are the settings of one model, which of finds in what its table describes.
+func modelSettings(of func(owner any) *Model, env environment) []setting {
+	return []setting{
+		{key: "name", kind: asText, env: env.name, example: `"gpt-5-mini"`, since: first, fills: func(o any) any { return &of(o).Name }},
+		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, env: env.baseURL, inChat: env.baseURL != "", example: `"http://127.0.0.1:11434/v1"`,
+			since: first, fills: func(o any) any { return &of(o).BaseURL }},
+		{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: env.apiKey, inChat: env.apiKey != "", example: `"${OPENAI_API_KEY}"`,
+			since: first, fills: func(o any) any { return &of(o).APIKey }},
+		{key: "vision", kind: asText, def: "auto", oneOf: built("auto", "off"), since: first, fills: func(o any) any { return &of(o).Vision }},
+		{key: "window", kind: asCount, least: 1000, example: `32768`, since: first, fills: func(o any) any { return &of(o).Window }},
+		{key: "first_token", kind: asDuration, least: int64(time.Second), example: `"120s"`, since: first, fills: func(o any) any { return &of(o).FirstToken }},
+		{key: "idle", kind: asDuration, least: int64(time.Second), example: `"60s"`, since: first, fills: func(o any) any { return &of(o).Idle }},
+	}
+}
+
+// checkModels looks whether each model beside the first can be asked, and whether each
+// that is to be asked in the first one's place is there.
+func (l *loader) checkModels() {
+	for _, name := range l.names["models"] {
+		table := "models." + name
+		if l.str(table+".name") == "" {
+			l.report(l.places[table], table, "it names no model", `write name = "gpt-5-mini" there`)
+		}
+		if l.str(table+".base_url") == "" && l.str(table+".api_key") == "" {
+			l.report(l.places[table], table, "the model at the default URL wants a key, and there is none",
+				`write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`)
+		}
+	}
+	for i, name := range l.list("model.fallback") {
+		if slices.Contains(l.names["models"], name) {
+			continue
+		}
+		remedy := "add [models." + name + "]"
+		if near := spelling.Nearest(name, l.names["models"]); near != "" {
+			remedy = fmt.Sprintf("write %q", near)
+		}
+		l.report(l.element("model.fallback", i), "model.fallback", fmt.Sprintf("no model is called %q", name), remedy)
 	}
 }

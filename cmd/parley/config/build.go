@@ -44,6 +44,7 @@ func (k *kept) config() (*Config, error) {
 		}
 	}
 	c.Agents = filled(k, "agents", func(name string) Agent { return Agent{Name: name} })
+	c.Models = filled(k, "models", func(string) Model { return Model{Configured: true} })
 	c.Channels = filled(k, "channels", func(name string) Channel { return Channel{Name: name} })
 	c.Webhooks = filled(k, "webhooks", func(name string) Webhook { return Webhook{Name: name} })
 	c.Tokens = filled(k, "tokens", func(name string) Token { return Token{Name: name} })

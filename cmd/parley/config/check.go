@@ -39,6 +39,7 @@ func (l *loader) check() {
 	l.checkModel()
 	l.checkSchedule()
 	l.checkHeartbeat()
+	l.checkModels()
 }
 
 // list is a setting's texts, and none where it has none.

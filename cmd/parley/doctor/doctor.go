@@ -52,7 +52,8 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkPort(ctx, cfg)...)
 	found = append(found, checkBus(ctx, cfg)...)
 	found = append(found, checkStore(ctx, cfg)...)
-	found = append(found, checkWorkspace(cfg), checkSandbox(ctx, cfg), checkModel(ctx, cfg))
+	found = append(found, checkWorkspace(cfg), checkSandbox(ctx, cfg))
+	found = append(found, checkModels(ctx, cfg)...)
 	for _, ch := range cfg.ChannelsByName() {
 		found = append(found, checkChannel(ctx, cfg, ch))
 	}

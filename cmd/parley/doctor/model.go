@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,12 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"parley/agent/llm"
-	"parley/agent/openai"
 	"parley/cmd/parley/config"
-	"parley/cmd/parley/server"
+	"parley/cmd/parley/models"
 	"parley/tools"
 )
 
@@ -22,32 +21,43 @@ import (
 // own may have to load it first.
 const modelPatience = 2 * time.Minute
 
-// checkModel asks the model something, as a turn would, and says what came of it.
-func checkModel(ctx context.Context, cfg *config.Config) Finding {
-	f := Finding{Part: "model", State: fine}
+// checkModels asks each model something, as a turn would, and says what came of it.
+func checkModels(ctx context.Context, cfg *config.Config) []Finding {
 	if cfg.Model.Demo || !cfg.Model.Configured {
-		f.State, f.Detail, f.Remedy = note, "none; chat uses the built-in demo", "set OPENAI_API_KEY, or [model] in the configuration"
-		return f
+		return []Finding{{Part: "model", State: note, Detail: "none; chat uses the built-in demo", Remedy: "set OPENAI_API_KEY, or [model] in the configuration"}}
 	}
+	naming, cancel := context.WithTimeout(ctx, modelPatience)
+	defer cancel()
+	all, err := models.New(naming, cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return []Finding{{Part: "model", State: wrong, Detail: err.Error(), Remedy: remedyForModel(cfg, "model", err)}}
+	}
+	found := make([]Finding, len(all))
+	var asking sync.WaitGroup
+	for i, m := range all {
+		asking.Go(func() { found[i] = checkModel(ctx, cfg, m) })
+	}
+	asking.Wait()
+	return found
+}
+
+// checkModel asks one model.
+func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding {
+	f := Finding{Part: m.Table, State: fine}
 	ctx, cancel := context.WithTimeout(ctx, modelPatience)
 	defer cancel()
-	m, err := server.NewModel(ctx, cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		f.State, f.Detail, f.Remedy = wrong, err.Error(), remedyForModel(cfg, err)
-		return f
-	}
-	who := m.Info().Name + " at " + cmp.Or(cfg.Model.BaseURL, openai.DefaultURL)
+	who := m.Model.Info().Name + " at " + m.Server
 	began := time.Now()
-	answer, err := m.Generate(ctx, smallTalk(), func(llm.Delta) {})
+	answer, err := m.Model.Generate(ctx, smallTalk(), func(llm.Delta) {})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		f.State, f.Detail = wrong, fmt.Sprintf("%s has not answered within %v", who, modelPatience)
 		f.Remedy = "look whether its server is overloaded, or still loads the model"
 	case err != nil:
-		f.State, f.Detail, f.Remedy = wrong, who+": "+told(err), remedyForModel(cfg, err)
+		f.State, f.Detail, f.Remedy = wrong, who+": "+told(err), remedyForModel(cfg, m.Table, err)
 	case len(answer.Blocks) == 0 && answer.Stop != llm.StopLength:
 		f.State, f.Detail = wrong, who+" answered with nothing"
-		f.Remedy = "look whether it is a model for chats: " + settingOf(cfg, "model.name")
+		f.Remedy = "look whether it is a model for chats: " + settingOf(cfg, m.Table+".name")
 	default:
 		f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
 	}
@@ -78,30 +88,31 @@ func told(err error) string {
 	return strings.TrimSuffix(what, ".")
 }
 
-// remedyForModel says which setting to look at, and where it stands.
-func remedyForModel(cfg *config.Config, err error) string {
+// remedyForModel says which setting of a model's table to look at, and where it stands.
+func remedyForModel(cfg *config.Config, table string, err error) string {
+	set := func(key string) string { return settingOf(cfg, table+"."+key) }
 	fault, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		return "look at " + settingOf(cfg, "model.base_url") + " and " + settingOf(cfg, "model.api_key")
+		return "look at " + set("base_url") + " and " + set("api_key")
 	}
 	switch {
-	case fault.Cause == llm.CauseKey && cfg.Model.APIKey == "":
+	case fault.Cause == llm.CauseKey && table == "model" && cfg.Model.APIKey == "":
 		return "no key is sent: set model.api_key, or OPENAI_API_KEY where the file names no base_url"
 	case fault.Cause == llm.CauseKey:
-		return "set the key that this provider gave you: " + settingOf(cfg, "model.api_key")
+		return "set the key that this provider gave you: " + set("api_key")
 	case fault.Cause == llm.CauseModel:
-		return "name one that the provider has: " + settingOf(cfg, "model.name")
+		return "name one that the provider has: " + set("name")
 	case fault.Cause == llm.CauseQuota:
-		return "pay into the account, or set another account's key: " + settingOf(cfg, "model.api_key")
+		return "pay into the account, or set another account's key: " + set("api_key")
 	case fault.Cause == llm.CauseAddress:
-		return "correct the address, which usually ends in /v1: " + settingOf(cfg, "model.base_url")
+		return "correct the address, which usually ends in /v1: " + set("base_url")
 	case fault.Cause == llm.CauseNetwork:
 		if _, dns := errors.AsType[*net.DNSError](err); dns {
-			return "the name is not found: look at this machine's DNS, and at " + settingOf(cfg, "model.base_url")
+			return "the name is not found: look at this machine's DNS, and at " + set("base_url")
 		}
-		return "look whether the server runs, at the network or a proxy between, and at " + settingOf(cfg, "model.base_url")
+		return "look whether the server runs, at the network or a proxy between, and at " + set("base_url")
 	case fault.Fault == llm.Busy:
 		return "try again in a while; turns wait for it and try again by themselves"
 	}
-	return "look at " + settingOf(cfg, "model.name") + ", " + settingOf(cfg, "model.base_url") + " and " + settingOf(cfg, "model.api_key")
+	return "look at " + set("name") + ", " + set("base_url") + " and " + set("api_key")
 }

@@ -4,6 +4,7 @@ package introduction
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"parley/channels/markup"
@@ -13,9 +14,9 @@ import (
 type Facts struct {
 	About  string   // the operator's own words; "" is none
 	Owners []string // who runs it, by name
-	// Model is where texts are sent to be answered: the host, Local for a model within
-	// the program, "" where this process does not know.
-	Model  string
+	// Models are where texts are sent to be answered: hosts, or Local for a model within
+	// the program. None where this process does not know.
+	Models []string
 	Prefix string // of commands
 	Days   int    // how long what was said is kept; 0 is until somebody erases it
 }
@@ -29,13 +30,13 @@ const mostOwners = 3
 // Text is the introduction, as Markdown.
 func Text(f Facts) string {
 	said := []string{"I am a bot: a program with a language model answers here, no person." + ownersInWords(f.Owners)}
-	switch f.Model {
-	case "":
+	switch {
+	case len(f.Models) == 0:
 		said = append(said, "What you write to me, and what I read for it, goes to the language model that my operator has chosen.")
-	case Local:
+	case slices.Equal(f.Models, []string{Local}):
 		said = append(said, "What you write to me stays on the machine that I run on.")
 	default:
-		said = append(said, fmt.Sprintf("What you write to me, and what I read for it, goes to the language model at %s.", markup.Verbatim(f.Model)))
+		said = append(said, fmt.Sprintf("What you write to me, and what I read for it, goes to the language %s.", placesInWords(f.Models)))
 	}
 	kept := "It is kept until somebody erases it."
 	if f.Days > 0 {
@@ -51,6 +52,21 @@ func Text(f Facts) string {
 		text += "\n\n" + about
 	}
 	return text
+}
+
+// placesInWords names where texts go.
+func placesInWords(hosts []string) string {
+	var places []string
+	for _, host := range hosts {
+		if place := markup.Verbatim(host); !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	if len(places) == 1 {
+		return "model at " + places[0]
+	}
+	last := len(places) - 1
+	return "models at " + strings.Join(places[:last], ", ") + " and " + places[last]
 }
 
 // ownersInWords is the sentence that names the people who run the bot; "" for none.

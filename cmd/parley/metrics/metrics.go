@@ -62,6 +62,9 @@ type Metrics struct {
 	tools  toolMetrics
 	calls  *prometheus.CounterVec
 	tokens *prometheus.CounterVec
+
+	modelSeconds *prometheus.HistogramVec
+	failovers    *prometheus.CounterVec
 }
 
 var _ agent.Observer = (*Metrics)(nil)
@@ -81,6 +84,9 @@ func New(c Config) *Metrics {
 		tools:       newToolMetrics(),
 		calls:       counters("model_calls_total", "Calls of a model, by result: ok or the fault.", "model", "result"),
 		tokens:      counters("model_tokens_total", "Tokens of a model, by kind: input (not cached), cached or output.", "model", "kind"),
+
+		modelSeconds: seconds("model_seconds", "How long calls of a model took, answered or not.", prometheus.ExponentialBuckets(0.125, 2, 13), "model"),
+		failovers:    counters("failovers_total", "Requests that another model was asked, because the one before gave no answer.", "from", "to"),
 	}
 	for _, result := range []string{"done", "failed", "cancelled"} {
 		m.turns.WithLabelValues(result)
@@ -89,7 +95,7 @@ func New(c Config) *Metrics {
 	build.WithLabelValues(c.Build.Version, c.Build.Revision, c.Build.Go).Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		m.sends, m.sendSeconds, m.ratings, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens,
+		m.sends, m.sendSeconds, m.ratings, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens, m.modelSeconds, m.failovers,
 		&status{Config: c, descriptions: describe()},
 	)
 	m.tools.register(m.registry)
@@ -163,9 +169,13 @@ func (m *Metrics) Turn(result string, d time.Duration) {
 func (m *Metrics) Step() { m.steps.Inc() }
 
 // Model counts a call of a model.
-func (m *Metrics) Model(model, result string, use llm.Usage, _ time.Duration) {
+func (m *Metrics) Model(model, result string, use llm.Usage, took time.Duration) {
 	m.calls.WithLabelValues(model, result).Inc()
+	m.modelSeconds.WithLabelValues(model).Observe(took.Seconds())
 	for kind, n := range map[string]int64{"input": use.Input - use.Cached, "cached": use.Cached, "output": use.Output} {
 		m.tokens.WithLabelValues(model, kind).Add(float64(max(0, n)))
 	}
 }
+
+// Failover counts that one model was asked in the place of another.
+func (m *Metrics) Failover(from, to string) { m.failovers.WithLabelValues(from, to).Inc() }

@@ -2,59 +2,21 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"parley/agent"
-	"parley/agent/demo"
-	"parley/agent/llm"
-	"parley/agent/openai"
 	"parley/agent/prompt"
 	"parley/bus"
 	"parley/bus/timers"
-	"parley/cmd/parley/config"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/home"
 )
-
-// NewModel makes the configured model. With nothing configured it is the demo.
-func NewModel(ctx context.Context, c *config.Config, log *slog.Logger) (llm.Model, error) {
-	if c.Model.Demo || !c.Model.Configured {
-		return demo.New(), nil
-	}
-	oc := openai.Config{Name: c.Model.Name, BaseURL: c.Model.BaseURL, APIKey: string(c.Model.APIKey), Blind: c.Model.Vision == "off", Log: log}
-	if oc.Name == "" {
-		oc.Name = defaultModel
-		if oc.BaseURL != "" {
-			name, err := openai.FirstModel(ctx, oc)
-			if busy, ok := errors.AsType[*llm.Error](err); ok && busy.Fault == llm.Busy {
-				return nil, fmt.Errorf("model.name: not set, and the server cannot be asked for one now: %w: start it, or name one", err)
-			}
-			if refused, ok := errors.AsType[*llm.Error](err); ok {
-				return nil, &config.SettingError{Key: "model.name", Remedy: "not set, and the server does not list its models: name one. " + refused.Explain()}
-			}
-			if err != nil {
-				return nil, &config.SettingError{Key: "model.name", Remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}
-			}
-			oc.Name = name
-		}
-	}
-	m, err := openai.New(oc)
-	if err != nil {
-		return nil, fmt.Errorf("set up the model: %w", err)
-	}
-	return m, nil
-}
-
-// defaultModel is what the default provider is asked for where nothing is named.
-const defaultModel = "gpt-5-mini"
 
 // work runs the worker, and beside it what is done at times.
 func (s *Server) work(ctx context.Context) error {

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"parley/agent/demo"
+	"parley/agent/failover"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/models"
 )
 
 // newTestServer makes a server of a configuration. It does not serve.
@@ -32,7 +34,7 @@ func newTestServer(t *testing.T, text string) *Server {
 			t.Error(err)
 		}
 	})
-	return newServer(h, Config{Settings: cfg, Model: demo.New(), Role: Both, Log: slog.New(slog.DiscardHandler)}, nil)
+	return newServer(h, Config{Settings: cfg, Models: []models.Model{{Link: failover.Link{ID: "demo", Model: demo.New()}}}, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil)
 }
 
 // The agent of a session is the one that its key names, with that one's settings.

@@ -229,20 +229,24 @@ func (s *Server) introduction(l *endpoint) func(context.Context) (string, error)
 		if err != nil {
 			return "", err
 		}
-		return introduction.Text(introduction.Facts{About: now.About, Owners: owners, Model: s.modelPlace(), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}), nil
+		return introduction.Text(introduction.Facts{About: now.About, Owners: owners, Models: s.modelPlaces(), Days: c.Retention.Days, Prefix: channels.CommandPrefix(l.channel)}), nil
 	}
 }
 
-// modelPlace is where texts go to be answered, as introduction.Facts has it.
-func (s *Server) modelPlace() string {
+// modelPlaces are where texts go to be answered, as introduction.Facts has it.
+func (s *Server) modelPlaces() []string {
 	c := s.settings.Load()
 	switch {
 	case c.Model.Demo || !c.Model.Configured && s.model != nil:
-		return introduction.Local
+		return []string{introduction.Local}
 	case !c.Model.Configured: // others answer
-		return ""
+		return nil
 	}
-	return introduction.Host(cmp.Or(c.Model.BaseURL, openai.DefaultURL))
+	hosts := []string{introduction.Host(cmp.Or(c.Model.BaseURL, openai.DefaultURL))}
+	for _, name := range c.Model.Fallback {
+		hosts = append(hosts, introduction.Host(cmp.Or(c.Models[name].BaseURL, openai.DefaultURL)))
+	}
+	return hosts
 }
 
 // ownersNames are what the platform calls those who own the bot on a channel, or their

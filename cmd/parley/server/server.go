@@ -33,6 +33,7 @@ import (
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/jobs"
 	"parley/cmd/parley/metrics"
+	"parley/cmd/parley/models"
 	"parley/cmd/parley/owndata"
 	"parley/cmd/parley/walls"
 	"parley/tools"
@@ -44,7 +45,7 @@ import (
 // A Config is what a server is opened with.
 type Config struct {
 	Settings *config.Config
-	Model    llm.Model // who answers; nil: nobody does
+	Models   []models.Model // who answers, in the order in which they are asked; none: nobody does
 	Role     Role
 	// Override is a directory for one session to work in.
 	Override home.WorkspaceOverride
@@ -163,7 +164,7 @@ func findWalls(ctx context.Context, c Config, killed func(reason string)) func()
 // that have no platform.
 func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	s := &Server{
-		home: h, log: c.Log, model: c.Model, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(),
+		home: h, log: c.Log, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(),
 	}
 	s.settings.Store(c.Settings)
 	s.events = &events.Desk{Bus: h.Bus, Events: h.Bus, Book: h.Book, Webhooks: s.eventWebhook}
@@ -177,6 +178,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
 		Channels: s.connected, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
+	s.model = models.Chain(c.Models, h.Book, s.metrics, c.Log)
 	s.desk = s.newDesk()
 	s.clock = s.newClock()
 	s.tools = s.newTools()

@@ -1,4 +1,4 @@
-package server
+package models_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"parley/agent/agenttest"
 	"parley/agent/llm"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/models"
 )
 
 // The model that the program makes asks for no compression, which holds back
@@ -24,12 +25,12 @@ func TestTheModelStreamsAndLogsWhatItLearns(t *testing.T) {
 	cfg := &config.Config{}
 	cfg.Model.Configured, cfg.Model.Name, cfg.Model.BaseURL = true, "m", s.Start(t)
 	var logged bytes.Buffer
-	m, err := NewModel(t.Context(), cfg, slog.New(slog.NewTextHandler(&logged, nil)))
+	all, err := models.New(t.Context(), cfg, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
-	if _, err := m.Generate(t.Context(), r, func(llm.Delta) {}); err != nil {
+	if _, err := all[0].Model.Generate(t.Context(), r, func(llm.Delta) {}); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range s.Requests() {

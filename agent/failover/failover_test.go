@@ -1,0 +1,303 @@
+package failover_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/agent/agenttest"
+	"parley/agent/failover"
+	"parley/agent/llm"
+	"parley/agent/openai"
+)
+
+// busy is a provider that is overloaded, and asks for hardly any patience.
+var busy = agenttest.Fail(http.StatusServiceUnavailable, `{"error":{"message":"overloaded"}}`, "retry-after-ms", "1")
+
+// served is a model on a server that plays a script.
+func served(t *testing.T, name string, script agenttest.Script) (failover.Link, *agenttest.Server) {
+	t.Helper()
+	s := agenttest.New(script)
+	m, err := openai.New(openai.Config{Name: name, BaseURL: s.Start(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return failover.Link{ID: name, Model: m}, s
+}
+
+// A heard is what a watcher of one request has seen.
+type heard struct {
+	text    string
+	retries []llm.Retry
+}
+
+// ask asks as a turn does, and tells what its watchers see.
+func ask(t *testing.T, c *failover.Chain, session string) (llm.Answer, heard, error) {
+	t.Helper()
+	var h heard
+	r := llm.Request{Session: session, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	r.Retry = func(_ context.Context, again llm.Retry) error {
+		h.text = ""
+		h.retries = append(h.retries, again)
+		return nil
+	}
+	answer, err := c.Generate(t.Context(), r, func(d llm.Delta) { h.text += d.Text })
+	return answer, h, err
+}
+
+func textOf(a llm.Answer) string {
+	var text strings.Builder
+	for _, b := range a.Blocks {
+		text.WriteString(b.Text)
+	}
+	return text.String()
+}
+
+// fault is the fault that a request has ended with.
+func fault(t *testing.T, err error) *llm.Error {
+	t.Helper()
+	f, ok := err.(*llm.Error) //nolint:errorlint // what Generate returns is not wrapped
+	if !ok {
+		t.Fatalf("got the error %v, want an *llm.Error", err)
+	}
+	return f
+}
+
+// A model that gives no answer is asked again while that may help, and then the next is
+// asked. From then on it is left alone.
+func TestTheNextModelAnswers(t *testing.T) {
+	for what, c := range map[string]struct {
+		first agenttest.Script
+		tries int // of the first model
+		alone bool
+	}{
+		"one that is overloaded":         {agenttest.Always(busy), 3, true},
+		"one that wants a long patience": {agenttest.Always(agenttest.Fail(429, `{"error":{"message":"slow down"}}`, "Retry-After", "600")), 1, true},
+		"one that refuses the key":       {agenttest.Always(agenttest.Fail(401, `{"error":{"message":"bad key"}}`)), 1, true},
+		"one whose account is empty":     {agenttest.Always(agenttest.Fail(429, `{"error":{"code":"insufficient_quota","message":"no credit"}}`)), 1, true},
+		"one that rejects this request":  {agenttest.Always(agenttest.Fail(400, `{"error":{"message":"nonsense"}}`)), 1, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			one, first := served(t, "one", c.first)
+			two, second := served(t, "two", agenttest.Always(agenttest.Reply("from two")))
+			var moved []string
+			chain := failover.New(failover.Config{Links: []failover.Link{one, two}, Moved: func(from, to string) { moved = append(moved, from+" → "+to) }})
+			answer, h, err := ask(t, chain, "s1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if textOf(answer) != "from two" || answer.Model != "two" || h.text != "from two" {
+				t.Errorf("%s answered %q, and watchers saw %q", answer.Model, textOf(answer), h.text)
+			}
+			if first.Asked() != c.tries || second.Asked() != 1 {
+				t.Errorf("the first was asked %d times and the second %d times, want %d and 1", first.Asked(), second.Asked(), c.tries)
+			}
+			if !slices.Equal(moved, []string{"one → two"}) {
+				t.Errorf("moved: %v", moved)
+			}
+			if n := len(h.retries); n != c.tries || h.retries[n-1].From != "one" || h.retries[n-1].To != "two" || h.retries[n-1].Try != c.tries+1 {
+				t.Errorf("retries: %+v", h.retries)
+			}
+			if _, _, err := ask(t, chain, "s2"); err != nil {
+				t.Fatal(err)
+			}
+			if again := first.Asked() > c.tries; again == c.alone {
+				t.Errorf("the first was asked by the next request: %v", again)
+			}
+		})
+	}
+}
+
+// A stream that is cut, or stands still, is asked for again as a whole: nobody gets half
+// a block, or one twice.
+func TestAnAnswerThatIsCutIsAskedForAgain(t *testing.T) {
+	whole := agenttest.Reply("one whole answer")
+	for what, cut := range map[string]agenttest.Response{
+		"a connection that is reset": whole.First(whole.Len() / 2).Reset(),
+		"a clean end":                whole.First(whole.Len() / 2),
+		"silence":                    whole.First(whole.Len() / 2).Stall(),
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := agenttest.New(agenttest.Sequence(cut, whole))
+			m, err := openai.New(openai.Config{Name: "m", BaseURL: s.Start(t), Idle: 300 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, h, err := ask(t, failover.New(failover.Config{Links: []failover.Link{{Model: m}}}), "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if textOf(answer) != "one whole answer" || h.text != "one whole answer" || len(h.retries) != 1 {
+				t.Errorf("got %q, watchers saw %q after %d retries", textOf(answer), h.text, len(h.retries))
+			}
+		})
+	}
+}
+
+// Too long a request is for whoever asks to make shorter: no other try helps.
+func TestARequestThatIsTooLongIsNotRepeated(t *testing.T) {
+	one, first := served(t, "one", agenttest.Always(agenttest.Fail(400, `{"error":{"code":"context_length_exceeded","message":"maximum context length is 8192 tokens"}}`)))
+	two, second := served(t, "two", agenttest.Always(agenttest.Reply("from two")))
+	_, _, err := ask(t, failover.New(failover.Config{Links: []failover.Link{one, two}}), "s")
+	if f := fault(t, err); f.Fault != llm.Overflow || f.Window != 8192 {
+		t.Errorf("got %v", f)
+	}
+	if first.Asked() != 1 || second.Asked() != 0 {
+		t.Errorf("asked %d and %d times", first.Asked(), second.Asked())
+	}
+}
+
+// With all models away the person is told so, and the next message is still tried.
+func TestAllModelsAreAway(t *testing.T) {
+	one, first := served(t, "one", agenttest.Always(agenttest.Fail(401, `{"error":{"message":"bad key"}}`)))
+	two, second := served(t, "two", agenttest.Always(busy))
+	chain := failover.New(failover.Config{Links: []failover.Link{one, two}})
+	_, _, err := ask(t, chain, "s")
+	if f := fault(t, err); f.Fault != llm.Busy || f.Tries != 4 {
+		t.Errorf("got %v after %d tries, want what may work later, after 4", f, f.Tries)
+	}
+	if _, _, err := ask(t, chain, "s"); err == nil {
+		t.Error("somebody answered")
+	}
+	if first.Asked()+second.Asked() <= 4 {
+		t.Error("nobody was asked for the next message")
+	}
+}
+
+// What is paid for and not used is told to whoever asks, once.
+func TestVoidAnswersArePaidFor(t *testing.T) {
+	part := agenttest.Stream(`{"choices":[{"delta":{"content":"half"}}]}`, `{"choices":[{"delta":{},"finish_reason":"network_error"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`)
+	one, _ := served(t, "one", agenttest.Always(part))
+	var paid int64
+	r := llm.Request{
+		Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}},
+		Retry: func(_ context.Context, again llm.Retry) error {
+			if again.Void != nil {
+				paid += again.Void.Usage.Input + again.Void.Usage.Output
+			}
+			return nil
+		},
+	}
+	answer, err := failover.New(failover.Config{Links: []failover.Link{one}}).Generate(t.Context(), r, func(llm.Delta) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.Stop != llm.StopBroken || textOf(answer) != "half" {
+		t.Errorf("got %q (%s), want what there is of the answer, said to be that", textOf(answer), answer.Stop)
+	}
+	if total := paid + answer.Usage.Input + answer.Usage.Output; total != 3*15 {
+		t.Errorf("%d tokens are counted for three answers of 15", total)
+	}
+}
+
+// A script is a model that fails while it is told to.
+type script struct {
+	name  string
+	down  atomic.Bool
+	asked atomic.Int32
+	fault llm.Error
+	takes time.Duration
+}
+
+func (s *script) Info() llm.Info { return llm.Info{Name: s.name} }
+
+func (s *script) Generate(ctx context.Context, _ llm.Request, _ func(llm.Delta)) (llm.Answer, error) {
+	s.asked.Add(1)
+	time.Sleep(s.takes)
+	if s.down.Load() {
+		fault := s.fault
+		return llm.Answer{}, &fault
+	}
+	return llm.Answer{Blocks: []llm.Block{{Kind: llm.BlockText, Text: s.name}}}, ctx.Err()
+}
+
+// pair is a chain of two models, of which the first is down.
+func pair() (one *script, chain *failover.Chain) {
+	one = &script{name: "one", fault: llm.Error{Fault: llm.Busy, RetryAfter: time.Hour}}
+	one.down.Store(true)
+	return one, failover.New(failover.Config{Links: []failover.Link{{ID: "one", Model: one}, {ID: "two", Model: &script{name: "two"}}}})
+}
+
+// answered is who answers a request.
+func answered(t *testing.T, c *failover.Chain, session string) string {
+	t.Helper()
+	answer, _, err := ask(t, c, session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Model
+}
+
+// A model that fails is left alone for longer each time, and tried out by one request at
+// a time once that is over.
+func TestAModelIsLeftAloneLongerEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, chain := pair()
+		one.fault.RetryAfter = 0
+		n := 0
+		for _, length := range []time.Duration{1, 5, 25, 60, 60} {
+			n++
+			before := one.asked.Load()
+			answered(t, chain, fmt.Sprint("s", n))
+			if want := before + 1; n > 1 && one.asked.Load() != want {
+				t.Fatalf("after the wait of number %d it was asked %d times, want once: it is tried out", n-1, one.asked.Load()-before)
+			}
+			before = one.asked.Load()
+			time.Sleep(length*time.Minute - time.Second)
+			answered(t, chain, fmt.Sprint("s", n))
+			if one.asked.Load() != before {
+				t.Fatalf("it was asked within %d minutes", length)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		one.down.Store(false)
+		one.takes = time.Minute
+		before := one.asked.Load()
+		who := make(chan string, 10)
+		for i := range 10 {
+			go func() { who <- answered(t, chain, fmt.Sprint("new", i)) }()
+		}
+		names := map[string]int{}
+		for range 10 {
+			names[<-who]++
+		}
+		if tried := one.asked.Load() - before; tried != 1 || names["one"] != 1 || names["two"] != 9 {
+			t.Errorf("ten requests at once tried it %d times: %v", tried, names)
+		}
+		if who := answered(t, chain, "later"); who != "one" {
+			t.Errorf("%s answers, though the first has", who)
+		}
+	})
+}
+
+// A session stays with the model that has answered it while its provider may still know
+// the conversation.
+func TestASessionStaysWithItsModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, chain := pair()
+		one.fault.RetryAfter = 2 * time.Minute
+		if who := answered(t, chain, "s"); who != "two" {
+			t.Fatalf("%s answered", who)
+		}
+		one.down.Store(false)
+		time.Sleep(5 * time.Minute)
+		if who := answered(t, chain, "another"); who != "one" {
+			t.Errorf("%s answers another session", who)
+		}
+		if who := answered(t, chain, "s"); who != "two" {
+			t.Errorf("%s answers the session of the second", who)
+		}
+		time.Sleep(11 * time.Minute)
+		if who := answered(t, chain, "s"); who != "one" {
+			t.Errorf("%s answers after the pause", who)
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"parley/agent/llm"
+)
+
+const (
+	tries         = 3 // of one model that is merely busy
+	firstWait     = 500 * time.Millisecond
+	maxRetryAfter = time.Minute // a provider that asks for more is not waited for
+)
+
+// errBroken says that an answer came in part.
+var errBroken = errors.New("the provider broke the answer off")
+
+// An asking is one request on its way along the chain.
+type asking struct {
+	*Chain
+	request llm.Request
+	emit    func(llm.Delta)
+
+	tries  int         // so far, of all models
+	model  string      // the one that was asked last
+	failed *llm.Error  // what is said where none answers
+	void   *llm.Answer // what came of the last try, and is not used
+	part   *llm.Answer // the last answer that came in part and has text, used where none is whole
+}
+
+// askLink asks one model, again where it is merely busy. A model that is tried out after
+// it was left alone is asked once.
+func (a *asking) askLink(ctx context.Context, link int) (llm.Answer, error) {
+	l := a.cfg.Links[link]
+	probing := a.cooldowns.probes(l.ID)
+	var wait time.Duration
+	var err error
+	for try := 1; ; try++ {
+		if a.tries > 0 {
+			if err := a.prepare(ctx, l, wait, err); err != nil {
+				return llm.Answer{}, err
+			}
+		}
+		var answer llm.Answer
+		answer, err = a.try(ctx, l)
+		if err == nil {
+			a.cooldowns.end(ctx, l.ID)
+			return answer, nil
+		}
+		if ctx.Err() != nil {
+			return llm.Answer{}, context.Cause(ctx)
+		}
+		fault := faultOf(err)
+		var again bool
+		wait, again = waitFor(fault, try)
+		if again && !probing {
+			continue
+		}
+		if fault.Fault == llm.Busy || fault.Fault == llm.Refused {
+			a.leave(ctx, l, fault)
+		}
+		return llm.Answer{}, fault
+	}
+}
+
+// prepare tells whoever asks that there is another try, and waits until it may begin.
+func (a *asking) prepare(ctx context.Context, l Link, wait time.Duration, why error) error {
+	to := l.Model.Info().Name
+	if a.model != to {
+		a.cfg.Moved(a.model, to)
+	}
+	a.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "asking the model again", slog.String("from", a.model), slog.String("to", to),
+		slog.Int("try", a.tries+1), slog.Duration("wait", wait), slog.Any("error", why))
+	if a.request.Retry != nil {
+		if err := a.request.Retry(ctx, llm.Retry{Try: a.tries + 1, Wait: wait, From: a.model, To: to, Void: a.void}); err != nil {
+			return err
+		}
+	}
+	if a.void != nil && a.part != nil {
+		a.part.Usage = llm.Usage{} // which whoever asks has counted with what is void
+	}
+	a.void = nil
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// try asks one model once. An answer that the provider broke off is an error.
+func (a *asking) try(ctx context.Context, l Link) (llm.Answer, error) {
+	a.tries++
+	a.model = l.Model.Info().Name
+	began := time.Now()
+	answer, err := l.Model.Generate(ctx, a.request, a.emit)
+	result := "ok"
+	if err != nil {
+		result = string(faultOf(err).Fault)
+	}
+	a.cfg.Observe(a.model, result, answer.Usage, time.Since(began))
+	answer.Model = a.model
+	if a.request.NoCalls && answer.Stop == llm.StopLost {
+		answer.Stop = llm.StopWhole // it may not call
+	}
+	if err != nil || answer.Stop != llm.StopBroken && answer.Stop != llm.StopLost {
+		return answer, err
+	}
+	a.void = &answer
+	if part := withoutCalls(answer); hasText(part) {
+		a.part = &part
+	}
+	return llm.Answer{}, &llm.Error{Fault: llm.Busy, Code: answer.Reason, Err: errBroken}
+}
+
+// leave leaves a model alone for a while, where there is another to ask.
+func (a *asking) leave(ctx context.Context, l Link, fault *llm.Error) {
+	if len(a.cfg.Links) > 1 {
+		a.cooldowns.begin(ctx, l.ID, l.Model.Info().Name, fault)
+	}
+}
+
+// failure is a model's failure as the end of the whole asking.
+func (a *asking) failure(fault *llm.Error) *llm.Error {
+	end := *fault
+	end.Tries, end.Void = a.tries, a.void
+	return &end
+}
+
+// faultOf is a failure as an error of the contract.
+func faultOf(err error) *llm.Error {
+	if fault, ok := errors.AsType[*llm.Error](err); ok {
+		return fault
+	}
+	return &llm.Error{Fault: llm.Busy, Err: err}
+}
+
+// waitFor is how long to wait before the same model is asked again; false if it is not.
+func waitFor(fault *llm.Error, try int) (time.Duration, bool) {
+	if fault.Fault != llm.Busy || try >= tries || fault.RetryAfter > maxRetryAfter {
+		return 0, false
+	}
+	if fault.RetryAfter > 0 {
+		return fault.RetryAfter, true
+	}
+	return firstWait/2 + rand.N(firstWait<<(2*try)), true
+}
+
+func hasText(a llm.Answer) bool {
+	return slices.ContainsFunc(a.Blocks, func(b llm.Block) bool { return b.Kind == llm.BlockText && b.Text != "" })
+}
+
+// withoutCalls is an answer whose calls are not to be trusted.
+func withoutCalls(a llm.Answer) llm.Answer {
+	a.Blocks = slices.DeleteFunc(slices.Clone(a.Blocks), func(b llm.Block) bool { return b.Kind == llm.BlockToolUse })
+	return a
+}

@@ -1,0 +1,121 @@
+// Package models makes the models that are configured, as one that asks them in turn.
+package models
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"parley/agent/demo"
+	"parley/agent/failover"
+	"parley/agent/llm"
+	"parley/agent/openai"
+	"parley/channels"
+	"parley/cmd/parley/config"
+)
+
+// A Model is one configured model.
+type Model struct {
+	failover.Link
+	Table  string // where it is configured: "model", or "models.NAME"
+	Server string // its base URL; "" is the demo's
+}
+
+// New makes the configured models, in the order in which they are asked. With nothing
+// configured it is the demo. What cannot be made for a reason that the operator has to
+// see to is a *config.SettingError.
+func New(ctx context.Context, c *config.Config, log *slog.Logger) ([]Model, error) {
+	if c.Model.Demo || !c.Model.Configured {
+		return []Model{{Link: failover.Link{ID: "demo", Model: demo.New()}, Table: "model"}}, nil
+	}
+	first, err := newModel(ctx, "model", c.Model, log)
+	if err != nil {
+		return nil, err
+	}
+	all := []Model{first}
+	for _, name := range c.Model.Fallback {
+		next, err := newModel(ctx, "models."+name, c.Models[name], log)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, next)
+	}
+	return all, nil
+}
+
+// newModel makes one model. Where no name is configured, its server is asked for one.
+func newModel(ctx context.Context, table string, c config.Model, log *slog.Logger) (Model, error) {
+	oc := openai.Config{
+		Name: c.Name, BaseURL: c.BaseURL, APIKey: string(c.APIKey), Window: c.Window, Blind: c.Vision == "off",
+		FirstToken: c.FirstToken, Idle: c.Idle, Log: log,
+	}
+	if oc.Name == "" {
+		name, err := openai.FirstModel(ctx, oc)
+		if busy, ok := errors.AsType[*llm.Error](err); ok && busy.Fault == llm.Busy {
+			return Model{}, fmt.Errorf("%s.name: not set, and the server cannot be asked for one now: %w: start it, or name one", table, err)
+		}
+		if refused, ok := errors.AsType[*llm.Error](err); ok {
+			return Model{}, &config.SettingError{Key: table + ".name", Remedy: "not set, and the server does not list its models: name one. " + refused.Explain()}
+		}
+		if err != nil {
+			return Model{}, &config.SettingError{Key: table + ".name", Remedy: fmt.Sprintf("not set, and the server's list of models cannot be read (%v): name one", err)}
+		}
+		oc.Name = name
+	}
+	m, err := openai.New(oc)
+	if err != nil {
+		return Model{}, fmt.Errorf("set up [%s]: %w", table, err)
+	}
+	server := cmp.Or(c.BaseURL, openai.DefaultURL)
+	return Model{Link: failover.Link{ID: idOf(server, oc.Name, oc.APIKey), Model: m}, Table: table, Server: server}, nil
+}
+
+// idOf is by what the fleet knows a model: the same account on the same server.
+func idOf(server, name, key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return server + " " + name + " " + hex.EncodeToString(sum[:4])
+}
+
+// Meters are told what asking the models comes to.
+type Meters interface {
+	// Model is told of one try: the model's name, "ok" or the fault, what the
+	// answer has cost, and how long it took.
+	Model(model, result string, use llm.Usage, took time.Duration)
+	// Failover is told that one model was asked in the place of another.
+	Failover(from, to string)
+}
+
+// Chain is one model that asks all of them in turn; nil where there are none. The book
+// tells the whole fleet which of them is left alone.
+func Chain(all []Model, book channels.Notes, meters Meters, log *slog.Logger) llm.Model {
+	if len(all) == 0 {
+		return nil
+	}
+	cfg := failover.Config{Notes: notes{book}, Observe: meters.Model, Moved: meters.Failover, Log: log}
+	for _, m := range all {
+		cfg.Links = append(cfg.Links, m.Link)
+	}
+	return failover.New(cfg)
+}
+
+// notesSubject is under what the book has which models are left alone.
+const notesSubject = "model cooldown"
+
+// notes are the book's, about models.
+type notes struct{ book channels.Notes }
+
+// Note implements failover.Notes.
+func (n notes) Note(ctx context.Context, id, value string) error {
+	return n.book.Note(ctx, notesSubject, id, value)
+}
+
+// Noted implements failover.Notes.
+func (n notes) Noted(ctx context.Context, id string) (string, error) {
+	r, err := n.book.Noted(ctx, notesSubject, id)
+	return r.Value, err
+}
