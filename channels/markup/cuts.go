@@ -161,3 +161,30 @@ func codeCut(s string, at int) int {
 	}
 	return lastCharacter(s, at)
 }
+
+// brokenCode parts a line of code into lines of at most a width, behind blanks or what
+// parts words if there are any nearby. No width is boundless.
+func brokenCode(line string, width int) (lines []string) {
+	for width > 0 {
+		at, used, state := 0, 0, -1
+		for rest := line; rest != ""; {
+			var c string
+			var bounds int
+			c, rest, bounds, state = uniseg.StepString(rest, state)
+			if used += bounds >> uniseg.ShiftWidth; used > width && at > 0 {
+				break
+			}
+			at += len(c)
+		}
+		if at == len(line) {
+			break
+		}
+		cut := codeCut(line, at)
+		if strings.TrimSpace(line[:cut]) == "" {
+			cut = at // behind nothing but the indentation
+		}
+		lines = append(lines, line[:cut])
+		line = line[cut:]
+	}
+	return append(lines, line)
+}

@@ -2,6 +2,7 @@ package markup
 
 import (
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -209,4 +210,46 @@ func recordSpans(fields []document.Field) []document.Span {
 		spans = append(append(spans, f.Name...), f.Value...)
 	}
 	return spans
+}
+
+// fitted narrows the widest columns so that all fit into a width, and none is narrower than
+// its words; false if too little would be left.
+func fitted(natural, words []int, width int) ([]int, bool) {
+	capped := func(most int) (widths []int, total int) {
+		for i, n := range natural {
+			n = max(min(n, most), words[i])
+			widths = append(widths, n)
+			total += n
+		}
+		return widths, total
+	}
+	// So many columns more than the least are too many.
+	over := sort.Search(max(width, 0), func(n int) bool {
+		_, total := capped(leastColumn + n)
+		return total > width
+	})
+	if over == 0 && width < sum(natural) {
+		return nil, false
+	}
+	widths, total := capped(leastColumn + max(over-1, 0))
+	return widths, total <= width
+}
+
+// longestWord is the width of the longest run of a text that is broken only where it has
+// to be.
+func longestWord(text string) (most int) {
+	run, state := 0, -1
+	for text != "" {
+		var c string
+		var bounds int
+		c, text, bounds, state = uniseg.StepString(text, state)
+		w := bounds >> uniseg.ShiftWidth
+		if strings.TrimSpace(c) == "" || w > 1 {
+			run = 0
+		} else {
+			run += w
+		}
+		most = max(most, run, w)
+	}
+	return most
 }

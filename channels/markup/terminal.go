@@ -1,7 +1,6 @@
 package markup
 
 import (
-	"sort"
 	"strings"
 	"unicode"
 
@@ -79,7 +78,7 @@ func (x terminal) code(b document.Block, width int) []string {
 		lines = append(lines, indent+escFaint+withoutControls(b.Info)+escNormal)
 	}
 	for _, line := range b.Lines {
-		for _, part := range broken(withoutControls(strings.ReplaceAll(line, "\t", "    ")), width-len(indent), anywhere) {
+		for _, part := range brokenCode(withoutControls(strings.ReplaceAll(line, "\t", "    ")), width-len(indent)) {
 			lines = append(lines, indent+escCode+part+escCodeEnd)
 		}
 	}
@@ -114,7 +113,7 @@ func (x terminal) paragraph(spans []document.Span, width int) []string {
 // into lines. Where even that leaves too little for a column, the rows are records.
 func (x terminal) table(b document.Block, width int) []string {
 	cells := make([][][]document.Span, 0, len(b.Rows)+1)
-	natural := make([]int, len(b.Head))
+	natural, words := make([]int, len(b.Head)), make([]int, len(b.Head))
 	for i, row := range append([][]document.Cell{b.Head}, b.Rows...) {
 		line := make([][]document.Span, len(natural))
 		for c, cell := range row[:min(len(row), len(line))] {
@@ -123,12 +122,14 @@ func (x terminal) table(b document.Block, width int) []string {
 			}
 			line[c] = x.withTargets(cell)
 			for _, l := range linesOf(line[c]) {
-				natural[c] = max(natural[c], uniseg.StringWidth(document.Text(l, false)), 1)
+				text := document.Text(l, false)
+				natural[c] = max(natural[c], uniseg.StringWidth(text), 1)
+				words[c] = max(words[c], min(longestWord(text), mostWord))
 			}
 		}
 		cells = append(cells, line)
 	}
-	widths, ok := fitted(natural, width-(len(natural)-1)*uniseg.StringWidth(barGap))
+	widths, ok := fitted(natural, words, width-(len(natural)-1)*uniseg.StringWidth(barGap))
 	if width > 0 && !ok {
 		return x.records(b, width)
 	}
@@ -146,7 +147,11 @@ func (x terminal) table(b document.Block, width int) []string {
 		if i > 0 && sum(widths) < sum(natural) {
 			lines = append(lines, between) // or nobody sees where a row ends
 		}
+		before := len(lines)
 		lines = append(lines, x.row(row, widths, b.Align)...)
+		if width > 0 && len(lines)-before > mostRowLines {
+			return x.records(b, width)
+		}
 	}
 	return lines
 }
@@ -154,29 +159,10 @@ func (x terminal) table(b document.Block, width int) []string {
 const (
 	barGap      = " │ "
 	leastColumn = 6
+	mostWord    = 16 // of a longer word a column may have less
+	// mostRowLines is how high a row may be: of a higher one the columns are hard to follow.
+	mostRowLines = 8
 )
-
-// fitted narrows the widest columns so that all fit into a width; false if too little
-// would be left.
-func fitted(natural []int, width int) ([]int, bool) {
-	capped := func(most int) (widths []int, total int) {
-		for _, n := range natural {
-			widths = append(widths, min(n, most))
-			total += min(n, most)
-		}
-		return widths, total
-	}
-	// So many columns more than the least are too many.
-	over := sort.Search(max(width, 0), func(n int) bool {
-		_, total := capped(leastColumn + n)
-		return total > width
-	})
-	if over == 0 && width < sum(natural) {
-		return nil, false
-	}
-	widths, total := capped(leastColumn + max(over-1, 0))
-	return widths, total <= width
-}
 
 // row is a row of a table, as many lines as its longest cell has.
 func (x terminal) row(cells [][]document.Span, widths []int, align []document.Align) []string {
@@ -256,25 +242,17 @@ func linesOf(spans []document.Span) [][]document.Span {
 func brokenSpans(spans []document.Span, width int) [][]document.Span {
 	var lines [][]document.Span
 	rest := append([]document.Span(nil), spans...)
-	for _, line := range broken(document.Text(spans, false), width, betweenWords) {
+	for _, line := range broken(document.Text(spans, false), width) {
 		lines = append(lines, trimEnd(headSpans(rest, len(line))))
 		rest = tailSpans(rest, len(line))
 	}
 	return lines
 }
 
-// A breaking says where a line may be broken.
-type breaking bool
-
-const (
-	betweenWords breaking = true
-	anywhere     breaking = false
-)
-
 // broken parts a text into lines of at most a width, each with the blanks at its end. A
 // word that is longer than a line is broken where it has to be, and an address nowhere
 // else: terminals make links of whole ones. No width is boundless.
-func broken(text string, width int, where breaking) []string {
+func broken(text string, width int) []string {
 	if width <= 0 || text == "" {
 		return []string{text}
 	}
@@ -293,9 +271,9 @@ func broken(text string, width int, where breaking) []string {
 		if may && w == wide {
 			word, wordUsed = at, used
 		}
-		if used+w > width && used > 0 && !(blank && where == betweenWords) {
+		if used+w > width && used > 0 && !blank {
 			cut, left := at, 0
-			if where == betweenWords && word > start {
+			if word > start {
 				cut, left = word, used-wordUsed
 			}
 			lines = append(lines, text[start:cut])

@@ -97,3 +97,46 @@ func TestTerminalMakesLinksWhereItCan(t *testing.T) {
 		t.Errorf("a terminal that makes none gets %q", got)
 	}
 }
+
+// However narrow the terminal is, the words of a table are whole and its rows can be seen
+// at once: where there is no room for columns, the rows stand one below the other.
+func TestTerminalTablesCanBeRead(t *testing.T) {
+	const table = "| Service | Owner | Region | What it does | Since |\n|--|--|--|--|--|\n" +
+		"| billing-gateway | payments | eu-central | Takes the orders from the shop, checks them against the ledger, and hands them to the bank in batches, every ten minutes | 2021 |\n" +
+		"| search | discovery | 東京 | Finds things | 2019 |\n"
+	for width, columns := range map[int]bool{160: true, 100: true, 70: true, 60: false, 40: false, 24: false} {
+		shown := ansi.Strip(markup.New().RenderTerminal(table, markup.Screen{Width: width}))
+		if got := strings.Contains(shown, "│"); got != columns {
+			t.Errorf("%d columns: it is laid out as columns: %t\n%s", width, got, shown)
+		}
+		for _, word := range strings.FieldsFunc(table, func(r rune) bool { return strings.ContainsRune("|\n ", r) }) {
+			if word != "--" && word != "東京" && !strings.Contains(shown, word) {
+				t.Errorf("%d columns: %q is broken\n%s", width, word, shown)
+			}
+		}
+	}
+}
+
+// Lines of code that are too long are broken where one would break them, and nothing of
+// them is lost.
+func TestTerminalBreaksCodeBetweenWords(t *testing.T) {
+	const code = "    SELECT users.id, count(*) FROM users LEFT JOIN orders ON orders.user_id = users.id"
+	for _, width := range []int{30, 40, 60} {
+		shown := ansi.Strip(markup.New().RenderTerminal("```\n"+code+"\n```", markup.Screen{Width: width}))
+		var whole strings.Builder
+		for line := range strings.SplitSeq(shown, "\n") {
+			whole.WriteString(strings.TrimPrefix(line, "  "))
+		}
+		if whole.String() != code {
+			t.Errorf("%d columns: it is %q", width, whole.String())
+		}
+		for _, word := range []string{"users.id", "count(*)", "orders.user_id"} {
+			if !strings.Contains(shown, word) {
+				t.Errorf("%d columns: %s is broken:\n%s", width, word, shown)
+			}
+		}
+	}
+	if long := strings.Repeat("x", 100); strings.Count(markup.New().RenderTerminal("```\n"+long+"\n```", markup.Screen{Width: 42}), "x") != 100 {
+		t.Error("a word that is too long is not whole")
+	}
+}
