@@ -159,7 +159,7 @@ func (p *prompt) View() tea.View {
 	}
 	asked := p.window.linesOf(passage{text: p.question})
 	lines := p.window.linesOf(p.now.end())
-	if most := max(int(p.window.height.Load())-p.editor.Height()-2-len(asked), 1); len(lines) > most {
+	if most := max(int(p.window.height.Load())-p.window.mostAbove()-p.editor.Height()-len(asked), 1); len(lines) > most {
 		lines = lines[len(lines)-most:]
 	}
 	if p.busy && len(lines) == 0 {

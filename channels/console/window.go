@@ -70,11 +70,14 @@ func (w *window) resized(width, height int) {
 	w.height.Store(int64(height))
 }
 
-// print puts a finished passage above. One that is longer than the terminal is
-// high goes in parts, as more cannot be put above at once.
+// mostAbove is how many lines are put above the window at once. The terminal has to have
+// room for them beside the window, as it was drawn last: what has no room scrolls away, and
+// nothing takes it back.
+func (w *window) mostAbove() int { return max(int(w.height.Load())/3, 1) }
+
+// print puts a finished passage above, in parts.
 func (w *window) print(p passage) {
-	lines := w.linesOf(p)
-	most := max(int(w.height.Load())/2, 1)
+	lines, most := w.linesOf(p), w.mostAbove()
 	for len(lines) > 0 {
 		n := min(most, len(lines))
 		w.program.Println(strings.Join(lines[:n], "\n"))
