@@ -69,6 +69,16 @@ type MembershipChecker interface {
 // AsMembershipChecker is the channel as a MembershipChecker; false if it is none.
 func AsMembershipChecker(ch Channel) (MembershipChecker, bool) { return ability[MembershipChecker](ch) }
 
+// A TimeZoner knows in which time zones people live.
+type TimeZoner interface {
+	// TimeZone is the name of a person's time zone, such as Europe/Berlin; "" if the
+	// platform does not know it.
+	TimeZone(ctx context.Context, person string) (string, error)
+}
+
+// AsTimeZoner is the channel as a TimeZoner; false if it is none.
+func AsTimeZoner(ch Channel) (TimeZoner, bool) { return ability[TimeZoner](ch) }
+
 // AsTyper is the channel as a Typer; false if it is none.
 func AsTyper(ch Channel) (Typer, bool) { return ability[Typer](ch) }
 

@@ -19,6 +19,7 @@ import (
 type person struct {
 	name   string
 	member bool // a full member of the workspace: no guest and no bot
+	zone   string
 }
 
 // people looks up users and remembers them for a while only: guests become
@@ -69,7 +70,7 @@ func (p *people) who(ctx context.Context, user string) (person, error) {
 	if err != nil {
 		return person{}, err
 	}
-	one := person{name: nameOf(u), member: isMember(u, team)}
+	one := person{name: nameOf(u), member: isMember(u, team), zone: u.TZ}
 	p.known.put(user, one)
 	return one, nil
 }

@@ -333,6 +333,13 @@ func (c *Channel) Member(ctx context.Context, who string) (bool, error) {
 	return one.member, err
 }
 
+// TimeZone is the time zone that a person has set.
+func (c *Channel) TimeZone(ctx context.Context, who string) (string, error) {
+	_, user, _ := strings.Cut(who, ":")
+	one, err := c.people.who(ctx, user)
+	return one.zone, err
+}
+
 // Joins tells where the bot takes part.
 type Joins interface {
 	// Joined tells whether somebody admitted has spoken to the bot in that

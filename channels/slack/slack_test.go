@@ -263,6 +263,20 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+func TestTimeZones(t *testing.T) {
+	r := newRig(t)
+	r.server.AddUser(slacktest.User{ID: "U7", TZ: "Asia/Tokyo"})
+	zoner, ok := channels.AsTimeZoner(r.Channel)
+	if !ok {
+		t.Fatal("Slack knows time zones")
+	}
+	for user, want := range map[string]string{"U7": "Asia/Tokyo", "U1": ""} {
+		if got, err := zoner.TimeZone(t.Context(), "slack:"+user); err != nil || got != want {
+			t.Errorf("TimeZone(%s) = %q, %v", user, got, err)
+		}
+	}
+}
+
 // until waits for a condition that nothing announces.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"parley/agent/agenttest"
@@ -82,6 +83,75 @@ func TestSchedules(t *testing.T) {
 	parleytest.WaitFor(t, "nothing to be left", func() bool {
 		return w.Count("sessions.db", "SELECT count(*) FROM schedules") == 0 && len(parleytest.FilesWith(t, w.Home, "xyzzyplugh")) == 0
 	})
+}
+
+// turnsBegun counts the turns that schedules have begun.
+func turnsBegun(w *parleytest.World) int {
+	return w.Count("sessions.db", "SELECT count(*) FROM entries WHERE kind = 'turn_started' AND turn LIKE 'schedule:%'")
+}
+
+// Killed at each line of the way from a schedule to what it says, it is said once.
+func TestAScheduleKilledAtEachPoint(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"schedule:added", "schedule:begin", "schedule:begun", "schedule:said", "schedule:ended", "c1/2", "c6/2", "settled/2"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			w := parleytest.New(t, scheduling, "")
+			first := w.Serve("PARLEY_KILL_AT=" + at)
+			w.Telegram.Say(2, 2, "remind me")
+			parleytest.WaitFor(t, "the kill", first.Died)
+			again := w.Serve()
+			parleytest.WaitFor(t, "the schedule to be over", func() bool {
+				return w.Count("sessions.db", "SELECT count(*) FROM schedules WHERE slot + next = 0") == 1 &&
+					w.Count("sessions.db", "SELECT count(*) FROM entries WHERE kind = 'published' AND turn LIKE 'schedule:%'") == 1
+			})
+			again.Stop()
+			if n := turnsBegun(w); n != 1 {
+				t.Errorf("the schedule began %d turns", n)
+			}
+			if n := w.Count("sessions.db", "SELECT count(*) FROM schedules"); n != 1 {
+				t.Errorf("there are %d schedules", n)
+			}
+		})
+	}
+}
+
+// Who may not talk to the bot any more is not spoken for; once they may again, they are.
+func TestAScheduleOfSomebodyWhoMayNotTalk(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		if strings.Contains(r.Said(), "often") && r.Rounds() == 0 {
+			return agenttest.Calls(agenttest.ToolCall{Name: "schedule", Args: `{"action":"add","when":"every 1s","text":"look"}`})
+		}
+		return agenttest.Reply("done")
+	}, "[schedule]\nleast = \"1s\"\n")
+	serving := w.Serve()
+	w.Telegram.Say(2, 2, "often")
+	w.Said(2, 1)
+	parleytest.WaitFor(t, "a turn of the schedule", func() bool { return turnsBegun(w) > 0 })
+	open, err := os.ReadFile(w.File)
+	must(t, err)
+	reload := func(text string, read int) {
+		t.Helper()
+		must(t, os.WriteFile(w.File, []byte(text), 0o600))
+		must(t, serving.Cmd.Process.Signal(syscall.SIGHUP))
+		parleytest.WaitFor(t, "the configuration to be read", func() bool {
+			return strings.Count(serving.Stderr.String(), "configuration read again") == read
+		})
+	}
+	passedOver := func() int { return strings.Count(serving.Stderr.String(), "a schedule is passed over") }
+	reload(strings.Replace(string(open), "allow_from = [2, ", "allow_from = [", 1), 1)
+	parleytest.WaitFor(t, "the schedule to be passed over", func() bool {
+		return passedOver() > 0 && w.Count("bus.db", "SELECT count(*) FROM message WHERE topic = 'inbound'") == 0 // nothing is on its way
+	})
+	begun, passed := turnsBegun(w), passedOver()
+	parleytest.WaitFor(t, "it to be passed over again", func() bool { return passedOver() > passed+1 })
+	if n := turnsBegun(w); n > begun {
+		t.Errorf("while its person may not talk, the schedule began %d turns", n-begun)
+	}
+	reload(string(open), 2)
+	begun = turnsBegun(w)
+	parleytest.WaitFor(t, "the schedule to speak again", func() bool { return turnsBegun(w) > begun })
 }
 
 // An agent that goes through a checklist tells people what it finds, and disturbs nobody

@@ -109,6 +109,12 @@ func (w When) Last(now time.Time) time.Time {
 	return time.Time{}
 }
 
+// IsZone tells of a text that it names a time zone which is the same on every machine.
+func IsZone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != "" && !strings.EqualFold(name, "local")
+}
+
 // interval reads a duration as people write it: Go's, and days and weeks.
 func interval(text string) (time.Duration, error) {
 	text = strings.ReplaceAll(text, " ", "")

@@ -33,7 +33,7 @@ func (s *Server) userInfo(w http.ResponseWriter, id string) {
 	reply(w, map[string]any{"user": map[string]any{
 		"id": id, "team_id": team, "name": strings.ToLower(id), "real_name": u.Name,
 		"profile": map[string]any{"display_name": u.Name, "real_name": u.Name},
-		"is_bot":  u.Bot, "is_restricted": u.Guest, "is_ultra_restricted": false, "is_stranger": u.Stranger,
+		"is_bot":  u.Bot, "is_restricted": u.Guest, "is_ultra_restricted": false, "is_stranger": u.Stranger, "tz": u.TZ,
 	}})
 }
 

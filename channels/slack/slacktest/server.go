@@ -36,6 +36,7 @@ type User struct {
 	Guest    bool
 	Bot      bool
 	Stranger bool // of a connected workspace
+	TZ       string
 }
 
 // A Server is Slack with one workspace and one app in it. Its methods may be

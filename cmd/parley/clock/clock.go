@@ -57,7 +57,7 @@ func MachineZone() string {
 		link, _ := os.Readlink("/etc/localtime") // not everywhere is it one
 		_, name, _ = strings.Cut(link, "zoneinfo/")
 	}
-	if _, err := time.LoadLocation(name); err != nil || name == "" || name == "Local" {
+	if !schedules.IsZone(name) {
 		return "UTC"
 	}
 	return name
@@ -77,6 +77,9 @@ type Config struct {
 	// Admit judges whether a person may talk to the bot at an address; false if not. An
 	// error says that nobody knows now.
 	Admit func(ctx context.Context, who bus.Person, at bus.Address) (Caller, bool, error)
+	// Zone is the time zone of a person, as far as their platform knows it; nil and "" are
+	// of nobody.
+	Zone func(ctx context.Context, person string) string
 	// Ready says why nothing can be scheduled now; "" where it can.
 	Ready func(ctx context.Context) (why string, err error)
 	// Fired, if set, is told what became of slots.
@@ -93,6 +96,9 @@ type Clock struct{ Config }
 func New(c Config) *Clock {
 	if c.Fired == nil {
 		c.Fired = func(string, int) {}
+	}
+	if c.Zone == nil {
+		c.Zone = func(context.Context, string) string { return "" }
 	}
 	if c.Point == nil {
 		c.Point = func(string) {}

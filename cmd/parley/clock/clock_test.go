@@ -28,6 +28,7 @@ type stage struct {
 	mu      sync.Mutex
 	refused bool  // nobody may talk to the bot
 	unknown error // nobody can say who may
+	zone    string
 	diesAt  string
 	fired   map[string]int
 }
@@ -46,6 +47,7 @@ func (s *stage) clock() *clock.Clock {
 	return clock.New(clock.Config{
 		Bus: s.Bus, Table: s.Store.Schedules(), Log: slog.New(slog.DiscardHandler),
 		Limits: func() clock.Limits { return clock.Limits{Most: 3, Least: 5 * time.Minute, Zone: "Europe/Berlin"} },
+		Zone:   func(context.Context, string) string { return s.zone },
 		Ready:  func(context.Context) (string, error) { return "", nil },
 		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (clock.Caller, bool, error) {
 			s.mu.Lock()
@@ -298,11 +300,12 @@ func TestWhatCannotBeScheduledIsTold(t *testing.T) {
 		wants(call("x"), `{"action":"add","when":"in 1h","text":"x","time_zone":"Mars"}`, "Europe/Berlin")
 		wants(call("x"), `{"action":"add","when":"in 1h"}`, "text is missing")
 		wants(call("x"), `{"action":"cancel","id":"nope"}`, "no schedule")
-		wants(call("1"), `{"action":"add","when":"0 9 * * *","text":"first"}`, `09:00 CET (+01:00)`)
+		s.zone = "America/New_York" // as the platform says
+		wants(call("1"), `{"action":"add","when":"0 9 * * *","text":"first"}`, `09:00 EST (-05:00)`)
 		wants(call("2"), `{"action":"add","when":"0 9 * * *","text":"x","time_zone":"Asia/Tokyo"}`, `09:00 JST (+09:00)`)
 		wants(call("3"), `{"action":"add","when":"0 9 * * *","text":"x"}`, `09:00 JST (+09:00)`) // it is remembered
 		wants(call("4"), `{"action":"add","when":"0 9 * * *","text":"x"}`, "has 3 schedules")
-		wants(call("1"), `{"action":"add","when":"0 9 * * *","text":"first"}`, `09:00 CET`) // a repeated call makes no second one
+		wants(call("1"), `{"action":"add","when":"0 9 * * *","text":"first"}`, `09:00 EST`) // a repeated call makes no second one
 		wants(call("x"), `{"action":"list"}`, `"text":"first"`)
 		others := call("x")
 		others.Person = "telegram:3"

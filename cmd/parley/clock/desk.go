@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -79,7 +80,16 @@ func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Wish) (schedu
 		return schedule.Entry{}, err
 	}
 	c.Point("schedule:added")
-	return entry(s, call), c.setTimer(ctx, s)
+	d.wake(ctx, s)
+	return entry(s, call), nil
+}
+
+// wake sets the timer of a schedule that is kept. Without one it is late, and the sweep
+// finds it.
+func (d Desk) wake(ctx context.Context, s schedules.Schedule) {
+	if err := d.Clock.setTimer(ctx, s); err != nil {
+		d.Clock.Log.Warn("a schedule has no timer yet", slog.String("schedule", s.ID), slog.Any("error", err))
+	}
 }
 
 // zone is the time zone of a call's conversation, which what is wished for may change.
@@ -92,11 +102,16 @@ func (d Desk) zone(ctx context.Context, call tools.Call, w schedule.Wish, limits
 		}
 	}
 	if name == "" {
-		name = limits.Zone
+		if name = d.Clock.Zone(ctx, call.Person); !schedules.IsZone(name) {
+			name = limits.Zone
+		}
+	}
+	if !schedules.IsZone(name) {
+		return nil, tools.Errorf(tools.InvalidArgs, "time_zone: there is no %q: write it like Europe/Berlin, America/New_York or UTC", name)
 	}
 	zone, err := time.LoadLocation(name)
-	if err != nil || strings.EqualFold(name, "local") {
-		return nil, tools.Errorf(tools.InvalidArgs, "time_zone: there is no %q: write it like Europe/Berlin, America/New_York or UTC", name)
+	if err != nil {
+		return nil, err
 	}
 	if w.Zone != "" {
 		return zone, d.Clock.Table.SetZone(ctx, call.Session, name)
@@ -113,7 +128,8 @@ func (d Desk) Added(ctx context.Context, call tools.Call) (schedule.Entry, bool,
 	if err != nil {
 		return schedule.Entry{}, false, err
 	}
-	return entry(s, call), true, d.Clock.setTimer(ctx, s) // who was cut off may not have come to it
+	d.wake(ctx, s) // who was cut off may not have come to it
+	return entry(s, call), true, nil
 }
 
 // List implements schedule.Desk.

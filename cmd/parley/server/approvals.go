@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -26,9 +27,24 @@ func (s *Server) newDesk() *asks.Desk {
 // newClock makes what has schedules said when they are due.
 func (s *Server) newClock() *clock.Clock {
 	return clock.New(clock.Config{
-		Bus: s.home.Bus, Table: s.home.Store.Schedules(), Limits: s.scheduleLimits, Admit: s.mayTalk, Ready: s.home.MaySchedule,
+		Bus: s.home.Bus, Table: s.home.Store.Schedules(), Limits: s.scheduleLimits, Admit: s.mayTalk, Zone: s.zoneOf, Ready: s.home.MaySchedule,
 		Fired: s.metrics.ScheduleFired, Log: s.log, Point: s.point,
 	})
+}
+
+// zoneOf is the time zone of a person, if their platform tells it.
+func (s *Server) zoneOf(ctx context.Context, person string) string {
+	channel, _, _ := strings.Cut(person, ":")
+	for _, l := range s.channels {
+		if knows, ok := channels.AsTimeZoner(l.channel); ok && l.name == channel {
+			zone, err := knows.TimeZone(ctx, person)
+			if err != nil {
+				s.log.Debug("a time zone is not known now", slog.String("person", person), slog.Any("error", err))
+			}
+			return zone
+		}
+	}
+	return ""
 }
 
 func (s *Server) scheduleLimits() clock.Limits {
