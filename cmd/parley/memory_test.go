@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -177,4 +179,31 @@ func TestLinkedAccountsAreOnePerson(t *testing.T) {
 		t.Errorf("it shows %q", got)
 	}
 	p.Stop()
+}
+
+// What the operator wants known is read by every agent, and changed by none; a folder that
+// is not there stops the start.
+func TestTheOperatorsKnowledge(t *testing.T) {
+	t.Parallel()
+	c := &curious{shown: map[string][]string{}}
+	w := parleytest.New(t, c.model, "[knowledge]\ndir = \"known\"\n")
+	if _, errs, code := w.Run("serve"); code != 78 || !strings.Contains(errs, "knowledge.dir") || !strings.Contains(errs, "make the folder") {
+		t.Errorf("without the folder: %d %s", code, errs)
+	}
+	dir := filepath.Join(filepath.Dir(w.File), "known")
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "deploy.md"), []byte("on xyzzy days"), 0o600))
+	p := w.Serve()
+	w.Telegram.Say(2, 2, `two: read_file {"path":"knowledge/deploy.md"} ;; write_file {"path":"knowledge/deploy.md","content":"on plugh days"}`)
+	w.Said(2, 1)
+	if len(c.saw("two", "on xyzzy days")) == 0 || len(c.saw("two", "is the operator's")) == 0 {
+		t.Error("the folder is not read, or can be written")
+	}
+	if first := c.saw("two", "The operator keeps a folder for you"); len(first) == 0 || !strings.Contains(first[0], "deploy.md") {
+		t.Error("the prompt does not say what there is")
+	}
+	p.Stop()
+	if text, err := os.ReadFile(filepath.Join(dir, "deploy.md")); err != nil || string(text) != "on xyzzy days" {
+		t.Errorf("it holds %q, %v", text, err)
+	}
 }

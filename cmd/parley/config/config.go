@@ -114,6 +114,7 @@ type Keeping struct {
 	Bus       Bus
 	Store     Store
 	Retention Retention
+	Knowledge Knowledge
 }
 
 // Bus is where messages wait; without a URL, in the home.
@@ -130,6 +131,11 @@ type Store struct {
 // Retention is how long what was said is kept.
 type Retention struct {
 	Days int // 0 is for ever
+}
+
+// Knowledge is a folder of the operator's that all agents read.
+type Knowledge struct {
+	Dir string // "" is none
 }
 
 // Serve is how the server runs.

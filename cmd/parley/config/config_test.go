@@ -246,6 +246,8 @@ func TestServeWantsAModel(t *testing.T) {
 			`parley.toml:3: model.name: the model at the default URL wants a key, and there is none: set OPENAI_API_KEY, or write [model] base_url for a server of your own`},
 		"the default URL by name": {"[channels.telegram]\n[model]\nbase_url = \"https://api.openai.com/v1\"\n", vars{"TELEGRAM_BOT_TOKEN": "1:x", "OPENAI_API_KEY": "k"},
 			`parley.toml:3: model.base_url: the server named here wants a key, and the environment's is not sent to it unasked: write api_key = "${OPENAI_API_KEY}" beside it`},
+		"a webhook with an agent": {"[channels.telegram]\nmode = \"send\"\n[webhooks.json]\ntoken = \"x\"\nto = \"telegram:1\"\nagent = \"main\"\n", token,
+			`parley.toml:3: webhooks.json: it has an agent, and no model that answers: set OPENAI_API_KEY; or [model] base_url for a server of your own; or [model] name = "demo"; or remove agent here`},
 		"sends only": {"[channels.telegram]\nmode = \"send\"\n", token, ""},
 		"own server": {"[channels.telegram]\n[model]\nbase_url = \"http://127.0.0.1/v1\"\n", token, ""},
 	} {

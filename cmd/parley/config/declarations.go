@@ -318,6 +318,9 @@ func httpSections() []section {
 		{name: "retention", settings: []setting{
 			{key: "days", kind: asCount, least: 1, example: `30`, since: first, fills: into(func(c *Config) any { return &c.Retention.Days })},
 		}},
+		{name: "knowledge", settings: []setting{
+			{key: "dir", kind: asPath, example: `"knowledge"`, since: first, fills: into(func(c *Config) any { return &c.Knowledge.Dir })},
+		}},
 	}
 }
 

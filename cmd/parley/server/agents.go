@@ -16,6 +16,7 @@ import (
 	"parley/bus/timers"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/home"
+	"parley/tools/knowledge"
 )
 
 // work runs the worker, and beside it what is done at times.
@@ -113,7 +114,9 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 			}
 			return prompt.Read(opener(dir), "workspace", "AGENTS.md", "MEMORY.md"), nil
 		},
-		func(context.Context, string) ([]prompt.File, error) { return remembered, nil },
+		func(context.Context, string) ([]prompt.File, error) {
+			return append(s.toldOfKnowledge(), remembered...), nil
+		},
 	}}.Build(ctx, session)
 	if err != nil {
 		return "", false, err
@@ -124,6 +127,22 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 	}
 	s.lastPrompt.Store(&made)
 	return made, untrusted, nil
+}
+
+// mostKnown is how many names of the operator's folder a prompt has.
+const mostKnown = 50
+
+// toldOfKnowledge is what the prompt says of the operator's folder.
+func (s *Server) toldOfKnowledge() []prompt.File {
+	if s.knowledge == nil {
+		return nil
+	}
+	names, more := s.knowledge.Names(mostKnown)
+	text := "The operator keeps a folder for you, which nobody changes: " + knowledge.Folder + "/. Look there, with grep, list_directory and read_file, before you answer what it may be about. It has:\n- " + strings.Join(names, "\n- ")
+	if more {
+		text += "\n- and more"
+	}
+	return []prompt.File{{Name: knowledge.Folder + "/", From: "operator", Text: text}}
 }
 
 // remembered is what the prompt holds of what is remembered beyond the session: of the

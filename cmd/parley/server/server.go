@@ -38,6 +38,7 @@ import (
 	"parley/cmd/parley/walls"
 	"parley/tools"
 	"parley/tools/guard"
+	"parley/tools/knowledge"
 	"parley/tools/redact"
 	"parley/tools/sandbox"
 )
@@ -75,11 +76,13 @@ type Server struct {
 	jobs     *jobs.Runner
 	ownData  *owndata.Desk
 	events   *events.Desk
-	role     Role
-	version  string
-	started  time.Time
-	point    func(string) // kill points, in chaos builds alone
-	trail    *audit.Trail
+	// knowledge is the operator's folder that agents read; nil where none is configured.
+	knowledge *knowledge.Base
+	role      Role
+	version   string
+	started   time.Time
+	point     func(string) // kill points, in chaos builds alone
+	trail     *audit.Trail
 	// auditFile is nil where none is configured.
 	auditFile *audit.File
 
@@ -132,6 +135,9 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	}
 	s := newServer(h, c, opened)
 	counting.Store(s.metrics)
+	if err := s.openKnowledge(); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
 	if err := s.openAuditFile(c); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -189,7 +195,25 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 }
 
 // Close gives the home back.
-func (s *Server) Close() error { return errors.Join(s.trail.Close(), s.home.Close()) }
+func (s *Server) Close() error {
+	err := errors.Join(s.trail.Close(), s.home.Close())
+	if s.knowledge != nil {
+		err = errors.Join(err, s.knowledge.Close())
+	}
+	return err
+}
+
+// openKnowledge opens the operator's folder that agents read, where one is configured.
+func (s *Server) openKnowledge() (err error) {
+	c := s.settings.Load()
+	if c.Knowledge.Dir == "" || !s.role.Works() {
+		return nil
+	}
+	if s.knowledge, err = knowledge.Open(c.Knowledge.Dir); err != nil {
+		return &config.SettingError{Where: c.Origin("knowledge.dir"), Key: "knowledge.dir", Remedy: fmt.Sprintf("it cannot be read (%v): make the folder, or name another", err)}
+	}
+	return nil
+}
 
 // Host opens a server for a single command, and serves the home's socket until
 // leave is called.

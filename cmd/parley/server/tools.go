@@ -48,7 +48,7 @@ import (
 )
 
 func (s *Server) newTools() *tools.Set {
-	all := files.New(func(ctx context.Context, call tools.Call) (files.Dir, error) { return s.openUntil(ctx, call) }, s.documents())
+	all := files.New(s.openFiles, s.documents())
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) }, s.home.Book)...)
 	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return s.openUntil(ctx, call) })...)
 	all = append(all, s.commandTools()...)
@@ -138,6 +138,15 @@ func (s *Server) openUntil(ctx context.Context, call tools.Call) (*workspace.Dir
 		until = deadline
 	}
 	return dir.Until(until), nil
+}
+
+// openFiles is openUntil for the tools for files, which find the operator's knowledge there.
+func (s *Server) openFiles(ctx context.Context, call tools.Call) (files.Dir, error) {
+	dir, err := s.openUntil(ctx, call)
+	if err != nil || s.knowledge == nil {
+		return dir, err
+	}
+	return s.knowledge.Over(dir), nil
 }
 
 // keep stores a result that is too long for the model in the session's workspace.
