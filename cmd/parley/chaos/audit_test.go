@@ -47,7 +47,7 @@ type audit struct {
 	book                   map[string]string              // by ask that no log has come to yet, how it ended
 	shown                  map[string][]shownAsk          // by address
 	seenFiles, sentFiles   int                            // files that answers tell of, and those that agents sent
-	unsent                 int                            // those that could not be sent, said aloud
+	unsent, unfetched      int                            // those that could not be sent, and those that could not be fetched, said aloud
 	swept                  int                            // references to files of calls that were cut off and did not come about
 	mayLeave               map[string]bool                // sends that may have left copies of their files
 	late                   int                            // calls that were refused for coming too late, and made again
@@ -98,9 +98,9 @@ func (a *audit) String() string {
 	for _, what := range slices.Sorted(maps.Keys(s.deeds)) {
 		deeds = append(deeds, fmt.Sprintf("%s ×%d", what, s.deeds[what]))
 	}
-	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere, %d files seen, %d sent, %d refused aloud, %d of cut off calls swept up; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
+	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere, %d files seen, %d sent, %d not sent and %d not fetched, said aloud, %d of cut off calls swept up; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
 		"%d calls approved, %d denied, %d questions answered, %d asks expired, %d of 4 chats seen to wait unheld, %d could not be asked, %d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over, %d withdrawn; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
-		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, a.seenFiles, a.sentFiles, a.unsent, a.swept, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
+		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, a.seenFiles, a.sentFiles, a.unsent, a.unfetched, a.swept, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
 		a.approved, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.withdrawn, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
 }
 

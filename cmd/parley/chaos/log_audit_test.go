@@ -23,7 +23,8 @@ type logAudit struct {
 	turns   map[string]*turnSeen
 	calls   map[string]*callSeen
 	asks    map[string]*askSeen
-	spoiled bool // a turn was given up
+	missing map[string]bool // the files that came and were not fetched, said aloud
+	spoiled bool            // a turn was given up
 }
 
 type turnSeen struct {
@@ -46,7 +47,7 @@ func newLogAudit(a *audit, key string, p *chat, said []request) *logAudit {
 	address := p.address()
 	a.messages += len(said)
 	a.expected[address] = map[string][]string{}
-	return &logAudit{audit: a, key: key, address: address, person: p.person(), said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}, asks: map[string]*askSeen{}}
+	return &logAudit{audit: a, key: key, address: address, person: p.person(), said: said, turns: map[string]*turnSeen{}, calls: map[string]*callSeen{}, asks: map[string]*askSeen{}, missing: map[string]bool{}}
 }
 
 func (l *logAudit) addEntry(e sessions.Entry) {

@@ -225,6 +225,7 @@ func (s request) calls(round int) []agenttest.ToolCall {
 	}
 	finishCount := tool("edit_file", `{"path":"count.txt","old_text":"%d;[","new_text":"%d;<"}`, s.n, s.n)
 	switch {
+	case s.attaches() && s.came.path == "": // it was not fetched
 	case s.what == askAll && round == 0:
 		return []agenttest.ToolCall{each[askRead], each[askRewrite], each[askRemember]}
 	case s.what == askAll && round == 1:

@@ -83,10 +83,28 @@ func (h *Home) MaySchedule(ctx context.Context) (why string, err error) {
 	return "a process of an older release still serves", nil
 }
 
+// How long a process that has just begun to serve has to say what it understands, before a
+// file is refused on its account.
+const (
+	sayWithin = 3 * time.Second
+	askEvery  = 200 * time.Millisecond
+)
+
 // MayNote says why files that come with messages, and pictures that tools show, cannot be
 // noted in a log now; "" where they can. A process of an older release would leave a session
 // alone that has such an entry.
-func (h *Home) MayNote(ctx context.Context) (why string, err error) { return h.MayEnclose(ctx) }
+func (h *Home) MayNote(ctx context.Context) (why string, err error) {
+	for deadline := time.Now().Add(sayWithin); ; {
+		if why, err = h.MayEnclose(ctx); err != nil || why == "" || time.Now().After(deadline) {
+			return why, err
+		}
+		select {
+		case <-time.After(askEvery):
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
 
 // MayRunJobs says why nothing can be run in the background now; "" where it can. A process
 // of an older release would leave alone the sessions that are told of a job's end.
