@@ -25,6 +25,9 @@ type Ratings interface {
 	// book's to know. It returns the rating as it is kept; false if the book knows no
 	// answer there, or keeps the same already. Durable when it returns.
 	Rate(ctx context.Context, r Rating) (kept Rating, changed bool, err error)
+	// Rated finds of what a message in a chat is an answer: r with Session, Turn and the
+	// thread; false if the book knows no answer there.
+	Rated(ctx context.Context, r Rating) (found Rating, ok bool, err error)
 	// Unrate forgets a rating, if it is still the one that is given.
 	Unrate(ctx context.Context, r Rating) error
 	// Ratings lists those of a session, the oldest first.

@@ -50,6 +50,13 @@ func testRatings(t *testing.T, s suite) {
 		t.Errorf("kept as %+v", kept)
 	}
 	rate(rating("c:7", "p1", true), false) // the same
+	for message, want := range map[string]string{"p2": "c:t:1", "p9": "", "p3": ""} {
+		found, ok, err := b.Rated(t.Context(), rating("c:7", message, false))
+		must(t, err)
+		if ok != (want != "") || ok && (found.Turn != want || found.Session != "main:c:1:2" || found.At.Thread != "2") {
+			t.Errorf("%s is found to be %+v, %t", message, found, ok)
+		}
+	}
 	rate(rating("c:8", "p2", true), true)
 	rate(rating("c:8", "p2", false), true) // in place of that
 	for _, none := range []channels.Rating{rating("c:7", "p9", true), rating("c:7", "p3", true), rating("c:7", "", true)} {

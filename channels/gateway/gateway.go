@@ -67,6 +67,8 @@ type Gateway struct {
 	// is told of each.
 	Ratings channels.Ratings
 	Rated   func(good bool)
+	// AllReactions, if set, tells whether sessions hear of other reactions than thumbs.
+	AllReactions func() bool
 	// Owned, if set, is told of a person who has become an owner by a code.
 	Owned func(ctx context.Context, person string)
 	// About, if set, says to somebody who may talk to the bot what it may do for them in
@@ -125,6 +127,7 @@ type intake struct {
 	guessed    *recent
 	notedChats *recent
 	panics     *recent // by message and count
+	reacted    *recent // by person and count
 	reactions  *reactions.Reactions
 	pace       *pacing.Pacer // for the pauses that the platform asks for
 
@@ -153,6 +156,7 @@ func newIntake(g *Gateway) *intake {
 		guessed:    newRecent(guessEvery),
 		notedChats: newRecent(noteChatEvery),
 		panics:     newRecent(0),
+		reacted:    newRecent(reactionsEvery),
 		reactions:  reactions.New(g.Channel, g.Name, g.Log, pace),
 
 		introduced:        newRecent(0),

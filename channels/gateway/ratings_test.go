@@ -1,13 +1,65 @@
 package gateway_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/gateway"
 	"parley/channels/stagetest"
 )
+
+// With reactions = "all" the session of an answer hears of others than thumbs, of a few of
+// each person in a while, and nothing of strangers or of what is no answer.
+func TestOtherReactionsAreTold(t *testing.T) {
+	all := false
+	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1", "2"}}, func(s *stage, g *gateway.Gateway) {
+		g.Ratings, g.AllReactions = s.Book, func() bool { return all }
+	}, func(t *testing.T, s *stage) {
+		answer := channels.Send{ID: bus.ReplyID("c:t:room:1"), To: bus.Address{Channel: "c", Chat: "room"}, Session: "main:c:room", Parts: []channels.SentPart{{Text: "x"}}}
+		if _, _, err := s.Book.Begin(t.Context(), answer); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Book.Mark(t.Context(), answer.ID, 0, channels.SentPart{State: channels.Sent, PlatformID: "77"}); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		react := func(user, of, reaction string, removed bool) {
+			t.Helper()
+			n++
+			in := stagetest.Said(fmt.Sprint("r", n), user, "")
+			in.Kind, in.Group, in.At.Chat, in.Of, in.Reaction, in.Removed = bus.Reacted, true, "room", "c:t:room:"+of, reaction, removed
+			s.say(t, in)
+		}
+		react("1", "77", "🎉", false) // nobody has asked for that
+		all = true
+		react("1", "78", "🎉", false) // no answer of the bot's
+		react("7", "77", "🎉", false) // a stranger
+		react("2", "77", ":"+strings.Repeat("x", 100)+":", false)
+		react("2", "77", "🎉", true)
+		for range 10 {
+			react("1", "77", "🎉", false)
+		}
+		time.Sleep(11 * time.Minute) // in the bubble's own time
+		react("1", "77", "👀", false)
+		told := map[string]int{}
+		for _, in := range s.Mail(t) {
+			told[in.From.ID]++
+			if in.Kind != bus.Reacted || in.At.Chat != "room" || len([]rune(in.Reaction)) > 41 {
+				t.Errorf("told %+v", in)
+			}
+		}
+		if told["c:1"] != 6 || told["c:2"] != 2 || len(told) != 2 {
+			t.Errorf("the session hears of %v", told)
+		}
+		if kept, err := s.Book.Ratings(t.Context(), "main:c:room"); err != nil || len(kept) > 0 {
+			t.Errorf("kept are %+v, %v", kept, err)
+		}
+	})
+}
 
 func TestThumbsAreKeptAsRatings(t *testing.T) {
 	good, bad := 0, 0

@@ -48,6 +48,19 @@ func (b *Book) Rate(ctx context.Context, r channels.Rating) (kept channels.Ratin
 	return kept, changed, nil
 }
 
+// Rated implements channels.Ratings.
+func (b *Book) Rated(ctx context.Context, r channels.Rating) (found channels.Rating, ok bool, err error) {
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		found = r
+		ok, err = findAnswer(tx, &found)
+		return err
+	})
+	if err != nil {
+		return channels.Rating{}, false, fmt.Errorf("find an answer: %w", err)
+	}
+	return found, ok, nil
+}
+
 // findAnswer finds of which turn a message is an answer; false if it is none. What shows
 // an answer while it is made has the same id of the platform's, and is another send.
 func findAnswer(tx *sqldb.Tx, r *channels.Rating) (known bool, err error) {

@@ -219,7 +219,7 @@ func TestBadPlaces(t *testing.T) {
 func TestEverythingIsReportedAtOnce(t *testing.T) {
 	badCase{"many", bot + "allow_from = [1]\nfoo = 1\n[limits]\nwaiting = 0\n[log]\nlevel = \"loud\"\n[store]\nurl = 1", strings.Join([]string{
 		`3: channels.telegram.allow_from: has no effect without access = "list": write access = "list", or remove allow_from`,
-		`4: channels.telegram.foo: unknown key: known here are platform, mode, bot_token, app_token, receive, signing_secret, public_url, api_url, access, allow_from, owners, approvers, chats, mention, rate_limit, on_unknown, stream, files_mb, agent, history, introduce, about, session`,
+		`4: channels.telegram.foo: unknown key: known here are platform, mode, bot_token, app_token, receive, signing_secret, public_url, api_url, access, allow_from, owners, approvers, chats, mention, rate_limit, on_unknown, stream, files_mb, agent, history, reactions, introduce, about, session`,
 		`6: limits.waiting: too small: the smallest is 1: leave it out for the default; nothing means unlimited`,
 		`8: log.level: unknown value "loud": write one of "debug", "info", "warn", "error"`,
 		`10: store.url: wants a text in quotes, found an integer: write for example url = "postgres://127.0.0.1/parley"`,

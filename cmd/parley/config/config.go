@@ -191,6 +191,7 @@ type Channel struct {
 	FilesMB       int    // of one file, each way
 	Agent         string // who answers
 	History       int    // how many messages of a thread are read that were said before the bot is called into it; 0 is none
+	Reactions     string // of which the agent hears: ReactionsThumbs or ReactionsAll
 	Introduce     string // who is told what the bot is: IntroduceOnce or IntroduceNever
 	About         string // what is added to that
 	Session       string // what has a conversation of its own: SessionThread, SessionChannel or SessionUser
@@ -202,6 +203,12 @@ const DefaultFilesMB = 20
 // DefaultHistory is how many messages of a thread are read that were said before the bot
 // is called into it, where nothing else is set.
 const DefaultHistory = 20
+
+// Which reactions to its answers an agent hears of.
+const (
+	ReactionsThumbs = "thumbs" // 👍 and 👎, which are kept as ratings
+	ReactionsAll    = "all"
+)
 
 // Who is told what the bot is.
 const (

@@ -273,6 +273,8 @@ func channelSections(platforms []string) []section {
 			{key: "files_mb", kind: asCount, def: int64(DefaultFilesMB), least: 1, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.FilesMB })},
 			{key: "agent", kind: asText, def: MainAgent, since: first, fills: into(func(c *Channel) any { return &c.Agent })},
 			{key: "history", kind: asCount, def: int64(DefaultHistory), zeroIsOff: true, since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.History })},
+			{key: "reactions", kind: asText, def: ReactionsThumbs, oneOf: built(ReactionsThumbs, ReactionsAll), example: `"all"`,
+				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Reactions })},
 			{key: "introduce", kind: asText, def: IntroduceOnce, oneOf: built(IntroduceOnce, IntroduceNever), example: `"never"`,
 				since: first, reload: atOnce, fills: into(func(c *Channel) any { return &c.Introduce })},
 			{key: "about", kind: asText, example: `"Run by the IT desk: it@example.com"`,

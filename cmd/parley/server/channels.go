@@ -82,8 +82,9 @@ func (s *Server) receive(ctx context.Context) error {
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
 			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Knows: s.knows, Log: s.log,
 			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l),
-			History: func() int { return s.settings.Load().Channels[l.name].History },
-			Ratings: s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.takeOwn,
+			History:      func() int { return s.settings.Load().Channels[l.name].History },
+			AllReactions: func() bool { return s.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
+			Ratings:      s.home.Book, Rated: s.metrics.Rated(l.name), OwnData: s.takeOwn,
 			Owned: s.auditOwner,
 		}
 		if _, ok := channels.AsHTTPReceiver(l.channel); ok {
