@@ -63,7 +63,10 @@ type Dispatcher struct {
 	// MayShorten tells whether what a session says at great length may go as a file, with
 	// its beginning in the chat: all who may go on with the message know how. Nil is no.
 	MayShorten func(ctx context.Context) bool
-	Policy     Policy
+	// MayGrow, if set, tells whether a draft may be begun as a message that grows: all who
+	// may have to replace it know how.
+	MayGrow func(ctx context.Context) bool
+	Policy  Policy
 	// Notify, if set, is told of what was given up before it is buried. It may
 	// be told of the same message more than once.
 	Notify func(ctx context.Context, out bus.Outbound, reason string) error

@@ -50,7 +50,7 @@ func (d *drafts) makeCall(ctx, work context.Context, one draftCall) {
 		d.resolveUnknown(work, one.draft)
 		return
 	}
-	part := d.draftPart(one)
+	part := d.draftPart(work, one)
 	to := one.to
 	to.Chat = d.moved.current(to.Chat)
 	if one.previews > 0 {
@@ -103,9 +103,9 @@ const signLength = 120
 // draftPart is what a draft shows: of an answer that is longer than one message its
 // beginning, and how much there is by now, so that it can be seen to go on. A
 // draft that has begun is edited, so it keeps to what an edit may be.
-func (d *drafts) draftPart(one draftCall) channels.Part {
+func (d *drafts) draftPart(work context.Context, one draftCall) channels.Part {
 	part := channels.Part{Key: channels.PartKey(one.turn+draftSuffix, 0)}
-	if d.limits.Streams && d.policy.Stream != StreamEdit && !one.last {
+	if d.limits.Streams && d.policy.Stream != StreamEdit && !one.last && (one.id != "" || d.mayGrow(work)) {
 		part.Growing = &one.growth
 	}
 	pieces := d.renderEdit(one.text)
@@ -129,6 +129,9 @@ func (d *drafts) draftPart(one draftCall) channels.Part {
 	part.Text, part.Plain = start.Text+"\n\n"+sign.Text, start.Plain+"\n\n"+sign.Plain
 	return part
 }
+
+// mayGrow tells whether a draft may be begun as a message that grows.
+func (d *drafts) mayGrow(work context.Context) bool { return d.MayGrow == nil || d.MayGrow(work) }
 
 // stillOurs asks, before an edit, whether the draft is still this process's to show.
 // After a pause another may have replaced it with the answer, which would be

@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,10 +18,14 @@ import (
 // A platform with messages that grow is told of each draft how far its answer is, and not
 // of the answer.
 func TestHowFarAnAnswerIs(t *testing.T) {
-	for _, stream := range []string{"", dispatch.StreamEdit} {
+	for _, c := range []struct {
+		stream string
+		older  bool // a release serves that does not know messages that grow
+	}{{}, {stream: dispatch.StreamEdit}, {older: true}} {
 		setup := func(s *stage, d *dispatch.Dispatcher) {
+			d.MayGrow = func(context.Context) bool { return !c.older }
 			s.Platform.Offers.DraftEvery, s.Platform.Offers.Length, s.Platform.Offers.Streams = draftEvery, 1000, true
-			d.Channel, d.Policy.Stream = &channelstest.EditingChannel{MemoryChannel: s.Platform}, stream
+			d.Channel, d.Policy.Stream = &channelstest.EditingChannel{MemoryChannel: s.Platform}, c.stream
 		}
 		inDispatch(t, setup, func(t *testing.T, s *stage, _ *running) {
 			synctest.Wait()
@@ -42,7 +47,13 @@ func TestHowFarAnAnswerIs(t *testing.T) {
 					got = append(got, *sent.Part.Growing)
 				}
 			}
-			if stream == dispatch.StreamEdit {
+			if c.older { // a draft that was not begun so is edited, whatever the edit says of its growth
+				if sent := s.Platform.Sent(); len(sent) != 5 || sent[0].Part.Growing != nil {
+					t.Errorf("the draft was begun as %+v", sent)
+				}
+				return
+			}
+			if c.stream == dispatch.StreamEdit {
 				if len(got) > 0 {
 					t.Errorf("it is told of %+v", got)
 				}

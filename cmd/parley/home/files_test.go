@@ -7,8 +7,9 @@ import (
 	"parley/cmd/parley/config"
 )
 
-// While a process serves that does not know files of answers, none are sent.
-func TestMayEnclose(t *testing.T) {
+// While a process serves that does not know files of answers, none are sent. While one
+// serves that does not know messages that grow, none is begun.
+func TestBesideAnOlderReleaseNothingNewIsBegun(t *testing.T) {
 	dir := t.TempDir()
 	c := &config.Config{Home: dir}
 	c.Workspace.Root, c.Workspace.MaxMB = dir+"/workspaces", 1
@@ -19,6 +20,18 @@ func TestMayEnclose(t *testing.T) {
 	defer h.Close()
 	if why, err := h.MayEnclose(t.Context()); why != "" || err != nil {
 		t.Errorf("alone: %q, %v", why, err)
+	}
+	if may, err := h.MayGrow(t.Context()); !may || err != nil {
+		t.Errorf("alone no message may grow: %v", err)
+	}
+	if err := h.Book.NoteProcess(t.Context(), h.self, understandsGrowth-1); err != nil {
+		t.Fatal(err)
+	}
+	if may, err := h.MayGrow(t.Context()); may || err != nil {
+		t.Errorf("beside an older release messages may grow, %v", err)
+	}
+	if why, err := h.MayEnclose(t.Context()); why != "" || err != nil {
+		t.Errorf("beside a release that knows files: %q, %v", why, err)
 	}
 	if err := h.Book.NoteProcess(t.Context(), h.self, understandsFiles-1); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,8 @@ const (
 	understandsFiles  = 3 // files that go with an answer; and those that come, and pictures, which are older
 	understandsTimes  = 4 // what schedules say
 	understandsJobs   = 5 // that a job has ended
-	understands       = understandsJobs
+	understandsGrowth = 6 // drafts that are messages that grow
+	understands       = understandsGrowth
 )
 
 // endTimeout bounds how long a process takes to say that it ends.
@@ -62,6 +63,12 @@ func (h *Home) MayPark(ctx context.Context) (why string, err error) {
 // share: processes of an older release would take the key of such a session for none.
 func (h *Home) MayPart(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsPeople)
+}
+
+// MayGrow tells whether a draft may be a message that grows: a process of an older release
+// that takes over the channel could neither find it nor replace it with the answer.
+func (h *Home) MayGrow(ctx context.Context) (bool, error) {
+	return h.allUnderstand(ctx, understandsGrowth)
 }
 
 // allUnderstand tells whether all processes that serve understand that much.

@@ -154,7 +154,7 @@ func (s *Server) dispatch(ctx context.Context) error {
 	return forEach(ctx, s.channels, func(ctx context.Context, l *endpoint) error {
 		d := &dispatch.Dispatcher{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Book: s.home.Book, Subjects: s.home.Book, Drafts: s.home.Book,
-			Files: s.outgoing(), MayShorten: s.mayShorten,
+			Files: s.outgoing(), MayShorten: s.mayShorten, MayGrow: s.mayGrow,
 			Policy: dispatch.Policy{OnUnknown: l.config.OnUnknown, Stream: l.config.Stream, Drain: s.settings.Load().Serve.Drain},
 			Notify: dispatch.TellSession(s.home.Bus), SessionAt: s.hears, Log: s.log, Observe: s.metrics.Send(l.name), Point: s.point,
 		}

@@ -133,6 +133,13 @@ func (s *Server) mayShorten(ctx context.Context) bool {
 	return err == nil && why == ""
 }
 
+// mayGrow tells whether an answer may be shown, while it is made, by a message that grows:
+// no process serves that could not take it over.
+func (s *Server) mayGrow(ctx context.Context) bool {
+	may, err := s.home.MayGrow(ctx)
+	return err == nil && may
+}
+
 // mostFileBytes is how large a file may be that goes to a channel.
 func (s *Server) mostFileBytes(channel string) int64 {
 	most := int64(config.DefaultFilesMB)
