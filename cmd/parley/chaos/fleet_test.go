@@ -137,10 +137,12 @@ type member struct {
 	over   chan struct{} // closed by end
 	starts atomic.Int64
 
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	told bool          // the test has told the process to end, or killed it
-	rest time.Duration // before the next start
+	mu  sync.Mutex
+	cmd *exec.Cmd
+	// release is what its next start runs: nil is the program of this checkout.
+	release *release
+	told    bool          // the test has told the process to end, or killed it
+	rest    time.Duration // before the next start
 	// stopped is set between the test's SIGSTOP and its SIGCONT.
 	stopped bool
 }
@@ -149,23 +151,40 @@ type member struct {
 // to the environment of its first start.
 func (f *fleet) join(name, role string, more ...string) *member {
 	f.T.Helper()
-	m := &member{f: f, name: name, role: role, more: more, stderr: &parleytest.SyncBuffer{}, done: make(chan struct{}), over: make(chan struct{})}
+	return f.add(&member{name: name, role: role, more: more})
+}
+
+// add starts a member, and waits until it serves.
+func (f *fleet) add(m *member) *member {
+	f.T.Helper()
+	m.f, m.stderr, m.done, m.over = f, &parleytest.SyncBuffer{}, make(chan struct{}), make(chan struct{})
 	f.mu.Lock()
 	f.members = append(f.members, m)
 	f.mu.Unlock()
-	home := filepath.Join(f.Home, name)
-	go m.run(home)
-	parleytest.WaitFor(f.T, name+" to serve", func() bool { return m.served() > 0 })
+	go m.run()
+	parleytest.WaitFor(f.T, m.name+" to serve", func() bool { return m.served() > 0 })
 	return m
+}
+
+// command is what the member's next start runs.
+func (m *member) command() *exec.Cmd {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	cmd := m.f.Command("--home", filepath.Join(m.f.Home, m.name), "serve", "--role", m.role)
+	if m.release != nil {
+		cmd.Path = m.release.program
+		cmd.Args = append(cmd.Args, "--config", m.release.config)
+	}
+	return cmd
 }
 
 // served counts how often the member has begun to serve.
 func (m *member) served() int { return strings.Count(m.stderr.String(), `"msg":"serving"`) }
 
-func (m *member) run(home string) {
+func (m *member) run() {
 	defer close(m.done)
 	for {
-		cmd := m.f.Command("--home", home, "serve", "--role", m.role)
+		cmd := m.command()
 		cmd.Stderr = m.stderr
 		cmd.Env = append(cmd.Env, "PARLEY_ONCE_URL="+m.f.once.url)
 		if m.starts.Load() == 0 {

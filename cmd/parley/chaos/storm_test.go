@@ -248,13 +248,14 @@ func (s request) calls(round int) []agenttest.ToolCall {
 // A storm is what people say to a fleet, and what is done to the fleet meanwhile.
 type storm struct {
 	*fleet
-	seed   uint64
-	chats  []*chat
-	each   int           // messages in a chat
-	lull   time.Duration // the longest pause between two messages in a chat
-	noLong bool          // nobody asks for an answer for which the model itself takes seconds
-	noAsks bool          // nor for what others have to answer
-	points []string      // where workers die, if not everywhere
+	seed    uint64
+	chats   []*chat
+	each    int           // messages in a chat
+	lull    time.Duration // the longest pause between two messages in a chat
+	noLong  bool          // nobody asks for an answer for which the model itself takes seconds
+	noAsks  bool          // nor for what others have to answer
+	noFiles bool          // nor for what comes or goes with a file
+	points  []string      // where workers die, if not everywhere
 
 	mu     sync.Mutex
 	said   [][]request    // by chat
@@ -324,6 +325,11 @@ func (s *storm) talk(i int, random *rand.Rand) {
 	}
 	if s.noAsks {
 		kinds = slices.DeleteFunc(kinds, func(what string) bool { return what == askApproval || what == askQuestion || what == askBoth })
+	}
+	if s.noFiles {
+		kinds = slices.DeleteFunc(kinds, func(what string) bool {
+			return slices.Contains([]string{askFile, askPicture, askSend, askShow}, what)
+		})
 	}
 	for n := range s.each {
 		what := kinds[random.IntN(len(kinds))]

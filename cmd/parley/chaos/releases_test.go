@@ -1,0 +1,262 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+	"parley/sessions/sqldb/sqldbtest"
+)
+
+// releaseBefore is the commit of the release before this one, beside which this one has to
+// serve. Who publishes a release sets it to the commit of that release, so that what is
+// built from then on is tested beside it.
+const releaseBefore = "6594d6af13cdba7fde6b7c6ca02d312153d8dd5c"
+
+// A release is a program, and the configuration with which it is started.
+type release struct{ program, config string }
+
+// buildOlder builds the program of the release before, with its crashpoints, from the
+// history of this checkout. It skips the test where there is no such history.
+func buildOlder(t *testing.T) string {
+	t.Helper()
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", append([]string{"-c", "safe.directory=*"}, args...)...).CombinedOutput()
+		return strings.TrimSpace(string(out)), err
+	}
+	root, err := git("rev-parse", "--show-toplevel")
+	if err != nil {
+		t.Skipf("NOT TESTED beside the release before: this is no checkout of git (%s)", root)
+	}
+	if out, err := git("-C", root, "cat-file", "-e", releaseBefore+"^{commit}"); err != nil {
+		t.Skipf("NOT TESTED beside the release before: the history of this checkout does not reach back to %s; git fetch --unshallow gets it (%s)", releaseBefore, out)
+	}
+	dir := t.TempDir()
+	source, tarball, program := filepath.Join(dir, "source"), filepath.Join(dir, "source.tar"), filepath.Join(dir, "parley")
+	if err := os.Mkdir(source, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := git("-C", root, "archive", "--format=tar", "-o", tarball, releaseBefore); err != nil {
+		t.Fatalf("git archive: %v: %s", err, out)
+	}
+	if out, err := exec.Command("tar", "-xf", tarball, "-C", source).CombinedOutput(); err != nil {
+		t.Fatalf("tar: %v: %s", err, out)
+	}
+	build := exec.Command("go", "build", "-tags", "chaos", "-o", program, "./cmd/parley")
+	build.Dir = source
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the release before: %v: %s", err, out)
+	}
+	return program
+}
+
+// unknownSetting is how the release before names a line of the configuration that it does
+// not understand.
+var unknownSetting = regexp.MustCompile(`(?m):(\d+): [^:\n]+: unknown key`)
+
+// olderRelease is the release before, with the fleet's configuration as far as that release
+// understands it. It hears nobody on Discord, so that has no part in it.
+func (f *fleet) olderRelease(program string) *release {
+	f.T.Helper()
+	r := &release{program: program, config: filepath.Join(f.T.TempDir(), "older.toml")}
+	text, err := os.ReadFile(f.File)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	leaveOut(lines, slices.Index(lines, "[channels.discord]"))
+	said := ""
+	for range 3 { // of a table that is left out it has named no keys
+		if err := os.WriteFile(r.config, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+			f.T.Fatal(err)
+		}
+		check := f.Command("--config", r.config, "config", "check")
+		check.Path, check.Env = program, append(check.Env, "PARLEY_ONCE_URL="+f.once.url)
+		out, err := check.CombinedOutput()
+		if err == nil {
+			return r
+		}
+		said = string(out)
+		for _, line := range unknownSetting.FindAllStringSubmatch(said, -1) {
+			n, err := strconv.Atoi(line[1])
+			if err != nil {
+				f.T.Fatal(err)
+			}
+			leaveOut(lines, n-1)
+		}
+	}
+	f.T.Fatalf("the release before does not take the configuration: %s\n%s", said, strings.Join(lines, "\n"))
+	return nil
+}
+
+// leaveOut empties a line of a configuration, and all that is below it if it begins a table.
+func leaveOut(lines []string, at int) {
+	table := strings.HasPrefix(lines[at], "[")
+	lines[at] = ""
+	for at++; table && at < len(lines) && !strings.HasPrefix(lines[at], "["); at++ {
+		lines[at] = ""
+	}
+}
+
+// What people in chats of their own ask for, beside the storm, while releases change.
+const (
+	readFile   = "read the file"
+	sendFile   = "send a file"
+	tellEdited = "what did I change?"
+	changed    = "on second thoughts"
+
+	reader   = 900 // who sends a file
+	editor   = 901 // who changes what they said
+	receiver = 902 // who is sent a file
+)
+
+// releaseModel is the storm's model, and answers those people too.
+func releaseModel(r agenttest.Request) agenttest.Response {
+	has := func(text string) string {
+		if strings.Contains(string(r.Body), text) {
+			return "yes"
+		}
+		return "no"
+	}
+	switch words := r.Said(); {
+	case strings.HasPrefix(words, "hello"):
+		return agenttest.Reply("you said " + words)
+	case strings.HasSuffix(words, readFile):
+		return agenttest.Reply("a file came with it: " + has("<attachment "))
+	case words == tellEdited:
+		return agenttest.Reply("I know what you changed: " + has(changed))
+	case words == sendFile && r.Rounds() == 0:
+		return agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"out.txt","content":"the file"}`})
+	case words == sendFile && r.Rounds() == 1:
+		return agenttest.Calls(agenttest.ToolCall{Name: "message", Args: `{"channel":"telegram:902","content":"here it is","files":["out.txt"]}`})
+	case words == sendFile:
+		return agenttest.Reply("sent")
+	}
+	return stormModel(r)
+}
+
+// A fleet goes from the release before to this one, process by process, and its workers
+// back and forth again, while people talk. Nothing is lost and nothing is done twice. What
+// only this release understands waits until a process of this release is there.
+func TestFleetChangesReleases(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, releaseModel)
+	older := f.olderRelease(buildOlder(t))
+	for _, m := range []*member{
+		{name: "gateway-1", role: gateway}, {name: "worker-1", role: worker},
+		{name: "gateway-2", role: gateway}, {name: "worker-2", role: worker}, {name: "worker-3", role: worker},
+	} {
+		m.release = older
+		f.add(m)
+	}
+	s := newStorm(f, stormSeed, 36, 6, 6*time.Second)
+	s.leaveOut("discord")
+	s.noFiles = true // the release before neither takes nor sends any
+	s.run(2*time.Minute, func(s *storm, random *rand.Rand, _ <-chan struct{}) { s.changeReleases(random, older) })
+	a := s.audit()
+	t.Logf("%s", a)
+	for _, wrong := range a.violations {
+		t.Error(wrong)
+	}
+	for _, how := range s.unexpected {
+		t.Errorf("ended by itself: %s", how)
+	}
+}
+
+// changeReleases takes the fleet from the release before to this one, and its workers back
+// and forth again.
+func (s *storm) changeReleases(random *rand.Rand, older *release) {
+	gateways, workers := s.inRole(gateway), s.inRole(worker)
+	first := s.Telegram.Say(editor, editor, "hello")
+	s.wantSaid(editor, "you said hello")
+
+	s.change(random, nil, workers...)
+	s.Telegram.Say(receiver, receiver, sendFile)
+	s.awaitLog("the message with a file to be left to a newer release", gateways, `"message needs what this release does not know and is left to another"`, "files")
+	s.change(random, nil, gateways...)
+	s.Telegram.Attach(reader, reader, "document", "figures.txt", []byte("1 2 3"), map[string]any{"caption": readFile})
+	s.wantSaid(reader, "a file came with it: yes")
+
+	s.change(random, older, workers...)
+	s.Telegram.Say(reader, reader, "hello again")
+	s.Telegram.Edit(editor, first, changed) // Telegram knows by now that the gateways hear of edits
+	s.Telegram.Say(editor, editor, tellEdited)
+	const left = `"session is left to a newer release"`
+	s.awaitLog("the log with a file to be left to a newer release", workers, left, `"attached"`)
+	s.awaitLog("the edit to be left to a newer release", workers, left, `"edited"`)
+	s.change(random, nil, workers[0])
+	s.wantSaid(reader, "a file came with it: yes", "you said hello again")
+	s.wantSaid(editor, "you said hello", "I know what you changed: yes")
+	s.change(random, nil, workers[1:]...)
+
+	s.wantSaid(receiver, "here it is", "", "sent")
+	if sent := s.Telegram.Sent(receiver); len(sent) > 1 && sent[1].File == nil {
+		s.T.Errorf("%+v was sent, want a file", sent)
+	}
+}
+
+// change ends one process after the other, some of them with SIGKILL, and has each start
+// again as the other release.
+func (s *storm) change(random *rand.Rand, to *release, members ...*member) {
+	for _, m := range members {
+		m.mu.Lock()
+		m.release = to
+		m.mu.Unlock()
+		before, how := m.served(), syscall.SIGTERM
+		if random.IntN(3) == 0 {
+			how = syscall.SIGKILL
+		}
+		m.signal(how, 0)
+		parleytest.WaitFor(s.T, m.name+" to serve again", func() bool { return m.served() > before })
+		s.did("changed a " + m.role)
+	}
+}
+
+// inRole are the members with that role.
+func (f *fleet) inRole(role string) []*member {
+	return slices.DeleteFunc(slices.Clone(f.members), func(m *member) bool { return m.role != role })
+}
+
+// awaitLog waits until a line of a member's log has both texts.
+func (f *fleet) awaitLog(waitedFor string, members []*member, message, detail string) {
+	f.T.Helper()
+	parleytest.WaitFor(f.T, waitedFor, func() bool {
+		return slices.ContainsFunc(members, func(m *member) bool {
+			for line := range strings.Lines(m.stderr.String()) {
+				if strings.Contains(line, message) && strings.Contains(line, detail) {
+					return true
+				}
+			}
+			return false
+		})
+	})
+}
+
+// wantSaid waits until a chat has as many messages of the bot's, and the book knows that
+// they were sent: a gateway that is killed before would send the last again. It compares
+// their texts.
+func (f *fleet) wantSaid(chat int64, want ...string) {
+	f.T.Helper()
+	if got := f.Said(chat, len(want)); !slices.Equal(got, want) {
+		f.T.Errorf("chat %d was sent %q, want %q", chat, got, want)
+	}
+	unsent := fmt.Sprintf("SELECT p.send FROM parts p JOIN sends s ON s.id = p.send WHERE s.chat = '%d' AND p.state <> 'sent'", chat)
+	parleytest.WaitFor(f.T, "the book to know what was sent", func() bool { return len(sqldbtest.Query(f.T, "pgx", f.pg.URL(), unsent)) == 0 })
+}
+
+// leaveOut takes a platform's chats out of the storm.
+func (s *storm) leaveOut(channel string) {
+	s.chats = slices.DeleteFunc(s.chats, func(p *chat) bool { return p.at.Channel == channel })
+	s.said = s.said[:len(s.chats)]
+}
