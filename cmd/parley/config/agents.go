@@ -23,7 +23,7 @@ type Agent struct {
 	ContextTokens     int
 	Queue             string // "steer" or "followup"
 	Rules             Rules
-	Prompt            string // no effect yet
+	Prompt            string // the operator's own words to it
 	Model             string // no effect yet
 }
 
@@ -40,7 +40,7 @@ func agentSettings() []setting {
 		{key: "max_parallel_tools", kind: asCount, def: int64(5), least: 1, since: first, fills: into(func(a *Agent) any { return &a.MaxParallelTools })},
 		{key: "context_tokens", kind: asCount, def: int64(64_000), least: 1000, since: first, fills: into(func(a *Agent) any { return &a.ContextTokens })},
 		{key: "queue", kind: asText, def: "steer", oneOf: built("steer", "followup"), since: first, fills: into(func(a *Agent) any { return &a.Queue })},
-		{key: "prompt", kind: asText, example: `"You are …"`, since: notYet, fills: into(func(a *Agent) any { return &a.Prompt })},
+		{key: "prompt", kind: asText, example: `"You are …"`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Prompt })},
 		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
 	}
 }

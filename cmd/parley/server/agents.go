@@ -103,7 +103,7 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 		return "", false, err
 	}
 	files := os.DirFS(s.settings.Load().Home)
-	made, err := prompt.Builder{Sources: []prompt.Source{
+	made, err := prompt.Builder{Instructions: s.settings.Load().Agents[agentName(session)].Prompt, Sources: []prompt.Source{
 		func(context.Context, string) ([]prompt.File, error) {
 			return prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), nil
 		},

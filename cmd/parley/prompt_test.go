@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// A provider reuses what it has read if it is sent again byte for byte: each request of a
+// session begins with all of the one before, also in the next turn, after calls of tools
+// and after a restart.
+func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var bodies [][]byte
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		mu.Lock()
+		bodies = append(bodies, r.Body)
+		mu.Unlock()
+		if r.Said() == "look" && r.Rounds() == 0 {
+			return agenttest.Calls(toolUse("list_directory", `{"path":"."}`), toolUse("glob", `{"pattern":"*"}`))
+		}
+		return parleytest.EchoModel(r)
+	}, "\n[agents.main]\nprompt = \"Say \\\"aye\\\" — <always>.\"\n")
+	p := w.Serve()
+	for n, text := range []string{"hello", "look", "and again"} {
+		w.Telegram.Say(2, 2, text)
+		w.Said(2, n+1)
+		if n == 1 {
+			p.Stop()
+			p = w.Serve()
+		}
+	}
+	p.Stop()
+	type request struct {
+		Messages []json.RawMessage `json:"messages"`
+		Tools    json.RawMessage   `json:"tools"`
+	}
+	var before request
+	for i, body := range bodies {
+		var now request
+		must(t, json.Unmarshal(body, &now))
+		if i == 0 && !strings.Contains(string(now.Messages[0]), `Say \"aye\" — `) {
+			t.Errorf("the prompt lacks the operator's words: %s", now.Messages[0])
+		}
+		if i > 0 && string(now.Tools) != string(before.Tools) {
+			t.Errorf("the tools of request %d are\n%s\nand were\n%s", i, now.Tools, before.Tools)
+		}
+		for k, message := range before.Messages {
+			if k >= len(now.Messages) || string(now.Messages[k]) != string(message) {
+				t.Fatalf("message %d of request %d was\n%s\nand the request is now\n%s", k, i, message, body)
+			}
+		}
+		before = now
+	}
+	if len(bodies) != 4 {
+		t.Errorf("there were %d requests", len(bodies))
+	}
+}
+
+// What the operator changes in an agent's words holds from the next turn on.
+func TestAnAgentsPromptIsReloaded(t *testing.T) {
+	t.Parallel()
+	prompts := make(chan string, 10)
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		prompts <- r.Messages()[0].Content
+		return parleytest.EchoModel(r)
+	}, "\n[agents.main]\nprompt = \"You are a plugh.\"\n")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	if got := <-prompts; !strings.Contains(got, "You are a plugh.") {
+		t.Errorf("the prompt is %s", got)
+	}
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "plugh", "xyzzy", 1)), 0o600))
+	must(t, p.Cmd.Process.Signal(syscall.SIGHUP))
+	parleytest.WaitFor(t, "the configuration to be read again", func() bool { return strings.Contains(p.Stderr.String(), "configuration read again") })
+	w.Telegram.Say(2, 2, "again")
+	w.Said(2, 2)
+	if got := <-prompts; !strings.Contains(got, "You are a xyzzy.") || strings.Contains(got, "plugh") {
+		t.Errorf("after a reload the prompt is %s", got)
+	}
+	p.Stop()
+}
