@@ -354,7 +354,7 @@ func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) err
 // no turn.
 func (r *sessionRun) tellNews(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == bus.Deleted {
-		if said, ok := r.journal.Find(in.Of); ok && said.Person != in.From.ID {
+		if said, ok := r.journal.Find(in.Of); ok && !news.Concerns(in, said.Person) {
 			return nil
 		}
 		if paths := attached.Paths(r.journal.Records(), in.Of); len(paths) > 0 && r.agent.Discard != nil {

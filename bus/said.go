@@ -110,8 +110,10 @@ func KnownKind(kind string) bool {
 type Inbound struct {
 	// ID is the same however often the platform delivers the message, and
 	// unique over all channels.
-	ID   string  `json:"id"`
-	Kind string  `json:"kind"`
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	// From is who says it. Of something Deleted it is empty where the platform does not tell
+	// whose words are gone: they are, whoever has said them.
 	From Person  `json:"from"`
 	At   Address `json:"at"` // where it was said, and where the reply goes
 	// Group says that others read along.

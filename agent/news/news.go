@@ -79,13 +79,19 @@ func reads(of string, said journal.Record, records []journal.Record) string {
 	return text
 }
 
+// Concerns tells whether a change is one of what that person has said. Who has deleted
+// something is not always told.
+func Concerns(change bus.Inbound, person string) bool {
+	return change.From.ID == person || change.Kind == bus.Deleted && change.From.ID == ""
+}
+
 // Apply changes messages that wait as what came behind them says: an edit replaces the
 // text, and what was deleted is told apart. Only who has said a message changes it.
 func Apply(said []bus.Inbound, behind []bus.Inbound) (now []bus.Inbound, deleted []bus.Inbound) {
 	for _, in := range said {
 		gone := false
 		for _, change := range behind {
-			if change.Of != in.ID || change.From.ID != in.From.ID {
+			if change.Of != in.ID || !Concerns(change, in.From.ID) {
 				continue
 			}
 			switch change.Kind {

@@ -81,15 +81,12 @@ func (p *publisher) try(ctx context.Context, n *news) error {
 	return nil
 }
 
-// tryDeleted publishes that a message is gone. Discord does not tell whose it was: of
-// what was not heard lately nobody knows.
+// tryDeleted publishes that a message is gone. Discord does not tell whose it was: of what
+// this process has not published lately that is left to be found out.
 func (p *publisher) tryDeleted(ctx context.Context, n *news) error {
 	p.mu.Lock()
 	who := p.published[n.deleted]
 	p.mu.Unlock()
-	if who == "" {
-		return nil
-	}
 	at, err := p.channel.directory.place(ctx, n.channel)
 	if err != nil {
 		return err

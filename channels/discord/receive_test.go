@@ -440,12 +440,16 @@ func TestWhatIsEditedAndDeleted(t *testing.T) {
 		t.Errorf("an edit became %+v", edited)
 	}
 	l.server.Remove("100", among)
+	unknown := l.wait(3)[2] // whose that was is not told
+	if unknown.Kind != bus.Deleted || unknown.From.ID != "" || !strings.HasSuffix(unknown.Of, among) || unknown.At != at("100") {
+		t.Errorf("a deletion of what was not published became %+v", unknown)
+	}
 	l.server.Remove("100", id)
-	deleted := l.wait(3)[2]
+	deleted := l.wait(4)[3]
 	if deleted.Kind != bus.Deleted || deleted.Of != said.ID || deleted.ID == said.ID || deleted.From.ID != "dc:501" || deleted.At != at("100") || !deleted.Group {
 		t.Errorf("a deletion became %+v", deleted)
 	}
-	if rest := l.last(); len(rest) != 3 {
+	if rest := l.last(); len(rest) != 4 {
 		t.Errorf("heard %+v", rest)
 	}
 }

@@ -13,6 +13,9 @@ import (
 // said, where the session knows the message or has mail: what was not meant for the bot is
 // not published now either. Nobody is told why theirs is not taken.
 func (d *intake) takeChange(ctx context.Context, in bus.Inbound) error {
+	if in.Kind == bus.Deleted && in.From.ID == "" {
+		return d.takeDeletion(ctx, in)
+	}
 	owner, ok, err := d.Gate.admits(ctx, d.Channel, d.Pairings, in.From)
 	if err != nil || !ok {
 		return err
@@ -36,6 +39,34 @@ func (d *intake) takeChange(ctx context.Context, in bus.Inbound) error {
 		return nil
 	}
 	in.From.Owner = owner
+	return d.tell(ctx, key, in)
+}
+
+// takeDeletion takes that a message is gone of which the platform does not tell who has said
+// it. Where a session knows it, that tells. Else it may wait to be read, in the conversation
+// that all share there.
+func (d *intake) takeDeletion(ctx context.Context, in bus.Inbound) error {
+	if d.Whose != nil {
+		session, person, err := d.Whose(ctx, in)
+		if err != nil {
+			return fmt.Errorf("look whose a deleted message is: %w", err)
+		}
+		if session != "" {
+			in.From.ID = person
+			return d.tell(ctx, session, in)
+		}
+	}
+	key, err := d.Route(ctx, in)
+	if err != nil {
+		return nil //nolint:nilerr // nothing waits where there is no session
+	}
+	waits, err := d.Bus.HasMail(ctx, bus.InboundTopic, key)
+	if err != nil {
+		return fmt.Errorf("look whether a session has mail: %w", err)
+	}
+	if !waits {
+		return nil
+	}
 	return d.tell(ctx, key, in)
 }
 

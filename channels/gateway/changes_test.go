@@ -35,3 +35,49 @@ func TestChangesOfWhatIsKnown(t *testing.T) {
 		}
 	})
 }
+
+// Where the platform does not tell whose the words were that are gone, the session that knows
+// them does; or they wait to be read.
+func TestDeletionsOfNobody(t *testing.T) {
+	inGatewayOn(t, bus.Caps{}, gateway.Access{Policy: "list", AllowFrom: []string{"1"}}, func(_ *stage, g *gateway.Gateway) {
+		g.Whose = func(_ context.Context, change bus.Inbound) (session, person string, err error) {
+			if change.Of != "known" {
+				return "", "", nil
+			}
+			return "main:test:elsewhere", "test:9", nil
+		}
+	}, func(t *testing.T, s *stage) {
+		remove := func(id, of string) {
+			t.Helper()
+			in := stagetest.Said(id, "", "")
+			in.Kind, in.Of, in.Group, in.At.Chat, in.From = bus.Deleted, of, true, "room", bus.Person{}
+			s.say(t, in)
+		}
+		remove("a", "unknown")
+		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 0 {
+			t.Fatalf("something was published: %+v", d)
+		}
+		remove("b", "known")
+		lease, err := s.Bus.Claim(t.Context(), bus.InboundTopic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mail, err := lease.Mail(t.Context(), 0)
+		if err != nil || len(mail) != 1 {
+			t.Fatal(len(mail), err)
+		}
+		if in, err := bus.DecodeInbound(mail[0].Body); err != nil || lease.Claim().Key != "main:test:elsewhere" || in.From.ID != "test:9" || in.Of != "known" {
+			t.Errorf("%s was told %+v, %v", lease.Claim().Key, in, err)
+		}
+		if err := lease.Settle(t.Context(), bus.End{Done: mail[0].Seq}); err != nil {
+			t.Fatal(err)
+		}
+		said := stagetest.Said("c", "1", "my secret plan")
+		said.Group, said.Mentioned, said.At.Chat = true, true, "room"
+		s.say(t, said)
+		remove("d", "c")
+		if d := s.Depth(t, bus.InboundTopic); d.Waiting != 2 {
+			t.Errorf("what waits is not told: %+v", d)
+		}
+	})
+}

@@ -51,6 +51,9 @@ type Gateway struct {
 	Pairings channels.Pairings
 	// Knows, if set, tells whether a session knows a message.
 	Knows func(ctx context.Context, session, message string) (bool, error)
+	// Whose, if set, finds the session that knows the message which a change is of, and who
+	// has said it; "" where none does.
+	Whose func(ctx context.Context, change bus.Inbound) (session, person string, err error)
 	// Waits, if set, tells whether a turn of a session waits for people.
 	Waits func(ctx context.Context, session string) (bool, error)
 	// OwnData, if set, answers channels.IsOwnData. When it returns nil the command is

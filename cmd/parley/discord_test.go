@@ -99,6 +99,45 @@ func TestDiscordAnswers(t *testing.T) {
 	}
 }
 
+// What is deleted is blanked in the log, also if another process has heard it, and where
+// people have conversations of their own in a channel.
+func TestDiscordDeletions(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []string{"thread", "user"} {
+		t.Run(scope, func(t *testing.T) {
+			t.Parallel()
+			w, dc := newDiscordWorld(t, agenttest.Always(agenttest.Reply("fine")), "")
+			text, err := os.ReadFile(w.File)
+			must(t, err)
+			must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "[channels.discord]\n", "[channels.discord]\nsession = \""+scope+"\"\n", 1)), 0o600))
+			p := w.Serve("DISCORD=" + discordToken)
+			parleytest.WaitFor(t, "a session", func() bool { return dc.Connected() == 1 })
+			for n, user := range []string{"501", "502"} {
+				dc.Say("201", user, discordCalled+"this stays, says "+user)
+				discordSaid(t, dc, "201", n+1)
+			}
+			id := dc.Say("201", "502", discordCalled+"my secret plan")
+			discordSaid(t, dc, "201", 3)
+			p.Stop()
+			parleytest.WaitFor(t, "the session to end", func() bool { return dc.Connected() == 0 })
+			logged := func(words string) int {
+				return w.Count("sessions.db", "SELECT count(*) FROM entries WHERE data LIKE '%"+words+"%'")
+			}
+			if logged("secret plan") != 1 {
+				t.Fatal("it is not in the log")
+			}
+			p = w.Serve("DISCORD=" + discordToken)
+			parleytest.WaitFor(t, "a session again", func() bool { return dc.Connected() == 1 })
+			dc.Remove("201", id)
+			parleytest.WaitFor(t, "it to be blanked", func() bool { return logged("secret plan") == 0 })
+			p.Stop()
+			if n := logged("this stays"); n != 2 {
+				t.Errorf("of 2 other messages %d are left", n)
+			}
+		})
+	}
+}
+
 // Whatever kills the program while people talk: each message is answered once, and in
 // each place in order.
 func TestDiscordThroughKills(t *testing.T) {

@@ -80,7 +80,7 @@ func (s *Server) receive(ctx context.Context) error {
 		}
 		gw := &gateway.Gateway{
 			Name: l.name, Channel: l.channel, Bus: s.home.Bus, Events: s.home.Bus, Gate: l.gate, Route: s.route(l),
-			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Knows: s.knows, Log: s.log,
+			Chats: s.home.Book, Pairings: s.home.Book, Waits: s.waits, Knows: s.knows, Whose: s.whose(l), Log: s.log,
 			Introduction: s.introduction(l), Notes: s.home.Book, About: s.about(l),
 			History:      func() int { return s.settings.Load().Channels[l.name].History },
 			AllReactions: func() bool { return s.settings.Load().Channels[l.name].Reactions == config.ReactionsAll },
@@ -134,6 +134,55 @@ func (s *Server) knows(ctx context.Context, session, message string) (bool, erro
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// whose finds the session on a channel that knows a message, among those of people who have
+// conversations of their own there too, and who has said it.
+func (s *Server) whose(l *endpoint) func(context.Context, bus.Inbound) (session, person string, err error) {
+	return func(ctx context.Context, change bus.Inbound) (string, string, error) {
+		shared, err := l.sessionAt(change.At)
+		if err != nil {
+			return "", "", nil //nolint:nilerr // where there is no session nothing is known
+		}
+		keys := []string{shared}
+		if l.config.Session == config.SessionUser && change.Group {
+			own, err := s.personalSessions(ctx, l.config.Agent, change.At)
+			if err != nil {
+				return "", "", err
+			}
+			keys = append(keys, own...)
+		}
+		for _, key := range keys {
+			said, err := s.home.Store.Find(ctx, key, change.Of)
+			if errors.Is(err, sessions.ErrNotFound) {
+				continue
+			}
+			return key, said.Person, err
+		}
+		return "", "", nil
+	}
+}
+
+// personalSessions are the conversations that people have of their own in a place.
+func (s *Server) personalSessions(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
+	first, err := sessions.PersonalKey(agent, at.Channel, at.Chat, at.Thread, "0")
+	if err != nil {
+		return nil, nil //nolint:nilerr // nobody can have one
+	}
+	prefix := strings.TrimSuffix(first, "0")
+	for after := prefix; ; {
+		page, err := s.home.Store.List(ctx, after, 100)
+		if err != nil || len(page) == 0 {
+			return keys, err
+		}
+		for _, one := range page {
+			if !strings.HasPrefix(one.Key, prefix) {
+				return keys, nil
+			}
+			keys = append(keys, one.Key)
+		}
+		after = page[len(page)-1].Key
+	}
 }
 
 // connect runs a gateway while its name is held.
