@@ -80,3 +80,15 @@ func (d *intake) tell(ctx context.Context, session string, in bus.Inbound) error
 	}
 	return err
 }
+
+// waits tells whether a turn of a session waits for people.
+func (d *intake) waits(ctx context.Context, session string) bool {
+	if d.Waits == nil {
+		return false
+	}
+	waits, err := d.Waits(ctx, session)
+	if err != nil {
+		d.Log.Warn("it is not known whether a turn waits", slog.String("channel", d.Name), slog.Any("error", err))
+	}
+	return waits
+}

@@ -295,18 +295,6 @@ func (d *intake) overhear(ctx context.Context, in bus.Inbound) error {
 	return d.publish(ctx, in)
 }
 
-// waits tells whether a turn of a session waits for people.
-func (d *intake) waits(ctx context.Context, session string) bool {
-	if d.Waits == nil {
-		return false
-	}
-	waits, err := d.Waits(ctx, session)
-	if err != nil {
-		d.Log.Warn("it is not known whether a turn waits", slog.String("channel", d.Name), slog.Any("error", err))
-	}
-	return waits
-}
-
 // takeOwnerCode makes an owner of the person who says an owner's code to the bot alone.
 // Guesses are bounded, for each person and for all, and a wrong one is treated
 // like anything else that the person might say.
