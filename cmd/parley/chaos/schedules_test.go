@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -88,13 +89,18 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 	for _, one := range all { // the fleet has come to itself, and gone on
 		s.until(3*time.Minute, "schedule "+one.ID+" to be due again", func() bool {
 			now, err := store.Schedules().Get(t.Context(), one.ID)
-			return err == nil && now.Slot.IsZero() && now.Next.After(calm) && len(slotsIn(s, store, one, calm)) > 0
+			if err != nil || !now.Slot.IsZero() || !now.Next.After(calm) {
+				return false
+			}
+			begun, err := s.slotsIn(store, one, calm)
+			return err == nil && len(begun) > 0
 		})
 	}
 	for _, one := range all {
-		if err := store.Schedules().Remove(t.Context(), one.ID); err != nil {
-			t.Fatal(err)
-		}
+		s.until(time.Minute, "schedule "+one.ID+" to be removed", func() bool {
+			err := store.Schedules().Remove(t.Context(), one.ID)
+			return err == nil || errors.Is(err, schedules.ErrNone)
+		})
 	}
 	client := s.client()
 	s.until(3*time.Minute, "the bus to have nothing to do", func() bool { return len(leftovers(s.keys(client))) == 0 })
@@ -120,11 +126,11 @@ func (s *storm) until(patience time.Duration, what string, holds func() bool) {
 }
 
 // slotsIn counts how often each slot of a schedule from a time on has begun a turn.
-func slotsIn(s *storm, store *sqlstore.Store, of schedules.Schedule, from time.Time) map[int64]int {
+func (s *storm) slotsIn(store *sqlstore.Store, of schedules.Schedule, from time.Time) (map[int64]int, error) {
 	begun := map[int64]int{}
 	for e, err := range store.Read(s.T.Context(), of.Session, 1) {
 		if err != nil {
-			s.T.Fatal(err)
+			return nil, err
 		}
 		slot, ok := strings.CutPrefix(e.Turn, "schedule:"+of.ID+":")
 		if !ok || e.Kind != sessions.KindTurnStarted {
@@ -132,13 +138,13 @@ func slotsIn(s *storm, store *sqlstore.Store, of schedules.Schedule, from time.T
 		}
 		n, err := strconv.ParseInt(slot, 10, 64)
 		if err != nil {
-			s.T.Fatal(err)
+			return nil, err
 		}
 		if n >= from.Unix() {
 			begun[n]++
 		}
 	}
-	return begun
+	return begun, nil
 }
 
 // tellsMissed is what people are told of slots that were missed: from which on, and before which.
@@ -153,7 +159,10 @@ func (s *storm) auditSlots(store *sqlstore.Store, of schedules.Schedule, told []
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := slotsIn(s, store, of, time.Time{})
+	begun, err := s.slotsIn(store, of, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	missed := map[int64]int{}
 	seen := map[string]bool{} // a send that was cut off may be shown twice
 	for _, text := range told {
