@@ -163,28 +163,6 @@ func (s *Server) whose(l *endpoint) func(context.Context, bus.Inbound) (session,
 	}
 }
 
-// personalSessions are the conversations that people have of their own in a place.
-func (s *Server) personalSessions(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
-	first, err := sessions.PersonalKey(agent, at.Channel, at.Chat, at.Thread, "0")
-	if err != nil {
-		return nil, nil //nolint:nilerr // nobody can have one
-	}
-	prefix := strings.TrimSuffix(first, "0")
-	for after := prefix; ; {
-		page, err := s.home.Store.List(ctx, after, 100)
-		if err != nil || len(page) == 0 {
-			return keys, err
-		}
-		for _, one := range page {
-			if !strings.HasPrefix(one.Key, prefix) {
-				return keys, nil
-			}
-			keys = append(keys, one.Key)
-		}
-		after = page[len(page)-1].Key
-	}
-}
-
 // connect runs a gateway while its name is held.
 func (s *Server) connect(ctx context.Context, l *endpoint, gw *gateway.Gateway) error {
 	return bus.WhileHeld(ctx, s.home.Bus, "receive/"+gw.Name, func(held context.Context) error {

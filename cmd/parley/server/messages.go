@@ -15,6 +15,7 @@ import (
 	"parley/cmd/parley/events"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/outbox"
+	"parley/sessions"
 	"parley/tools"
 	"parley/tools/message"
 )
@@ -255,5 +256,27 @@ func retryUntilDone(ctx context.Context, do func() error) error {
 		case <-ctx.Done():
 			return err
 		}
+	}
+}
+
+// personalSessions are the conversations that people have of their own in a place.
+func (s *Server) personalSessions(ctx context.Context, agent string, at bus.Address) (keys []string, err error) {
+	first, err := sessions.PersonalKey(agent, at.Channel, at.Chat, at.Thread, "0")
+	if err != nil {
+		return nil, nil //nolint:nilerr // nobody can have one
+	}
+	prefix := strings.TrimSuffix(first, "0")
+	for after := prefix; ; {
+		page, err := s.home.Store.List(ctx, after, 100)
+		if err != nil || len(page) == 0 {
+			return keys, err
+		}
+		for _, one := range page {
+			if !strings.HasPrefix(one.Key, prefix) {
+				return keys, nil
+			}
+			keys = append(keys, one.Key)
+		}
+		after = page[len(page)-1].Key
 	}
 }
