@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"parley/agent"
+	"parley/agent/failover"
 	"parley/agent/llm"
 	"parley/bus"
 	"parley/cmd/parley/api"
@@ -232,6 +233,7 @@ func (x *rig) work(m llm.Model) {
 			c.Progress("looking")
 			return args.N, nil
 		})
+	m = failover.New(failover.Config{Links: []failover.Link{{Model: m}}}) // as a server asks it
 	w := agent.New(agent.Config{
 		Bus: x.bus, Events: x.bus, Store: x.store, Budget: x.store,
 		Agents: func(_ context.Context, session string) (agent.Agent, error) {
