@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,17 +125,33 @@ func quick() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute}
 }
 
-// freeAddress is an address on which nobody listens, at a port that no
-// connection is given for its own end, so that a server finds it again.
+// freeAddress is an address on which nobody listens, at a port that no connection is given
+// for its own end, so that a server finds it again after a restart. No other test is given
+// it meanwhile, of whatever process: who has a port holds the lock of a file for it.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.N(12000))
-		l, err := net.Listen("tcp", address)
-		if err == nil {
-			l.Close()
-			return address
+		port := 20000 + rand.N(12000)
+		lock, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("parley-test-port-%d", port)), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+			lock.Close()
+			continue
+		}
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			lock.Close()
+			continue
+		}
+		l.Close()
+		t.Cleanup(func() {
+			os.Remove(lock.Name())
+			lock.Close()
+		})
+		return address
 	}
 	t.Fatal("no port is free")
 	return ""
