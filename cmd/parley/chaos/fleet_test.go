@@ -59,6 +59,9 @@ func newFleet(t *testing.T, script agenttest.Script) *fleet {
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
 		t.Skip("a fleet takes its time and the machine for itself: make test, make fleet, or make chaos")
 	}
+	if _, err := parleytest.Binary(); err != nil { // before anybody waits for a process of it
+		t.Fatal(err)
+	}
 	f := &fleet{sl: slacktest.New(parleytest.SlackBot, parleytest.SlackApp), dc: discordtest.New(discordToken), once: newOnceTool(t), redis: parleytest.StartRedis(t), pg: sqldbtest.Start(t), root: t.TempDir()}
 	slackAPI, err := f.sl.Start("127.0.0.1:0")
 	if err != nil {
