@@ -26,8 +26,8 @@ const (
 	leaseTime = 3 * time.Second
 	// leaseEvery is how often it is said that the caller is still at work.
 	leaseEvery = 500 * time.Millisecond
-	// endTime is how long a supervisor has for ending what it has started.
-	endTime = 10 * time.Second
+	// endTimeout is how long a supervisor has for ending what it has started.
+	endTimeout = 10 * time.Second
 )
 
 // The commands of this program that nobody types: it runs itself under them.
@@ -219,7 +219,7 @@ func (b *Box) supervised(ctx context.Context, req request, stdin io.Reader, stdo
 	kill := context.AfterFunc(ctx, func() {
 		select {
 		case <-ended:
-		case <-time.After(endTime):
+		case <-time.After(endTimeout):
 			_ = p.cmd.Process.Kill() // it may have ended just now
 		}
 	})

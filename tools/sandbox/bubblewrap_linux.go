@@ -79,7 +79,7 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 		if s.group == nil {
 			err = errors.Join(err, s.limitTasks(first.Child, 0))
 		}
-		err = errors.Join(err, killFirst(first.Child), s.goBehind(first.Child))
+		err = errors.Join(err, preferForOOMKill(first.Child), s.lowerPriority(first.Child))
 	}
 	_, released := release.Write([]byte{1})
 	if released != nil && !errors.Is(released, unix.EPIPE) { // it has ended already, and says why
@@ -184,7 +184,7 @@ func bubblewrapCode(words *json.Decoder, status io.Closer, end error) (int, erro
 }
 
 // limitTasks bounds how many processes and threads there may be in the namespace
-// of a process, beside others. Root is not bound by it.
+// of a process, in addition to as many others. The limit does not hold for root.
 func (s *supervisor) limitTasks(pid int, others uint64) error {
 	if s.Processes == 0 {
 		return nil
@@ -192,14 +192,15 @@ func (s *supervisor) limitTasks(pid int, others uint64) error {
 	most := uint64(s.Processes)*tasksEach + others
 	err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most}, nil)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM) {
-		return nil // it has ended; or it was more bound before
+		return nil // the process has ended, or had a lower limit already
 	}
 	return err
 }
 
-// goBehind undoes for a command of root's what goFirst has done for its supervisor.
-func (s *supervisor) goBehind(pid int) error {
-	if !s.unbounded() {
+// lowerPriority gives a command that runs as root a lower priority than its supervisor,
+// from which it has inherited a high one.
+func (s *supervisor) lowerPriority(pid int) error {
+	if !s.hasNoProcessLimit() {
 		return nil
 	}
 	if err := unix.Setpriority(unix.PRIO_PROCESS, pid, behind); !errors.Is(err, unix.ESRCH) {
@@ -208,8 +209,9 @@ func (s *supervisor) goBehind(pid int) error {
 	return nil
 }
 
-// killFirst lets the kernel, where memory is short, end a command before anything else.
-func killFirst(pid int) error {
+// preferForOOMKill has the kernel end the command before any other process when the
+// machine runs out of memory.
+func preferForOOMKill(pid int) error {
 	err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ESRCH) {
 		return nil // it has ended; or the system allows it to nobody

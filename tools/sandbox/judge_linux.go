@@ -133,7 +133,7 @@ func (j *judge) carryOut(listener int, call *asked) error {
 	}
 	var times []unix.Timespec
 	if !act.mode && act.times != 0 {
-		if times, err = readTimes(int(call.pid), act.times); err != nil {
+		if times, err = readTimespecs(int(call.pid), act.times); err != nil {
 			return err
 		}
 	}
@@ -228,8 +228,8 @@ func peek(pid int, at uint64, into []byte) (int, error) {
 	return n, err
 }
 
-// readTimes reads the two times of a call.
-func readTimes(pid int, at uint64) ([]unix.Timespec, error) {
+// readTimespecs reads the two times of a call.
+func readTimespecs(pid int, at uint64) ([]unix.Timespec, error) {
 	raw := make([]byte, int(unsafe.Sizeof(unix.Timespec{}))*2)
 	if n, err := peek(pid, at, raw); err != nil || n < len(raw) {
 		return nil, errors.Join(err, unix.EFAULT)

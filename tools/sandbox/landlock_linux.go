@@ -98,7 +98,7 @@ func (s *supervisor) startHere() (_ *child, err error) {
 	}
 	if s.Mode == None && s.group == nil { // walls have a limit of their own
 		pid := c.cmd.Process.Pid
-		return c, errors.Join(s.limitTasks(pid, s.tasksBeside()), s.goBehind(pid))
+		return c, errors.Join(s.limitTasks(pid, s.tasksBeside()), s.lowerPriority(pid))
 	}
 	return c, nil
 }
@@ -153,7 +153,7 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 
 // putUp puts the walls up around this thread, which is to become the command.
 func (w *landlockWalls) putUp() error {
-	if err := killFirst(os.Getpid()); err != nil {
+	if err := preferForOOMKill(os.Getpid()); err != nil {
 		return err
 	}
 	if os.Geteuid() == 0 { // else it is where its supervisor is

@@ -17,8 +17,8 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// probeTime is how long a mode has to show that it works.
-const probeTime = 20 * time.Second
+// probeTimeout is how long a mode has to show that it works.
+const probeTimeout = 20 * time.Second
 
 // Open finds out by running something whether the configured mode works, and with
 // Auto which does. With none it is an AbsentError; a SettingError where what works
@@ -127,7 +127,7 @@ func (b *Box) probe(ctx context.Context) error {
 
 // probeOnce runs a command that looks for a file outside and writes one inside.
 func (b *Box) probeOnce(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	dir, err := os.MkdirTemp("", temporaryPrefix)
 	if err != nil {

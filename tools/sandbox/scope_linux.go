@@ -61,12 +61,15 @@ func (s *scope) proven() bool { return s.thread != 0 && s.thread == unix.Gettid(
 // processes as fast as it can.
 const before, behind = -15, 5
 
-// unbounded tells whether the kernel allows the command any number of processes: it
+// hasNoProcessLimit tells whether the kernel allows the command any number of processes: it
 // runs as root, and in no control group.
-func (s *supervisor) unbounded() bool { return os.Geteuid() == 0 && s.UID <= 0 && s.group == nil }
+func (s *supervisor) hasNoProcessLimit() bool {
+	return os.Geteuid() == 0 && s.UID <= 0 && s.group == nil
+}
 
-// goFirst lets this process be served before what it starts.
-func goFirst() error {
+// raisePriority gives the supervisor's threads more of the processor than the command that
+// it starts.
+func raisePriority() error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return err
@@ -91,12 +94,12 @@ func goFirst() error {
 // takes itself: a control group counts both.
 const kernelMemory = 32 << 20
 
-// makeGroup makes the control group that the command is started in. Where there are
-// none, or none can be made any more, what it takes is looked at all the same.
+// makeGroup makes the control group that the command is started in. Where no group can be
+// made, the supervisor's own measuring alone holds the command to its limits.
 //
-// A group is refused what is far too much, at once. How much is too much is looked at
-// here as elsewhere: a group knows of threads and of all memory, and what is
-// configured are processes and the memory that is theirs.
+// The group's limits are looser than the configured ones, and only stop at once what goes
+// far beyond: a group counts threads and all memory, but the configuration limits
+// processes and the memory that is theirs. So the supervisor measures these in a group too.
 func (s *supervisor) makeGroup() {
 	if !s.Groups.Found() {
 		return

@@ -128,8 +128,8 @@ func (s *supervisor) run(control *os.File) report {
 	defer s.closeWrites()
 	s.makeGroup()
 	defer s.removeGroup()
-	if s.unbounded() {
-		if err := goFirst(); err != nil {
+	if s.hasNoProcessLimit() {
+		if err := raisePriority(); err != nil {
 			return failed(err)
 		}
 	}
@@ -230,7 +230,7 @@ func (s *supervisor) attend() report {
 // watch waits until the child ends by itself, or is to be ended.
 func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, end error) {
 	every := lookEvery
-	if s.unbounded() {
+	if s.hasNoProcessLimit() {
 		every = rootEvery
 	}
 	tick := time.NewTicker(every)
