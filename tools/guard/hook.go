@@ -143,7 +143,7 @@ func (h Hook) ask(ctx context.Context, question asked) (answered, error) {
 	if err := json.Unmarshal(output, &said); err != nil {
 		return answered{}, errors.New("what it wrote is not one JSON value of its kind")
 	}
-	said.Reason = clipped(said.Reason)
+	said.Reason = shortenReason(said.Reason)
 	return said, nil
 }
 
@@ -196,7 +196,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// clipped is a reason of a bearable length.
-func clipped(s string) string {
+// shortenReason cuts a reason to the length that is kept.
+func shortenReason(s string) string {
 	return tools.Clip(strings.ToValidUTF8(s, "\uFFFD"), maxReason)
 }

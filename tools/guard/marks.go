@@ -155,7 +155,7 @@ type Marker struct {
 func (m Marker) Watch(all []tools.Tool) []tools.Tool {
 	watched := slices.Clone(all)
 	for i, tool := range all {
-		if use := useOf(tool.Spec().Name); use != noFiles {
+		if use := useOf(tool.Spec().Name); use != usesNoFiles {
 			watched[i] = marked{Tool: tool, marker: m, use: use}
 		}
 	}
@@ -166,29 +166,29 @@ func (m Marker) Watch(all []tools.Tool) []tools.Tool {
 type fileUse int
 
 const (
-	noFiles  fileUse = iota
-	reads            // the file that it names
-	searches         // any file
-	replaces         // all that the file held
-	changes          // some of what the file held
-	commands         // reads and writes any file
+	usesNoFiles   fileUse = iota
+	readsNamed            // reads the files that its arguments name
+	readsAny              // may read any file of the workspace
+	replacesNamed         // writes the named file anew
+	editsNamed            // changes a part of the named file
+	runsCommand           // may read and write any file
 )
 
 func useOf(tool string) fileUse {
 	switch tool {
 	case "read_file", "memory_read", "image", "todo_read":
-		return reads
+		return readsNamed
 	case "list_directory", "glob", "grep", "job_output":
-		return searches
+		return readsAny
 	case "write_file", "todo_write":
-		return replaces
+		return replacesNamed
 	case "edit_file", applyPatch, "memory_write":
-		return changes
+		return editsNamed
 	}
 	if slices.Contains(commandTools(), tool) {
-		return commands
+		return runsCommand
 	}
-	return noFiles
+	return usesNoFiles
 }
 
 // marked is a tool that remembers.
@@ -214,9 +214,9 @@ func (t marked) Reconcile(ctx context.Context, call tools.Call) (tools.Result, b
 	had := ReadMarks(dir)
 	result, done, err := r.Reconcile(ctx, call)
 	switch t.use {
-	case reads, searches:
+	case readsNamed, readsAny:
 		result.Untrusted = result.Untrusted || t.shows(had, t.marker.names(dir, call))
-	case commands:
+	case runsCommand:
 		result.Untrusted = result.Untrusted || call.Untrusted || had.any()
 	}
 	return result, done, err
@@ -230,9 +230,9 @@ func (t marked) Run(ctx context.Context, call tools.Call) (tools.Result, error) 
 	}
 	names, had := t.marker.names(dir, call), ReadMarks(dir)
 	switch t.use {
-	case replaces, changes:
+	case replacesNamed, editsNamed:
 		return t.write(ctx, call, dir, names, had)
-	case commands:
+	case runsCommand:
 		return t.command(ctx, call, dir, had)
 	}
 	result, err := t.Tool.Run(ctx, call)
@@ -246,7 +246,7 @@ func (t marked) Run(ctx context.Context, call tools.Call) (tools.Result, error) 
 // shows tells whether a tool that reads files, by these names or any, may show what
 // is marked.
 func (t marked) shows(m Marks, names []string) bool {
-	return m.All || t.use == searches && m.any() || slices.ContainsFunc(names, m.Has)
+	return m.All || t.use == readsAny && m.any() || slices.ContainsFunc(names, m.Has)
 }
 
 // write runs what writes files. Its errors may quote what these held.
@@ -254,7 +254,7 @@ func (t marked) write(ctx context.Context, call tools.Call, dir Dir, names []str
 	if slices.Contains(names, MarksFile) {
 		return tools.Result{}, tools.Errorf(tools.PermissionDenied, "%s is kept by the system: leave it alone", MarksFile)
 	}
-	untrusted := call.Untrusted || t.use == changes && slices.ContainsFunc(names, had.Has)
+	untrusted := call.Untrusted || t.use == editsNamed && slices.ContainsFunc(names, had.Has)
 	if untrusted {
 		if err := ChangeMarks(dir, false, names, nil); err != nil {
 			return tools.Result{}, fmt.Errorf("note that what is written is untrusted: %w", err)
@@ -264,7 +264,7 @@ func (t marked) write(ctx context.Context, call tools.Call, dir Dir, names []str
 	switch {
 	case err != nil:
 		result.Untrusted = result.Untrusted || t.shows(had, names) || t.shows(ReadMarks(dir), names)
-	case !untrusted && t.use == replaces:
+	case !untrusted && t.use == replacesNamed:
 		_ = ChangeMarks(dir, false, nil, names) // a mark too many does no harm
 	}
 	return result, err
