@@ -67,7 +67,7 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 		if err != nil {
 			return err
 		}
-		err = e.eachSession(ctx, func(p *sessionErasure) error { return p.person(person) }, spokeIn, person)
+		err = e.eachSession(ctx, func(p *sessionErasure) error { return p.erasePerson(person) }, spokeIn, person)
 		if err != nil {
 			return err
 		}

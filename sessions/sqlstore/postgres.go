@@ -79,7 +79,7 @@ SELECT moved.id, new.* FROM moved, unnest($9::bigint[], $10::text[], $11::text[]
 // extendAtOnce appends rows in one statement. If it is false, nothing was written,
 // and append finds out why.
 func (l *log) extendAtOnce(ctx context.Context, rows []row) (appended, bool, error) {
-	if rows[0].n != l.state.last+1 || repeats(rows) {
+	if rows[0].n != l.state.last+1 || hasRepeatedCause(rows) {
 		return appended{}, false, nil
 	}
 	next, err := l.state.afterAppend(rows)
@@ -100,8 +100,8 @@ func (l *log) extendAtOnce(ctx context.Context, rows []row) (appended, bool, err
 	return appended{state: next, rows: rows}, changed > 0, err
 }
 
-// repeats tells whether rows have a cause twice.
-func repeats(rows []row) bool {
+// hasRepeatedCause tells whether two of the rows have the same cause.
+func hasRepeatedCause(rows []row) bool {
 	for i, r := range rows {
 		if r.cause != "" && slices.ContainsFunc(rows[:i], func(o row) bool { return o.cause == r.cause }) {
 			return true

@@ -57,14 +57,14 @@ func (p *sessionErasure) leaveTombstone() error {
 }
 
 // spokenByOthers selects the entries in which somebody else than a person speaks.
-// Notices are written on somebody's behalf, and an approval is given from elsewhere:
-// neither counts.
+// A notice is written on somebody's behalf, and an approval may be given from another chat:
+// neither makes a person one of those who have spoken in the session.
 const spokenByOthers = "person NOT IN ('', ?) AND kind NOT IN ('notice', 'ask_ended')"
 
-// person erases the turns of a person, or the whole session if nobody else has
-// spoken in it. A worker that holds the session has read what is erased, so its
-// fence is made too low to write.
-func (p *sessionErasure) person(person string) error {
+// erasePerson erases the turns of a person, or the whole session if nobody else has
+// spoken in it. A worker that holds the session still has in memory what is erased here, so
+// a higher fence is stored, with which that worker can write no more.
+func (p *sessionErasure) erasePerson(person string) error {
 	var others int64
 	err := p.tx.Get("SELECT count(*) FROM entries WHERE session = ? AND "+spokenByOthers, []any{p.id, person}, &others)
 	if err != nil {

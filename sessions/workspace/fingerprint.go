@@ -16,9 +16,9 @@ import (
 	"strings"
 )
 
-// maxSummed is how much of a file's content is in a fingerprint; of a longer file,
-// also when it was written.
-const maxSummed = 64 << 20
+// maxHashedBytes is how much of a file's content goes into a fingerprint. The fingerprint of
+// a longer file also has the time at which the file was last modified.
+const maxHashedBytes = 64 << 20
 
 // maxLookups bounds how many names are looked up for one fingerprint.
 const maxLookups = 100_000
@@ -162,43 +162,43 @@ func (s *openDir) sum(ctx context.Context, h hash.Hash, name string) (err error)
 	}
 	f, info, err := s.open(name)
 	if err != nil {
-		fmt.Fprintf(h, " %s %d %d\n", identity(info), size(info), written(info))
+		fmt.Fprintf(h, " %s %d %d\n", identity(info), sizeOf(info), modifiedNanos(info))
 		return nil //nolint:nilerr // no tool opens it
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if info.Size() > maxSummed {
-		fmt.Fprintf(h, " %d", written(info))
+	if info.Size() > maxHashedBytes {
+		fmt.Fprintf(h, " %d", modifiedNanos(info))
 	}
 	fmt.Fprintf(h, " %d ", info.Size())
 	content := sha256.New()
-	if _, err := io.Copy(content, io.LimitReader(whileWanted{ctx, f}, maxSummed)); err != nil {
+	if _, err := io.Copy(content, io.LimitReader(cancellableReader{ctx, f}, maxHashedBytes)); err != nil {
 		return err
 	}
 	fmt.Fprintf(h, "%x\n", content.Sum(nil))
 	return nil
 }
 
-// whileWanted reads until nobody wants it any more.
-type whileWanted struct {
+// A cancellableReader reads a file until its ctx is done: hashing a long file takes a while.
+type cancellableReader struct {
 	ctx  context.Context
 	file io.Reader
 }
 
-func (r whileWanted) Read(p []byte) (int, error) {
+func (r cancellableReader) Read(p []byte) (int, error) {
 	if r.ctx.Err() != nil {
 		return 0, r.ctx.Err()
 	}
 	return r.file.Read(p)
 }
 
-func size(info fs.FileInfo) int64 {
+func sizeOf(info fs.FileInfo) int64 {
 	if info == nil {
 		return -1
 	}
 	return info.Size()
 }
 
-func written(info fs.FileInfo) int64 {
+func modifiedNanos(info fs.FileInfo) int64 {
 	if info == nil {
 		return -1
 	}

@@ -137,7 +137,7 @@ func unpack(ctx context.Context, r io.Reader, dir string, planned bool) (m Manif
 	if planned {
 		u.plan = &plan{files: map[string]bool{}, folders: map[string]bool{}}
 	}
-	if err := errors.Join(u.unpack(), u.trail.back(0)); err != nil {
+	if err := errors.Join(u.unpack(), u.trail.closeAllBut(0)); err != nil {
 		return m, err
 	}
 	// The checksum of the compressed data is at its very end, behind the end of the tar.
@@ -204,7 +204,7 @@ func (u *unpacker) folder(name string) error {
 	if u.plan != nil {
 		return u.plan.folder(name)
 	}
-	if _, err := u.trail.to(name); err != nil {
+	if _, err := u.trail.openDir(name); err != nil {
 		return at(name, err)
 	}
 	return nil
@@ -225,7 +225,7 @@ func (u *unpacker) file(h *tar.Header) error {
 			return u.fill(h, nil)
 		}
 	}
-	in, err := u.trail.to(path.Clean(dir))
+	in, err := u.trail.openDir(path.Clean(dir))
 	if err != nil {
 		return at(h.Name, err)
 	}

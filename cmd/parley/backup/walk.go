@@ -71,8 +71,9 @@ type openFolders struct {
 	dirs  []*os.Root
 }
 
-// to opens a folder. It makes the folder and those above it if they are missing.
-func (t *openFolders) to(dir string) (*os.Root, error) {
+// openDir opens a folder below the top. It makes the folder, and those above it, if they are
+// missing.
+func (t *openFolders) openDir(dir string) (*os.Root, error) {
 	var want []string
 	if dir != "." {
 		want = strings.Split(dir, "/")
@@ -81,11 +82,11 @@ func (t *openFolders) to(dir string) (*os.Root, error) {
 	for same < len(want) && same < len(t.names) && want[same] == t.names[same] {
 		same++
 	}
-	if err := t.back(same); err != nil {
+	if err := t.closeAllBut(same); err != nil {
 		return nil, err
 	}
 	for _, name := range want[same:] {
-		at := t.at()
+		at := t.newest()
 		if err := at.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
@@ -95,19 +96,19 @@ func (t *openFolders) to(dir string) (*os.Root, error) {
 		}
 		t.names, t.dirs = append(t.names, name), append(t.dirs, below)
 	}
-	return t.at(), nil
+	return t.newest(), nil
 }
 
-// at is the folder that was opened last.
-func (t *openFolders) at() *os.Root {
+// newest is the folder that was opened last.
+func (t *openFolders) newest() *os.Root {
 	if len(t.dirs) == 0 {
 		return t.top
 	}
 	return t.dirs[len(t.dirs)-1]
 }
 
-// back closes all folders but the first n.
-func (t *openFolders) back(n int) error {
+// closeAllBut closes all folders but the first n.
+func (t *openFolders) closeAllBut(n int) error {
 	var errs []error
 	for len(t.dirs) > n {
 		last := len(t.dirs) - 1
