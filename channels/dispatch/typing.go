@@ -27,7 +27,7 @@ type typing struct {
 
 	mu      sync.Mutex
 	turns   map[bus.Address]*typingTurn
-	wakesAt time.Time // when show wakes by itself; zero is never
+	wakesAt time.Time // when the goroutine wakes without being woken; zero is never
 	// showing is the call under way and how to end it.
 	showing    bus.Address
 	cancelCall context.CancelFunc
@@ -35,7 +35,7 @@ type typing struct {
 
 type typingTurn struct {
 	turn       string
-	next       time.Time // to show it
+	next       time.Time // when the sign is to be shown again
 	end        time.Time
 	suppressed bool // something was sent meanwhile
 }

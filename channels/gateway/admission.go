@@ -147,8 +147,8 @@ func (d *intake) publishOwn(ctx context.Context, out bus.Outbound) bool {
 	return err == nil || errors.Is(err, bus.ErrInvalid)
 }
 
-// Offers to own the bot are long; what is shorter or written otherwise is not
-// looked up at all.
+// minOwnerCode is the least length of an owner's code. A text that is shorter, or has other
+// characters than a code, cannot be one, so the book is not asked about it.
 const minOwnerCode = 20
 
 // ownerCode is the owner's code in "/start CODE" or "CODE"; "" if the text cannot be one.

@@ -8,21 +8,21 @@ import (
 // maxRecent bounds what is remembered in memory about people and chats.
 const maxRecent = 4096
 
-// A recent remembers for a while what has happened, within bounds: the oldest
-// is forgotten first.
+// A recent remembers keys for a while, each with the time at which it was added. It holds
+// maxRecent keys at most, and forgets the oldest first.
 type recent struct {
-	keep time.Duration // 0 is as long as there is room
+	keep time.Duration // for how long a key is remembered; 0 is as long as there is room
 
 	mu    sync.Mutex
 	at    map[string]time.Time
-	order []string // by time; may hold what was forgotten
+	order []string // the keys in the order of their times; some of them may be forgotten already
 }
 
 func newRecent(keep time.Duration) *recent {
 	return &recent{keep: keep, at: map[string]time.Time{}}
 }
 
-// add notes the key and tells whether it was not there.
+// add remembers a key. It is false, and changes nothing, if the key is remembered already.
 func (r *recent) add(key string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,7 @@ func (page) size(text string) size {
 	return size{units: telegramSize(strings.ReplaceAll(text, ">\n", ">")).units, bytes: len(text)}
 }
 
-func (page) most(limit int) size { return boundless(limit) }
+func (page) most(limit int) size { return limitedByLength(limit) }
 
 // links lead to the web or to a mailbox.
 func (page) links(s document.Span, _ int) bool {
@@ -109,8 +109,9 @@ func pathTo(c *document.Container) (path []*document.Container) {
 	return path
 }
 
-// closeContainers closes all but so many that are open. The list of the outermost of
-// them goes on if the next to open is another item of it.
+// closeContainers writes the closing tags of the open containers, but for the first keep of
+// them. The tag of the outermost list stays open if the next container is another item of
+// that list.
 func closeContainers(to *strings.Builder, open []*document.Container, keep int, next []*document.Container) {
 	for i := len(open) - 1; i >= keep; i-- {
 		c := open[i]

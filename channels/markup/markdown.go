@@ -25,7 +25,7 @@ const (
 
 func (marks) size(text string) size { return inUnits(text) }
 
-func (marks) most(limit int) size { return boundless(limit) }
+func (marks) most(limit int) size { return limitedByLength(limit) }
 
 func (marks) links(s document.Span, limit int) bool { return isShort(s, limit) }
 

@@ -13,7 +13,7 @@ type plainDialect struct {
 
 func (plainDialect) size(text string) size { return inUnits(text) }
 
-func (plainDialect) most(limit int) size { return boundless(limit) }
+func (plainDialect) most(limit int) size { return limitedByLength(limit) }
 
 func (plainDialect) links(s document.Span, limit int) bool { return isShort(s, limit) }
 

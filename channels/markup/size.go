@@ -36,8 +36,10 @@ func (s size) half() size {
 	return s
 }
 
-// boundless is the size of a message of which only the length is bounded.
-func boundless(limit int) size { return size{limit, math.MaxInt / 2, math.MaxInt / 2, math.MaxInt / 2} }
+// limitedByLength is the size of a message of which only the length is bounded.
+func limitedByLength(limit int) size {
+	return size{limit, math.MaxInt / 2, math.MaxInt / 2, math.MaxInt / 2}
+}
 
 // inUnits is the size of a text whose marks are seen as the rest is.
 func inUnits(text string) size { return size{units: units(text), bytes: len(text)} }

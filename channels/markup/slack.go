@@ -14,7 +14,7 @@ type slack struct{}
 
 func (slack) size(text string) size { return inUnits(text) }
 
-func (slack) most(limit int) size { return boundless(limit) }
+func (slack) most(limit int) size { return limitedByLength(limit) }
 
 func (slack) links(s document.Span, limit int) bool { return isShort(s, limit) }
 

@@ -32,7 +32,7 @@ type terminal struct{ screen Screen }
 
 func (terminal) size(text string) size { return inUnits(text) }
 
-func (terminal) most(limit int) size { return boundless(limit) }
+func (terminal) most(limit int) size { return limitedByLength(limit) }
 
 func (terminal) links(s document.Span, limit int) bool { return isShort(s, limit) }
 

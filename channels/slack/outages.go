@@ -266,7 +266,7 @@ type gap struct {
 
 	mu     sync.Mutex
 	filled map[string]bool // chats whose part is read, or never can be
-	failed map[string]int  // by chat: how often its part was put off
+	failed map[string]int  // by chat, how often reading its part has failed
 }
 
 func newGap(from time.Time, long bool) *gap {

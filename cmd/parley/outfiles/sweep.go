@@ -55,7 +55,7 @@ func (s Sweeper) Run(ctx context.Context, holder bus.Holder) error {
 // Sweep removes what was kept before a time and that nobody will send, and tells how
 // much it was.
 func (s Sweeper) Sweep(ctx context.Context, before time.Time) (int, error) {
-	var waiting map[string]bool // asked for once it is needed: it looks at all mail
+	var waiting map[string]bool // the messages on the bus; read at the first need, since that reads all mail
 	return s.Files.Store.Sweep(ctx, before, func(r outgoing.Reference) (bool, error) {
 		send, err := s.Book.Lookup(ctx, r.Message)
 		switch {
