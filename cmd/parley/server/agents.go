@@ -74,9 +74,13 @@ func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
 	if !ok {
 		return agent.Agent{}, fmt.Errorf("no agent is named %q in the configuration", name)
 	}
+	all, err := s.tools()
+	if err != nil {
+		return agent.Agent{}, err
+	}
 	guarding := s.guard.Load()
 	return agent.Agent{
-		Name: name, Model: s.model, Known: s.tools, Tools: s.granted(s.capabilities(session)),
+		Name: name, Model: s.model, Known: all, Tools: s.granted(all, s.capabilities(session)),
 		Prompt: s.prompt, Keep: s.keep, Named: s.named, Untrusted: s.promptUntrusted,
 		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, Discard: s.files.Discard,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,

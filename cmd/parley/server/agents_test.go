@@ -12,6 +12,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/models"
+	"parley/tools/sandbox"
 )
 
 // newTestServer makes a server of a configuration. It does not serve.
@@ -34,7 +35,7 @@ func newTestServer(t *testing.T, text string) *Server {
 			t.Error(err)
 		}
 	})
-	return newServer(h, Config{Settings: cfg, Models: []models.Model{{Link: failover.Link{ID: "demo", Model: demo.New()}}}, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil)
+	return newServer(h, Config{Settings: cfg, Models: []models.Model{{Link: failover.Link{ID: "demo", Model: demo.New()}}}, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil, unwalled)
 }
 
 // The agent of a session is the one that its key names, with that one's settings.
@@ -49,3 +50,6 @@ func TestAgentOfASession(t *testing.T) {
 		t.Errorf("an agent that there is not: %+v, %v", a, err)
 	}
 }
+
+// unwalled finds no sandbox.
+func unwalled() (sandbox.Sandbox, error) { return nil, nil }

@@ -31,7 +31,7 @@ func TestOneProcessTellsWhatTheFleetShares(t *testing.T) {
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	for i := range fleet {
-		fleet[i] = newServer(h, Config{Settings: cfg, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil)
+		fleet[i] = newServer(h, Config{Settings: cfg, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil, unwalled)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		stop[i] = cancel

@@ -34,7 +34,7 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newServer(h, Config{Settings: cfg, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil)
+	s := newServer(h, Config{Settings: cfg, Role: Both, Log: slog.New(slog.DiscardHandler)}, nil, unwalled)
 	want := func(what string, ready bool) {
 		t.Helper()
 		parleytest.WaitFor(t, what, func() bool {

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -84,6 +85,9 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 	if s.role.Receives() {
 		all = append(all, s.receive, s.ownData.Run)
 	}
+	if s.role.Works() {
+		all = append(all, s.equip)
+	}
 	if s.role.Works() && s.model != nil {
 		all = append(all, s.work)
 	}
@@ -103,6 +107,16 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 		all = append(all, func(ctx context.Context) error { return s.eraser().Run(ctx, s.home.Bus, days) })
 	}
 	return all
+}
+
+// equip makes the tools before anybody asks for them, and ends the server where it cannot
+// be found out what commands run in.
+func (s *Server) equip(ctx context.Context) error {
+	if _, err := s.tools(); err != nil && !errors.Is(err, context.Canceled) { // that is a shutdown
+		return err
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // run works until ctx is done and then shuts the stages down one after the

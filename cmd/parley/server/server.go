@@ -63,9 +63,8 @@ type Server struct {
 	log      *slog.Logger
 	settings atomic.Pointer[config.Config] // replaced by SIGHUP
 	model    llm.Model                     // nil: nobody answers
-	tools    *tools.Set
+	tools    func() (*tools.Set, error)    // waits until it is known what commands run in
 	files    *attachments.Keeper
-	sandbox  sandbox.Sandbox                  // nil: no commands are run
 	guard    atomic.Pointer[guarding]         // replaced with settings
 	secrets  *atomic.Pointer[redact.Redactor] // likewise, for the log; nil: the log is as it is
 	channels []*endpoint
@@ -81,6 +80,7 @@ type Server struct {
 	role      Role
 	version   string
 	started   time.Time
+	leave     func()       // ends what Open has begun
 	point     func(string) // kill points, in chaos builds alone
 	trail     *audit.Trail
 	// auditFile is nil where none is configured.
@@ -95,7 +95,7 @@ type Server struct {
 
 // Open opens the home, and makes the channels that are configured. Who only looks
 // needs no platform, and no token of one.
-func Open(ctx context.Context, c Config) (*Server, error) {
+func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	known, err := redact.New(c.Settings.Secrets(), c.Settings.Tools.Redact)
 	if err != nil {
 		return nil, fmt.Errorf("tools.redact: %w", err)
@@ -104,24 +104,26 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	secrets.Store(known) // setGuard adds what the home holds
 	c.Log = slog.New(redact.Handler(c.Log.Handler(), secrets.Load))
 	counting := &atomic.Pointer[metrics.Metrics]{} // nil while the walls are only tried out
-	walled := findWalls(ctx, c, func(reason string) {
+	trying, giveUp := context.WithCancel(ctx)
+	walled := findWalls(trying, c, func(reason string) {
 		if m := counting.Load(); m != nil {
 			m.SandboxKill(reason)
 		}
 	})
-	defer func() { _, _ = walled() }() // what it gives was asked for already
+	leave := func() {
+		giveUp()
+		_, _ = walled() // what it gives was for those who have asked
+	}
+	defer func() {
+		if err != nil {
+			leave()
+		}
+	}()
 	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
 	if err != nil {
 		return nil, err
 	}
-	if c.Role == Gateway && home.OwnRoot(c.Settings) {
-		c.Log.Warn("the files that agents send are looked for in this process's own home, where workers do not put them: set workspace.root to the directory that all share",
-			slog.String("root", c.Settings.Workspace.Root))
-	}
-	if c.Role.Serves() && c.Role.Works() && home.OwnRoot(c.Settings) {
-		c.Log.Warn("the conversations' files are in this process's own home, where other workers do not see them: set workspace.root to a directory that all share",
-			slog.String("root", c.Settings.Workspace.Root))
-	}
+	warnOfOwnRoot(c)
 	var opened []*endpoint
 	if c.Role != Reader {
 		if opened, err = openEndpoints(c.Settings, h.Book, c.Log); err != nil {
@@ -133,7 +135,8 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 			l.receive = false // serve receives; a command only sends what its person wants sent
 		}
 	}
-	s := newServer(h, c, opened)
+	s := newServer(h, c, opened, walled)
+	s.leave = leave
 	counting.Store(s.metrics)
 	if err := s.openKnowledge(); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -142,12 +145,10 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	s.secrets = secrets
-	if s.sandbox, err = walled(); err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	if s.sandbox != nil {
-		s.jobs = s.newJobs()
-		s.tools = s.newTools()
+	if walls.MayBeWrong(c.Settings) {
+		if _, err := walled(); err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
 	}
 	if err := s.setGuard(c.Settings); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -155,8 +156,20 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// findWalls begins to find out what commands run in, which takes as long as opening the
-// home does. What it returns waits for that, and gives nil where no commands are run.
+// warnOfOwnRoot tells the operator of files that others of a fleet do not see.
+func warnOfOwnRoot(c Config) {
+	if c.Role == Gateway && home.OwnRoot(c.Settings) {
+		c.Log.Warn("the files that agents send are looked for in this process's own home, where workers do not put them: set workspace.root to the directory that all share",
+			slog.String("root", c.Settings.Workspace.Root))
+	}
+	if c.Role.Serves() && c.Role.Works() && home.OwnRoot(c.Settings) {
+		c.Log.Warn("the conversations' files are in this process's own home, where other workers do not see them: set workspace.root to a directory that all share",
+			slog.String("root", c.Settings.Workspace.Root))
+	}
+}
+
+// findWalls begins to find out what commands run in, which takes longer than all else at
+// the start. What it returns waits for that, and gives nil where no commands are run.
 func findWalls(ctx context.Context, c Config, killed func(reason string)) func() (sandbox.Sandbox, error) {
 	if !c.Commands || !c.Role.Works() {
 		return func() (sandbox.Sandbox, error) { return nil, nil }
@@ -168,7 +181,7 @@ func findWalls(ctx context.Context, c Config, killed func(reason string)) func()
 
 // newServer wires a server over an open home, with those channels and the ones
 // that have no platform.
-func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
+func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbox.Sandbox, error)) *Server {
 	s := &Server{
 		home: h, log: c.Log, role: c.Role, version: c.Build.Version, started: time.Now(), point: crash.Points(),
 	}
@@ -177,7 +190,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	s.heart = s.newHeart()
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.files = s.newFiles()
-	s.jobs = s.newJobs()
+	s.jobs = s.newJobs(walls.Later(walled))
 	s.trail = audit.New(audit.Config{Store: h.Store, Keep: keptFor(c.Settings), Log: c.Log})
 	s.guard.Store(&guarding{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
@@ -187,7 +200,10 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 	s.model = models.Chain(c.Models, h.Book, s.metrics, c.Log)
 	s.desk = s.newDesk()
 	s.clock = s.newClock()
-	s.tools = s.newTools()
+	s.tools = sync.OnceValues(func() (*tools.Set, error) {
+		box, err := walled()
+		return s.newTools(box), err
+	})
 	s.ownData = owndata.New(owndata.Config{
 		Notes: h.Book, Ratings: h.Book, Memories: h.Book, Schedules: h.Store.Schedules(), Bus: h.Bus, Store: h.Store, Eraser: func() owndata.Eraser { return s.eraser() }, Prefix: s.commandPrefix, Log: c.Log,
 	})
@@ -196,6 +212,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint) *Server {
 
 // Close gives the home back.
 func (s *Server) Close() error {
+	s.leave()
 	err := errors.Join(s.trail.Close(), s.home.Close())
 	if s.knowledge != nil {
 		err = errors.Join(err, s.knowledge.Close())

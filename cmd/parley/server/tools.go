@@ -47,14 +47,17 @@ import (
 	"parley/tools/web"
 )
 
-func (s *Server) newTools() *tools.Set {
-	all := files.New(s.openFiles, s.documents())
+// newTools makes all tools that there are on this machine. Box is what commands run in,
+// nil if none are.
+func (s *Server) newTools(box sandbox.Sandbox) *tools.Set {
+	documents := s.documents(box)
+	all := files.New(s.openFiles, documents)
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) }, s.home.Book)...)
 	all = append(all, todo.New(func(ctx context.Context, call tools.Call) (todo.Dir, error) { return s.openUntil(ctx, call) })...)
-	all = append(all, s.commandTools()...)
+	all = append(all, s.commandTools(box)...)
 	all = append(all, image.New(s.files.Show)...)
 	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat), schedule.New(clock.Desk{Clock: s.clock}))
-	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect, Documents: s.documents(), Refuse: refusedAddresses()})...)
+	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect, Documents: documents, Refuse: refusedAddresses()})...)
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(s.marker().Watch(all)...)
 }
@@ -165,36 +168,36 @@ func (s *Server) keep(ctx context.Context, call tools.Call, content json.RawMess
 }
 
 // granted is the set of tools that capabilities allow, one for all turns.
-func (s *Server) granted(capabilities []tools.Permission) *tools.Set {
+func (s *Server) granted(all *tools.Set, capabilities []tools.Permission) *tools.Set {
 	key := fmt.Sprint(capabilities)
 	if set, ok := s.grants.Load(key); ok {
 		return set.(*tools.Set)
 	}
-	set, _ := s.grants.LoadOrStore(key, s.tools.Granted(capabilities))
+	set, _ := s.grants.LoadOrStore(key, all.Granted(capabilities))
 	return set.(*tools.Set)
 }
 
 // documents reads what is no text, as PDF; nil without a sandbox, because nothing else
 // keeps what parses a stranger's file from harm.
-func (s *Server) documents() pages.Reader {
-	if s.sandbox == nil {
+func (s *Server) documents(box sandbox.Sandbox) pages.Reader {
+	if box == nil {
 		return nil
 	}
-	return documents.Reader{Sandbox: s.sandbox, Log: s.log}
+	return documents.Reader{Sandbox: box, Log: s.log}
 }
 
 // commandTools are the tools that run commands; none without a sandbox.
-func (s *Server) commandTools() []tools.Tool {
-	if s.sandbox == nil {
+func (s *Server) commandTools(box sandbox.Sandbox) []tools.Tool {
+	if box == nil {
 		return nil
 	}
 	return slices.Concat(
 		jobtools.New(s.jobs),
 		shell.New(shell.Config{
-			Sandbox: s.sandbox, Changed: s.changed, Background: s.jobs,
+			Sandbox: box, Changed: s.changed, Background: s.jobs,
 			Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
 		}),
-		git.New(git.Config{Sandbox: s.sandbox, Changed: s.changed, Place: s.repository}))
+		git.New(git.Config{Sandbox: box, Changed: s.changed, Place: s.repository}))
 }
 
 // place is where a call's commands run: in a folder of the session's workspace, with
@@ -282,9 +285,9 @@ func (s *Server) readChat(ctx context.Context, q history.Question) (history.Answ
 }
 
 // newJobs makes what runs commands in the background.
-func (s *Server) newJobs() *jobs.Runner {
+func (s *Server) newJobs(box sandbox.Sandbox) *jobs.Runner {
 	return jobs.New(jobs.Config{
-		Store: s.home.Store, Bus: s.home.Bus, Sandbox: s.sandbox, Settings: s.jobSettings,
+		Store: s.home.Store, Bus: s.home.Bus, Sandbox: box, Settings: s.jobSettings,
 		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
 		Create: func(_ context.Context, session, path string) (*os.File, error) {
 			dir, err := s.home.Workspace(session)

@@ -29,7 +29,11 @@ func TestThePageOfToolsHasEveryTool(t *testing.T) {
 			}
 		}
 	}
-	specs := newTestServer(t, "").tools.Specs()
+	all, err := newTestServer(t, "").tools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs := all.Specs()
 	if len(specs) == 0 {
 		t.Fatal("there are no tools")
 	}

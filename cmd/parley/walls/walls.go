@@ -27,6 +27,28 @@ func Of(c *config.Config, log *slog.Logger) sandbox.Config {
 	return cfg
 }
 
+// MayBeWrong tells whether the settings ask for what this machine may not have, so that
+// nobody is served before it is known. Else Open's error is never about them.
+func MayBeWrong(c *config.Config) bool {
+	network := c.Sandbox.Network
+	return c.Sandbox.Mode != string(sandbox.Auto) || len(network) > 0 && !slices.Contains(network, config.NoNetwork)
+}
+
+// Later is a sandbox that may not be found yet: who runs something waits for it.
+type Later func() (sandbox.Sandbox, error)
+
+// Run implements sandbox.Sandbox.
+func (l Later) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	box, err := l()
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	if box == nil {
+		return sandbox.Result{}, errors.New("no sandbox works on this machine")
+	}
+	return box.Run(ctx, c)
+}
+
 // Open finds out what commands of agents can run in. Where nothing works there are no
 // commands: it returns nil, and the operator is told. A configuration that asks for what
 // cannot be had is a config.SettingError. Killed counts the commands that are ended.
