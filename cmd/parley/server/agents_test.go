@@ -16,7 +16,7 @@ import (
 )
 
 // newTestServer makes a server of a configuration. It does not serve.
-func newTestServer(t *testing.T, text string) *Server {
+func newTestServer(t testing.TB, text string) *Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "parley.toml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

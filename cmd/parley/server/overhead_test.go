@@ -1,0 +1,43 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/tools"
+)
+
+// BenchmarkCallOverhead measures what a call passes besides its commits and its tool: the
+// guard, the redaction of its arguments for the line of progress and of its result, and
+// the arguments for the audit.
+func BenchmarkCallOverhead(b *testing.B) {
+	s := newTestServer(b, "")
+	if err := s.setGuard(s.settings.Load()); err != nil {
+		b.Fatal(err)
+	}
+	redact := s.guard.Load().redact
+	for _, kb := range []int{4, 64} {
+		text := strings.Repeat("The quick brown fox jumps over the lazy dog, 1234567.\n", kb*1024/54)
+		args, err := json.Marshal(map[string]string{"path": "notes/fox.md", "content": text})
+		if err != nil {
+			b.Fatal(err)
+		}
+		result, err := json.Marshal(map[string]string{"content": text})
+		if err != nil {
+			b.Fatal(err)
+		}
+		call := tools.Call{Name: "write_file", ID: "c1", Session: "main:telegram:42", Agent: "main", Person: "telegram:42", Args: args}
+		b.Run(fmt.Sprintf("%d KB", kb), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.decide(b.Context(), call)
+				redact.JSON(args)
+				redact.JSON(result)
+				kept, _ := tools.Truncate(args, 2*len(args), "")
+				_, _ = tools.Truncate(redact.JSON(kept), 4096, "")
+			}
+		})
+	}
+}
