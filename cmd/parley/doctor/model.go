@@ -23,7 +23,10 @@ const modelPatience = 2 * time.Minute
 
 // checkModels asks each model something, as a turn would, and says what came of it.
 func checkModels(ctx context.Context, cfg *config.Config) []Finding {
-	if cfg.Model.Demo || !cfg.Model.Configured {
+	if cfg.Model.Demo {
+		return []Finding{{Part: "model", State: note, Detail: "the built-in demo answers, as model.name says", Remedy: "set OPENAI_API_KEY, or name another in [model]"}}
+	}
+	if !cfg.Model.Configured {
 		return []Finding{{Part: "model", State: note, Detail: "none; chat uses the built-in demo", Remedy: "set OPENAI_API_KEY, or [model] in the configuration"}}
 	}
 	naming, cancel := context.WithTimeout(ctx, modelPatience)

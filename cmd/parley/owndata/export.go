@@ -76,7 +76,7 @@ func (d *Desk) export(ctx context.Context, id string, r request) error {
 	if f.lines == 0 {
 		return d.publish(ctx, bus.Outbound{ID: bus.ReplyID(id), To: r.To, ReplyTo: r.Quote, Text: "There is nothing: I hold nothing that you have said."})
 	}
-	text := fmt.Sprintf("This is what you have said to me and what I answered: %d entries of %d conversations, %d of your 👍 and 👎 at my answers, and %d schedules, a line of JSON each. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, rated, planned)
+	text := fmt.Sprintf("This is what you have said to me and what I answered, a line of JSON each: entries %d, conversations %d, your 👍 and 👎 at my answers %d, schedules %d. Files that belong to a conversation are not in it: ask me for them there.", said, f.sessions, rated, planned)
 	if f.remembered {
 		text += " The last line is what I remember of you."
 	}

@@ -247,7 +247,7 @@ func TestAnExportHasTheRatings(t *testing.T) {
 		got := s.sent(t)
 		want := `"turn":"telegram:-100:1","kind":"rating","person":"telegram:42","data":{"good":false}`
 		if len(got) != 1 || got[0].File == nil || strings.Count(string(got[0].File.Data), "\n") != 1 || !strings.Contains(string(got[0].File.Data), want) ||
-			!strings.Contains(got[0].Text, "1 of your 👍 and 👎") {
+			!strings.Contains(got[0].Text, "your 👍 and 👎 at my answers 1") {
 			t.Errorf("sent %+v", got)
 		}
 	})
@@ -267,7 +267,7 @@ func TestAnExportHasTheSchedules(t *testing.T) {
 		s.serve(t, time.Second)
 		got := s.sent(t)
 		if len(got) != 1 || got[0].File == nil || strings.Contains(string(got[0].File.Data), "theirs") ||
-			!strings.Contains(string(got[0].File.Data), `"kind":"schedule","person":"telegram:42","data":{"id":"mine"`) || !strings.Contains(got[0].Text, "1 schedules") {
+			!strings.Contains(string(got[0].File.Data), `"kind":"schedule","person":"telegram:42","data":{"id":"mine"`) || !strings.Contains(got[0].Text, "schedules 1") {
 			t.Errorf("sent %+v", got)
 		}
 	})
