@@ -57,6 +57,12 @@ func compile(raw json.RawMessage) (*schema, error) {
 	return &schema{doc: doc, valid: valid}, nil
 }
 
+// CheckSchema says why a schema from elsewhere cannot be used; nil if it can.
+func CheckSchema(raw json.RawMessage) error {
+	_, err := compile(raw)
+	return err
+}
+
 // denied refuses to load the documents to which a schema refers.
 type denied struct{}
 

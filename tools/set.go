@@ -38,6 +38,13 @@ func NewSet(tools ...Tool) *Set {
 	return newSet(members)
 }
 
+// With is the set with further tools. One of a name that it has replaces that.
+func (s *Set) With(more ...Tool) *Set {
+	members := maps.Clone(s.tools)
+	maps.Copy(members, NewSet(more...).tools)
+	return newSet(members)
+}
+
 func newSet(members map[string]*member) *Set {
 	s := &Set{tools: members, specs: make([]Spec, 0, len(members))}
 	for _, m := range members {

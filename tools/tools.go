@@ -62,7 +62,8 @@ type Spec struct {
 	// Effect is that of every call, unless the tool is an Effecter.
 	Effect Effect
 	// Timeout is how long a call may take, and MaxTimeout the longest time that the model
-	// may ask for. Zero means 10 s and 60 s.
+	// may ask for, by an argument of that name. Zero means 10 s and 60 s; a negative
+	// MaxTimeout says that it may not ask: what is called timeout is the tool's own.
 	Timeout    time.Duration
 	MaxTimeout time.Duration
 	Permission Permission

@@ -104,6 +104,9 @@ func deadline(s tools.Spec, args json.RawMessage) time.Duration {
 	if limit <= 0 {
 		limit = 10 * time.Second
 	}
+	if most < 0 {
+		return limit
+	}
 	if most <= 0 {
 		most = max(limit, time.Minute)
 	}

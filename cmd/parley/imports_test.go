@@ -65,6 +65,9 @@ func rules() []rule {
 			"tools", "tools/documents/office", "tools/documents/pages", "tools/documents/pdf", "tools/documents/table", "tools/sandbox",
 		}},
 		{"tools/files", 2, []string{"tools", "tools/documents/pages"}},
+		{"tools/mcp/lines", 1, nil}, // the ground under what speaks with programs
+		{"tools/mcp/pins", 1, nil},  // the ground under what is accepted
+		{"tools/mcp", 3, []string{"tools", "tools/mcp/lines", "tools/mcp/pins", "tools/sandbox"}},
 		{"tools/git", 3, []string{"tools", "tools/sandbox"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
 		{"channels/backoff", 2, nil},
@@ -139,6 +142,7 @@ func rules() []rule {
 		// of all the rest.
 		{"cmd/parley/walls", 7, []string{"tools/sandbox", "cmd/parley/config"}},
 		{"cmd/parley/models", 7, []string{"agent/demo", "agent/failover", "agent/llm", "agent/openai", "channels", "cmd/parley/config"}},
+		{"cmd/parley/mcpservers", 7, []string{"channels", "tools", "tools/mcp", "tools/mcp/pins", "tools/sandbox", "cmd/parley/config"}},
 		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
 			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",
@@ -170,6 +174,7 @@ func libraries() map[string][]string {
 		"github.com/gorilla/websocket":             {"channels/discord/...", "channels/slack", "channels/slack/slacktest", "channels/web"},
 		"github.com/jackc/pgx/v5":                  {"sessions/sqldb"},
 		"github.com/landlock-lsm/go-landlock":      {"tools/sandbox"},
+		"github.com/modelcontextprotocol/go-sdk":   {"tools/mcp", "tools/mcp/lines"},
 		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config", "cmd/parley/config/positions"},
 		"github.com/prometheus/client_golang":      {"cmd/parley", "cmd/parley/..."},
 		"github.com/redis/go-redis/v9":             {"bus/redisbus"},

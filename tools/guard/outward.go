@@ -43,7 +43,7 @@ func (g *Guard) outward(call tools.Call) string {
 	if slices.Contains(commandTools(), call.Name) && (g.cfg.Networked == nil || g.cfg.Networked(call)) {
 		return "it would run what reaches the network"
 	}
-	if server, _, foreign := strings.Cut(call.Name, "__"); foreign {
+	if server, _, foreign := strings.Cut(call.Name, "__"); foreign && (g.cfg.Networked == nil || g.cfg.Networked(call)) {
 		return fmt.Sprintf("it would call a tool of %s", server)
 	}
 	return ""

@@ -17,6 +17,8 @@ func NotRun(err error) error {
 		return err
 	case errors.Is(err, ErrNoNetworkWall):
 		return tools.Errorf(tools.PermissionDenied, "commands run without a sandbox here, so they have the network, which this agent may not use: the operator grants it the capability \"network\", or sets another [sandbox] mode")
+	case errors.Is(err, ErrNoReach):
+		return tools.Errorf(tools.ExecutionFailed, "commands run with Landlock here, which cannot give one of them the network: the operator sets network = \"none\" for it, or makes bubblewrap work")
 	case errors.Is(err, ErrLate):
 		return tools.Errorf(tools.ExecutionFailed, "the command was not run, because too much time had passed before it could start: run it again")
 	}

@@ -62,6 +62,7 @@ type request struct {
 	Processes int
 	Groups    cgroup.Place // nowhere, where there are no control groups
 	Quota     Quota
+	Waits     bool // see Command
 	// Times are nanoseconds of the clock that runs since the machine was started,
 	// also while it sleeps: both processes read the same. 0 is none.
 	Deadline int64
@@ -132,7 +133,11 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	var both sync.Mutex
 	half := cmp.Or(c.MaxOutput, MaxOutput) / 2
 	stdout, stderr := &output{shared: &both, tell: c.Output, half: half}, &output{shared: &both, tell: c.Output, half: half}
-	rep, err := b.supervised(ctx, req, c.Stdin, stdout, stderr)
+	var out io.Writer = stdout
+	if c.Stdout != nil {
+		out = c.Stdout
+	}
+	rep, err := b.supervised(ctx, req, c.Stdin, out, stderr)
 	if err != nil {
 		b.groups.Sweep() // the supervisor may have been killed
 		return Result{}, fmt.Errorf("run a command in the sandbox: %w", err)
@@ -165,22 +170,38 @@ func (b *Box) request(ctx context.Context, c Command) (request, error) {
 	req := request{
 		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir, Writes: c.Writes, WritesAll: c.WritesAll,
 		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
-		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease),
+		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease), Waits: c.Waits,
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		req.Deadline = now + int64(time.Until(deadline))
 	}
-	switch {
-	case c.Own:
-	case c.Network:
-		req.FullNet, req.Hosts = b.cfg.Network.Full, b.cfg.Network.Hosts
-	case b.mode == None:
-		return req, ErrNoNetworkWall
+	if err := b.allowNetwork(&req, c); err != nil {
+		return req, err
 	}
 	if c.Workspace == "" {
 		return req, nil
 	}
 	return req, req.owner()
+}
+
+// allowNetwork gives a request what its command may reach.
+func (b *Box) allowNetwork(req *request, c Command) error {
+	network := b.cfg.Network
+	if c.Reach != nil {
+		network = *c.Reach
+	}
+	switch {
+	case c.Own:
+	case c.Network && b.mode == Landlock && (network.Full || len(network.Hosts) > 0):
+		return ErrNoReach
+	case c.Network && b.mode == None && c.Reach != nil && !network.Full:
+		return ErrNoNetworkWall
+	case c.Network:
+		req.FullNet, req.Hosts = network.Full, network.Hosts
+	case b.mode == None:
+		return ErrNoNetworkWall
+	}
+	return nil
 }
 
 // owner lets root's commands run as whom the workspace belongs to: without root's

@@ -52,6 +52,8 @@ type Command struct {
 	// Network says that whom it is run for may use the network. It gives what the
 	// sandbox is configured to allow, and no more.
 	Network bool
+	// Reach, if set, is what Network gives instead.
+	Reach *Network
 	// Held is when the caller last knew that nobody else works on the session:
 	// the command does not start, and does not go on, when that is too long ago.
 	// The zero time is now.
@@ -64,6 +66,12 @@ type Command struct {
 	// Output, if set, is called with what it writes to standard output and error,
 	// as it comes: one call at a time, and never after Run has returned.
 	Output func(p []byte)
+	// Stdout, if set, takes what it writes to standard output, and the Result has none of
+	// it. A file is the program's own: nothing waits for whoever reads it.
+	Stdout io.Writer
+	// Waits says that it runs for long and does nothing most of the time: what it takes is
+	// looked at less often where the kernel bounds it too.
+	Waits bool
 }
 
 // A Place is where a session's commands run: what is the same for all of them.
@@ -121,6 +129,9 @@ const MaxOutput = 64 << 10
 // ErrNoNetworkWall is the error of Run where Command.Network is not set and the
 // sandbox, which has no walls, could not keep the command from the network.
 var ErrNoNetworkWall = errors.New("without walls a command cannot be kept from the network")
+
+// ErrNoReach is the error of Run where Command.Reach asks for what the walls cannot give.
+var ErrNoReach = errors.New("these walls cannot give a command the network, or a part of it")
 
 // ErrLate is the error of Run where too much time went by since Command.Held:
 // nothing was run.

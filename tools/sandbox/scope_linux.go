@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"time"
 
 	landlocksys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
@@ -65,6 +66,26 @@ const before, behind = -15, 5
 // runs as root, and in no control group.
 func (s *supervisor) hasNoProcessLimit() bool {
 	return os.Geteuid() == 0 && s.UID <= 0 && s.group == nil
+}
+
+const (
+	// lookEvery is how often it is looked what a command takes; rootEvery is that where
+	// it runs as root and in no control group: the kernel allows it any number of processes.
+	lookEvery = 100 * time.Millisecond
+	rootEvery = 20 * time.Millisecond
+	// waitsEvery is that for what does nothing most of the time, in a control group.
+	waitsEvery = time.Second
+)
+
+// interval is how often it is looked what this command takes.
+func (s *supervisor) interval() time.Duration {
+	switch {
+	case s.hasNoProcessLimit():
+		return rootEvery
+	case s.Waits && s.group != nil:
+		return waitsEvery
+	}
+	return lookEvery
 }
 
 // raisePriority gives the supervisor's threads more of the processor than the command that

@@ -20,13 +20,6 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-const (
-	// lookEvery is how often it is looked what a command takes; rootEvery is that where
-	// it runs as root and in no control group: the kernel allows it any number of processes.
-	lookEvery = 100 * time.Millisecond
-	rootEvery = 20 * time.Millisecond
-)
-
 // Main carries out what this program runs itself for. It tells whether args, as
 // in os.Args, asked for that, and if so the exit code.
 func Main(args []string) (code int, asked bool) {
@@ -229,11 +222,7 @@ func (s *supervisor) attend() report {
 
 // watch waits until the child ends by itself, or is to be ended.
 func (s *supervisor) watch(ended <-chan error) (killed Reason, detail string, end error) {
-	every := lookEvery
-	if s.hasNoProcessLimit() {
-		every = rootEvery
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(s.interval())
 	defer tick.Stop()
 	for {
 		if killed, detail = s.expired(); killed != "" {
@@ -294,7 +283,11 @@ func (s *supervisor) inspect() (Reason, string) {
 	if now := time.Now(); !now.Before(s.disk) {
 		over := s.overDisk()
 		// Walking through many files takes long: it takes a tenth of the time at most.
-		s.disk = time.Now().Add(9 * time.Since(now))
+		pause := 9 * time.Since(now)
+		if s.Waits {
+			pause *= 10
+		}
+		s.disk = time.Now().Add(pause)
 		return reasonOf(over), over
 	}
 	return "", ""

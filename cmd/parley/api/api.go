@@ -35,6 +35,8 @@ type Config struct {
 	Access   Access
 	Forget   Forgetter
 	Asks     Asks
+	// MCP lists the servers whose tools agents use, and accepts these.
+	MCP http.Handler
 	// Schedules are what people have the agent do later.
 	Schedules Schedules
 	Agent     Agent
@@ -172,6 +174,8 @@ func (a *API) routes() []route {
 		route{pattern: "POST /v1/asks/{id}", may: caller.answers, serve: a.answerAsk}.audited(sessions.AuditApproval, "answered"),
 		{pattern: "GET /v1/schedules", may: caller.admin, serve: a.listSchedules},
 		route{pattern: "DELETE /v1/schedules/{id}", may: caller.admin, serve: a.cancelSchedule}.audited(sessions.AuditSchedule, "cancelled"),
+		{pattern: "GET /v1/mcp", may: caller.admin, serve: a.mcpServers},
+		route{pattern: "POST /v1/mcp/{name}/accept", may: caller.admin, serve: a.mcpServers}.audited(sessions.AuditApproval, "accepted"),
 		{pattern: "GET /v1/audit", may: caller.admin, serve: a.listAudit},
 		{pattern: "GET /metrics", may: caller.measures, serve: a.metrics},
 		{pattern: "POST /webhooks/{name}", open: true, serve: a.webhook},

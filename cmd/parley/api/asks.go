@@ -141,3 +141,13 @@ func resolvedOf(a bus.Ask, turn string) resolved {
 	}
 	return r
 }
+
+// mcpServers lists the servers whose tools agents use, or accepts tools of one.
+func (a *API) mcpServers(w *answer, r *http.Request) error {
+	if a.cfg.MCP == nil {
+		return notFound("this process has no MCP servers")
+	}
+	w.id = r.PathValue("name")
+	a.cfg.MCP.ServeHTTP(w, r)
+	return nil
+}

@@ -3,10 +3,13 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 	_ "time/tzdata" // zones are known where the machine has none installed
 
 	"parley/tools"
+	"parley/tools/sandbox/egress"
 	"parley/tools/spelling"
 )
 
@@ -180,4 +183,120 @@ func (l *loader) checkModels() {
 		}
 		l.report(l.element("model.fallback", i), "model.fallback", fmt.Sprintf("no model is called %q", name), remedy)
 	}
+}
+
+// An MCPServer is one whose tools agents use: a program, or a service at a URL.
+type MCPServer struct {
+	Name    string
+	Command string
+	Args    []string
+	Env     []string // NAME=VALUE
+	Shared  bool
+	Network []string // as Sandbox.Network
+	URL     string
+	Headers []string // NAME: VALUE
+	Tools   []string
+	Timeout time.Duration
+	Agents  []string // that have its tools
+}
+
+// maxServerName is the longest name of a server: those of its tools begin with it.
+const maxServerName = 32
+
+// mcpSections are the settings of MCP servers.
+func mcpSections() []section {
+	return []section{{name: "mcp", named: true, settings: []setting{
+		{key: "command", kind: asText, example: `"mcp-server-git"`, since: first, fills: into(func(m *MCPServer) any { return &m.Command })},
+		{key: "args", kind: asTexts, def: []string{}, example: `["--repository", "."]`, since: first, fills: into(func(m *MCPServer) any { return &m.Args })},
+		{key: "env", kind: asTexts, def: []string{}, secret: true, example: `["GITHUB_TOKEN=${GITHUB_TOKEN}"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Env })},
+		{key: "shared", kind: asTruth, def: false, since: first, fills: into(func(m *MCPServer) any { return &m.Shared })},
+		{key: "network", kind: asPlaces, example: `["api.github.com"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Network })},
+		{key: "url", kind: asURL, schemes: []string{"http", "https"}, example: `"https://mcp.example.com/mcp"`, since: first, fills: into(func(m *MCPServer) any { return &m.URL })},
+		{key: "headers", kind: asTexts, def: []string{}, secret: true, example: `["Authorization: Bearer ${MCP_TOKEN}"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Headers })},
+		{key: "tools", kind: asTexts, def: []string{}, example: `["read_*"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Tools })},
+		{key: "timeout", kind: asDuration, def: time.Minute, least: int64(time.Second), since: first, fills: into(func(m *MCPServer) any { return &m.Timeout })},
+		{key: "agents", kind: asTexts, example: `["main"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Agents })},
+	}}}
+}
+
+// checkMCP looks whether each server can be reached, and has somebody to use it.
+func (l *loader) checkMCP() {
+	for _, name := range l.names["mcp"] {
+		table := "mcp." + name
+		command, url := l.mentioned(table+".command"), l.mentioned(table+".url")
+		switch {
+		case len(name) > maxServerName:
+			l.report(l.places[table], table, "the name is too long", fmt.Sprintf("use at most %d letters: the names of its tools begin with it", maxServerName))
+		case command == url:
+			l.report(l.places[table], table, "it wants either command or url", `write command = "mcp-server-git" for a program, or url = "https://mcp.example.com/mcp" for a service`)
+		}
+		for _, key := range []string{"args", "env", "shared", "network", "headers"} {
+			if l.mentioned(table+"."+key) && (key == "headers") == command && command != url {
+				l.report(l.places[table+"."+key], table+"."+key, "it has no meaning beside "+map[bool]string{true: "command", false: "url"}[command], "remove the line")
+			}
+		}
+		l.checkMCPAgents(table)
+		l.checkMCPLists(table)
+	}
+}
+
+// checkMCPAgents wants to be told who has the tools: nobody has them unasked.
+func (l *loader) checkMCPAgents(table string) {
+	path := table + ".agents"
+	if !l.mentioned(path) {
+		l.report(l.places[table], path, "no agent has its tools", `write agents = ["main"], or those that are to have them`)
+		return
+	}
+	for i, agent := range l.list(path) {
+		if !slices.Contains(l.names["agents"], agent) {
+			l.report(l.element(path, i), path, "no agent is called "+strconv.Quote(agent), "the agents are "+strings.Join(l.names["agents"], ", "))
+		}
+	}
+}
+
+// checkMCPLists looks whether what stands in lists can mean something. What may be secret
+// is not repeated.
+func (l *loader) checkMCPLists(table string) {
+	network := l.list(table + ".network")
+	for i, host := range network {
+		path := table + ".network"
+		switch {
+		case host != NoNetwork && host != FullNetwork:
+			if err := egress.Check(host); err != nil {
+				l.report(l.element(path, i), path, err.Error(), `write "none", "full", or hosts, as ["api.github.com"]`)
+			}
+		case len(network) > 1:
+			l.report(l.element(path, i), path, fmt.Sprintf("%q stands beside hosts", host), "write it alone, or the hosts alone")
+		}
+	}
+	for i, pair := range l.list(table + ".env") {
+		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" || strings.ContainsAny(name, " \t") {
+			l.report(l.element(table+".env", i), table+".env", "it is not NAME=VALUE", `write for example env = ["GITHUB_TOKEN=${GITHUB_TOKEN}"]`)
+		}
+	}
+	for i, pair := range l.list(table + ".headers") {
+		if name, value, ok := strings.Cut(pair, ":"); !ok || name == "" || strings.ContainsAny(name, " \t") || strings.ContainsAny(value, "\r\n\x00") {
+			l.report(l.element(table+".headers", i), table+".headers", "it is not NAME: VALUE", `write for example headers = ["Authorization: Bearer ${MCP_TOKEN}"]`)
+		}
+	}
+}
+
+// secretIn is what of NAME=VALUE or NAME: VALUE nobody is to see: the value's last word,
+// where the name is one of a secret.
+func secretIn(pair string) []string {
+	i := strings.IndexAny(pair, "=:")
+	if i < 0 {
+		return nil
+	}
+	words := strings.Fields(pair[i+1:])
+	if len(words) == 0 {
+		return nil
+	}
+	name := strings.ToLower(pair[:i])
+	for _, word := range []string{"key", "token", "secret", "pass", "auth", "cred", "cookie"} {
+		if strings.Contains(name, word) {
+			return words[len(words)-1:]
+		}
+	}
+	return nil
 }

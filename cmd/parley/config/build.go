@@ -47,6 +47,7 @@ func (k *kept) config() (*Config, error) {
 	c.Models = filled(k, "models", func(string) Model { return Model{Configured: true} })
 	c.Channels = filled(k, "channels", func(name string) Channel { return Channel{Name: name} })
 	c.Webhooks = filled(k, "webhooks", func(name string) Webhook { return Webhook{Name: name} })
+	c.MCP = filled(k, "mcp", func(name string) MCPServer { return MCPServer{Name: name} })
 	c.Tokens = filled(k, "tokens", func(name string) Token { return Token{Name: name} })
 	for name, channel := range c.Channels {
 		channel.PublicURL = cmp.Or(channel.PublicURL, c.HTTP.PublicURL)

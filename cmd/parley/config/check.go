@@ -35,6 +35,7 @@ func (l *loader) check() {
 	l.checkHTTP()
 	l.checkSandbox()
 	l.checkJobs()
+	l.checkMCP()
 	l.checkWeb()
 	l.checkModel()
 	l.checkSchedule()

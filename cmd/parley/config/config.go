@@ -73,6 +73,7 @@ type Config struct {
 	Sandbox    Sandbox
 	Jobs       Jobs
 	Audit      Audit
+	MCP        map[string]MCPServer // by name
 	HTTPAccess
 	Keeping
 

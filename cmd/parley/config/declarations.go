@@ -193,7 +193,7 @@ func (s section) keys(table string) []string {
 // line, the field that it fills, and its line in docs/configuration.md. The platforms
 // are those that a channel can be on.
 func declarations(platforms []Platform) []section {
-	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), jobSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), laterSections())
+	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), jobSections(), mcpSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), laterSections())
 }
 
 func processSections() []section {

@@ -99,6 +99,10 @@ func (d *decoder) text(v any) (string, *fault) {
 	if f != nil {
 		return "", f
 	}
+	if d.set.secret && d.set.kind == asTexts { // NAME=VALUE
+		d.literal = d.literal || !d.x.verbatim && len(secretIn(own)) > 0
+		return whole, nil
+	}
 	if d.set.secret {
 		d.literal = d.literal || own != "" && !d.x.verbatim
 		return whole, d.secret(whole)

@@ -83,6 +83,9 @@ func (v *value) source() string {
 // shown is the value as anybody may see it, in types that JSON has.
 func (v *value) shown() any {
 	if v.hidden || v.set.secret || v.set.kind == asOpaque {
+		if list, ok := v.v.([]string); ok && len(list) == 0 {
+			return list
+		}
 		if s, ok := v.v.(string); ok && s == "" {
 			return ""
 		}
@@ -276,7 +279,12 @@ func (c *Config) Secrets() []string {
 	var all []string
 	c.kept.each(func(_ string, v *value) {
 		text, isText := v.v.(string)
+		list, isList := v.v.([]string)
 		switch {
+		case isList && v.set.secret:
+			for _, pair := range list {
+				all = append(all, secretIn(pair)...)
+			}
 		case v.hidden || v.set.secret:
 			all = append(all, texts(v.v)...)
 		case isText && v.set.kind == asURL:

@@ -68,7 +68,7 @@ func (s *Server) limits() agent.Limits {
 }
 
 // agent is the agent of a session, which its key names, as it is configured now.
-func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
+func (s *Server) agent(ctx context.Context, session string) (agent.Agent, error) {
 	name := agentName(session)
 	a, ok := s.settings.Load().Agents[name]
 	if !ok {
@@ -80,7 +80,7 @@ func (s *Server) agent(_ context.Context, session string) (agent.Agent, error) {
 	}
 	guarding := s.guard.Load()
 	return agent.Agent{
-		Name: name, Model: s.model, Known: all, Tools: s.granted(all, s.capabilities(session)),
+		Name: name, Model: s.model, Known: all, Tools: s.mcp.With(ctx, s.granted(all, s.capabilities(session)), name, isOwners(session)),
 		Prompt: s.prompt, Keep: s.keep, Named: s.named, Untrusted: s.promptUntrusted,
 		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, Discard: s.files.Discard,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,

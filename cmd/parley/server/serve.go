@@ -92,7 +92,7 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 		all = append(all, s.work)
 	}
 	if s.role.Works() { // after the turns that may start some
-		all = append(all, s.jobs.Run)
+		all = append(all, s.jobs.Run, s.mcp.Run)
 	}
 	if s.role.Dispatches() {
 		all = append(all, s.dispatch)

@@ -32,6 +32,7 @@ import (
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/jobs"
+	"parley/cmd/parley/mcpservers"
 	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/models"
 	"parley/cmd/parley/owndata"
@@ -73,6 +74,7 @@ type Server struct {
 	clock    *clock.Clock
 	heart    *heartbeat.Desk
 	jobs     *jobs.Runner
+	mcp      *mcpservers.Servers
 	ownData  *owndata.Desk
 	events   *events.Desk
 	// knowledge is the operator's folder that agents read; nil where none is configured.
@@ -150,6 +152,9 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 			return nil, errors.Join(err, h.Close())
 		}
 	}
+	if err := s.mcp.Load(ctx); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
 	if err := s.setGuard(c.Settings); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -200,6 +205,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.model = models.Chain(c.Models, h.Book, s.metrics, c.Log)
 	s.desk = s.newDesk()
 	s.clock = s.newClock()
+	s.mcp = s.newMCP(c.Settings, laterBox(walled))
 	s.tools = sync.OnceValues(func() (*tools.Set, error) {
 		box, err := walled()
 		return s.newTools(box), err

@@ -28,6 +28,7 @@ import (
 	"parley/cmd/parley/crash"
 	"parley/cmd/parley/events"
 	"parley/cmd/parley/jobs"
+	"parley/cmd/parley/mcpservers"
 	"parley/cmd/parley/reading"
 	"parley/sessions"
 	"parley/sessions/workspace"
@@ -253,15 +254,51 @@ func (s *Server) changed(call tools.Call) {
 // capabilities are what a session's agent may do: what is configured, and all of it in
 // the owner's terminal.
 func (s *Server) capabilities(session string) []tools.Permission {
-	if parts := strings.Split(session, ":"); len(parts) > 1 && parts[1] == console.Name {
+	if isOwners(session) {
 		return tools.Permissions()
 	}
 	return s.settings.Load().Agents[agentName(session)].Capabilities
 }
 
+// isOwners tells whether a session is in the owner's terminal.
+func isOwners(session string) bool {
+	parts := strings.Split(session, ":")
+	return len(parts) > 1 && parts[1] == console.Name
+}
+
+// newMCP makes the MCP servers of the settings.
+func (s *Server) newMCP(c *config.Config, box sandbox.Sandbox) *mcpservers.Servers {
+	return mcpservers.New(mcpservers.Config{
+		Settings: c, Sandbox: box, Notes: s.home.Book, Changed: s.changed, Tell: s.tellOwners, Version: s.version, Log: s.log,
+		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
+		Keep:  s.keepForeign,
+		Show: func(ctx context.Context, call tools.Call, path string) (tools.Picture, error) {
+			p, err := s.files.Show(ctx, call, path)
+			return p.Picture, err
+		},
+	})
+}
+
+// keepForeign puts a file that a server gave into the session's workspace, marked as what
+// strangers may have written.
+func (s *Server) keepForeign(ctx context.Context, call tools.Call, name string, content []byte) (string, error) {
+	dir, err := s.openUntil(ctx, call)
+	if err != nil {
+		return "", err
+	}
+	path := ".agent/mcp/" + name
+	if err := guard.ChangeMarks(dir, false, []string{path}, nil); err != nil {
+		return "", err
+	}
+	return path, dir.Write(path, content)
+}
+
 // networked tells whether what a call runs, a command or git, reaches the network, or
 // some of it. Without walls all of it does that is run at all.
 func (s *Server) networked(call tools.Call) bool {
+	if outward, known := s.mcp.Outward(call.Name); known {
+		return outward
+	}
 	settings := s.settings.Load().Sandbox
 	switch allowed := settings.Network; {
 	case !slices.Contains(s.capabilities(call.Session), tools.Network):
@@ -314,4 +351,19 @@ func (s *Server) admitsJob(ctx context.Context, who bus.Person, at bus.Address) 
 	}
 	caller, ok, err := s.mayTalk(ctx, who, at)
 	return caller.Person, caller.Group, ok, err
+}
+
+// A laterBox is the sandbox once it is known what works.
+type laterBox func() (sandbox.Sandbox, error)
+
+// Run implements sandbox.Sandbox.
+func (b laterBox) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	box, err := b()
+	if err == nil && box == nil {
+		err = errors.New("no sandbox works on this machine: parley doctor says what it lacks")
+	}
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	return box.Run(ctx, c)
 }

@@ -1,0 +1,106 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// A server of a few lines, whose tool reads a file of the conversation's folder and says
+// what it was given. Its description is that of the word DESCRIBED.
+const shellServer = `
+while read -r line; do
+	id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+	[ -n "$id" ] || continue
+	say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+	case "$line" in
+	*'"initialize"'*) say '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+	*'"tools/list"'*) say '"result":{"tools":[{"name":"look","description":"'"$DESCRIBED"'","inputSchema":{"type":"object"}}]}' ;;
+	*'"tools/call"'*) say '"result":{"content":[{"type":"text","text":"found '"$(cat note) $SERVER_KEY"'"}]}' ;;
+	*) say '"error":{"code":-32601,"message":"no such method"}' ;;
+	esac
+done`
+
+// mcpModel writes a file and has the server read it, if it has its tool.
+func mcpModel(r agenttest.Request) agenttest.Response {
+	last := r.Messages()[len(r.Messages())-1]
+	switch {
+	case last.Role == "tool" && strings.Contains(last.Content, "found"), last.Role == "tool" && strings.Contains(last.Content, "error"):
+		return agenttest.Reply("it gave " + last.Content)
+	case last.Role == "tool":
+		return agenttest.Calls(toolUse("notes__look", `{}`))
+	}
+	if slices.Contains(r.Tools(), "notes__look") {
+		return agenttest.Calls(toolUse("write_file", `{"path":"note","content":"the treasure"}`))
+	}
+	return agenttest.Reply("no such tool")
+}
+
+func mcpSettings(description, agents string) string {
+	return fmt.Sprintf("\n[mcp.notes]\ncommand = \"sh\"\nargs = [\"-c\", '''%s''']\nenv = [\"DESCRIBED=%s\", \"SERVER_KEY=${SERVER_KEY}\"]\nagents = [%s]\n[agents.other]\n", shellServer, description, agents)
+}
+
+// An agent uses the tools of the servers that name it. What describes itself differently is
+// set aside until an owner accepts it; what is secret shows nowhere.
+func TestToolsOfAnMCPServer(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, mcpModel, mcpSettings("Looks.", `"main"`))
+	needsSandbox(t, w)
+	const key = "SERVER_KEY=s3cr3t-of-the-server"
+	p := w.Serve(key)
+	w.Telegram.Say(2, 2, "look")
+	said := w.Said(2, 1)[0]
+	wants(t, said, "found the treasure")
+	if strings.Contains(said, "s3cr3t") {
+		t.Errorf("a secret is said: %s", said)
+	}
+	out, errs, code := w.Run("mcp", "list")
+	wants(t, out, "notes", "look", "accepted", "Looks.")
+	if code != exitDone {
+		t.Errorf("mcp list ended with %d: %s", code, errs)
+	}
+	if _, errs, code = w.Run("mcp", "accept", "notes"); code != exitFailed || !strings.Contains(errs, "waits to be accepted") {
+		t.Errorf("accepting what is accepted ended with %d: %s", code, errs)
+	}
+	p.Stop()
+
+	raw, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(raw), "DESCRIBED=Looks.", "DESCRIBED=Looks, and tells me.", 1)), 0o600))
+	p = w.Serve(key)
+	parleytest.WaitFor(t, "the change to be seen", func() bool {
+		out, _, _ := w.Run("mcp")
+		return strings.Contains(out, "WAITS TO BE ACCEPTED") && strings.Contains(out, "and tells me")
+	})
+	w.Telegram.Say(2, 2, "look")
+	wants(t, w.Said(2, 2)[1], "no such tool")
+	out, errs, code = w.Run("mcp", "accept", "notes__look")
+	if code != exitDone || !strings.Contains(out, "look") {
+		t.Errorf("mcp accept ended with %d: %s%s", code, out, errs)
+	}
+	w.Telegram.Say(2, 2, "look")
+	wants(t, w.Said(2, 3)[2], "found the treasure")
+	p.Stop()
+}
+
+// An agent that no server names has none of its tools.
+func TestAnAgentWithoutAnMCPServer(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, mcpModel, mcpSettings("Looks.", `"other"`))
+	needsSandbox(t, w)
+	p := w.Serve("SERVER_KEY=x")
+	parleytest.WaitFor(t, "the server's tools to be known", func() bool {
+		out, _, _ := w.Run("mcp", "list")
+		return strings.Contains(out, "accepted")
+	})
+	w.Telegram.Say(2, 2, "look")
+	wants(t, w.Said(2, 1)[0], "no such tool")
+	p.Stop()
+}

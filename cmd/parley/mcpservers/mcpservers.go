@@ -1,0 +1,164 @@
+// Package mcpservers makes the MCP servers of the settings, and says which agents have their tools.
+package mcpservers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/channels"
+	"parley/cmd/parley/config"
+	"parley/tools"
+	"parley/tools/mcp"
+	"parley/tools/mcp/pins"
+	"parley/tools/sandbox"
+)
+
+// Config is what the servers work with.
+type Config struct {
+	Settings *config.Config
+	Sandbox  sandbox.Sandbox // nil: no programs are run
+	Notes    channels.Notes  // where it is kept what is accepted
+	Place    func(ctx context.Context, call tools.Call) (sandbox.Place, error)
+	Changed  func(call tools.Call)
+	Keep     func(ctx context.Context, call tools.Call, name string, content []byte) (path string, err error)
+	Show     func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
+	// Tell tells the owners.
+	Tell    func(ctx context.Context, subject, text string)
+	Version string
+	Log     *slog.Logger
+}
+
+// Servers are those of the settings.
+type Servers struct {
+	*mcp.Servers
+	Pins     *pins.Pins
+	settings map[string]config.MCPServer
+	begun    time.Time
+
+	mu   sync.Mutex
+	sets map[string]set // tools of agents, by their names
+}
+
+// A set is an agent's tools, as they were at a version.
+type set struct {
+	version int64
+	base    *tools.Set
+	all     *tools.Set
+}
+
+// New makes the servers.
+func New(c Config) *Servers {
+	s := &Servers{settings: c.Settings.MCP, Pins: pins.New(notes{c.Notes}), begun: time.Now(), sets: map[string]set{}}
+	var servers []mcp.Server
+	for _, name := range slices.Sorted(maps.Keys(c.Settings.MCP)) {
+		servers = append(servers, serverOf(c.Settings.MCP[name]))
+	}
+	s.Servers = mcp.New(mcp.Config{
+		Servers: servers, Sandbox: c.Sandbox, Place: c.Place, Changed: c.Changed, Keep: c.Keep, Show: c.Show, Pins: s.Pins,
+		Aside: func(ctx context.Context, server string, names []string) {
+			c.Tell(ctx, "mcp "+server+" "+strings.Join(names, " "), fmt.Sprintf(
+				"Tools of the MCP server %s are new or describe themselves differently, so agents do not have them: %s. Look at them with `parley mcp list`, and accept them with `parley mcp accept %s`.",
+				server, tools.Clip(strings.Join(names, ", "), 500), server))
+		},
+		Shared: c.Settings.Store.URL != "", Version: c.Version, Log: c.Log,
+	})
+	return s
+}
+
+// Load reads what is accepted of their tools.
+func (s *Servers) Load(ctx context.Context) error {
+	if len(s.settings) == 0 {
+		return nil
+	}
+	return s.Pins.Load(ctx)
+}
+
+// serverOf is a server as it is run.
+func serverOf(m config.MCPServer) mcp.Server {
+	one := mcp.Server{Name: m.Name, Env: m.Env, Shared: m.Shared, URL: m.URL, Tools: m.Tools, Timeout: m.Timeout}
+	if m.Command != "" {
+		one.Command = append([]string{m.Command}, m.Args...)
+	}
+	switch {
+	case slices.Contains(m.Network, config.FullNetwork):
+		one.Network.Full = true
+	case !slices.Contains(m.Network, config.NoNetwork):
+		one.Network.Hosts = m.Network
+	}
+	if len(m.Headers) > 0 {
+		one.Headers = map[string]string{}
+		for _, pair := range m.Headers {
+			name, value, _ := strings.Cut(pair, ":")
+			one.Headers[name] = strings.TrimSpace(value)
+		}
+	}
+	return one
+}
+
+// patience is how long the first turns wait for servers of which nothing is known yet.
+const patience = 5 * time.Second
+
+// With is an agent's tools with those of its servers. Owned says that it has those of all.
+func (s *Servers) With(ctx context.Context, base *tools.Set, agent string, owned bool) *tools.Set {
+	var names []string
+	for name, m := range s.settings {
+		if owned || slices.Contains(m.Agents, agent) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return base
+	}
+	if left := patience - time.Since(s.begun); left > 0 {
+		ctx, cancel := context.WithTimeout(ctx, left)
+		s.Await(ctx)
+		cancel()
+	}
+	slices.Sort(names)
+	key, version := strings.Join(names, " "), s.Version()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if made, ok := s.sets[key]; ok && made.version == version && made.base == base {
+		return made.all
+	}
+	all := base.With(s.Tools(names...)...)
+	s.sets[key] = set{version, base, all}
+	return all
+}
+
+// Outward tells whether a tool of a server may reach beyond its conversation: the network,
+// or what other conversations see. Known is false where the tool is of no server. A nil
+// Servers has none.
+func (s *Servers) Outward(tool string) (outward, known bool) {
+	if s == nil {
+		return true, false
+	}
+	name, _, _ := strings.Cut(tool, "__")
+	m, known := s.settings[name]
+	if !known {
+		return true, false
+	}
+	return m.URL != "" || m.Shared || len(m.Network) > 0 && !slices.Contains(m.Network, config.NoNetwork), true
+}
+
+// notes keep in the book what is accepted.
+type notes struct{ channels.Notes }
+
+// Noted implements pins.Store.
+func (n notes) Noted(ctx context.Context, subject string) (map[string]string, error) {
+	found, err := n.AllNoted(ctx, subject)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]string, len(found))
+	for _, r := range found {
+		all[r.About] = r.Value
+	}
+	return all, nil
+}

@@ -1,0 +1,203 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"reflect"
+	"strings"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/tools"
+)
+
+// Bounds of what one call brings.
+const (
+	maxBlocks = 200
+	maxFiles  = 20
+)
+
+// A block is one piece of a result, as the model reads it.
+type block struct {
+	Type        string `json:"type"` // text, image, audio, resource or resource_link
+	Text        string `json:"text,omitempty"`
+	Path        string `json:"path,omitempty"` // of the file that it was put into
+	MIME        string `json:"mime,omitempty"`
+	URI         string `json:"uri,omitempty"`
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+	Note        string `json:"note,omitempty"`
+}
+
+// A result is what a call gave.
+type result struct {
+	Text       string  `json:"text,omitempty"`    // where it is all there is
+	Content    []block `json:"content,omitempty"` // else
+	Structured any     `json:"structured,omitempty"`
+}
+
+// A reader makes of what a server gives what the model reads. What is no text goes into
+// files of the workspace.
+type reader struct {
+	*Servers
+	call     tools.Call
+	files    int
+	pictures []tools.Picture
+}
+
+// content makes a result of what a server gave. A failure that a server tells of is an
+// error.
+func (s *Servers) content(ctx context.Context, call tools.Call, one *server, answer *mcp.CallToolResult) (tools.Result, error) {
+	r := &reader{Servers: s, call: call}
+	var made result
+	for i, c := range answer.Content {
+		if i == maxBlocks {
+			made.Content = append(made.Content, block{Type: "text", Note: fmt.Sprintf("%d more pieces are left out", len(answer.Content)-i)})
+			break
+		}
+		b, err := r.block(ctx, c)
+		if err != nil {
+			return tools.Result{Untrusted: true}, err
+		}
+		made.Content = append(made.Content, b)
+	}
+	if answer.IsError {
+		return foreign(tools.ExecutionFailed, "%s: %s", one.Name, tools.Clip(words(made.Content), 8<<10))
+	}
+	made.Structured = answer.StructuredContent
+	if len(made.Content) == 1 && made.Content[0] == (block{Type: "text", Text: made.Content[0].Text}) {
+		made.Text, made.Content = made.Content[0].Text, nil
+		if sameJSON(made.Text, made.Structured) {
+			made.Text = "" // servers repeat it for clients that do not know the other form
+		}
+	}
+	var raw bytes.Buffer
+	enc := json.NewEncoder(&raw)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(made); err != nil {
+		return foreign(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", one.Name, err)
+	}
+	return tools.Result{Content: bytes.TrimSpace(raw.Bytes()), Untrusted: true, Pictures: r.pictures}, nil
+}
+
+// words are the texts of a failure.
+func words(all []block) string {
+	var texts []string
+	for _, b := range all {
+		if b.Text != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return "it failed, and does not say why"
+	}
+	return strings.Join(texts, "\n")
+}
+
+// sameJSON tells whether a text is a value as JSON.
+func sameJSON(text string, value any) bool {
+	if value == nil {
+		return false
+	}
+	var read any
+	return json.Unmarshal([]byte(text), &read) == nil && reflect.DeepEqual(read, value)
+}
+
+func (r *reader) block(ctx context.Context, c mcp.Content) (block, error) {
+	switch c := c.(type) {
+	case *mcp.TextContent:
+		return block{Type: "text", Text: c.Text}, nil
+	case *mcp.ImageContent:
+		return r.image(ctx, c)
+	case *mcp.AudioContent:
+		return r.file(ctx, block{Type: "audio", MIME: c.MIMEType}, c.Data)
+	case *mcp.ResourceLink:
+		return block{Type: "resource_link", URI: c.URI, Name: c.Name, Description: c.Description, MIME: c.MIMEType}, nil
+	case *mcp.EmbeddedResource:
+		if c.Resource == nil {
+			break
+		}
+		b := block{Type: "resource", URI: c.Resource.URI, MIME: c.Resource.MIMEType, Text: c.Resource.Text}
+		if len(c.Resource.Blob) == 0 {
+			return b, nil
+		}
+		return r.file(ctx, b, c.Resource.Blob)
+	}
+	return block{Type: "text", Note: "a piece of a kind that is not known here is left out"}, nil
+}
+
+// image puts a picture into a file, and shows it to the model.
+func (r *reader) image(ctx context.Context, c *mcp.ImageContent) (block, error) {
+	b, err := r.file(ctx, block{Type: "image", MIME: c.MIMEType}, c.Data)
+	if err != nil || b.Path == "" || r.cfg.Show == nil {
+		return b, err
+	}
+	shown, err := r.cfg.Show(ctx, r.call, b.Path)
+	if known, ok := errors.AsType[*tools.Error](err); ok {
+		b.Note = known.Message
+		return b, nil
+	}
+	if err != nil {
+		return b, err
+	}
+	r.pictures = append(r.pictures, shown)
+	return b, nil
+}
+
+// file puts content into a file of the workspace. Where that cannot be, the model is told.
+func (r *reader) file(ctx context.Context, b block, content []byte) (block, error) {
+	if r.files++; r.files > maxFiles {
+		b.Note = fmt.Sprintf("left out: more than %d files at once", maxFiles)
+		return b, nil
+	}
+	name := fmt.Sprintf("%s-%d%s", r.call.ID, r.files, extension(b.MIME))
+	path, err := r.cfg.Keep(ctx, r.call, name, content)
+	switch {
+	case ctx.Err() != nil:
+		return b, ctx.Err()
+	case err != nil:
+		b.Note = "it could not be kept: " + err.Error()
+		return b, nil
+	}
+	b.Path = path
+	return b, nil
+}
+
+// extension is how the name of a file ends whose content is of that type.
+func extension(kind string) string {
+	switch kind, _, _ := mime.ParseMediaType(kind); kind { // what cannot be read is of no known type
+	case "image/png":
+		return ".png"
+	case "image/jpeg":
+		return ".jpg"
+	case "image/gif":
+		return ".gif"
+	case "image/webp":
+		return ".webp"
+	case "audio/wav", "audio/x-wav":
+		return ".wav"
+	case "audio/mpeg":
+		return ".mp3"
+	case "application/pdf":
+		return ".pdf"
+	case "application/json":
+		return ".json"
+	}
+	return ".bin"
+}
+
+// oneLine is a text as watchers see it.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	return tools.Clip(strings.TrimSpace(text), 200)
+}

@@ -1,0 +1,634 @@
+//go:build linux
+
+package mcp_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"parley/tools"
+	"parley/tools/mcp"
+	"parley/tools/mcp/pins"
+	"parley/tools/sandbox"
+	"parley/tools/sandbox/sandboxtest"
+)
+
+// The test binary is the tests, what the sandbox runs this program for, and servers.
+func TestMain(m *testing.M) {
+	if code, asked := sandbox.Main(os.Args); asked {
+		os.Exit(code)
+	}
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case "serve":
+			end(serve(os.Args[2]))
+		case "hostile":
+			end(hostile(os.Args[2]))
+		}
+	}
+	os.Exit(sandboxtest.Run(m.Run))
+}
+
+func end(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// A stage is what a test of servers works with.
+type stage struct {
+	*mcp.Servers
+	t       *testing.T
+	dir     string // workspaces, by session
+	changed atomic.Int32
+	aside   atomic.Pointer[[]string]
+	program string
+}
+
+// newStage makes servers over a real sandbox, and runs them.
+func newStage(t *testing.T, change func(*mcp.Config), servers ...mcp.Server) *stage {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{t: t, dir: t.TempDir(), program: cmp.Or(sandboxtest.Supervisor(), self)}
+	box, err := sandbox.Open(t.Context(), sandbox.Config{
+		Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Read: []string{filepath.Dir(s.program)},
+		Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Skipf("NOT TESTED: this machine cannot have a sandbox: %v", err)
+	}
+	for i := range servers {
+		if len(servers[i].Command) > 0 && servers[i].Command[0] == "self" {
+			servers[i].Command[0] = s.program
+		}
+	}
+	cfg := mcp.Config{
+		Servers: servers, Sandbox: box, Pins: pins.New(&memory{kept: map[[2]string]string{}}), Version: "test", Log: slog.New(slog.DiscardHandler),
+		Place: func(_ context.Context, call tools.Call) (sandbox.Place, error) {
+			return sandbox.Place{Workspace: s.workspace(call.Session)}, nil
+		},
+		Changed: func(tools.Call) { s.changed.Add(1) },
+		Keep: func(_ context.Context, call tools.Call, name string, content []byte) (string, error) {
+			return name, os.WriteFile(filepath.Join(s.workspace(call.Session), name), content, 0o600)
+		},
+		Show: func(_ context.Context, _ tools.Call, path string) (tools.Picture, error) {
+			return tools.Picture{Path: path}, nil
+		},
+		Aside: func(_ context.Context, _ string, names []string) { s.aside.Store(&names) },
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	s.Servers = mcp.New(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *stage) workspace(session string) string {
+	dir := filepath.Join(s.dir, session)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+// tool waits until there is a tool.
+func (s *stage) tool(name string) tools.Tool {
+	s.t.Helper()
+	var found tools.Tool
+	server, _, _ := strings.Cut(name, "__")
+	waitFor(s.t, "the tool "+name, func() bool {
+		for _, t := range s.Tools(server) {
+			if t.Spec().Name == name {
+				found = t
+			}
+		}
+		return found != nil
+	})
+	return found
+}
+
+func (s *stage) names(server string) (names []string) {
+	for _, t := range s.Tools(server) {
+		names = append(names, t.Spec().Name)
+	}
+	return names
+}
+
+var calls atomic.Int64
+
+// try calls a tool in a session.
+func (s *stage) try(ctx context.Context, session, name, args string) (tools.Result, error) {
+	s.t.Helper()
+	return s.tool(name).Run(ctx, tools.Call{ID: fmt.Sprint("c", calls.Add(1)), Name: name, Session: session, Args: json.RawMessage(args)})
+}
+
+// call calls a tool, which is to succeed, and gives the text of its result.
+func (s *stage) call(session, name, args string) string {
+	s.t.Helper()
+	r, err := s.try(s.t.Context(), session, name, args)
+	if err != nil {
+		s.t.Fatalf("%s: %v", name, err)
+	}
+	if !r.Untrusted {
+		s.t.Errorf("%s: what a server says is trusted", name)
+	}
+	var got struct{ Text string }
+	if err := json.Unmarshal(r.Content, &got); err != nil {
+		s.t.Fatal(err)
+	}
+	return cmp.Or(got.Text, string(r.Content))
+}
+
+// fails calls a tool, which is to fail.
+func (s *stage) fails(session, name, args string, code tools.Code, words ...string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	_, err := s.try(ctx, session, name, args)
+	s.failed(err, name, code, words...)
+}
+
+func (s *stage) failed(err error, name string, code tools.Code, words ...string) {
+	s.t.Helper()
+	failed, ok := errors.AsType[*tools.Error](err)
+	if !ok || failed.Code != code {
+		s.t.Errorf("%s: it failed with %v, want %s", name, err, code)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(failed.Message, word) {
+			s.t.Errorf("%s: it says %q, and not %q", name, failed.Message, word)
+		}
+	}
+}
+
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for until := time.Now().Add(60 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("waited too long for %s", what)
+		}
+	}
+}
+
+// running lists the processes whose arguments hold a text.
+func running(text string) (pids []int) {
+	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range names {
+		raw, err := os.ReadFile(name)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err == nil && pid != os.Getpid() && strings.Contains(string(raw), text) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func example(more ...string) mcp.Server {
+	return mcp.Server{Name: "example", Command: append([]string{"self", "serve", "first"}, more...), Env: []string{"GIVEN=token"}}
+}
+
+func TestAProgramsTools(t *testing.T) {
+	t.Setenv("HOST_SECRET", "hunter2")
+	s := newStage(t, nil, example())
+	if got := s.call("s1", "example__echo", `{"text":"hello"}`); got != "hello" {
+		t.Errorf("echo gave %q", got)
+	}
+	if got := s.call("s1", "example__look_around", `{}`); !strings.HasSuffix(got, "|token||true|true") {
+		t.Errorf("inside it is %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(s.workspace("s1"), "written")); err != nil {
+		t.Errorf("it does not work in the session's workspace: %v", err)
+	}
+	// One program for each session, which stays.
+	first, second := s.call("s1", "example__pid", `{}`), s.call("s2", "example__pid", `{}`)
+	if again := s.call("s1", "example__pid", `{}`); again != first {
+		t.Errorf("the session's program is %s, and was %s", again, first)
+	}
+	if _, err := os.Stat(filepath.Join(s.workspace("s2"), "written")); err == nil || second == "" {
+		t.Error("a session sees another's workspace")
+	}
+	if got := s.call("s1", "example__sum", `{}`); got != `{"structured":{"sum":42}}` {
+		t.Errorf("structured content is %s", got)
+	}
+	s.fails("s1", "example__fail", `{}`, tools.ExecutionFailed, "on fire")
+	if s.changed.Load() == 0 {
+		t.Error("nobody was told that files may have changed")
+	}
+	spec := s.tool("example__echo").Spec()
+	if spec.Effect != tools.Once || !strings.Contains(spec.Description, "first") {
+		t.Errorf("an annotation grants something: %+v", spec)
+	}
+}
+
+func TestPiecesOfAResult(t *testing.T) {
+	s := newStage(t, nil, example())
+	r, err := s.try(t.Context(), "s", "example__pieces", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Content []struct{ Type, Text, Path, MIME, URI, Name string }
+	}
+	if err := json.Unmarshal(r.Content, &got); err != nil || len(got.Content) != 5 || len(r.Pictures) != 1 {
+		t.Fatalf("it gave %s with %d pictures, %v", r.Content, len(r.Pictures), err)
+	}
+	for i, want := range []struct{ kind, text, file string }{
+		{"text", "see", ""}, {"image", "", "a picture"}, {"resource", "words", ""}, {"resource", "", "%PDF"}, {"resource_link", "", ""},
+	} {
+		b := got.Content[i]
+		content, _ := os.ReadFile(filepath.Join(s.workspace("s"), b.Path))
+		if b.Type != want.kind || b.Text != want.text || want.file != "" && string(content) != want.file {
+			t.Errorf("piece %d is %+v with the file %q", i, b, content)
+		}
+	}
+}
+
+func TestProgressAndCancelling(t *testing.T) {
+	s := newStage(t, nil, example())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	told := make(chan string, 10)
+	done := make(chan error, 1)
+	tool := s.tool("example__wait")
+	go func() {
+		_, err := tool.Run(ctx, tools.Call{ID: "w", Session: "s", Args: json.RawMessage(`{}`), Progress: func(text string) { told <- text }})
+		done <- err
+	}()
+	if got := <-told; got != "one of three" {
+		t.Errorf("watchers are told %q", got)
+	}
+	if !waited(filepath.Join(s.workspace("s"), "waiting")) {
+		t.Fatal("it does not begin")
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled call ended with %v", err)
+	}
+	if !waited(filepath.Join(s.workspace("s"), "cancelled")) {
+		t.Error("the server was not told that its call was cancelled")
+	}
+	if got := s.call("s", "example__echo", `{"text":"still here"}`); got != "still here" {
+		t.Errorf("afterwards it says %q", got)
+	}
+}
+
+// A server that is killed in mid-call costs that call, and no other.
+func TestAKilledServer(t *testing.T) {
+	mark := "mark-" + strconv.Itoa(os.Getpid()) + "-killed"
+	s := newStage(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond }, example(mark))
+	s.call("other", "example__echo", `{"text":"x"}`)
+	other := s.call("other", "example__pid", `{}`)
+	s.fails("s", "example__die", `{}`, tools.OutcomeUnknown, "example", "killed on purpose", "Inspect")
+	waitFor(t, "the next program", func() bool {
+		r, err := s.try(t.Context(), "s", "example__echo", `{"text":"back"}`)
+		return err == nil && strings.Contains(string(r.Content), "back")
+	})
+	if now := s.call("other", "example__pid", `{}`); now != other {
+		t.Errorf("another session's program is %s, and was %s", now, other)
+	}
+
+	// From outside, without warning.
+	tool := s.tool("example__wait")
+	done := make(chan error, 1)
+	go func() {
+		_, err := tool.Run(t.Context(), tools.Call{ID: "k", Session: "kill", Args: json.RawMessage(`{}`)})
+		done <- err
+	}()
+	if !waited(filepath.Join(s.workspace("kill"), "waiting")) {
+		t.Fatal("it does not begin")
+	}
+	for _, pid := range running(mark) {
+		if link, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && strings.Contains(workspaceOf(pid), filepath.Join(s.dir, "kill")) && link != "/" {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	s.failed(<-done, "killed from outside", tools.OutcomeUnknown, "Inspect")
+	waitFor(t, "the next program", func() bool {
+		_, err := s.try(t.Context(), "kill", "example__echo", `{"text":"back"}`)
+		return err == nil
+	})
+}
+
+// workspaceOf says which folder of this machine a process has as its workspace.
+func workspaceOf(pid int) string {
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	if cwd != "/workspace" {
+		return cwd // it shares this machine's folders
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) > 4 && f[4] == "/workspace" {
+			// The root of the mount is relative to the device: its end is enough.
+			return f[3]
+		}
+	}
+	return ""
+}
+
+// Case 36: a banner, a line that is too long and content of an unknown kind cost the call
+// at most.
+func TestNoiseCostsACallAtMost(t *testing.T) {
+	s := newStage(t, nil, mcp.Server{Name: "x", Command: []string{"self", "hostile", "rude"}})
+	if got := s.call("s", "x__noise", `{}`); got != "fine" {
+		t.Errorf("beside noise it says %q", got)
+	}
+	s.fails("s", "x__long", `{}`, tools.ExecutionFailed, "longer than 8 MB")
+	s.fails("s", "x__strange", `{}`, tools.ExecutionFailed, "cannot be read")
+	if _, err := s.try(t.Context(), "s", "x__nothing", `{}`); err != nil {
+		t.Errorf("a result of nothing: %v", err)
+	}
+	if got := s.call("s", "x__ask", `{}`); got != "fine" {
+		t.Errorf("beside a question it says %q", got)
+	}
+	if got := s.call("s", "x__say", `{}`); got != "fine" {
+		t.Errorf("afterwards it says %q", got)
+	}
+}
+
+func (s *stage) programs() []int {
+	var own []int
+	for _, pid := range running("hostile\x00rude") {
+		if strings.Contains(workspaceOf(pid), filepath.Join(s.dir, "s")) {
+			own = append(own, pid)
+		}
+	}
+	return own
+}
+
+// Case 37: a server that is silent is given up in time and tried again later; one that
+// ends is told with its last words; nothing survives.
+func TestSilentServers(t *testing.T) {
+	mark := "mark-" + strconv.Itoa(os.Getpid()) + "-deaf"
+	later := func(c *mcp.Config) { c.Limits.Backoff = time.Minute }
+	silent := newStage(t, func(c *mcp.Config) { later(c); c.Limits.Connect = 300 * time.Millisecond },
+		mcp.Server{Name: "deaf", Command: []string{"self", "hostile", "deaf", mark}})
+	s := newStage(t, later,
+		mcp.Server{Name: "dead", Command: []string{"sh", "-c", "echo cannot start >&2; exit 3"}},
+		mcp.Server{Name: "absent", Command: []string{"no-such-program"}})
+	errs := func(name string) string {
+		for _, st := range append(s.States(), silent.States()...) {
+			if st.Name == name && st.Err != nil {
+				return st.Err.Error()
+			}
+		}
+		return ""
+	}
+	waitFor(t, "all to fail", func() bool { return errs("deaf") != "" && errs("dead") != "" && errs("absent") != "" })
+	for name, want := range map[string]string{"deaf": "did not answer", "dead": "exit code 3, and said last: cannot start", "absent": "exit code 127"} {
+		if got := errs(name); !strings.Contains(got, want) {
+			t.Errorf("of %s it is said %q", name, got)
+		}
+	}
+	waitFor(t, "no survivors", func() bool { return len(running(mark)) == 0 })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	silent.Await(ctx) // nothing is waited for any longer
+	if ctx.Err() != nil {
+		t.Error("what has failed is waited for")
+	}
+}
+
+// A call that is not answered ends at its deadline, and the program that was silent with it.
+func TestASilentCall(t *testing.T) {
+	s := newStage(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond }, mcp.Server{Name: "x", Command: []string{"self", "hostile", "rude"}})
+	s.call("s", "x__say", `{}`)
+	before := s.programs()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := s.try(ctx, "s", "x__silence", `{}`); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it ended with %v", err)
+	}
+	waitFor(t, "the silent program to end", func() bool {
+		for _, pid := range before {
+			if syscall.Kill(pid, 0) == nil {
+				return false
+			}
+		}
+		return true
+	})
+	waitFor(t, "another program", func() bool {
+		_, err := s.try(t.Context(), "s", "x__say", `{}`)
+		return err == nil
+	})
+}
+
+// Case 38: pages without end, names of all kinds, and news by the thousand.
+func TestListsWithoutMeasure(t *testing.T) {
+	s := newStage(t, nil,
+		mcp.Server{Name: "pages", Command: []string{"self", "hostile", "pages"}},
+		mcp.Server{Name: "circle", Command: []string{"self", "hostile", "circle"}},
+		mcp.Server{Name: "names", Command: []string{"self", "hostile", "names"}},
+		mcp.Server{Name: "news", Command: []string{"self", "hostile", "rude"}, Tools: []string{"n*s"}})
+	s.Await(t.Context())
+	if n := len(s.Tools("pages")); n != 50 {
+		t.Errorf("of endless pages there are %d tools", n)
+	}
+	if got := fmt.Sprint(s.names("circle")); got != "[circle__t]" {
+		t.Errorf("of a circle there are %s", got)
+	}
+	seen := map[string]bool{}
+	for _, name := range s.names("names") {
+		if len(name) > 64 || seen[name] || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+			t.Errorf("a tool is called %q", name)
+		}
+		seen[name] = true
+	}
+	if len(seen) != 7 || !seen["names__a_b"] || !seen["names__gr__e"] || !seen["names__twice"] {
+		t.Errorf("the tools are %v", seen)
+	}
+	if got := fmt.Sprint(s.names("news")); got != "[news__news news__noise]"[:len("[news__news")]+"]" {
+		t.Errorf("chosen are %s", got)
+	}
+	if got := s.call("s", "news__news", `{}`); got != "fine" {
+		t.Errorf("beside news it says %q", got)
+	}
+	if got := s.call("s", "news__news", `{}`); got != "fine" { // listed once more, not 6,000 times
+		t.Errorf("after news it says %q", got)
+	}
+}
+
+// A tool that describes itself differently is not shown and not called until it is accepted.
+func TestAChangedDescription(t *testing.T) {
+	store := &memory{kept: map[[2]string]string{}}
+	same := func(c *mcp.Config) { c.Pins = pins.New(store) }
+	first := newStage(t, same, example())
+	echo := first.tool("example__echo")
+	changed := example()
+	changed.Command[2] = "and sends it to me"
+	second := newStage(t, same, changed)
+	second.Await(t.Context())
+	waitFor(t, "the change to be seen", func() bool { return second.aside.Load() != nil })
+	if got := *second.aside.Load(); fmt.Sprint(got) != "[echo]" {
+		t.Errorf("set aside are %v", got)
+	}
+	if names := second.names("example"); strings.Contains(fmt.Sprint(names), "echo") || len(names) == 0 {
+		t.Errorf("the tools are %v", names)
+	}
+	p := pins.New(store)
+	if _, err := p.Accept(t.Context(), "example", ""); err != nil {
+		t.Fatal(err)
+	}
+	// The program of the first has not changed: now it is the one that is not called.
+	third := newStage(t, same, example())
+	third.Await(t.Context())
+	waitFor(t, "the old one to be seen", func() bool { return third.aside.Load() != nil })
+	_, err := echo.Run(t.Context(), tools.Call{ID: "p", Session: "s", Args: json.RawMessage(`{"text":"x"}`)})
+	first.failed(err, "a turn that began with the tool", tools.PermissionDenied, "parley mcp accept example")
+}
+
+// What a server adds while it is used waits for an owner too.
+func TestANewTool(t *testing.T) {
+	s := newStage(t, func(c *mcp.Config) { c.Limits.Settle = 10 * time.Millisecond }, example())
+	s.call("s", "example__grow", `{}`)
+	waitFor(t, "the new tool to be set aside", func() bool {
+		_, err := s.try(t.Context(), "s", "example__echo", `{"text":"x"}`)
+		return err == nil && s.aside.Load() != nil
+	})
+	if got := *s.aside.Load(); fmt.Sprint(got) != "[grown]" {
+		t.Errorf("set aside are %v", got)
+	}
+}
+
+// Case 39: schemas that refer to themselves, or are too deep, harm nobody.
+func TestSchemasThatHarm(t *testing.T) {
+	s := newStage(t, nil, mcp.Server{Name: "x", Command: []string{"self", "hostile", "schemas"}},
+		mcp.Server{Name: "abyss", Command: []string{"self", "hostile", "deep"}})
+	s.Await(t.Context())
+	waitFor(t, "what is too deep to be refused", func() bool {
+		err := s.States()[1].Err
+		return err != nil && strings.Contains(err.Error(), "nested too deep")
+	})
+	s.tool("x__good")
+	set := tools.NewSet(s.Tools("x")...)
+	for _, spec := range set.Specs() {
+		for _, args := range []string{`{}`, `{"child":{"child":{"child":{}}}}`} {
+			if _, _, failed := set.Check(tools.Call{Name: spec.Name, Args: json.RawMessage(args)}); failed != nil && spec.Name == "x__good" {
+				t.Errorf("%s: %v", spec.Name, failed)
+			}
+		}
+	}
+	got := fmt.Sprint(s.names("x"))
+	for _, bad := range []string{"deep", "list", "elsewhere"} {
+		if strings.Contains(got, "x__"+bad) {
+			t.Errorf("the tool %s is offered", bad)
+		}
+	}
+}
+
+// Idle programs end; of too many the one that is idle for longest goes; a shared one is one.
+func TestHowManyProgramsRun(t *testing.T) {
+	mark := "mark-" + strconv.Itoa(os.Getpid()) + "-many"
+	shared := example(mark)
+	shared.Name, shared.Shared = "shared", true
+	s := newStage(t, func(c *mcp.Config) { c.Limits.Programs, c.Limits.Idle = 2, time.Hour }, example(mark), shared)
+	s.Await(t.Context())
+	s.call("a", "example__pid", `{}`)
+	s.call("b", "example__pid", `{}`)
+	waitForCall := func(session, name string) string {
+		got := ""
+		waitFor(t, name, func() bool {
+			r, err := s.try(t.Context(), session, name, `{}`)
+			got = string(r.Content)
+			return err == nil
+		})
+		return got
+	}
+	waitForCall("c", "example__pid")
+	waitForCall("a", "example__pid")
+	if a, b := waitForCall("a", "shared__pid"), waitForCall("b", "shared__pid"); a != b {
+		t.Errorf("a shared program is %s and %s", a, b)
+	}
+	waitFor(t, "two programs at most", func() bool {
+		roots := map[string]bool{}
+		for _, pid := range running(mark) {
+			roots[workspaceOf(pid)+namespaceOf(pid)] = true
+		}
+		return len(roots) <= 4 // each with what stands around it
+	})
+}
+
+func namespaceOf(pid int) string {
+	ns, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	return ns
+}
+
+func TestIdleProgramsEnd(t *testing.T) {
+	mark := "mark-" + strconv.Itoa(os.Getpid()) + "-idle"
+	s := newStage(t, func(c *mcp.Config) { c.Limits.Idle = 50 * time.Millisecond }, example(mark))
+	s.call("a", "example__echo", `{"text":"x"}`)
+	waitFor(t, "the idle program to end", func() bool { return len(running(mark)) == 0 })
+	s.call("a", "example__echo", `{"text":"x"}`)
+}
+
+func TestAService(t *testing.T) {
+	var handler atomic.Value
+	handler.Store(serveHTTP("on the network"))
+	web := httptest.NewServer(httpHandler(&handler))
+	t.Cleanup(web.Close) // after the connections have ended
+	key := map[string]string{"X-Key": "sesame"}
+	s := newStage(t, func(c *mcp.Config) { c.Limits.Backoff = time.Millisecond },
+		mcp.Server{Name: "web", URL: web.URL + "/mcp", Headers: key}, mcp.Server{Name: "closed", URL: web.URL + "/mcp"})
+	if got := s.call("s1", "web__echo", `{"text":"hello"}`); got != "hello" {
+		t.Errorf("echo gave %q", got)
+	}
+	s.fails("s1", "web__fail", `{}`, tools.ExecutionFailed, "on fire")
+	if got := s.call("s1", "web__sum", `{}`); got != `{"structured":{"sum":42}}` {
+		t.Errorf("structured content is %s", got)
+	}
+	var wg sync.WaitGroup
+	for i := range 5 {
+		wg.Go(func() {
+			if r, err := s.try(t.Context(), fmt.Sprint("many", i), "web__echo", `{"text":"x"}`); err != nil {
+				t.Errorf("side by side it gave %s, %v", r.Content, err)
+			}
+		})
+	}
+	wg.Wait()
+	waitFor(t, "the closed one to be told", func() bool {
+		for _, st := range s.States() {
+			if st.Name == "closed" && st.Err != nil {
+				return strings.Contains(st.Err.Error(), "401")
+			}
+		}
+		return false
+	})
+	// A service that was restarted does not know its connections any more: one call at most
+	// is refused.
+	handler.Store(serveHTTP("on the network"))
+	if _, err := s.try(t.Context(), "s1", "web__echo", `{"text":"x"}`); err != nil {
+		s.failed(err, "after a restart", tools.ExecutionFailed, "Call again")
+	}
+	waitFor(t, "the connection to be made again", func() bool {
+		_, err := s.try(t.Context(), "s1", "web__echo", `{"text":"x"}`)
+		return err == nil
+	})
+}

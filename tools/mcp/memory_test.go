@@ -1,0 +1,52 @@
+//go:build linux
+
+package mcp_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// A memory keeps pins for one test.
+type memory struct {
+	mu   sync.Mutex
+	kept map[[2]string]string
+}
+
+func (m *memory) Note(_ context.Context, subject, about, value string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept[[2]string{subject, about}] = value; value == "" {
+		delete(m.kept, [2]string{subject, about})
+	}
+	return nil
+}
+
+func (m *memory) NoteFirst(_ context.Context, subject, about, value string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := [2]string{subject, about}
+	if _, ok := m.kept[k]; !ok {
+		m.kept[k] = value
+	}
+	return m.kept[k], nil
+}
+
+func (m *memory) Noted(_ context.Context, subject string) (map[string]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[string]string{}
+	for k, v := range m.kept {
+		if k[0] == subject {
+			all[k[1]] = v
+		}
+	}
+	return all, nil
+}
+
+// httpHandler serves by the handler that is there now.
+func httpHandler(now *atomic.Value) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { now.Load().(http.Handler).ServeHTTP(w, r) })
+}

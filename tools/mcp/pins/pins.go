@@ -1,0 +1,301 @@
+// Package pins remembers how the tools of servers described themselves when they were accepted, and sets aside what has changed.
+//
+// What a tool says of itself is read by models as if the operator had said it. So the
+// first listing of a server that an operator has configured is accepted, and from then on
+// a tool that is new, or describes itself or its arguments differently, is set aside until
+// an owner accepts it. That is kept once for all processes.
+package pins
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// A Tool is one as its server describes it.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema"` // of its arguments, compact, names sorted
+}
+
+// Hash is a sum of all that a model reads of a tool.
+func (t Tool) Hash() string {
+	raw, err := json.Marshal(t)
+	if err != nil { // its schema is valid JSON
+		panic(err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// same tells whether two tools read the same.
+func (t Tool) same(other Tool) bool {
+	return t.Name == other.Name && t.Description == other.Description && bytes.Equal(t.Schema, other.Schema)
+}
+
+// A Store keeps short texts by a subject and what they are about, once for all processes.
+type Store interface {
+	// Note keeps a value in place of the one before; "" removes it.
+	Note(ctx context.Context, subject, about, value string) error
+	// NoteFirst keeps a value unless there is one, and returns the one that is kept.
+	NoteFirst(ctx context.Context, subject, about, value string) (kept string, err error)
+	// Noted gives all values of a subject, by what they are about.
+	Noted(ctx context.Context, subject string) (map[string]string, error)
+}
+
+// The subjects under which it is kept.
+const (
+	accepted = "mcp-tools" // about SERVER: its tools as they were accepted
+	aside    = "mcp-aside" // about SERVER/TOOL: one as it describes itself now
+)
+
+// ErrNoServer says that nothing is known of a server.
+var ErrNoServer = errors.New("nothing is known of the tools of that server yet")
+
+// ErrNothing says that nothing is set aside.
+var ErrNothing = errors.New("nothing is set aside that could be accepted")
+
+// Pins are what is accepted of all servers. They may be used by many at once.
+type Pins struct {
+	store Store
+
+	change  sync.Mutex // by one of this process at a time
+	mu      sync.Mutex
+	servers map[string]server
+	version atomic.Int64
+}
+
+// A server is what is known of the tools of one. It does not change once it is made.
+type server struct {
+	accepted []Tool
+	aside    []Tool
+	// listed are the names that this process has seen last; nil before it has.
+	listed map[string]bool
+}
+
+// New makes Pins over what a store keeps.
+func New(store Store) *Pins { return &Pins{store: store, servers: map[string]server{}} }
+
+// Version grows with each change of what Offered gives.
+func (p *Pins) Version() int64 { return p.version.Load() }
+
+// Load reads what is kept, also by other processes.
+func (p *Pins) Load(ctx context.Context) error {
+	p.change.Lock()
+	defer p.change.Unlock()
+	return p.load(ctx)
+}
+
+func (p *Pins) load(ctx context.Context) error {
+	kept, err := p.store.Noted(ctx, accepted)
+	if err != nil {
+		return fmt.Errorf("read which tools are accepted: %w", err)
+	}
+	beside, err := p.store.Noted(ctx, aside)
+	if err != nil {
+		return fmt.Errorf("read which tools are set aside: %w", err)
+	}
+	servers := map[string]server{}
+	for name, raw := range kept {
+		var s server
+		if err := json.Unmarshal([]byte(raw), &s.accepted); err != nil {
+			return fmt.Errorf("read which tools of %s are accepted: %w", name, err)
+		}
+		servers[name] = s
+	}
+	for about, raw := range beside {
+		name, _, _ := strings.Cut(about, "/")
+		s, known := servers[name]
+		var t Tool
+		if err := json.Unmarshal([]byte(raw), &t); err != nil || !known {
+			continue // it is set aside again when it is listed
+		}
+		s.aside = append(s.aside, t)
+		servers[name] = s
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed := len(servers) != len(p.servers)
+	for name, s := range servers {
+		slices.SortFunc(s.aside, byName)
+		old := p.servers[name]
+		s.listed = old.listed
+		changed = changed || !equal(s.accepted, old.accepted) || !equal(s.aside, old.aside)
+		servers[name] = s
+	}
+	p.servers = servers
+	if changed {
+		p.version.Add(1)
+	}
+	return nil
+}
+
+func byName(a, b Tool) int { return strings.Compare(a.Name, b.Name) }
+
+func equal(a, b []Tool) bool { return slices.EqualFunc(a, b, Tool.same) }
+
+// Observe takes note of how a server lists its tools now, sorted by name, each once. It
+// returns the names of those that it has set aside, which were not before. The first
+// listing of a server is accepted as it is.
+func (p *Pins) Observe(ctx context.Context, name string, listed []Tool) (setAside []string, err error) {
+	p.change.Lock()
+	defer p.change.Unlock()
+	if _, known := p.lookup(name); !known {
+		raw, err := json.Marshal(listed)
+		if err != nil {
+			return nil, fmt.Errorf("write down the tools of %s: %w", name, err)
+		}
+		if _, err := p.store.NoteFirst(ctx, accepted, name, string(raw)); err != nil {
+			return nil, fmt.Errorf("keep the tools of %s: %w", name, err)
+		}
+		if err := p.load(ctx); err != nil { // another process may have been first
+			return nil, err
+		}
+	}
+	s, known := p.lookup(name)
+	if !known {
+		return nil, ErrNoServer
+	}
+	names := map[string]bool{}
+	for _, t := range listed {
+		names[t.Name] = true
+		fresh, err := p.compare(ctx, name, s, t)
+		if err != nil {
+			return setAside, err
+		}
+		if fresh {
+			setAside = append(setAside, t.Name)
+		}
+	}
+	if err := p.load(ctx); err != nil {
+		return setAside, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s = p.servers[name]
+	if s.listed == nil || len(s.listed) != len(names) || slices.ContainsFunc(listed, func(t Tool) bool { return !s.listed[t.Name] }) {
+		p.version.Add(1)
+	}
+	s.listed = names
+	p.servers[name] = s
+	return setAside, nil
+}
+
+// compare sets a tool aside that is not as it was accepted, and takes back one that is
+// again. It tells whether the tool is set aside and was not before, or not so.
+func (p *Pins) compare(ctx context.Context, name string, s server, t Tool) (fresh bool, err error) {
+	was, isKnown := find(s.accepted, t.Name)
+	set, isAside := find(s.aside, t.Name)
+	about := name + "/" + t.Name
+	switch {
+	case isKnown && was.same(t) && isAside:
+		err = p.store.Note(ctx, aside, about, "")
+	case isKnown && was.same(t), isAside && set.same(t):
+	default:
+		var raw []byte
+		if raw, err = json.Marshal(t); err == nil {
+			err = p.store.Note(ctx, aside, about, string(raw))
+		}
+		fresh = err == nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("set aside the tool %s of %s: %w", t.Name, name, err)
+	}
+	return fresh, nil
+}
+
+func find(all []Tool, name string) (Tool, bool) {
+	i := slices.IndexFunc(all, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return Tool{}, false
+	}
+	return all[i], true
+}
+
+func (p *Pins) lookup(name string) (server, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, known := p.servers[name]
+	return s, known
+}
+
+// Accept accepts a tool that is set aside as it describes itself now, or with "" all of
+// a server. It returns their names. Its errors are ErrNoServer and ErrNothing, or the
+// store's.
+func (p *Pins) Accept(ctx context.Context, name, tool string) ([]string, error) {
+	p.change.Lock()
+	defer p.change.Unlock()
+	if err := p.load(ctx); err != nil {
+		return nil, err
+	}
+	s, known := p.lookup(name)
+	if !known {
+		return nil, ErrNoServer
+	}
+	next := slices.Clone(s.accepted)
+	var names []string
+	for _, t := range s.aside {
+		if tool != "" && t.Name != tool {
+			continue
+		}
+		names = append(names, t.Name)
+		next = append(slices.DeleteFunc(next, func(old Tool) bool { return old.Name == t.Name }), t)
+	}
+	if len(names) == 0 {
+		return nil, ErrNothing
+	}
+	slices.SortFunc(next, byName)
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return nil, fmt.Errorf("write down the tools of %s: %w", name, err)
+	}
+	// Who dies between the two leaves set aside what is accepted: Observe takes it back.
+	if err := p.store.Note(ctx, accepted, name, string(raw)); err != nil {
+		return nil, fmt.Errorf("accept tools of %s: %w", name, err)
+	}
+	for _, accepted := range names {
+		if err := p.store.Note(ctx, aside, name+"/"+accepted, ""); err != nil {
+			return nil, fmt.Errorf("accept tools of %s: %w", name, err)
+		}
+	}
+	return names, p.load(ctx)
+}
+
+// Offered are the tools of a server that models are shown, by name: those that were
+// accepted, are not set aside, and were there when this process looked last.
+func (p *Pins) Offered(name string) []Tool {
+	s, _ := p.lookup(name)
+	return slices.DeleteFunc(slices.Clone(s.accepted), func(t Tool) bool {
+		_, isAside := find(s.aside, t.Name)
+		return isAside || s.listed != nil && !s.listed[t.Name]
+	})
+}
+
+// Aside are the tools of a server that wait for an owner.
+func (p *Pins) Aside(name string) []Tool {
+	s, _ := p.lookup(name)
+	return slices.Clone(s.aside)
+}
+
+// Accepted tells whether a tool is as it was accepted, and not set aside.
+func (p *Pins) Accepted(name string, t Tool) bool {
+	s, _ := p.lookup(name)
+	was, known := find(s.accepted, t.Name)
+	_, isAside := find(s.aside, t.Name)
+	return known && !isAside && was.same(t)
+}
+
+// Known tells whether anything is known of a server's tools.
+func (p *Pins) Known(name string) bool {
+	_, known := p.lookup(name)
+	return known
+}

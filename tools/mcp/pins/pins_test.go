@@ -1,0 +1,147 @@
+package pins_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	"parley/tools/mcp/pins"
+)
+
+// A memory is a store for one test; that of the book is tested where it is put together.
+type memory struct {
+	mu   sync.Mutex
+	kept map[[2]string]string
+}
+
+func (m *memory) Note(_ context.Context, subject, about, value string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept[[2]string{subject, about}] = value; value == "" {
+		delete(m.kept, [2]string{subject, about})
+	}
+	return nil
+}
+
+func (m *memory) NoteFirst(_ context.Context, subject, about, value string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := [2]string{subject, about}
+	if _, ok := m.kept[k]; !ok {
+		m.kept[k] = value
+	}
+	return m.kept[k], nil
+}
+
+func (m *memory) Noted(_ context.Context, subject string) (map[string]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[string]string{}
+	for k, v := range maps.All(m.kept) {
+		if k[0] == subject {
+			all[k[1]] = v
+		}
+	}
+	return all, nil
+}
+
+func tool(name, description string) pins.Tool {
+	return pins.Tool{Name: name, Description: description, Schema: json.RawMessage(`{"type":"object"}`)}
+}
+
+func names(all []pins.Tool) (names []string) {
+	for _, t := range all {
+		names = append(names, t.Name+":"+t.Description)
+	}
+	return names
+}
+
+func observe(t *testing.T, p *pins.Pins, want string, listed ...pins.Tool) {
+	t.Helper()
+	got, err := p.Observe(t.Context(), "s", listed)
+	if err != nil || fmt.Sprint(got) != want {
+		t.Errorf("it set aside %v, %v, want %s", got, err, want)
+	}
+}
+
+func offers(t *testing.T, p *pins.Pins, want string) {
+	t.Helper()
+	if got := fmt.Sprint(names(p.Offered("s"))); got != want {
+		t.Errorf("it offers %s, want %s", got, want)
+	}
+}
+
+func TestWhatChangesIsSetAside(t *testing.T) {
+	store := &memory{kept: map[[2]string]string{}}
+	p := pins.New(store)
+	if _, err := p.Accept(t.Context(), "s", ""); !errors.Is(err, pins.ErrNoServer) {
+		t.Errorf("of an unknown server it accepted, %v", err)
+	}
+	observe(t, p, "[]", tool("a", "1"), tool("b", "1"))
+	offers(t, p, "[a:1 b:1]")
+	v := p.Version()
+	observe(t, p, "[]", tool("a", "1"), tool("b", "1"))
+	if p.Version() != v {
+		t.Error("the same listing changed the version")
+	}
+
+	observe(t, p, "[a c]", tool("a", "2"), tool("b", "1"), tool("c", "1"))
+	observe(t, p, "[]", tool("a", "2"), tool("b", "1"), tool("c", "1")) // told once
+	offers(t, p, "[b:1]")
+	if p.Version() == v || p.Accepted("s", tool("a", "2")) || p.Accepted("s", tool("a", "1")) || !p.Accepted("s", tool("b", "1")) {
+		t.Error("what is set aside counts as accepted")
+	}
+	changed := tool("b", "1")
+	changed.Schema = json.RawMessage(`{"type":"object","properties":{"to":{}}}`)
+	if p.Accepted("s", changed) {
+		t.Error("another schema counts as accepted")
+	}
+
+	// Another process knows the same, without having seen the server.
+	other := pins.New(store)
+	if err := other.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	offers(t, other, "[b:1]")
+	if got, err := other.Accept(t.Context(), "s", "a"); err != nil || fmt.Sprint(got) != "[a]" {
+		t.Errorf("it accepted %v, %v", got, err)
+	}
+	if _, err := other.Accept(t.Context(), "s", "a"); !errors.Is(err, pins.ErrNothing) {
+		t.Errorf("it accepted what is accepted, %v", err)
+	}
+	offers(t, other, "[a:2 b:1]")
+	if err := p.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	offers(t, p, "[a:2 b:1]")
+	if got := fmt.Sprint(names(p.Aside("s"))); got != "[c:1]" {
+		t.Errorf("set aside is %s", got)
+	}
+
+	// What is again as it was accepted is offered again; what is gone is not.
+	observe(t, p, "[b]", tool("a", "2"), tool("b", "3"))
+	observe(t, p, "[]", tool("a", "2"), tool("b", "1"))
+	offers(t, p, "[a:2 b:1]")
+	observe(t, p, "[]", tool("b", "1"))
+	offers(t, p, "[b:1]")
+	if got, err := p.Accept(t.Context(), "s", ""); err != nil || fmt.Sprint(got) != "[c]" {
+		t.Errorf("it accepted %v, %v", got, err)
+	}
+}
+
+// Two processes that see a server for the first time accept one listing: the first.
+func TestTheFirstListingIsAcceptedOnce(t *testing.T) {
+	store := &memory{kept: map[[2]string]string{}}
+	a, b := pins.New(store), pins.New(store)
+	observe(t, a, "[]", tool("x", "1"))
+	observe(t, b, "[x]", tool("x", "2"))
+	offers(t, b, "[]")
+	if err := a.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	offers(t, a, "[]")
+}

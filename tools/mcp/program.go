@@ -1,0 +1,118 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/tools/mcp/lines"
+	"parley/tools/sandbox"
+)
+
+// endTime is how long a program has to end by itself once its input has ended.
+const endTime = time.Second
+
+// maxSaid is how much is told of what a program has said before it ended, in bytes.
+const maxSaid = 1000
+
+// A program is a server that runs in the sandbox.
+type program struct {
+	*lines.Wire
+	over chan struct{} // closed once nothing of it is left
+	kill context.CancelFunc
+
+	mu     sync.Mutex
+	result sandbox.Result
+	err    error
+}
+
+// startProgram runs the program of a server in a place. It outlives the call for which it
+// is started.
+func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.Place, held time.Time) (*program, error) {
+	if s.cfg.Sandbox == nil {
+		return nil, errors.New("programs are run in a sandbox only, and none works on this machine: parley doctor says what it lacks")
+	}
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, childIn.Close(), in.Close())
+	}
+	c := place.Command(one.Command...)
+	c.Env, c.Stdin, c.Stdout, c.Held, c.Waits = one.Env, childIn, childOut, held, true
+	c.Network = one.Network.Full || len(one.Network.Hosts) > 0
+	c.Reach = &one.Network
+	running, kill := context.WithCancel(context.WithoutCancel(ctx))
+	p := &program{Wire: lines.New(in, out), over: make(chan struct{}), kill: kill}
+	go func() {
+		result, err := s.cfg.Sandbox.Run(running, c)
+		p.mu.Lock()
+		p.result, p.err = result, err
+		p.mu.Unlock()
+		close(p.over)
+		// Only now whoever reads sees the end.
+		_ = errors.Join(childIn.Close(), childOut.Close())
+	}()
+	return p, nil
+}
+
+func (p *program) gone() <-chan struct{} { return p.over }
+
+func (p *program) heard() int64 { return p.Heard() }
+
+// end gives the program a moment to end by itself.
+func (p *program) end() {
+	_ = p.Close() // it may have ended
+	select {
+	case <-p.over:
+	case <-time.After(endTime):
+	}
+	p.kill()
+	<-p.over
+}
+
+// why says how the program has ended.
+func (p *program) why() string {
+	if !isClosed(p.over) {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case errors.Is(p.err, context.Canceled):
+		return ""
+	case errors.Is(p.err, sandbox.ErrNoNetworkWall), errors.Is(p.err, sandbox.ErrNoReach), errors.Is(p.err, sandbox.ErrLate):
+		return sandbox.NotRun(p.err).Error()
+	case p.err != nil:
+		return "it could not be run: " + p.err.Error()
+	case p.result.Killed == sandbox.Cancelled:
+		return ""
+	}
+	said := strings.ToValidUTF8(strings.TrimSpace(p.result.Stderr), "\uFFFD")
+	if len(said) > maxSaid {
+		said = "…" + strings.ToValidUTF8(said[len(said)-maxSaid:], "")
+	}
+	how := fmt.Sprintf("the program ended with exit code %d", p.result.ExitCode)
+	if p.result.Killed != "" {
+		how = "the program was ended: " + p.result.Detail
+	}
+	if said != "" {
+		how += ", and said last: " + said
+	}
+	return how
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

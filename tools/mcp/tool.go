@@ -1,0 +1,173 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/tools"
+	"parley/tools/mcp/pins"
+)
+
+// A tool is one of a server's, as an agent has it.
+type tool struct {
+	servers *Servers
+	one     *server
+	pin     pins.Tool // as the model is shown it
+	spec    tools.Spec
+}
+
+func newTool(s *Servers, one *server, pin pins.Tool, alias string) *tool {
+	return &tool{servers: s, one: one, pin: pin, spec: tools.Spec{
+		Name: alias, Description: pin.Description, Schema: pin.Schema,
+		// Whatever a server says of it, nobody here knows what repeating a call would do.
+		Effect: tools.Once, Timeout: one.Timeout, MaxTimeout: -1,
+	}}
+}
+
+// Spec implements tools.Tool.
+func (t *tool) Spec() tools.Spec { return t.spec }
+
+// mostWaiting is how long after the session was known to be held a request may be sent to
+// a service. A program is ended by its supervisor when this process stands still.
+const mostWaiting = 3 * time.Second
+
+// Run implements tools.Tool.
+func (t *tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	c, err := t.servers.pool.take(ctx, t.one, call)
+	if err != nil {
+		if ctx.Err() != nil {
+			return tools.Result{}, ctx.Err()
+		}
+		if known, ok := errors.AsType[*tools.Error](err); ok {
+			return tools.Result{}, known
+		}
+		return foreign(tools.ExecutionFailed, "the MCP server %s cannot be reached, so nothing was done: %v", t.one.Name, err)
+	}
+	broken := false
+	defer func() { t.servers.pool.give(c, call, broken) }()
+	if refused := t.refused(ctx, c); refused != nil {
+		return tools.Result{Untrusted: true}, refused
+	}
+	if t.one.Web() && !call.Held.IsZero() && time.Since(call.Held) > mostWaiting {
+		return tools.Result{}, tools.Errorf(tools.ExecutionFailed, "connecting took so long that the call was not made: call again")
+	}
+	heard := c.heard()
+	answer, err := t.call(ctx, c, call)
+	if !t.one.Web() && !t.one.Shared {
+		t.servers.cfg.Changed(call)
+	}
+	if err != nil {
+		_, answered := errors.AsType[*jsonrpc.Error](err)
+		// A program that was silent for the whole time of a call, or a service that broke off,
+		// is not asked again; one that is at work may be.
+		broken = c.dead() || t.one.Web() && !answered && ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) && c.heard() == heard
+		return t.failure(ctx, c, err)
+	}
+	return t.servers.content(ctx, call, t.one, answer)
+}
+
+// refused says why a tool is not called by a connection: it is not there any more, or not
+// as it was accepted.
+func (t *tool) refused(ctx context.Context, c *connection) *tools.Error {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	if c.stale.Swap(false) {
+		listed, err := t.servers.list(ctx, t.one, c.session)
+		if err == nil {
+			err = t.servers.observe(ctx, t.one, listed)
+		}
+		if err != nil {
+			c.stale.Store(true)
+			return tools.Errorf(tools.ExecutionFailed, "the MCP server %s said that its tools have changed, and cannot say how, so nothing was done: %v", t.one.Name, err)
+		}
+		c.tools = listed
+	}
+	i := slices.IndexFunc(c.tools, func(now pins.Tool) bool { return now.Name == t.pin.Name })
+	switch {
+	case i < 0:
+		return tools.Errorf(tools.NotFound, "the MCP server %s has no tool %s any more: go on without it", t.one.Name, tools.Clip(t.pin.Name, 64))
+	case !t.servers.cfg.Pins.Accepted(t.one.Name, c.tools[i]):
+		return tools.Errorf(tools.PermissionDenied, "%s describes itself differently than when it was accepted, so it was not called: an owner looks at it and runs parley mcp accept %s", t.spec.Name, t.one.Name)
+	}
+	return nil
+}
+
+// call makes one call over a connection.
+func (t *tool) call(ctx context.Context, c *connection, call tools.Call) (*mcp.CallToolResult, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-c.gone():
+			cancel(errGone)
+		case <-ctx.Done():
+		}
+	}()
+	params := &mcp.CallToolParams{Name: t.pin.Name, Arguments: call.Args}
+	if call.Progress != nil {
+		token := call.ID + "/" + strconv.FormatInt(c.tokens.Add(1), 10)
+		c.progress.Store(token, paced(call.Progress, time.Now))
+		defer c.progress.Delete(token)
+		params.SetProgressToken(token)
+	}
+	answer, err := c.session.CallTool(ctx, params)
+	if err != nil && errors.Is(context.Cause(ctx), errGone) {
+		return nil, errGone
+	}
+	return answer, err
+}
+
+// errGone says that a connection ended while a call was made over it.
+var errGone = errors.New("the connection ended")
+
+// failure is why a call failed, as the model reads it.
+func (t *tool) failure(ctx context.Context, c *connection, err error) (tools.Result, error) {
+	if ctx.Err() != nil {
+		return tools.Result{}, ctx.Err()
+	}
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		code := tools.ExecutionFailed
+		if said.Code == jsonrpc.CodeInvalidParams {
+			code = tools.InvalidArgs
+		}
+		return foreign(code, "%s: %s", t.one.Name, tools.Clip(said.Message, maxSaid))
+	}
+	how := c.why()
+	if t.one.Web() && how != "" {
+		return foreign(tools.ExecutionFailed, "the MCP server %s refused the call: %s. Call again if it is still wanted.", t.one.Name, how)
+	}
+	if how == "" {
+		how = err.Error()
+	}
+	if !c.dead() && !t.one.Web() {
+		return foreign(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", t.one.Name, err)
+	}
+	return foreign(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the MCP server %s was lost while %s ran (%s), so it may have had its effect. Inspect before repeating it.", t.one.Name, t.spec.Name, how)
+}
+
+// foreign is an error that may quote what nobody here vouches for.
+func foreign(code tools.Code, format string, args ...any) (tools.Result, error) {
+	return tools.Result{Untrusted: true}, tools.Errorf(code, "%s", fmt.Sprintf(format, args...))
+}
+
+// progressEvery is how often watchers are told at most of how far a call is.
+const progressEvery = 500 * time.Millisecond
+
+// paced tells not more often than people read, a line each.
+func paced(tell func(string), now func() time.Time) func(string) {
+	var told time.Time
+	return func(text string) {
+		if now().Sub(told) < progressEvery {
+			return
+		}
+		told = now()
+		tell(oneLine(text))
+	}
+}

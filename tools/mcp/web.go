@@ -1,0 +1,117 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/tools/mcp/lines"
+)
+
+// A service is a server that is reached by requests.
+type service struct {
+	*mcp.StreamableClientTransport
+	trips *trips
+	over  chan struct{}
+	once  sync.Once
+}
+
+// newService prepares a connection to a service. Nothing is sent before it is connected.
+func (s *Servers) newService(one *server) *service {
+	t := &trips{headers: one.Headers, next: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: one.Timeout, MaxResponseHeaderBytes: 64 << 10,
+		TLSHandshakeTimeout: s.cfg.Limits.Connect, IdleConnTimeout: s.cfg.Limits.Idle, MaxConnsPerHost: 16,
+	}}
+	if u, err := url.Parse(one.URL); err == nil {
+		t.host = u.Host
+	}
+	return &service{
+		StreamableClientTransport: &mcp.StreamableClientTransport{
+			Endpoint: one.URL, HTTPClient: &http.Client{Transport: t, CheckRedirect: t.redirect},
+			// A call that was cut off is not sent again: nobody knows what it has done.
+			MaxRetries: -1, MaxEventSize: lines.MaxLine,
+		},
+		trips: t, over: make(chan struct{}),
+	}
+}
+
+func (s *service) gone() <-chan struct{} { return s.over }
+
+func (s *service) heard() int64 { return s.trips.answers.Load() }
+
+// leaveTime is how long a service may take to be told that a connection ends.
+const leaveTime = 2 * time.Second
+
+func (s *service) end() {
+	s.once.Do(func() {
+		time.AfterFunc(leaveTime, s.trips.next.CloseIdleConnections)
+		close(s.over)
+	})
+}
+
+// why says how a service has refused what it was sent last.
+func (s *service) why() string {
+	if status := int(s.trips.refused.Load()); status != 0 {
+		return fmt.Sprintf("it answered with HTTP %d %s", status, http.StatusText(status))
+	}
+	return ""
+}
+
+// trips sends the requests to a service with its headers, and notes how it answers.
+type trips struct {
+	headers map[string]string
+	host    string
+	next    *http.Transport
+	answers atomic.Int64
+	refused atomic.Int32 // the status of the last request, where it was refused
+}
+
+// maxAnswer bounds one answer that is no stream of events.
+const maxAnswer = lines.MaxLine
+
+// RoundTrip implements http.RoundTripper.
+func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != t.host {
+		return nil, errElsewhere // its secrets are for one host
+	}
+	r = r.Clone(r.Context())
+	for name, value := range t.headers {
+		r.Header.Set(name, value)
+	}
+	answer, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	t.answers.Add(1)
+	if r.Method == http.MethodPost {
+		t.refused.Store(0)
+		if answer.StatusCode >= http.StatusBadRequest {
+			t.refused.Store(int32(answer.StatusCode))
+		}
+	}
+	if answer.Header.Get("Content-Type") != "text/event-stream" {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxAnswer)
+	}
+	return answer, nil
+}
+
+// errElsewhere says that a request would have gone to another host.
+var errElsewhere = errors.New("the service leads to another host than its URL names, which is not followed")
+
+// redirect follows a few redirects on the same host.
+func (t *trips) redirect(r *http.Request, via []*http.Request) error {
+	if r.URL.Host != t.host {
+		return errElsewhere
+	}
+	if len(via) > 3 {
+		return errors.New("the service redirects without end")
+	}
+	return context.Cause(r.Context())
+}
