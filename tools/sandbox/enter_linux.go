@@ -67,7 +67,7 @@ func identify(f *os.File, path string) (*place, error) {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return nil, err
 	}
-	return &place{Path: path, Dev: uint64(st.Dev), Ino: st.Ino}, nil //nolint:unconvert // on some machines Dev is shorter
+	return &place{Path: path, Dev: uint64(st.Dev), Ino: st.Ino}, nil
 }
 
 // descriptor is a path that leads to an open file, whatever becomes of its name.

@@ -33,6 +33,21 @@ type landlockWalls struct {
 	Listener        string // the file by which the calls are handed out that others judge
 }
 
+// mayWrite is the directory in which the command may write, beside its temporary one, and
+// the environment that tells it so.
+func (s *supervisor) mayWrite(tmp string) (dir string, env []string, err error) {
+	env = append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
+	if s.writes == nil {
+		return cmp.Or(s.Workspace, tmp), env, nil
+	}
+	dir, err = os.Readlink(descriptor(s.writes))
+	env = append(env, writesName+"="+dir)
+	if s.WritesAll {
+		dir = s.Workspace
+	}
+	return dir, env, err
+}
+
 // startHere starts the command without namespaces of its own: within walls that its
 // first process puts up around itself, or in the mode None within none.
 func (s *supervisor) startHere() (_ *child, err error) {
@@ -46,17 +61,9 @@ func (s *supervisor) startHere() (_ *child, err error) {
 			err = errors.Join(err, c.close())
 		}
 	}()
-	env := append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
-	dir := filepath.Join(cmp.Or(s.Workspace, tmp), s.Dir)
-	mayWrite := cmp.Or(s.Workspace, tmp)
-	if s.writes != nil {
-		if mayWrite, err = os.Readlink(descriptor(s.writes)); err != nil {
-			return nil, err
-		}
-		env = append(env, writesName+"="+mayWrite)
-		if s.WritesAll {
-			mayWrite = s.Workspace
-		}
+	mayWrite, env, err := s.mayWrite(tmp)
+	if err != nil {
+		return nil, err
 	}
 	e := entering{Args: s.Args, Env: env}
 	if s.Own {
@@ -86,7 +93,7 @@ func (s *supervisor) startHere() (_ *child, err error) {
 	}
 	c.cmd = exec.Command(thisProgram, enterCommand, told) //nolint:noctx // attend ends it
 	c.cmd.Env = []string{"PATH=" + searched}              // by which it finds the program
-	c.cmd.Dir = dir
+	c.cmd.Dir = filepath.Join(cmp.Or(s.Workspace, tmp), s.Dir)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.cmd.ExtraFiles = pipes.theirs
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Credential: s.credential()}
