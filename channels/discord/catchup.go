@@ -35,8 +35,9 @@ const (
 	historyEvery = time.Second / 20
 	historyBurst = 20
 	// patience is how long a channel waits for its history, that fails to be read, before
-	// it goes on.
-	patience = time.Minute
+	// it goes on, and what was missed is said after what came later. Only this channel
+	// waits, and while Discord's REST interface is away nothing could be answered anyway.
+	patience = 10 * time.Minute
 )
 
 // catchUp reads from history what the gateway did not bring, and has it published.
@@ -278,18 +279,9 @@ func (u *catchUp) failed(ctx context.Context, l *lane, from uint64, err error) (
 // read reads a page of a channel's history, from behind an id on, the oldest first. It
 // tries as long as its patience lasts; a limit of Discord's does not count.
 func (u *catchUp) read(ctx context.Context, id string, from uint64) ([]*message, error) {
-	select {
-	case u.slots <- struct{}{}:
-		defer func() { <-u.slots }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 	wait, began := new(retryWait), time.Now()
 	for {
-		if err := u.limiter.Wait(ctx); err != nil {
-			return nil, err //nolint:wrapcheck // ctx ended
-		}
-		page, err := u.channel.history(ctx, id, "after="+strconv.FormatUint(from, 10))
+		page, err := u.readOnce(ctx, id, from)
 		if err == nil {
 			return page, nil
 		}
@@ -298,6 +290,21 @@ func (u *catchUp) read(ctx context.Context, id string, from uint64) ([]*message,
 			return nil, err
 		}
 	}
+}
+
+// readOnce reads a page once it is this channel's turn: a channel that waits before it
+// tries again takes no other's.
+func (u *catchUp) readOnce(ctx context.Context, id string, from uint64) ([]*message, error) {
+	select {
+	case u.slots <- struct{}{}:
+		defer func() { <-u.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := u.limiter.Wait(ctx); err != nil {
+		return nil, err //nolint:wrapcheck // ctx ended
+	}
+	return u.channel.history(ctx, id, "after="+strconv.FormatUint(from, 10))
 }
 
 // history reads a page of a channel's history, the oldest first.
