@@ -85,8 +85,7 @@ bench: ## run every benchmark, package by package (BENCH=regexp, COUNT=3)
 fuzz: ## fuzz every fuzz test for a while (FUZZTIME=10s)
 	@set -e; $(GO) list -f '{{.Dir}}' $(PKG) | while read -r d; do \
 		for name in $$(cat "$$d"/*_test.go 2>/dev/null | sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p'); do \
-			echo "$$d $$name"; \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$d" </dev/null; \
+			GO='$(GO)' .ci/fuzz "$$d" "$$name" $(FUZZTIME); \
 		done; \
 	done
 
