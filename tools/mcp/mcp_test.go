@@ -192,7 +192,7 @@ func (s *stage) failed(err error, name string, code tools.Code, words ...string)
 
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for until := time.Now().Add(60 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(60 * time.Second); !holds(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("waited too long for %s", what)
 		}

@@ -203,7 +203,7 @@ func serveHTTP(word string) http.Handler {
 
 // waited tells whether a file is there within a while.
 func waited(path string) bool {
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); <-time.After(5 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			return true
 		}

@@ -313,7 +313,7 @@ func (l *logAudit) wasLate(answer string) bool {
 		return false
 	}
 	other := l.asks[id]
-	return other != nil && (len(other.ended) == 0 || other.ended[0].Answer != answer)
+	return other != nil && len(other.ended) == 1 && other.ended[0].Answer != answer
 }
 
 // finishAsks checks that each ask of the log has ended, as the book has it, and was shown.

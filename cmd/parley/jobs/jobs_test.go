@@ -176,7 +176,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 		if time.Now().After(until) {
 			t.Fatalf("waited too long for %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
+		<-time.After(5 * time.Millisecond)
 	}
 }
 

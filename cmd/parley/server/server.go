@@ -133,9 +133,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 		}
 	}
 	if !c.Role.Serves() {
-		for _, l := range opened {
-			l.receive = false // serve receives; a command only sends what its person wants sent
-		}
+		receiveNothing(opened)
 	}
 	s := newServer(h, c, opened, walled)
 	s.leave = leave
@@ -159,6 +157,14 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	return s, nil
+}
+
+// receiveNothing is for a command, which only sends what its person wants sent: serve
+// receives.
+func receiveNothing(opened []*endpoint) {
+	for _, l := range opened {
+		l.receive = false
+	}
 }
 
 // warnOfOwnRoot tells the operator of files that others of a fleet do not see.
