@@ -29,7 +29,7 @@ GOLANGCI = $(GO) tool -modfile=.ci/lint/go.mod golangci-lint
 FOREIGN = (^|[^A-Za-z0-9_.$$-])/(roo[t]|wor[k])/|prox[y]\.golang|registr[y]\.npmjs|de[b]\.debian|pyp[i]\.org
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fleet chaos bench fuzz cover release clean \
+.PHONY: help build test fleet chaos mcp bench fuzz cover release clean \
 	lint lint-format lint-vet lint-fix lint-imports lint-code lint-names
 
 help: ## list the targets
@@ -50,6 +50,9 @@ fleet: ## test a fleet of processes over real servers, killed, stopped and resta
 chaos: ## kill and stop everything at random under load, and check every promise (SEEDS="1 2" or random, MESSAGES=5000)
 	PARLEY_FLEET=1 .ci/servers $(GO) test -count 1 -timeout 24h -run '^TestChaos$$' -v ./cmd/parley/chaos \
 		-args -chaos.seeds '$(SEEDS)' -chaos.messages $(MESSAGES) -chaos.table '$(TABLE)'
+
+mcp: ## test the MCP client against the official conformance suite and npm's servers (npm brings them)
+	.ci/node .ci/servers $(GO) test -count 1 -timeout $(TIMEOUT) -run 'Conformance|FilesystemServer|EverythingServer' -v ./tools/mcp
 
 lint: lint-format lint-vet lint-fix lint-imports lint-code lint-names ## check everything but the tests: format, vet, linters, import rules
 

@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 			end(serve(os.Args[2]))
 		case "hostile":
 			end(hostile(os.Args[2]))
+		case "conformance":
+			end(conform(os.Args[2]))
 		}
 	}
 	os.Exit(sandboxtest.Run(m.Run))
@@ -61,6 +63,15 @@ type stage struct {
 	program string
 }
 
+// readable are the folders with the programs of servers.
+func readable(program string) []string {
+	dirs := []string{filepath.Dir(program)}
+	if dir := os.Getenv("PARLEY_TEST_MCP"); dir != "" {
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
 // newStage makes servers over a real sandbox, and runs them.
 func newStage(t *testing.T, change func(*mcp.Config), servers ...mcp.Server) *stage {
 	t.Helper()
@@ -70,7 +81,7 @@ func newStage(t *testing.T, change func(*mcp.Config), servers ...mcp.Server) *st
 	}
 	s := &stage{t: t, dir: t.TempDir(), program: cmp.Or(sandboxtest.Supervisor(), self)}
 	box, err := sandbox.Open(t.Context(), sandbox.Config{
-		Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Read: []string{filepath.Dir(s.program)},
+		Mode: sandbox.Auto, MemoryMB: 512, Processes: 64, TmpMB: 64, Read: readable(s.program),
 		Supervisor: sandboxtest.Supervisor(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -35,8 +35,9 @@ func (s *Servers) newService(one *server) *service {
 	return &service{
 		StreamableClientTransport: &mcp.StreamableClientTransport{
 			Endpoint: one.URL, HTTPClient: &http.Client{Transport: t, CheckRedirect: t.redirect},
-			// A call that was cut off is not sent again: nobody knows what it has done.
-			MaxRetries: -1, MaxEventSize: lines.MaxLine,
+			// A call that was cut off is not sent again: nobody knows what it has done. These
+			// are of listening for its answer, where the service has said from where.
+			MaxRetries: 3, MaxEventSize: lines.MaxLine,
 		},
 		trips: t, over: make(chan struct{}),
 	}
