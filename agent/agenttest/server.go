@@ -30,6 +30,8 @@ type Script func(Request) Response
 type Server struct {
 	// Models are the names that the server lists.
 	Models []string
+	// Window is how many tokens it says that they can read; 0 says nothing.
+	Window int
 
 	script Script
 	keep   int
@@ -114,13 +116,14 @@ func (s *Server) note(r *http.Request, body []byte) Request {
 
 func (s *Server) list(w http.ResponseWriter) {
 	type model struct {
-		ID string `json:"id"`
+		ID     string `json:"id"`
+		Window int    `json:"context_length,omitempty"`
 	}
 	listed := struct {
 		Data []model `json:"data"`
 	}{Data: []model{}}
 	for _, name := range s.Models {
-		listed.Data = append(listed.Data, model{name})
+		listed.Data = append(listed.Data, model{name, s.Window})
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(listed); err != nil {

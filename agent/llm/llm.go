@@ -28,8 +28,9 @@ type Model interface {
 // Info describes a model.
 type Info struct {
 	Name          string
-	ContextTokens int  // the size of its window; 0 where that is not known
-	Blind         bool // it is known to see no pictures
+	ContextTokens int    // the size of its window; 0 where that is not known
+	ContextFrom   string // from where that is known, in words
+	Blind         bool   // it is known to see no pictures
 }
 
 // A Request is what a model is asked.

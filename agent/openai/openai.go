@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"parley/agent/llm"
+	"parley/agent/openai/window"
 )
 
 const (
@@ -64,7 +65,8 @@ type Model struct {
 
 	mu      sync.Mutex
 	dialect dialect // what the server was found to understand
-	window  int     // in tokens, as the server has said; 0 while it has not
+
+	windows *window.Finder
 }
 
 // New makes a model. It does not reach its server yet.
@@ -78,7 +80,7 @@ func New(cfg Config) (*Model, error) {
 	}
 	first := firstDialect(cfg.BaseURL)
 	first.noPictures = cfg.Blind
-	return &Model{cfg: cfg, host: host, dialect: first}, nil
+	return &Model{cfg: cfg, host: host, dialect: first, windows: cfg.windows()}, nil
 }
 
 // complete checks a configuration and fills in what was left out.
@@ -132,36 +134,26 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// Info returns the model's name, what is known of its sight, and its window: the configured window, or the one that the
-// server has named if that is smaller.
-func (m *Model) Info() llm.Info {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	window := m.cfg.Window
-	if m.window > 0 && (window <= 0 || m.window < window) {
-		window = m.window
+// windows finds out how large the model's window is.
+func (c Config) windows() *window.Finder {
+	f := &window.Finder{HTTP: c.HTTP, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, Log: c.Log}
+	if c.APIKey != "" {
+		f.Header.Set("Authorization", "Bearer "+c.APIKey)
 	}
-	return llm.Info{Name: m.cfg.Name, ContextTokens: window, Blind: m.dialect.noPictures}
+	return f
 }
 
-// leastWindow is smaller than the window of any useful model. If a server seems to name a
-// smaller one, the number means something else.
-const leastWindow = 512
+// LookUpWindow asks the server how large the model's window is, some seconds at most, and
+// keeps asking it at times. Without it only refusals tell.
+func (m *Model) LookUpWindow(ctx context.Context) { m.windows.Look(ctx) }
 
-// rememberWindow remembers how large the window is that the server has named.
-func (m *Model) rememberWindow(window int) {
-	if window < leastWindow {
-		return
-	}
+// Info returns the model's name, what is known of its sight, and its window: the least of
+// what is configured and what the server says.
+func (m *Model) Info() llm.Info {
+	known := m.windows.Known()
 	m.mu.Lock()
-	known := m.window > 0 && m.window <= window
-	if !known {
-		m.window = window
-	}
-	m.mu.Unlock()
-	if !known {
-		m.cfg.Log.Warn("the model's server says how large its window is", slog.String("model", m.cfg.Name), slog.Int("tokens", window))
-	}
+	defer m.mu.Unlock()
+	return llm.Info{Name: m.cfg.Name, ContextTokens: known.Tokens, ContextFrom: string(known.Source), Blind: m.dialect.noPictures}
 }
 
 // Generate asks once. See llm.Model.
@@ -177,6 +169,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta
 			emit(d)
 		})
 		if err == nil {
+			m.windows.Answered(ctx)
 			return answer, nil
 		}
 		if ctx.Err() != nil {
@@ -234,7 +227,7 @@ func (m *Model) errorOf(err error) *llm.Error {
 		}
 		if e.Fault == llm.Overflow {
 			e.Window = r.window()
-			m.rememberWindow(e.Window)
+			m.windows.Learn(e.Window)
 		}
 		return e
 	}
@@ -257,7 +250,7 @@ func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 15*time.Second, errStalled)
 	defer cancel()
-	m := &Model{cfg: cfg, host: host}
+	m := &Model{cfg: cfg, host: host, windows: cfg.windows()}
 	names, err := m.listModels(ctx)
 	if err != nil {
 		return "", m.errorOf(err)

@@ -117,7 +117,7 @@ func TestDoctorAsksTheModel(t *testing.T) {
 		wants  []string
 		code   int
 	}{
-		{"a good answer", agenttest.Always(agenttest.Reply("ok")), "", []string{"ok     model: scripted at http://127.0.0.1", "answers in"}, exitDone},
+		{"a good answer", agenttest.Always(agenttest.Reply("ok")), "", []string{"ok     model: scripted at http://127.0.0.1", "answers in", "it reads 8192 tokens, as the server's list of models says"}, exitDone},
 		{"a wrong key", fail(401, `{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","code":"invalid_api_key"}}`), "",
 			[]string{"wrong  model:", "Incorrect API key provided.", "model.api_key (", "bot.toml:4"}, exitFailed},
 		{"no such model", fail(404, `{"error":{"message":"The model 'scripted' does not exist","type":"invalid_request_error","code":"model_not_found"}}`), "",
@@ -138,7 +138,9 @@ func TestDoctorAsksTheModel(t *testing.T) {
 	} {
 		url := c.url
 		if url == "" {
-			url = agenttest.New(c.script).Start(t)
+			s := agenttest.New(c.script)
+			s.Window = 8192
+			url = s.Start(t)
 		}
 		file := filepath.Join(n.cwd, "bot.toml")
 		text := fmt.Sprintf("[model]\nname = \"scripted\"\nbase_url = %q\napi_key = \"sk-of-the-test-0123456789\"\n", url)

@@ -100,6 +100,8 @@ func rules() []rule {
 		{"agent/transcript", 3, []string{"bus", "sessions", "tools", "agent/llm", "agent/journal"}},
 		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
 
+		{"agent/openai/window", 2, nil},
+		{"agent/openai", 3, []string{"agent/llm", "agent/openai/window", "tools"}},
 		{"agent/failover", 3, []string{"agent/llm"}},
 		{"agent/demo", 4, []string{"agent/llm", "agent/transcript", "tools"}}, // reads what it was sent as a model does
 		{"agent/agenttest", 4, []string{"agent/transcript"}},

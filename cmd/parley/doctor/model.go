@@ -62,9 +62,17 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 		f.State, f.Detail = wrong, who+" answered with nothing"
 		f.Remedy = "look whether it is a model for chats: " + settingOf(cfg, m.Table+".name")
 	default:
-		f.Detail = fmt.Sprintf("%s answers in %d ms", who, time.Since(began).Milliseconds())
+		f.Detail = fmt.Sprintf("%s answers in %d ms; %s", who, time.Since(began).Milliseconds(), windowOf(m.Model.Info()))
 	}
 	return f
+}
+
+// windowOf says how much a model reads, and from where that is known.
+func windowOf(m llm.Info) string {
+	if m.ContextTokens == 0 {
+		return "its server does not say how large its window is (set window if you know it)"
+	}
+	return fmt.Sprintf("it reads %d tokens, %s", m.ContextTokens, m.ContextFrom)
 }
 
 // smallTalk is the smallest request that has what a turn's requests have: a

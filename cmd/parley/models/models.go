@@ -71,6 +71,7 @@ func newModel(ctx context.Context, table string, c config.Model, log *slog.Logge
 	if err != nil {
 		return Model{}, fmt.Errorf("set up [%s]: %w", table, err)
 	}
+	m.LookUpWindow(ctx)
 	server := cmp.Or(c.BaseURL, openai.DefaultURL)
 	return Model{Link: failover.Link{ID: idOf(server, oc.Name, oc.APIKey), Model: m}, Table: table, Server: server}, nil
 }

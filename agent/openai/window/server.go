@@ -1,0 +1,237 @@
+package window
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// mostRead bounds what is read of a server's answer.
+const mostRead = 16 << 20
+
+// ollamaDefault is with how large a window Ollama loads a model unless it is told
+// otherwise.
+const ollamaDefault = 4096
+
+// askServer asks the server in each way in which servers tell the size of a window, and
+// returns the least that one of them gives. Answered is whether there was any answer.
+func (f *Finder) askServer(ctx context.Context) (found Found, answered bool) {
+	listed, err := f.askList(ctx)
+	if err != nil {
+		return Found{}, false
+	}
+	if listed.Tokens > 0 && !isLocal(f.BaseURL) {
+		return listed, true
+	}
+	// A local server's list may name what the model could have, and not what it was started with.
+	return least(listed, f.askLlamaCpp(ctx), f.askOllama(ctx), f.askOwnList(ctx), f.askLiteLLM(ctx)), ctx.Err() == nil
+}
+
+// sizes are the fields in which lists of models have the size of a window.
+type sizes struct {
+	ContextLength    number `json:"context_length"`     // OpenRouter, Together
+	MaxModelLen      number `json:"max_model_len"`      // vLLM, SGLang
+	ContextWindow    number `json:"context_window"`     // Groq
+	MaxContextLength number `json:"max_context_length"` // Mistral
+	MaxInputTokens   number `json:"max_input_tokens"`   // Anthropic
+	Loaded           number `json:"loaded_context_length"`
+}
+
+func (s sizes) least(from Source) Found {
+	var all []Found
+	for _, n := range []number{s.ContextLength, s.MaxModelLen, s.ContextWindow, s.MaxContextLength, s.MaxInputTokens, s.Loaded} {
+		all = append(all, Found{int(n), from})
+	}
+	return least(all...)
+}
+
+// askList reads the model's entry in the list of models.
+func (f *Finder) askList(ctx context.Context) (Found, error) {
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+			sizes
+			Best sizes `json:"top_provider"` // OpenRouter: of whom it asks first
+			Meta struct {
+				Context number `json:"n_ctx"` // llama.cpp; n_ctx_train is what it could have
+			} `json:"meta"`
+		} `json:"data"`
+	}
+	if err := f.get(ctx, f.BaseURL+"/models", &list); err != nil {
+		return Found{}, err
+	}
+	for _, m := range list.Data {
+		if sameModel(m.ID, f.Model) {
+			return least(m.least(Listed), m.Best.least(Listed), Found{int(m.Meta.Context), Listed}), nil
+		}
+	}
+	return Found{}, nil
+}
+
+// askLlamaCpp asks for the properties of a llama.cpp server, whose context is divided among
+// its slots.
+func (f *Finder) askLlamaCpp(ctx context.Context) Found {
+	var props struct {
+		Context number `json:"n_ctx"`
+		Default struct {
+			Context number `json:"n_ctx"`
+		} `json:"default_generation_settings"`
+	}
+	if f.get(ctx, f.root()+"/props", &props) != nil {
+		return Found{}
+	}
+	return least(Found{int(props.Default.Context), LlamaCpp}, Found{int(props.Context), LlamaCpp})
+}
+
+// askOllama asks what Ollama has loaded the model with, or will load it with. What the model
+// could have does not matter: Ollama cuts a longer request without a word.
+func (f *Finder) askOllama(ctx context.Context) Found {
+	var running struct {
+		Models []struct {
+			Name    string `json:"name"`
+			Model   string `json:"model"`
+			Context number `json:"context_length"`
+		} `json:"models"`
+	}
+	if f.get(ctx, f.root()+"/api/ps", &running) != nil || running.Models == nil { // it is no Ollama
+		return Found{}
+	}
+	for _, m := range running.Models {
+		if (sameModel(m.Name, f.Model) || sameModel(m.Model, f.Model)) && m.Context >= Least {
+			return Found{int(m.Context), Loaded}
+		}
+	}
+	var shown struct {
+		Parameters string                     `json:"parameters"`
+		Info       map[string]json.RawMessage `json:"model_info"`
+	}
+	if f.post(ctx, f.root()+"/api/show", map[string]string{"model": f.Model}, &shown) != nil {
+		return Found{}
+	}
+	will := Found{ollamaDefault, ToBeLoaded}
+	for line := range strings.Lines(shown.Parameters) {
+		if words := strings.Fields(line); len(words) == 2 && words[0] == "num_ctx" {
+			if n, err := strconv.Atoi(words[1]); err == nil && n >= Least {
+				will.Tokens = n
+			}
+		}
+	}
+	for name, raw := range shown.Info {
+		var most number
+		if strings.HasSuffix(name, ".context_length") && json.Unmarshal(raw, &most) == nil {
+			will = least(will, Found{int(most), ToBeLoaded})
+		}
+	}
+	return will
+}
+
+// askOwnList asks the list that some local servers have beside that of the protocol: it knows with how
+// large a window a model is loaded.
+func (f *Finder) askOwnList(ctx context.Context) Found {
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+			sizes
+		} `json:"data"`
+	}
+	if f.get(ctx, f.root()+"/api/v0/models", &list) != nil {
+		return Found{}
+	}
+	for _, m := range list.Data {
+		if sameModel(m.ID, f.Model) {
+			return m.least(OwnList)
+		}
+	}
+	return Found{}
+}
+
+// askLiteLLM asks a LiteLLM gateway, whose list of models has names alone.
+func (f *Finder) askLiteLLM(ctx context.Context) Found {
+	var list struct {
+		Data []struct {
+			Name string `json:"model_name"`
+			Info sizes  `json:"model_info"`
+		} `json:"data"`
+	}
+	if f.get(ctx, f.root()+"/model/info", &list) != nil {
+		return Found{}
+	}
+	found := Found{}
+	for _, m := range list.Data {
+		if m.Name == f.Model { // of several under one name any may be asked
+			found = least(found, m.Info.least(Gateway))
+		}
+	}
+	return found
+}
+
+// root is where a server has what is not of the chats' protocol.
+func (f *Finder) root() string { return strings.TrimSuffix(f.BaseURL, "/v1") }
+
+// sameModel tells whether a list names the model. Ollama's lists name the tag.
+func sameModel(listed, asked string) bool {
+	return listed != "" && (listed == asked || listed == asked+":latest" || listed+":latest" == asked)
+}
+
+func (f *Finder) get(ctx context.Context, address string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	return f.do(req, into)
+}
+
+func (f *Finder) post(ctx context.Context, address string, body, into any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return f.do(req, into)
+}
+
+// do sends a request. A server that answers but does not know what was asked for leaves
+// into as it is; an error is of one that cannot be asked now.
+func (f *Finder) do(req *http.Request, into any) error {
+	maps.Copy(req.Header, f.Header)
+	req.Header.Set("Accept", "application/json")
+	resp, err := f.HTTP.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch {
+	case resp.StatusCode >= http.StatusInternalServerError || resp.StatusCode == http.StatusTooManyRequests:
+		return fmt.Errorf("status %d", resp.StatusCode)
+	case resp.StatusCode != http.StatusOK:
+		return nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, mostRead))
+	if err != nil {
+		return err
+	}
+	_ = json.Unmarshal(raw, into) // what is not of that form says nothing
+	return nil
+}
+
+// A number is one that servers may also write as a text, or leave out.
+type number int
+
+// UnmarshalJSON reads it; what is no number is 0.
+func (n *number) UnmarshalJSON(raw []byte) error {
+	read, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	if err == nil && read > 0 && read < 1<<31 {
+		*n = number(read)
+	}
+	return nil
+}
