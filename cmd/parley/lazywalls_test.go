@@ -35,3 +35,39 @@ func TestItServesWhileTheSandboxIsTriedOut(t *testing.T) {
 		t.Errorf("it was answered %s", got)
 	}
 }
+
+// Each command that an agent runs has a supervisor, and some a second process of this
+// program inside their walls. They begin before the libraries are initialised that only
+// the server needs.
+func TestASupervisorWaitsForNoLibrary(t *testing.T) {
+	t.Parallel()
+	heavy := []string{
+		"codeberg.org/readeck/go-readability", "github.com/bwmarrin/discordgo", "github.com/prometheus/client_golang/prometheus",
+		"github.com/santhosh-tekuri/jsonschema/v6", "github.com/yuin/goldmark/extension", "net", "net/http", "regexp",
+	}
+	program, err := parleytest.Binary()
+	must(t, err)
+	initialised := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Env = []string{"GODEBUG=inittrace=1"}
+		said, _ := cmd.CombinedOutput() // nobody tells it what to run, so it fails
+		return string(said)
+	}
+	for _, args := range [][]string{{"sandbox-supervisor"}, {"sandbox-enter", "9"}} {
+		trace := initialised(args...)
+		if !strings.Contains(trace, "init golang.org/x/sys/unix @") {
+			t.Errorf("%q: nothing is known of what it initialised: %s", args, trace)
+		}
+		for _, name := range heavy {
+			if strings.Contains(trace, "init "+name+" @") {
+				t.Errorf("%q has waited for %s", args, name)
+			}
+		}
+	}
+	trace := initialised("version")
+	for _, name := range heavy {
+		if !strings.Contains(trace, "init "+name+" @") {
+			t.Errorf("the program has no package %s any more: it need not be named here", name)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -15,9 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"parley/tools/sandbox/cgroup"
+	"parley/tools/sandbox/egress"
+	"parley/tools/sandbox/supervisor"
 )
 
 const (
@@ -30,92 +30,26 @@ const (
 	endTimeout = 10 * time.Second
 )
 
-// The commands of this program that nobody types: it runs itself under them.
-const (
-	supervisorCommand = "sandbox-supervisor"
-	enterCommand      = "sandbox-enter"
-)
-
-// The files that the supervisor has beside the command's own three.
-const (
-	controlFD = 3 // a request, then leases, each a line; its end ends the command
-	reportFD  = 4 // the report
-)
-
-// A request is what the supervisor is told to run, and how.
-type request struct {
-	Mode      Mode
-	Bwrap     string // the program, in the mode Bubblewrap
-	Args      []string
-	Own       bool // Args are this program's
-	Env       []string
-	Workspace string // "" is none
-	Dir       string // below it
-	Writes    string // below it: all that the command can write to; "" is the whole
-	WritesAll bool
-	UID, GID  int // whom it runs as; -1 is as the supervisor
-	Read      []string
-	FullNet   bool
-	Hosts     []string // reached through the proxy
-	Memory    int64    // bytes, as Tmp
-	Tmp       int64
-	Processes int
-	Groups    cgroup.Place // nowhere, where there are no control groups
-	Quota     Quota
-	Waits     bool // see Command
-	// Times are nanoseconds of the clock that runs since the machine was started,
-	// also while it sleeps: both processes read the same. 0 is none.
-	Deadline int64
-	Lease    int64
-}
-
-// A report is how it went.
-type report struct {
-	ExitCode int
-	Killed   Reason   `json:",omitempty"`
-	Detail   string   `json:",omitempty"`
-	Refused  []string `json:",omitempty"`
-	Duration time.Duration
-	Grouped  bool `json:",omitempty"` // whether it ran in a control group
-	// Failure says why nothing was run, or nobody knows how it ended; Fault is
-	// what of it callers decide on.
-	Failure string `json:",omitempty"`
-	Fault   fault  `json:",omitempty"`
-}
-
-type fault string
-
-const (
-	faultLate  fault = "late"
-	faultSetup fault = "setup" // the walls could not be put up; standard error says why
-)
-
-// inside is where the workspace lies in the mode Bubblewrap: at the same place on
-// every machine of a fleet, so that what is installed there works on each.
-const inside = "/workspace"
-
-// insideWrites is where the folder lies that a command can write to, where that is not
-// its whole workspace. It is no place in the workspace: on the way there others could put
-// a link, and the folder would lie elsewhere.
-const insideWrites = "/job"
-
-// thisProgram is this program, also after its file was replaced.
-const thisProgram = "/proc/self/exe"
-
-// searched is the PATH of every command.
-const searched = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
 // nested is set for supervisors, and for nothing else.
 const nested = "PARLEY_SANDBOX_SUPERVISOR"
 
-// clock is the time since the machine was started, the same for all processes. It
-// runs on while one stands still, and while the machine sleeps.
-func clock() int64 {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		panic(err) // Linux has it since 2.6.39
+// Main carries out what this program runs itself for, beside its other commands. It tells
+// whether args, as in os.Args, asked for that, and if so the exit code. Most of it was done
+// before main began, see package supervisor.
+func Main(args []string) (code int, asked bool) {
+	return supervisor.Main(args, func(hosts []string) supervisor.Proxy { return proxy{egress.New(hosts)} })
+}
+
+// A proxy is the one that supervisors use.
+type proxy struct{ *egress.Proxy }
+
+// Serve implements supervisor.Proxy.
+func (p proxy) Serve(listening *os.File) error {
+	l, err := net.FileListener(listening)
+	if err = errors.Join(err, listening.Close()); err != nil { // it was copied
+		return err
 	}
-	return now.Nano()
+	return p.Proxy.Serve(l)
 }
 
 // Run implements Sandbox.
@@ -161,13 +95,13 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 }
 
 // request is what the supervisor is told.
-func (b *Box) request(ctx context.Context, c Command) (request, error) {
-	now := clock()
+func (b *Box) request(ctx context.Context, c Command) (supervisor.Request, error) {
+	now := supervisor.Clock()
 	lease := leaseTime
 	if !c.Held.IsZero() {
 		lease -= max(0, time.Since(c.Held), time.Now().Round(0).Sub(c.Held.Round(0)))
 	}
-	req := request{
+	req := supervisor.Request{
 		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir, Writes: c.Writes, WritesAll: c.WritesAll,
 		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
 		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease), Waits: c.Waits,
@@ -181,11 +115,11 @@ func (b *Box) request(ctx context.Context, c Command) (request, error) {
 	if c.Workspace == "" {
 		return req, nil
 	}
-	return req, req.owner()
+	return req, letOwn(&req)
 }
 
 // allowNetwork gives a request what its command may reach.
-func (b *Box) allowNetwork(req *request, c Command) error {
+func (b *Box) allowNetwork(req *supervisor.Request, c Command) error {
 	network := b.cfg.Network
 	if c.Reach != nil {
 		network = *c.Reach
@@ -204,9 +138,9 @@ func (b *Box) allowNetwork(req *request, c Command) error {
 	return nil
 }
 
-// owner lets root's commands run as whom the workspace belongs to: without root's
+// letOwn lets root's commands run as whom the workspace belongs to: without root's
 // capabilities they could not write to it.
-func (r *request) owner() error {
+func letOwn(r *supervisor.Request) error {
 	info, err := os.Stat(r.Workspace)
 	if err != nil {
 		return errors.New("its workspace is not there") // models need not know where
@@ -219,7 +153,7 @@ func (r *request) owner() error {
 
 // environment is the command's: nothing of this process's but what is configured.
 func (b *Box) environment(c Command) []string {
-	env := []string{"PATH=" + searched, "LANG=C.UTF-8", "TERM=dumb", "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh", "GIT_CONFIG_NOSYSTEM=1"}
+	env := []string{"PATH=" + supervisor.Path, "LANG=C.UTF-8", "TERM=dumb", "USER=agent", "LOGNAME=agent", "SHELL=/bin/sh", "GIT_CONFIG_NOSYSTEM=1"}
 	for _, name := range b.cfg.Env {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
@@ -229,10 +163,10 @@ func (b *Box) environment(c Command) []string {
 }
 
 // supervised runs a request under a supervisor of its own.
-func (b *Box) supervised(ctx context.Context, req request, stdin io.Reader, stdout, stderr io.Writer) (report, error) {
-	p, err := b.startSupervisor(stdin, stdout, stderr)
+func (b *Box) supervised(ctx context.Context, req supervisor.Request, stdin io.Reader, stdout, stderr io.Writer) (supervisor.Report, error) {
+	p, err := b.startSupervisor(req.Proxied(), stdin, stdout, stderr)
 	if err != nil {
-		return report{}, err
+		return supervisor.Report{}, err
 	}
 	ended := make(chan struct{})
 	var beside sync.WaitGroup
@@ -250,20 +184,20 @@ func (b *Box) supervised(ctx context.Context, req request, stdin io.Reader, stdo
 	kill()
 	beside.Wait()
 	if err := errors.Join(readErr, p.report.Close()); err != nil {
-		return report{}, err
+		return supervisor.Report{}, err
 	}
-	var rep report
+	var rep supervisor.Report
 	if json.Unmarshal(raw, &rep) != nil {
-		return report{}, fmt.Errorf("the supervisor has not said how it ended: %w", errors.Join(waitErr, io.ErrUnexpectedEOF))
+		return supervisor.Report{}, fmt.Errorf("the supervisor has not said how it ended: %w", errors.Join(waitErr, io.ErrUnexpectedEOF))
 	}
 	switch rep.Fault {
-	case faultLate:
-		return report{}, ErrLate
-	case faultSetup:
-		return report{}, errSetup
+	case supervisor.Late:
+		return supervisor.Report{}, ErrLate
+	case supervisor.Setup:
+		return supervisor.Report{}, errSetup
 	}
 	if rep.Failure != "" {
-		return report{}, errors.New(rep.Failure)
+		return supervisor.Report{}, errors.New(rep.Failure)
 	}
 	return rep, nil
 }
@@ -276,7 +210,7 @@ type supervisorProcess struct {
 }
 
 // startSupervisor runs this program once more, or the one that is configured.
-func (b *Box) startSupervisor(stdin io.Reader, stdout, stderr io.Writer) (*supervisorProcess, error) {
+func (b *Box) startSupervisor(proxied bool, stdin io.Reader, stdout, stderr io.Writer) (*supervisorProcess, error) {
 	controlEnd, control, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -285,8 +219,12 @@ func (b *Box) startSupervisor(stdin io.Reader, stdout, stderr io.Writer) (*super
 	if err != nil {
 		return nil, errors.Join(err, controlEnd.Close(), control.Close())
 	}
-	cmd := exec.Command(cmp.Or(b.cfg.Supervisor, thisProgram), supervisorCommand) //nolint:noctx // it ends what it has started before it ends
-	cmd.Env = []string{nested + "=1"}                                             // and nothing of ours
+	args := []string{supervisor.Command}
+	if proxied {
+		args = append(args, supervisor.Proxying)
+	}
+	cmd := exec.Command(cmp.Or(b.cfg.Supervisor, supervisor.ThisProgram), args...) //nolint:noctx // it ends what it has started before it ends
+	cmd.Env = []string{nested + "=1"}                                              // and nothing of ours
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
@@ -302,7 +240,7 @@ func (b *Box) startSupervisor(stdin io.Reader, stdout, stderr io.Writer) (*super
 
 // keep tells the supervisor what to run, and that we are at work, until it has
 // ended or ctx does.
-func (p *supervisorProcess) keep(ctx context.Context, req request, ended <-chan struct{}) {
+func (p *supervisorProcess) keep(ctx context.Context, req supervisor.Request, ended <-chan struct{}) {
 	defer func() { _ = p.control.Close() }() // the supervisor may be gone
 	raw, err := json.Marshal(req)
 	if err != nil {
@@ -321,7 +259,7 @@ func (p *supervisorProcess) keep(ctx context.Context, req request, ended <-chan 
 			return
 		case <-every.C:
 		}
-		now := clock()
+		now := supervisor.Clock()
 		if ctx.Err() != nil {
 			return
 		}

@@ -6,17 +6,18 @@ import (
 	"strings"
 
 	"parley/tools/sandbox/cgroup"
+	"parley/tools/sandbox/supervisor"
 )
 
 // A Mode is what the walls are made of.
-type Mode string
+type Mode = supervisor.Mode
 
 // The modes.
 const (
-	Auto       Mode = "auto"       // the first of Bubblewrap and Landlock that works
-	Bubblewrap Mode = "bubblewrap" // namespaces
-	Landlock   Mode = "landlock"   // rules of the kernel, where there may be no namespaces
-	None       Mode = "none"       // no walls at all
+	Auto       Mode = "auto" // the first of Bubblewrap and Landlock that works
+	Bubblewrap      = supervisor.Bubblewrap
+	Landlock        = supervisor.Landlock
+	None            = supervisor.None
 )
 
 // A Network is what a command that may use the network can reach; the zero value

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	landlocksys "github.com/landlock-lsm/go-landlock/landlock/syscall"
-
 	"parley/tools/sandbox/cgroup"
+	"parley/tools/sandbox/supervisor"
 )
 
 // probeTimeout is how long a mode has to show that it works.
@@ -28,7 +27,7 @@ func Open(ctx context.Context, cfg Config) (*Box, error) {
 		// A program that does not call Main would start itself again without end.
 		return nil, errors.New("this program runs as its own supervisor and does not know it: call Main first")
 	}
-	sweep()
+	supervisor.Sweep()
 	b := &Box{cfg: cfg, mode: cfg.Mode}
 	var err error
 	if b.groups, err = cgroup.Find(); err != nil {
@@ -100,12 +99,12 @@ func (b *Box) try(ctx context.Context) *Attempt {
 			return &Attempt{b.mode, err, remedyBubblewrap}
 		}
 	case Landlock:
-		abi, err := landlocksys.LandlockGetABIVersion()
+		abi, err := supervisor.LandlockVersion()
 		if err != nil {
 			return &Attempt{b.mode, fmt.Errorf("the kernel has no Landlock, or does not use it: %w", err), remedyLandlock}
 		}
-		if abi < leastABI {
-			return &Attempt{b.mode, fmt.Errorf("the kernel's Landlock is version %d, and %d is needed", abi, leastABI), remedyLandlock}
+		if abi < supervisor.LeastABI {
+			return &Attempt{b.mode, fmt.Errorf("the kernel's Landlock is version %d, and %d is needed", abi, supervisor.LeastABI), remedyLandlock}
 		}
 		if err := b.probe(ctx); err != nil {
 			return &Attempt{b.mode, err, remedyLandlock}
@@ -129,7 +128,7 @@ func (b *Box) probe(ctx context.Context) error {
 func (b *Box) probeOnce(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	dir, err := os.MkdirTemp("", temporaryPrefix)
+	dir, err := os.MkdirTemp("", supervisor.TemporaryPrefix)
 	if err != nil {
 		return err
 	}

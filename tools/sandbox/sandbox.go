@@ -14,6 +14,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"parley/tools/sandbox/supervisor"
 )
 
 // A Sandbox runs commands. It may be used by many at once.
@@ -88,10 +90,7 @@ func (p Place) Command(args ...string) Command {
 }
 
 // A Quota bounds a folder.
-type Quota struct {
-	Bytes int64 // in blocks of 4 KiB
-	Items int   // files and folders
-}
+type Quota = supervisor.Quota
 
 // A Result is what came of a command.
 type Result struct {
@@ -110,16 +109,16 @@ type Result struct {
 }
 
 // A Reason is why a command was ended.
-type Reason string
+type Reason = supervisor.Reason
 
 // The reasons.
 const (
-	Timeout   Reason = "timeout"   // its deadline
-	Cancelled Reason = "cancelled" // whoever ran it wants it no longer
-	Lease     Reason = "lease"     // the process that ran it died, or stood still for too long
-	Memory    Reason = "memory"
-	Processes Reason = "processes"
-	Disk      Reason = "disk"
+	Timeout   = supervisor.Timeout   // its deadline
+	Cancelled = supervisor.Cancelled // whoever ran it wants it no longer
+	Lease     = supervisor.Lease     // the process that ran it died, or stood still for too long
+	Memory    = supervisor.Memory
+	Processes = supervisor.Processes
+	Disk      = supervisor.Disk
 )
 
 // MaxOutput is how much of each of a command's outputs is kept, in bytes, unless it says

@@ -1,4 +1,4 @@
-package sandbox
+package supervisor
 
 import (
 	"errors"
@@ -114,8 +114,8 @@ func openFolder(above int, name string) (int, error) {
 	return unix.Open(itself, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
-// temporaryPrefix begins the names of folders for what one command leaves behind.
-const temporaryPrefix = "parley-command-"
+// TemporaryPrefix begins the names of folders for what one command leaves behind.
+const TemporaryPrefix = "parley-command-"
 
 // staleAfter is older than any command gets.
 const staleAfter = 24 * time.Hour
@@ -132,15 +132,15 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// sweep removes what commands have left whose supervisor was killed.
-func sweep() {
+// Sweep removes what commands have left whose supervisor was killed.
+func Sweep() {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && e.IsDir() && strings.HasPrefix(e.Name(), temporaryPrefix) && time.Since(info.ModTime()) > staleAfter {
+		if err == nil && e.IsDir() && strings.HasPrefix(e.Name(), TemporaryPrefix) && time.Since(info.ModTime()) > staleAfter {
 			_ = removeTree(filepath.Join(os.TempDir(), e.Name())) // it may be another user's
 		}
 	}

@@ -1,24 +1,23 @@
-package sandbox
+package supervisor
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"parley/tools/sandbox/egress"
 )
 
 // insideProxy is where the proxy is inside, on the loopback of the command's own network.
-const insideProxy = "127.0.0.1:3128"
+const (
+	insideProxy = "127.0.0.1:3128"
+	insidePort  = 3128
+)
 
 // An entering is what is done inside before the command's program takes over.
 type entering struct {
@@ -112,13 +111,12 @@ const (
 
 // enter becomes the command, inside its walls. What fails is said to the file of
 // the walls' socket, or else to standard error.
-func enter() int {
-	runtime.LockOSThread() // walls are a thread's; the one that puts them up becomes the command
-	if len(os.Args) != 3 {
+func enter(args []string) int {
+	if len(args) != 1 {
 		return codeNotRun
 	}
 	var e entering
-	raw, err := fileNumbered(os.Args[2])
+	raw, err := fileNumbered(args[0])
 	if err == nil {
 		err = json.Unmarshal(raw, &e)
 	}
@@ -169,16 +167,18 @@ func handOut(number string) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", insideProxy) //nolint:noctx // nothing is waited for
+	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	f, err := l.(*net.TCPListener).File()
+	err = unix.Bind(l, &unix.SockaddrInet4{Port: insidePort, Addr: [4]byte{127, 0, 0, 1}})
 	if err == nil {
-		err = unix.Sendmsg(n, []byte{0}, unix.UnixRights(int(f.Fd())), nil, 0)
-		err = errors.Join(err, f.Close())
+		err = unix.Listen(l, unix.SOMAXCONN)
 	}
-	return errors.Join(err, l.Close(), unix.Close(n))
+	if err == nil {
+		err = unix.Sendmsg(n, []byte{0}, unix.UnixRights(l), nil, 0)
+	}
+	return errors.Join(err, unix.Close(l), unix.Close(n))
 }
 
 // receive takes a file that was handed out.
@@ -201,14 +201,10 @@ func receive(from *os.File) (*os.File, error) {
 }
 
 // serveInside lets a proxy serve the socket that is handed out from inside.
-func serveInside(from *os.File, proxy *egress.Proxy) {
-	f, err := receive(from)
+func serveInside(from *os.File, proxy Proxy) {
+	listening, err := receive(from)
 	if err != nil {
 		return // the command was not run, and what ran it says why
 	}
-	l, err := net.FileListener(f)
-	_ = f.Close() // it was copied
-	if err == nil {
-		_ = proxy.Serve(l) // the command finds nobody there
-	}
+	_ = proxy.Serve(listening) // where that fails the command finds nobody there
 }

@@ -1,4 +1,4 @@
-package sandbox
+package supervisor
 
 import (
 	"encoding/json"
@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"parley/tools/sandbox/egress"
 	"parley/tools/sandbox/seccomp"
 )
 
@@ -51,8 +50,10 @@ func (s *supervisor) startBubblewrap() (_ *child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	switch proxied := len(s.Hosts) > 0 && !s.FullNet; {
-	case proxied:
+	switch {
+	case s.Proxied() && s.proxy == nil:
+		err = errNoProxy
+	case s.Proxied():
 		command, err = s.behindProxy(c, &pipes, &args)
 	case s.writes != nil:
 		command, err = s.entered(&pipes, &args, entering{})
@@ -138,7 +139,7 @@ func (p *pipes) program(args *[]string) error {
 	if err != nil {
 		return err
 	}
-	here, err := os.Stat(thisProgram)
+	here, err := os.Stat(ThisProgram)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (p *pipes) program(args *[]string) error {
 		*args = append(*args, "--ro-bind", path, entrance)
 		return nil
 	}
-	f, err := os.Open(thisProgram)
+	f, err := os.Open(ThisProgram)
 	if err != nil {
 		return err
 	}
@@ -336,7 +337,7 @@ func (s *supervisor) behindProxy(c *child, pipes *pipes, args *[]string) ([]stri
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "proxy"), os.NewFile(uintptr(pair[1]), "proxy")
 	number := pipes.give(theirs)
-	proxy := egress.New(s.Hosts)
+	proxy := s.proxy(s.Hosts)
 	c.refused = proxy.Refused
 	c.close = proxy.Close
 	go serveInside(ours, proxy)

@@ -1,4 +1,4 @@
-package sandbox
+package supervisor
 
 import (
 	"bufio"
@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,31 +19,25 @@ import (
 	"parley/tools/sandbox/cgroup"
 )
 
-// Main carries out what this program runs itself for. It tells whether args, as
-// in os.Args, asked for that, and if so the exit code.
-func Main(args []string) (code int, asked bool) {
-	if len(args) < 2 {
-		return 0, false
+// Clock is the time since the machine was started, in nanoseconds, the same for all
+// processes. It runs on while one stands still, and while the machine sleeps.
+func Clock() int64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		panic(err) // Linux has it since 2.6.39
 	}
-	switch args[1] {
-	case supervisorCommand:
-		return supervise(), true
-	case enterCommand:
-		return enter(), true
-	}
-	return 0, false
+	return now.Nano()
 }
 
 // supervise runs one command and ends it when its time has come. It is a process
 // of its own, so that whatever becomes of the one that asked, somebody is there
 // to end the command.
-func supervise() int {
-	runtime.LockOSThread() // a child is told when the thread that started it ends
+func supervise(proxy func(hosts []string) Proxy) int {
 	unix.CloseOnExec(controlFD)
 	unix.CloseOnExec(reportFD) // commands write no report
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
-	s := &supervisor{signals: signals, gone: make(chan struct{})}
+	s := &supervisor{signals: signals, gone: make(chan struct{}), proxy: proxy}
 	rep := s.run(os.NewFile(controlFD, "control"))
 	raw, err := json.Marshal(rep)
 	if err == nil {
@@ -58,16 +51,17 @@ func supervise() int {
 
 // A supervisor ends what it has started.
 type supervisor struct {
-	request
+	Request
 	signals <-chan os.Signal
 	lease   atomic.Int64
 	gone    chan struct{} // closed when nobody wants the command any longer
 	child   *child
 	scope   scope
-	group   *cgroup.Group // nil where there are none
-	held    usage         // by the workspace, before
-	disk    time.Time     // when the disk is to be measured next
-	writes  *os.File      // the folder that the command can write to; nil is the workspace
+	group   *cgroup.Group              // nil where there are none
+	held    usage                      // by the workspace, before
+	disk    time.Time                  // when the disk is to be measured next
+	proxy   func(hosts []string) Proxy // nil where none is needed
+	writes  *os.File                   // the folder that the command can write to; nil is the workspace
 }
 
 // A child is the command with what stands around it.
@@ -82,21 +76,21 @@ type child struct {
 	close   func() error
 }
 
-func failed(err error) report {
+func failed(err error) Report {
 	switch {
-	case errors.Is(err, ErrLate):
-		return report{Failure: err.Error(), Fault: faultLate}
+	case errors.Is(err, errLate):
+		return Report{Failure: err.Error(), Fault: Late}
 	case errors.Is(err, errSetup):
-		return report{Failure: err.Error(), Fault: faultSetup}
+		return Report{Failure: err.Error(), Fault: Setup}
 	}
-	return report{Failure: err.Error()}
+	return Report{Failure: err.Error()}
 }
 
-func (s *supervisor) run(control *os.File) report {
+func (s *supervisor) run(control *os.File) Report {
 	lines := bufio.NewReader(control)
 	line, err := lines.ReadBytes('\n')
 	if err == nil {
-		err = json.Unmarshal(line, &s.request)
+		err = json.Unmarshal(line, &s.Request)
 	}
 	if err != nil {
 		return failed(fmt.Errorf("read the request: %w", err))
@@ -112,8 +106,8 @@ func (s *supervisor) run(control *os.File) report {
 			return failed(fmt.Errorf("measure the workspace: %w", err))
 		}
 	}
-	if clock() > s.lease.Load() {
-		return failed(ErrLate)
+	if Clock() > s.lease.Load() {
+		return failed(errLate)
 	}
 	if err := s.openWrites(); err != nil {
 		return failed(fmt.Errorf("open the folder that it writes to: %w", err))
@@ -187,7 +181,7 @@ func lower(what int, most uint64) error {
 }
 
 // attend waits for the child's end, or brings it about, and reports.
-func (s *supervisor) attend() report {
+func (s *supervisor) attend() Report {
 	ended := make(chan error, 1)
 	go func() { ended <- s.child.cmd.Wait() }()
 	killed, detail, end := s.watch(ended)
@@ -199,7 +193,7 @@ func (s *supervisor) attend() report {
 	if waiting && err == nil {
 		end = <-ended
 	}
-	rep := report{ExitCode: -1, Killed: killed, Detail: detail}
+	rep := Report{ExitCode: -1, Killed: killed, Detail: detail}
 	if killed == "" {
 		rep.ExitCode, end = s.child.code(end)
 		if end != nil {
@@ -249,12 +243,12 @@ func (s *supervisor) rest() time.Duration {
 	if s.Deadline == 0 {
 		return time.Hour
 	}
-	return max(0, time.Duration(s.Deadline-clock()))
+	return max(0, time.Duration(s.Deadline-Clock()))
 }
 
 // expired tells whether the command's time is over.
 func (s *supervisor) expired() (Reason, string) {
-	now := clock()
+	now := Clock()
 	switch {
 	case s.Deadline != 0 && now >= s.Deadline:
 		return Timeout, "its time was over"

@@ -1,4 +1,4 @@
-package sandbox
+package supervisor
 
 import (
 	"cmp"
@@ -13,14 +13,18 @@ import (
 	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
+	landlocksys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
 	"parley/tools/sandbox/seccomp"
 )
 
-// leastABI is the first version of Landlock that keeps a process from signalling
+// LeastABI is the first version of Landlock that keeps a process from signalling
 // those outside, and from their abstract sockets.
-const leastABI = 6
+const LeastABI = 6
+
+// LandlockVersion is the kernel's version of Landlock.
+func LandlockVersion() (int, error) { return landlocksys.LandlockGetABIVersion() }
 
 // landlockWalls are what is put up around a process that shares its namespaces.
 type landlockWalls struct {
@@ -67,7 +71,7 @@ func (s *supervisor) startHere() (_ *child, err error) {
 	}
 	e := entering{Args: s.Args, Env: env}
 	if s.Own {
-		e.Args = append([]string{thisProgram}, s.Args...)
+		e.Args = append([]string{ThisProgram}, s.Args...)
 	}
 	var pipes pipes
 	defer func() { err = errors.Join(err, pipes.closeTheirs()) }()
@@ -91,8 +95,8 @@ func (s *supervisor) startHere() (_ *child, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.cmd = exec.Command(thisProgram, enterCommand, told) //nolint:noctx // attend ends it
-	c.cmd.Env = []string{"PATH=" + searched}              // by which it finds the program
+	c.cmd = exec.Command(ThisProgram, enterCommand, told) //nolint:noctx // attend ends it
+	c.cmd.Env = []string{"PATH=" + Path}                  // by which it finds the program
 	c.cmd.Dir = filepath.Join(cmp.Or(s.Workspace, tmp), s.Dir)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.cmd.ExtraFiles = pipes.theirs
@@ -116,7 +120,7 @@ func (s *supervisor) tasksBeside() uint64 { return tasksOf(max(s.UID, os.Geteuid
 
 // makeTemporary makes the folder for temporary files of one command.
 func (s *supervisor) makeTemporary() (string, error) {
-	dir, err := os.MkdirTemp("", temporaryPrefix)
+	dir, err := os.MkdirTemp("", TemporaryPrefix)
 	if err != nil || s.UID < 0 {
 		return dir, err
 	}
@@ -150,7 +154,7 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 	}
 	w.ReadFiles = append(w.ReadFiles, "/etc/passwd", "/etc/group") // names and numbers; no secret
 	if s.Own {
-		w.ReadFiles = append(w.ReadFiles, thisProgram)
+		w.ReadFiles = append(w.ReadFiles, ThisProgram)
 	}
 	if s.Processes > 0 && s.group == nil {
 		w.Tasks = uint64(s.Processes)*tasksEach + s.tasksBeside()
