@@ -110,7 +110,7 @@ func (d *Dir) do(path string, operate func(s *openDir, name string) error) error
 		return err
 	}
 	defer d.workspaces.release(s)
-	return sanitised(name, operate(s, name))
+	return d.workspaces.explained(name, sanitised(name, operate(s, name)))
 }
 
 // Open opens a regular file for reading. It never blocks, as it opens no FIFO, socket or

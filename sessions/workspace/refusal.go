@@ -85,6 +85,17 @@ func sanitised(name string, err error) error {
 	return &refusal{fmt.Sprintf("%q: %s", name, number.Error()), number}
 }
 
+// explained adds to an error for a file that is not there why that may be.
+func (w *Workspaces) explained(name string, err error) error {
+	if w.missing == nil || !errors.Is(err, fs.ErrNotExist) || isCallbackError(err) {
+		return err
+	}
+	if more := w.missing(name); more != "" {
+		return &refusal{err.Error() + ": " + more, fs.ErrNotExist}
+	}
+	return err
+}
+
 // A callbackError is an error of Update's change, which is not reworded.
 type callbackError struct{ error }
 

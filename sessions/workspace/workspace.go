@@ -11,8 +11,8 @@
 // ErrQuota a write that does not fit any more, and ErrLate one that came too late.
 //
 // The files, in reading order: workspace.go names and opens the directories; dir.go
-// reads, write.go writes, remove.go deletes; refusal.go makes the errors; opendir.go
-// shares and closes open directories; usage.go counts against the quota.
+// reads, write.go writes, remove.go deletes, and old.go what is old; refusal.go makes the
+// errors; opendir.go shares and closes open directories; usage.go counts against the quota.
 package workspace
 
 import (
@@ -48,6 +48,9 @@ type Config struct {
 	// MaxOpen bounds how many of them are held open while unused; 0 is 256.
 	// Each costs one file descriptor.
 	MaxOpen int
+	// Missing, if set, says more of a file that is not there, by its name in the directory,
+	// for a model to read; "" for nothing more.
+	Missing func(name string) string
 }
 
 // Workspaces gives each session its directory.
@@ -58,6 +61,7 @@ type Workspaces struct {
 	maxBytes int64  // 0 if fixed: the size of a person's own directory is not bounded
 	maxOpen  int
 	folds    bool // the filesystem takes a and A for one name
+	missing  func(name string) string
 
 	mu     sync.Mutex
 	dirs   map[string]*openDir // by directory below base
@@ -77,6 +81,7 @@ func New(cfg Config) (*Workspaces, error) {
 	if w.maxBytes = cfg.MaxBytes; w.maxBytes <= 0 {
 		w.maxBytes = DefaultMaxBytes
 	}
+	w.missing = cfg.Missing
 	if cfg.MaxOpen > 0 {
 		w.maxOpen = cfg.MaxOpen
 	}

@@ -1,0 +1,130 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+)
+
+// Old lists the files right in a folder of a session's directory that were last written
+// before a time, sorted by name. Links are no files, and a folder that is reached through
+// one is left alone. No directory is made.
+func (w *Workspaces) Old(ctx context.Context, key, folder string, before time.Time) (old []string, err error) {
+	err = w.ifThere(key, func(s *openDir) error {
+		if !s.isFolder(folder) {
+			return nil
+		}
+		dir, err := s.root.Open(folder)
+		if err != nil {
+			return ignoreGone(err)
+		}
+		defer func() { err = errors.Join(err, dir.Close()) }()
+		for {
+			names, err := dir.Readdirnames(1024)
+			for _, name := range names {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if IsTemporary(name) {
+					continue
+				}
+				if name = path.Join(folder, name); s.isOld(name, before) {
+					old = append(old, name)
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return ignoreGone(err)
+			}
+		}
+	})
+	slices.Sort(old)
+	return old, err
+}
+
+// DiscardOld removes those of the files of a session's directory that are still as old,
+// and counts them. What was written again meanwhile stays.
+func (w *Workspaces) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (n int, err error) {
+	err = w.ifThere(key, func(s *openDir) error {
+		for _, name := range paths {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			gone, err := s.discardOld(name, before)
+			if err != nil {
+				return err
+			}
+			if gone {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// discardOld removes one file. It looks at its age and removes it without a write of this
+// process in between; another process has no more than that moment.
+func (s *openDir) discardOld(name string, before time.Time) (bool, error) {
+	s.writes.Lock()
+	defer s.writes.Unlock()
+	if !s.isFolder(path.Dir(name)) || !s.isOld(name, before) {
+		return false, nil
+	}
+	info, err := s.root.Lstat(name)
+	if err == nil {
+		err = s.root.Remove(name)
+	}
+	if err != nil {
+		return false, ignoreGone(err)
+	}
+	was := usageOf(info)
+	s.usage.add(usage{-was.bytes, -1})
+	return true, nil
+}
+
+func (s *openDir) isOld(name string, before time.Time) bool {
+	info, err := s.root.Lstat(name)
+	return err == nil && info.Mode().IsRegular() && info.ModTime().Before(before)
+}
+
+// isFolder tells whether a name is that of a folder, all the way down: a command may have
+// put a link in the place of one.
+func (s *openDir) isFolder(name string) bool {
+	for i := 1; i <= len(name); i++ {
+		if i < len(name) && name[i] != '/' {
+			continue
+		}
+		if info, err := s.root.Lstat(name[:i]); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
+// ifThere runs an operation on a session's directory, if there is one. A person's own is
+// theirs to keep in order.
+func (w *Workspaces) ifThere(key string, operate func(*openDir) error) error {
+	if w.fixed {
+		return nil
+	}
+	name, err := w.name(key)
+	if err != nil {
+		return err
+	}
+	if _, err := w.base.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	s, err := w.acquire(name)
+	if err != nil {
+		return err
+	}
+	defer w.release(s)
+	return sanitised("", operate(s))
+}

@@ -1,0 +1,93 @@
+package workspace_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/sessions/workspace"
+)
+
+// Of a folder only its own files are old, and none that is reached through a link.
+func TestOldFilesAreRemoved(t *testing.T) {
+	all := newAll(t, workspace.Config{MaxBytes: 20 * 4096})
+	const key = "main:telegram:42"
+	d := open(t, all, key)
+	before := time.Now().Add(-time.Hour)
+	age := func(name string) {
+		t.Helper()
+		must(t, os.Chtimes(filepath.Join(d.Path(), name), time.Time{}, before.Add(-time.Minute)))
+	}
+	for _, name := range []string{"in/old", "in/again", "in/linked", "in/new", "in/deep/old", "elsewhere/old", "elsewhere/new"} {
+		must(t, d.Write(name, []byte("x")))
+		if !strings.HasSuffix(name, "/new") {
+			age(name)
+		}
+	}
+	must(t, os.Link(filepath.Join(d.Path(), "in/linked"), filepath.Join(d.Path(), "elsewhere/linked")))
+	must(t, os.Symlink("../elsewhere/old", filepath.Join(d.Path(), "in/symbolic")))
+	must(t, os.Symlink("elsewhere", filepath.Join(d.Path(), "link")))
+	must(t, os.WriteFile(filepath.Join(d.Path(), "in/.parley-aaaaaaaaaaaaaaaaaaaaaaaaaa.tmp"), nil, 0o600))
+	age("in/.parley-aaaaaaaaaaaaaaaaaaaaaaaaaa.tmp")
+
+	for folder, want := range map[string][]string{"in": {"in/again", "in/linked", "in/old"}, "link": nil, "in/deep": {"in/deep/old"}, "link/x": nil, "none": nil, "in/new": nil} {
+		if got, err := all.Old(t.Context(), key, folder, before); err != nil || !slices.Equal(got, want) {
+			t.Errorf("old in %s are %q, %v", folder, got, err)
+		}
+	}
+	must(t, d.Write("in/again", []byte("y"))) // somebody needs it
+	n, err := all.DiscardOld(t.Context(), key, []string{"in/again", "in/old", "in/linked", "in/gone", "in/symbolic", "link/old", "in/new"}, before)
+	if err != nil || n != 2 {
+		t.Errorf("removed %d, %v", n, err)
+	}
+	for name, gone := range map[string]bool{"in/old": true, "in/linked": true, "in/again": false, "in/new": false, "elsewhere/old": false, "elsewhere/linked": false, "in/deep/old": false} {
+		if _, err := os.Lstat(filepath.Join(d.Path(), name)); errors.Is(err, fs.ErrNotExist) != gone {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// What is removed makes room.
+	must(t, d.Write("room", make([]byte, 8*4096)))
+
+	// Nobody makes a directory by looking, and a person's own is left alone.
+	if got, err := all.Old(t.Context(), "main:telegram:43", "in", before); err != nil || got != nil {
+		t.Errorf("old where nothing is: %q, %v", got, err)
+	}
+	if _, err := os.Lstat(strings.TrimSuffix(d.Path(), "42") + "43"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a directory was made: %v", err)
+	}
+	own, err := workspace.Fixed(d.Path())
+	must(t, err)
+	defer own.Close()
+	if got, err := own.Old(t.Context(), key, "in/deep", before); err != nil || got != nil {
+		t.Errorf("old in a person's own directory: %q, %v", got, err)
+	}
+	if n, err := own.DiscardOld(t.Context(), key, []string{"in/deep/old"}, before); err != nil || n != 0 {
+		t.Errorf("removed %d from a person's own directory, %v", n, err)
+	}
+}
+
+// What is known of a file that is not there is said with the error.
+func TestAMissingFileIsExplained(t *testing.T) {
+	d := open(t, newAll(t, workspace.Config{Missing: func(name string) string {
+		return map[string]string{"in/a": "it went"}[name]
+	}}), "main:a:b")
+	must(t, d.Write("in/there", nil))
+	for path, want := range map[string]string{"./in/a": `"in/a" does not exist: it went`, "in/b": `"in/b" does not exist`, "in/there/a": "not a directory"} {
+		_, err := d.Open(path)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if errors.Is(err, fs.ErrNotExist) != strings.Contains(want, "exist") {
+			t.Errorf("%s: %v is of another kind", path, err)
+		}
+	}
+	own := errors.Join(fs.ErrNotExist, errors.New("a caller's"))
+	if err := d.Update("in/a", 1, func([]byte) ([]byte, error) { return nil, own }); !errors.Is(err, own) || strings.Contains(err.Error(), "it went") {
+		t.Errorf("a caller's own error: %v", err)
+	}
+}
