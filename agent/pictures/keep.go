@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"time"
 )
 
 // Folder is where the pictures are kept that models are shown, in a session's workspace.
@@ -32,7 +33,7 @@ type Kept struct {
 }
 
 // Keep makes a picture fit for a model and keeps it in the workspace, under a name made
-// of its content: keeping the same picture again changes nothing. Its errors are those
+// of its content: keeping the same picture again changes nothing but its age. Its errors are those
 // of Fit and of the workspace.
 func (f *Fitter) Keep(ctx context.Context, dir Dir, raw []byte) (Kept, error) {
 	p, err := f.Fit(ctx, raw)
@@ -44,10 +45,19 @@ func (f *Fitter) Keep(ctx context.Context, dir Dir, raw []byte) (Kept, error) {
 	if p.Type == "image/png" {
 		k.View = Folder + "/" + k.Hash[:32] + ".png"
 	}
-	if Read(dir, k.View, k.Hash) != nil {
+	if Read(dir, k.View, k.Hash) != nil && isFresh(dir, k.View) {
 		return k, nil
 	}
 	return k, dir.Write(k.View, p.Data)
+}
+
+// freshFor is how long a kept picture counts as new. An older one is written again, so
+// that nobody takes it for one that is not needed any more before the log names it.
+const freshFor = time.Hour
+
+func isFresh(dir fs.FS, view string) bool {
+	info, err := fs.Stat(dir, view)
+	return err == nil && time.Since(info.ModTime()) < freshFor
 }
 
 // Read reads a kept picture; nil if it is not there as it was kept.

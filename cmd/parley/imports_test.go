@@ -112,10 +112,11 @@ func rules() []rule {
 
 		{"cmd/parley/...", 5, []string{"bus", "sessions", "tools", "channels", "channels/markup", "agent", "agent/llm"}},
 		{"cmd/parley/backup", 5, []string{"bus/sqlitebus", "sessions/sqldb", "sessions/workspace"}},
-		{"cmd/parley/erase", 5, []string{"bus", "channels", "channels/sqlbook", "sessions"}},
+		{"cmd/parley/aging", 4, []string{"agent/pictures", "sessions"}},
+		{"cmd/parley/erase", 5, []string{"bus", "channels", "channels/sqlbook", "cmd/parley/aging", "sessions"}},
 		{"cmd/parley/introduction", 5, []string{"channels/markup"}},
 		{"cmd/parley/attachments", 5, []string{
-			"agent", "agent/llm", "agent/pictures", "bus", "channels", "sessions", "sessions/workspace", "tools", "tools/guard", "tools/image",
+			"agent", "agent/llm", "agent/pictures", "bus", "channels", "cmd/parley/aging", "sessions", "sessions/workspace", "tools", "tools/guard", "tools/image",
 		}},
 		{"cmd/parley/jsonfile", 4, nil},
 		{"cmd/parley/audit", 5, []string{"cmd/parley/jsonfile", "sessions"}},
@@ -149,7 +150,7 @@ func rules() []rule {
 		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
 			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",
-			"cmd/parley/backup", "cmd/parley/config", "cmd/parley/erase", "cmd/parley/jsonfile", "cmd/parley/migrate",
+			"cmd/parley/aging", "cmd/parley/backup", "cmd/parley/config", "cmd/parley/erase", "cmd/parley/jsonfile", "cmd/parley/migrate",
 		}},
 		{"cmd/parley/server", 8, []string{"..."}},
 

@@ -52,7 +52,8 @@ func keptNames() map[string]string {
 	return map[string]string{
 		"bus.db": "as its tables", "sessions.db": "as its tables", "book.db": "as its tables",
 		// Beside the sessions it has ~outgoing: files that wait to be sent.
-		"workspaces":  "backup, restore, forget, retention: by session; migrate: it stays where it is; ~outgoing: forget by session and message, retention: gone once sent, or swept",
+		// A session's has what Parley puts there, which package aging lists.
+		"workspaces":  "backup, restore, forget, retention: by session, and what came with a turn or of it with the turn; migrate: it stays where it is; ~outgoing: forget by session and message, retention: gone once sent, or swept",
 		"audit.jsonl": "forget: arguments and person; retention: [audit] days; backup and migrate: a copy of the table, left out",
 		"token":       "none: it is a secret of this home", "parley.sock": process, "bus.db.lock": process, "lock": process, "terminals": process,
 	}

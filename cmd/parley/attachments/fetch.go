@@ -17,14 +17,12 @@ import (
 	"parley/agent/pictures"
 	"parley/bus"
 	"parley/channels"
+	"parley/cmd/parley/aging"
 	"parley/sessions"
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/guard"
 )
-
-// Folder is where in its session's workspace a file is that came with a message.
-const Folder = "attachments"
 
 const (
 	fetchTries   = 4
@@ -135,7 +133,7 @@ func (k *Keeper) keep(ctx context.Context, f agent.Fetching, raw []byte) (sessio
 	}
 	sum := sha256.Sum256(raw)
 	got := sessions.Fetched{Type: typeOf(raw, f.Name, f.Type), Size: int64(len(raw)), Hash: hex.EncodeToString(sum[:])}
-	got.Path = fmt.Sprintf("%s/%d-%s", Folder, f.N, safeName(f.Name, f.Kind, got.Type))
+	got.Path = fmt.Sprintf("%s/%d-%s", aging.Attachments, f.N, safeName(f.Name, f.Kind, got.Type))
 	dir, err := k.writable(ctx, f)
 	if err != nil {
 		return got, err

@@ -7,8 +7,11 @@ import (
 	"image"
 	"image/png"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/agent/llm"
 	"parley/agent/pictures"
@@ -124,5 +127,25 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 	s.blind = true
 	if _, err := s.look(t, "notes.txt"); err == nil || !strings.Contains(err.Error(), "cannot see") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A picture that is shown again counts as new from then on: nobody removes it as old
+// before the log names it.
+func TestAPictureThatIsShownAgainIsNew(t *testing.T) {
+	s := newShelf(t, 0)
+	s.write(t, "chart.png", square(t, 10))
+	for range 2 {
+		r, err := s.look(t, "chart.png")
+		if err != nil || len(r.Pictures) != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		now := time.Now()
+		if old, err := s.all.Old(t.Context(), session, pictures.Folder, now.Add(-time.Minute)); err != nil || len(old) > 0 {
+			t.Errorf("%q count as old, %v", old, err)
+		}
+		if err := os.Chtimes(filepath.Join(s.dir.Path(), r.Pictures[0].View), time.Time{}, now.Add(-24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -6,8 +6,9 @@
 // the log also fences off a worker that had it open. What such a worker has published
 // until then is found in a second round.
 //
-// The files: erase.go erases, auditfiles.go in the files of the audit, files.go those that wait to be sent; receipt.go says
-// what was erased, retention.go erases what is old at intervals.
+// The files: erase.go erases, auditfiles.go in the files of the audit, attachments.go files
+// that people have sent, files.go those that wait to be sent, oldfiles.go those that are
+// old, deadletters.go dead letters; receipt.go says what was erased, retention.go erases what is old at intervals.
 package erase
 
 import (
@@ -56,9 +57,13 @@ type Book interface {
 	Chats(ctx context.Context) ([]channels.Chat, error)
 }
 
-// Workspaces removes the directories of sessions.
+// Workspaces removes the directories of sessions, and files of them.
 type Workspaces interface {
 	Remove(ctx context.Context, key string) (bool, error)
+	// Old lists the files in a folder that were last written before a time.
+	Old(ctx context.Context, key, folder string, before time.Time) ([]string, error)
+	// DiscardOld removes those of some files that are still as old, and counts them.
+	DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error)
 }
 
 // Config names the places where the words of people are kept.
@@ -251,42 +256,6 @@ func (e *Eraser) forget(ctx context.Context, r *Receipt, which func(bus.Topic, b
 	return bus.Forgotten{DeadLetters: gone}, err
 }
 
-// drop drops the dead letters that which picks.
-func (e *Eraser) drop(ctx context.Context, which func(bus.DeadLetter) bool) (n int, err error) {
-	topics, err := e.cfg.Bus.Topics(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, topic := range topics {
-		for after, more := "", true; more; {
-			page, err := e.cfg.Bus.DeadLetters(ctx, topic, after, pageSize)
-			if err != nil {
-				return n, err
-			}
-			kept := ""
-			for _, d := range page {
-				if !which(d) {
-					kept = d.Message.ID
-					continue
-				}
-				if err := e.cfg.Bus.Drop(ctx, topic, d.Message.ID); err != nil && !errors.Is(err, bus.ErrNotFound) {
-					return n, err
-				}
-				n++
-			}
-			// The next page begins after the last letter that was kept: the bus does not know
-			// the place of one that was dropped.
-			if kept != "" {
-				after = kept
-			}
-			more = len(page) == pageSize
-		}
-	}
-	return n, nil
-}
-
-const pageSize = 100
-
 // concerns tells whether a message is to be forgotten.
 func (e *Eraser) concerns(ctx context.Context, t *target, topic bus.Topic, m bus.Message) bool {
 	switch {
@@ -391,5 +360,5 @@ func (e *Eraser) addKept(r *Receipt) {
 	r.keep("what the platforms keep", "it is theirs")
 	e.cfg.Log.Info("erased", slog.Int("sessions", len(r.Log.Sessions)), slog.Int("shared", len(r.Log.Shared)),
 		slog.Int64("entries", r.Log.Entries), slog.Int("messages", r.Bus.Messages), slog.Int("dead_letters", r.Bus.DeadLetters),
-		slog.Int("workspaces", len(r.Workspaces)))
+		slog.Int("workspaces", len(r.Workspaces)), slog.Int("old_files", r.OldFiles))
 }

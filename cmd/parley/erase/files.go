@@ -1,6 +1,10 @@
 package erase
 
-import "context"
+import (
+	"context"
+
+	"parley/bus"
+)
 
 // Files removes the files that wait to be sent.
 type Files interface {
@@ -8,6 +12,8 @@ type Files interface {
 	Remove(ctx context.Context, session string) (bool, error)
 	// Forget removes those of some messages of a session.
 	Forget(ctx context.Context, session string, messages []string) error
+	// Release takes a message's references to files back.
+	Release(message string, files []bus.FileRef) error
 }
 
 // forgetFiles removes what waits to be sent: of the sessions that are erased whole, and of

@@ -21,9 +21,11 @@ type Receipt struct {
 	Book       sqlbook.Erased  `json:"book"`
 	Workspaces []string        `json:"workspaces"` // removed, by session
 	// Attachments are the files that were removed from conversations that others share.
-	Attachments int    `json:"attachments,omitempty"`
-	AuditFiles  int    `json:"audit_files,omitempty"` // records in files that lost their arguments
-	Kept        []Kept `json:"kept"`
+	Attachments int `json:"attachments,omitempty"`
+	// OldFiles are those that were removed from conversations that go on.
+	OldFiles   int    `json:"old_files,omitempty"`
+	AuditFiles int    `json:"audit_files,omitempty"` // records in files that lost their arguments
+	Kept       []Kept `json:"kept"`
 }
 
 // Kept is something that was not erased.
@@ -44,7 +46,7 @@ func (r *Receipt) keep(what, why string) {
 // Empty tells whether there was nothing to erase.
 func (r *Receipt) Empty() bool {
 	return len(r.Log.Sessions) == 0 && r.Log.Entries == 0 && len(r.Workspaces) == 0 &&
-		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{} && r.AuditFiles == 0 && r.Attachments == 0
+		r.Bus.Messages == 0 && r.Bus.DeadLetters == 0 && r.Book == sqlbook.Erased{} && r.AuditFiles == 0 && r.Attachments == 0 && r.OldFiles == 0
 }
 
 // String is the receipt as people read it.
@@ -69,6 +71,7 @@ func (r *Receipt) String() string {
 		{"ratings of answers", r.Book.Ratings},
 		{"memories of the person, in all conversations", r.Book.Memories},
 		{"files sent to conversations that others share", int64(r.Attachments)},
+		{"old files of conversations that go on", int64(r.OldFiles)},
 		{"records of calls in the audit's files", int64(r.AuditFiles)},
 	} {
 		if line.n > 0 {

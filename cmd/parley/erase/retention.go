@@ -55,6 +55,9 @@ func (e *Eraser) before(ctx context.Context, r *Receipt, before time.Time) error
 			r.Workspaces = append(r.Workspaces, key)
 		}
 	}
+	if err := e.oldFiles(ctx, r, before); err != nil {
+		return err
+	}
 	r.Bus.DeadLetters, err = e.drop(ctx, func(d bus.DeadLetter) bool { return d.BuriedAt.Before(before) })
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"parley/bus/redisbus"
 	"parley/bus/sqlitebus"
 	"parley/channels/sqlbook"
+	"parley/cmd/parley/aging"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/erase"
@@ -135,7 +136,7 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 			return h, err
 		}
 	}
-	h.Workspaces, err = workspace.New(workspace.Config{Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20})
+	h.Workspaces, err = workspace.New(workspace.Config{Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20, Missing: aging.Missing(c.Retention.Days)})
 	if err != nil {
 		return h, err
 	}

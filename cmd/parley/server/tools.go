@@ -18,6 +18,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/console"
+	"parley/cmd/parley/aging"
 	"parley/cmd/parley/attachments"
 	"parley/cmd/parley/clock"
 	"parley/cmd/parley/config"
@@ -159,7 +160,7 @@ func (s *Server) keep(ctx context.Context, call tools.Call, content json.RawMess
 	if err != nil {
 		return "", err
 	}
-	path := ".agent/out/" + call.ID + ".json"
+	path := aging.Results + "/" + call.ID + ".json"
 	if call.Untrusted {
 		if err := guard.ChangeMarks(dir, false, []string{path}, nil); err != nil {
 			return "", err
@@ -286,7 +287,7 @@ func (s *Server) keepForeign(ctx context.Context, call tools.Call, name string, 
 	if err != nil {
 		return "", err
 	}
-	path := ".agent/mcp/" + name
+	path := aging.Foreign + "/" + name
 	if err := guard.ChangeMarks(dir, false, []string{path}, nil); err != nil {
 		return "", err
 	}

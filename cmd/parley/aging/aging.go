@@ -1,0 +1,140 @@
+// Package aging says which files of a conversation's folder go once they are old.
+//
+// [retention] erases turns that ended long ago. The files of these turns are in the folder
+// of a conversation that goes on: what came with a message, the pictures that a model was
+// shown, the whole of long results, and what MCP servers gave. Parley itself has put them
+// there, under names of its own. They go when they are as old as that and no entry that
+// the log still has is about them. What an agent has made is the conversation's, and stays.
+package aging
+
+import (
+	"fmt"
+	"iter"
+	"path"
+	"regexp"
+	"slices"
+
+	"parley/agent/pictures"
+	"parley/sessions"
+)
+
+// The folders of what Parley puts into a session's directory.
+const (
+	Attachments = "attachments"   // what came with messages, under the number of its entry
+	Pictures    = pictures.Folder // what models are shown, under the hash of its content
+	Results     = ".agent/out"    // whole results, under the id of their call
+	Foreign     = ".agent/mcp"    // what MCP servers gave, likewise
+)
+
+// Folders are all of these.
+func Folders() []string { return []string{Attachments, Pictures, Results, Foreign} }
+
+// Unnamed are those of some files of a session that Parley has put there, and of which no
+// entry tells any more.
+func Unnamed(files []string, entries iter.Seq2[sessions.Entry, error]) ([]string, error) {
+	owners := map[string][]string{} // by what an entry would name
+	for _, file := range files {
+		if owner := ownerOf(file); owner != "" {
+			owners[owner] = append(owners[owner], file)
+		}
+	}
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		if len(owners) == 0 {
+			return nil, nil
+		}
+		named, err := namedBy(e)
+		if err != nil {
+			return nil, err
+		}
+		for _, owner := range named {
+			delete(owners, owner)
+		}
+	}
+	var unnamed []string
+	for _, of := range owners {
+		unnamed = append(unnamed, of...)
+	}
+	slices.Sort(unnamed)
+	return unnamed, nil
+}
+
+// ownerOf is what an entry names if it is about a file: the number of an attachment, the
+// name of a picture, the id of a call. "" for a file that Parley has not put there.
+func ownerOf(file string) string {
+	folder, name := path.Dir(file), path.Base(file)
+	var shape string
+	switch folder {
+	case Attachments:
+		shape = `^([1-9][0-9]*)-.`
+	case Pictures:
+		shape = `^([0-9a-f]{32}\.(?:png|jpg))$`
+	case Results:
+		shape = `^(.+)\.json$`
+	case Foreign:
+		shape = `^(.+)-[1-9][0-9]*(?:\.[a-z0-9]+)?$`
+	default:
+		return ""
+	}
+	found := regexp.MustCompile(shape).FindStringSubmatch(name)
+	if found == nil {
+		return ""
+	}
+	if folder == Attachments || folder == Pictures {
+		return folder + "/" + found[1]
+	}
+	return "call/" + found[1]
+}
+
+// namedBy are the owners that an entry names.
+func namedBy(e sessions.Entry) ([]string, error) {
+	switch e.Kind {
+	case sessions.KindAttached:
+		// It may be about to be fetched: a turn that was cut off long ago goes on now.
+		return []string{fmt.Sprintf("%s/%d", Attachments, e.N)}, nil
+	case sessions.KindFetched:
+		f, err := sessions.Decode[sessions.Fetched](e)
+		if err != nil {
+			return nil, err
+		}
+		named := []string{ownerOf(f.Path)}
+		if f.Picture != nil {
+			named = append(named, ownerOf(f.Picture.View))
+		}
+		return named, nil
+	case sessions.KindPicture:
+		p, err := sessions.Decode[sessions.Picture](e)
+		return []string{ownerOf(p.Path), ownerOf(p.View)}, err
+	}
+	if e.Call != "" {
+		return []string{"call/" + e.Call}, nil
+	}
+	return nil, nil
+}
+
+// Missing says of a file that is not there that it may have been kept long enough, and
+// what to do; "" of a file that Parley does not put there. Files are kept for that many
+// days; 0 is for ever.
+func Missing(days int) func(name string) string {
+	return func(name string) string {
+		if days <= 0 || ownerOf(name) == "" {
+			return ""
+		}
+		switch path.Dir(name) {
+		case Attachments:
+			return fmt.Sprintf("what people send is no longer kept after %s, so ask for it to be sent again if you need it", period(days))
+		case Pictures:
+			return fmt.Sprintf("copies of pictures are no longer kept after %s, so show the picture itself, or ask for it to be sent again", period(days))
+		}
+		return fmt.Sprintf("results are no longer kept after %s, so make the call again if you need it", period(days))
+	}
+}
+
+func period(days int) string {
+	if days == 1 {
+		return "a day"
+	}
+	return fmt.Sprintf("%d days", days)
+}

@@ -1,0 +1,60 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"parley/bus"
+)
+
+// drop drops the dead letters that which picks.
+func (e *Eraser) drop(ctx context.Context, which func(bus.DeadLetter) bool) (n int, err error) {
+	topics, err := e.cfg.Bus.Topics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, topic := range topics {
+		for after, more := "", true; more; {
+			page, err := e.cfg.Bus.DeadLetters(ctx, topic, after, pageSize)
+			if err != nil {
+				return n, err
+			}
+			kept := ""
+			for _, d := range page {
+				if !which(d) {
+					kept = d.Message.ID
+					continue
+				}
+				if err := e.releaseFiles(d); err != nil {
+					return n, err
+				}
+				if err := e.cfg.Bus.Drop(ctx, topic, d.Message.ID); err != nil && !errors.Is(err, bus.ErrNotFound) {
+					return n, err
+				}
+				n++
+			}
+			// The next page begins after the last letter that was kept: the bus does not know
+			// the place of one that was dropped.
+			if kept != "" {
+				after = kept
+			}
+			more = len(page) == pageSize
+		}
+	}
+	return n, nil
+}
+
+const pageSize = 100
+
+// releaseFiles lets go of the files that a dead letter names, before it is dropped.
+func (e *Eraser) releaseFiles(d bus.DeadLetter) error {
+	if !strings.HasPrefix(string(d.Topic), string(bus.OutboundTopic(""))) {
+		return nil
+	}
+	out, err := bus.DecodeOutbound(d.Message.Body)
+	if err != nil || len(out.Files) == 0 {
+		return nil //nolint:nilerr // what cannot be read names no files
+	}
+	return e.cfg.Files.Release(d.Message.ID, out.Files)
+}

@@ -1,0 +1,56 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/cmd/parley/aging"
+	"parley/sessions"
+)
+
+// oldFiles removes from the conversations that go on the files of turns that were erased.
+// It looks at all of them: an earlier call may have been cut off once the turns were gone.
+// The log is read after the files were listed, and a file that somebody writes now is not
+// old any more, so a turn that runs loses none.
+func (e *Eraser) oldFiles(ctx context.Context, r *Receipt, before time.Time) error {
+	for last, more := "", true; more; {
+		page, err := e.cfg.Store.List(ctx, last, pageSize)
+		if err != nil {
+			return err
+		}
+		for _, s := range page {
+			last = s.Key
+			n, err := e.oldFilesOf(ctx, s.Key, before)
+			r.OldFiles += n
+			if err != nil {
+				return fmt.Errorf("remove old files of session %s: %w", s.Key, err)
+			}
+		}
+		more = len(page) == pageSize
+	}
+	return nil
+}
+
+func (e *Eraser) oldFilesOf(ctx context.Context, key string, before time.Time) (int, error) {
+	var old []string
+	for _, folder := range aging.Folders() {
+		files, err := e.cfg.Workspaces.Old(ctx, key, folder, before)
+		if err != nil {
+			return 0, err
+		}
+		old = append(old, files...)
+	}
+	if len(old) == 0 {
+		return 0, nil
+	}
+	unnamed, err := aging.Unnamed(old, e.cfg.Store.Read(ctx, key, 1))
+	if errors.Is(err, sessions.ErrNotFound) {
+		return 0, nil // erased whole meanwhile, with its directory
+	}
+	if err != nil || len(unnamed) == 0 {
+		return 0, err
+	}
+	return e.cfg.Workspaces.DiscardOld(ctx, key, unnamed, before)
+}
