@@ -194,7 +194,7 @@ func (c *Channel) tell(ctx context.Context, d *deed, deferred bool, words string
 	switch {
 	case deferred:
 		var body []byte
-		if body, err = json.Marshal(map[string]string{"content": words}); err == nil {
+		if body, err = json.Marshal(discordgo.WebhookEdit{Content: &words, AllowedMentions: nobody()}); err == nil {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
 			url := discordgo.EndpointWebhookMessage(d.Application, d.Token, "@original")
@@ -216,7 +216,7 @@ func (c *Channel) answer(ctx context.Context, d *deed, kind discordgo.Interactio
 	if kind != discordgo.InteractionResponseDeferredMessageUpdate {
 		answer.Data = &discordgo.InteractionResponseData{
 			Content: words, Flags: discordgo.MessageFlagsEphemeral,
-			AllowedMentions: &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}},
+			AllowedMentions: nobody(),
 		}
 	}
 	body, err := json.Marshal(answer)

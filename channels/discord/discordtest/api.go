@@ -59,14 +59,29 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, parts []string, 
 	}
 }
 
+// A called says whom a text may call, of all whom it names.
+type called struct {
+	Allowed *struct {
+		Parse   []string `json:"parse"`
+		Users   []string `json:"users"`
+		Roles   []string `json:"roles"`
+		Replied bool     `json:"replied_user"`
+	} `json:"allowed_mentions"`
+}
+
+// call tells whether anybody may be called. A list that is null or missing calls
+// everybody.
+func (m called) call() bool {
+	a := m.Allowed
+	return a == nil || a.Parse == nil || len(a.Parse)+len(a.Users)+len(a.Roles) > 0 || a.Replied
+}
+
 // A request is what a message may be made of.
 type request struct {
-	Content  string `json:"content"`
-	Nonce    string `json:"nonce"`
-	Enforce  bool   `json:"enforce_nonce"`
-	Mentions *struct {
-		Parse []string `json:"parse"`
-	} `json:"allowed_mentions"`
+	Content string `json:"content"`
+	Nonce   string `json:"nonce"`
+	Enforce bool   `json:"enforce_nonce"`
+	called
 	Flags     int    `json:"flags"`
 	Rows      *[]row `json:"components"`
 	Reference *struct {
@@ -110,8 +125,7 @@ func read(r *http.Request) (m Message, req request, err error) {
 			err = errors.New("ill-formed components")
 		}
 	}
-	// A list that is null or missing calls everybody whom the text names.
-	m.Calls = req.Mentions == nil || req.Mentions.Parse == nil || len(req.Mentions.Parse) > 0
+	m.Calls = req.call()
 	return m, req, err
 }
 

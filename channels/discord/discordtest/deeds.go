@@ -50,6 +50,7 @@ type Deed struct {
 	Deferred bool   // the bot has asked for patience
 	Words    string // that the person alone sees
 	Hidden   bool   // others do not see the answer
+	Calls    bool   // the words may call those whom they name
 	at       time.Time
 	token    string
 }
@@ -117,6 +118,7 @@ func (s *Server) answerDeed(w http.ResponseWriter, r *http.Request, id, token st
 		Data struct {
 			Content string `json:"content"`
 			Flags   int    `json:"flags"`
+			called
 		} `json:"data"`
 	}
 	if json.NewDecoder(r.Body).Decode(&given) != nil {
@@ -141,7 +143,7 @@ func (s *Server) answerDeed(w http.ResponseWriter, r *http.Request, id, token st
 		refuse(w, http.StatusBadRequest, 50035, "Invalid Form Body")
 		return
 	}
-	d.Words, d.Hidden = given.Data.Content, given.Data.Flags&64 != 0
+	d.Words, d.Hidden, d.Calls = given.Data.Content, given.Data.Flags&64 != 0, given.Data.Content != "" && given.Data.call()
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -149,13 +151,14 @@ func (s *Server) answerDeed(w http.ResponseWriter, r *http.Request, id, token st
 func (s *Server) editDeed(w http.ResponseWriter, r *http.Request, token string) {
 	var given struct {
 		Content string `json:"content"`
+		called
 	}
 	_ = json.NewDecoder(r.Body).Decode(&given) // an empty one says nothing
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.deeds {
 		if d.token == token && d.Deferred {
-			d.Answered, d.Words = true, given.Content
+			d.Answered, d.Words, d.Calls = true, given.Content, given.call()
 			answer(w, http.StatusOK, map[string]any{"id": s.newID(), "content": given.Content})
 			return
 		}
