@@ -133,12 +133,17 @@ func use(ctx context.Context, flags *cli, tty terminal.Terminal, role server.Rol
 
 // useHome joins the home of a configuration for one command.
 func useHome(ctx context.Context, cfg *config.Config, tty terminal.Terminal, role server.Role, do func(context.Context, *client.Client) error) error {
-	c, leave, err := client.Join(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: quiet(tty.Err)})
+	return useHomeAs(ctx, server.Config{Settings: cfg, Role: role, Build: thisBuild(), Log: quiet(tty.Err)}, do)
+}
+
+// useHomeAs joins the home for one command, as the server that c makes where none runs.
+func useHomeAs(ctx context.Context, as server.Config, do func(context.Context, *client.Client) error) error {
+	c, leave, err := client.Join(ctx, as)
 	if nothing, ok := errors.AsType[*home.NothingError](err); ok {
 		return nothing
 	}
 	if err != nil {
-		return fmt.Errorf("reach the home %s: %w", cfg.Home, err)
+		return fmt.Errorf("reach the home %s: %w", as.Settings.Home, err)
 	}
 	err = do(ctx, c)
 	if left := leave(); err == nil {

@@ -90,6 +90,39 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 	p.Stop()
 }
 
+// An agent with a list of its own has the servers of that list, whoever they name; and each
+// server can be tried, and is told as up or down.
+func TestAnAgentsOwnMCPServers(t *testing.T) {
+	t.Parallel()
+	settings := mcpSettings("Looks.", `"other"`) + "[agents.main]\nmcp = [\"notes\"]\n[mcp.gone]\ncommand = \"sh\"\nargs = [\"-c\", \"echo broken >&2; exit 3\"]\nagents = [\"other\"]\n"
+	w := parleytest.New(t, mcpModel, settings)
+	needsSandbox(t, w)
+	out, errs, code := w.Run("mcp", "test", "notes") // without a server
+	if code != exitDone {
+		t.Errorf("mcp test ended with %d: %s", code, errs)
+	}
+	wants(t, out, "notes lists 1 tools", "agents with them: main, other", "look")
+	if _, errs, code = w.Run("mcp", "test", "gone"); code != exitFailed || !strings.Contains(errs, "exit code 3") || !strings.Contains(errs, "broken") {
+		t.Errorf("mcp test of what ends at once ended with %d: %s", code, errs)
+	}
+	p := w.Serve("SERVER_KEY=x")
+	w.Telegram.Say(2, 2, "look")
+	wants(t, w.Said(2, 1)[0], "found the treasure")
+	if out, errs, code = w.Run("mcp", "test", "notes"); code != exitDone || !strings.Contains(out, "notes lists 1 tools") {
+		t.Errorf("beside the server it ended with %d: %s%s", code, out, errs)
+	}
+	if _, errs, code = w.Run("mcp", "test", "nots"); code != exitFailed || !strings.Contains(errs, "no server of that name") {
+		t.Errorf("mcp test of what is not there ended with %d: %s", code, errs)
+	}
+	parleytest.WaitFor(t, "both to have been tried", func() bool {
+		out, _, _ := w.Run("metrics")
+		return strings.Contains(out, `parley_mcp_up{server="notes"} 1`) && strings.Contains(out, `parley_mcp_up{server="gone"} 0`)
+	})
+	out, _, _ = w.Run("doctor")
+	wants(t, out, "ok     mcp notes: 1 tools", "wrong  mcp gone:", "exit code 3", "mcp.gone.command")
+	p.Stop()
+}
+
 // An agent that no server names has none of its tools.
 func TestAnAgentWithoutAnMCPServer(t *testing.T) {
 	t.Parallel()

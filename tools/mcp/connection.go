@@ -35,9 +35,10 @@ type link interface {
 type connection struct {
 	link
 	session *mcp.ClientSession
-	tools   []pins.Tool // as the server listed them when it was last asked here
-	asking  sync.Mutex  // around tools
-	stale   atomic.Bool // it has said that they changed
+	tools   []pins.Tool    // as the server listed them when it was last asked here
+	left    map[string]int // why others of its tools cannot be used, when it was connected to
+	asking  sync.Mutex     // around tools
+	stale   atomic.Bool    // it has said that they changed
 	cancel  context.CancelFunc
 
 	progress sync.Map // func(string), by token
@@ -129,10 +130,7 @@ func (s *Servers) greet(ctx context.Context, one *server, c *connection, protoco
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			c.stale.Store(true)
-			select {
-			case one.changed <- struct{}{}:
-			default: // it is known already
-			}
+			one.lookAgain()
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { c.progressed(r.Params) },
 	})
@@ -141,7 +139,7 @@ func (s *Servers) greet(ctx context.Context, one *server, c *connection, protoco
 		return fmt.Errorf("greet the server: %w", err)
 	}
 	c.session = session
-	c.tools, err = s.list(ctx, one, session)
+	c.tools, c.left, err = s.list(ctx, one, session)
 	return err
 }
 

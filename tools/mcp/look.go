@@ -35,15 +35,17 @@ const (
 // looked at now and then.
 func (s *Servers) attend(ctx context.Context, one *server) {
 	wait := s.cfg.Limits.Backoff
+	told := ""
 	for ctx.Err() == nil {
-		err := s.look(ctx, one)
-		one.once.Do(func() { close(one.looked) })
+		_, err := s.look(ctx, one)
 		if ctx.Err() != nil {
 			return
 		}
-		before := one.noteError(err)
+		one.noteError(err)
+		one.once.Do(func() { close(one.looked) })
 		if err != nil {
-			if before == nil || before.Error() != err.Error() {
+			if told != err.Error() {
+				told = err.Error()
 				s.cfg.Log.Warn("the tools of an MCP server cannot be listed", slog.String("server", one.Name), slog.Any("error", err))
 			}
 			if !pause(ctx, wait) {
@@ -52,7 +54,7 @@ func (s *Servers) attend(ctx context.Context, one *server) {
 			wait = min(2*wait, longestRetry)
 			continue
 		}
-		wait = s.cfg.Limits.Backoff
+		wait, told = s.cfg.Limits.Backoff, ""
 		select {
 		case <-ctx.Done():
 			return
@@ -68,12 +70,19 @@ func (s *Servers) attend(ctx context.Context, one *server) {
 	}
 }
 
-// noteError keeps what came of the last look, and returns what came of the one before.
-func (s *server) noteError(err error) (before error) {
+// noteError keeps what came of the last time that the server was connected to.
+func (s *server) noteError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, s.err = s.err, err
-	return before
+	s.tried, s.err = true, err
+}
+
+// lookAgain has attend look at the tools of a server, if it is not about to.
+func (s *server) lookAgain() {
+	select {
+	case s.changed <- struct{}{}:
+	default: // it is known already
+	}
 }
 
 func pause(ctx context.Context, d time.Duration) bool {
@@ -87,24 +96,50 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// A Listing is what a server says when it is asked for its tools.
+type Listing struct {
+	Tools []pins.Tool    // as it lists them, sorted by name
+	Left  map[string]int // why others of them cannot be used, and how many
+	Took  time.Duration  // until it was connected to and had listed them
+}
+
+// Look asks a server for its tools now, whatever is known of it, and compares them with
+// those that are accepted. ErrNoServer says that none has this name.
+func (s *Servers) Look(ctx context.Context, name string) (Listing, error) {
+	i := slices.IndexFunc(s.servers, func(one *server) bool { return one.Name == name })
+	if i < 0 {
+		return Listing{}, ErrNoServer
+	}
+	listing, err := s.look(ctx, s.servers[i])
+	if ctx.Err() == nil {
+		s.servers[i].noteError(err)
+	}
+	return listing, err
+}
+
+// ErrNoServer says that no server has a name.
+var ErrNoServer = errors.New("no such server is configured")
+
 // look lists the tools of a server, and compares them with those that are accepted. The
 // program that it runs for that sees an empty folder in place of a workspace.
-func (s *Servers) look(ctx context.Context, one *server) (err error) {
+func (s *Servers) look(ctx context.Context, one *server) (l Listing, err error) {
 	var place sandbox.Place
 	if !one.Web() && !one.Shared {
 		dir, err := os.MkdirTemp("", "parley-mcp-")
 		if err != nil {
-			return err
+			return Listing{}, err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		place.Workspace = dir
 	}
+	began := time.Now()
 	c, err := s.connect(ctx, one, place, time.Time{})
 	if err != nil {
-		return err
+		return Listing{}, err
 	}
 	defer c.close()
-	return s.observe(ctx, one, c.tools)
+	l = Listing{Tools: c.tools, Left: c.left, Took: time.Since(began)}
+	return l, s.observe(ctx, one, c.tools)
 }
 
 // observe compares what a server lists with what is accepted, and tells of what was set
@@ -123,15 +158,14 @@ func (s *Servers) observe(ctx context.Context, one *server, listed []pins.Tool) 
 
 // list asks a server for its tools: all pages, within bounds. What cannot be used is left
 // out, and logged.
-func (s *Servers) list(ctx context.Context, one *server, session *mcp.ClientSession) ([]pins.Tool, error) {
-	var all []pins.Tool
+func (s *Servers) list(ctx context.Context, one *server, session *mcp.ClientSession) (all []pins.Tool, left map[string]int, err error) {
 	known, cursors := map[string]bool{}, map[string]bool{}
-	left := map[string]int{}
+	left = map[string]int{}
 	params := &mcp.ListToolsParams{}
 	for page := 1; ; page++ {
 		got, err := session.ListTools(ctx, params)
 		if err != nil {
-			return nil, fmt.Errorf("list its tools: %w", err)
+			return nil, nil, fmt.Errorf("list its tools: %w", err)
 		}
 		for _, t := range got.Tools {
 			tool, why := usable(t)
@@ -163,7 +197,7 @@ func (s *Servers) list(ctx context.Context, one *server, session *mcp.ClientSess
 		s.cfg.Log.Warn("tools of an MCP server are left out", slog.String("server", one.Name), slog.Int("tools", n), slog.String("why", why))
 	}
 	slices.SortFunc(all, func(a, b pins.Tool) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
+	return all, left, nil
 }
 
 // usable is a tool as models are shown it, or why it cannot be used.

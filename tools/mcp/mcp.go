@@ -110,7 +110,8 @@ type server struct {
 
 	mu     sync.Mutex
 	legacy bool  // it does not answer the protocol's newest greeting
-	err    error // of the last look at its tools
+	tried  bool  // connecting to it was
+	err    error // of the last time
 }
 
 // New makes Servers.
@@ -202,22 +203,25 @@ type State struct {
 	Name  string
 	Tools []pins.Tool // that are offered
 	Aside []pins.Tool // that wait for an owner
-	Err   error       // why its tools could not be listed when that was last tried
+	Up    bool        // it was reached when that was last tried
+	Err   error       // why not; nil also before it was tried
 }
 
 // States tells how all servers stand.
 func (s *Servers) States() []State {
 	var all []State
 	for _, one := range s.servers {
-		all = append(all, State{Name: one.Name, Tools: s.cfg.Pins.Offered(one.Name), Aside: s.cfg.Pins.Aside(one.Name), Err: one.lastError()})
+		up, err := one.stands()
+		all = append(all, State{Name: one.Name, Tools: s.cfg.Pins.Offered(one.Name), Aside: s.cfg.Pins.Aside(one.Name), Up: up, Err: err})
 	}
 	return all
 }
 
-func (s *server) lastError() error {
+// stands tells whether a server was reached when that was last tried.
+func (s *server) stands() (up bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err
+	return s.tried && s.err == nil, s.err
 }
 
 // errClosing says that the process ends.

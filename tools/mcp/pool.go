@@ -168,7 +168,15 @@ func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*c
 			return nil, err
 		}
 	}
-	return p.connect(ctx, one, place, call.Held)
+	c, err := p.connect(ctx, one, place, call.Held)
+	if ctx.Err() != nil {
+		return c, err
+	}
+	one.noteError(err)
+	if err != nil {
+		one.lookAgain() // until it is back
+	}
+	return c, err
 }
 
 // give takes a connection back after a call. One that is broken is not used again.

@@ -79,7 +79,7 @@ func (t *tool) refused(ctx context.Context, c *connection) *tools.Error {
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	if c.stale.Swap(false) {
-		listed, err := t.servers.list(ctx, t.one, c.session)
+		listed, _, err := t.servers.list(ctx, t.one, c.session)
 		if err == nil {
 			err = t.servers.observe(ctx, t.one, listed)
 		}

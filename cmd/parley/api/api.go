@@ -175,6 +175,7 @@ func (a *API) routes() []route {
 		{pattern: "GET /v1/schedules", may: caller.admin, serve: a.listSchedules},
 		route{pattern: "DELETE /v1/schedules/{id}", may: caller.admin, serve: a.cancelSchedule}.audited(sessions.AuditSchedule, "cancelled"),
 		{pattern: "GET /v1/mcp", may: caller.admin, serve: a.mcpServers},
+		{pattern: "POST /v1/mcp/{name}/test", may: caller.admin, serve: a.mcpServers},
 		route{pattern: "POST /v1/mcp/{name}/accept", may: caller.admin, serve: a.mcpServers}.audited(sessions.AuditApproval, "accepted"),
 		{pattern: "GET /v1/audit", may: caller.admin, serve: a.listAudit},
 		{pattern: "GET /metrics", may: caller.measures, serve: a.metrics},

@@ -122,7 +122,8 @@ func (s *homeConn) host(ctx context.Context) (leave func() error, err error) {
 	}
 	switch s.server.Role {
 	case server.Reader:
-		if err := home.RequireData(ctx, cfg, home.BusFile, home.StoreFile, home.BookFile); err != nil {
+		// Who runs something besides may be the first.
+		if err := home.RequireData(ctx, cfg, home.BusFile, home.StoreFile, home.BookFile); err != nil && !s.server.Commands {
 			return nil, err
 		}
 		if cfg.Bus.URL != "" {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +27,9 @@ type Agent struct {
 	ContextTokens     int
 	Queue             string // "steer" or "followup"
 	Rules             Rules
-	Prompt            string // the operator's own words to it
-	Model             string // no effect yet
+	Prompt            string   // the operator's own words to it
+	MCP               []string // the MCP servers whose tools it has; nil: those that name it
+	Model             string   // no effect yet
 }
 
 // agentSettings are the settings of an agent, each with the field above that it fills.
@@ -44,6 +46,7 @@ func agentSettings() []setting {
 		{key: "context_tokens", kind: asCount, def: int64(64_000), least: 1000, since: first, fills: into(func(a *Agent) any { return &a.ContextTokens })},
 		{key: "queue", kind: asText, def: "steer", oneOf: built("steer", "followup"), since: first, fills: into(func(a *Agent) any { return &a.Queue })},
 		{key: "prompt", kind: asText, example: `"You are …"`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Prompt })},
+		{key: "mcp", kind: asTexts, example: `["github"]`, since: first, fills: into(func(a *Agent) any { return &a.MCP })},
 		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
 	}
 }
@@ -197,7 +200,7 @@ type MCPServer struct {
 	Headers []string // NAME: VALUE
 	Tools   []string
 	Timeout time.Duration
-	Agents  []string // that have its tools
+	Agents  []string // that have its tools, also where they say so
 }
 
 // maxServerName is the longest name of a server: those of its tools begin with it.
@@ -235,15 +238,30 @@ func (l *loader) checkMCP() {
 				l.report(l.places[table+"."+key], table+"."+key, "it has no meaning beside "+map[bool]string{true: "command", false: "url"}[command], "remove the line")
 			}
 		}
-		l.checkMCPAgents(table)
+		l.checkMCPAgents(table, name)
 		l.checkMCPLists(table)
+	}
+	for _, agent := range append([]string{defaults}, l.names["agents"]...) {
+		path := "agents." + agent + ".mcp"
+		for i, name := range l.list(path) {
+			if l.mentioned(path) && !slices.Contains(l.names["mcp"], name) {
+				remedy := "add [mcp." + name + "]"
+				if len(l.names["mcp"]) > 0 {
+					remedy = oneOf(name, l.names["mcp"]) + ", or " + remedy
+				}
+				l.report(l.element(path, i), path, "no MCP server is called "+strconv.Quote(name), remedy)
+			}
+		}
 	}
 }
 
 // checkMCPAgents wants to be told who has the tools: nobody has them unasked.
-func (l *loader) checkMCPAgents(table string) {
+func (l *loader) checkMCPAgents(table, server string) {
 	path := table + ".agents"
-	if !l.mentioned(path) {
+	chosen := slices.ContainsFunc(l.names["agents"], func(agent string) bool {
+		return slices.Contains(l.list("agents."+agent+".mcp"), server)
+	})
+	if !l.mentioned(path) && !chosen {
 		l.report(l.places[table], path, "no agent has its tools", `write agents = ["main"], or those that are to have them`)
 		return
 	}
@@ -278,6 +296,25 @@ func (l *loader) checkMCPLists(table string) {
 		if name, value, ok := strings.Cut(pair, ":"); !ok || name == "" || strings.ContainsAny(name, " \t") || strings.ContainsAny(value, "\r\n\x00") {
 			l.report(l.element(table+".headers", i), table+".headers", "it is not NAME: VALUE", `write for example headers = ["Authorization: Bearer ${MCP_TOKEN}"]`)
 		}
+	}
+}
+
+// shareOut says of each server which agents have its tools: those that have chosen it, and
+// of those that have chosen none the ones that it names.
+func shareOut(k *kept, servers map[string]MCPServer, agents map[string]Agent) {
+	for name, server := range servers {
+		has := []string{}
+		for _, agent := range slices.Sorted(maps.Keys(agents)) {
+			list, of := agents[agent].MCP, name
+			if _, chosen := k.values["agents."+agent+".mcp"]; !chosen {
+				list, of = server.Agents, agent
+			}
+			if slices.Contains(list, of) {
+				has = append(has, agent)
+			}
+		}
+		server.Agents = has
+		servers[name] = server
 	}
 }
 

@@ -172,6 +172,10 @@ func TestBadChannels(t *testing.T) {
 
 func TestBadPlaces(t *testing.T) {
 	for _, c := range []badCase{
+		{"an agent's MCP server that there is not", bot + "[mcp.notes]\ncommand = \"notes\"\n[agents.main]\nmcp = [\"notes\", \"nots\"]",
+			`6: agents.main.mcp: no MCP server is called "nots": write "notes", or add [mcp.nots]`},
+		{"an MCP server that nobody has", bot + "[mcp.notes]\ncommand = \"notes\"\n[agents.main]\nmcp = []",
+			`3: mcp.notes.agents: no agent has its tools: write agents = ["main"], or those that are to have them`},
 		{"target of no channel", bot + "[targets]\nci = [\n \"telegram:1\",\n \"telegarm:2/3\"]",
 			`6: targets.ci: no channel is called "telegarm": write "telegram:2/3"`},
 		{"target of an unknown channel", bot + "[targets]\nci = [\"irc:1\"]",

@@ -48,6 +48,7 @@ func (k *kept) config() (*Config, error) {
 	c.Channels = filled(k, "channels", func(name string) Channel { return Channel{Name: name} })
 	c.Webhooks = filled(k, "webhooks", func(name string) Webhook { return Webhook{Name: name} })
 	c.MCP = filled(k, "mcp", func(name string) MCPServer { return MCPServer{Name: name} })
+	shareOut(k, c.MCP, c.Agents)
 	c.Tokens = filled(k, "tokens", func(name string) Token { return Token{Name: name} })
 	for name, channel := range c.Channels {
 		channel.PublicURL = cmp.Or(channel.PublicURL, c.HTTP.PublicURL)

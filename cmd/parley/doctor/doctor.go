@@ -2,7 +2,8 @@
 // that is not in order what to change.
 //
 // doctor.go goes through the parts; local.go looks at what is on this machine,
-// fleet.go at what a fleet shares, model.go at the model.
+// fleet.go at what a fleet shares, model.go at the model, and
+// servers.go at MCP servers.
 package doctor
 
 import (
@@ -54,6 +55,7 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkStore(ctx, cfg)...)
 	found = append(found, checkWorkspace(cfg), checkSandbox(ctx, cfg))
 	found = append(found, checkModels(ctx, cfg)...)
+	found = append(found, checkServers(ctx, cfg)...)
 	for _, ch := range cfg.ChannelsByName() {
 		found = append(found, checkChannel(ctx, cfg, ch))
 	}

@@ -3,8 +3,12 @@ package mcpservers
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"path"
+	"slices"
 
+	"parley/tools/mcp"
 	"parley/tools/mcp/pins"
 )
 
@@ -45,13 +49,63 @@ func told(all []pins.Tool) []Tool {
 	return list
 }
 
-// ServeHTTP lists the servers, or accepts tools of one: POST …/{name}/accept, with
-// {"tool"} or without for all.
+// ServeHTTP serves GET /v1/mcp, which lists the servers, POST /v1/mcp/{name}/test, which asks
+// one for its tools now, and POST /v1/mcp/{name}/accept, with {"tool"} or without for all.
 func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet {
+	switch {
+	case r.Method == http.MethodGet:
 		answer(w, http.StatusOK, map[string]any{"servers": s.List()})
+	case path.Base(r.URL.Path) == "test":
+		s.test(w, r)
+	default:
+		s.accept(w, r)
+	}
+}
+
+// A Trial is what came of asking a server for its tools.
+type Trial struct {
+	Server             // how it stands now
+	Up           bool  `json:"up"`
+	Listed       int   `json:"listed"` // tools that can be used
+	Unusable     []Why `json:"unusable"`
+	Milliseconds int64 `json:"ms"` // until it was connected to and had listed them
+}
+
+// A Why is why tools cannot be used.
+type Why struct {
+	Reason string `json:"reason"`
+	Tools  int    `json:"tools"`
+}
+
+// test asks a server for its tools.
+func (s *Servers) test(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if s.elsewhere && s.settings[name].Command != "" {
+		refuse(w, http.StatusConflict, "elsewhere", "this process runs no programs, because it is a gateway: run parley mcp test where a worker is")
 		return
 	}
+	listing, err := s.Look(r.Context(), name)
+	if errors.Is(err, mcp.ErrNoServer) {
+		refuse(w, http.StatusNotFound, "not_found", "no server of that name is configured: GET /v1/mcp lists those that are")
+		return
+	}
+	trial := Trial{Up: err == nil, Listed: len(listing.Tools), Unusable: []Why{}, Milliseconds: listing.Took.Milliseconds()}
+	for _, why := range slices.Sorted(maps.Keys(listing.Left)) {
+		trial.Unusable = append(trial.Unusable, Why{why, listing.Left[why]})
+	}
+	for _, one := range s.List() {
+		if one.Name == name {
+			trial.Server = one
+		}
+	}
+	if err != nil {
+		trial.Error = err.Error() // also where no worker has noted it
+	}
+	answer(w, http.StatusOK, trial)
+}
+
+// accept accepts tools of a server.
+func (s *Servers) accept(w http.ResponseWriter, r *http.Request) {
 	var asked struct{ Tool string }
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&asked); err != nil {
 		refuse(w, http.StatusBadRequest, "bad_request", `the body is to be {} or {"tool": "NAME"}`)

@@ -29,9 +29,11 @@ type Config struct {
 	Keep     func(ctx context.Context, call tools.Call, name string, content []byte) (path string, err error)
 	Show     func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
 	// Tell tells the owners.
-	Tell    func(ctx context.Context, subject, text string)
-	Version string
-	Log     *slog.Logger
+	Tell func(ctx context.Context, subject, text string)
+	// Elsewhere says that programs are run by other processes.
+	Elsewhere bool
+	Version   string
+	Log       *slog.Logger
 }
 
 // Servers are those of the settings.
@@ -39,7 +41,9 @@ type Servers struct {
 	*mcp.Servers
 	Pins     *pins.Pins
 	settings map[string]config.MCPServer
-	begun    time.Time
+	// elsewhere says that programs are run by other processes.
+	elsewhere bool
+	begun     time.Time
 
 	mu   sync.Mutex
 	sets map[string]set // tools of agents, by their names
@@ -54,7 +58,7 @@ type set struct {
 
 // New makes the servers.
 func New(c Config) *Servers {
-	s := &Servers{settings: c.Settings.MCP, Pins: pins.New(notes{c.Notes}), begun: time.Now(), sets: map[string]set{}}
+	s := &Servers{settings: c.Settings.MCP, elsewhere: c.Elsewhere, Pins: pins.New(notes{c.Notes}), begun: time.Now(), sets: map[string]set{}}
 	var servers []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(c.Settings.MCP)) {
 		servers = append(servers, serverOf(c.Settings.MCP[name]))

@@ -32,6 +32,8 @@ type Config struct {
 	Fleet Fleet
 	// Channels says which of the channels that run here are connected.
 	Channels func() map[string]bool
+	// Servers says which of the MCP servers were reached when that was last tried.
+	Servers func() map[string]bool
 	// Jobs counts the jobs that run in this process.
 	Jobs func() int
 	// Dropped counts the events that were lost, since the start.

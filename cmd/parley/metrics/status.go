@@ -42,7 +42,7 @@ type status struct {
 // descriptions are the metrics that status exports.
 type descriptions struct {
 	waiting, oldest, leased, dead *prometheus.Desc
-	unknown, up, asks             *prometheus.Desc
+	unknown, up, servers, asks    *prometheus.Desc
 }
 
 func describe() descriptions {
@@ -56,6 +56,7 @@ func describe() descriptions {
 		dead:    of("bus_dead", "Dead letters.", "topic"),
 		unknown: of("sends_unknown", "Messages of which nobody can tell whether they were sent.", "channel"),
 		up:      of("channel_up", "Whether the channel is connected.", "channel"),
+		servers: of("mcp_up", "Whether the MCP server was reached when that was last tried.", "server"),
 		asks: prometheus.NewDesc(prometheus.BuildFQName(namespace, "", "asks_open"),
 			"Requests that people have not answered yet.", nil, nil),
 	}
@@ -63,26 +64,22 @@ func describe() descriptions {
 
 // Describe implements prometheus.Collector.
 func (s *status) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.up, s.asks} {
+	for _, d := range []*prometheus.Desc{s.waiting, s.oldest, s.leased, s.dead, s.unknown, s.up, s.servers, s.asks} {
 		out <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (s *status) Collect(out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, label string) {
+	gauge := gauges(func(d *prometheus.Desc, v float64, label string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, label)
-	}
+	})
 	var channels []string
 	if s.Channels != nil {
-		for name, up := range s.Channels() {
-			channels = append(channels, name)
-			v := 0.0
-			if up {
-				v = 1
-			}
-			gauge(s.up, v, name)
-		}
+		channels = gauge.states(s.up, s.Channels())
+	}
+	if s.Servers != nil {
+		gauge.states(s.servers, s.Servers())
 	}
 	if s.Fleet.Holder != nil && !s.Fleet.Holder() {
 		return
@@ -104,6 +101,19 @@ func (s *status) Collect(out chan<- prometheus.Metric) {
 
 // gauges exports one value of a metric.
 type gauges func(d *prometheus.Desc, v float64, label string)
+
+// states exports which of some are up, and returns their names.
+func (g gauges) states(d *prometheus.Desc, all map[string]bool) (names []string) {
+	for name, up := range all {
+		names = append(names, name)
+		v := 0.0
+		if up {
+			v = 1
+		}
+		g(d, v, name)
+	}
+	return names
+}
 
 // bus exports every topic that exists, and also those that the configured channels will
 // have: an alert on a missing series would never fire.

@@ -182,10 +182,13 @@ func warnOfOwnRoot(c Config) {
 // findWalls begins to find out what commands run in, which takes longer than all else at
 // the start. What it returns waits for that, and gives nil where no commands are run.
 func findWalls(ctx context.Context, c Config, killed func(reason string)) func() (sandbox.Sandbox, error) {
-	if !c.Commands || !c.Role.Works() {
+	if !c.Commands || !c.Role.Works() && c.Role != Reader {
 		return func() (sandbox.Sandbox, error) { return nil, nil }
 	}
 	found := sync.OnceValues(func() (sandbox.Sandbox, error) { return walls.Open(ctx, c.Settings, c.Log, killed) })
+	if c.Role == Reader {
+		return found // it may run nothing
+	}
 	go func() { _, _ = found() }() // who asks is given what comes of it
 	return found
 }
@@ -206,7 +209,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.guard.Store(&guarding{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{
 		Build: c.Build, Fleet: metrics.Fleet{Holder: s.tells.Load, Bus: h.Bus, Book: h.Book},
-		Channels: s.connected, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
+		Channels: s.connected, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
 	s.model = models.Chain(c.Models, h.Book, s.metrics, c.Log)
 	s.desk = s.newDesk()

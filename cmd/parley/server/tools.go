@@ -270,7 +270,7 @@ func isOwners(session string) bool {
 // newMCP makes the MCP servers of the settings.
 func (s *Server) newMCP(c *config.Config, box sandbox.Sandbox) *mcpservers.Servers {
 	return mcpservers.New(mcpservers.Config{
-		Settings: c, Sandbox: box, Notes: s.home.Book, Changed: s.changed, Tell: s.tellOwners, Version: s.version, Log: s.log,
+		Settings: c, Sandbox: box, Notes: s.home.Book, Changed: s.changed, Tell: s.tellOwners, Elsewhere: s.role == Gateway, Version: s.version, Log: s.log,
 		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
 		Keep:  s.keepForeign,
 		Show: func(ctx context.Context, call tools.Call, path string) (tools.Picture, error) {
@@ -278,6 +278,18 @@ func (s *Server) newMCP(c *config.Config, box sandbox.Sandbox) *mcpservers.Serve
 			return p.Picture, err
 		},
 	})
+}
+
+// serversUp tells which MCP servers are up, of those that this process uses.
+func (s *Server) serversUp() map[string]bool {
+	all := map[string]bool{}
+	if !s.role.Works() {
+		return all
+	}
+	for _, state := range s.mcp.States() {
+		all[state.Name] = state.Up
+	}
+	return all
 }
 
 // keepForeign puts a file that a server gave into the session's workspace, marked as what

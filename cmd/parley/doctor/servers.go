@@ -1,0 +1,65 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	"parley/cmd/parley/client"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/mcpservers"
+)
+
+// checkServers has the server of this home ask each MCP server for its tools.
+func checkServers(ctx context.Context, cfg *config.Config) []Finding {
+	names := slices.Sorted(maps.Keys(cfg.MCP))
+	found := make([]Finding, len(names))
+	var asking sync.WaitGroup
+	for i, name := range names {
+		asking.Go(func() { found[i] = checkServer(ctx, cfg, name) })
+	}
+	asking.Wait()
+	return found
+}
+
+func checkServer(ctx context.Context, cfg *config.Config, name string) Finding {
+	f := Finding{Part: "mcp " + name, State: fine}
+	ctx, cancel := context.WithTimeout(ctx, 3*patience) // it may greet twice
+	defer cancel()
+	var got mcpservers.Trial
+	err := client.Dial(cfg.Home).Do(ctx, http.MethodPost, "/v1/mcp/"+url.PathEscape(name)+"/test", "", nil, &got)
+	refused, answered := errors.AsType[*client.Error](err)
+	switch {
+	case answered && refused.Status == http.StatusNotFound:
+		f.State, f.Detail, f.Remedy = note, "the server of this home does not know it", "it takes effect at the next start"
+	case answered:
+		f.State, f.Detail = note, refused.Message
+	case err != nil:
+		f.State, f.Detail, f.Remedy = note, "not asked, because no server of this home runs", "parley mcp test "+name+" asks it"
+	case !got.Up:
+		f.State, f.Detail, f.Remedy = wrong, got.Error, "agents cannot use it: look at "+settingOf(cfg, "mcp."+name+"."+reachedBy(cfg.MCP[name]))
+	case len(got.Aside) > 0 || len(got.Unusable) > 0:
+		f.State = note
+		f.Detail = fmt.Sprintf("%d tools, after %d ms; %d wait to be accepted, and some cannot be used", got.Listed, got.Milliseconds, len(got.Aside))
+		if len(got.Unusable) == 0 {
+			f.Detail = fmt.Sprintf("%d tools, after %d ms; %d wait to be accepted", got.Listed, got.Milliseconds, len(got.Aside))
+		}
+		f.Remedy = "look at them: parley mcp list, parley mcp test " + name
+	default:
+		f.Detail = fmt.Sprintf("%d tools, after %d ms", got.Listed, got.Milliseconds)
+	}
+	return f
+}
+
+// reachedBy is the setting that says how a server is reached.
+func reachedBy(m config.MCPServer) string {
+	if m.URL != "" {
+		return "url"
+	}
+	return "command"
+}
