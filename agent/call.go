@@ -94,7 +94,7 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 			out.failed = unknownOutcome(p.input.Name, "It cannot be run again: "+out.failed.Message)
 		}
 	}
-	r.emit(t, bus.Event{Type: bus.ToolStart, Tool: p.input.Name, Call: p.id, Delta: progressLine(r.redact.JSON(p.input.Args))})
+	r.emit(t, bus.Event{Type: bus.ToolStart, Tool: p.input.Name, Call: p.id, Delta: progressLine(r.redact.JSON(p.shownArgs()))})
 
 	if execute {
 		if out, ran, err = r.execute(ctx, t, p); err != nil {
@@ -274,17 +274,15 @@ func (r *callRunner) report(t *turn, p *preparedCall, failed *tools.Error, d tim
 
 // progressLine is a call's arguments as a line of progress shows them.
 func progressLine(args json.RawMessage) string {
-	var values map[string]any
-	if json.Unmarshal(args, &values) != nil {
-		return ""
-	}
 	for _, name := range []string{"path", "pattern", "query", "url", "command", "chat_id"} {
-		if s, ok := values[name].(string); ok {
-			if r := []rune(s); len(r) > 60 {
-				return string(r[:60]) + "…"
-			}
-			return s
+		var text string
+		if value := tools.Member(args, name); len(value) == 0 || value[0] != '"' || json.Unmarshal(value, &text) != nil {
+			continue
 		}
+		if r := []rune(text); len(r) > 60 {
+			return string(r[:60]) + "…"
+		}
+		return text
 	}
 	return ""
 }
@@ -315,7 +313,7 @@ func (r *callRunner) auditCall(t *turn, p *preparedCall, out *outcome, executed 
 		by = p.ask.by
 	}
 	r.audit(t, p.call, sessions.AuditRecord{
-		Detail: by, Arguments: p.input.Args, Verdict: string(p.verdictOf(executed, out.failed)), Result: resultOf(out.failed),
+		Detail: by, Arguments: p.shownArgs(), Verdict: string(p.verdictOf(executed, out.failed)), Result: resultOf(out.failed),
 		ExitCode: exitCode(out.result.Content), Bytes: int64(len(out.result.Content)), Elapsed: took.Milliseconds(),
 	})
 }
@@ -331,10 +329,9 @@ func (s *session) audit(t *turn, c *call, r sessions.AuditRecord) {
 	r.At, r.Kind, r.By = time.Now(), sessions.AuditTool, t.person
 	r.Agent, r.Session, r.Turn, r.Call, r.Tool = s.agent.Name, s.key(), t.id, c.id, c.use.Name
 	if r.Arguments == nil {
-		r.Arguments = c.use.Args
+		r.Arguments = tools.AsJSON(c.use.Args)
 	}
-	r.Arguments, _ = tools.Truncate(r.Arguments, max(2*len(r.Arguments), maxAudited), "") // what is no JSON becomes a text of it
-	r.Arguments, _ = tools.Truncate(s.redactor().JSON(r.Arguments), maxAudited, "")
+	r.Arguments, _ = tools.Shorten(s.redactor().JSON(r.Arguments), maxAudited, "")
 	s.trail.Record(r)
 }
 

@@ -65,6 +65,14 @@ type preparedCall struct {
 	overtaken bool
 }
 
+// shownArgs are the call's arguments as JSON, also where they are none.
+func (p *preparedCall) shownArgs() json.RawMessage {
+	if p.invalid != nil { // then they are what the model wrote
+		return tools.AsJSON(p.input.Args)
+	}
+	return p.input.Args
+}
+
 // decide says why a call is not to run, or what people have to be asked before; with
 // neither it runs. maybeDone says that an earlier attempt may have had its effect.
 func (r *callRunner) decide(ctx context.Context, t *turn, p *preparedCall, maybeDone bool) (*tools.Error, *sessions.Ask, error) {

@@ -30,21 +30,48 @@ const (
 // The result is valid JSON and UTF-8 and, if most is at least two, no longer than most.
 // Content that is no JSON counts as a text.
 func Truncate(content json.RawMessage, most int, where string) (json.RawMessage, bool) {
+	return Shorten(valid(content), most, where)
+}
+
+// AsJSON is content as compact JSON in valid UTF-8, or else a text of it.
+func AsJSON(content json.RawMessage) json.RawMessage { return compacted(valid(content)) }
+
+// valid is content that is valid JSON and UTF-8, or else a text of it.
+func valid(content json.RawMessage) json.RawMessage {
 	if !utf8.Valid(content) {
 		content = bytes.ToValidUTF8(content, []byte("\uFFFD"))
 	}
 	if !json.Valid(content) {
 		content = quote(string(content))
 	}
+	return content
+}
+
+// Shorten is Truncate for content that is known to be valid JSON and UTF-8: what Check
+// and AsJSON give is.
+func Shorten(content json.RawMessage, most int, where string) (json.RawMessage, bool) {
 	if len(content) <= most {
 		return content, false
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, content); err == nil { // it is valid, so it does
-		content = compact.Bytes()
-	}
 	c := truncator{where: where}
-	return c.value(content, max(most, len(`""`)), maxCutDepth, false), true
+	return c.value(compacted(content), max(most, len(`""`)), maxCutDepth, false), true
+}
+
+// compacted is valid JSON without space outside of its texts.
+func compacted(raw json.RawMessage) json.RawMessage {
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			i = closing(raw, i)
+		case ' ', '\t', '\r', '\n':
+			var compact bytes.Buffer
+			if err := json.Compact(&compact, raw); err != nil {
+				return raw // it is valid, so this does not happen
+			}
+			return compact.Bytes()
+		}
+	}
+	return raw
 }
 
 // quote writes a text as JSON.
@@ -77,11 +104,7 @@ func (c truncator) value(raw []byte, most, depth int, tail bool) []byte {
 // text cuts a text at its end, or at its beginning if its tail is to be kept.
 func (c truncator) text(raw []byte, most int, tail bool) []byte {
 	body := raw[1 : len(raw)-1]
-	total := 0 // of the text's own bytes
-	for i := 0; i < len(body); {
-		step, own := character(body[i:])
-		i, total = i+step, total+own
-	}
+	_, total := keep(body, len(body), 0, false)
 	// The note's length depends on how much is kept, so room is left for the longest.
 	room, noted := most-len(`""`)-len(newlineIf(true))-len(c.note(total, total)), true
 	if room < 0 {
@@ -130,6 +153,13 @@ func keep(body []byte, room, total int, tail bool) (kept []byte, own int) {
 	}
 	end := 0
 	for end < len(body) {
+		if plain := bytes.IndexByte(body[end:min(len(body), end+max(room-end, 0))], '\\'); plain > 0 {
+			end, own = end+plain, own+plain // characters that are no escapes
+			continue
+		} else if plain < 0 {
+			n := wholeCharacters(body[end:], room-end)
+			return body[:end+n], own + n
+		}
 		step, n := character(body[end:])
 		if end+step > room {
 			break
@@ -137,6 +167,17 @@ func keep(body []byte, room, total int, tail bool) (kept []byte, own int) {
 		end, own = end+step, own+n
 	}
 	return body[:end], own
+}
+
+// wholeCharacters is how many of the first most bytes of a text are whole characters.
+func wholeCharacters(text []byte, most int) int {
+	if most >= len(text) {
+		return len(text)
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return max(most, 0)
 }
 
 // character measures the first character of an escaped text: how many bytes it takes
@@ -286,6 +327,20 @@ func members(raw []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
+// Member is the member of an object with a name that needs no escapes; nil if there is
+// none. The object is valid and compact JSON, as Check and AsJSON give it.
+func Member(object json.RawMessage, name string) json.RawMessage {
+	if !bytes.HasPrefix(object, []byte("{")) {
+		return nil
+	}
+	for quoted, value := range members(object) {
+		if string(quoted[1:len(quoted)-1]) == name {
+			return value
+		}
+	}
+	return nil
+}
+
 // skip is where the value that begins at i ends, in valid compact JSON.
 func skip(raw []byte, i int) int {
 	depth := 0
@@ -314,12 +369,23 @@ func skip(raw []byte, i int) int {
 	return i
 }
 
-// closing is where the text that begins at i has its closing quote.
+// closing is where the text that begins at i has its closing quote, in valid JSON.
 func closing(raw []byte, i int) int {
-	for i++; raw[i] != '"'; i++ {
-		if raw[i] == '\\' {
-			i++
+	for i++; i < len(raw); {
+		quote := bytes.IndexByte(raw[i:], '"')
+		if quote < 0 {
+			break // valid JSON has one
+		}
+		for quote += i; i < quote; {
+			escape := bytes.IndexByte(raw[i:quote], '\\')
+			if escape < 0 {
+				return quote
+			}
+			i += escape + len(`\"`) // behind what it escapes
+		}
+		if i == quote {
+			return quote
 		}
 	}
-	return i
+	return len(raw) - 1
 }

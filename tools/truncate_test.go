@@ -187,3 +187,15 @@ func FuzzTruncate(f *testing.F) {
 		}
 	})
 }
+
+func TestMembersAreFoundInAnything(t *testing.T) {
+	for content, want := range map[string]string{
+		`{"path":"a\\","x":{"path":1},"query":["\"",2]}`:         `"a\\"`,
+		"{ \"query\" : [ \"{\" ] ,\n \"path\" : { \"a\" : 1 } }": `{"a":1}`,
+		`{"query":1}`: "", `"path"`: "", `["path","b"]`: "", "": "", "path": "", "{\"path\":": "", "{}": "", "\"\xff": "",
+	} {
+		if got := tools.Member(tools.AsJSON(json.RawMessage(content)), "path"); string(got) != want {
+			t.Errorf("%s: it is %s, want %s", content, got, want)
+		}
+	}
+}

@@ -35,8 +35,7 @@ func BenchmarkCallOverhead(b *testing.B) {
 				s.decide(b.Context(), call)
 				redact.JSON(args)
 				redact.JSON(result)
-				kept, _ := tools.Truncate(args, 2*len(args), "")
-				_, _ = tools.Truncate(redact.JSON(kept), 4096, "")
+				_, _ = tools.Shorten(redact.JSON(args), 4096, "")
 			}
 		})
 	}
