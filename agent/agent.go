@@ -71,6 +71,8 @@ type Config struct {
 	// Account, if set, returns the person in whose name another is counted and limited: the
 	// same for all accounts of one human that are known to be one's.
 	Account func(ctx context.Context, person string) (string, error)
+	// Usage, if set, says in words what the sender of a command has used.
+	Usage func(ctx context.Context, in bus.Inbound) (string, error)
 	// Approvals returns how approvals are asked for, as it is configured now.
 	Approvals func() Approvals
 	// Prefix, if set, tells what people begin a command with on a channel; else

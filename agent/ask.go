@@ -179,10 +179,15 @@ func statusOf(fault *llm.Error) string {
 
 // usageEntry is what an answer has cost, as an entry.
 func (a *asker) usageEntry(turn, person string, answer llm.Answer) sessions.Entry {
-	e := journal.NewEntry(turn, sessions.KindUsage, sessions.Usage{
+	u := answer.Usage
+	used := sessions.Usage{
 		Model: cmp.Or(answer.Model, a.agent.Model.Info().Name), Agent: a.agent.Name,
-		Input: answer.Usage.Input, Cached: answer.Usage.Cached, Output: answer.Usage.Output, Estimated: answer.Usage.Estimated,
-	})
+		Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
+	}
+	if u.Priced {
+		used.Cost = &u.Cost
+	}
+	e := journal.NewEntry(turn, sessions.KindUsage, used)
 	e.Person = person
 	return e
 }

@@ -21,7 +21,7 @@ const helpText = `Just write to me; I answer, and I can use my tools to work in 
 
 - %[1]snew begins a new conversation; files and memory stay
 - %[1]sstop ends what I am doing
-- %[1]sstatus says what I am doing and what it has cost
+- %[1]sstatus says what I am doing, %[1]susage what you have used and what it has cost
 - %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I wait for
 - %[1]sexport sends you what you have said to me, %[1]sforget erases it
 - %[1]smemory shows what I remember of you in all conversations, %[1]slink tells me who you are on another channel
@@ -37,7 +37,7 @@ type commander struct {
 // runsAtOnce tells whether a command is carried out beside a turn that runs.
 func runsAtOnce(name string) bool {
 	switch name {
-	case cmdStop, cmdStatus, cmdHelp, cmdApprove, cmdDeny, cmdAnswer:
+	case cmdStop, cmdStatus, cmdUsage, cmdHelp, cmdApprove, cmdDeny, cmdAnswer:
 		return true
 	}
 	return false
@@ -155,6 +155,11 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 		return "Nothing is running.", nil
 	case cmdStatus:
 		return c.status(ctx, it)
+	case cmdUsage:
+		if c.cfg.Usage == nil {
+			return "Here nobody keeps count.", nil
+		}
+		return c.cfg.Usage(ctx, it.in)
 	case cmdApprove, cmdDeny, cmdAnswer:
 		return c.answerAsk(ctx, it.in)
 	case cmdForget, cmdExport: // a gateway answers them in chats of its platform

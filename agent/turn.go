@@ -23,6 +23,7 @@ const (
 	cmdExport = "export"
 	cmdMemory = "memory"
 	cmdLink   = "link"
+	cmdUsage  = "usage"
 	// These answer asks: ID, and for the last what is said to a question.
 	cmdApprove = "approve"
 	cmdDeny    = "deny"

@@ -224,7 +224,10 @@ type Usage struct {
 	Input     int64  `json:"input"`            // tokens of the prompt, cached ones included
 	Cached    int64  `json:"cached,omitempty"` // of them
 	Output    int64  `json:"output"`
+	Reasoning int64  `json:"reasoning,omitempty"` // of Output
 	Estimated bool   `json:"estimated,omitempty"` // the provider reported none
+	// Cost is what the call has cost, in micro-dollars; nil where that is not known.
+	Cost *int64 `json:"microdollars,omitempty"`
 }
 
 // The ways in which a turn ends.

@@ -77,8 +77,20 @@ func New(cfg Config) *Chain {
 	}
 }
 
-// Info implements llm.Model. It is the first model's.
-func (c *Chain) Info() llm.Info { return c.cfg.Links[0].Model.Info() }
+// Info implements llm.Model. It is the first model's, but for the price: that is the
+// highest of all, and known where each is.
+func (c *Chain) Info() llm.Info {
+	info := c.cfg.Links[0].Model.Info()
+	for _, l := range c.cfg.Links[1:] {
+		other := l.Model.Info()
+		info.Priced = info.Priced && other.Priced
+		info.Price = llm.Price{
+			Input: max(info.Price.Input, other.Price.Input), Cached: max(info.Price.Cached, other.Price.Cached),
+			Output: max(info.Price.Output, other.Price.Output),
+		}
+	}
+	return info
+}
 
 // Generate implements llm.Model: it asks the models of the chain until one answers. What
 // it returns as an error is that of the model that may be asked again soonest.

@@ -15,6 +15,7 @@ import (
 	"parley/agent/failover"
 	"parley/agent/llm"
 	"parley/agent/openai"
+	"parley/agent/prices"
 )
 
 // busy is a provider that is overloaded, and asks for hardly any patience.
@@ -300,4 +301,21 @@ func TestASessionStaysWithItsModel(t *testing.T) {
 			t.Errorf("%s answers after the pause", who)
 		}
 	})
+}
+
+// A chain is taken to cost what its dearest model costs, where all prices are known.
+func TestAChainHasTheHighestPrice(t *testing.T) {
+	priced := func(name string, price llm.Price) failover.Link {
+		l, _ := served(t, name, agenttest.Always(busy))
+		return failover.Link{ID: name, Model: prices.Model{Model: l.Model, Price: price}}
+	}
+	one, two := priced("one", llm.Price{Input: 1, Cached: 1, Output: 9}), priced("two", llm.Price{Input: 3, Output: 2})
+	info := failover.New(failover.Config{Links: []failover.Link{one, two}}).Info()
+	if want := (llm.Price{Input: 3, Cached: 1, Output: 9}); !info.Priced || info.Price != want || info.Name != "one" {
+		t.Errorf("got %+v, want %+v", info, want)
+	}
+	free, _ := served(t, "free", agenttest.Always(busy))
+	if info := failover.New(failover.Config{Links: []failover.Link{one, free}}).Info(); info.Priced {
+		t.Errorf("with a model of no known price: %+v", info)
+	}
 }

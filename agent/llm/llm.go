@@ -31,7 +31,27 @@ type Info struct {
 	ContextTokens int    // the size of its window; 0 where that is not known
 	ContextFrom   string // from where that is known, in words
 	Blind         bool   // it is known to see no pictures
+	// Price is what its tokens cost, where Priced says that this is known.
+	Price  Price
+	Priced bool
 }
+
+// A Price is what a million tokens cost, in micro-dollars.
+type Price struct{ Input, Cached, Output int64 }
+
+// million is how many tokens a Price is for.
+const million = 1_000_000
+
+// Of is what an answer costs at the price, in micro-dollars, rounded up.
+func (p Price) Of(u Usage) int64 {
+	cached := min(max(u.Cached, 0), max(u.Input, 0))
+	sum := product(u.Input-cached, p.Input) + product(cached, p.Cached) + product(u.Output, p.Output)
+	return (sum + million - 1) / million
+}
+
+// product bounds tokens and price, so that a server that reports nonsense cannot make a
+// sum overflow.
+func product(tokens, price int64) int64 { return min(max(tokens, 0), 1<<28) * min(max(price, 0), 1e10) }
 
 // A Request is what a model is asked.
 type Request struct {
@@ -146,11 +166,15 @@ const (
 
 // Usage is what an answer has cost.
 type Usage struct {
-	Input  int64 // of the prompt, cached ones included
-	Cached int64
-	Output int64
+	Input     int64 // of the prompt, cached ones included
+	Cached    int64
+	Output    int64 // those of its reasoning included
+	Reasoning int64 // of Output
 	// Estimated says that the provider reported nothing.
 	Estimated bool
+	// Cost is what the answer costs, in micro-dollars, where Priced says that this is known.
+	Cost   int64
+	Priced bool
 }
 
 // A Delta is a piece of a block as it arrives.

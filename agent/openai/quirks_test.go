@@ -168,6 +168,20 @@ func TestUsage(t *testing.T) {
 		"before the answer": {nil, llm.Usage{Input: 6, Output: 1}},
 		"nonsense": {[]string{`{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":-2,"prompt_tokens_details":{"cached_tokens":50}}}`},
 			llm.Usage{Input: 5, Cached: 5}},
+		"reasoning": {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":3}}}`},
+			llm.Usage{Input: 9, Output: 5, Reasoning: 3}},
+		"OpenRouter": {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"cost":0.0012345,"is_byok":false,"cost_details":{"upstream_inference_cost":0.5}}}`},
+			llm.Usage{Input: 9, Output: 2, Cost: 1235, Priced: true}},
+		"OpenRouter, with a key of the provider's": {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"cost":0.000005,"is_byok":true,"cost_details":{"upstream_inference_cost":0.0001}}}`},
+			llm.Usage{Input: 9, Output: 2, Cost: 105, Priced: true}},
+		"xAI": {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"cost_in_usd_ticks":37756000}}`},
+			llm.Usage{Input: 9, Output: 2, Cost: 3776, Priced: true}},
+		"Perplexity": {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"cost":{"request_cost":0.005,"total_cost":0.006}}}`},
+			llm.Usage{Input: 9, Output: 2, Cost: 6000, Priced: true}},
+		"free":             {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"cost":0}}`}, llm.Usage{Input: 9, Output: 2, Priced: true}},
+		"no cost":          {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"cost":"much"}}`}, llm.Usage{Input: 9, Output: 2}},
+		"a negative cost":  {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"cost":-1}}`}, llm.Usage{Input: 9, Output: 2}},
+		"a cost of no use": {[]string{`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"cost":1e300}}`}, llm.Usage{Input: 9, Output: 2}},
 	}
 	for name, tc := range cases {
 		events := append([]string{`{"choices":[{"delta":{"content":"hi"}}],"usage":{"prompt_tokens":6,"completion_tokens":1}}`}, tc.events...)

@@ -1,6 +1,12 @@
 package openai
 
-import "parley/agent/llm"
+import (
+	"encoding/json"
+	"math"
+	"strings"
+
+	"parley/agent/llm"
+)
 
 // A wireUsage is what servers write about the tokens of an answer.
 type wireUsage struct {
@@ -14,6 +20,17 @@ type wireUsage struct {
 	Completed *struct {
 		Reasoning float64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
+	// Cost is what some providers charge: dollars, or an object with the sum. Others write
+	// it in words, or something else of that name.
+	Cost json.RawMessage `json:"cost"`
+	// Own says at OpenRouter that the account's own key was used at the provider, whose
+	// charge then comes beside Cost.
+	Own     flexible `json:"is_byok"`
+	Charges *struct {
+		Upstream json.RawMessage `json:"upstream_inference_cost"`
+	} `json:"cost_details"`
+	// Ticks are xAI's: 10,000 of them are a micro-dollar.
+	Ticks json.RawMessage `json:"cost_in_usd_ticks"`
 }
 
 // usageOf is the number of tokens that the server counted, or, if it counted none, a guess
@@ -27,11 +44,65 @@ func (a *assembly) usageOf(asked int) llm.Usage {
 	if u.Details != nil && u.Details.Cached > 0 {
 		cached = u.Details.Cached
 	}
-	return llm.Usage{
+	use := llm.Usage{
 		Input:  int64(max(0, u.Prompt)),
 		Cached: int64(max(0, min(cached, u.Prompt))),
 		Output: int64(max(0, u.Completion) + u.uncountedReasoning()),
 	}
+	use.Reasoning = int64(u.uncountedReasoning())
+	if u.Completed != nil {
+		use.Reasoning = min(int64(max(0, u.Completed.Reasoning)), use.Output)
+	}
+	use.Cost, use.Priced = u.cost()
+	return use
+}
+
+// mostDollars bounds what one answer can cost: more is no price.
+const mostDollars = 10_000
+
+// cost is what the provider says that the answer costs, in micro-dollars; false where it
+// says nothing that can be read.
+func (u *wireUsage) cost() (micro int64, ok bool) {
+	dollars, ok := number(u.Cost)
+	if upstream, own := u.upstream(); ok && own {
+		dollars += upstream
+	}
+	if !ok {
+		var sum struct {
+			Total json.RawMessage `json:"total_cost"`
+		}
+		if json.Unmarshal(u.Cost, &sum) == nil {
+			dollars, ok = number(sum.Total)
+		}
+	}
+	if !ok {
+		var ticks float64
+		ticks, ok = number(u.Ticks)
+		dollars = ticks / 1e10
+	}
+	if !ok || dollars < 0 || dollars > mostDollars {
+		return 0, false
+	}
+	return int64(math.Ceil(dollars*1e6 - 1e-6)), true // less is an error of the floating point
+}
+
+// upstream is what the provider behind OpenRouter charges the account itself.
+func (u *wireUsage) upstream() (float64, bool) {
+	if u.Own != "true" || u.Charges == nil {
+		return 0, false
+	}
+	return number(u.Charges.Upstream)
+}
+
+// number reads a number, also one in quotes.
+func number(raw json.RawMessage) (float64, bool) {
+	text := strings.Trim(strings.TrimSpace(string(raw)), `"`)
+	var n json.Number
+	if text == "" || json.Unmarshal([]byte(text), &n) != nil {
+		return 0, false
+	}
+	f, err := n.Float64()
+	return f, err == nil
 }
 
 // uncountedReasoning is how many tokens of reasoning are missing in the server's count of

@@ -39,6 +39,7 @@ func slashCommands() []slashCommand {
 		"new":     {Description: "Begin a new conversation here; files stay"},
 		"stop":    {Description: "Stop what the bot is doing here"},
 		"status":  {Description: "Say what the bot is doing here"},
+		"usage":   {Description: "Say what you have used and what it has cost"},
 		"help":    {Description: "Say what the bot understands"},
 		"approve": {Description: "Approve what the bot asks for", Options: []commandOption{option("id", "of the request", true)}},
 		"deny":    {Description: "Deny what the bot asks for", Options: []commandOption{option("id", "of the request", true), option("reason", "for the bot", false)}},

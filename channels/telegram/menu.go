@@ -27,7 +27,8 @@ func menus() []menu {
 	everywhere := []menuEntry{
 		{"new", "Begin a new conversation; files and memory stay"},
 		{"stop", "End what I am doing"},
-		{"status", "Say what I am doing and what it has cost"},
+		{"status", "Say what I am doing"},
+		{"usage", "Say what you have used and what it has cost"},
 		{"help", "Say what I understand"},
 	}
 	alone := append(slices.Clone(everywhere),

@@ -44,7 +44,7 @@ func rules() []rule {
 
 		{"bus/...", 2, []string{"bus", "sessions/sqldb"}},
 		{"sessions/...", 2, []string{"sessions", "sessions/sqldb"}},
-		{"sessions/sqlstore", 3, []string{"sessions", "sessions/schedules", "sessions/sqldb"}},
+		{"sessions/sqlstore", 3, []string{"sessions", "sessions/bill", "sessions/schedules", "sessions/sqldb"}},
 		{"sessions/workspace", 2, nil},
 		{"sessions/outgoing", 2, nil},
 		{"tools/...", 2, []string{"tools"}},
@@ -103,6 +103,7 @@ func rules() []rule {
 
 		{"agent/openai/window", 2, nil},
 		{"agent/openai", 3, []string{"agent/llm", "agent/openai/window", "tools"}},
+		{"agent/prices", 3, []string{"agent/llm"}},
 		{"agent/failover", 3, []string{"agent/llm"}},
 		{"agent/demo", 4, []string{"agent/llm", "agent/transcript", "tools"}}, // reads what it was sent as a model does
 		{"agent/agenttest", 4, []string{"agent/transcript"}},
@@ -134,18 +135,19 @@ func rules() []rule {
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/heartbeat", 5, []string{"bus", "channels", "channels/markup", "sessions"}},
+		{"cmd/parley/billing", 5, []string{"bus", "sessions/bill"}},
 		{"cmd/parley/clock", 5, []string{"bus", "sessions/schedules", "tools", "tools/schedule"}},
 		{"cmd/parley/personal", 5, []string{"bus", "channels"}},
 		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "sessions/schedules", "cmd/parley/erase"}},
 		{"cmd/parley/api", 6, []string{
-			"bus", "sessions", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",
+			"bus", "sessions", "sessions/bill", "sessions/schedules", "channels", "channels/console", "channels/markup", "channels/web", "cmd/parley/erase", "cmd/parley/outbox",
 			"tools/spelling",
 		}},
 
 		// Those that name implementations: of a channel, of what is remembered, and
 		// of all the rest.
 		{"cmd/parley/walls", 7, []string{"tools/sandbox", "cmd/parley/config"}},
-		{"cmd/parley/models", 7, []string{"agent/demo", "agent/failover", "agent/llm", "agent/openai", "channels", "cmd/parley/config"}},
+		{"cmd/parley/models", 7, []string{"agent/demo", "agent/failover", "agent/llm", "agent/openai", "agent/prices", "channels", "cmd/parley/config"}},
 		{"cmd/parley/mcpservers", 7, []string{"channels", "tools", "tools/mcp", "tools/mcp/pins", "tools/sandbox", "cmd/parley/config"}},
 		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{

@@ -1,0 +1,159 @@
+// Package prices knows what the tokens of models cost, and writes on each answer what it has cost.
+//
+// The list that ships with the program is prices.json; an operator may have another of
+// the same form. Dollars are for a million tokens. Where a provider charges more for long
+// requests, the list has the higher price: a cap is to hold.
+package prices
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"parley/agent/llm"
+)
+
+//go:embed prices.json
+var shipped []byte
+
+// A List is the prices of models at a date.
+type List struct {
+	Date   string // YYYY-MM-DD
+	models map[string]llm.Price
+}
+
+// Shipped is the list that came with the program.
+func Shipped() (List, error) { return Read(shipped) }
+
+// most is the highest price of a million tokens that is believed, in dollars.
+const most = 10_000
+
+// Read reads a list.
+func Read(raw []byte) (List, error) {
+	var file struct {
+		Date   string `json:"date"`
+		Models map[string]struct {
+			Input, Output float64
+			Cached        *float64
+		} `json:"models"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return List{}, fmt.Errorf("a list of prices is JSON of the form %s: %w", form, err)
+	}
+	if _, err := time.Parse(time.DateOnly, file.Date); err != nil {
+		return List{}, fmt.Errorf("the list's date is %q: write it like \"2026-06-20\"", file.Date)
+	}
+	if len(file.Models) == 0 {
+		return List{}, errors.New("the list has no models: it is of the form " + form)
+	}
+	l := List{Date: file.Date, models: make(map[string]llm.Price, len(file.Models))}
+	for name, p := range file.Models {
+		cached := p.Input
+		if p.Cached != nil {
+			cached = *p.Cached
+		}
+		for _, dollars := range []float64{p.Input, cached, p.Output} {
+			if dollars < 0 || dollars > most {
+				return List{}, fmt.Errorf("a price of %s is %v: write dollars for a million tokens", name, dollars)
+			}
+		}
+		l.models[strings.ToLower(name)] = llm.Price{Input: micro(p.Input), Cached: micro(cached), Output: micro(p.Output)}
+	}
+	return l, nil
+}
+
+const form = `{"date": "2026-06-20", "models": {"NAME": {"input": 0.25, "cached": 0.025, "output": 2}}}`
+
+func micro(dollars float64) int64 { return int64(math.Round(dollars * 1e6)) }
+
+// Of is the price of the model of that name at a server. The names of vendors before a
+// slash, as routers have them, and a date or "-latest" at the end may be left out in the
+// list. What runs on this machine or in its own network has no price in any list.
+func (l List) Of(name, server string) (llm.Price, bool) {
+	if IsPrivate(server) {
+		return llm.Price{}, false
+	}
+	name = strings.ToLower(name)
+	for _, known := range []string{name, name[strings.LastIndexByte(name, '/')+1:]} {
+		if p, ok := l.models[known]; ok {
+			return p, true
+		}
+		if p, ok := l.models[withoutVersion(known)]; ok {
+			return p, true
+		}
+	}
+	return llm.Price{}, false
+}
+
+// withoutVersion leaves out what stands behind a model's name for one of its versions:
+// "-latest", or a date with or without its hyphens.
+func withoutVersion(name string) string {
+	if base, ok := strings.CutSuffix(name, "-latest"); ok {
+		return base
+	}
+	for _, layout := range []string{"-" + time.DateOnly, "-20060102"} {
+		if at := len(name) - len(layout); at > 0 {
+			if _, err := time.Parse(layout, name[at:]); err == nil {
+				return name[:at]
+			}
+		}
+	}
+	return name
+}
+
+// IsPrivate tells whether a server is on this machine or in its own network.
+func IsPrivate(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return host != "" && !strings.Contains(host, ".") // a name of this network, as that of a container
+	}
+	ip = ip.Unmap()
+	return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast()
+}
+
+// A Model is a model whose answers say what they have cost.
+type Model struct {
+	llm.Model
+	Price llm.Price
+}
+
+// Info implements llm.Model.
+func (m Model) Info() llm.Info {
+	info := m.Model.Info()
+	info.Price, info.Priced = m.Price, true
+	return info
+}
+
+// Generate implements llm.Model. What the provider says that an answer costs comes first.
+func (m Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
+	answer, err := m.Model.Generate(ctx, r, emit)
+	m.price(&answer.Usage)
+	if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Void != nil {
+		m.price(&fault.Void.Usage)
+	}
+	return answer, err
+}
+
+func (m Model) price(u *llm.Usage) {
+	if !u.Priced && *u != (llm.Usage{}) {
+		u.Cost, u.Priced = m.Price.Of(*u), true
+	}
+}
