@@ -31,6 +31,7 @@ func keptTables() map[string]string {
 		"sessions.db entries":      "forget: by session and person; retention: by age; export: every entry",
 		"sessions.db audit":        "forget: arguments and person; retention: by age; export: GET /v1/audit",
 		"sessions.db jobs":         "forget: by session and person; retention: by age; export: the log has their calls and ends",
+		"sessions.db past_usage":   "forget, retention, export: numbers of what was erased, by day, agent and model",
 		"sessions.db spending":     "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db reservations": "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db schedules":    "forget: by person and session; retention: kept until it is over or cancelled; export: those of the person",

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"strings"
 
+	"parley/sessions/bill"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 )
@@ -23,6 +24,7 @@ func schema() sqldb.Schema {
 			strings.NewReplacer("{id}", "INTEGER", "{bytes}", "TEXT").Replace(auditTable),
 			strings.ReplaceAll(jobsTable, "{bytes}", "TEXT"),
 			strings.ReplaceAll(schedules.Migration, "{bytes}", "TEXT"),
+			bill.SQLite,
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -39,6 +41,7 @@ func schema() sqldb.Schema {
 			strings.NewReplacer("{id}", "BIGINT GENERATED ALWAYS AS IDENTITY", "{bytes}", `TEXT COLLATE "C"`).Replace(auditTable),
 			strings.ReplaceAll(jobsTable, "{bytes}", `TEXT COLLATE "C"`),
 			strings.ReplaceAll(schedules.Migration, "{bytes}", `TEXT COLLATE "C"`),
+			bill.Postgres,
 		},
 	}
 }

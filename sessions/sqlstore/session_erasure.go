@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/sessions/sqldb"
 )
 
@@ -200,12 +201,16 @@ func (p *sessionErasure) removeTurns(turns []span) error {
 }
 
 // remove deletes entries. The ids of the messages that caused them stay known, so
-// that a redelivered message does not start its turn again.
+// that a redelivered message does not start its turn again, and the numbers of what
+// their calls have used.
 func (p *sessionErasure) remove(which string, args ...any) error {
 	_, err := p.tx.Exec(`INSERT INTO erased (key, cause, turn)
 		SELECT CAST(? AS TEXT), cause, turn FROM entries WHERE `+which+` AND cause <> '' ON CONFLICT DO NOTHING`,
 		append([]any{p.key}, args...)...)
 	if err != nil {
+		return err
+	}
+	if err := bill.Keep(p.tx, which, args...); err != nil {
 		return err
 	}
 	n, err := p.tx.Exec("DELETE FROM entries WHERE "+which, args...)

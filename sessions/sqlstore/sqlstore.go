@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 )
@@ -84,6 +85,9 @@ func (s *Store) Close() error {
 
 // Schedules are kept beside the logs.
 func (s *Store) Schedules() schedules.Table { return schedules.Table{DB: s.db} }
+
+// Bill is what calls of models have cost, as the logs have it.
+func (s *Store) Bill() bill.Table { return bill.Table{DB: s.db} }
 
 // Writable writes a row, and returns an error if the store does not take it. Reading
 // would prove nothing: a standby and a full disk can be read.

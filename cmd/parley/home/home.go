@@ -28,6 +28,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/erase"
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/sessions/outgoing"
 	"parley/sessions/schedules"
 	"parley/sessions/sqlstore"
@@ -71,6 +72,7 @@ type store interface {
 	sessions.Jobs
 	erase.Store
 	Schedules() schedules.Table
+	Bill() bill.Table
 	Writable(ctx context.Context) error
 	Close() error
 }

@@ -1,0 +1,181 @@
+// Package bill keeps what calls of models have cost.
+//
+// The log is where each call's usage stands, in the entry that is written with its answer;
+// the view "calls" shows these entries as rows. What is erased of a log leaves its numbers
+// in the table past_usage, by day, agent and model, without a person or a session. Days
+// and months are UTC's.
+package bill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// A By is what usage is summed up by.
+type By string
+
+// What usage is summed up by.
+const (
+	ByDay     By = "day"
+	ByPerson  By = "person"
+	BySession By = "session"
+	ByAgent   By = "agent"
+	ByModel   By = "model"
+)
+
+// AllBy are all of them.
+func AllBy() []By { return []By{ByDay, ByPerson, BySession, ByAgent, ByModel} }
+
+// A Sum is what some calls have used and cost.
+type Sum struct {
+	// Key is the day, person, session, agent or model; "" of a person or session that was
+	// erased, and of calls that were made for nobody.
+	Key          string `json:"key"`
+	Calls        int64  `json:"calls"`
+	Input        int64  `json:"input"`     // tokens, cached ones included
+	Cached       int64  `json:"cached"`    // of them
+	Output       int64  `json:"output"`    // tokens, those of reasoning included
+	Reasoning    int64  `json:"reasoning"` // of them
+	Microdollars int64  `json:"microdollars"`
+	Estimated    int64  `json:"estimated"` // calls whose tokens no provider has counted
+	Unpriced     int64  `json:"unpriced"`  // calls of which it is not known what they cost
+}
+
+// sums are the columns of a Sum beside its key.
+const sums = "calls, input, cached, output, reasoning, microdollars, estimated, unpriced"
+
+// pastUsage is the table of what was erased.
+const pastUsage = `
+CREATE TABLE past_usage (
+	day          TEXT NOT NULL,
+	agent        TEXT NOT NULL,
+	model        TEXT NOT NULL,
+	calls        BIGINT NOT NULL,
+	input        BIGINT NOT NULL,
+	cached       BIGINT NOT NULL,
+	output       BIGINT NOT NULL,
+	reasoning    BIGINT NOT NULL,
+	microdollars BIGINT NOT NULL,
+	estimated    BIGINT NOT NULL,
+	unpriced     BIGINT NOT NULL,
+	PRIMARY KEY (day, agent, model)
+);
+CREATE INDEX entries_usage ON entries (at) WHERE kind = 'usage';
+DROP VIEW usage;
+`
+
+// usageView sums calls up, for people who query by hand.
+const usageView = `
+CREATE VIEW usage AS
+SELECT s.key AS session, c.person, c.agent, c.model, c.day,
+	count(*) AS calls, sum(c.input) AS input, sum(c.cached) AS cached, sum(c.output) AS output, sum(c.reasoning) AS reasoning,
+	sum(c.microdollars) AS microdollars, sum(c.estimated) AS estimated, sum(c.unpriced) AS unpriced
+FROM calls c JOIN sessions s ON s.id = c.session
+GROUP BY s.key, c.person, c.agent, c.model, c.day
+UNION ALL
+SELECT '', '', agent, model, day, calls, input, cached, output, reasoning, microdollars, estimated, unpriced FROM past_usage;
+`
+
+// SQLite adds the views and the table, for a schema that has entries and sessions, and a
+// view usage from before.
+const SQLite = pastUsage + `
+CREATE VIEW calls AS
+SELECT session, n, turn, kind, at, cause, person, substr(at, 1, 10) AS day,
+	coalesce(data ->> 'agent', '')       AS agent,
+	coalesce(data ->> 'model', '')       AS model,
+	coalesce(data ->> 'input', 0)        AS input,
+	coalesce(data ->> 'cached', 0)       AS cached,
+	coalesce(data ->> 'output', 0)       AS output,
+	coalesce(data ->> 'reasoning', 0)    AS reasoning,
+	coalesce(data ->> 'microdollars', 0) AS microdollars,
+	coalesce(data ->> 'estimated', 0)    AS estimated,
+	CASE WHEN data ->> 'microdollars' IS NULL AND coalesce(data ->> 'input', 0) + coalesce(data ->> 'output', 0) > 0 THEN 1 ELSE 0 END AS unpriced
+FROM entries WHERE kind = 'usage' AND data <> '';
+` + usageView
+
+// Postgres is SQLite for PostgreSQL. Documents with an escaped NUL are left out: it stores
+// them as text but cannot read them as JSON.
+const Postgres = pastUsage + `
+CREATE VIEW calls AS
+SELECT session, n, turn, kind, at, cause, person, substr(at, 1, 10) AS day,
+	coalesce(d ->> 'agent', '')                  AS agent,
+	coalesce(d ->> 'model', '')                  AS model,
+	coalesce((d ->> 'input')::bigint, 0)         AS input,
+	coalesce((d ->> 'cached')::bigint, 0)        AS cached,
+	coalesce((d ->> 'output')::bigint, 0)        AS output,
+	coalesce((d ->> 'reasoning')::bigint, 0)     AS reasoning,
+	coalesce((d ->> 'microdollars')::bigint, 0)  AS microdollars,
+	CASE WHEN d ->> 'estimated' = 'true' THEN 1 ELSE 0 END AS estimated,
+	CASE WHEN d ->> 'microdollars' IS NULL AND coalesce((d ->> 'input')::bigint, 0) + coalesce((d ->> 'output')::bigint, 0) > 0 THEN 1 ELSE 0 END AS unpriced
+FROM entries, LATERAL (SELECT CASE WHEN position('\u0000' IN data) = 0 THEN data::json END AS d) AS doc
+WHERE kind = 'usage' AND data <> '';
+` + usageView
+
+// A Table is where it is kept. Several processes may work with the same one at a time.
+type Table struct{ DB *sqldb.DB }
+
+// ErrUnknownBy says that usage cannot be summed up by that.
+var ErrUnknownBy = errors.New("usage is summed up by day, person, session, agent or model")
+
+// Usage sums up what was used from the day of one time to that of another, by day,
+// person, session, agent or model.
+func (t Table) Usage(ctx context.Context, by By, from, to time.Time) (all []Sum, err error) {
+	key, past, join := "", "''", ""
+	switch by {
+	case ByDay, ByAgent, ByModel:
+		key, past = "c."+string(by), string(by)
+	case ByPerson:
+		key = "c.person"
+	case BySession:
+		key, join = "s.key", " JOIN sessions s ON s.id = c.session"
+	default:
+		return nil, ErrUnknownBy
+	}
+	first, after := from.UTC().Format(time.DateOnly), to.UTC().AddDate(0, 0, 1).Format(time.DateOnly)
+	var columns []string
+	for column := range strings.SplitSeq(sums, ", ") {
+		columns = append(columns, "CAST(sum("+column+") AS BIGINT)")
+	}
+	found, err := t.DB.Read.QueryContext(ctx, "SELECT key, "+strings.Join(columns, ", ")+` FROM (
+		SELECT `+key+` AS key, 1 AS calls, c.input, c.cached, c.output, c.reasoning, c.microdollars, c.estimated, c.unpriced
+		FROM calls c`+join+` WHERE c.at >= ? AND c.at < ?
+		UNION ALL SELECT `+past+`, `+sums+` FROM past_usage WHERE day >= ? AND day < ?) AS used
+		GROUP BY key ORDER BY key`, first, after, first, after)
+	if err != nil {
+		return nil, fmt.Errorf("sum up usage: %w", err)
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+	for found.Next() {
+		var s Sum
+		err := found.Scan(&s.Key, &s.Calls, &s.Input, &s.Cached, &s.Output, &s.Reasoning, &s.Microdollars, &s.Estimated, &s.Unpriced)
+		if err != nil {
+			return nil, fmt.Errorf("sum up usage: %w", err)
+		}
+		s.Key = sqldb.Untext(s.Key)
+		all = append(all, s)
+	}
+	return all, found.Err()
+}
+
+// Keep keeps the numbers of the calls among the entries for which a condition holds, which
+// are about to be erased.
+func Keep(tx *sqldb.Tx, which string, args ...any) error {
+	_, err := tx.Exec(`
+		INSERT INTO past_usage (day, agent, model, `+sums+`)
+		SELECT day, agent, model, count(*), sum(input), sum(cached), sum(output), sum(reasoning), sum(microdollars), sum(estimated), sum(unpriced)
+		FROM calls WHERE `+which+` GROUP BY day, agent, model
+		ON CONFLICT (day, agent, model) DO UPDATE SET
+			calls = past_usage.calls + excluded.calls, input = past_usage.input + excluded.input, cached = past_usage.cached + excluded.cached,
+			output = past_usage.output + excluded.output, reasoning = past_usage.reasoning + excluded.reasoning,
+			microdollars = past_usage.microdollars + excluded.microdollars, estimated = past_usage.estimated + excluded.estimated,
+			unpriced = past_usage.unpriced + excluded.unpriced`, args...)
+	if err != nil {
+		return fmt.Errorf("keep the numbers of what was used: %w", err)
+	}
+	return nil
+}
