@@ -43,6 +43,7 @@ type cli struct {
 	Status      statusCmd      `cmd:"" help:"How the server and its mail stand."`
 	Logs        logsCmd        `cmd:"" help:"What was done: calls of tools, admissions, exports, erasures."`
 	Metrics     metricsCmd     `cmd:"" help:"What is counted, as Prometheus reads it."`
+	Usage       usageCmd       `cmd:"" help:"What models have used and cost."`
 	Sessions    sessionsCmd    `cmd:"" help:"What was said."`
 	DeadLetters deadLettersCmd `cmd:"" name:"dead-letters" help:"Messages that were given up."`
 	Forget      forgetCmd      `cmd:"" help:"Erase what a person said, or a conversation, everywhere."`

@@ -44,6 +44,7 @@ type Config struct {
 	Health    Health
 	Metrics   http.Handler
 	Audit     Audit
+	Usage     Usage
 	// Webhooks are those configured now, by name. They check their callers themselves.
 	Webhooks func() map[string]http.Handler
 	// Receivers are the channels that are told by their platforms' requests what people
@@ -177,6 +178,7 @@ func (a *API) routes() []route {
 		{pattern: "GET /v1/mcp", may: caller.admin, serve: a.mcpServers},
 		{pattern: "POST /v1/mcp/{name}/test", may: caller.admin, serve: a.mcpServers},
 		route{pattern: "POST /v1/mcp/{name}/accept", may: caller.admin, serve: a.mcpServers}.audited(sessions.AuditApproval, "accepted"),
+		{pattern: "GET /v1/usage", may: caller.reads, serve: a.usage},
 		{pattern: "GET /v1/audit", may: caller.admin, serve: a.listAudit},
 		{pattern: "GET /metrics", may: caller.measures, serve: a.metrics},
 		{pattern: "POST /webhooks/{name}", open: true, serve: a.webhook},

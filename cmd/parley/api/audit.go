@@ -3,10 +3,14 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"time"
 
 	"parley/sessions"
+	"parley/sessions/bill"
 )
 
 // Audit is where it is recorded what was done. Without Record nothing is.
@@ -78,4 +82,48 @@ func (a *API) listAudit(w *answer, r *http.Request) error {
 		page.Next = page.Records[limit-1].ID
 	}
 	return w.json(http.StatusOK, page)
+}
+
+// Usage is what models have cost.
+type Usage struct {
+	// Sums sums up what was used; see [bill.Table].
+	Sums   func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
+	Prices string // the date of the list of prices
+}
+
+// usage sums up what was used, by default of this month and by day.
+func (a *API) usage(w *answer, r *http.Request) error {
+	q, now := r.URL.Query(), time.Now().UTC()
+	from, err := dayOf(q, "from", time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		return err
+	}
+	to, err := dayOf(q, "to", now)
+	if err != nil {
+		return err
+	}
+	all, err := a.cfg.Usage.Sums(r.Context(), bill.By(cmp.Or(q.Get("by"), string(bill.ByDay))), from, to)
+	if errors.Is(err, bill.ErrUnknownBy) {
+		return badRequest("bad_query", "by is to be day, person, session, agent or model")
+	}
+	if err != nil {
+		return err
+	}
+	return w.json(http.StatusOK, struct {
+		Usage  []bill.Sum `json:"usage"`
+		Prices string     `json:"prices"`
+	}{append([]bill.Sum{}, all...), a.cfg.Usage.Prices})
+}
+
+// dayOf reads a day of the query.
+func dayOf(q url.Values, name string, otherwise time.Time) (time.Time, error) {
+	text := q.Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return day, badRequest("bad_query", "%s is to be a day, as 2026-01-31", name)
+	}
+	return day, nil
 }

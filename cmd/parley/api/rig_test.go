@@ -113,6 +113,7 @@ func (x *rig) config() api.Config {
 			Owner: ownerToken, Tokens: tokens, Hosts: func() []string { return []string{"parley.internal"} },
 		},
 		Agent:    api.Agent{Name: "main", Say: web.New(x.bus).Say},
+		Usage:    api.Usage{Sums: x.store.Bill().Usage, Prices: "2026-06-20"},
 		Channels: func() []string { return []string{"discord", "slack", "telegram"} },
 		Health: api.Health{
 			Version: "test", Role: "gateway,worker", Started: time.Now(),

@@ -64,6 +64,8 @@ type Model struct {
 	// within one; 0 is the model's default.
 	FirstToken time.Duration
 	Idle       time.Duration
+	// What a million tokens cost, in micro-dollars. Whether they are set, Origin knows.
+	PriceInput, PriceCached, PriceOutput int64
 	// Fallback names the models that are asked, in order, where this one does not answer.
 	Fallback []string
 	Demo     bool // the built-in demo was asked for; the rest is empty then
@@ -134,7 +136,6 @@ func (l *loader) checkSchedule() {
 	}
 }
 
-// agentSections are the settings of agents and of the model that answers for them.
 // agentSections are the settings of agents and of the models that answer for them.
 func agentSections() []section {
 	return []section{
@@ -160,7 +161,25 @@ func modelSettings(of func(owner any) *Model, env environment) []setting {
 		{key: "window", kind: asCount, least: 1000, example: `32768`, since: first, fills: func(o any) any { return &of(o).Window }},
 		{key: "first_token", kind: asDuration, least: int64(time.Second), example: `"120s"`, since: first, fills: func(o any) any { return &of(o).FirstToken }},
 		{key: "idle", kind: asDuration, least: int64(time.Second), example: `"60s"`, since: first, fills: func(o any) any { return &of(o).Idle }},
+		{key: "price_input", kind: asMoney, zeroIsOff: true, example: `0.25`, since: first, fills: func(o any) any { return &of(o).PriceInput }},
+		{key: "price_cached", kind: asMoney, zeroIsOff: true, example: `0.025`, since: first, fills: func(o any) any { return &of(o).PriceCached }},
+		{key: "price_output", kind: asMoney, zeroIsOff: true, example: `2.0`, since: first, fills: func(o any) any { return &of(o).PriceOutput }},
 	}
+}
+
+// Budget bounds what models may cost, in micro-dollars.
+type Budget struct {
+	Prices string // the file with the list of prices; "" is the program's own
+}
+
+// budgetSections are the settings of what models may cost.
+func budgetSections() []section {
+	return []section{{name: "budget", settings: []setting{
+		{key: "user_day", kind: asMoney, least: 1, example: `2.0`, since: notYet},
+		{key: "day", kind: asMoney, least: 1, example: `20.0`, since: notYet},
+		{key: "month", kind: asMoney, least: 1, example: `300.0`, since: notYet},
+		{key: "prices", kind: asPath, example: `"prices.json"`, since: first, fills: into(func(c *Config) any { return &c.Budget.Prices })},
+	}}}
 }
 
 // checkModels looks whether each model beside the first can be asked, and whether each

@@ -62,6 +62,7 @@ type Config struct {
 	Model     Model
 	Schedule  Schedule
 	Heartbeat Heartbeat
+	Budget    Budget
 	Models    map[string]Model // by name, those that are asked in Model's place
 	Agents    map[string]Agent // by name; "main" is always there
 	Channels  map[string]Channel

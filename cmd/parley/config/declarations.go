@@ -193,7 +193,7 @@ func (s section) keys(table string) []string {
 // line, the field that it fills, and its line in docs/configuration.md. The platforms
 // are those that a channel can be on.
 func declarations(platforms []Platform) []section {
-	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), jobSections(), mcpSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), laterSections())
+	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), jobSections(), mcpSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), budgetSections())
 }
 
 func processSections() []section {
@@ -338,16 +338,6 @@ func noticeSettings() []setting {
 	return []setting{
 		{key: "to", kind: asPlaces, example: `"oncall"`, since: first, reload: withChannels, fills: into(func(c *Config) any { return &c.Tell.To })},
 		{key: "after", kind: asDuration, def: 3 * time.Minute, least: int64(time.Second), since: first, fills: into(func(c *Config) any { return &c.Tell.After })},
-	}
-}
-
-func laterSections() []section {
-	return []section{
-		{name: "budget", settings: []setting{
-			{key: "user_day", kind: asMoney, least: 1, example: `2.0`, since: notYet},
-			{key: "day", kind: asMoney, least: 1, example: `20.0`, since: notYet},
-			{key: "month", kind: asMoney, least: 1, example: `300.0`, since: notYet},
-		}},
 	}
 }
 

@@ -34,6 +34,9 @@ func (c *Config) Settings() []Setting {
 // Origin says where a setting's value comes from: file and line, a variable, or
 // nothing where it is a default.
 func (c *Config) Origin(key string) string {
+	if c.kept == nil { // it was made by hand
+		return ""
+	}
 	for _, s := range c.Settings() {
 		if s.Key == key && s.From != "default" {
 			return s.From

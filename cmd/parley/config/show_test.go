@@ -208,7 +208,7 @@ func TestJSON(t *testing.T) {
 	same(t, "file", back.File, c.File)
 	last := back.Settings[len(back.Settings)-1]
 	same(t, "last setting", []any{last.Key, last.Value, last.From, last.NoEffect}, []any{"budget.day", 2.0, "parley.toml:2", true})
-	same(t, "notices", back.Notices, []string{"parley.toml:1: [budget]: no effect yet"})
+	same(t, "notices", back.Notices, []string{"parley.toml:2: budget.day: no effect yet"})
 }
 
 func TestReload(t *testing.T) {

@@ -1,4 +1,6 @@
 // Package models makes the models that are configured, as one that asks them in turn.
+//
+// models.go makes them, prices.go finds what they cost.
 package models
 
 import (
@@ -9,12 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"parley/agent/demo"
 	"parley/agent/failover"
 	"parley/agent/llm"
 	"parley/agent/openai"
+	"parley/agent/prices"
 	"parley/channels"
 	"parley/cmd/parley/config"
 )
@@ -33,13 +37,17 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) ([]Model, erro
 	if c.Model.Demo || !c.Model.Configured {
 		return []Model{{Link: failover.Link{ID: "demo", Model: demo.New()}, Table: "model"}}, nil
 	}
-	first, err := newModel(ctx, "model", c.Model, log)
+	list, err := Prices(c)
+	if err != nil {
+		return nil, err
+	}
+	first, err := newModel(ctx, c, list, "model", log)
 	if err != nil {
 		return nil, err
 	}
 	all := []Model{first}
 	for _, name := range c.Model.Fallback {
-		next, err := newModel(ctx, "models."+name, c.Models[name], log)
+		next, err := newModel(ctx, c, list, "models."+name, log)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +57,11 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) ([]Model, erro
 }
 
 // newModel makes one model. Where no name is configured, its server is asked for one.
-func newModel(ctx context.Context, table string, c config.Model, log *slog.Logger) (Model, error) {
+func newModel(ctx context.Context, all *config.Config, list prices.List, table string, log *slog.Logger) (Model, error) {
+	c := all.Model
+	if name, ok := strings.CutPrefix(table, "models."); ok {
+		c = all.Models[name]
+	}
 	oc := openai.Config{
 		Name: c.Name, BaseURL: c.BaseURL, APIKey: string(c.APIKey), Window: c.Window, Blind: c.Vision == "off",
 		FirstToken: c.FirstToken, Idle: c.Idle, Log: log,
@@ -67,13 +79,21 @@ func newModel(ctx context.Context, table string, c config.Model, log *slog.Logge
 		}
 		oc.Name = name
 	}
+	server := cmp.Or(c.BaseURL, openai.DefaultURL)
+	price, known, err := priceOf(all, list, Model{Table: table, Server: server}, oc.Name, c)
+	if err != nil {
+		return Model{}, err
+	}
 	m, err := openai.New(oc)
 	if err != nil {
 		return Model{}, fmt.Errorf("set up [%s]: %w", table, err)
 	}
 	m.LookUpWindow(ctx)
-	server := cmp.Or(c.BaseURL, openai.DefaultURL)
-	return Model{Link: failover.Link{ID: idOf(server, oc.Name, oc.APIKey), Model: m}, Table: table, Server: server}, nil
+	made := Model{Link: failover.Link{ID: idOf(server, oc.Name, oc.APIKey), Model: m}, Table: table, Server: server}
+	if known {
+		made.Model = prices.Model{Model: m, Price: price}
+	}
+	return made, nil
 }
 
 // idOf is by what the fleet knows a model: the same account on the same server.

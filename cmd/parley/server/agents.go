@@ -37,7 +37,7 @@ func (s *Server) answer(ctx context.Context) error {
 	return agent.New(agent.Config{
 		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store,
 		Agents: s.agent, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.desk, Approvals: s.approvals,
-		Jobs: s.jobs, Deserted: deserted, Admit: s.admit, Account: s.home.Book.Account,
+		Jobs: s.jobs, Deserted: deserted, Admit: s.admit, Account: s.home.Book.Account, Usage: s.billing.Answer,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Audit: s.trail.Record, Point: s.point,
 	}).Run(ctx)
 }

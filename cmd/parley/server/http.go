@@ -118,7 +118,7 @@ func (f *httpAccess) api(local bool) *api.API {
 		Access: api.Access{Local: local, Owner: f.token, Tokens: s.tokens, Hosts: func() []string { return s.settings.Load().HTTP.Hosts }, Public: s.publicHosts},
 		Agent:  agent, Channels: s.configuredChannels,
 		Health:  api.Health{Version: s.version, Role: string(s.role), Started: s.started, Ready: s.ready, Channels: s.connected, Trouble: s.trouble, Tools: s.toolCounts},
-		Metrics: s.metrics.Handler(), Audit: s.auditAccess(), Webhooks: f.webhooks, Receivers: s.receivers, Log: s.log,
+		Metrics: s.metrics.Handler(), Usage: api.Usage{Sums: s.home.Store.Bill().Usage, Prices: s.billing.Prices}, Audit: s.auditAccess(), Webhooks: f.webhooks, Receivers: s.receivers, Log: s.log,
 	})
 }
 

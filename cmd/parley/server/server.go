@@ -25,6 +25,7 @@ import (
 	"parley/channels/asks"
 	"parley/cmd/parley/attachments"
 	"parley/cmd/parley/audit"
+	"parley/cmd/parley/billing"
 	"parley/cmd/parley/clock"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/crash"
@@ -76,6 +77,7 @@ type Server struct {
 	jobs     *jobs.Runner
 	mcp      *mcpservers.Servers
 	ownData  *owndata.Desk
+	billing  *billing.Desk
 	events   *events.Desk
 	// knowledge is the operator's folder that agents read; nil where none is configured.
 	knowledge *knowledge.Base
@@ -121,6 +123,10 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 			leave()
 		}
 	}()
+	list, err := models.Prices(c.Settings)
+	if err != nil {
+		return nil, err
+	}
 	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
 	if err != nil {
 		return nil, err
@@ -137,6 +143,7 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	}
 	s := newServer(h, c, opened, walled)
 	s.leave = leave
+	s.billing.Prices = list.Date
 	counting.Store(s.metrics)
 	if err := s.openKnowledge(); err != nil {
 		return nil, errors.Join(err, h.Close())
@@ -212,6 +219,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 		Channels: s.connected, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
 	s.model = models.Chain(c.Models, h.Book, s.metrics, c.Log)
+	s.billing = &billing.Desk{Usage: h.Store.Bill().Usage, Account: h.Book.Account}
 	s.desk = s.newDesk()
 	s.clock = s.newClock()
 	s.mcp = s.newMCP(c.Settings, laterBox(walled))

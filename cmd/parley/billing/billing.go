@@ -1,0 +1,116 @@
+// Package billing tells people what models have cost.
+package billing
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/bus"
+	"parley/sessions/bill"
+)
+
+// A Desk answers /usage.
+type Desk struct {
+	// Usage sums up what was used; see [bill.Table].
+	Usage func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
+	// Account returns the person in whose name another is counted.
+	Account func(ctx context.Context, person string) (string, error)
+	// Prices is the date of the list of prices.
+	Prices string
+}
+
+// Answer says what the sender of a command has used, and to owners who are alone with the
+// bot what all have.
+func (d *Desk) Answer(ctx context.Context, in bus.Inbound) (string, error) {
+	now := time.Now().UTC()
+	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	var b strings.Builder
+	for _, span := range []struct {
+		name string
+		from time.Time
+	}{{"today", now}, {"this month", month}} {
+		people, err := d.Usage(ctx, bill.ByPerson, span.from, now)
+		if err != nil {
+			return "", err
+		}
+		own, all, err := d.split(ctx, in.From.ID, people)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "- you, %s: %s\n", span.name, Words(own))
+		if in.From.Owner && !in.Group {
+			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, Words(all))
+		}
+	}
+	fmt.Fprintf(&b, "\nDays and months are UTC's. The list of prices is of %s; where a provider says what it charges, that counts.", d.Prices)
+	return b.String(), nil
+}
+
+// split adds up what belongs to a person, on all channels where they are known to be the
+// same, and what belongs to all.
+func (d *Desk) split(ctx context.Context, person string, people []bill.Sum) (own, all bill.Sum, err error) {
+	account, err := d.Account(ctx, person)
+	if err != nil {
+		return own, all, err
+	}
+	for _, p := range people {
+		all = plus(all, p)
+		is := p.Key == person
+		if !is && p.Key != "" {
+			other, err := d.Account(ctx, p.Key)
+			if err != nil {
+				return own, all, err
+			}
+			is = other == account
+		}
+		if is {
+			own = plus(own, p)
+		}
+	}
+	return own, all, nil
+}
+
+func plus(a, b bill.Sum) bill.Sum {
+	return bill.Sum{
+		Calls: a.Calls + b.Calls, Input: a.Input + b.Input, Cached: a.Cached + b.Cached, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
+		Microdollars: a.Microdollars + b.Microdollars, Estimated: a.Estimated + b.Estimated, Unpriced: a.Unpriced + b.Unpriced,
+	}
+}
+
+// Words says what a sum is, for people.
+func Words(s bill.Sum) string {
+	if s.Calls == 0 {
+		return "nothing"
+	}
+	text := fmt.Sprintf("%d tokens in %d calls of models, ", s.Input+s.Output, s.Calls)
+	if s.Calls == 1 {
+		text = fmt.Sprintf("%d tokens in one call of a model, ", s.Input+s.Output)
+	}
+	switch {
+	case s.Unpriced == s.Calls:
+		return text + "of no known price"
+	case s.Unpriced > 0:
+		text += Dollars(s.Microdollars) + fmt.Sprintf(" and what %d calls of no known price cost", s.Unpriced)
+	default:
+		text += Dollars(s.Microdollars)
+	}
+	if s.Estimated > 0 {
+		text += fmt.Sprintf(" (%d estimated)", s.Estimated)
+	}
+	return text
+}
+
+// Dollars writes micro-dollars as dollars: with cents where there is at least one, else
+// as exactly as is worth reading.
+func Dollars(micro int64) string {
+	if micro == 0 {
+		return "$0"
+	}
+	if micro < 10_000 {
+		return "$" + strings.TrimRight(strconv.FormatFloat(float64(micro)/1e6, 'f', 6, 64), "0")
+	}
+	return "$" + strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64)
+}

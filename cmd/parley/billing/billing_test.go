@@ -1,0 +1,75 @@
+package billing_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/bus"
+	"parley/cmd/parley/billing"
+	"parley/sessions/bill"
+)
+
+func TestUsageIsToldInWords(t *testing.T) {
+	desk := &billing.Desk{
+		Usage: func(_ context.Context, by bill.By, from, _ time.Time) ([]bill.Sum, error) {
+			if by != bill.ByPerson {
+				t.Errorf("asked by %s", by)
+			}
+			if from.Day() != time.Now().UTC().Day() || from.Hour()+from.Minute()+from.Second()+from.Nanosecond() == 0 { // the month
+				return []bill.Sum{
+					{Key: "slack:U1", Calls: 2, Input: 100, Output: 10, Microdollars: 1_234_567},
+					{Key: "telegram:1", Calls: 1, Input: 5, Output: 1, Unpriced: 1},
+					{Key: "telegram:2", Calls: 7, Input: 70, Output: 7, Microdollars: 20_000, Estimated: 3},
+					{Key: "", Calls: 1, Input: 1, Microdollars: 1_000_000},
+				}, nil
+			}
+			return []bill.Sum{{Key: "telegram:1", Calls: 1, Input: 5, Output: 1, Microdollars: 1500}}, nil
+		},
+		Account: func(_ context.Context, person string) (string, error) {
+			if person == "slack:U1" {
+				return "telegram:1", nil
+			}
+			return person, nil
+		},
+		Prices: "2026-06-20",
+	}
+	said := func(in bus.Inbound) string {
+		text, err := desk.Answer(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	own := said(bus.Inbound{From: bus.Person{ID: "telegram:1"}})
+	for _, want := range []string{
+		"you, today: 6 tokens in one call of a model, $0.0015\n",
+		"you, this month: 116 tokens in 3 calls of models, $1.23 and what 1 calls of no known price cost\n",
+		"2026-06-20",
+	} {
+		if !strings.Contains(own, want) {
+			t.Errorf("%q is not in\n%s", want, own)
+		}
+	}
+	if strings.Contains(own, "all,") {
+		t.Errorf("somebody is told of all:\n%s", own)
+	}
+	if text := said(bus.Inbound{From: bus.Person{ID: "telegram:1", Owner: true}, Group: true}); strings.Contains(text, "all,") {
+		t.Errorf("a group is told of all:\n%s", text)
+	}
+	owners := said(bus.Inbound{From: bus.Person{ID: "telegram:9", Owner: true}})
+	for _, want := range []string{"you, today: nothing\n", "all, this month: 194 tokens in 11 calls of models, $2.25 and what 1 calls of no known price cost (3 estimated)\n"} {
+		if !strings.Contains(owners, want) {
+			t.Errorf("%q is not in\n%s", want, owners)
+		}
+	}
+}
+
+func TestDollars(t *testing.T) {
+	for micro, want := range map[int64]string{0: "$0", 1: "$0.000001", 1500: "$0.0015", 9_999: "$0.009999", 10_000: "$0.01", 1_999_999: "$2.00", 20_000_000: "$20.00"} {
+		if got := billing.Dollars(micro); got != want {
+			t.Errorf("%d: %s, want %s", micro, got, want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package models
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"parley/agent/llm"
+	"parley/agent/prices"
+	"parley/cmd/parley/config"
+)
+
+// maxList bounds a list of prices, in bytes.
+const maxList = 4 << 20
+
+// Prices is the list of prices that is configured, or the program's own.
+func Prices(c *config.Config) (prices.List, error) {
+	if c.Budget.Prices == "" {
+		return prices.Shipped()
+	}
+	list, err := readPrices(c.Budget.Prices)
+	if err != nil {
+		return list, &config.SettingError{Where: c.Origin("budget.prices"), Key: "budget.prices", Remedy: err.Error()}
+	}
+	return list, nil
+}
+
+func readPrices(file string) (list prices.List, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return list, fmt.Errorf("the list cannot be read (%w): name another file, or leave it out for the program's own", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	raw, err := io.ReadAll(io.LimitReader(f, maxList+1))
+	if err != nil {
+		return list, fmt.Errorf("the list cannot be read: %w", err)
+	}
+	if len(raw) > maxList {
+		return list, fmt.Errorf("the list has more than %d bytes: leave models out that you do not use", maxList)
+	}
+	return prices.Read(raw)
+}
+
+// priceOf is what a model costs: as the file says, else as the list has it.
+func priceOf(c *config.Config, list prices.List, m Model, name string, s config.Model) (price llm.Price, known bool, err error) {
+	written := func(key string) bool { return c.Origin(m.Table+"."+key) != "" }
+	wrong := func(key, remedy string) error {
+		return &config.SettingError{Where: c.Origin(m.Table + "." + key), Key: m.Table + "." + key, Remedy: remedy}
+	}
+	in, cached, out := written("price_input"), written("price_cached"), written("price_output")
+	switch {
+	case !in && !cached && !out:
+		price, known = list.Of(name, m.Server)
+		return price, known, nil
+	case !in:
+		return price, false, wrong("price_input", "not set beside the model's other prices: write the dollars that a million tokens of the prompt cost")
+	case !out && s.PriceInput > 0:
+		return price, false, wrong("price_output", "not set beside price_input: write the dollars that a million tokens of the answer cost")
+	case s.PriceInput == 0 && !prices.IsPrivate(m.Server):
+		return price, false, wrong("price_input", "0 is for a model on this machine or in its own network: write the dollars that a million tokens of the prompt cost")
+	}
+	price = llm.Price{Input: s.PriceInput, Cached: s.PriceInput, Output: s.PriceOutput}
+	if cached {
+		price.Cached = s.PriceCached
+	}
+	return price, true, nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+	"parley/sessions/bill"
+)
+
+// priced makes a world whose model costs a dollar for a million tokens of the prompt, and
+// two for one of the answer.
+func priced(t *testing.T, script agenttest.Script, more string) *parleytest.World {
+	t.Helper()
+	w := parleytest.New(t, script, more)
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "name = \"scripted\"\n", "name = \"scripted\"\nprice_input = 1.0\nprice_output = 2\n", 1)), 0o600))
+	return w
+}
+
+// Each call's tokens and cost can be seen by who made it, and by who runs the bot, also
+// after it was forgotten who that was.
+func TestUsageOfAServer(t *testing.T) {
+	t.Parallel()
+	w := priced(t, agenttest.Always(agenttest.Reply("fine")), "")
+	serving := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	w.Telegram.Say(2, 2, "/usage")
+	if text := w.Said(2, 2)[1]; !strings.Contains(text, "one call of a model, $") || !strings.Contains(text, "list of prices is of 20") {
+		t.Errorf("/usage says %q", text)
+	}
+	report := func(by string) bill.Sum {
+		t.Helper()
+		out, errs, code := w.Run("--json", "usage", "--by", by)
+		var r usageReport
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || len(r.Usage) != 1 || r.Prices == "" {
+			t.Fatalf("by %s: %d %s %s", by, code, out, errs)
+		}
+		return r.Usage[0]
+	}
+	for by, key := range map[string]string{"day": report("day").Key, "person": "telegram:2", "session": "main:telegram:2", "agent": "main", "model": "scripted"} {
+		got := report(by)
+		if want := (bill.Sum{Key: key, Calls: 1, Input: got.Input, Output: got.Output, Microdollars: got.Input + 2*got.Output}); got != want || got.Input == 0 || got.Output == 0 {
+			t.Errorf("by %s: %+v, want %+v", by, got, want)
+		}
+	}
+	if out, errs, code := w.Run("usage"); code != 0 || !strings.Contains(out, time.Now().UTC().Format("2006-")) || !strings.Contains(out, "REASONING") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	if _, errs, code := w.Run("usage", "--from", "monday"); code != 2 || !strings.Contains(errs, "2026-01-31") {
+		t.Errorf("%d %s", code, errs)
+	}
+	before := report("day")
+	if _, errs, code := w.Run("forget", "--yes", "--user", "telegram:2"); code != 0 {
+		t.Fatalf("forget: %d %s", code, errs)
+	}
+	if after := report("day"); after != before {
+		t.Errorf("what was forgotten is %+v, and was %+v", after, before)
+	}
+	if after := report("person"); after.Key != "" {
+		t.Errorf("forgotten, and still %+v", after)
+	}
+	serving.Stop()
+}
+
+// What a model costs is to be known where a list or a price is wrong.
+func TestAWrongPriceStopsTheStart(t *testing.T) {
+	t.Parallel()
+	for more, want := range map[string]string{
+		"[budget]\nprices = \"none.json\"\n": "budget.prices",
+		"[models.far]\nname = \"m\"\nbase_url = \"https://models.example.com/v1\"\nprice_input = 0\n":  "models.far.price_input: 0 is for a model on this machine",
+		"[models.far]\nname = \"m\"\nbase_url = \"https://models.example.com/v1\"\nprice_input = 1\n":  "models.far.price_output",
+		"[models.far]\nname = \"m\"\nbase_url = \"https://models.example.com/v1\"\nprice_cached = 1\n": "models.far.price_input",
+	} {
+		w := priced(t, agenttest.Always(agenttest.Reply("fine")), more)
+		text, err := os.ReadFile(w.File)
+		must(t, err)
+		if strings.Contains(more, "far") {
+			must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "[model]\n", "[model]\nfallback = [\"far\"]\n", 1)), 0o600))
+		}
+		if _, errs, code := w.Run("serve"); code != exitConfig || !strings.Contains(errs, want) {
+			t.Errorf("%s: %d %s", more, code, errs)
+		}
+	}
+}
