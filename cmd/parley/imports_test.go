@@ -69,6 +69,8 @@ func rules() []rule {
 		{"tools/mcp/lines", 1, nil}, // the ground under what speaks with programs
 		{"tools/mcp/pins", 1, nil},  // the ground under what is accepted
 		{"tools/mcp", 3, []string{"tools", "tools/mcp/lines", "tools/mcp/pins", "tools/sandbox"}},
+		{"tools/skills/folder", 2, []string{"tools"}},
+		{"tools/skills", 3, []string{"tools", "tools/sandbox", "tools/skills/folder"}},
 		{"tools/git", 3, []string{"tools", "tools/sandbox"}},
 		{"channels", 2, []string{"bus", "channels/markup"}},
 		{"channels/backoff", 2, nil},
@@ -149,6 +151,9 @@ func rules() []rule {
 		{"cmd/parley/walls", 7, []string{"tools/sandbox", "cmd/parley/config"}},
 		{"cmd/parley/models", 7, []string{"agent/demo", "agent/failover", "agent/llm", "agent/openai", "agent/prices", "channels", "cmd/parley/config"}},
 		{"cmd/parley/mcpservers", 7, []string{"channels", "tools", "tools/mcp", "tools/mcp/pins", "tools/sandbox", "cmd/parley/config"}},
+		{"cmd/parley/skillfolders", 7, []string{
+			"tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/config",
+		}},
 		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
 			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",
@@ -181,7 +186,7 @@ func libraries() map[string][]string {
 		"github.com/jackc/pgx/v5":                  {"sessions/sqldb"},
 		"github.com/landlock-lsm/go-landlock":      {"tools/sandbox/supervisor"},
 		"github.com/modelcontextprotocol/go-sdk":   {"tools/mcp", "tools/mcp/lines"},
-		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config", "cmd/parley/config/positions"},
+		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config", "cmd/parley/config/positions", "tools/skills/folder"},
 		"github.com/prometheus/client_golang":      {"cmd/parley", "cmd/parley/..."},
 		"github.com/redis/go-redis/v9":             {"bus/redisbus"},
 		"github.com/rivo/uniseg":                   {"channels/markup", "channels/markup/document", "channels/console"},
@@ -190,6 +195,7 @@ func libraries() map[string][]string {
 		"github.com/slack-go/slack":                {"channels/slack", "channels/slack/assistant", "channels/slack/stream"},
 		"github.com/yuin/goldmark":                 {"channels/markup/document"},
 		"github.com/yuin/goldmark-emoji":           {"channels/markup/document"},
+		"go.yaml.in/yaml/v4":                       {"tools/skills/folder"},
 		"golang.org/x/image":                       {"agent/pictures"},
 		"golang.org/x/sync":                        anyAbove,
 		"golang.org/x/sys":                         {"cmd/parley/home", "tools/sandbox/cgroup", "tools/sandbox/seccomp", "tools/sandbox/supervisor"},

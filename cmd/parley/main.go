@@ -54,6 +54,7 @@ type cli struct {
 	Approvals   approvalsCmd   `cmd:"" help:"What turns wait for, and the answers."`
 	Schedule    scheduleCmd    `cmd:"" help:"What the agent is to do later."`
 	MCP         mcpCmd         `cmd:"" name:"mcp" help:"The servers whose tools agents use."`
+	Skills      skillsCmd      `cmd:"" help:"The skills that agents have."`
 	Chats       chatsCmd       `cmd:"" help:"Where the bot has been spoken to."`
 	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`
 	ConfigCheck configGroup    `cmd:"" name:"config" help:"The configuration."`

@@ -29,6 +29,7 @@ type Agent struct {
 	Rules             Rules
 	Prompt            string   // the operator's own words to it
 	MCP               []string // the MCP servers whose tools it has; nil: those that name it
+	Skills            []string // those of the operator's that it has; nil is all
 	Model             string   // no effect yet
 }
 
@@ -47,6 +48,7 @@ func agentSettings() []setting {
 		{key: "queue", kind: asText, def: "steer", oneOf: built("steer", "followup"), since: first, fills: into(func(a *Agent) any { return &a.Queue })},
 		{key: "prompt", kind: asText, example: `"You are …"`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Prompt })},
 		{key: "mcp", kind: asTexts, example: `["github"]`, since: first, fills: into(func(a *Agent) any { return &a.MCP })},
+		{key: "skills", kind: asTexts, example: `["reports"]`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Skills })},
 		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
 	}
 }

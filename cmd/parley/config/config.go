@@ -75,6 +75,7 @@ type Config struct {
 	Jobs       Jobs
 	Audit      Audit
 	MCP        map[string]MCPServer // by name
+	Skills     Skills
 	HTTPAccess
 	Keeping
 

@@ -19,6 +19,7 @@ const (
 	asTruth                // true or false
 	asMoney                // dollars: 2 or 2.0
 	asTexts                // a list of strings
+	asPaths                // a list of asPath
 	asPeople               // a list of strings or integers
 	asPlaces               // targets or addresses: a string or a list of them
 	asChats                // a list of ids of chats, or of { chat = …, mention = … }
@@ -193,7 +194,7 @@ func (s section) keys(table string) []string {
 // line, the field that it fills, and its line in docs/configuration.md. The platforms
 // are those that a channel can be on.
 func declarations(platforms []Platform) []section {
-	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), jobSections(), mcpSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), budgetSections())
+	return slices.Concat(processSections(), agentSections(), channelSections(names(platforms)), httpSections(), toolSections(), sandboxSections(), jobSections(), mcpSections(), skillSections(), webSections(), transcribeSections(), auditSections(), scheduleSections(), budgetSections())
 }
 
 func processSections() []section {

@@ -66,7 +66,7 @@ func (d *decoder) decode(v any) (any, *fault) {
 			return nil, d.wants("true or false", v)
 		}
 		return yes, nil
-	case asTexts, asPeople:
+	case asTexts, asPaths, asPeople:
 		return d.list(v)
 	case asPlaces:
 		return d.places(v)
@@ -133,10 +133,7 @@ func (d *decoder) scalar(s, written string) (any, *fault) {
 		if s == "" {
 			return nil, &fault{wrong: "is empty", remedy: d.like()}
 		}
-		if !filepath.IsAbs(s) {
-			s = filepath.Join(d.x.l.folder, s)
-		}
-		return filepath.Clean(s), nil
+		return d.path(s), nil
 	case asURL:
 		return d.url(s)
 	case asListen:
@@ -278,9 +275,20 @@ func (d *decoder) list(v any) (any, *fault) {
 			f.index = i + 1
 			return nil, f
 		}
+		if d.set.kind == asPaths {
+			s = d.path(s)
+		}
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// path is where a path leads from the file's folder on.
+func (d *decoder) path(s string) string {
+	if !filepath.IsAbs(s) {
+		s = filepath.Join(d.x.l.folder, s)
+	}
+	return filepath.Clean(s)
 }
 
 // places decodes targets and addresses. Whether they lead anywhere is checked

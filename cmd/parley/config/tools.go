@@ -245,6 +245,22 @@ func (l *loader) checkJobs() {
 	}
 }
 
+// Skills are where the operator keeps skills, and which of them agents have.
+type Skills struct {
+	Dirs    []string // absolute; nil is skills in the home, if it is there
+	Off     []string // that nobody has
+	Trusted []string // whose words count as the operator's own
+}
+
+// skillSections are the settings of skills.
+func skillSections() []section {
+	return []section{{name: "skills", settings: []setting{
+		{key: "dirs", kind: asPaths, example: `["skills"]`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Skills.Dirs })},
+		{key: "off", kind: asTexts, def: []string{}, example: `["reports"]`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Skills.Off })},
+		{key: "trusted", kind: asTexts, def: []string{}, example: `["reports"]`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Skills.Trusted })},
+	}}}
+}
+
 // Web is what agents with the capability "network" reach of the web.
 type Web struct {
 	Search  string // "brave", "tavily" or "searxng"; "" is none

@@ -54,6 +54,7 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkBus(ctx, cfg)...)
 	found = append(found, checkStore(ctx, cfg)...)
 	found = append(found, checkWorkspace(cfg), checkSandbox(ctx, cfg))
+	found = append(found, checkSkills(cfg)...)
 	found = append(found, checkModels(ctx, cfg)...)
 	found = append(found, checkServers(ctx, cfg)...)
 	for _, ch := range cfg.ChannelsByName() {

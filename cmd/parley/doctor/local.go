@@ -9,10 +9,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/skillfolders"
 	"parley/cmd/parley/walls"
 	"parley/sessions/sqldb"
 	"parley/tools/sandbox"
@@ -52,6 +54,26 @@ func boundedBy(box *sandbox.Box) string {
 		return "bounded by control groups"
 	}
 	return "looked after ten times a second, without control groups"
+}
+
+// checkSkills reads the operator's skills; it finds nothing where none are looked for.
+func checkSkills(cfg *config.Config) (all []Finding) {
+	found := skillfolders.Find(cfg)
+	if len(found.Skills) > 0 {
+		var names []string
+		for _, s := range found.Skills {
+			names = append(names, s.Name)
+		}
+		all = append(all, Finding{Part: "skills", State: fine, Detail: strings.Join(names, ", ")})
+	}
+	for _, p := range found.Problems {
+		f := Finding{Part: "skills", State: wrong, Detail: p.File + ": " + p.Wrong, Remedy: "serve would not start: " + p.Remedy}
+		if p.Minor {
+			f.State, f.Remedy = note, p.Remedy
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 // checkPort finds out whether serve could listen where it is to.

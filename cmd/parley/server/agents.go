@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -14,8 +15,10 @@ import (
 	"parley/agent/prompt"
 	"parley/bus"
 	"parley/bus/timers"
+	"parley/cmd/parley/config"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/skillfolders"
 	"parley/tools/knowledge"
 )
 
@@ -80,7 +83,7 @@ func (s *Server) agent(ctx context.Context, session string) (agent.Agent, error)
 	}
 	guarding := s.guard.Load()
 	return agent.Agent{
-		Name: name, Model: s.model, Known: all, Tools: s.mcp.With(ctx, s.granted(all, s.capabilities(session)), name, isOwners(session)),
+		Name: name, Model: s.model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.granted(all, s.capabilities(session)), name, isOwners(session)), session),
 		Prompt: s.prompt, Keep: s.keep, Named: s.named, Untrusted: s.promptUntrusted,
 		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, Discard: s.files.Discard,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
@@ -106,17 +109,23 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 	if err != nil {
 		return "", false, err
 	}
+	ofOperator, ofSession, err := s.skills.Prompt(session)
+	if err != nil {
+		return "", false, home.Unusable(s.home.Root, err)
+	}
 	files := os.DirFS(s.settings.Load().Home)
 	made, err := prompt.Builder{Instructions: s.settings.Load().Agents[agentName(session)].Prompt, Sources: []prompt.Source{
 		func(context.Context, string) ([]prompt.File, error) {
-			return prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), nil
+			return append(prompt.Read(opener(files), "home", "AGENTS.md", "SOUL.md"), prompt.File{Name: "skills", From: "operator", Text: ofOperator}), nil
 		},
 		func(_ context.Context, session string) ([]prompt.File, error) {
 			dir, err := s.home.Workspace(session)
 			if err != nil {
 				return nil, home.Unusable(s.home.Root, err)
 			}
-			return prompt.Read(opener(dir), "workspace", "AGENTS.md", "MEMORY.md"), nil
+			all := prompt.Read(opener(dir), "workspace", "AGENTS.md")
+			all = append(all, prompt.File{Name: "skills", From: "workspace", Text: ofSession})
+			return append(all, prompt.Read(opener(dir), "workspace", "MEMORY.md")...), nil
 		},
 		func(context.Context, string) ([]prompt.File, error) {
 			return append(s.toldOfKnowledge(), remembered...), nil
@@ -131,6 +140,31 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 	}
 	s.lastPrompt.Store(&made)
 	return made, untrusted, nil
+}
+
+// newSkills makes what gives agents skills, without any of the operator's until these are read.
+func (s *Server) newSkills() *skillfolders.Skills {
+	return skillfolders.New(skillfolders.Config{
+		Workspace: func(session string) (fs.FS, error) { return s.home.Workspace(session) },
+		Agent:     agentName, Capabilities: s.capabilities,
+	}, skillfolders.None(s.settings.Load()))
+}
+
+// readSkills reads the operator's skills, where agents work. If one is wrong, those that
+// there were stay.
+func (s *Server) readSkills(c *config.Config) error {
+	if !s.role.Works() {
+		return nil
+	}
+	found := skillfolders.Find(c)
+	if err := found.Err(); err != nil {
+		return err
+	}
+	for _, p := range found.Minor() {
+		s.log.Warn("what is said of skills has no effect", slog.Any("reason", p))
+	}
+	s.skills.Set(found)
+	return nil
 }
 
 // mostKnown is how many names of the operator's folder a prompt has.

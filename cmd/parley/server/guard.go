@@ -20,13 +20,14 @@ import (
 	"parley/tools/message"
 	"parley/tools/redact"
 	"parley/tools/schedule"
+	"parley/tools/skills"
 	"parley/tools/todo"
 )
 
 // ToolNames are the tools that a rule can be about: those that there always are, and
 // those that only some machines have.
 func ToolNames() []string {
-	all := slices.Concat(files.New(nil, nil), memory.New(nil, nil), todo.New(nil), image.New(nil), []tools.Tool{message.New(nil), askuser.New(), schedule.New(nil)}, crash.Tools())
+	all := slices.Concat(files.New(nil, nil), memory.New(nil, nil), todo.New(nil), image.New(nil), []tools.Tool{message.New(nil), askuser.New(), schedule.New(nil), skills.New(nil)}, crash.Tools())
 	names := guard.Names()
 	for _, tool := range all {
 		if name := tool.Spec().Name; !slices.Contains(names, name) {

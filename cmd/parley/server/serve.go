@@ -170,6 +170,9 @@ func (s *Server) reload(load func() (*config.Config, error), reloaded func()) {
 	for _, l := range s.channels {
 		l.gate.Set(accessOf(next.Channels[l.name]))
 	}
+	if err := s.readSkills(next); err != nil {
+		s.log.Error("the skills cannot be read again; the old ones stay in force", slog.Any("error", err))
+	}
 	s.settings.Store(next)
 	reloaded()
 	s.log.Info("configuration read again", slog.Int("changed", len(changes.Live)), slog.Int("need_restart", len(changes.Restart)))

@@ -37,6 +37,7 @@ import (
 	"parley/cmd/parley/metrics"
 	"parley/cmd/parley/models"
 	"parley/cmd/parley/owndata"
+	"parley/cmd/parley/skillfolders"
 	"parley/cmd/parley/walls"
 	"parley/tools"
 	"parley/tools/guard"
@@ -76,6 +77,7 @@ type Server struct {
 	heart    *heartbeat.Desk
 	jobs     *jobs.Runner
 	mcp      *mcpservers.Servers
+	skills   *skillfolders.Skills
 	ownData  *owndata.Desk
 	billing  *billing.Desk
 	events   *events.Desk
@@ -146,6 +148,9 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	s.billing.Prices = list.Date
 	counting.Store(s.metrics)
 	if err := s.openKnowledge(); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	if err := s.readSkills(c.Settings); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	if err := s.openAuditFile(c); err != nil {
@@ -223,6 +228,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.desk = s.newDesk()
 	s.clock = s.newClock()
 	s.mcp = s.newMCP(c.Settings, laterBox(walled))
+	s.skills = s.newSkills()
 	s.tools = sync.OnceValues(func() (*tools.Set, error) {
 		box, err := walled()
 		return s.newTools(box), err

@@ -1,0 +1,148 @@
+// Package skillfolders finds the skills of the settings and of sessions' workspaces, and says which agents have them.
+//
+// skillfolders.go finds those of the operator; session.go adds those of a session's
+// workspace, and gives agents what they have.
+package skillfolders
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/cmd/parley/config"
+	"parley/tools/skills"
+	"parley/tools/skills/folder"
+	"parley/tools/spelling"
+)
+
+// Folder is the name of the folder of skills, in a home and in a workspace.
+const Folder = "skills"
+
+// A Catalog is the operator's skills as they were found.
+type Catalog struct {
+	Dirs     []string // where they were looked for
+	Skills   []skills.Skill
+	Problems []folder.Problem
+	settings *config.Config
+}
+
+// None is a Catalog without skills.
+func None(c *config.Config) *Catalog { return &Catalog{settings: c} }
+
+// Find reads the operator's skills.
+func Find(c *config.Config) *Catalog {
+	found := &Catalog{Dirs: c.Skills.Dirs, settings: c}
+	if found.Dirs == nil {
+		dir := filepath.Join(c.Home, Folder)
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			found.Dirs = []string{dir}
+		}
+	}
+	all, problems := folder.Find(found.Dirs...)
+	found.Problems = problems
+	for _, s := range all {
+		found.Skills = append(found.Skills, skills.Skill{Skill: s, Trusted: slices.Contains(c.Skills.Trusted, s.Name)})
+	}
+	found.checkNames("skills.trusted", c.Skills.Trusted, false)
+	found.checkNames("skills.off", c.Skills.Off, true) // one of a workspace may be meant
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		found.checkNames("agents."+name+".skills", c.Agents[name].Skills, false)
+	}
+	return found
+}
+
+// checkNames notes which names of a setting are of no skill.
+func (c *Catalog) checkNames(key string, names []string, minor bool) {
+	var known []string
+	for _, s := range c.Skills {
+		known = append(known, s.Name)
+	}
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			continue
+		}
+		remedy := "the skills are " + strings.Join(known, ", ")
+		if near := spelling.Nearest(name, known); near != "" {
+			remedy = fmt.Sprintf("write %q", near)
+		} else if len(known) == 0 {
+			remedy = "there are none: put its folder into " + filepath.Join(c.settings.Home, Folder)
+		}
+		p := folder.Problem{File: c.settings.Origin(key), Wrong: fmt.Sprintf("%s: no skill is called %q", key, name), Remedy: remedy, Minor: minor}
+		if !slices.Contains(c.Problems, p) {
+			c.Problems = append(c.Problems, p)
+		}
+	}
+}
+
+// Err says what keeps the server from starting; nil if nothing does.
+func (c *Catalog) Err() error {
+	var all []error
+	for _, p := range c.Problems {
+		if !p.Minor {
+			all = append(all, &config.SettingError{Where: p.File, Key: "skills", Remedy: p.Wrong + ": " + p.Remedy})
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Minor is what the operator may want to know all the same.
+func (c *Catalog) Minor() (all []folder.Problem) {
+	for _, p := range c.Problems {
+		if p.Minor {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Of are the operator's skills that an agent has.
+func (c *Catalog) Of(agent string) (has []skills.Skill) {
+	for _, s := range c.Skills {
+		if c.has(agent, s.Name) {
+			has = append(has, s)
+		}
+	}
+	return has
+}
+
+func (c *Catalog) has(agent, skill string) bool {
+	only := c.settings.Agents[agent].Skills
+	return !slices.Contains(c.settings.Skills.Off, skill) && (only == nil || slices.Contains(only, skill))
+}
+
+// Agents are the agents that have a skill of the operator's.
+func (c *Catalog) Agents(skill string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.settings.Agents)) {
+		if c.has(name, skill) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// A Listed is a skill of the operator's as it is told.
+type Listed struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Folder      string   `json:"folder"`
+	Agents      []string `json:"agents"` // that have it
+	Trusted     bool     `json:"trusted"`
+}
+
+// List tells all skills of the operator's, also those that nobody has.
+func (c *Catalog) List() []Listed {
+	all := []Listed{}
+	for _, s := range c.Skills {
+		agents := c.Agents(s.Name)
+		if agents == nil {
+			agents = []string{}
+		}
+		all = append(all, Listed{s.Name, s.Description, s.Path, agents, s.Trusted})
+	}
+	return all
+}

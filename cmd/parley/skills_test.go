@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/cmd/parley/parleytest"
+)
+
+// putSkill writes a skill into a folder of skills.
+func putSkill(t *testing.T, dir, name, description, body string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, name, "SKILL.md"), []byte("---\nname: "+name+"\ndescription: "+description+"\n---\n"+body+"\n"), 0o644))
+}
+
+// A shownToModel is what a model was sent, and how it answers.
+type shownToModel struct {
+	mu      sync.Mutex
+	prompts []string
+	tools   []string
+}
+
+func (s *shownToModel) model(r agenttest.Request) agenttest.Response {
+	s.mu.Lock()
+	s.prompts = append(s.prompts, r.Messages()[0].Content)
+	s.tools = append(s.tools, strings.Join(r.Tools(), " "))
+	s.mu.Unlock()
+	if strings.HasPrefix(r.Said(), "hello") {
+		return parleytest.EchoModel(r)
+	}
+	return commander(r)
+}
+
+// last is the newest prompt, and the tools beside it.
+func (s *shownToModel) last() (prompt, tools string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prompts[len(s.prompts)-1], s.tools[len(s.tools)-1]
+}
+
+// Agents find the operator's skills in their prompts, and read them when they need them. One
+// that a conversation has written itself is apart, and has no name of the operator's. SIGHUP
+// reads them again.
+func TestSkillsOfTheOperatorAndOfAConversation(t *testing.T) {
+	t.Parallel()
+	var seen shownToModel
+	w := parleytest.New(t, seen.model, "\n[skills]\noff = [\"hushed\"]\n[agents.other]\nskills = []\n")
+	dir := filepath.Join(w.Home, "skills")
+	putSkill(t, dir, "reports", "How reports are written.", "Begin with the sum: xyzzy.")
+	putSkill(t, dir, "hushed", "Not for you.", "x")
+	must(t, os.WriteFile(filepath.Join(dir, "reports", "forms.md"), []byte("plugh"), 0o644))
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	prompt, tools := seen.last()
+	wants(t, prompt, "- reports: How reports are written.", "<file name=\"skills\" from=\"operator\">")
+	wants(t, tools, "skill")
+	if strings.Contains(prompt, "hushed") || strings.Contains(prompt, "xyzzy") {
+		t.Errorf("the prompt is %s", prompt)
+	}
+	w.Telegram.Say(2, 2, `skill {"name":"reports"}`)
+	wants(t, w.Said(2, 2)[1], "Begin with the sum: xyzzy.", "forms.md")
+	w.Telegram.Say(2, 2, `skill {"name":"reports","file":"forms.md"}`)
+	wants(t, w.Said(2, 3)[2], "plugh")
+	w.Telegram.Say(2, 2, `skill {"name":"hushed"}`)
+	wants(t, w.Said(2, 4)[3], "no skill is called")
+
+	// What it has read counts as untrusted, so what is written now is hidden; not after /new.
+	w.Telegram.Say(2, 2, "/new")
+	w.Said(2, 5)
+	for i, name := range []string{"own", "reports"} {
+		args, err := json.Marshal(map[string]string{"path": "skills/" + name + "/SKILL.md", "content": "---\nname: " + name + "\ndescription: Ours.\n---\nOur own word."})
+		must(t, err)
+		w.Telegram.Say(2, 2, "write_file "+string(args))
+		wants(t, w.Said(2, 6+i)[5+i], "Successfully")
+	}
+	w.Telegram.Say(2, 2, "hello again")
+	w.Said(2, 8)
+	prompt, _ = seen.last()
+	wants(t, prompt, "<file name=\"skills\" from=\"workspace\">", "- own: Ours.", "a skill of the operator's has its name", "- reports: How reports are written.")
+	w.Telegram.Say(2, 2, `skill {"name":"own"}`)
+	wants(t, w.Said(2, 9)[8], "Our own word.")
+	w.Telegram.Say(2, 2, `skill {"name":"reports"}`)
+	wants(t, w.Said(2, 10)[9], "xyzzy")
+	w.Telegram.Say(2, 2, `write_file {"path":"skills/own/SKILL.md","content":"---\nname: own\ndescription: What a stranger said.\n---\n"}`)
+	w.Said(2, 11)
+	w.Telegram.Say(2, 2, "hello once more")
+	w.Said(2, 12)
+	if prompt, _ = seen.last(); strings.Contains(prompt, "What a stranger said") || !strings.Contains(prompt, "strangers may have written them") {
+		t.Errorf("the prompt is %s", prompt)
+	}
+
+	putSkill(t, dir, "later", "What came later.", "x")
+	must(t, p.Cmd.Process.Signal(syscall.SIGHUP))
+	parleytest.WaitFor(t, "the configuration to be read again", func() bool { return strings.Contains(p.Stderr.String(), "configuration read again") })
+	w.Telegram.Say(2, 2, "hello at last")
+	w.Said(2, 13)
+	prompt, _ = seen.last()
+	wants(t, prompt, "- later: What came later.")
+	p.Stop()
+}
+
+// Without skills an agent has no tool for them, and its prompt says nothing of any.
+func TestNoSkills(t *testing.T) {
+	t.Parallel()
+	var seen shownToModel
+	w := parleytest.New(t, seen.model, "")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	if prompt, tools := seen.last(); strings.Contains(prompt, "name=\"skills\"") || strings.Contains(tools, "skill") {
+		t.Errorf("the prompt is %s\nand the tools are %s", prompt, tools)
+	}
+	p.Stop()
+	if out, _, code := w.Run("skills", "list"); code != exitDone || !strings.Contains(out, "no skills") {
+		t.Errorf("skills list ended with %d: %s", code, out)
+	}
+}
+
+// What is wrong with a skill of the operator's stops the start, and doctor and list say what to do.
+func TestASkillThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, parleytest.EchoModel, "\n[skills]\ntrusted = [\"good\"]\n[agents.other]\nskills = [\"goood\"]\n")
+	dir := filepath.Join(w.Home, "skills")
+	putSkill(t, dir, "good", "Good.", "x")
+	putSkill(t, dir, "bad", "unquoted: text", "x")
+	_, errs, code := w.Run("serve")
+	if code != exitConfig {
+		t.Errorf("serve ended with %d", code)
+	}
+	wants(t, errs, filepath.Join(dir, "bad", "SKILL.md"), "wants quotes", "agents.other.skills", `write "good"`)
+	if _, errs, code = w.Run("skills"); code != exitConfig || !strings.Contains(errs, "wants quotes") {
+		t.Errorf("skills ended with %d: %s", code, errs)
+	}
+	out, _, code := w.Run("doctor")
+	if wants(t, out, "ok     skills: good", "wrong  skills: "+filepath.Join(dir, "bad", "SKILL.md")); code != exitFailed {
+		t.Errorf("doctor ended with %d", code)
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, "bad")))
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "goood", "good", 1)), 0o600))
+	out, errs, code = w.Run("--json", "skills", "list")
+	var all []struct {
+		Name, Description, Folder string
+		Agents                    []string
+		Trusted                   bool
+	}
+	must(t, json.Unmarshal([]byte(out), &all))
+	if code != exitDone || len(all) != 1 || all[0].Name != "good" || !all[0].Trusted || strings.Join(all[0].Agents, " ") != "main other" {
+		t.Errorf("skills list ended with %d: %s%s", code, out, errs)
+	}
+}

@@ -1,0 +1,210 @@
+// Package folder reads skills: folders with a SKILL.md, and perhaps a skill.toml with programs.
+//
+// The files: folder.go finds the folders; front.go reads what a SKILL.md says of itself;
+// disk.go opens a folder of this machine.
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// File is the file that makes a folder a skill.
+const File = "SKILL.md"
+
+// MaxFile bounds a SKILL.md, in bytes.
+const MaxFile = 256 << 10
+
+// MostSkills bounds how many skills one place may have.
+const MostSkills = 100
+
+// A Skill is one folder as it describes itself.
+type Skill struct {
+	Name        string // also of its folder
+	Description string // one line
+	Path        string // of the folder on this machine; "" in a workspace
+	Files       fs.FS  // the folder
+}
+
+// Body is what SKILL.md says besides its description, as it is now.
+func (s Skill) Body() (string, error) {
+	raw, err := read(s.Files, File, MaxFile)
+	if err != nil {
+		return "", err
+	}
+	_, body, err := parse(raw)
+	return body, err
+}
+
+// A Problem is why a folder is no skill that can be used, and what to do.
+type Problem struct {
+	File   string // or the folder
+	Wrong  string
+	Remedy string
+	// Minor says that the folder may not be meant as a skill.
+	Minor bool
+}
+
+// Error says all of it.
+func (p Problem) Error() string { return p.File + ": " + p.Wrong + ": " + p.Remedy }
+
+// Find reads the skills in folders of this machine, sorted. A link to a folder counts as
+// one. Two skills never have the same name.
+func Find(dirs ...string) (found []Skill, problems []Problem) {
+	where := map[string]string{}
+	for _, dir := range dirs {
+		names, err := subfolders(dir)
+		if err != nil {
+			problems = append(problems, Problem{File: dir, Wrong: "it cannot be read: " + Reason(err), Remedy: "make the folder, let this user read it, or name another in [skills] dirs"})
+			continue
+		}
+		for _, name := range names {
+			place := filepath.Join(dir, name)
+			skill, wrong := readOne(onDisk(place), name, place)
+			if first, twice := where[skill.Name]; wrong == nil && twice {
+				wrong = &Problem{File: place, Wrong: "another skill has its name, " + first, Remedy: "rename or remove one of them"}
+			}
+			if wrong != nil {
+				problems = append(problems, *wrong)
+				continue
+			}
+			skill.Path, where[skill.Name] = place, place
+			found = append(found, skill)
+		}
+	}
+	slices.SortFunc(found, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
+	if len(found) > MostSkills {
+		problems = append(problems, Problem{File: strings.Join(dirs, ", "), Wrong: fmt.Sprintf("there are %d skills, and at most %d are read", len(found), MostSkills), Remedy: "remove some"})
+		found = found[:MostSkills]
+	}
+	return found, problems
+}
+
+// subfolders are the names of the folders in one, but for hidden ones.
+func subfolders(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		info, err := os.Stat(filepath.Join(dir, e.Name()))
+		if err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// mostOfSession bounds how many skills a session's workspace may have.
+const mostOfSession = 50
+
+// In reads the skills in the folder dir of a session's workspace. Folders that are no
+// skills are passed over.
+func In(files fs.FS, dir string) (found []Skill, problems []Problem) {
+	entries, err := fs.ReadDir(files, dir)
+	if err != nil {
+		return nil, nil // there are none
+	}
+	for _, e := range entries {
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		place := path.Join(dir, e.Name())
+		below, err := fs.Sub(files, place)
+		if err != nil {
+			continue
+		}
+		skill, wrong := readOne(below, e.Name(), place)
+		switch {
+		case wrong != nil && wrong.Minor:
+		case wrong != nil:
+			problems = append(problems, *wrong)
+		default:
+			found = append(found, skill)
+		}
+		if len(found)+len(problems) == mostOfSession {
+			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("no more than %d skills are read", mostOfSession), Remedy: "remove some"})
+			break
+		}
+	}
+	return found, problems
+}
+
+// readOne reads the skill in a folder of that name. Place is what people call the folder.
+func readOne(files fs.FS, name, place string) (Skill, *Problem) {
+	file := path.Join(place, File)
+	raw, err := read(files, File, maxFront)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Skill{}, &Problem{File: place, Wrong: "it has no " + File, Remedy: "write one, or move the folder away", Minor: !named(files, strings.ToLower(File), "skill.toml")}
+	case err != nil && !errors.Is(err, errLong):
+		return Skill{}, &Problem{File: file, Wrong: Reason(err), Remedy: "let this user read it as a file"}
+	}
+	if info, err := fs.Stat(files, File); err == nil && info.Size() > MaxFile {
+		return Skill{}, &Problem{File: file, Wrong: fmt.Sprintf("it has %d bytes, and at most %d are read", info.Size(), MaxFile), Remedy: "put what is needed now and then into files beside it"}
+	}
+	about, _, err := parse(raw)
+	if err != nil {
+		return Skill{}, &Problem{File: file, Wrong: err.Error(), Remedy: "begin it with the lines ---, name: " + remedyName(name) + ", description: \"What it is for, and when to use it.\" and ---"}
+	}
+	if wrong := about.check(name); wrong != nil {
+		wrong.File = file
+		return Skill{}, wrong
+	}
+	return Skill{Name: about.Name, Description: about.Description, Files: files}, nil
+}
+
+// named tells whether a folder has one of these files.
+func named(files fs.FS, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, err := fs.Stat(files, name)
+		return err == nil
+	})
+}
+
+// errLong says that a file has more bytes than were read.
+var errLong = errors.New("it is too long")
+
+// read reads a file. If it is longer than most, its beginning is returned with errLong.
+func read(files fs.FS, name string, most int64) ([]byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open %s: %w: it is no regular file", name, fs.ErrInvalid)
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if int64(len(raw)) > most {
+		return raw[:most], fmt.Errorf("read %s: %w", name, errLong)
+	}
+	return raw, nil
+}
+
+// Reason is why something cannot be read, without where it lies on this machine.
+func Reason(err error) string {
+	for _, known := range []error{fs.ErrNotExist, fs.ErrPermission, errLong} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
+		return wrong.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,170 @@
+// Package skills gives agents skills: instructions for certain kinds of work, which they read when they need them.
+//
+// A skill is a folder with a SKILL.md (package folder). The prompt has what each is called
+// and what it is for; the tool skill gives the rest. Those of the operator are apart from
+// those that lie in a session's workspace, where agents and people write: these have no
+// name that one of the operator's has, and what they say counts as untrusted.
+//
+// The files: skills.go is the tool; list.go is what the prompt says of them.
+package skills
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"parley/tools"
+	"parley/tools/skills/folder"
+)
+
+// Tool is the name of the tool that gives what a skill says.
+const Tool = "skill"
+
+// A Skill is one as an agent has it.
+type Skill struct {
+	folder.Skill
+	// Session says that it lies in the session's workspace.
+	Session bool
+	// Trusted says that the operator vouches for all that it says.
+	Trusted bool
+	// Tools are the names of those that it brings.
+	Tools []string
+}
+
+// Bounds of what is told of a skill's files.
+const (
+	mostFiles = 100
+	mostDepth = 4
+	maxFile   = 1 << 20 // bytes of one that is read
+)
+
+type skillArgs struct {
+	Name string `json:"name" jsonschema:"the skill's name"`
+	File string `json:"file,omitempty" jsonschema:"one of its files, as the skill names it; left out: what the skill says"`
+}
+
+// New makes the tool skill. Of returns the skills that a call's agent has.
+func New(of func(ctx context.Context, call tools.Call) ([]Skill, error)) tools.Tool {
+	return tools.New(tools.Spec{
+		Name: Tool, Effect: tools.Pure, MaxTimeout: -1,
+		Description: "Read a skill: instructions for a certain kind of work, of which your prompt lists those that you have. Read the one that fits before you begin such work. The result names the skill's other files, which file reads, and the tools that it brings.",
+	}, func(ctx context.Context, call tools.Call, args skillArgs) (any, error) {
+		all, err := of(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(all, func(s Skill) bool { return s.Name == args.Name })
+		if i < 0 {
+			return nil, unknown(args.Name, all)
+		}
+		answer, err := all[i].read(ctx, args.File)
+		if err != nil || all[i].Trusted {
+			return answer, err
+		}
+		return tools.Untrusted{Value: answer}, nil
+	})
+}
+
+func unknown(name string, all []Skill) error {
+	if len(all) == 0 {
+		return tools.Errorf(tools.InvalidArgs, "there are no skills here: go on without")
+	}
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	return tools.Errorf(tools.InvalidArgs, "no skill is called %q: there are %s", tools.Clip(name, 64), tools.Clip(strings.Join(names, ", "), 700))
+}
+
+// said is what a skill says.
+type said struct {
+	Content string   `json:"content"`
+	Files   []string `json:"files,omitempty"`
+	Tools   []string `json:"tools,omitempty"`
+}
+
+// read reads what a skill says, or one of its files.
+func (s Skill) read(ctx context.Context, file string) (any, error) {
+	if file != "" && path.Clean(file) != folder.File {
+		content, err := s.file(path.Clean(file))
+		return said{Content: content}, err
+	}
+	body, err := s.Body()
+	if err != nil {
+		return nil, tools.Errorf(tools.ExecutionFailed, "the skill %s cannot be read: %s", s.Name, folder.Reason(err))
+	}
+	if body == "" {
+		body = s.Description
+	}
+	files, err := s.files(ctx)
+	return said{body, files, s.Tools}, err
+}
+
+// file is the text of one of its files.
+func (s Skill) file(name string) (string, error) {
+	if !fs.ValidPath(name) {
+		return "", tools.Errorf(tools.InvalidPath, "%q is no file of the skill: name it from the skill's folder on, as in references/forms.md", tools.Clip(name, 100))
+	}
+	f, err := s.Files.Open(name)
+	if err != nil {
+		return "", s.unreadable(name, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		return "", tools.Errorf(tools.InvalidPath, "%q is a folder: name one of the files in it", tools.Clip(name, 100))
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return "", s.unreadable(name, err)
+	case len(raw) > maxFile:
+		return "", tools.Errorf(tools.ExecutionFailed, "%q has more than %d bytes, so it is not read", tools.Clip(name, 100), maxFile)
+	case !utf8.Valid(raw) || strings.ContainsRune(string(raw), 0):
+		return "", tools.Errorf(tools.ExecutionFailed, "%q is no text", tools.Clip(name, 100))
+	}
+	return string(raw), nil
+}
+
+// unreadable says why a file cannot be read.
+func (s Skill) unreadable(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return tools.Errorf(tools.FileNotFound, "the skill %s has no file %q: skill without file lists what it has", s.Name, tools.Clip(name, 100))
+	}
+	return tools.Errorf(tools.InvalidPath, "%q cannot be read: %s", tools.Clip(name, 100), folder.Reason(err))
+}
+
+// files are the names of its files besides SKILL.md, hidden ones left out.
+func (s Skill) files(ctx context.Context) (names []string, err error) {
+	err = fs.WalkDir(s.Files, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && name == ".":
+			return fs.SkipAll
+		case err != nil:
+			return nil // what cannot be read is passed over
+		case name != "." && strings.HasPrefix(e.Name(), "."), e.IsDir() && strings.Count(name, "/") >= mostDepth:
+			return skip(e)
+		case e.IsDir() || name == folder.File:
+			return nil
+		case len(names) == mostFiles:
+			names = append(names, "… and more")
+			return fs.SkipAll
+		}
+		names = append(names, name)
+		return nil
+	})
+	return names, err
+}
+
+func skip(e fs.DirEntry) error {
+	if e.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
