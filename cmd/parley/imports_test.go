@@ -47,6 +47,7 @@ func rules() []rule {
 		{"sessions/sqlstore", 3, []string{"sessions", "sessions/bill", "sessions/schedules", "sessions/sqldb"}},
 		{"sessions/workspace", 2, nil},
 		{"sessions/outgoing", 2, nil},
+		{"sessions/snapshots", 2, nil},
 		{"tools/...", 2, []string{"tools"}},
 		{"tools/guard", 2, []string{"tools", "tools/guard/shellline", "tools/target"}},
 		{"tools/guard/shellline", 1, nil},

@@ -1,0 +1,240 @@
+package snapshots
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+const copyPrefix = "kept-"
+
+// Why there is no copy of a file.
+const (
+	tooLarge   = "it is too large to be kept"
+	noRoom     = "there was no room for a copy of it"
+	unreadable = "it could not be read"
+)
+
+// A keeper makes copies as long as there is room for them.
+type keeper struct {
+	desk *desk
+	mu   sync.Mutex
+	used int64
+	have map[string]bool // by sum; also those that are being made
+}
+
+// newKeeper looks what copies there are.
+func (d *desk) newKeeper() (*keeper, error) {
+	k := &keeper{desk: d, have: map[string]bool{}}
+	names, err := d.names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		sum, ok := strings.CutPrefix(name, copyPrefix)
+		if !ok {
+			continue
+		}
+		info, err := d.dir.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		k.have[sum] = true
+		k.used += info.Size()
+	}
+	return k, nil
+}
+
+// fits tells whether there is room for a file of that size.
+func (k *keeper) fits(size int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.used+size <= k.desk.cfg.MaxBytes
+}
+
+// claim asks for the room of a copy. Had says that there is one already.
+func (k *keeper) claim(sum string, size int64) (had, room bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.have[sum] {
+		return true, true
+	}
+	if k.used+size > k.desk.cfg.MaxBytes {
+		return false, false
+	}
+	k.have[sum] = true
+	k.used += size
+	return false, true
+}
+
+// readFile sums a file up and, with a keeper, makes a copy of it. The zero Entry is for a
+// file that has gone.
+func (d *desk) readFile(ctx context.Context, root *os.Root, name string, keep *keeper) (e Entry, err error) {
+	before, err := look(root, name)
+	if err != nil || !before.Mode.IsRegular() {
+		return before, ignoreMissing(err)
+	}
+	if before.Size > d.cfg.MaxBytes/4 {
+		before.Why = tooLarge
+		return before, nil
+	}
+	if keep != nil && !keep.fits(before.Size) {
+		before.Why = noRoom
+		return before, nil
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_NOFOLLOW, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Entry{}, nil
+	case err != nil:
+		before.Why = unreadable
+		return before, nil //nolint:nilerr // it is said of the file
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		before.Why = unreadable
+		return before, err
+	}
+	from := &limited{ctx: ctx, from: f, left: d.cfg.MaxBytes / 4}
+	if keep == nil {
+		h := sha256.New()
+		if before.Size, err = io.Copy(h, from); err == nil {
+			before.Sum = sumOf(h)
+		}
+	} else {
+		err = d.keep(&before, from, keep)
+	}
+	switch {
+	case errors.Is(err, errTooLarge):
+		before.Why = tooLarge
+	case ctx.Err() != nil:
+		return Entry{}, ctx.Err()
+	case err != nil && !errors.Is(err, errStore):
+		before.Why = unreadable
+	case err != nil:
+		return Entry{}, err
+	}
+	return before, nil
+}
+
+func sumOf(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+
+// Why a file is not read to its end.
+var (
+	errTooLarge = errors.New("the file is too large")
+	errStore    = errors.New("the copy cannot be written")
+)
+
+// A limited reader ends with errTooLarge, or with the context's error.
+type limited struct {
+	ctx  context.Context //nolint:containedctx // it reads one file
+	from io.Reader
+	left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := l.from.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}
+
+// inMemory is the most of a file that is read before it is known whether it has a copy.
+const inMemory = 1 << 20
+
+// keep sums a file up and makes a copy of it, where there is none and there is room.
+func (d *desk) keep(e *Entry, from io.Reader, keep *keeper) error {
+	head, err := io.ReadAll(io.LimitReader(from, inMemory+1))
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	h.Write(head)
+	if len(head) <= inMemory {
+		e.Sum, e.Size = sumOf(h), int64(len(head))
+		had, room := keep.claim(e.Sum, e.Size)
+		if e.Kept = had || room; !room {
+			e.Why = noRoom
+		}
+		if had || !room {
+			return nil
+		}
+		return d.writeCopy(func(f io.Writer) error { _, err := f.Write(head); return err }, func() string { return e.Sum })
+	}
+	// The rest goes to the disk before its sum is known.
+	size := int64(len(head))
+	if _, room := keep.claim("?"+rand.Text(), e.Size); !room {
+		more, err := io.Copy(h, from)
+		e.Sum, e.Size, e.Why = sumOf(h), size+more, noRoom
+		return err
+	}
+	var reading error
+	err = d.writeCopy(func(f io.Writer) error {
+		if _, err := f.Write(head); err != nil {
+			return err
+		}
+		both := io.MultiWriter(f, h)
+		var more int64
+		more, reading = io.Copy(both, from)
+		size += more
+		return reading
+	}, func() string { return sumOf(h) })
+	if reading != nil {
+		return reading
+	}
+	e.Sum, e.Size, e.Kept = sumOf(h), size, err == nil
+	return err
+}
+
+// writeCopy writes a copy beside its place and then gives it its name.
+func (d *desk) writeCopy(fill func(io.Writer) error, sum func() string) error {
+	temporary := newName()
+	f, err := d.dir.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return errors.Join(errStore, err)
+	}
+	err = fill(f)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = d.dir.Rename(temporary, copyPrefix+sum())
+	}
+	if err != nil {
+		return errors.Join(errStore, err, d.removeIfThere(temporary))
+	}
+	return nil
+}
+
+// errDamaged says that a copy is not what it was.
+var errDamaged = errors.New("the copy is not there any more, or damaged")
+
+// fill writes a copy to a file, and checks it.
+func (d *desk) fill(f io.Writer, e Entry) (err error) {
+	from, err := d.dir.Open(copyPrefix + e.Sum)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errDamaged
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	h := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(f, h), from); err != nil {
+		return err
+	}
+	if sumOf(h) != e.Sum {
+		return errDamaged
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package snapshots
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// A Name is a path in a workspace. Names on a disk need not be UTF-8, which JSON wants: one
+// that is not is written down behind a NUL, which no name has.
+type Name string
+
+// MarshalText implements encoding.TextMarshaler.
+func (n Name) MarshalText() ([]byte, error) {
+	if utf8.ValidString(string(n)) {
+		return []byte(n), nil
+	}
+	return []byte("\x00" + base64.StdEncoding.EncodeToString([]byte(n))), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *Name) UnmarshalText(text []byte) error {
+	coded, ok := strings.CutPrefix(string(text), "\x00")
+	if !ok {
+		*n = Name(text)
+		return nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(coded)
+	if err != nil {
+		return fmt.Errorf("decode a name: %w", err)
+	}
+	*n = Name(raw)
+	return nil
+}
+
+// An Entry is what one path of a workspace was.
+type Entry struct {
+	Mode fs.FileMode `json:"m"`
+	Size int64       `json:"s,omitempty"`
+	Sum  string      `json:"h,omitempty"` // of a file's content; "" if it was not read
+	Link Name        `json:"l,omitempty"` // where a symbolic link leads
+	Kept bool        `json:"k,omitempty"` // there is a copy of the content
+	// Why says why there is no copy of a file that was to have one.
+	Why string `json:"w,omitempty"`
+
+	Modified int64  `json:"t,omitempty"` // in nanoseconds
+	Changed  int64  `json:"c,omitempty"` // likewise; no program can set it
+	Inode    uint64 `json:"i,omitempty"`
+}
+
+// keptMode are the bits of a mode that are put back.
+const keptMode = fs.ModeType | fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+// untouched tells whether a file is, by what the system says, the one that was written down.
+func (e Entry) untouched(now Entry) bool {
+	return e.Size == now.Size && e.Modified == now.Modified && e.Changed == now.Changed && e.Inode == now.Inode && e.Mode.Type() == now.Mode.Type()
+}
+
+// sameContent tells whether two entries stand for the same content, or link.
+func (e Entry) sameContent(other Entry) bool {
+	switch {
+	case e.Mode.Type() != other.Mode.Type():
+		return false
+	case e.Mode&fs.ModeSymlink != 0:
+		return e.Link == other.Link
+	case !e.Mode.IsRegular():
+		return true
+	case e.Sum != "" && other.Sum != "":
+		return e.Sum == other.Sum
+	}
+	return e.Size == other.Size && e.Modified == other.Modified && e.Inode == other.Inode
+}
+
+// same tells whether two entries, nil for nothing there, are alike.
+func same(a, b *Entry) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.Mode&fs.ModeSymlink != 0 && b.Mode&fs.ModeSymlink != 0 {
+		return a.Link == b.Link // what modes links have is the system's matter
+	}
+	return a.Mode == b.Mode && a.sameContent(*b)
+}
+
+// A tree is a workspace at one time.
+type tree struct {
+	// At is when the walk began, by the clock of the filesystem.
+	At      int64
+	Entries map[Name]Entry
+}
+
+// A line is one path of a tree, as it is written down.
+type line struct {
+	Path Name `json:"p"`
+	Entry
+}
+
+type lines struct {
+	At    int64  `json:"at"`
+	Lines []line `json:"lines"` // by path
+}
+
+// MarshalJSON implements json.Marshaler: the same tree is the same text.
+func (t *tree) MarshalJSON() ([]byte, error) {
+	all := lines{At: t.At, Lines: make([]line, 0, len(t.Entries))}
+	for name, e := range t.Entries {
+		all.Lines = append(all.Lines, line{name, e})
+	}
+	slices.SortFunc(all.Lines, func(a, b line) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return json.Marshal(all)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *tree) UnmarshalJSON(raw []byte) error {
+	var all lines
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	t.At, t.Entries = all.At, make(map[Name]Entry, len(all.Lines))
+	for _, l := range all.Lines {
+		t.Entries[l.Path] = l.Entry
+	}
+	return nil
+}
+
+// racy is how long after a change a file may be changed again without it showing in its
+// times: some filesystems count in seconds.
+const racy = 2_000_000_000
+
+// settled tells whether a change of an entry since would show in its times.
+func (t *tree) settled(e Entry) bool { return e.Changed < t.At-racy }
+
+// covers tells whether a later tree says nothing more.
+func (t *tree) covers(next *tree) bool {
+	for _, e := range t.Entries {
+		if e.Mode.IsRegular() && !t.settled(e) {
+			return false
+		}
+	}
+	return maps.Equal(t.Entries, next.Entries)
+}
+
+// mostCached is how many trees stay in memory: those of the sessions that work just now.
+const mostCached = 8
+
+// A cache has the trees that were used last, by their names, which stand for their content.
+type cache struct {
+	mu    sync.Mutex
+	names []string
+	trees []*tree
+}
+
+func (c *cache) find(name string) *tree {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.names, name); i >= 0 {
+		return c.trees[i]
+	}
+	return nil
+}
+
+func (c *cache) add(name string, t *tree) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.names, name) {
+		return
+	}
+	c.names, c.trees = append(c.names, name), append(c.trees, t)
+	if over := len(c.names) - mostCached; over > 0 {
+		c.names, c.trees = slices.Delete(c.names, 0, over), slices.Delete(c.trees, 0, over)
+	}
+}
+
+// A Change is what became of one path.
+type Change struct {
+	Path Name   `json:"path"`
+	From *Entry `json:"from,omitempty"` // nil: there was nothing
+	To   *Entry `json:"to,omitempty"`   // nil: there is nothing
+	// Torn says that somebody else has changed it between two parts of the turn.
+	Torn bool `json:"torn,omitempty"`
+}
+
+// What a Change is, in a word.
+const (
+	Created  = "created"
+	Modified = "modified"
+	Deleted  = "deleted"
+	Mode     = "mode" // the permissions alone
+)
+
+// What says it in a word.
+func (c Change) What() string {
+	switch {
+	case c.From == nil:
+		return Created
+	case c.To == nil:
+		return Deleted
+	case c.From.sameContent(*c.To):
+		return Mode
+	}
+	return Modified
+}
+
+// IsDir tells whether the path is, or was, a folder.
+func (c Change) IsDir() bool {
+	return c.From != nil && c.From.Mode.IsDir() || c.To != nil && c.To.Mode.IsDir()
+}

@@ -1,0 +1,153 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// undosToo is how many records there may be, undos counted, for each turn that is kept.
+const undosToo = 4
+
+// prune removes the records that are too many or too old, and then the trees and copies
+// that nothing names. What an undo undoes stays with it.
+func (d *desk) prune(records []Record) error {
+	var gone []Record
+	newest := records[len(records)-1]
+	turns := 0
+	for i, r := range slices.Backward(records) {
+		if r.Undoes == 0 {
+			turns++
+		}
+		old := turns > d.cfg.Turns || len(records)-i > undosToo*d.cfg.Turns || d.cfg.MaxAge > 0 && time.Since(r.At) > d.cfg.MaxAge
+		if old && r.N != newest.N && r.N != newest.Undoes && r.Open == "" {
+			gone = append(gone, r)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	for _, r := range gone {
+		if err := d.removeIfThere(r.name()); err != nil {
+			return err
+		}
+	}
+	return d.sweep()
+}
+
+// sweep removes the trees and copies that no record and no newest tree names, and what was
+// begun to be written.
+func (d *desk) sweep() error {
+	records, err := d.records()
+	if err != nil {
+		return err
+	}
+	var l latest
+	needed := map[string]bool{}
+	if d.readJSON(latestName, &l) == nil {
+		needed[l.Tree] = true
+	}
+	for _, r := range records {
+		needed[r.Open] = true
+		for _, c := range r.Changes {
+			if c.From != nil && c.From.Kept {
+				needed[copyPrefix+c.From.Sum] = true
+			}
+		}
+	}
+	names, err := d.names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if t := d.treeIf(name, needed); t != nil {
+			for _, e := range t.Entries {
+				if e.Kept {
+					needed[copyPrefix+e.Sum] = true
+				}
+			}
+		}
+	}
+	for _, name := range names {
+		if !needed[name] && (strings.HasPrefix(name, treePrefix) || strings.HasPrefix(name, copyPrefix) || strings.HasPrefix(name, unfinished)) {
+			if err := d.removeIfThere(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *desk) treeIf(name string, needed map[string]bool) *tree {
+	if !needed[name] {
+		return nil
+	}
+	return d.tree(name)
+}
+
+// Remove removes all that is kept of a session, and tells whether there was anything.
+func (s *Store) Remove(_ context.Context, session string) (bool, error) {
+	folder := sessionFolder(session)
+	if _, err := s.root.Lstat(folder); err != nil {
+		if err = ignoreMissing(err); err != nil {
+			return false, fmt.Errorf("remove what turns have changed: %w", err)
+		}
+		return false, nil
+	}
+	if err := s.root.RemoveAll(folder); err != nil {
+		return false, fmt.Errorf("remove what turns have changed: %w", err)
+	}
+	return true, nil
+}
+
+// Sweep removes the histories in which nothing was written since a time, and counts them.
+func (s *Store) Sweep(ctx context.Context, before time.Time) (n int, err error) {
+	sessions, err := list(s.root, Folder)
+	for _, session := range sessions {
+		var places []string
+		if places, err = list(s.root, path.Join(Folder, session)); err != nil {
+			break
+		}
+		for _, place := range places {
+			gone, removeErr := s.removeOld(ctx, path.Join(Folder, session, place), before)
+			if err = errors.Join(err, removeErr); gone {
+				n++
+			}
+		}
+		if err != nil {
+			break
+		}
+		if len(places) == 0 {
+			_ = s.root.Remove(path.Join(Folder, session)) // if something has come meanwhile it stays
+		}
+	}
+	if err != nil {
+		return n, fmt.Errorf("sweep what turns have changed: %w", err)
+	}
+	return n, nil
+}
+
+// removeOld removes a history in which nothing was written since a time.
+func (s *Store) removeOld(ctx context.Context, folder string, before time.Time) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	unlock := s.lock(folder)
+	defer unlock()
+	names, err := list(s.root, folder)
+	if err != nil {
+		return false, err
+	}
+	fresh := slices.ContainsFunc(append(names, "."), func(name string) bool {
+		info, err := s.root.Lstat(path.Join(folder, name))
+		return err == nil && info.ModTime().After(before)
+	})
+	if fresh {
+		return false, nil
+	}
+	return true, s.root.RemoveAll(folder)
+}

@@ -1,0 +1,376 @@
+package snapshots
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Record is what one turn, or one undo, has changed.
+type Record struct {
+	N      int       `json:"n"` // its number in the session, from 1 on
+	Turn   string    `json:"turn"`
+	Person string    `json:"person,omitempty"` // who has asked for it
+	At     time.Time `json:"at"`
+	// Undoes is the number of the record that this one has undone; 0 for a turn.
+	Undoes  int      `json:"undoes,omitempty"`
+	Changes []Change `json:"changes,omitempty"` // by path
+	// Open is the tree that the turn has found, while it may still change files.
+	Open string `json:"open,omitempty"`
+	// Problem says why it is not known what the turn has changed.
+	Problem string `json:"problem,omitempty"`
+	// Note is what Begin was given to keep.
+	Note json.RawMessage `json:"note,omitempty"`
+	// Result is what came of an undo, once it is over.
+	Result *Result `json:"result,omitempty"`
+}
+
+// An Act is what a history is kept of: a turn.
+type Act struct {
+	Turn   string
+	Person string
+	Note   json.RawMessage // kept with it, the first time
+}
+
+const (
+	turnPrefix = "turn-"
+	treePrefix = "tree-"
+	latestName = "latest"
+)
+
+func (r *Record) name() string {
+	return fmt.Sprintf("%s%09d-%s", turnPrefix, r.N, hashed(r.Turn)[:16])
+}
+
+// Begin notes what a turn finds, before it changes anything. What it has noted already it
+// does not note again. A workspace with too many files is noted as such.
+func (s *Store) Begin(ctx context.Context, p Place, a Act) error {
+	if s.cfg.Turns <= 0 {
+		return nil
+	}
+	d, leave, err := s.at(p)
+	if err == nil {
+		defer leave()
+		_, err = d.begin(ctx, a, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("note what a turn finds: %w", err)
+	}
+	return nil
+}
+
+func (d *desk) begin(ctx context.Context, a Act, undoes int) (Record, error) {
+	if err := d.make(); err != nil {
+		return Record{}, err
+	}
+	records, err := d.records()
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{N: 1, Turn: a.Turn, Person: a.Person, At: time.Now().UTC(), Undoes: undoes, Note: a.Note}
+	if len(records) > 0 {
+		r.N = records[len(records)-1].N + 1
+	}
+	put := d.create
+	for _, known := range records {
+		if known.Turn != a.Turn {
+			continue
+		}
+		if known.Open != "" {
+			return known, nil
+		}
+		r, put = known, d.write
+	}
+	now, err := d.walk(ctx, d.latest(), true)
+	d.cfg.Point("undo:walked")
+	switch {
+	case errors.Is(err, ErrTooMany):
+		r.Problem = err.Error()
+	case err != nil:
+		return Record{}, err
+	default:
+		if err := d.closeOthers(records, a.Turn, now); err != nil {
+			return Record{}, err
+		}
+		if r.Open, err = d.keepTree(now); err == nil {
+			err = d.sync(r.Open)
+		}
+		if err != nil {
+			return Record{}, err
+		}
+	}
+	if err := d.save(&r, put); err != nil {
+		return Record{}, err
+	}
+	return r, d.prune(append(records, r))
+}
+
+// closeOthers ends the turns that were cut off before their end was noted: what is there
+// now counts as theirs.
+func (d *desk) closeOthers(records []Record, turn string, now *tree) error {
+	for _, r := range records {
+		if r.Open == "" || r.Turn == turn {
+			continue
+		}
+		if err := d.end(&r, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End notes what a turn has changed, once it changes nothing more for now.
+func (s *Store) End(ctx context.Context, p Place, turn string) error {
+	d, leave, err := s.at(p)
+	if err == nil {
+		defer leave()
+		err = d.endTurn(ctx, turn)
+	}
+	if err != nil {
+		return fmt.Errorf("note what a turn has changed: %w", err)
+	}
+	return nil
+}
+
+func (d *desk) endTurn(ctx context.Context, turn string) error {
+	names, err := d.names()
+	if err != nil {
+		return err
+	}
+	suffix := "-" + hashed(turn)[:16]
+	for _, name := range slices.Backward(names) {
+		if !strings.HasPrefix(name, turnPrefix) || !strings.HasSuffix(name, suffix) {
+			continue
+		}
+		var r Record
+		if err := d.readJSON(name, &r); err != nil || r.Open == "" {
+			return err
+		}
+		now, err := d.walk(ctx, d.tree(r.Open), false)
+		if err != nil && !errors.Is(err, ErrTooMany) {
+			return err
+		}
+		return d.end(&r, now)
+	}
+	return nil
+}
+
+// end writes what a turn has changed by the time of a tree, nil if that cannot be known. A
+// turn that has changed nothing leaves no record.
+func (d *desk) end(r *Record, now *tree) error {
+	was := d.tree(r.Open)
+	if now == nil || was == nil {
+		r.Problem = ErrTooMany.Error()
+		if was == nil {
+			r.Problem = "what was there before it is not known any more"
+		}
+	} else {
+		r.Changes = joined(r.Changes, difference(was, now))
+		if _, err := d.keepTree(now); err != nil {
+			return err
+		}
+	}
+	r.Open = ""
+	if len(r.Changes) == 0 && r.Problem == "" && r.Undoes == 0 {
+		return d.removeIfThere(r.name())
+	}
+	return d.save(r, d.write)
+}
+
+// difference is what changed from one tree to another, by path.
+func difference(was, now *tree) []Change {
+	var all []Change
+	for name, from := range was.Entries {
+		to, ok := now.Entries[name]
+		if !ok {
+			all = append(all, Change{Path: name, From: &from})
+		} else if !same(&from, &to) {
+			all = append(all, Change{Path: name, From: &from, To: &to})
+		}
+	}
+	for name, to := range now.Entries {
+		if _, ok := was.Entries[name]; !ok {
+			all = append(all, Change{Path: name, To: &to})
+		}
+	}
+	slices.SortFunc(all, func(a, b Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return all
+}
+
+// joined are the changes of a turn's parts as one: it may have waited between them.
+func joined(before, after []Change) []Change {
+	if len(before) == 0 {
+		return after
+	}
+	all := map[Name]Change{}
+	for _, c := range before {
+		all[c.Path] = c
+	}
+	for _, c := range after {
+		if earlier, ok := all[c.Path]; ok {
+			c.Torn = earlier.Torn || !same(earlier.To, c.From)
+			c.From = earlier.From
+		}
+		if all[c.Path] = c; !c.Torn && same(c.From, c.To) {
+			delete(all, c.Path)
+		}
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b Change) int { return strings.Compare(string(a.Path), string(b.Path)) })
+}
+
+func (d *desk) save(r *Record, put func(name string, content []byte) error) error {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return put(r.name(), raw)
+}
+
+// records reads what is kept of turns, the oldest first.
+func (d *desk) records() ([]Record, error) {
+	names, err := d.names()
+	if err != nil {
+		return nil, err
+	}
+	var all []Record
+	for _, name := range names {
+		if !strings.HasPrefix(name, turnPrefix) {
+			continue
+		}
+		var r Record
+		err := d.readJSON(name, &r)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil { // a power cut has left it half: its number is taken all the same
+			number, _, _ := strings.Cut(strings.TrimPrefix(name, turnPrefix), "-")
+			r = Record{Problem: "what is kept of it cannot be read", Turn: name}
+			if r.N, err = strconv.Atoi(number); err != nil {
+				continue
+			}
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// A latest is the newest tree.
+type latest struct {
+	Tree string `json:"tree"`
+}
+
+// latest is the newest tree; nil if there is none. It saves reading what nobody has touched.
+func (d *desk) latest() *tree {
+	var l latest
+	if d.readJSON(latestName, &l) != nil {
+		return nil
+	}
+	return d.tree(l.Tree)
+}
+
+// tree reads a tree; nil if it is not there.
+func (d *desk) tree(name string) *tree {
+	if !strings.HasPrefix(name, treePrefix) || d.dir == nil {
+		return nil
+	}
+	if _, err := d.dir.Lstat(name); err != nil {
+		return nil
+	}
+	if t := d.cache.find(d.place.folder() + name); t != nil {
+		return t
+	}
+	var t tree
+	if d.readJSON(name, &t) != nil {
+		return nil
+	}
+	d.cache.add(d.place.folder()+name, &t)
+	return &t
+}
+
+// keepTree writes a tree and notes that it is the newest. It does not wait for the disk:
+// what is there is only a saving until a turn names it.
+func (d *desk) keepTree(t *tree) (string, error) {
+	var l latest
+	if d.readJSON(latestName, &l) == nil {
+		if last := d.tree(l.Tree); last != nil && last.covers(t) {
+			return l.Tree, nil
+		}
+	}
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(raw)
+	name := treePrefix + hex.EncodeToString(sum[:16])
+	if _, err := d.dir.Lstat(name); err != nil {
+		if err := d.put(name, raw, false, d.dir.Rename); err != nil {
+			return "", err
+		}
+	}
+	d.cache.add(d.place.folder()+name, t)
+	raw, err = json.Marshal(latest{name})
+	if err != nil {
+		return "", err
+	}
+	return name, d.put(latestName, raw, false, d.dir.Rename)
+}
+
+// sync waits until a tree is on the disk.
+func (d *desk) sync(name string) error {
+	f, err := d.dir.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Records lists what is kept of a place, the oldest first.
+func (s *Store) Records(p Place) ([]Record, error) {
+	d, leave, err := s.at(p)
+	if err != nil {
+		return nil, fmt.Errorf("list what turns have changed: %w", err)
+	}
+	defer leave()
+	all, err := d.records()
+	if err != nil {
+		return nil, fmt.Errorf("list what turns have changed: %w", err)
+	}
+	return all, nil
+}
+
+// SoFar is what a turn that still runs has changed by now.
+func (s *Store) SoFar(ctx context.Context, p Place, r Record) ([]Change, error) {
+	d, leave, err := s.at(p)
+	if err != nil {
+		return nil, fmt.Errorf("look what a turn has changed: %w", err)
+	}
+	defer leave()
+	was := d.tree(r.Open)
+	if was == nil {
+		return r.Changes, nil
+	}
+	now, err := d.walk(ctx, was, false)
+	if err != nil {
+		return nil, fmt.Errorf("look what a turn has changed: %w", err)
+	}
+	return joined(r.Changes, difference(was, now)), nil
+}
+
+// Undone tells whether what a record tells of is undone, among all that there are.
+func Undone(all []Record, n int) bool {
+	for _, r := range slices.Backward(all) {
+		if r.Undoes == n && r.Result != nil && !Undone(all, r.N) {
+			return true
+		}
+	}
+	return false
+}

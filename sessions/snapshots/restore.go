@@ -1,0 +1,388 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Why a path is left as it is.
+const (
+	whyChanged    = "it was changed since"
+	whyFolderGone = "its folder was changed since"
+	whyFilled     = "there is something else in it now"
+	whyDamaged    = "the copy of what it was is not there any more, or damaged"
+	whySpecial    = "it was no file, folder or link"
+	whyRepository = "its repository was changed since"
+	whyFailed     = "the system does not permit it"
+)
+
+// maxSynced is how many files an undo waits for on the disk. Each wait takes milliseconds;
+// of what is beyond, a power cut may spoil the last seconds.
+const maxSynced = 256
+
+// A restorer puts back what a turn has changed.
+type restorer struct {
+	desk    *desk
+	root    *os.Root // of the workspace
+	held    func(ctx context.Context) error
+	resumed bool // somebody has begun this before, and been cut off
+
+	written int
+
+	todo  []Change // by path
+	done  map[Name]bool
+	left  map[Name]string
+	modes map[string]fs.FileMode // that folders get at the end
+}
+
+// restore puts back all that nobody has changed since. Only an error that ends the work is
+// returned; it can be begun again.
+func (r *restorer) restore(ctx context.Context, changes []Change) error {
+	r.done, r.left, r.modes = map[Name]bool{}, map[Name]string{}, map[string]fs.FileMode{}
+	if err := r.judge(ctx, changes); err != nil {
+		return err
+	}
+	r.leaveRepositories()
+	for _, step := range []struct {
+		backwards bool
+		do        func(ctx context.Context, c Change) error
+	}{{true, r.remove}, {false, r.makeFolder}, {false, r.put}} {
+		ordered := slices.Clone(r.todo)
+		if step.backwards { // what is in a folder before the folder
+			slices.Reverse(ordered)
+		}
+		for _, c := range ordered {
+			if r.left[c.Path] != "" {
+				continue
+			}
+			if err := r.step(ctx, c, step.do); err != nil {
+				return err
+			}
+		}
+	}
+	return r.settleModes(ctx)
+}
+
+// step does one thing to one path, as the session's holder.
+func (r *restorer) step(ctx context.Context, c Change, do func(ctx context.Context, c Change) error) error {
+	if err := errors.Join(ctx.Err(), r.ours(ctx)); err != nil {
+		return err
+	}
+	r.desk.cfg.Point("undo:step")
+	err := do(ctx, c)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errDamaged):
+		r.left[c.Path] = whyDamaged
+	default:
+		r.left[c.Path] = whyFailed
+	}
+	return nil
+}
+
+func (r *restorer) ours(ctx context.Context) error {
+	if r.held == nil {
+		return nil
+	}
+	return r.held(ctx)
+}
+
+// judge sorts out what is to be done: where a path is still what the turn has left.
+func (r *restorer) judge(ctx context.Context, changes []Change) error {
+	folders := map[string]bool{".": true} // whether a path will be a folder
+	for _, c := range changes {
+		now, err := r.now(ctx, c)
+		if err != nil {
+			return err
+		}
+		why := r.objection(c, now, folders)
+		switch {
+		case why != "":
+			r.left[c.Path] = why
+		case same(now, c.From) && !r.resumed:
+			continue // somebody has put it back already
+		default:
+			r.todo = append(r.todo, c)
+		}
+		if why == "" {
+			folders[string(c.Path)] = c.From != nil && c.From.Mode.IsDir()
+		} else {
+			folders[string(c.Path)] = now != nil && now.Mode.IsDir()
+		}
+	}
+	return nil
+}
+
+// objection says why a change is not undone; "" if it is.
+func (r *restorer) objection(c Change, now *Entry, folders map[string]bool) string {
+	switch {
+	case c.Torn:
+		return whyChanged
+	case same(now, c.From):
+		return ""
+	case !same(now, c.To) && !(r.resumed && r.halfway(c, now)):
+		return whyChanged
+	case c.From == nil:
+		return ""
+	case !r.isFolder(path.Dir(string(c.Path)), folders):
+		return whyFolderGone
+	case now != nil && now.sameContent(*c.From):
+		return ""
+	}
+	switch mode := c.From.Mode; {
+	case mode.IsDir() || mode&fs.ModeSymlink != 0:
+		return ""
+	case !mode.IsRegular():
+		return whySpecial
+	case c.From.Why != "":
+		return c.From.Why
+	case !c.From.Kept:
+		return whyDamaged
+	}
+	return ""
+}
+
+// halfway tells whether a path may be what a restorer has left that was cut off.
+func (r *restorer) halfway(c Change, now *Entry) bool {
+	return now == nil || now.Mode.IsDir() && (c.From != nil && c.From.Mode.IsDir() || c.To != nil && c.To.Mode.IsDir())
+}
+
+// isFolder tells whether a path is a folder, or will be.
+func (r *restorer) isFolder(name string, folders map[string]bool) bool {
+	if is, known := folders[name]; known {
+		return is
+	}
+	info, err := r.root.Lstat(name)
+	folders[name] = err == nil && info.IsDir() && r.isFolder(path.Dir(name), folders)
+	return folders[name]
+}
+
+// now is what a path is now, with the sum of a file that may be what was written down.
+func (r *restorer) now(ctx context.Context, c Change) (*Entry, error) {
+	e, err := r.look(string(c.Path))
+	if err != nil {
+		return nil, ctx.Err() //nolint:nilerr // what is not there, or cannot be reached, is not what the turn has left
+	}
+	if !e.Mode.IsRegular() {
+		return &e, nil
+	}
+	for _, known := range []*Entry{c.To, c.From} {
+		if known != nil && known.Sum != "" && known.Size == e.Size {
+			read, err := r.desk.readFile(ctx, r.root, string(c.Path), nil)
+			return &read, err
+		}
+	}
+	return &e, nil
+}
+
+// look is what the system says of a path: fs.ErrNotExist also where it would lead through a
+// link, or through what is no folder.
+func (r *restorer) look(name string) (Entry, error) {
+	if !r.isFolder(path.Dir(name), map[string]bool{".": true}) {
+		return Entry{}, fs.ErrNotExist
+	}
+	return look(r.root, name)
+}
+
+// repository is the folder .git that a path lies in; "" if it lies in none.
+func repository(name Name) string {
+	parts := strings.Split(string(name), "/")
+	if i := slices.Index(parts, ".git"); i >= 0 {
+		return path.Join(parts[:i+1]...)
+	}
+	return ""
+}
+
+// leaveRepositories leaves all of a repository of which something has to be left.
+func (r *restorer) leaveRepositories() {
+	broken := map[string]bool{}
+	for name := range r.left {
+		broken[repository(name)] = true
+	}
+	r.todo = slices.DeleteFunc(r.todo, func(c Change) bool {
+		in := repository(c.Path)
+		if in == "" || !broken[in] {
+			return false
+		}
+		r.left[c.Path] = whyRepository
+		return true
+	})
+}
+
+// remove takes away what the turn has made, or put in another's place.
+func (r *restorer) remove(_ context.Context, c Change) error {
+	now, err := r.look(string(c.Path))
+	if errors.Is(err, fs.ErrNotExist) {
+		r.done[c.Path] = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c.From != nil && c.From.Mode.Type() == now.Mode.Type() && c.From.Mode&fs.ModeSymlink == 0 {
+		return nil // it is changed in its place
+	}
+	if c.From != nil && now.sameContent(*c.From) {
+		return nil
+	}
+	if err := r.loosen(path.Dir(string(c.Path))); err != nil {
+		return err
+	}
+	if now.Mode.IsDir() {
+		if names, err := list(r.root, string(c.Path)); err == nil && len(names) > 0 {
+			r.left[c.Path] = whyFilled
+			return nil
+		}
+	}
+	if err := r.root.Remove(string(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.done[c.Path] = true
+	return nil
+}
+
+// makeFolder makes a folder that the turn has removed. Its mode comes at the end.
+func (r *restorer) makeFolder(_ context.Context, c Change) error {
+	if c.From == nil || !c.From.Mode.IsDir() {
+		return nil
+	}
+	name := string(c.Path)
+	if err := r.loosen(path.Dir(name)); err != nil {
+		return err
+	}
+	if err := r.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	r.modes[name] = c.From.Mode
+	r.done[c.Path] = true
+	return nil
+}
+
+// put writes what a file, or a link, was.
+func (r *restorer) put(_ context.Context, c Change) (err error) {
+	if c.From == nil || c.From.Mode.IsDir() {
+		return nil
+	}
+	name := string(c.Path)
+	if !r.isFolder(path.Dir(name), map[string]bool{".": true}) {
+		r.left[c.Path] = whyFolderGone
+		return nil
+	}
+	if err := r.loosen(path.Dir(name)); err != nil {
+		return err
+	}
+	now, lookErr := r.look(name)
+	switch {
+	case c.From.Mode&fs.ModeSymlink != 0:
+		err = r.root.Symlink(string(c.From.Link), name)
+		if errors.Is(err, fs.ErrExist) && lookErr == nil && now.sameContent(*c.From) {
+			err = nil
+		}
+	case lookErr == nil && now.Mode.IsRegular() && r.unchanged(name, now, *c.From) && !(c.From.Kept && r.isShared(name)):
+		err = r.root.Chmod(name, c.From.Mode)
+	default:
+		err = r.replace(name, *c.From)
+	}
+	if err == nil {
+		r.done[c.Path] = true
+	}
+	return err
+}
+
+// unchanged tells whether a file has the content that it is to have.
+func (r *restorer) unchanged(name string, now, want Entry) bool {
+	if want.Sum != "" && now.Size == want.Size {
+		read, err := r.desk.readFile(context.Background(), r.root, name, nil)
+		return err == nil && read.Sum == want.Sum
+	}
+	return want.Sum == "" && now.sameContent(want)
+}
+
+// isShared tells whether a file has further names, whose mode would change with its own.
+func (r *restorer) isShared(name string) bool {
+	info, err := r.root.Lstat(name)
+	return err == nil && hasOtherLinks(info)
+}
+
+// replace writes a file beside its place, from its copy, and gives it its name.
+func (r *restorer) replace(name string, want Entry) (err error) {
+	temporary := path.Join(path.Dir(name), r.desk.cfg.Temporary())
+	f, err := r.root.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = r.desk.fill(f, want)
+	if err == nil {
+		err = f.Chmod(want.Mode)
+	}
+	if r.written++; err == nil && r.written <= maxSynced {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if at := time.Unix(0, want.Modified); err == nil {
+		err = r.root.Chtimes(temporary, at, at)
+	}
+	if err == nil {
+		err = r.root.Rename(temporary, name)
+	}
+	if err != nil {
+		return errors.Join(err, ignoreMissing(r.root.Remove(temporary)))
+	}
+	return nil
+}
+
+// loosen lets this process write into a folder, whose mode comes back at the end.
+func (r *restorer) loosen(folder string) error {
+	if _, known := r.modes[folder]; known {
+		return nil
+	}
+	info, err := r.root.Lstat(folder)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o300 == 0o300 || !info.IsDir() {
+		return nil
+	}
+	r.modes[folder] = info.Mode() & keptMode
+	return r.root.Chmod(folder, info.Mode()|0o700)
+}
+
+// settleModes gives folders the modes that they are to have, what is in a folder first.
+func (r *restorer) settleModes(ctx context.Context) error {
+	var names []string
+	for name := range r.modes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Backward(names) {
+		if err := r.ours(ctx); err != nil {
+			return err
+		}
+		if err := r.root.Chmod(name, r.modes[name]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			r.left[Name(name)] = whyFailed
+		}
+	}
+	return nil
+}
+
+// result is what came of it.
+func (r *restorer) result() *Result {
+	var res Result
+	for _, c := range r.todo {
+		if r.done[c.Path] && r.left[c.Path] == "" {
+			res.Restored = append(res.Restored, Done{c.Path, c.What(), c.IsDir()})
+		}
+	}
+	for name, why := range r.left {
+		res.Left = append(res.Left, Left{name, why})
+	}
+	slices.SortFunc(res.Left, func(a, b Left) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	return &res
+}

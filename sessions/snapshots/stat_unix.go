@@ -1,0 +1,21 @@
+//go:build unix
+
+package snapshots
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// identify adds what tells a file from all others, and from itself before a change.
+func (e *Entry) identify(info fs.FileInfo) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		e.Inode, e.Changed = uint64(st.Ino), changed(st)
+	}
+}
+
+// hasOtherLinks tells whether a file has further names.
+func hasOtherLinks(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1
+}

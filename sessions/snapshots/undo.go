@@ -1,0 +1,132 @@
+package snapshots
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// An Undoing is a wish to undo.
+type Undoing struct {
+	ID     string // the same again goes on with what was cut off, and gives the same result
+	Person string // who wishes it
+	Note   json.RawMessage
+	// N is the record that is to be undone; 0 is the newest turn that is not undone.
+	N int
+	// May tells whether the person may undo a record.
+	May func(Record) bool
+	// Held is asked before each change; its error ends the undoing, which can go on later.
+	Held func(ctx context.Context) error
+}
+
+// A Result is what came of an undo.
+type Result struct {
+	Restored []Done `json:"restored,omitempty"` // by path
+	Left     []Left `json:"left,omitempty"`
+}
+
+// Done is a path that is again what it was.
+type Done struct {
+	Path Name   `json:"path"`
+	What string `json:"what"` // of the change that is undone
+	Dir  bool   `json:"dir,omitempty"`
+}
+
+// Left is a path that was left as it is.
+type Left struct {
+	Path Name   `json:"path"`
+	Why  string `json:"why"`
+}
+
+// Undo puts back what a turn has found where nobody has changed it since. It returns the
+// record of the undo, with its result, and the record that it undoes. ErrNone if there is
+// none to undo, ErrNotTheirs if it may not be.
+func (s *Store) Undo(ctx context.Context, p Place, u Undoing) (own, undone Record, err error) {
+	d, leave, err := s.at(p)
+	if err == nil {
+		defer leave()
+		own, undone, err = d.undo(ctx, u)
+	}
+	if err != nil {
+		return own, undone, fmt.Errorf("undo: %w", err)
+	}
+	return own, undone, nil
+}
+
+func (d *desk) undo(ctx context.Context, u Undoing) (own, undone Record, err error) {
+	records, err := d.records()
+	if err != nil {
+		return own, undone, err
+	}
+	resumed := false
+	if i := slices.IndexFunc(records, func(r Record) bool { return r.Turn == u.ID && r.Undoes != 0 }); i >= 0 {
+		own, u.N, resumed = records[i], records[i].Undoes, true
+	}
+	i := pick(records, u.N)
+	if i < 0 {
+		return own, undone, ErrNone
+	}
+	undone = records[i]
+	if own.Result != nil {
+		return own, undone, nil
+	}
+	if u.May != nil && !u.May(undone) {
+		return own, undone, ErrNotTheirs
+	}
+	if undone.Problem != "" && len(undone.Changes) == 0 && undone.Open == "" {
+		return own, undone, nil // the record says why
+	}
+	if own, err = d.begin(ctx, Act{Turn: u.ID, Person: u.Person, Note: u.Note}, undone.N); err != nil {
+		return own, undone, err
+	}
+	if own.Open == "" {
+		return own, undone, errors.Join(ErrTooMany, d.removeIfThere(own.name()))
+	}
+	if undone.Open != "" { // it was cut off, and beginning has ended it
+		name := undone.name()
+		undone.Open = ""
+		if err := ignoreMissing(d.readJSON(name, &undone)); err != nil { // it has changed nothing if it is gone
+			return own, undone, err
+		}
+	}
+	d.cfg.Point("undo:begun")
+	if err := d.putBack(ctx, u, &own, undone, resumed); err != nil {
+		return own, undone, err
+	}
+	d.cfg.Point("undo:done")
+	return own, undone, nil
+}
+
+// pick is the place of the record with that number, or of the newest turn that is not
+// undone; -1 if there is none.
+func pick(records []Record, n int) int {
+	for i, r := range slices.Backward(records) {
+		if r.N == n || n == 0 && r.Undoes == 0 && !Undone(records, r.N) {
+			return i
+		}
+	}
+	return -1
+}
+
+// putBack puts back what a record tells of, and writes what came of it.
+func (d *desk) putBack(ctx context.Context, u Undoing, own *Record, undone Record, resumed bool) error {
+	root, err := os.OpenRoot(d.place.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // a descriptor of a folder holds nothing that could be lost
+	r := &restorer{desk: d, root: root, held: u.Held, resumed: resumed}
+	if err := r.restore(ctx, undone.Changes); err != nil {
+		return err
+	}
+	d.cfg.Point("undo:restored")
+	now, err := d.walk(ctx, d.tree(own.Open), false)
+	if err != nil && !errors.Is(err, ErrTooMany) {
+		return err
+	}
+	own.Result = r.result()
+	return d.end(own, now)
+}

@@ -1,0 +1,215 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	maxDepth  = 128 // of folders
+	readAhead = 4   // files that are read at once
+)
+
+// A walk makes the tree of a workspace.
+type walk struct {
+	ctx   context.Context //nolint:containedctx // it is one walk's
+	desk  *desk
+	base  *tree // an earlier one, whose sums and copies hold where nothing was touched
+	next  *tree
+	stale []Name // files that have to be read
+}
+
+// walk makes the tree of the workspace as it is now. With copies it sees to it that there
+// is a copy of each file's content, as far as that is kept.
+func (d *desk) walk(ctx context.Context, base *tree, copies bool) (*tree, error) {
+	at, err := d.clock()
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(d.place.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // a descriptor of a folder holds nothing that could be lost
+	if base == nil {
+		base = &tree{}
+	}
+	w := &walk{ctx: ctx, desk: d, base: base, next: &tree{At: at, Entries: make(map[Name]Entry, len(base.Entries))}}
+	if err := w.folder(root, "", 1); err != nil {
+		return nil, err
+	}
+	if copies {
+		w.missingCopies()
+	}
+	if err := w.read(root, copies); err != nil {
+		return nil, err
+	}
+	return w.next, nil
+}
+
+// clock asks the filesystem what time it is.
+func (d *desk) clock() (int64, error) {
+	name := newName()
+	f, err := d.dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close(), d.dir.Remove(name)); err != nil {
+		return 0, err
+	}
+	var e Entry
+	e.identify(info)
+	return e.Changed, nil
+}
+
+// folder adds what a folder has, which is opened from the one above it, so that the kernel
+// need not walk the whole path of every item.
+func (w *walk) folder(dir *os.Root, above string, depth int) (err error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for {
+		names, err := f.Readdirnames(1024)
+		for _, name := range names {
+			if err := w.item(dir, name, path.Join(above, name), depth); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (w *walk) item(dir *os.Root, name, full string, depth int) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if w.desk.cfg.Leave(full) {
+		return nil
+	}
+	e, err := look(dir, name)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if len(w.next.Entries) >= MostItems {
+		return ErrTooMany
+	}
+	if before, ok := w.base.Entries[Name(full)]; ok && e.Mode.IsRegular() && before.untouched(e) && w.base.settled(before) {
+		e.Sum, e.Kept, e.Why = before.Sum, before.Kept, before.Why
+	} else if e.Mode.IsRegular() {
+		w.stale = append(w.stale, Name(full))
+	}
+	w.next.Entries[Name(full)] = e
+	if !e.Mode.IsDir() {
+		return nil
+	}
+	if depth >= maxDepth {
+		return fmt.Errorf("%w: its folders are nested more than %d deep", ErrTooMany, maxDepth)
+	}
+	below, err := dir.OpenRoot(name)
+	if errors.Is(err, fs.ErrPermission) {
+		w.takeOver(full)
+		return nil
+	}
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	err = w.folder(below, full, depth+1)
+	if errors.Is(err, fs.ErrPermission) {
+		w.takeOver(full)
+		err = nil
+	}
+	return errors.Join(err, below.Close())
+}
+
+// takeOver takes what is in a folder that cannot be looked into for what it was before.
+func (w *walk) takeOver(folder string) {
+	for name, e := range w.base.Entries {
+		if strings.HasPrefix(string(name), folder+"/") {
+			w.next.Entries[name] = e
+		}
+	}
+}
+
+// look is what the system says of a path, without its content.
+func look(dir *os.Root, name string) (Entry, error) {
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Mode: info.Mode() & keptMode, Modified: info.ModTime().UnixNano()}
+	e.identify(info)
+	switch {
+	case e.Mode.IsRegular():
+		e.Size = info.Size()
+	case e.Mode&fs.ModeSymlink != 0:
+		to, err := dir.Readlink(name)
+		if err != nil {
+			return Entry{}, err
+		}
+		e.Link = Name(to)
+	}
+	return e, nil
+}
+
+// missingCopies adds the files that nobody has touched and that have no copy yet.
+func (w *walk) missingCopies() {
+	stale := make(map[Name]bool, len(w.stale))
+	for _, name := range w.stale {
+		stale[name] = true
+	}
+	for name, e := range w.next.Entries {
+		if e.Mode.IsRegular() && !e.Kept && e.Why == "" && !stale[name] {
+			w.stale = append(w.stale, name)
+		}
+	}
+}
+
+// read reads the files that have to be read, several at once.
+func (w *walk) read(root *os.Root, copies bool) error {
+	if len(w.stale) == 0 {
+		return nil
+	}
+	var keep *keeper
+	if copies {
+		var err error
+		if keep, err = w.desk.newKeeper(); err != nil {
+			return err
+		}
+	}
+	found := make([]Entry, len(w.stale))
+	reading, ctx := errgroup.WithContext(w.ctx)
+	reading.SetLimit(readAhead)
+	for i, name := range w.stale {
+		reading.Go(func() (err error) {
+			found[i], err = w.desk.readFile(ctx, root, string(name), keep)
+			return err
+		})
+	}
+	if err := reading.Wait(); err != nil {
+		return err
+	}
+	for i, name := range w.stale {
+		if found[i].Mode == 0 && found[i].Why == "" { // it has gone meanwhile
+			delete(w.next.Entries, name)
+			continue
+		}
+		w.next.Entries[name] = found[i]
+	}
+	return nil
+}
