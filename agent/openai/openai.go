@@ -248,15 +248,28 @@ func FirstModel(ctx context.Context, cfg Config) (string, error) {
 	if cfg.BaseURL == DefaultURL {
 		return DefaultName, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 15*time.Second, errStalled)
-	defer cancel()
-	m := &Model{cfg: cfg, host: host, windows: cfg.windows()}
-	names, err := m.listModels(ctx)
+	names, err := Models(ctx, cfg)
 	if err != nil {
-		return "", m.errorOf(err)
+		return "", err
 	}
 	if len(names) == 0 {
 		return "", &llm.Error{Fault: llm.Refused, Err: fmt.Errorf("%s lists no models that chat: name one", host)}
 	}
 	return names[0], nil
+}
+
+// Models asks the server for the names of its models that can chat.
+func Models(ctx context.Context, cfg Config) ([]string, error) {
+	cfg, host, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 15*time.Second, errStalled)
+	defer cancel()
+	m := &Model{cfg: cfg, host: host, windows: cfg.windows()}
+	names, err := m.listModels(ctx)
+	if err != nil {
+		return nil, m.errorOf(err)
+	}
+	return names, nil
 }

@@ -165,6 +165,9 @@ func rules() []rule {
 		{"cmd/parley/client", 9, []string{"bus", "bus/sqlitebus", "channels", "sessions", "cmd/parley/home", "cmd/parley/server"}},
 		{"cmd/parley/terminal", 9, []string{"channels/console", "cmd/parley/home"}},
 		{"cmd/parley/doctor", 10, []string{"..."}},
+		{"cmd/parley/onboard", 10, []string{
+			"agent/llm", "agent/openai", "channels", "tools/spelling", "cmd/parley/config", "cmd/parley/platforms", "cmd/parley/terminal",
+		}},
 		{"cmd/parley", 11, []string{"..."}},
 	}
 }
@@ -200,7 +203,7 @@ func libraries() map[string][]string {
 		"golang.org/x/image":                       {"agent/pictures"},
 		"golang.org/x/sync":                        anyAbove,
 		"golang.org/x/sys":                         {"cmd/parley/home", "tools/sandbox/cgroup", "tools/sandbox/seccomp", "tools/sandbox/supervisor"},
-		"golang.org/x/term":                        {"channels/console", "cmd/parley"},
+		"golang.org/x/term":                        {"channels/console", "cmd/parley", "cmd/parley/onboard"},
 		"golang.org/x/time":                        anyAbove,
 		"modernc.org/sqlite":                       {"sessions/sqldb"},
 		"mvdan.cc/sh/v3":                           {"tools/guard/shellline"},

@@ -15,6 +15,7 @@ import (
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
+	"parley/cmd/parley/onboard"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 	"parley/tools/documents"
@@ -56,6 +57,7 @@ type cli struct {
 	MCP         mcpCmd         `cmd:"" name:"mcp" help:"The servers whose tools agents use."`
 	Skills      skillsCmd      `cmd:"" help:"The skills that agents have."`
 	Chats       chatsCmd       `cmd:"" help:"Where the bot has been spoken to."`
+	Onboard     onboardCmd     `cmd:"" help:"Set it up: a model, a channel, and the first answer."`
 	Doctor      doctorCmd      `cmd:"" help:"Check whether everything is in order, and say what to change."`
 	ConfigCheck configGroup    `cmd:"" name:"config" help:"The configuration."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
@@ -96,7 +98,7 @@ func run(args []string, tty terminal.Terminal) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	parsed.Bind(&c, c.screened(parsed.Command(), tty))
+	parsed.Bind(&c, c.screened(parsed.Command(), tty), c.onboarding(tty))
 	return exitCode(parsed.Run(), tty)
 }
 
@@ -115,7 +117,7 @@ func newParser(c *cli, tty terminal.Terminal, more ...kong.Option) (*kong.Kong, 
 func (c *cli) screened(command string, tty terminal.Terminal) terminal.Terminal {
 	name, _, _ := strings.Cut(command, " ")
 	switch {
-	case name == "chat", name == "serve": // what others say is cleaned where it is drawn or logged
+	case name == "chat", name == "serve", name == "onboard": // what others say is cleaned where it is drawn or logged
 		return tty
 	case c.JSON, name == "backup" && c.Backup.File == "-":
 		return terminal.Terminal{In: tty.In, Out: tty.Out, Err: &terminal.Screen{To: tty.Err}}
@@ -154,6 +156,26 @@ func useHomeAs(ctx context.Context, as server.Config, do func(context.Context, *
 	return err
 }
 
+type onboardCmd = onboard.Command
+
+// onboarding is what onboard needs of the other commands. They obey the file that it wrote.
+func (c *cli) onboarding(tty terminal.Terminal) onboard.Program {
+	written := func(file string) *cli {
+		flags := *c
+		flags.Config = file
+		return &flags
+	}
+	return onboard.Program{
+		File: func() (string, error) { return config.Place(config.Options{File: c.Config, Home: c.Home}) },
+		Ask: func(ctx context.Context, file, question string) error {
+			return chatCmd{Message: question}.Run(ctx, written(file), tty)
+		},
+		Serve: func(ctx context.Context, file string) error {
+			return serveCmd{Role: "gateway,worker"}.Run(ctx, written(file), tty)
+		},
+	}
+}
+
 func exitCode(err error, tty terminal.Terminal) int {
 	if err == nil {
 		return exitDone
@@ -163,10 +185,11 @@ func exitCode(err error, tty terminal.Terminal) int {
 		return code
 	}
 	var usage *usageError
+	var called *onboard.UsageError
 	var wrong *config.Error
 	var setting *config.SettingError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &called):
 		return exitUsage
 	case errors.As(err, &wrong), errors.As(err, &setting):
 		return exitConfig

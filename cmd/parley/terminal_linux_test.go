@@ -32,37 +32,47 @@ type seat struct {
 // sit starts a chat on a terminal and waits for its prompt.
 func sit(w *parleytest.World, args ...string) *seat {
 	w.T.Helper()
+	s := take(w.T, w.Command(append([]string{"chat"}, args...)...))
+	s.sees("›")
+	return s
+}
+
+// take starts a command on a terminal.
+func take(t *testing.T, cmd *exec.Cmd) *seat {
+	t.Helper()
 	front, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		w.T.Skip("no terminals here: ", err)
+		t.Skip("no terminals here: ", err)
 	}
 	var unlock, number int32
 	for request, value := range map[uintptr]*int32{syscall.TIOCSPTLCK: &unlock, syscall.TIOCGPTN: &number} {
 		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), request, uintptr(unsafe.Pointer(value))); e != 0 {
-			w.T.Skip("no terminals here: ", e)
+			t.Skip("no terminals here: ", e)
 		}
 	}
 	back, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		w.T.Skip("no terminals here: ", err)
+		t.Skip("no terminals here: ", err)
 	}
 	size := [4]uint16{24, 80}
 	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, front.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); e != 0 {
-		w.T.Fatal("resize: ", e)
+		t.Fatal("resize: ", e)
 	}
-	s := &seat{t: w.T, cmd: w.Command(append([]string{"chat"}, args...)...), keyboard: front, shown: &parleytest.SyncBuffer{}, ended: make(chan error, 1)}
+	s := &seat{t: t, cmd: cmd, keyboard: front, shown: &parleytest.SyncBuffer{}, ended: make(chan error, 1)}
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = back, back, back
 	if err := s.cmd.Start(); err != nil {
-		w.T.Fatal(err)
+		t.Fatal(err)
 	}
 	back.Close()
 	go func() { _, _ = io.Copy(s.shown, front) }() // ends in an error with the terminal
 	go func() { s.ended <- s.cmd.Wait() }()
-	w.T.Cleanup(func() {
+	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill() // it may have ended
 		_ = front.Close()
+		if t.Failed() {
+			t.Logf("the terminal shows\n%s", s.glass())
+		}
 	})
-	s.sees("›")
 	return s
 }
 

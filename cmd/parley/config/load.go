@@ -134,6 +134,25 @@ func (l *loader) findFile() (file string, named bool, from origin) {
 	return filepath.Join(l.home, "parley.toml"), false, origin{}
 }
 
+// Place is where a command's configuration file is, or is to be: the named one, else that
+// of the home.
+func Place(o Options) (string, error) {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	l := &loader{opts: o}
+	l.findHome()
+	if err := problems(l.found); err != nil && o.File == "" {
+		return "", err
+	}
+	file, _, _ := l.findFile()
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", fmt.Errorf("find the configuration's place: %w", err)
+	}
+	return abs, nil
+}
+
 // Sought is where the configuration file was looked for, for telling somebody who
 // expected another one.
 type Sought struct {

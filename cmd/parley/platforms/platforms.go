@@ -99,6 +99,12 @@ func Settings() []config.Platform {
 	return all
 }
 
+// Page is where a platform is explained, below docs; "" where it is not known.
+func Page(platform string) string {
+	p, _ := named(platform)
+	return p.page
+}
+
 // named is a platform's row; false for channels that are on none, such as the
 // terminal.
 func named(name string) (platform, bool) {

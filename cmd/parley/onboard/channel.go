@@ -1,0 +1,223 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"parley/channels"
+	"parley/cmd/parley/config"
+	"parley/cmd/parley/platforms"
+)
+
+// A channel is what is written about a channel; without a platform there is none.
+type channel struct {
+	platform, title string
+	tokens          []token
+	apiURL          string
+	owner           string
+}
+
+// A token is one that a platform gives a bot.
+type token struct {
+	key string // the setting
+	secret
+}
+
+// noChannel is the choice of talking in the terminal alone.
+const noChannel = "none"
+
+// chooseChannel finds out where people talk to the bot, and asks the platform who the bot
+// is: so it is known that it takes the tokens.
+func (c Command) chooseChannel(ctx context.Context, d *dialogue) (channel, error) {
+	p, err := c.choosePlatform(ctx, d)
+	if err != nil || p.Name == "" {
+		return channel{}, err
+	}
+	ch := channel{platform: p.Name, title: p.Title, apiURL: c.APIURL}
+	for {
+		if ch.tokens, err = c.tokens(ctx, d, p); err != nil {
+			return channel{}, err
+		}
+		who, err := ch.tryOut(ctx)
+		if err == nil {
+			d.say("%s answers: the bot is %s.", ch.title, who)
+			ch.owner, err = c.ownerOf(ctx, d, p)
+			return ch, err
+		}
+		if ctx.Err() != nil {
+			return channel{}, errLeft
+		}
+		failed := fmt.Errorf("%s: %w", ch.title, err)
+		if !d.asks || c.TokenFile != "" {
+			return channel{}, failed
+		}
+		d.say("%v", failed)
+		if again, err := d.confirm(ctx, "Try again?", true); err != nil || !again {
+			return channel{}, errors.Join(err, errors.New("nothing was written"))
+		}
+	}
+}
+
+// choosePlatform finds out on which platform; the one without a name is none.
+func (c Command) choosePlatform(ctx context.Context, d *dialogue) (config.Platform, error) {
+	all := platforms.Settings()
+	var among []choice
+	for _, p := range all {
+		among = append(among, choice{p.Name, p.Title})
+	}
+	among = append(among, choice{noChannel, "nowhere yet: in this terminal alone"})
+	name := c.Channel
+	if name == "" && !d.asks {
+		name = noChannel
+	}
+	if name == "" {
+		var err error
+		if name, err = d.choose(ctx, "Where do people talk to it?", among); err != nil {
+			return config.Platform{}, err
+		}
+	}
+	if name == noChannel {
+		return config.Platform{}, nil
+	}
+	var names []string
+	for _, p := range all {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return config.Platform{}, &UsageError{fmt.Sprintf("there is no platform %q: one of %s, %s", name, strings.Join(names, ", "), noChannel)}
+}
+
+// tokens finds out those that a channel needs that receives in the usual way.
+func (c Command) tokens(ctx context.Context, d *dialogue, p config.Platform) ([]token, error) {
+	files := map[string]string{"bot_token": c.TokenFile, "app_token": c.AppTokenFile}
+	flags := map[string]string{"bot_token": "--token-file", "app_token": "--app-token-file"}
+	if page := platforms.Page(p.Name); d.asks && page != "" {
+		d.say("docs/%s says how to get it.", page)
+	}
+	var all []token
+	for _, t := range p.Tokens {
+		if t.Receive != "" && t.Receive != p.Receives[0] {
+			continue
+		}
+		s, err := d.token(ctx, p, t, files[t.Key], flags[t.Key])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, token{key: t.Key, secret: s})
+	}
+	return all, nil
+}
+
+// token finds out one token.
+func (d *dialogue) token(ctx context.Context, p config.Platform, t config.PlatformToken, file, flag string) (secret, error) {
+	if file != "" {
+		return readSecret(file)
+	}
+	if held := os.Getenv(t.Env); held != "" {
+		use := true
+		if d.asks {
+			var err error
+			if use, err = d.confirm(ctx, fmt.Sprintf("$%s is set. Use it? Whoever starts parley has to set it then.", t.Env), true); err != nil {
+				return secret{}, err
+			}
+		}
+		if use {
+			return secret{env: t.Env, value: held}, nil
+		}
+	}
+	what := fmt.Sprintf("%s's %s", p.Title, strings.ReplaceAll(t.Key, "_", " "))
+	if t.Begins != "" {
+		what += ", " + t.Begins + "…"
+	}
+	if !d.asks {
+		return secret{}, missing(flag, "a file with "+what+"; or set "+t.Env)
+	}
+	typed, err := d.secret(ctx, what)
+	return secret{value: typed}, err
+}
+
+// tryOut asks the platform who the bot is, and whether it has what it needs.
+func (ch channel) tryOut(ctx context.Context) (who string, err error) {
+	c := config.Channel{Name: ch.platform, Platform: ch.platform, Mode: "chat", APIURL: ch.apiURL, RateLimit: "platform"}
+	for _, t := range ch.tokens {
+		switch t.key {
+		case "bot_token":
+			c.BotToken = config.Secret(t.value)
+		case "app_token":
+			c.AppToken = config.Secret(t.value)
+		}
+	}
+	adapter, err := platforms.Open(c, platforms.Given{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return "", err
+	}
+	who, err = platforms.Account(ctx, c.Platform, adapter)
+	if err == nil {
+		err = platforms.Examine(ctx, c, adapter, nil)
+	}
+	if refused, ok := errors.AsType[*channels.SendError](err); ok && refused.Fault == channels.Stop {
+		return "", fmt.Errorf("the platform refuses the token (%s): %s", refused.Code, platforms.RefusalRemedy(refused))
+	}
+	if lack, ok := errors.AsType[*platforms.LackError](err); ok {
+		return "", fmt.Errorf("%s: %s", lack.Lack, lack.Remedy)
+	}
+	return who, err
+}
+
+// ownerOf finds out who owns the bot; "" leaves it to the link or code that serve prints.
+func (c Command) ownerOf(ctx context.Context, d *dialogue, p config.Platform) (string, error) {
+	id := c.Owner
+	for {
+		if id == "" && d.asks {
+			var err error
+			if id, err = d.ask(ctx, "Your own id there, if you know it (else serve gives you a link or a code that makes the bot yours)", ""); err != nil {
+				return "", err
+			}
+		}
+		if id == "" || p.IsUserID == nil || p.IsUserID(id) {
+			return id, nil
+		}
+		wrong := fmt.Sprintf("%q is no id of a person on %s: %s", id, p.Title, p.UserIDRemedy)
+		if !d.asks || c.Owner != "" {
+			return "", errors.New(wrong)
+		}
+		d.say("%s.", wrong)
+		id = ""
+	}
+}
+
+// The usual address for HTTP, and the word for none.
+const (
+	usualListen = "127.0.0.1:7275"
+	noListen    = "none"
+)
+
+// chooseListen finds out where HTTP listens; "" is the usual place. It asks where another
+// program has that already, such as another bot's server.
+func (c Command) chooseListen(ctx context.Context, d *dialogue) (string, error) {
+	where := c.Listen
+	if where == "" {
+		l, err := net.Listen("tcp", usualListen)
+		if err == nil {
+			return "", l.Close()
+		}
+		if !d.asks {
+			return "", missing("--listen", usualListen+" is taken by another program; "+noListen+" switches HTTP off")
+		}
+		where, err = d.ask(ctx, "\n"+usualListen+" is taken by another program. Where is HTTP to listen", noListen)
+		if err != nil {
+			return "", err
+		}
+	}
+	if _, _, err := net.SplitHostPort(where); err != nil && where != noListen {
+		return "", &UsageError{fmt.Sprintf("%q is no address such as %s: %v", where, usualListen, err)}
+	}
+	return where, nil
+}

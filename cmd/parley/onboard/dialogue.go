@@ -1,0 +1,163 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// A dialogue asks somebody at a terminal, a line at a time.
+type dialogue struct {
+	in   *os.File
+	out  io.Writer
+	asks bool // somebody is there to be asked
+}
+
+func (d *dialogue) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
+
+// errLeft says that whoever was asked has gone.
+var errLeft = errors.New("left before the end; nothing was written")
+
+// maxLine bounds what is typed as one answer.
+const maxLine = 4096
+
+// line reads what is typed. It reads a byte at a time: what comes after the line belongs
+// to the next question, or to the program that is served then.
+func (d *dialogue) line() (string, error) {
+	var typed []byte
+	for one := make([]byte, 1); len(typed) < maxLine; {
+		n, err := d.in.Read(one)
+		switch {
+		case n == 1 && one[0] == '\n':
+			return plain(typed)
+		case n == 1:
+			typed = append(typed, one[0])
+		case err != nil:
+			return "", errLeft
+		}
+	}
+	return "", fmt.Errorf("more than %d characters were typed as one answer", maxLine)
+}
+
+// plain is what was typed as a text. Control characters come from keys that mean nothing
+// here, such as arrows, and no setting has any.
+func plain(typed []byte) (string, error) {
+	text := strings.TrimSpace(string(typed))
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+		return "", errors.New("what was typed has control characters in it; nothing was written")
+	}
+	return text, nil
+}
+
+// await waits for what read gives, or until ctx is done. A read of a terminal cannot be
+// called off: the process ends then, and the read with it.
+func await(ctx context.Context, read func() (string, error)) (string, error) {
+	type outcome struct {
+		text string
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		text, err := read()
+		done <- outcome{text, err}
+	}()
+	select {
+	case o := <-done:
+		return o.text, o.err
+	case <-ctx.Done():
+		return "", errLeft
+	}
+}
+
+// ask asks for a line; an empty one stands for what is usual.
+func (d *dialogue) ask(ctx context.Context, what, usual string) (string, error) {
+	if usual != "" {
+		what += " [" + usual + "]"
+	}
+	fmt.Fprintf(d.out, "%s: ", what)
+	typed, err := await(ctx, d.line)
+	if typed == "" {
+		typed = usual
+	}
+	return typed, err
+}
+
+// secret asks for what nobody is to see while it is typed. The terminal is told to show
+// nothing before the question is: who types fast is not shown either.
+func (d *dialogue) secret(ctx context.Context, what string) (string, error) {
+	fd := int(d.in.Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return "", fmt.Errorf("hide what is typed: %w", err)
+	}
+	defer func() { _ = term.Restore(fd, before) }() // it was possible a moment ago
+	ends := struct {
+		io.Reader
+		io.Writer
+	}{d.in, d.out}
+	return await(ctx, func() (string, error) {
+		typed, err := term.NewTerminal(ends, "").ReadPassword(what + " (it is not shown): ")
+		if err != nil {
+			return "", errLeft
+		}
+		return plain([]byte(typed))
+	})
+}
+
+// confirm asks a question of yes and no.
+func (d *dialogue) confirm(ctx context.Context, what string, usual bool) (bool, error) {
+	letters := "y/N"
+	if usual {
+		letters = "Y/n"
+	}
+	for {
+		fmt.Fprintf(d.out, "%s [%s] ", what, letters)
+		typed, err := await(ctx, d.line)
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(typed) {
+		case "":
+			return usual, nil
+		case "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
+		d.say("y or n, please.")
+	}
+}
+
+// A choice is one of several things.
+type choice struct{ name, title string }
+
+// choose asks for one of several, by its number or its name.
+func (d *dialogue) choose(ctx context.Context, what string, among []choice) (string, error) {
+	d.say("\n%s", what)
+	for i, c := range among {
+		d.say("  %2d  %s", i+1, c.title)
+	}
+	for {
+		typed, err := d.ask(ctx, "Number or name", "1")
+		if err != nil {
+			return "", err
+		}
+		if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(among) {
+			return among[n-1].name, nil
+		}
+		for _, c := range among {
+			if strings.EqualFold(typed, c.name) {
+				return c.name, nil
+			}
+		}
+		d.say("There is no %q here: a number from 1 to %d, please.", typed, len(among))
+	}
+}

@@ -1,0 +1,64 @@
+package onboard
+
+import (
+	"cmp"
+
+	"parley/agent/openai"
+)
+
+// A provider is somebody, or a program, whose models can be asked.
+type provider struct {
+	name, title string
+	baseURL     string
+	env         string // the variable in which its users have their key
+	model       string // the one to begin with; "" asks the server which it has
+	local       bool   // it runs on one's own machine and wants no key
+}
+
+// providers are those that are offered, in the order in which they are.
+func providers() []provider {
+	return []provider{
+		{name: "openai", title: "OpenAI", baseURL: openai.DefaultURL, env: "OPENAI_API_KEY", model: openai.DefaultName},
+		{name: "anthropic", title: "Anthropic", baseURL: "https://api.anthropic.com/v1", env: "ANTHROPIC_API_KEY"},
+		{name: "gemini", title: "Google Gemini", baseURL: "https://generativelanguage.googleapis.com/v1beta/openai", env: "GEMINI_API_KEY"},
+		{name: "mistral", title: "Mistral", baseURL: "https://api.mistral.ai/v1", env: "MISTRAL_API_KEY"},
+		{name: "deepseek", title: "DeepSeek", baseURL: "https://api.deepseek.com", env: "DEEPSEEK_API_KEY"},
+		{name: "groq", title: "Groq", baseURL: "https://api.groq.com/openai/v1", env: "GROQ_API_KEY"},
+		{name: "cerebras", title: "Cerebras", baseURL: "https://api.cerebras.ai/v1", env: "CEREBRAS_API_KEY"},
+		{name: "openrouter", title: "OpenRouter", baseURL: "https://openrouter.ai/api/v1", env: "OPENROUTER_API_KEY"},
+		{name: "ollama", title: "Ollama, on this machine", baseURL: "http://127.0.0.1:11434/v1", local: true},
+		{name: "lmstudio", title: "LM Studio, on this machine", baseURL: "http://127.0.0.1:1234/v1", local: true},
+		{name: "llamacpp", title: "llama.cpp, on this machine", baseURL: "http://127.0.0.1:8080/v1", local: true},
+		{name: "vllm", title: "vLLM, on this machine", baseURL: "http://127.0.0.1:8000/v1", local: true},
+	}
+}
+
+// The two that are none of these.
+const (
+	otherProvider = "other" // any server that speaks OpenAI's chat completions
+	demoProvider  = "demo"  // the built-in model
+)
+
+// providerNamed is a provider of the table; false if it is none of them.
+func providerNamed(name string) (provider, bool) {
+	for _, p := range providers() {
+		if p.name == name {
+			return p, true
+		}
+	}
+	return provider{}, false
+}
+
+// offered are all that one can choose from.
+func offered() []choice {
+	var all []choice
+	for _, p := range providers() {
+		all = append(all, choice{p.name, p.title})
+	}
+	return append(all,
+		choice{otherProvider, "another server that speaks OpenAI's chat completions"},
+		choice{demoProvider, "none yet: the built-in demo, which understands a handful of requests"})
+}
+
+// from is who a model is from, in words.
+func (p provider) from() string { return cmp.Or(p.title, p.baseURL) }
