@@ -157,7 +157,7 @@ func (l Limits) tokensDay(person string) int64 {
 type Agent struct {
 	Name  string
 	Model llm.Model
-	// Tools are those granted to it; Known are all that there are, so that a
+	// Tools are those granted to it, as each turn finds them when it begins; Known are all that there are, so that a
 	// call of another one is told what is missing. Known may be nil.
 	Tools *tools.Set
 	Known *tools.Set

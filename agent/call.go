@@ -35,7 +35,7 @@ func (r *callRunner) prepare(t *turn, c *call, untrusted bool) *preparedCall {
 		},
 	}}
 	p.input.Progress, p.lastProgress = r.progress(t, c)
-	set := r.agent.Tools
+	set := r.tools
 	p.tool, p.granted = set.Lookup(c.use.Name)
 	if !p.granted && r.agent.Known != nil {
 		if tool, known := r.agent.Known.Lookup(c.use.Name); known {

@@ -28,6 +28,7 @@ const (
 // and what is done with its result, are its fields; the tools know none of them.
 type callRunner struct {
 	*session
+	tools *tools.Set // of the turn
 	// guard decides about each call before it runs; nil allows all.
 	guard  func(ctx context.Context, use tools.Call) tools.Verdict
 	before []func(ctx context.Context, use tools.Call) tools.Verdict
@@ -42,8 +43,8 @@ type callRunner struct {
 	promptUntrusted bool
 }
 
-func newCallRunner(s *session) *callRunner {
-	return &callRunner{session: s, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.redactor(), keep: s.agent.Keep}
+func newCallRunner(s *session, set *tools.Set) *callRunner {
+	return &callRunner{session: s, tools: set, guard: s.agent.Guard, before: s.agent.Before, after: s.agent.After, held: s.lease.Held, redact: s.redactor(), keep: s.agent.Keep}
 }
 
 // A preparedCall is a call of a turn with what is known of it before it runs.
@@ -176,7 +177,7 @@ func (r *callRunner) change(p *preparedCall, v tools.Verdict, maybeDone bool) (c
 	}
 	with := p.input
 	with.Args = v.Args
-	args, note, invalid := r.agent.Tools.Check(with)
+	args, note, invalid := r.tools.Check(with)
 	switch {
 	case invalid != nil:
 		return false, tools.Errorf(tools.PermissionDenied, "%s was not run: the operator's rules changed its arguments to some that do not fit: %s", p.input.Name, invalid.Message)

@@ -211,7 +211,11 @@ func (r *sessionRun) resumeTurn(ctx context.Context, t *turn) error {
 
 func (r *sessionRun) runTurn(ctx context.Context, t *turn) error {
 	defer r.journal.HideResults()
-	return newTurnRun(r.session, r.inbox, r.stop).run(ctx, t)
+	agent, err := r.cfg.Agents(ctx, r.key())
+	if err != nil {
+		return err
+	}
+	return newTurnRun(r.session, agent.Tools, r.inbox, r.stop).run(ctx, t)
 }
 
 // delayResume waits before a turn is resumed that was cut off before. A turn may

@@ -29,8 +29,10 @@ type turnRun struct {
 	model *asker
 }
 
-func newTurnRun(s *session, in *inbox, stop *turnStop) *turnRun {
-	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s), model: &asker{session: s}}
+// newTurnRun runs a turn, which keeps the tools that it begins with: those of the session may
+// be others by the next one.
+func newTurnRun(s *session, set *tools.Set, in *inbox, stop *turnStop) *turnRun {
+	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s, set), model: &asker{session: s}}
 }
 
 // run goes through a turn's steps to its end, and publishes what it says.
@@ -124,7 +126,7 @@ func (r *turnRun) ask(ctx context.Context, t *turn, prompt string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := r.model.answer(ctx, t, llm.Request{System: prompt, Tools: r.agent.Tools.Specs(), NoCalls: t.lastStep})
+	answer, err := r.model.answer(ctx, t, llm.Request{System: prompt, Tools: r.calls.tools.Specs(), NoCalls: t.lastStep})
 	if err != nil {
 		return err
 	}

@@ -119,6 +119,10 @@ func TestMCPToolsChangeWhileATurnIsCutOff(t *testing.T) {
 	c.RemoveTools("hold")
 	c.swap(w)
 	p = w.Serve()
-	wants(t, w.Said(2, 1)[0], "now: web__new;", "outcome_unknown")
+	said := w.Said(2, 1)[0]
+	wants(t, said, "web__new", "outcome_unknown")
+	if strings.Contains(said, "the old one") {
+		t.Errorf("what is gone was called: %s", said)
+	}
 	p.Stop()
 }
