@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -125,37 +122,8 @@ func quick() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute}
 }
 
-// freeAddress is an address on which nobody listens, at a port that no connection is given
-// for its own end, so that a server finds it again after a restart. No other test is given
-// it meanwhile, of whatever process: who has a port holds the lock of a file for it.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		port := 20000 + rand.N(12000)
-		lock, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("parley-test-port-%d", port)), os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-			lock.Close()
-			continue
-		}
-		address := fmt.Sprintf("127.0.0.1:%d", port)
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			lock.Close()
-			continue
-		}
-		l.Close()
-		t.Cleanup(func() {
-			os.Remove(lock.Name())
-			lock.Close()
-		})
-		return address
-	}
-	t.Fatal("no port is free")
-	return ""
-}
+// freeAddress is an address on which nobody listens.
+func freeAddress(t testing.TB) string { return parleytest.FreeAddress(t) }
 
 // up starts a server and waits until it answers.
 func (o *ops) up(env ...string) *parleytest.Process {

@@ -38,8 +38,8 @@ func (s *storm) crashpoint(role string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	points := pointsOf(role)
-	if role == worker && s.points != nil {
-		points = s.points
+	if only := s.points[role]; only != nil {
+		points = only
 	}
 	what := []string{"PARLEY_STOP_AT", "PARLEY_KILL_AT"}[s.random.IntN(2)]
 	return []string{fmt.Sprintf("%s=%s/%d", what, points[s.random.IntN(len(points))], 1+s.random.IntN(20))}

@@ -54,7 +54,8 @@ type fleet struct {
 	killed      func(role string)
 }
 
-func newFleet(t *testing.T, script agenttest.Script) *fleet {
+// newFleet makes a fleet without a process. More is added to its configuration.
+func newFleet(t *testing.T, script agenttest.Script, more ...string) *fleet {
 	t.Helper()
 	if testing.Short() || os.Getenv("PARLEY_FLEET") == "" {
 		t.Skip("a fleet takes its time and the machine for itself: make test, make fleet, or make chaos")
@@ -108,7 +109,7 @@ queue = "followup"
 max_tool_iterations = 100
 [agents.main]
 may_message = [%q, %q]
-`+askSettings+scheduleSettings, f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, discordAPI, discordToken, sharedTelegram, sharedSlack))
+`+askSettings+scheduleSettings+strings.Join(more, ""), f.redis.URL(), fleetPrefix, f.pg.URL(), f.root, slackAPI, parleytest.SlackBot, parleytest.SlackApp, discordAPI, discordToken, sharedTelegram, sharedSlack))
 	f.Model.Keep(0)
 	t.Cleanup(func() {
 		for _, m := range f.members {
@@ -135,6 +136,7 @@ type member struct {
 	f      *fleet
 	name   string
 	role   string
+	listen string   // where it serves HTTP; "" is nowhere
 	more   []string // added to the environment of its first start
 	stderr *parleytest.SyncBuffer
 	done   chan struct{}
@@ -175,6 +177,9 @@ func (m *member) command() *exec.Cmd {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	cmd := m.f.Command("--home", filepath.Join(m.f.Home, m.name), "serve", "--role", m.role)
+	if m.listen != "" {
+		cmd.Args = append(cmd.Args, "--listen", m.listen)
+	}
 	if m.release != nil {
 		cmd.Path = m.release.program
 		cmd.Args = append(cmd.Args, "--config", m.release.config)

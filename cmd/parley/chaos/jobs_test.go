@@ -85,7 +85,7 @@ func jobsThroughChaos(t *testing.T, seed uint64, during time.Duration) {
 	}
 	s := newStorm(f, seed, 0, 0, time.Second)
 	s.armCrashpoints()
-	s.points = []string{"job:held", "job:begun", "job:ended", "job:recorded", "job:told", "c1", "c4:held", "c5:before", "c6", "settled"}
+	s.points = map[string][]string{worker: {"job:held", "job:begun", "job:ended", "job:recorded", "job:told", "c1", "c4:held", "c5:before", "c6", "settled"}}
 	mark := fmt.Sprintf("300%09d", rand.IntN(1e9))
 	over := make(chan struct{})
 	var people, broken sync.WaitGroup

@@ -61,7 +61,7 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 		}
 	}
 	s.armCrashpoints()
-	s.points = []string{"schedule:begin", "schedule:begun", "schedule:said", "schedule:ended", "c1:before", "c1", "c6", "c7:published", "settled"}
+	s.points = map[string][]string{worker: {"schedule:begin", "schedule:begun", "schedule:said", "schedule:ended", "c1:before", "c1", "c6", "c7:published", "settled"}}
 	over := make(chan struct{})
 	var broken sync.WaitGroup
 	for i, breaks := range []func(*storm, *rand.Rand, <-chan struct{}){breakMembers, breakMembers, breakServers} {

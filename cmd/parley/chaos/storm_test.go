@@ -250,12 +250,12 @@ type storm struct {
 	*fleet
 	seed    uint64
 	chats   []*chat
-	each    int           // messages in a chat
-	lull    time.Duration // the longest pause between two messages in a chat
-	noLong  bool          // nobody asks for an answer for which the model itself takes seconds
-	noAsks  bool          // nor for what others have to answer
-	noFiles bool          // nor for what comes or goes with a file
-	points  []string      // where workers die, if not everywhere
+	each    int                 // messages in a chat
+	lull    time.Duration       // the longest pause between two messages in a chat
+	noLong  bool                // nobody asks for an answer for which the model itself takes seconds
+	noAsks  bool                // nor for what others have to answer
+	noFiles bool                // nor for what comes or goes with a file
+	points  map[string][]string // where processes of a role die, if not everywhere
 
 	mu     sync.Mutex
 	said   [][]request    // by chat

@@ -1,0 +1,43 @@
+package parleytest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// FreeAddress is an address on which nobody listens, at a port that no connection is given
+// for its own end, so that a server finds it again after a restart. No other test is given
+// it meanwhile, of whatever process: who has a port holds the lock of a file for it.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		port := 20000 + rand.N(12000)
+		lock, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("parley-test-port-%d", port)), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+			_ = lock.Close() // another has it
+			continue
+		}
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			_ = lock.Close()
+			continue
+		}
+		_ = l.Close() // nobody has connected
+		t.Cleanup(func() {
+			_ = os.Remove(lock.Name())
+			_ = lock.Close()
+		})
+		return address
+	}
+	t.Fatal("no port is free")
+	return ""
+}
