@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -36,5 +38,22 @@ func TestLogsHaveReadableDurations(t *testing.T) {
 		if !strings.Contains(out.String(), "1.5s") {
 			t.Errorf("%s: it is logged as %s", format, out.String())
 		}
+	}
+}
+
+// Who is told to end while it waits for its database has not failed.
+func TestServeEndsWhileItStarts(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { silent.Close() })
+	w := parleytest.New(t, parleytest.EchoModel, fmt.Sprintf("[store]\nurl = \"postgres://x@%s/x?sslmode=disable\"\n", silent.Addr()))
+	p := w.Serve()
+	asked, err := silent.Accept() // and nothing is answered
+	must(t, err)
+	defer asked.Close()
+	must(t, p.Cmd.Process.Signal(syscall.SIGTERM))
+	if err := <-p.Ended; err != nil {
+		t.Errorf("it ended with %v", err)
 	}
 }
