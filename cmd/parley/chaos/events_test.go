@@ -159,24 +159,29 @@ type eventStorm struct {
 	groups   []*eventGroup
 }
 
-// model looks into the events of a turn with one call, which it asks for once all of their
-// group are accepted, and reports the events that it was told of.
+// mostLooks is how often the model looks until it was told of all events of a group. Where
+// an earlier turn was given up it never is.
+const mostLooks = 30
+
+// model looks into the events of a turn once all of their group are accepted, until it was
+// told of all of these, and reports those that it was told of.
 func (e *eventStorm) model(r agenttest.Request) agenttest.Response {
 	all := r.Messages()
-	looked := false
+	looks := 0
 	var told strings.Builder
 	for i := len(all) - 1; i >= 0 && (all[i].Role != "assistant" || len(all[i].Calls) > 0); i-- {
-		looked = looked || all[i].Role == "tool"
-		if all[i].Role == "user" {
+		switch all[i].Role {
+		case "tool":
+			looks++
+		case "user":
 			told.WriteString(all[i].Content + "\n")
 		}
 	}
 	marks := marksIn(told.String())
-	if !looked && len(marks) > 0 {
-		for _, g := range e.groups {
-			if strings.HasPrefix(marks[0], fmt.Sprintf("E%dx", g.n)) {
-				return agenttest.Calls(agenttest.ToolCall{Name: "memory_read"}).When(g.accepted)
-			}
+	for _, g := range e.groups {
+		if len(marks) > 0 && strings.HasPrefix(marks[0], fmt.Sprintf("E%dx", g.n)) && (looks == 0 || looks < mostLooks && len(marks) < g.events) {
+			look := agenttest.Calls(agenttest.ToolCall{Name: "memory_read", Args: fmt.Sprintf(`{"query":"%d"}`, looks)})
+			return look.When(g.accepted).After(time.Duration(looks) * 20 * time.Millisecond)
 		}
 	}
 	return agenttest.Reply(report(marks)).After(rand.N(300 * time.Millisecond))

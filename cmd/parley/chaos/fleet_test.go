@@ -149,6 +149,8 @@ type member struct {
 	release *release
 	told    bool          // the test has told the process to end, or killed it
 	rest    time.Duration // before the next start
+	// before is how often its earlier starts have begun to serve.
+	before int
 	// stopped is set between the test's SIGSTOP and its SIGCONT.
 	stopped bool
 }
@@ -190,6 +192,14 @@ func (m *member) command() *exec.Cmd {
 // served counts how often the member has begun to serve.
 func (m *member) served() int { return strings.Count(m.stderr.String(), `"msg":"serving"`) }
 
+// serves tells whether the member's newest start has begun to serve, and nobody has told
+// it to end.
+func (m *member) serves() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.told && m.served() > m.before
+}
+
 func (m *member) run() {
 	defer close(m.done)
 	for {
@@ -208,6 +218,7 @@ func (m *member) run() {
 			return
 		default:
 		}
+		m.before = m.served()
 		err := cmd.Start()
 		m.cmd, m.told, m.stopped = cmd, false, false
 		m.mu.Unlock()
@@ -278,9 +289,17 @@ func (m *member) end(s syscall.Signal) {
 	<-m.done
 }
 
-// endAll ends all members in good order.
+// endAll ends all members in good order, once they serve: who is told to end before it
+// listens for that, or twice, ends at once.
 func (f *fleet) endAll() {
 	f.T.Helper()
+	for _, m := range f.members {
+		select {
+		case <-m.over:
+		default:
+			parleytest.WaitFor(f.T, m.name+" to serve again", m.serves)
+		}
+	}
 	var ending sync.WaitGroup
 	for _, m := range f.members {
 		stuck := time.AfterFunc(parleytest.Patient, func() {
