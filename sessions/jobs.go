@@ -86,6 +86,8 @@ type Jobs interface {
 	Job(ctx context.Context, id string) (Job, error)
 	// JobsOf lists a session's jobs, the newest first, at most limit.
 	JobsOf(ctx context.Context, session string, limit int) ([]Job, error)
+	// RunningJobs lists a session's jobs that run.
+	RunningJobs(ctx context.Context, session string) ([]Job, error)
 	// OpenJobs lists the jobs of all sessions that run, or whose end nobody was told of.
 	OpenJobs(ctx context.Context) ([]OpenJob, error)
 	// StopJobs asks for the end of the session's jobs that run, or of one of them, and

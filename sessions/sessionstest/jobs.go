@@ -243,6 +243,12 @@ func jobUntold(t *testing.T, p place) {
 	if ids := jobIDs(t, all, err); !slices.Equal(ids, []string{"silent", "told", "ended"}) {
 		t.Errorf("the session's newest are %v", ids)
 	}
+	openLog(t, s, other, clockFence())
+	beginJob(t, s, aJob("elsewhere", other, anna))
+	running, err := s.RunningJobs(t.Context(), key)
+	if ids := jobIDs(t, running, err); !slices.Equal(ids, []string{"runs"}) {
+		t.Errorf("of the session there run %v", ids)
+	}
 }
 
 func jobErased(t *testing.T, p place) {

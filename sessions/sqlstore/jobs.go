@@ -124,6 +124,11 @@ func (s *Store) JobsOf(ctx context.Context, session string, limit int) ([]sessio
 	return s.jobs(ctx, "WHERE session = ? ORDER BY started DESC, id DESC LIMIT ?", sqldb.Text(session), max(0, limit))
 }
 
+// RunningJobs lists jobs of a session that run; see [sessions.Jobs].
+func (s *Store) RunningJobs(ctx context.Context, session string) ([]sessions.Job, error) {
+	return s.jobs(ctx, "WHERE session = ? AND state = 'running' ORDER BY started", sqldb.Text(session))
+}
+
 // OpenJobs lists jobs of all sessions; see [sessions.Jobs].
 func (s *Store) OpenJobs(ctx context.Context) (list []sessions.OpenJob, err error) {
 	found, err := s.db.Read.QueryContext(ctx, "SELECT id, state, stop FROM jobs WHERE told = 0 ORDER BY started, id")

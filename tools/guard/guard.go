@@ -12,6 +12,7 @@
 package guard
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -41,6 +42,9 @@ type Config struct {
 	// Networked tells whether what a call runs, a command or git, reaches the network;
 	// nil takes it that each does.
 	Networked func(call tools.Call) bool
+	// Carrier names what runs in the background, reads the files of a call's session and
+	// reaches the network; "" if nothing does. Nil knows none.
+	Carrier func(ctx context.Context, call tools.Call) (string, error)
 }
 
 // A Guard decides about calls. It may be asked from many goroutines.
@@ -94,8 +98,15 @@ func parsePolicy(p Policy) (rules, error) {
 
 // Decide says what becomes of a call: the strictest of what the rules say and of what
 // holds after something untrusted was read.
-func (g *Guard) Decide(call tools.Call) tools.Verdict {
-	return g.decide(call, false)
+func (g *Guard) Decide(ctx context.Context, call tools.Call) tools.Verdict {
+	v := g.decide(call, false)
+	if v.Decision == tools.Deny || v.Decision == tools.Ask {
+		return v
+	}
+	if what := g.carried(ctx, call); what != "" {
+		return askUntrusted(what)
+	}
+	return v
 }
 
 // Redirect says whether a call of web_fetch may go on to where a page sends it. It is

@@ -121,7 +121,7 @@ func TestRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := g.Decide(tc.call); got.Decision != tc.want || (got.Reason == "") != (tc.want == "") {
+		if got := g.Decide(t.Context(), tc.call); got.Decision != tc.want || (got.Reason == "") != (tc.want == "") {
 			t.Errorf("%+v: %s %s is %+v, want %q", tc.policy, tc.call.Name, tc.call.Args, got, tc.want)
 		}
 	}
@@ -152,11 +152,11 @@ func TestAHostIsTheSameInAllItsSpellings(t *testing.T) {
 		"https://evil.com/x", "HTTPS://EVIL.COM./x", "https://evil\u3002com/x", "https://\uff45vil.com/x", "https://ev\u00adil.com/x",
 		"https://evil.com:443/x", "https://evil.com:0443/x", "https://evil.com:/x", "https://evi%6C.com/x", " https://evil.com/x ",
 	} {
-		if got := g.Decide(call("web_fetch", "url", at)); got.Decision != tools.Deny {
+		if got := g.Decide(t.Context(), call("web_fetch", "url", at)); got.Decision != tools.Deny {
 			t.Errorf("%q is %+v, want a denial", at, got)
 		}
 	}
-	if got := g.Decide(call("web_fetch", "url", "https://evil.com.example/x")); got.Decision != "" {
+	if got := g.Decide(t.Context(), call("web_fetch", "url", "https://evil.com.example/x")); got.Decision != "" {
 		t.Errorf("another host is %+v", got)
 	}
 }
@@ -178,7 +178,7 @@ func TestAnAgentsRulesAreAddedToThoseOfAll(t *testing.T) {
 	} {
 		c := sh(tc.line)
 		c.Agent = tc.agent
-		if got := g.Decide(c); got.Decision != tc.want {
+		if got := g.Decide(t.Context(), c); got.Decision != tc.want {
 			t.Errorf("%s: %s is %+v, want %q", tc.agent, tc.line, got, tc.want)
 		}
 	}
@@ -219,7 +219,7 @@ func BenchmarkDecide(b *testing.B) {
 	for name, c := range map[string]tools.Call{"shell": sh("cd build && make -j4 2>&1 | tee log"), "file": call("read_file", "path", "a/b")} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				g.Decide(c)
+				g.Decide(b.Context(), c)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -101,5 +102,33 @@ func (g *Guard) ruleOfTwo(call tools.Call) tools.Verdict {
 	if what == "" {
 		return tools.Verdict{}
 	}
+	return askUntrusted(what)
+}
+
+func askUntrusted(what string) tools.Verdict {
 	return ask("this conversation holds what strangers may have written, such as a web page or a forwarded message, and %s", what)
+}
+
+// carried says what would carry outward what a call writes: what was started before
+// anything untrusted was read may read it later, or run it. "" if nothing would.
+func (g *Guard) carried(ctx context.Context, call tools.Call) string {
+	_, _, foreign := strings.Cut(call.Name, "__")
+	switch useOf(call.Name) {
+	case replacesNamed, editsNamed, runsCommand:
+	default:
+		if !foreign {
+			return ""
+		}
+	}
+	if !call.Untrusted || !g.cfg.AskUntrusted || g.cfg.Carrier == nil {
+		return ""
+	}
+	carrier, err := g.cfg.Carrier(ctx, call)
+	switch {
+	case err != nil:
+		return "it would write files, and whether anything that reaches the network reads them is not known now"
+	case carrier == "":
+		return ""
+	}
+	return fmt.Sprintf("it would write files that %s may read, which reaches the network", carrier)
 }

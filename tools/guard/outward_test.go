@@ -1,7 +1,10 @@
 package guard
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 
 	"parley/tools"
@@ -38,15 +41,15 @@ func TestRuleOfTwo(t *testing.T) {
 			t.Fatal(err)
 		}
 		tc.call.Seen = seen
-		if got := g.Decide(tc.call); got.Decision != "" {
+		if got := g.Decide(t.Context(), tc.call); got.Decision != "" {
 			t.Errorf("with nothing untrusted %s %s is %+v", tc.call.Name, tc.call.Args, got)
 		}
 		tc.call.Untrusted = true
-		if got := g.Decide(tc.call); got.Decision != tc.want || (got.Reason == "") != (tc.want == "") {
+		if got := g.Decide(t.Context(), tc.call); got.Decision != tc.want || (got.Reason == "") != (tc.want == "") {
 			t.Errorf("%s %s is %+v, want %q", tc.call.Name, tc.call.Args, got, tc.want)
 		}
 		g.cfg.AskUntrusted = false
-		if got := g.Decide(tc.call); got.Decision != "" {
+		if got := g.Decide(t.Context(), tc.call); got.Decision != "" {
 			t.Errorf("where all is allowed %s %s is %+v", tc.call.Name, tc.call.Args, got)
 		}
 	}
@@ -60,15 +63,60 @@ func TestRuleOfTwoAndRules(t *testing.T) {
 	for address, want := range map[string]tools.Decision{"slack:C2": tools.Deny, "slack:C3": tools.Ask, "slack:C1": tools.Ask} {
 		c := call("message", "channel", address)
 		c.Untrusted = true
-		if got := g.Decide(c); got.Decision != want {
+		if got := g.Decide(t.Context(), c); got.Decision != want {
 			t.Errorf("%s is %+v, want %q", address, got, want)
 		}
 	}
 	offline := sh("ls")
 	offline.Agent, offline.Untrusted = "other", true
-	if got := g.Decide(offline); got.Decision != "" {
+	if got := g.Decide(t.Context(), offline); got.Decision != "" {
 		t.Errorf("a command without network is %+v", got)
 	}
+}
+
+// What a job reads that has the network is written outward, once the model has read what
+// strangers may have written: also by a job that was started before.
+func TestWhatAJobWouldCarryOutward(t *testing.T) {
+	carrier, failed := "", error(nil)
+	g, err := New(Config{
+		AskUntrusted: true, Networked: func(tools.Call) bool { return false }, Patched: func(string) []string { return nil },
+		Carrier: func(context.Context, tools.Call) (string, error) { return carrier, failed },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes := []tools.Call{
+		call("write_file", "path", "x"), call("edit_file", "path", "x"), call("apply_patch", "patch", "x"), call("memory_write", "content", "x"),
+		call("todo_write"), sh("ls"), call("git_commit", "message", "x"), call("files__write", "path", "x"),
+	}
+	reads := []tools.Call{call("read_file", "path", "x"), call("grep", "pattern", "x"), call("job_stop", "job_id", "x"), call("web_search", "query", "q")}
+	check := func(what string, all []tools.Call, untrusted bool, want tools.Decision) {
+		t.Helper()
+		for _, c := range all {
+			c.Untrusted = untrusted
+			if got := g.Decide(t.Context(), c); got.Decision != want {
+				t.Errorf("%s: %s is %+v, want %q", what, c.Name, got, want)
+			}
+		}
+	}
+	check("without a job", writes, true, "")
+	carrier = "the job j1"
+	check("with nothing untrusted", writes, false, "")
+	check("what writes", writes, true, tools.Ask)
+	check("what reads", reads, true, "")
+	if got := g.Decide(t.Context(), calling(writes[0])); !strings.Contains(got.Reason, "the job j1") {
+		t.Errorf("the reason is %q", got.Reason)
+	}
+	carrier, failed = "", errors.New("the store is away")
+	check("while nobody knows", writes, true, tools.Ask)
+	g.cfg.AskUntrusted = false
+	check("where all is allowed", writes, true, "")
+}
+
+// calling is a call of a model that has read what strangers may have written.
+func calling(c tools.Call) tools.Call {
+	c.Untrusted = true
+	return c
 }
 
 // Headers are words of the model's own: an address that a page held takes them anywhere.
@@ -98,11 +146,11 @@ func TestHeadersAfterSomethingUntrusted(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := tools.Call{Name: "web_fetch", Args: raw, Seen: func(string, func(string) bool) bool { return true }}
-		if got := g.Decide(c); got.Decision != "" {
+		if got := g.Decide(t.Context(), c); got.Decision != "" {
 			t.Errorf("with nothing untrusted %s: %s is %+v", tc.name, tc.value, got)
 		}
 		c.Untrusted = true
-		if got := g.Decide(c); got.Decision != tc.want {
+		if got := g.Decide(t.Context(), c); got.Decision != tc.want {
 			t.Errorf("%s: %s is %+v, want %q", tc.name, tc.value, got, tc.want)
 		}
 	}

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -105,14 +106,24 @@ func (r *Runner) StopAll(ctx context.Context, session, cause string) (int, error
 
 // Count counts the jobs of a session that run. It implements agent.Jobs.
 func (r *Runner) Count(ctx context.Context, session string) (int, error) {
-	all, err := r.cfg.Store.JobsOf(ctx, session, mostListed)
-	n := 0
+	all, err := r.cfg.Store.RunningJobs(ctx, session)
+	return len(all), err
+}
+
+// Carrier names a job of a call's session that runs and reaches the network, "" if there
+// is none.
+func (r *Runner) Carrier(ctx context.Context, call tools.Call) (string, error) {
+	all, err := r.cfg.Store.RunningJobs(ctx, call.Session)
+	if err != nil {
+		return "", fmt.Errorf("look for jobs that reach the network: %w", err)
+	}
 	for _, j := range all {
-		if j.State == sessions.JobRunning {
-			n++
+		var to route
+		if json.Unmarshal(j.Route, &to) != nil || !to.Offline {
+			return "the job " + j.ID, nil
 		}
 	}
-	return n, err
+	return "", nil
 }
 
 // hurry has it looked at once whether jobs of this process are to end.

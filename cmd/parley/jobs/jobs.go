@@ -56,6 +56,8 @@ type Config struct {
 	Place func(ctx context.Context, call tools.Call) (sandbox.Place, error)
 	// Create makes a file of a session's workspace, and opens it.
 	Create func(ctx context.Context, session, path string) (*os.File, error)
+	// Networked tells whether what a call runs reaches the network, or some of it.
+	Networked func(call tools.Call) bool
 	// Changed is told that a session's files may have changed.
 	Changed func(call tools.Call)
 	// Redact takes out of a text what nobody is to see.
@@ -158,7 +160,7 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 	if err != nil {
 		return nil, err
 	}
-	j, err := newJob(call, o, set, r.cfg.Redact)
+	j, err := r.newJob(call, o, set)
 	if err != nil {
 		return nil, err
 	}
@@ -199,19 +201,19 @@ func (r *Runner) Start(ctx context.Context, call tools.Call, o shell.Order) (any
 }
 
 // newJob is the job that a call asks for.
-func newJob(call tools.Call, o shell.Order, set Settings, redact func(string) string) (sessions.Job, error) {
+func (r *Runner) newJob(call tools.Call, o shell.Order, set Settings) (sessions.Job, error) {
 	at, err := bus.ParseAddress(call.At)
 	if err != nil {
 		return sessions.Job{}, tools.Errorf(tools.ExecutionFailed, "nothing can be run in the background from here, because its end could not be told: %v", err)
 	}
-	to, err := json.Marshal(route{At: at, Name: call.Called})
+	to, err := json.Marshal(route{At: at, Name: call.Called, Offline: !r.cfg.Networked(call)})
 	if err != nil { // texts and a boolean always marshal
 		panic(err)
 	}
 	now := time.Now()
 	return sessions.Job{
 		ID: idOf(call), Session: call.Session, Person: call.Person, Agent: call.Agent, Turn: call.Turn, Call: call.ID, Tool: call.Name,
-		Route: to, Command: tools.Clip(redact(o.Line), maxCommand), Untrusted: call.Untrusted,
+		Route: to, Command: tools.Clip(r.cfg.Redact(o.Line), maxCommand), Untrusted: call.Untrusted,
 		Started: now, Deadline: now.Add(cmp.Or(o.Timeout, set.Most)), State: sessions.JobRunning,
 	}, nil
 }

@@ -120,7 +120,7 @@ func (h *home) start() (r *jobs.Runner, stop func()) {
 			}
 			return d.Create(path)
 		},
-		Changed: func(tools.Call) {}, Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") },
+		Networked: func(c tools.Call) bool { return c.Name == "spawn" }, Changed: func(tools.Call) {}, Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") },
 		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (bus.Person, bool, bool, error) {
 			who.Owner = true
 			return who, false, !h.revoked, nil
@@ -514,6 +514,41 @@ func TestTheEndOfAJobOfWhoIsRevoked(t *testing.T) {
 	h.revoked = true
 	r, _ := h.start()
 	h.told(begin(t, r, "one", "true"), bus.Notice, "exit code 0")
+}
+
+// While a job runs that reaches the network, whoever decides about calls is told which.
+func TestWhichJobReachesTheNetwork(t *testing.T) {
+	h := newHome(t)
+	r, _ := h.start()
+	named := func(c tools.Call) string {
+		t.Helper()
+		carrier, err := r.Carrier(t.Context(), c)
+		must(t, err)
+		return carrier
+	}
+	begin(t, r, "offline", "sleep 300")
+	if got := named(call("x")); got != "" {
+		t.Errorf("none does, and it is %q", got)
+	}
+	with := call("with")
+	with.Name = "spawn"
+	_, err := r.Start(t.Context(), with, order("sleep 300"))
+	must(t, err)
+	elsewhere := call("x")
+	elsewhere.Session = "main:telegram:43"
+	if got := named(elsewhere); got != "" {
+		t.Errorf("of another session it is %q", got)
+	}
+	got := named(call("x"))
+	id, ok := strings.CutPrefix(got, "the job ")
+	if !ok {
+		t.Fatalf("it is %q", got)
+	}
+	_, err = r.Stop(t.Context(), session, id)
+	must(t, err)
+	if got := named(call("x")); got != "" {
+		t.Errorf("once it has ended it is %q", got)
+	}
 }
 
 func TestAJobOfAnotherSessionIsNotFound(t *testing.T) {

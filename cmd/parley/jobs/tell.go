@@ -23,6 +23,9 @@ const (
 type route struct {
 	At   bus.Address `json:"at"`
 	Name string      `json:"name,omitempty"`
+	// Offline says that the job does not reach the network, or a part of it. Of those that
+	// an older release has started nobody knows.
+	Offline bool `json:"offline,omitempty"`
 }
 
 // tellEnd tells the session how a job has ended, as the store has it. Told again it is the

@@ -70,7 +70,7 @@ func (s *Server) setGuard(c *config.Config) error {
 	g, err := guard.New(guard.Config{
 		All: guard.Policy(c.Tools.Rules), Agents: agents,
 		Path: s.pathName, Addresses: s.reached, Patched: files.PatchPaths,
-		AskUntrusted: c.Tools.Untrusted != "allow", Networked: s.networked,
+		AskUntrusted: c.Tools.Untrusted != "allow", Networked: s.networked, Carrier: s.jobs.Carrier,
 	})
 	if err != nil {
 		return fmt.Errorf("read the rules for tools: %w", err)
@@ -121,8 +121,8 @@ func (s *Server) hook(command string) (guard.Hook, error) {
 }
 
 // decide is what the rules in force say of a call.
-func (s *Server) decide(_ context.Context, call tools.Call) tools.Verdict {
-	return s.guard.Load().Decide(call)
+func (s *Server) decide(ctx context.Context, call tools.Call) tools.Verdict {
+	return s.guard.Load().Decide(ctx, call)
 }
 
 // mayRedirect says why a call of web_fetch may not go on to where a page sends it.

@@ -346,7 +346,7 @@ func (s *Server) newJobs(box sandbox.Sandbox) *jobs.Runner {
 			}
 			return dir.Create(path)
 		},
-		Changed: s.changed, Redact: func(text string) string { return s.guard.Load().redact.Text(text) }, Admit: s.admitsJob, Ready: s.home.MayRunJobs,
+		Networked: s.networked, Changed: s.changed, Redact: func(text string) string { return s.guard.Load().redact.Text(text) }, Admit: s.admitsJob, Ready: s.home.MayRunJobs,
 		Audit: func(ctx context.Context, r sessions.AuditRecord) error { return s.trail.Record(ctx, r) }, Point: s.point, Log: s.log,
 	})
 }
