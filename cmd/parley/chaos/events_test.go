@@ -199,9 +199,10 @@ func TestFleetReportsEachEventOnce(t *testing.T) {
 
 func eventsThroughChaos(t *testing.T, seed uint64, during time.Duration, hooks, groups int) {
 	e := &eventStorm{hooks: newHooks(hooks)}
-	settings := "\n[agents." + looker + "]\nqueue = \"steer\"\n"
+	var settings strings.Builder
+	settings.WriteString("\n[agents." + looker + "]\nqueue = \"steer\"\n")
 	for _, h := range e.hooks {
-		settings += h.settings()
+		settings.WriteString(h.settings())
 		for range groups {
 			g := &eventGroup{hook: h, n: len(e.groups), events: 8, accepted: make(chan struct{}), ids: map[string]bool{}}
 			if g.n%5 == 0 {
@@ -210,7 +211,7 @@ func eventsThroughChaos(t *testing.T, seed uint64, during time.Duration, hooks, 
 			e.groups = append(e.groups, g)
 		}
 	}
-	f := newFleet(t, e.model, settings)
+	f := newFleet(t, e.model, settings.String())
 	for _, m := range []*member{{name: "gateway-1", role: gateway}, {name: "worker-1", role: worker}, {name: "gateway-2", role: gateway}, {name: "worker-2", role: worker}} {
 		if m.role == gateway {
 			m.listen = parleytest.FreeAddress(t)
