@@ -313,6 +313,9 @@ func TestDeployedConfiguration(t *testing.T) {
 
 func TestUnit(t *testing.T) {
 	t.Parallel()
+	if installed, err := os.ReadFile(filepath.Join("unit", "parley.service")); err != nil || string(installed) != deployed(t, "parley.service") {
+		t.Errorf("serve --install writes another unit than deploy has (%v): cp deploy/parley.service cmd/parley/unit/", err)
+	}
 	unit := deployed(t, "parley.service")
 	settings := map[string][]string{}
 	for line := range strings.SplitSeq(unit, "\n") {

@@ -165,6 +165,7 @@ func rules() []rule {
 		{"cmd/parley/client", 9, []string{"bus", "bus/sqlitebus", "channels", "sessions", "cmd/parley/home", "cmd/parley/server"}},
 		{"cmd/parley/terminal", 9, []string{"channels/console", "cmd/parley/home"}},
 		{"cmd/parley/doctor", 10, []string{"..."}},
+		{"cmd/parley/unit", 5, nil},
 		{"cmd/parley/onboard", 10, []string{
 			"agent/llm", "agent/openai", "channels", "tools/spelling", "cmd/parley/config", "cmd/parley/platforms", "cmd/parley/terminal",
 		}},

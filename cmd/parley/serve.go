@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/term"
@@ -15,16 +17,20 @@ import (
 	"parley/cmd/parley/models"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
+	"parley/cmd/parley/unit"
 )
 
 type serveCmd struct {
 	Role   string `help:"What this process does: gateway, worker, or both." default:"gateway,worker" placeholder:"ROLES"`
 	Listen string `help:"Where HTTP listens, instead of what is configured." placeholder:"ADDR"`
+
+	Install bool `help:"Write the unit by which systemd starts it and keeps it running, and serve nothing now."`
+	Yes     bool `help:"With --install: replace a unit that is there."`
 }
 
 // Help shows examples.
 func (serveCmd) Help() string {
-	return examples("parley serve", "parley serve --config /etc/parley/parley.toml", "parley serve --role worker")
+	return examples("parley serve", "parley serve --config /etc/parley/parley.toml", "parley serve --role worker", "parley serve --install")
 }
 
 // Run serves the configured channels until SIGINT or SIGTERM.
@@ -32,6 +38,9 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 	role, err := parseRole(c.Role)
 	if err != nil {
 		return err
+	}
+	if c.Install {
+		return c.install(flags, tty)
 	}
 	load := func() (*config.Config, error) {
 		return loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true})
@@ -67,6 +76,42 @@ func (c serveCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 		err = closed
 	}
 	return err
+}
+
+// install writes the unit of systemd for what serve would serve.
+func (c serveCmd) install(flags *cli, tty terminal.Terminal) error {
+	if runtime.GOOS != "linux" {
+		return errors.New("--install writes a unit of systemd, which is Linux's")
+	}
+	// The machine's service alone may read its secrets.
+	cfg, err := loadConfig(config.Options{File: flags.Config, Home: flags.Home, LookLocal: true, WithoutSecrets: true})
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	s := unit.Service{Program: program, Config: cfg.File, Home: cfg.Home, Root: os.Geteuid() == 0}
+	path, err := s.Path(os.Getenv)
+	if err != nil {
+		return err
+	}
+	err = s.Write(path, c.Yes)
+	if errors.Is(err, os.ErrExist) {
+		if err := confirm(tty, false, path+" is there already, and differs. Replace it?"); err != nil {
+			return err
+		}
+		err = s.Write(path, true)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(tty.Out, "Written: %s. To start it:\n\n", path)
+	for _, line := range s.Commands() {
+		fmt.Fprintln(tty.Out, "  "+line)
+	}
+	return nil
 }
 
 // parseRole reads the roles of a process as the command line gives them.
