@@ -44,6 +44,14 @@ func newThree(t *testing.T, script agenttest.Script, more string) *three {
 	return w
 }
 
+// everywhere adds a setting to each of the channels.
+func (w *three) everywhere(setting string) {
+	w.T.Helper()
+	text, err := os.ReadFile(w.File)
+	must(w.T, err)
+	must(w.T, os.WriteFile(w.File, []byte(strings.ReplaceAll(string(text), "introduce =", setting+"introduce =")), 0o600))
+}
+
 // serve starts the program and waits until it hears on all three.
 func (w *three) serve(env ...string) *parleytest.Process {
 	w.T.Helper()
