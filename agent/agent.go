@@ -17,7 +17,7 @@
 //	              person has to approve it
 //	park.go       how a turn begins to wait for people, and what these are shown
 //	answers.go    how it goes on, and what is said meanwhile
-//	window.go     asker: what of the log the model is asked with; summaries
+//	window.go     asker: what of the log the model is asked with, and how that is made shorter
 //	ask.go        asker: one answer, within the budget
 //	lifecycle.go  how a turn begins (C1), ends (C6) and is published (C7)
 //	inbox.go      the mail that a run holds, and what of it one turn answers
@@ -27,7 +27,7 @@
 //
 // Below are journal (a session's log while it is worked on), transcript (the log
 // as a model is shown it), llm (the contract with a model), attempt (a tool run
-// once), stream (an answer as it comes, as events), attached (the files that came with
+// once), tally (how many tokens a request has), stream (an answer as it comes, as events), attached (the files that came with
 // a turn's messages), news (what becomes of messages later), pictures and transcribe (what
 // models are shown and told of files) and quota (how many turns a person may have).
 package agent
@@ -40,6 +40,7 @@ import (
 
 	"parley/agent/attached"
 	"parley/agent/llm"
+	"parley/agent/tally"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -94,6 +95,8 @@ type Config struct {
 	// Point, if set, is called at each line of a turn's protocol: the places
 	// where a chaos test kills the process.
 	Point func(name string)
+
+	tally *tally.Tally // of all sessions
 }
 
 // A Refusal is why a message starts no turn. Text is for people; "" says nothing.
@@ -180,6 +183,10 @@ type Agent struct {
 	// log now; "" where they can. Processes of an older release would not know what these
 	// entries are. Nil is always.
 	MayNote func(ctx context.Context) (why string, err error)
+	// MaySumUp tells whether a summary may stand for a part of a turn that goes on:
+	// processes of an older release would take that turn for one of a conversation that has
+	// ended. Nil is always.
+	MaySumUp func(ctx context.Context) (bool, error)
 	// Enclose keeps the files of the workspace that an answer shows, so that they go with
 	// the message of that id. It may be asked again. Nil, and a text that shows none, is
 	// none.
@@ -233,6 +240,7 @@ type Observer interface {
 	Step()
 	Tool(tool, result string, d time.Duration)  // ok or the error's code
 	Batch(concurrency int, saved time.Duration) // calls that ran side by side
+	Compaction(result string)                   // cleared, summarised, too_little, failed
 	AuditLost()                                 // a call's audit record could not be kept
 }
 

@@ -45,6 +45,7 @@ func (*lossCounter) Turn(string, time.Duration)         {}
 func (*lossCounter) Step()                              {}
 func (*lossCounter) Tool(string, string, time.Duration) {}
 func (*lossCounter) Batch(int, time.Duration)           {}
+func (*lossCounter) Compaction(string)                  {}
 func (l *lossCounter) AuditLost()                       { l.lost.Add(1) }
 
 // hide takes out one secret.

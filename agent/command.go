@@ -108,11 +108,11 @@ func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Com
 			return fmt.Errorf("%w: %w", errBusAway, err)
 		}
 	}
-	covers := c.journal.Newest()
-	if err := c.journal.Append(ctx, e, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers})); err != nil {
+	nothing := sessions.Summary{Covers: c.journal.Newest()}
+	if err := c.journal.Append(ctx, e, journal.NewEntry("", sessions.KindSummary, nothing)); err != nil {
 		return err
 	}
-	c.journal.Forget(covers)
+	c.journal.Forget(nothing)
 	return nil
 }
 

@@ -75,6 +75,9 @@ func crashChild(dir, at string) error {
 	if at == poisoned {
 		made, point = poisonAgent(), nil
 	}
+	if os.Getenv("AGENT_CRASH_LONG") != "" {
+		made = longAgent(effects)
+	}
 	w := crashWorker(b, store, made, point)
 	if os.Getenv("AGENT_CRASH_ASKS") != "" {
 		book, err := sqlbook.Open(ctx, filepath.Join(dir, "book.db"))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -334,4 +335,13 @@ func (r *turnRun) fetch(ctx context.Context, t *turn, f attached.File) error {
 	r.slog.Info("a file came with a message", slog.String("turn", t.id), slog.Int64("entry", f.N),
 		slog.String("kind", f.Kind), slog.Int64("bytes", got.Size), slog.Bool("fetched", got.Path != ""))
 	return nil
+}
+
+// replyText is all that the turn says.
+func (t *turn) replyText() string {
+	var texts []string
+	for _, r := range t.done.Outbound {
+		texts = append(texts, r.Text)
+	}
+	return strings.Join(texts, "\n\n")
 }

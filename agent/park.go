@@ -171,7 +171,7 @@ func (r *sessionRun) endStopped(ctx context.Context) error {
 // isEarlier tells whether a turn is of a conversation that a /new has ended.
 func (s *session) isEarlier(t *turn) bool {
 	summary, _ := transcript.NewestSummary(s.journal.Records())
-	return t.firstEntry <= summary.Covers
+	return t.firstEntry <= summary.Covers && summary.Turn != t.id
 }
 
 // withdraw ends the open asks of a turn that is ended from outside.

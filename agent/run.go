@@ -15,6 +15,7 @@ import (
 	"parley/agent/journal"
 	"parley/agent/news"
 	"parley/agent/quota"
+	"parley/agent/tally"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -36,7 +37,7 @@ type sessionRun struct {
 }
 
 func newSessionRun(cfg *Config, q *quota.Quota, closing <-chan struct{}, lease bus.Lease, log *slog.Logger) *sessionRun {
-	s := &session{cfg: cfg, lease: lease, slog: log}
+	s := &session{cfg: cfg, lease: lease, slog: log, count: tally.Count{Tally: cfg.tally}}
 	s.trail = audit.New(s.keepAudit)
 	r := &sessionRun{session: s, quota: q, inbox: newInbox(), stop: &turnStop{}, closing: closing}
 	r.commands = &commander{session: s, inbox: r.inbox, stop: r.stop}

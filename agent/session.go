@@ -14,6 +14,7 @@ import (
 
 	"parley/agent/audit"
 	"parley/agent/journal"
+	"parley/agent/tally"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
@@ -29,9 +30,11 @@ type session struct {
 	journal *journal.Journal
 	agent   Agent
 	trail   *audit.Trail // of calls
-	// room is how many tokens of messages the model is shown: what is configured,
-	// or less once the model's own window has proved to be smaller.
+	// room is about how many tokens of messages the model can be shown.
 	room int
+	// ceiling is how many tokens a request may have, where a refusal taught that; else 0.
+	ceiling int
+	count   tally.Count
 }
 
 func (s *session) key() string { return s.lease.Claim().Key }

@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"parley/agent/attached"
@@ -81,6 +80,7 @@ type turn struct {
 	causes     []string // the messages that it answers
 	steps      []step
 	modelCalls int  // model calls whose answer is written
+	summaries  int  // since the last of them, of a part of what the model was shown
 	blocks     int  // thinking, text and tool_use blocks so far
 	resumes    int  // since the last answer or result
 	givenUp    bool // it was cut off too often
@@ -194,7 +194,9 @@ func (t *turn) apply(r journal.Record, calls map[string]*call) error {
 			t.steps = append(t.steps, step{})
 		}
 		t.modelCalls++
-		t.resumes, t.resumed = 0, false
+		t.resumes, t.resumed, t.summaries = 0, false, 0
+	case sessions.Summary:
+		t.summaries++
 	case sessions.ToolStarted:
 		if c := calls[r.Call]; c != nil {
 			c.attempts, c.started = d.Attempt, d
@@ -389,13 +391,4 @@ func (t *turn) waited() time.Duration {
 		return t.parkedFor + time.Since(t.parkedAt)
 	}
 	return t.parkedFor
-}
-
-// replyText is all that the turn says.
-func (t *turn) replyText() string {
-	var texts []string
-	for _, r := range t.done.Outbound {
-		texts = append(texts, r.Text)
-	}
-	return strings.Join(texts, "\n\n")
 }

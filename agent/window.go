@@ -1,91 +1,286 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
-	"strings"
 
 	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/agent/transcript"
+	"parley/bus"
 	"parley/sessions"
 )
 
-// maxShrinks is how often a turn makes its request shorter because the provider
-// says that it is too long.
-const maxShrinks = 6
+const (
+	// maxOverflows is how often a step makes its request shorter because the provider
+	// says that it is too long.
+	maxOverflows = 6
+	// maxSummaries is how many summaries a turn tries between two steps.
+	maxSummaries = 2
+	// leastRoom is the fewest tokens of messages with which there is any use in asking.
+	leastRoom = 64
+	// mostSaid is how much of what people said a summary keeps, in tokens.
+	mostSaid = 20_000
+)
 
-// answer asks with as much of the log as the model can read. Where the
-// provider says that this is still too much, the past is summarised and results
-// are cut until it fits: only the provider knows how large the window is, and
-// how it counts.
+// What came of making a request shorter, for metrics.
+const (
+	compactCleared   = "cleared"
+	compactSummed    = "summarised"
+	compactTooLittle = "too_little" // it would have saved less than a fifth
+	compactFailed    = "failed"
+)
+
+// answer asks with as much of the log as the model can read. The provider has the last
+// word about how much that is: where it says that a request is too long, that is made
+// shorter and asked again.
 func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
-	a.room = a.roomFor(r)
-	summarise := true
-	for shrunk := 0; ; shrunk++ {
-		r.Messages = a.render(t)
-		if summarise && t.firstEntry != 0 && a.room > 0 && transcript.EstimateMessages(r.Messages) > a.room {
-			var err error
-			if summarise, err = a.compact(ctx, t); err != nil {
-				return llm.Answer{}, err
-			}
-			r.Messages = a.render(t)
+	a.learnFromLog(t, r)
+	tried := t.summaries
+	for overflows := 0; ; overflows++ {
+		if err := a.fit(ctx, t, &r, &tried); err != nil {
+			return llm.Answer{}, err
 		}
-		transcript.TruncateResults(r.Messages, a.room)
 		a.loadPictures(ctx, r.Messages)
 		answer, err := a.ask(ctx, t, r)
+		if err == nil {
+			a.count.Note(cmp.Or(answer.Model, a.model()), transcript.Estimate(r), answer.Usage)
+			return answer, nil
+		}
 		fault, ok := errors.AsType[*llm.Error](err)
 		if !ok || fault.Fault != llm.Overflow {
-			return answer, err
+			return llm.Answer{}, err
 		}
-		sent := transcript.EstimateMessages(r.Messages)
-		if shrunk == maxShrinks || !a.shrink(r, fault) {
+		sent := a.tokens(r)
+		if overflows == maxOverflows || !a.lower(r, fault) {
 			return llm.Answer{}, a.tooLong(t, fault)
 		}
 		a.slog.Info("the request was too long for the model; making it shorter", slog.String("turn", t.id),
-			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("room", a.room))
+			slog.Int("tokens", sent), slog.Int("window", fault.Window), slog.Int("limit", a.ceiling))
 	}
 }
 
-// render is what the model is shown of the log, as far as there is room.
-func (a *asker) render(t *turn) []llm.Message {
-	return transcript.Render(a.journal.Records(), t.id, a.room)
-}
+// model is the name of the one that is asked first.
+func (a *asker) model() string { return a.agent.Model.Info().Name }
 
-// roomFor is how many tokens of messages there is room for: what is configured, or
-// less where the model's window is known and the rest of the request needs some.
-func (a *asker) roomFor(r llm.Request) int {
-	has := a.agent.Model.Info().ContextTokens
-	if has <= 0 {
-		return a.room
+// tokens is how many tokens a request has, as far as that can be known.
+func (a *asker) tokens(r llm.Request) int { return a.count.Of(a.model(), transcript.Estimate(r)) }
+
+// learnFromLog takes in what the provider has counted of the session's last request, where
+// nothing is known of this model yet: after a start of the process.
+func (a *asker) learnFromLog(t *turn, r llm.Request) {
+	if _, known := a.count.Tally.Ratio(a.model()); known {
+		return
 	}
-	r.Messages = nil
-	left := max(has-transcript.Estimate(r)-min(answerTokens, has/4), has/8)
-	return min(a.room, left)
+	records := a.journal.Records()
+	for i := len(records) - 1; i >= 0; i-- {
+		use, ok := records[i].Data.(sessions.Usage)
+		if !ok || use.Estimated || use.Model != a.model() || records[i].Turn == "" {
+			continue
+		}
+		r.Messages = transcript.Render(records[:i], records[i].Turn)
+		a.count.Tally.Learn(a.model(), transcript.Estimate(r), use.Input)
+		return
+	}
 }
 
-// shrink lowers the room for messages after a request that was too long, and
-// tells whether there is any left.
-func (a *asker) shrink(r llm.Request, fault *llm.Error) bool {
-	sent := transcript.EstimateMessages(r.Messages)
-	next := sent / 2
-	if fault.Window > 0 {
-		rest := transcript.Estimate(r) - sent
-		room := fault.Window - rest - min(answerTokens, fault.Window/4)
-		// Where that is no less than was sent, the provider counts differently.
-		if room > 0 && room < sent*3/4 {
-			next = room
+// limit is how many tokens a request may have, with its prompt and its tools. However
+// long these are, an eighth of it is left for messages.
+func (a *asker) limit(r llm.Request) int {
+	limit := a.agent.ContextTokens
+	lower := func(to int) {
+		if to > 0 && (limit <= 0 || to < limit) {
+			limit = to
 		}
 	}
-	if next < leastRoom {
+	if has := a.agent.Model.Info().ContextTokens; has > 0 {
+		lower(has - min(answerTokens, has/4))
+	}
+	lower(a.ceiling)
+	return max(limit, a.restOf(r)+limit/8)
+}
+
+// restOf is how many tokens a request has beside its messages.
+func (a *asker) restOf(r llm.Request) int {
+	r.Messages = nil
+	ratio, _ := a.count.Tally.Ratio(a.model())
+	return int(float64(transcript.Estimate(r)) * ratio)
+}
+
+// fit renders the log for the request, and makes it shorter until it fits: first old
+// results are emptied, many at once, so that the next requests begin with the same bytes;
+// then the past is summed up, also that of the turn itself. What does not help is not done
+// again before the next step. Tried is how many summaries were tried since the last.
+func (a *asker) fit(ctx context.Context, t *turn, r *llm.Request, tried *int) error {
+	r.Messages = transcript.Render(a.journal.Records(), t.id)
+	limit := a.limit(*r)
+	ratio, _ := a.count.Tally.Ratio(a.model())
+	a.room = int(float64(limit-a.restOf(*r)) / ratio)
+	for a.tokens(*r) > limit {
+		done, err := a.clear(ctx, t, r)
+		if err != nil {
+			return err
+		}
+		if done {
+			continue
+		}
+		if *tried >= maxSummaries {
+			break
+		}
+		if err := a.compact(ctx, t, r, tried); err != nil {
+			return err
+		}
+	}
+	if has := a.agent.Model.Info().ContextTokens; has > 0 && *tried >= maxSummaries && a.count.Counted(a.model()) && a.tokens(*r) > max(has, limit) {
+		return a.tooLong(t, &llm.Error{Fault: llm.Overflow, Window: has})
+	}
+	transcript.TruncateResults(r.Messages, a.room)
+	return nil
+}
+
+// clear empties old results, where that saves so much that it need not be done again
+// soon. It tells whether it has.
+func (a *asker) clear(ctx context.Context, t *turn, r *llm.Request) (bool, error) {
+	records := a.journal.Records()
+	upTo, saves := transcript.Clear(records, t.id, a.room/3)
+	view, _ := transcript.NewestSummary(records)
+	if upTo <= view.Cleared || transcript.EstimateMessages(r.Messages)-saves > a.room*4/5 || saves < a.room/5 {
+		return false, nil
+	}
+	view.Cleared = upTo
+	before := a.tokens(*r)
+	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, view)); err != nil {
+		return false, err
+	}
+	r.Messages = transcript.Render(a.journal.Records(), t.id)
+	a.compacted(t, compactCleared, before, a.tokens(*r))
+	return true, nil
+}
+
+// compact puts a summary in the place of what the model was shown, but for the newest
+// steps and what people said. One that saves less than a fifth is not used. A summary that
+// cannot be had is no reason to end the turn: the model may still take what there is.
+func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tried *int) error {
+	budgets := transcript.Budgets{Steps: a.room / 4, Own: a.room / 2, Said: min(mostSaid, a.room/8)}
+	if *tried > 0 {
+		budgets.Steps, budgets.Said = a.room/16, 0
+	}
+	*tried++
+	within, err := a.maySumUpWithin(ctx)
+	if err != nil {
+		return err
+	}
+	s, ok, err := a.sumUp(ctx, t, within, budgets)
+	if err != nil || !ok {
+		return err
+	}
+	before, length := a.tokens(*r), transcript.EstimateMessages(r.Messages)
+	shorter := *r
+	shorter.Messages = transcript.Render(transcript.WithSummary(a.journal.Records(), s), t.id)
+	if transcript.EstimateMessages(shorter.Messages) > length*4/5 {
+		a.compacted(t, compactTooLittle, before, before)
+		return nil
+	}
+	a.point("compact:before")
+	if err := a.journal.Append(ctx, journal.NewEntry(t.id, sessions.KindSummary, s)); err != nil {
+		return err
+	}
+	a.point("compact")
+	a.journal.Forget(s)
+	*r = shorter
+	a.compacted(t, compactSummed, before, a.tokens(*r))
+	return nil
+}
+
+// maySumUpWithin tells whether a summary may stand for a part of the turn that goes on.
+func (a *asker) maySumUpWithin(ctx context.Context) (bool, error) {
+	if a.agent.MaySumUp == nil {
+		return true, nil
+	}
+	return a.agent.MaySumUp(ctx)
+}
+
+// sumUp makes a summary; false where there is none that could replace the past.
+func (a *asker) sumUp(ctx context.Context, t *turn, within bool, budgets transcript.Budgets) (sessions.Summary, bool, error) {
+	records := a.journal.Records()
+	s, ok := transcript.Cut(records, t.id, within, budgets)
+	if !ok {
+		return s, false, nil
+	}
+	text, err := transcript.SumUp(ctx, transcript.Tell(records, t.id, s.Covers), a.room, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
+		return a.askForSummary(ctx, t, r)
+	})
+	if failed, is := errors.AsType[*llm.Error](err); is {
+		a.slog.Warn("summarising failed; going on without", slog.String("turn", t.id), slog.Any("error", failed))
+		err = nil
+	}
+	if err != nil || text == "" {
+		a.cfg.Observer.Compaction(compactFailed)
+		return s, false, err
+	}
+	s.Text, s.Untrusted = text, transcript.Untrusted(records, "", records[len(records)-1].N+1)
+	return s, true, nil
+}
+
+// askForSummary asks for one summary. The cost belongs to the person but is no step of the turn.
+func (a *asker) askForSummary(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
+	if err := a.reserve(ctx, t, r); err != nil {
+		return llm.Answer{}, err
+	}
+	r.Session = a.key()
+	r.Retry = func(ctx context.Context, again llm.Retry) error { return a.spendVoid(ctx, t, again.Void) }
+	a.point("compact:ask")
+	answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
+	if err == nil {
+		a.reservation.spend(answer)
+		return answer, a.journal.Append(ctx, a.usageEntry("", t.person, answer))
+	}
+	if ctx.Err() != nil {
+		return llm.Answer{}, context.Cause(ctx)
+	}
+	if fault, ok := errors.AsType[*llm.Error](err); ok {
+		if err := a.spendVoid(ctx, t, fault.Void); err != nil {
+			return llm.Answer{}, err
+		}
+	}
+	return llm.Answer{}, err
+}
+
+// compacted tells watchers, metrics and the log that the model is shown less.
+func (a *asker) compacted(t *turn, result string, before, after int) {
+	a.cfg.Observer.Compaction(result)
+	a.slog.Info("the conversation was made shorter for the model", slog.String("turn", t.id), slog.String("result", result),
+		slog.Int("before", before), slog.Int("after", after))
+	if result == compactCleared || result == compactSummed {
+		a.emit(t, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: before, After: after}})
+	}
+}
+
+// lower lowers what a request may have after one that was too long, and tells whether
+// there is any room left.
+func (a *asker) lower(r llm.Request, fault *llm.Error) bool {
+	sent := a.tokens(r)
+	next := sent / 2
+	if fault.Window > 0 {
+		a.count.Tally.AtLeast(a.model(), transcript.Estimate(r), fault.Window)
+		if limit := fault.Window - min(answerTokens, fault.Window/4); limit < sent*3/4 {
+			next = limit // else the provider counts differently
+		}
+	}
+	if next-a.restOf(r) < leastRoom && transcript.EstimateMessages(r.Messages) <= leastRoom {
 		return false
 	}
-	if a.room <= 0 || next < a.room {
-		a.room = next
+	if a.ceiling <= 0 || next < a.ceiling {
+		a.ceiling = next
 	}
 	return true
+}
+
+// tooLong ends a turn whose own messages are longer than the model can read.
+func (a *asker) tooLong(t *turn, fault *llm.Error) *ending {
+	return a.modelFailed(fault, t)
 }
 
 // loadPictures reads the pictures that the model is shown. One that is not there as it
@@ -109,145 +304,4 @@ func (a *asker) loadPictures(ctx context.Context, messages []llm.Message) {
 			}
 		}
 	}
-}
-
-// leastRoom is the fewest tokens of messages with which there is any use in asking.
-const leastRoom = 64
-
-// tooLong ends a turn whose own messages are longer than the model can read.
-func (a *asker) tooLong(t *turn, fault *llm.Error) *ending {
-	return a.modelFailed(fault, t)
-}
-
-const summaryPrompt = `Summarise the conversation so far for yourself: you will go on with nothing but this summary. Keep what people asked for and decided, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
-
-// shorterPrompt is for a model that did not come to an end with the other.
-const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, names, numbers, paths and open tasks.`
-
-// compact replaces the past, which does not fit into the window any more even with old
-// results cleared, by a summary. Only turns that have ended are
-// summarised; the turn that asks stays whole. A summary that cannot be had is
-// no reason to end the turn: the model may still take what there is. False says
-// that there is no use in trying again.
-func (a *asker) compact(ctx context.Context, t *turn) (bool, error) {
-	records := a.journal.Records()
-	if s, ok := transcript.NewestSummary(records); ok && s.Covers >= t.firstEntry {
-		return false, nil // it is shown itself alone
-	}
-	past := before(records, t.firstEntry)
-	if len(past) == 0 {
-		return false, nil
-	}
-	text, err := a.summarise(ctx, t, past)
-	if err != nil || text == "" {
-		return false, err
-	}
-	covers := past[len(past)-1].N
-	if err := a.journal.Append(ctx, journal.NewEntry("", sessions.KindSummary, sessions.Summary{Covers: covers, Text: text, Untrusted: transcript.Untrusted(past, "", covers+1)})); err != nil {
-		return false, err
-	}
-	a.journal.Forget(covers)
-	return true, nil
-}
-
-// summarise has the model sum up the past, piece by piece where it is longer
-// than fits. It gives "" where there is no summary that could replace the past.
-func (a *asker) summarise(ctx context.Context, t *turn, past []journal.Record) (string, error) {
-	retold := transcript.TextOnly(transcript.Render(past, "", a.room))
-	earlier := ""
-	if s, ok := transcript.NewestSummary(past); ok && s.Text != "" {
-		earlier, retold = s.Text, retold[1:] // which it begins with
-	}
-	if len(retold) == 0 {
-		return "", nil
-	}
-	room := max(a.room*transcript.BytesPerToken/2, transcript.MinPiece)
-	for size := room; size >= room/8; size /= 2 {
-		text, err := a.summarisePieces(ctx, t, earlier, transcript.Split(retold, size))
-		if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Fault == llm.Overflow {
-			continue // smaller pieces then
-		}
-		if err == nil && len(text) > (len(earlier)+transcript.TextLength(retold))*4/5 {
-			text = "" // it would save nothing
-		}
-		if failed, ok := errors.AsType[*llm.Error](err); ok {
-			a.slog.Warn("summarising failed; going on without", slog.Any("error", failed))
-			return "", nil
-		}
-		return text, err
-	}
-	a.slog.Warn("summarising failed, because the window is too small; going on without")
-	return "", nil
-}
-
-// summarisePieces sums up one piece after another, each with the summary of
-// what came before it.
-func (a *asker) summarisePieces(ctx context.Context, t *turn, summary string, pieces [][]llm.Block) (string, error) {
-	for _, piece := range pieces {
-		if summary != "" {
-			piece = append([]llm.Block{{Kind: llm.BlockText, Text: transcript.FrameSummary(summary)}}, piece...)
-		}
-		text, err := a.summariseOne(ctx, t, piece)
-		if err != nil || text == "" {
-			return "", err
-		}
-		summary = text
-	}
-	return summary, nil
-}
-
-// summariseOne asks for one summary, and for a shorter one where that did not
-// come to its end. What is cut off does not stand for what it was cut from.
-func (a *asker) summariseOne(ctx context.Context, t *turn, piece []llm.Block) (string, error) {
-	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
-		blocks := append(slices.Clip(piece), llm.Block{Kind: llm.BlockText, Text: prompt})
-		r := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: blocks}}}
-		if err := a.reserve(ctx, t, r); err != nil {
-			return "", err
-		}
-		r.Session = a.key()
-		r.Retry = func(ctx context.Context, again llm.Retry) error { return a.spendVoid(ctx, t, again.Void) }
-		answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
-		if err != nil {
-			if ctx.Err() != nil {
-				return "", context.Cause(ctx)
-			}
-			if fault, ok := errors.AsType[*llm.Error](err); ok {
-				if err := a.spendVoid(ctx, t, fault.Void); err != nil {
-					return "", err
-				}
-			}
-			return "", err
-		}
-		// The cost belongs to the person but is no step of the turn.
-		a.reservation.spend(answer)
-		if err := a.journal.Append(ctx, a.usageEntry("", t.person, answer)); err != nil {
-			return "", err
-		}
-		if text := textOf(answer); answer.Stop == llm.StopWhole && text != "" {
-			return text, nil
-		}
-		a.slog.Warn("a summary did not come to its end", slog.String("turn", t.id), slog.String("stop", string(answer.Stop)))
-	}
-	return "", nil
-}
-
-func textOf(answer llm.Answer) string {
-	var text strings.Builder
-	for _, b := range answer.Blocks {
-		if b.Kind == llm.BlockText {
-			text.WriteString(b.Text)
-		}
-	}
-	return strings.TrimSpace(text.String())
-}
-
-// before returns the records that precede a number.
-func before(records []journal.Record, n int64) []journal.Record {
-	for i, r := range records {
-		if r.N >= n {
-			return records[:i]
-		}
-	}
-	return records
 }

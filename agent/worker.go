@@ -9,6 +9,7 @@ import (
 
 	"parley/agent/journal"
 	"parley/agent/quota"
+	"parley/agent/tally"
 	"parley/bus"
 	"parley/sessions"
 )
@@ -27,6 +28,7 @@ func New(cfg Config) *Worker {
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
 	}
+	cfg.tally = tally.New()
 	return &Worker{cfg: cfg, quota: quota.New()}
 }
 
@@ -167,3 +169,4 @@ func (unobserved) Step()                              {}
 func (unobserved) Tool(string, string, time.Duration) {}
 func (unobserved) Batch(int, time.Duration)           {}
 func (unobserved) AuditLost()                         {}
+func (unobserved) Compaction(string)                  {}

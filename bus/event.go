@@ -19,6 +19,7 @@ const (
 	BlockStop    = "block_stop"    // Block, Kind
 	BlockReset   = "block_reset"   // the blocks from Block on are void: the model is asked again
 	Retried      = "retry"         // Retry: the model is asked again
+	Compacted    = "compaction"    // Compaction: the model is shown less of the past
 	ToolStart    = "tool_start"    // Tool, Call, Delta = arguments in brief
 	ToolProgress = "tool_progress" // Tool, Call, Delta
 	ToolEnd      = "tool_end"      // Tool, Call, Error if it failed
@@ -56,6 +57,14 @@ type Event struct {
 	Error  *Failure `json:"error,omitempty"`
 	Ask    *Ask     `json:"ask,omitempty"`
 	Retry  *Retry   `json:"retry,omitempty"`
+	// Compaction is how much less.
+	Compaction *Compaction `json:"compaction,omitempty"`
+}
+
+// A Compaction is how many tokens the next request would have had, and has.
+type Compaction struct {
+	Before int `json:"before"`
+	After  int `json:"after"`
 }
 
 // A Retry is a further try to have a model answer.

@@ -3,6 +3,7 @@ package sessions
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -185,7 +186,18 @@ type Summary struct {
 	Text   string `json:"text"`
 	// Untrusted says that strangers may have written some of what it sums up.
 	Untrusted bool `json:"untrusted,omitempty"`
+	// Turn is the turn that goes on though it covers the beginning of it. Releases from
+	// before it would take that turn for one that /new has left behind.
+	Turn string `json:"turn,omitempty"`
+	// Keep are the numbers of entries that the model sees word for word though they are
+	// covered: what people have said, and the files that came with it.
+	Keep []int64 `json:"keep,omitempty"`
+	// Cleared is up to which entry results of calls are shown as emptied.
+	Cleared int64 `json:"cleared,omitempty"`
 }
+
+// Hides tells whether it covers an entry and does not keep it.
+func (s Summary) Hides(n int64) bool { return n <= s.Covers && !slices.Contains(s.Keep, n) }
 
 // Notice is what the system says: to the model, and where it ends a turn also
 // to the person.

@@ -57,8 +57,9 @@ type Store interface {
 // use by several goroutines at once.
 type Log interface {
 	// Entries is what stood in the log when it was opened and matters still, in
-	// order: the newest summary, everything that it does not cover, and every
-	// entry of an unfinished turn. What was appended since is not in it.
+	// order: the newest summary, everything that it does not cover, what it keeps of
+	// the rest, and every entry of an unfinished turn. What was appended since is not
+	// in it.
 	Entries() []Entry
 
 	// Next is the number that the next appended entry will have. Numbers begin at 1.

@@ -85,5 +85,17 @@ func Window(tokens, status int, words string, next Script) Script {
 	}
 }
 
+// Counted is a provider that counts what it is asked as Window does, and not always as 100
+// tokens.
+func Counted(next Script) Script {
+	return func(r Request) Response {
+		answer := next(r)
+		for i, p := range answer.Parts {
+			answer.Parts[i].Bytes = strings.Replace(p.Bytes, `"prompt_tokens":100,`, fmt.Sprintf(`"prompt_tokens":%d,`, Tokens(r)), 1)
+		}
+		return answer
+	}
+}
+
 // Tokens is how many tokens Window counts in a request.
 func Tokens(r Request) int { return len(r.Body) / 4 }

@@ -166,9 +166,9 @@ func (j *Journal) Newest() int64 {
 	return j.next - 1
 }
 
-// Forget drops records that a summary covers, from memory only: the log keeps them.
+// Forget drops records that a summary hides, from memory only: the log keeps them.
 // Those of a turn that has not ended stay, as they do when a log is read.
-func (j *Journal) Forget(covers int64) {
+func (j *Journal) Forget(s sessions.Summary) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	open := map[string]bool{}
@@ -182,7 +182,7 @@ func (j *Journal) Forget(covers int64) {
 	}
 	kept := make([]Record, 0, len(j.records))
 	for _, r := range j.records {
-		if r.N > covers || open[r.Turn] {
+		if !s.Hides(r.N) || open[r.Turn] {
 			kept = append(kept, r)
 		}
 	}

@@ -4,20 +4,51 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/sessions"
 )
 
-// Bounds of what TextOnly and Split give.
+// Bounds of what Tell and split give.
 const (
-	MinPiece   = 2048 // the least bytes of the past that are worth a group of their own
+	minPiece   = 2048 // the least bytes of the past that are worth a group of their own
 	maxPieces  = 16   // groups
 	maxArgs    = 500  // bytes of a call's arguments
 	maxOutcome = 2000 // bytes of a call's result
 )
 
-// TextOnly retells messages in words alone, each text a block: many providers
-// refuse calls and results in a request that does not name their tools.
-func TextOnly(messages []llm.Message) []llm.Block {
+// A Past is what a summary is made of, in words alone.
+type Past struct {
+	Summary string      // of what came before it, if there is one
+	Own     []llm.Block // what was said to the turn that goes on
+	Told    []llm.Block // what has happened, in its order
+}
+
+// Tell retells what the model is shown up to an entry and, of that, what the turn own was
+// told: each text a block.
+func Tell(records []journal.Record, own string, upTo int64) Past {
+	r := newRendering(records)
+	v := viewOf(records, own)
+	past := Past{Summary: v.summary.Text}
+	said := newRendering(records)
+	for _, rec := range records {
+		if rec.N > upTo || !v.shows(rec) && !v.keeps(rec) {
+			continue
+		}
+		if d, ok := rec.Data.(sessions.User); ok && own != "" && rec.Turn == own {
+			said.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, said.files.of(rec.Cause))})
+			continue
+		}
+		r.addEntry(rec)
+	}
+	r.addResults()
+	past.Own, past.Told = textOnly(said.messages), textOnly(r.messages)
+	return past
+}
+
+// textOnly retells messages in words alone: many providers refuse calls and results in a
+// request that does not name their tools.
+func textOnly(messages []llm.Message) []llm.Block {
 	var told []llm.Block
 	tell := func(text string) { told = append(told, llm.Block{Kind: llm.BlockText, Text: text}) }
 	for _, m := range messages {
@@ -57,10 +88,10 @@ func shorten(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// Split puts blocks into groups of about size bytes. It keeps only the beginning of a
+// split puts blocks into groups of about size bytes. It keeps only the beginning of a
 // longer block. If there are too many groups, it leaves out the oldest, and a note says
 // so.
-func Split(blocks []llm.Block, size int) [][]llm.Block {
+func split(blocks []llm.Block, size int) [][]llm.Block {
 	var all [][]llm.Block
 	room := 0
 	for _, b := range blocks {
@@ -80,8 +111,19 @@ func Split(blocks []llm.Block, size int) [][]llm.Block {
 	return all
 }
 
-// TextLength is the length of all texts together, in bytes.
-func TextLength(blocks []llm.Block) int {
+// shortenAll is blocks of which each keeps its beginning, so that all together have about size
+// bytes.
+func shortenAll(blocks []llm.Block, size int) []llm.Block {
+	shorter := make([]llm.Block, len(blocks))
+	for i, b := range blocks {
+		b.Text = shorten(b.Text, max(size/len(blocks), maxArgs))
+		shorter[i] = b
+	}
+	return shorter
+}
+
+// textLength is the length of all texts together, in bytes.
+func textLength(blocks []llm.Block) int {
 	n := 0
 	for _, b := range blocks {
 		n += len(b.Text)

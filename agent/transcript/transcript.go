@@ -1,11 +1,12 @@
 // Package transcript turns a session's log into the messages that a model is shown.
 //
-// transcript.go makes messages of the log's entries and keeps them within a size;
-// pictures.go decides which pictures are shown and which are only named;
-// frames.go marks in the text who said what, so that nobody can speak for anybody
-// else; textonly.go retells messages without calls, for a summary; untrusted.go tells
-// whether strangers may have written some of it. The same log always gives the same
-// bytes, so that providers can reuse what they have read.
+// transcript.go makes messages of the log's entries; size.go says how large they are, and
+// cut.go which of them go where that is too large; pictures.go decides which pictures are
+// shown and which are only named; frames.go marks in the text who said what, so that nobody
+// can speak for anybody else; textonly.go retells messages without calls, and summary.go
+// has a model sum these up; untrusted.go tells whether strangers may have written some of
+// it. The same log always gives the same bytes, so that providers can reuse what they have
+// read.
 package transcript
 
 import (
@@ -16,9 +17,6 @@ import (
 	"parley/sessions"
 	"parley/tools"
 )
-
-// BytesPerToken is a cautious guess where no provider has counted.
-const BytesPerToken = 4
 
 // clearedResult replaces an old result to make room.
 const clearedResult = `"[an old result, cleared to save room; call the tool again if it matters]"`
@@ -31,54 +29,93 @@ const waitingResult = `"[waiting: somebody is asked about this call and has not 
 // can reuse what they have read. Every call is followed by its result, whatever the
 // log lacks.
 //
+// What the newest summary covers is not shown, but for what it keeps, which comes first.
 // A turn that waited while a new conversation was begun goes on in the old one: it
 // is shown itself alone, and in the new conversation nothing of it is.
-func Render(records []journal.Record, own string, contextTokens int) []llm.Message {
+func Render(records []journal.Record, own string) []llm.Message {
 	r := newRendering(records)
 	r.shown = turnsWithPictures(records, own)
-	covered := int64(0)
-	if s, ok := NewestSummary(records); ok {
-		covered = s.Covers
-	}
-	left := leftBehind(records, covered)
-	if s, ok := NewestSummary(records); ok && !left[own] {
-		r.addSummary(s)
-	}
+	v := viewOf(records, own)
+	r.cleared = v.summary.Cleared
 	for _, rec := range records {
-		switch {
-		case left[own]:
-			if rec.Turn == own {
-				r.addEntry(rec)
-			}
-		case rec.N > covered && !left[rec.Turn]:
+		if v.keeps(rec) {
+			r.addEntry(rec)
+		}
+	}
+	r.addSummary(v.summary)
+	for _, rec := range records {
+		if v.shows(rec) {
 			r.addEntry(rec)
 		}
 	}
 	r.addResults()
 	limitPictures(r.messages)
-	clearOldResults(r.messages, contextTokens)
 	return r.messages
 }
 
-// leftBehind are the turns that began before what is covered and end after it.
-func leftBehind(records []journal.Record, covered int64) map[string]bool {
-	if covered == 0 {
+// A view is what of a log a model is shown.
+type view struct {
+	summary sessions.Summary
+	left    map[string]bool // turns of a conversation that /new has ended
+	alone   string          // one of them, which is shown itself alone
+}
+
+// viewOf is what the model is shown that goes on with the turn own.
+func viewOf(records []journal.Record, own string) view {
+	s, _ := NewestSummary(records)
+	v := view{summary: s, left: leftBehind(records, s)}
+	if v.left[own] {
+		v.alone, v.summary = own, summaryWithin(records, own)
+	}
+	return v
+}
+
+// shows tells whether a record is shown behind the summary.
+func (v view) shows(r journal.Record) bool {
+	if v.alone != "" {
+		return r.Turn == v.alone && r.N > v.summary.Covers
+	}
+	return r.N > v.summary.Covers && !v.left[r.Turn]
+}
+
+// keeps tells whether a record is shown though the summary covers it.
+func (v view) keeps(r journal.Record) bool {
+	return r.N <= v.summary.Covers && !v.summary.Hides(r.N) && (v.alone == "" || r.Turn == v.alone)
+}
+
+// leftBehind are the turns that began before what a summary covers and end after it, but
+// for the one of which it covers a part.
+func leftBehind(records []journal.Record, s sessions.Summary) map[string]bool {
+	if s.Covers == 0 {
 		return nil
 	}
 	began := map[string]bool{}
 	left := map[string]bool{}
 	for _, rec := range records {
+		if rec.Turn == s.Turn {
+			continue
+		}
 		switch rec.Data.(type) {
 		case sessions.TurnStarted:
 			began[rec.Turn] = true
-			left[rec.Turn] = rec.N <= covered
+			left[rec.Turn] = rec.N <= s.Covers
 		case sessions.TurnDone:
-			if rec.N > covered && !began[rec.Turn] { // its beginning is not held any more
+			if rec.N > s.Covers && !began[rec.Turn] { // its beginning is not held any more
 				left[rec.Turn] = true
 			}
 		}
 	}
 	return left
+}
+
+// summaryWithin is the newest summary that covers a part of a turn.
+func summaryWithin(records []journal.Record, turn string) sessions.Summary {
+	for i := len(records) - 1; i >= 0; i-- {
+		if s, ok := records[i].Data.(sessions.Summary); ok && s.Turn == turn {
+			return s
+		}
+	}
+	return sessions.Summary{}
 }
 
 // NewestSummary is the summary that stands for the past, if there is one.
@@ -96,23 +133,26 @@ type rendering struct {
 	messages []llm.Message
 	calls    []llm.Block          // of the last answer, in the order in which the model made them
 	results  map[string]llm.Block // of all calls
+	numbers  map[string]int64     // of their entries
 	waiting  map[string]bool      // calls about which somebody is asked
 	came     bool                 // a result, since the last answer
 
 	pictures map[string][]sessions.Picture // by the call that shows them
 	files    *fileLists
 	shown    map[string]bool // turns whose pictures are shown
+	cleared  int64           // up to this entry results are emptied
 	turn     string          // of the last answer
 }
 
 // newRendering looks up the results, and which calls wait for one: what is said
 // while a turn waits comes before its results in the log, and after them here.
 func newRendering(records []journal.Record) *rendering {
-	r := &rendering{files: newFileLists(records), results: map[string]llm.Block{}, waiting: map[string]bool{}, pictures: map[string][]sessions.Picture{}}
+	r := &rendering{files: newFileLists(records), results: map[string]llm.Block{}, numbers: map[string]int64{}, waiting: map[string]bool{}, pictures: map[string][]sessions.Picture{}}
 	for _, rec := range records {
 		switch d := rec.Data.(type) {
 		case sessions.ToolResult:
 			r.results[rec.Call] = llm.Block{Kind: llm.BlockToolResult, Call: rec.Call, Content: d.Content, Failed: d.Code != ""}
+			r.numbers[rec.Call] = rec.N
 		case sessions.Picture:
 			r.pictures[rec.Call] = append(r.pictures[rec.Call], d)
 		case sessions.TurnParked:
@@ -153,8 +193,7 @@ func (r *rendering) addEntry(rec journal.Record) {
 	}
 }
 
-// addSummary adds the summary. It comes first, wherever the log has it, as it replaces
-// the past.
+// addSummary adds the summary, which replaces the past, wherever the log has it.
 func (r *rendering) addSummary(s sessions.Summary) {
 	if s.Text == "" {
 		return
@@ -184,6 +223,9 @@ func (r *rendering) addResults() {
 		b, ok := r.results[c.Call]
 		switch {
 		case ok:
+			if r.numbers[c.Call] <= r.cleared && clearable(b.Content) {
+				b.Content = json.RawMessage(clearedResult)
+			}
 		case r.waiting[c.Call]:
 			b = llm.Block{Kind: llm.BlockToolResult, Call: c.Call, Content: json.RawMessage(waitingResult)}
 		default:
@@ -199,65 +241,4 @@ func (r *rendering) addResults() {
 		}
 	}
 	r.calls, r.came = nil, false
-}
-
-// clearOldResults empties old tool results, the oldest first, until the messages fit
-// into the window. The newer half of the window keeps all of its own.
-func clearOldResults(messages []llm.Message, contextTokens int) {
-	excess := EstimateMessages(messages) - contextTokens
-	if excess <= 0 {
-		return
-	}
-	kept, newest := 0, len(messages)
-	for newest > 0 && kept < contextTokens/2 {
-		newest--
-		kept += EstimateMessages(messages[newest : newest+1])
-	}
-	for i := 0; i < newest && excess > 0; i++ {
-		for j, b := range messages[i].Blocks {
-			if b.Kind == llm.BlockToolResult && len(b.Content) > 2*len(clearedResult) && excess > 0 {
-				excess -= (len(b.Content) - len(clearedResult)) / BytesPerToken
-				messages[i].Blocks[j].Content = json.RawMessage(clearedResult)
-			}
-		}
-	}
-}
-
-// Estimate is about how many tokens a request has.
-func Estimate(r llm.Request) int {
-	n := len(r.System)
-	for _, t := range r.Tools {
-		n += len(t.Name) + len(t.Description) + len(t.Schema)
-	}
-	return n/BytesPerToken + EstimateMessages(r.Messages)
-}
-
-// EstimateMessages is about how many tokens messages have.
-func EstimateMessages(messages []llm.Message) int {
-	n := 0
-	for _, m := range messages {
-		for _, b := range m.Blocks {
-			n += len(b.Text) + len(b.Args) + len(b.Content) + len(b.Provider) + 16
-			if b.Kind == llm.BlockPicture {
-				n += pictureTokens * BytesPerToken
-			}
-		}
-	}
-	return n / BytesPerToken
-}
-
-// TruncateResults cuts results that are longer than a quarter of limit, in tokens, if the
-// messages do not fit into it. The same log and limit give the same bytes.
-func TruncateResults(messages []llm.Message, limit int) {
-	if limit <= 0 || EstimateMessages(messages) <= limit {
-		return
-	}
-	most := limit * BytesPerToken / 4
-	for _, m := range messages {
-		for i, b := range m.Blocks {
-			if b.Kind == llm.BlockToolResult && len(b.Content) > most {
-				m.Blocks[i].Content, _ = tools.Truncate(b.Content, most, "")
-			}
-		}
-	}
 }

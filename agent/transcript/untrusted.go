@@ -18,18 +18,18 @@ import (
 // model's own words may repeat what it has read. Own is the turn that it was shown,
 // of which nothing is dropped.
 func Untrusted(records []journal.Record, own string, n int64) bool {
-	covered := int64(0)
+	var newest sessions.Summary
 	for i := len(records) - 1; i >= 0; i-- {
 		if s, ok := records[i].Data.(sessions.Summary); ok && records[i].N < n {
 			if s.Untrusted && s.Text != "" {
 				return true
 			}
-			covered = s.Covers
+			newest = s
 			break
 		}
 	}
 	for _, r := range records {
-		if (r.N > covered || own != "" && r.Turn == own) && r.N < n && fromOthers(r, records) {
+		if (!newest.Hides(r.N) || own != "" && r.Turn == own) && r.N < n && fromOthers(r, records) {
 			return true
 		}
 	}
@@ -84,16 +84,13 @@ func Holds(records []journal.Record, own string, n int64, text string, brings fu
 	if text == "" {
 		return false
 	}
-	covered := int64(0)
-	if s, ok := NewestSummary(records); ok {
-		covered = s.Covers
-	}
+	newest, _ := NewestSummary(records)
 	h := holding{text: text, inJSON: strings.Trim(asJSON(text), `"`), uses: map[string]sessions.ToolUse{}}
 	for _, r := range records {
 		if r.N >= n {
 			break
 		}
-		if r.N <= covered && (own == "" || r.Turn != own) {
+		if newest.Hides(r.N) && (own == "" || r.Turn != own) {
 			continue
 		}
 		if h.entry(r, brings) {

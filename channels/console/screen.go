@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -149,6 +150,11 @@ func (s *screen) event(e bus.Event) {
 			s.requests.drop(e.Ask.ID)
 		}
 		s.on.ask(s.requests.question())
+	case bus.Compacted:
+		if c := e.Compaction; c != nil {
+			s.finish()
+			s.on.print(passage{text: fmt.Sprintf("%sless of the past is shown to the model: about %d tokens in place of %d", bullet, c.After, c.Before)})
+		}
 	case bus.TurnParked:
 		s.finish()
 		s.await(false)

@@ -160,6 +160,8 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 	d.see(t, "· read_file notes.txt …\n›")
 	d.emit(in.ID, bus.Event{Type: bus.ToolEnd, Tool: "read_file", Call: "c1"})
 	d.see(t, "· read_file notes.txt … ok\n")
+	d.emit(in.ID, bus.Event{Type: bus.Compacted, Compaction: &bus.Compaction{Before: 7000, After: 2000}})
+	d.see(t, "· less of the past is shown to the model: about 2000 tokens in place of 7000\n")
 	d.emit(in.ID, text(2, "It **says** \x1b]0;owned\a", "pear.\n\nAnd ")[:3]...)
 	d.see(t, "It says ]0;ownedpear.\n\nAnd\n›")
 	d.emit(in.ID, text(2, "more.")[1:]...)

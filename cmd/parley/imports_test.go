@@ -85,6 +85,7 @@ func rules() []rule {
 		{"agent/transcribe", 2, nil},
 		{"agent/attempt", 2, []string{"tools"}},
 		{"agent/stream", 3, []string{"bus", "agent/llm"}},
+		{"agent/tally", 3, []string{"agent/llm"}},
 
 		{"channels/...", 3, []string{"channels", "channels/backoff", "channels/markup", "bus"}},
 		{"channels/discord", 4, []string{"channels", "channels/backoff", "channels/discord/socket", "channels/markup", "bus"}},
@@ -112,7 +113,10 @@ func rules() []rule {
 		{"agent/agenttest", 4, []string{"agent/transcript"}},
 		{"agent/news", 3, []string{"bus", "sessions", "agent/journal"}},
 		{"agent/attached", 3, []string{"bus", "sessions", "agent/journal"}},
-		{"agent", 4, []string{"bus", "sessions", "tools", "agent/attached", "agent/audit", "agent/llm", "agent/journal", "agent/news", "agent/transcript", "agent/attempt", "agent/quota", "agent/quote", "agent/stream"}},
+		{"agent", 4, []string{
+			"bus", "sessions", "tools", "agent/attached", "agent/audit", "agent/llm", "agent/journal", "agent/news", "agent/transcript", "agent/attempt",
+			"agent/quota", "agent/quote", "agent/stream", "agent/tally",
+		}},
 
 		{"cmd/parley/...", 5, []string{"bus", "sessions", "tools", "channels", "channels/markup", "agent", "agent/llm"}},
 		{"cmd/parley/backup", 5, []string{"bus/sqlitebus", "sessions/sqldb", "sessions/workspace"}},
@@ -503,7 +507,7 @@ func TestImportRulesSeeWhatIsWrong(t *testing.T) {
 		{"contract takes library", "bus/x.go", imports("bus", "golang.org/x/sync/errgroup"), "golang.org/x/sync belongs to"},
 		{"contract takes implementation", "bus/x.go", imports("bus", "parley/bus/sqlitebus"), "bus imports no other"},
 		{"siblings", "bus/redisbus/x.go", imports("redisbus", "parley/bus/sqlitebus"), "bus/redisbus may import bus, sessions/sqldb only"},
-		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, tools, agent/attached, agent/audit, agent/llm, agent/journal, agent/news, agent/transcript, agent/attempt, agent/quota, agent/quote, agent/stream only"},
+		{"agent takes channels", "agent/x.go", imports("agent", "parley/channels"), "agent may import bus, sessions, tools, agent/attached, agent/audit, agent/llm, agent/journal, agent/news, agent/transcript, agent/attempt, agent/quota, agent/quote, agent/stream, agent/tally only"},
 		{"channels take agent", "channels/slack/x.go", imports("slack", "parley/agent"), "channels/slack may import"},
 		{"tool takes bus", "tools/message/x.go", imports("message", "parley/bus"), "tools/message may import tools only"},
 		{"adapter takes ground", "channels/slack/x.go", imports("slack", "parley/sessions/sqldb"), "channels/slack may import"},

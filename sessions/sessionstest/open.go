@@ -12,6 +12,7 @@ func openTests() []test {
 	return []test{
 		{"the newest summary hides what it covers", summaryCovers},
 		{"a summary that claims to cover itself hides nothing after it", summaryAhead},
+		{"a summary keeps what it names", summaryKeeps},
 		{"a turn that has not ended survives a summary", unfinishedSurvives},
 		{"a turn that is not published survives a summary", unpublishedSurvives},
 		{"several unfinished turns come in order", unfinishedInOrder},
@@ -40,6 +41,29 @@ func summaryCovers(t *testing.T, p place) {
 		if l.Next() != 20 {
 			t.Errorf("the next is %d", l.Next())
 		}
+		s = p.reopen(s)
+	}
+}
+
+// A summary that covers the beginning of a turn that goes on keeps what was said.
+func summaryKeeps(t *testing.T, p place) {
+	s := p.open()
+	l := openLog(t, s, key, 1)
+	appendAll(t, l, started("t1"), said("t1", "m1", "first"), done("t1"), started("t2"), said("t2", "m2", "second"), reply("t2", "a"))
+	appendAll(t, l, entry("t2", sessions.KindSummary, sessions.Summary{Covers: 6, Text: "so far", Turn: "t2", Keep: []int64{2, 5, 99}}))
+	appendAll(t, l, reply("t2", "b"))
+	entries := readLog(t, s, key)
+	of := func(numbers ...int) (some []sessions.Entry) {
+		for _, n := range numbers {
+			some = append(some, entries[n-1])
+		}
+		return some
+	}
+	sameEntries(t, "while the turn goes on", openLog(t, s, key, 1).Entries(), of(2, 4, 5, 6, 7, 8))
+	appendAll(t, l, done("t2"))
+	entries = readLog(t, s, key)
+	for range 2 {
+		sameEntries(t, "once it has ended", openLog(t, s, key, 2).Entries(), of(2, 5, 7, 8, 9))
 		s = p.reopen(s)
 	}
 }

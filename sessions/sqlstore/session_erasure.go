@@ -238,7 +238,8 @@ func (p *sessionErasure) redactSummaries(query string, arg any, which func(sessi
 			return errors.Join(err, found.Close())
 		}
 		if s.Text != "" && which(s) {
-			redacted[n] = sessions.Summary{Covers: s.Covers}
+			s.Text = ""
+			redacted[n] = s
 		}
 	}
 	if err := errors.Join(found.Err(), found.Close()); err != nil {

@@ -139,7 +139,7 @@ func (s *Store) open(ctx context.Context, key string, fence int64) (*log, error)
 }
 
 // relevant reads the entries that a log's holder needs: all after what the newest
-// summary covers, and before that those of unfinished turns.
+// summary covers, and before that those that it keeps, and those of unfinished turns.
 func (s *Store) relevant(ctx context.Context, session int64, st state) ([]sessions.Entry, error) {
 	if st.last == 0 {
 		return nil, nil
@@ -157,6 +157,43 @@ func (s *Store) relevant(ctx context.Context, session int64, st state) ([]sessio
 			return nil, err
 		}
 	}
+	uncovered, err := read(ctx, s.queries.span, nil, session, st.covers+1, st.last)
+	if err != nil {
+		return nil, err
+	}
+	if entries, err = s.kept(ctx, entries, uncovered, session, st); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(entries, func(a, b sessions.Entry) int { return cmp.Compare(a.N, b.N) })
-	return read(ctx, s.queries.span, entries, session, st.covers+1, st.last)
+	if len(entries) == 0 {
+		return uncovered, nil
+	}
+	return append(entries, uncovered...), nil
+}
+
+// kept appends the covered entries that the newest summary keeps, but for those that are
+// among entries already.
+func (s *Store) kept(ctx context.Context, entries, uncovered []sessions.Entry, session int64, st state) ([]sessions.Entry, error) {
+	i := slices.IndexFunc(uncovered, func(e sessions.Entry) bool { return e.N == st.summary })
+	if i < 0 {
+		return entries, nil
+	}
+	sum, err := sessions.Decode[sessions.Summary](uncovered[i])
+	if err != nil {
+		return nil, err
+	}
+	args := []any{session}
+	for _, n := range sum.Keep {
+		if n <= st.covers && !slices.ContainsFunc(entries, func(e sessions.Entry) bool { return e.N == n }) {
+			args = append(args, n)
+		}
+	}
+	if len(args) == 1 {
+		return entries, nil
+	}
+	found, err := s.db.Read.QueryContext(ctx, "SELECT "+columns+" FROM entries WHERE session = ? AND n IN (?"+strings.Repeat(", ?", len(args)-2)+")", args...)
+	if err != nil {
+		return nil, err
+	}
+	return scan(found, entries, func(r row) (sessions.Entry, error) { return r.entry() })
 }

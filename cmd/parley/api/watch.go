@@ -168,6 +168,14 @@ func dataOf(e bus.Event) any {
 			Turn string `json:"turn"`
 			*bus.Retry
 		}{e.Turn, e.Retry}
+	case bus.Compacted:
+		if e.Compaction == nil {
+			break
+		}
+		return struct {
+			Turn string `json:"turn"`
+			*bus.Compaction
+		}{e.Turn, e.Compaction}
 	case bus.Asked, bus.AskResolved:
 		if e.Ask == nil {
 			break

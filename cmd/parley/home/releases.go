@@ -16,7 +16,8 @@ const (
 	understandsTimes  = 4 // what schedules say
 	understandsJobs   = 5 // that a job has ended
 	understandsGrowth = 6 // drafts that are messages that grow
-	understands       = understandsGrowth
+	understandsParts  = 7 // summaries of a part of a turn that goes on
+	understands       = understandsParts
 )
 
 // endTimeout bounds how long a process takes to say that it ends.
@@ -69,6 +70,12 @@ func (h *Home) MayPart(ctx context.Context) (bool, error) {
 // that takes over the channel could neither find it nor replace it with the answer.
 func (h *Home) MayGrow(ctx context.Context) (bool, error) {
 	return h.allUnderstand(ctx, understandsGrowth)
+}
+
+// MaySumUp tells whether a summary may stand for a part of a turn that goes on: a process of
+// an older release would take that turn for one of a conversation that has ended.
+func (h *Home) MaySumUp(ctx context.Context) (bool, error) {
+	return h.allUnderstand(ctx, understandsParts)
 }
 
 // allUnderstand tells whether all processes that serve understand that much.

@@ -67,6 +67,7 @@ type Metrics struct {
 
 	modelSeconds *prometheus.HistogramVec
 	failovers    *prometheus.CounterVec
+	compactions  *prometheus.CounterVec
 }
 
 var _ agent.Observer = (*Metrics)(nil)
@@ -88,6 +89,7 @@ func New(c Config) *Metrics {
 		tokens:      counters("model_tokens_total", "Tokens of a model, by kind: input (not cached), cached or output.", "model", "kind"),
 
 		modelSeconds: seconds("model_seconds", "How long calls of a model took, answered or not.", prometheus.ExponentialBuckets(0.125, 2, 13), "model"),
+		compactions:  counters("compactions_total", "Conversations that were made shorter for the model.", "result"),
 		failovers:    counters("failovers_total", "Requests that another model was asked, because the one before gave no answer.", "from", "to"),
 	}
 	for _, result := range []string{"done", "failed", "cancelled"} {
@@ -97,7 +99,7 @@ func New(c Config) *Metrics {
 	build.WithLabelValues(c.Build.Version, c.Build.Revision, c.Build.Go).Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		m.sends, m.sendSeconds, m.ratings, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens, m.modelSeconds, m.failovers,
+		m.sends, m.sendSeconds, m.ratings, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens, m.modelSeconds, m.failovers, m.compactions,
 		&status{Config: c, descriptions: describe()},
 	)
 	m.tools.register(m.registry)
@@ -178,6 +180,9 @@ func (m *Metrics) Model(model, result string, use llm.Usage, took time.Duration)
 		m.tokens.WithLabelValues(model, kind).Add(float64(max(0, n)))
 	}
 }
+
+// Compaction implements agent.Observer.
+func (m *Metrics) Compaction(result string) { m.compactions.WithLabelValues(result).Inc() }
 
 // Failover counts that one model was asked in the place of another.
 func (m *Metrics) Failover(from, to string) { m.failovers.WithLabelValues(from, to).Inc() }

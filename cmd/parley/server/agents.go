@@ -85,7 +85,7 @@ func (s *Server) agent(ctx context.Context, session string) (agent.Agent, error)
 	return agent.Agent{
 		Name: name, Model: s.model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.granted(all, s.capabilities(session)), name, isOwners(session)), session),
 		Prompt: s.prompt, Keep: s.keep, Named: s.named, Untrusted: s.promptUntrusted,
-		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, Discard: s.files.Discard,
+		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.files.Discard,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",

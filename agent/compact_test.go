@@ -1,0 +1,225 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"parley/agent"
+	"parley/agent/agenttest"
+	"parley/agent/openai"
+	"parley/sessions"
+	"parley/tools"
+)
+
+const instructions = "Number the 300 files; never touch README.md, and end with the word finished."
+
+// small is a bench whose model is known to read that many tokens.
+func small(t *testing.T, s *agenttest.Server, window int, set ...tools.Tool) *bench {
+	t.Helper()
+	b := overTheWire(t, s, set...)
+	m, err := openai.New(openai.Config{BaseURL: s.Start(t), Name: "m", Window: window})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.agent.Model = m
+	b.agent.Prompt = func(context.Context, agent.Asker) (string, bool, error) {
+		return strings.Repeat("You are a careful clerk who keeps to what people say. ", 80), false, nil
+	}
+	b.limit.TokensDay = 100_000_000
+	return b
+}
+
+// worker is a script of a model that calls a tool that many times, and sums up when asked.
+// Calls may come two at once.
+func worker(calls int, most *atomic.Int64) agenttest.Script {
+	call := func(n int64) agenttest.ToolCall {
+		return agenttest.ToolCall{ID: fmt.Sprintf("call%05d", n), Name: "echo", Args: fmt.Sprintf(`{"say":"file %d %s"}`, n, strings.Repeat("abcdefg ", 40))}
+	}
+	return func(q agenttest.Request) agenttest.Response {
+		if asksForSummary(q) {
+			return agenttest.Reply(fmt.Sprintf("Of the 300 files %d are numbered; README.md is untouched.", most.Load()))
+		}
+		switch n := most.Load(); {
+		case n >= int64(calls):
+			return agenttest.Reply("finished")
+		case n%10 == 8:
+			most.Add(2)
+			return agenttest.Calls(call(n), call(n+1))
+		default:
+			most.Add(1)
+			return agenttest.Calls(call(n))
+		}
+	}
+}
+
+// A turn may be many times longer than the window. It goes on with a summary of itself, and
+// every request has the person's own words, each call with its result, and mostly the same
+// beginning as the one before.
+func TestATurnOf300CallsInAWindowOf8000(t *testing.T) {
+	const window = 8192
+	var made, refused atomic.Int64
+	script := agenttest.WantsTools(agenttest.Ordered(agenttest.Counted(worker(300, &made))))
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		if agenttest.Tokens(q) > window {
+			refused.Add(1)
+		}
+		return agenttest.Window(window, 400, `{"error":{"message":"maximum context length is {window} tokens","code":"context_length_exceeded"}}`, script)(q)
+	})
+	var ran atomic.Int64
+	b := small(t, s, window, echo("echo", tools.Once, func(tools.Call, string) error { ran.Add(1); return nil }))
+	b.agent.MaxIterations = 400
+	b.run()
+	b.wantReply(b.say("1", "ann", instructions), "finished")
+	if ran.Load() != 300 || refused.Load() > 0 {
+		t.Errorf("%d calls ran, %d requests were too long", ran.Load(), refused.Load())
+	}
+	var last agenttest.Request
+	same, all, broken, asked := 0, 0, 0, 0
+	for _, q := range s.Requests() {
+		if !bytes.Contains(q.Body, []byte(instructions)) {
+			t.Errorf("request %d lacks what the person said", q.N)
+		}
+		if wrong := orphans(q); wrong != "" {
+			t.Errorf("request %d: %s", q.N, wrong)
+		}
+		if asksForSummary(q) {
+			continue
+		}
+		if asked++; asked > 1 {
+			shared, total := sharedPrefix(last, q)
+			same, all = same+shared, all+total
+			if shared*10 < total*7 {
+				broken++
+			}
+		}
+		last = q
+	}
+	share := float64(same) / float64(all)
+	t.Logf("%d requests, %.1f%% of their tokens in the prefix before, %d below 70%%", asked, 100*share, broken)
+	if share < 0.7 || broken > asked/10 {
+		t.Errorf("%.0f%% of all tokens were in the prefix of the request before; in %d of %d requests it was less than 70%%", 100*share, broken, asked)
+	}
+	if kinds := b.kinds("1"); !strings.Contains(kinds, "summary") {
+		t.Error("nothing was summed up")
+	}
+	b.wantReply(b.say("1", "ann", "and now?"), "finished") // the next turn reads what is left of this one
+	if q := s.Requests(); !bytes.Contains(q[len(q)-1].Body, []byte(instructions)) || !bytes.Contains(q[len(q)-1].Body, []byte("are numbered")) {
+		t.Error("the next turn knows nothing of what was said and done")
+	}
+}
+
+// orphans says which call of a request has no result, or the other way round.
+func orphans(q agenttest.Request) string {
+	open := map[string]bool{}
+	for _, m := range q.Messages() {
+		for _, c := range m.Calls {
+			open[c.ID] = true
+		}
+		if m.Role == "tool" && !open[m.CallID] {
+			return "a result without its call: " + m.CallID
+		}
+		delete(open, m.CallID)
+	}
+	if len(open) > 0 {
+		return fmt.Sprintf("%d calls without a result", len(open))
+	}
+	return ""
+}
+
+// sharedPrefix is how many bytes of what a model reads a request has in common with the one
+// before it, from the beginning on, and how many it has: the tools, then the messages.
+func sharedPrefix(before, now agenttest.Request) (shared, total int) {
+	x, y := asRead(before), asRead(now)
+	for shared < min(len(x), len(y)) && x[shared] == y[shared] {
+		shared++
+	}
+	return shared, len(y)
+}
+
+func asRead(q agenttest.Request) []byte {
+	var body struct {
+		Tools    json.RawMessage
+		Messages []json.RawMessage
+	}
+	if q.Decode(&body) != nil {
+		return nil
+	}
+	read := bytes.Clone(body.Tools)
+	for _, m := range body.Messages {
+		read = append(read, m...)
+	}
+	return read
+}
+
+// A provider's window may be smaller than is known: its refusal makes the turn shorter, and
+// the turn goes on.
+func TestARefusalInMidTurnSumsTheTurnUp(t *testing.T) {
+	var made atomic.Int64
+	s := agenttest.New(agenttest.Window(5000, 400, `{"error":{"message":"This model's maximum context length is {window} tokens.","code":"context_length_exceeded"}}`,
+		agenttest.WantsTools(agenttest.Ordered(agenttest.Counted(worker(60, &made))))))
+	b := small(t, s, 0, echo("echo", tools.Once, nil))
+	b.agent.MaxIterations = 100
+	b.run()
+	b.wantReply(b.say("1", "ann", instructions), "finished")
+	if !strings.Contains(b.kinds("1"), string(sessions.KindSummary)) {
+		t.Error("nothing was summed up")
+	}
+}
+
+// A summary that saves nothing is not tried for ever: after two of them the turn is given
+// up aloud, and nobody has paid for more.
+func TestSummariesThatSaveNothingEnd(t *testing.T) {
+	var made atomic.Int64
+	script := worker(300, &made)
+	var summaries atomic.Int64
+	s := agenttest.New(agenttest.Window(4000, 400, `{"error":{"message":"Token limit reached","code":400}}`, agenttest.Counted(func(q agenttest.Request) agenttest.Response {
+		if asksForSummary(q) {
+			summaries.Add(1)
+			return agenttest.Reply(strings.Repeat("I cannot be brief. ", 600))
+		}
+		return script(q)
+	})))
+	b := small(t, s, 0, echo("echo", tools.Once, nil))
+	b.agent.MaxIterations = 400
+	b.run()
+	b.say("1", "ann", instructions)
+	out := b.reply()
+	if !out.Failed || !strings.Contains(out.Text, "longer than the model can read") || !strings.Contains(out.Text, "/new") {
+		t.Errorf("reply %+v", out)
+	}
+	if n := summaries.Load(); n == 0 || n > 16 {
+		t.Errorf("%d summaries were asked for", n)
+	}
+}
+
+// While a process of an older release serves, no part of a turn is summed up: it would take
+// the turn for another conversation's.
+func TestBesideAnOlderReleaseNoTurnIsSummedUp(t *testing.T) {
+	var made atomic.Int64
+	s := agenttest.New(agenttest.WantsTools(agenttest.Ordered(agenttest.Counted(worker(40, &made)))))
+	b := small(t, s, 6000, echo("echo", tools.Once, nil))
+	b.agent.MaySumUp = func(context.Context) (bool, error) { return false, nil }
+	b.agent.MaxIterations = 100
+	b.run()
+	b.say("1", "ann", "hello")
+	if out := b.reply(); out.Text != "finished" && !strings.Contains(out.Text, "longer than the model can read") {
+		t.Errorf("reply %+v", out)
+	}
+	b.settled()
+	for e, err := range b.store.Read(t.Context(), "main:test:1", 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind != sessions.KindSummary {
+			continue
+		}
+		if d, err := sessions.Decode[sessions.Summary](e); err != nil || d.Turn != "" || d.Covers > 0 {
+			t.Errorf("a summary %+v, %v", d, err)
+		}
+	}
+}

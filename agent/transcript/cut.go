@@ -1,0 +1,201 @@
+package transcript
+
+import (
+	"encoding/json"
+	"slices"
+
+	"parley/agent/journal"
+	"parley/sessions"
+)
+
+// Budgets are how much of the log stays word for word when a summary takes the place of
+// the rest, in tokens.
+type Budgets struct {
+	Steps int // of the newest, behind what the summary covers
+	Own   int // of what was said to the turn that goes on
+	Said  int // of what people said before that
+}
+
+// Cut finds what a summary is to cover so that the newest steps stay within their budget,
+// and what of that it keeps. A call and its result are never parted. Within says whether
+// the turn own, which goes on, may be summed up in part. False says that there is nothing
+// to sum up.
+func Cut(records []journal.Record, own string, within bool, b Budgets) (sessions.Summary, bool) {
+	v := viewOf(records, own)
+	if v.alone != "" { // the newest summary is that of another conversation
+		return sessions.Summary{}, false
+	}
+	var shown []journal.Record
+	for _, r := range records {
+		if v.shows(r) {
+			shown = append(shown, r)
+		}
+	}
+	covers := int64(0)
+	for _, n := range boundaries(shown, own, within) {
+		if covers = n; sizeBehind(shown, n, v.summary.Cleared) <= b.Steps {
+			break
+		}
+	}
+	if !coversAny(shown, covers) {
+		return sessions.Summary{}, false
+	}
+	s := sessions.Summary{Covers: covers, Cleared: max(v.summary.Cleared, covers)}
+	for _, r := range records {
+		if r.Kind == sessions.KindTurnStarted && r.Turn == own && r.N <= covers {
+			s.Turn = own
+		}
+	}
+	s.Keep = keep(records, v, covers, own, b)
+	return s, true
+}
+
+// coversAny tells whether there is something below a boundary that a summary could replace.
+func coversAny(shown []journal.Record, covers int64) bool {
+	return slices.ContainsFunc(shown, func(r journal.Record) bool {
+		switch r.Kind {
+		case sessions.KindText, sessions.KindThinking, sessions.KindToolUse, sessions.KindToolResult, sessions.KindNotice, sessions.KindUser:
+			return r.N <= covers
+		}
+		return false
+	})
+}
+
+// boundaries are the numbers up to which a summary may cover, in their order: before a turn, and
+// within the turn own before an answer, and behind its last result.
+func boundaries(shown []journal.Record, own string, within bool) []int64 {
+	var at []int64
+	answered, last := true, int64(0)
+	for _, r := range shown {
+		switch r.Data.(type) {
+		case sessions.TurnStarted:
+			at = append(at, r.N-1)
+		case sessions.Thinking, sessions.Text, sessions.ToolUse:
+			if answered && r.Turn == own && within {
+				at = append(at, r.N-1)
+			}
+			answered = false
+		case sessions.Usage:
+			answered = true
+		case sessions.ToolResult:
+			if r.Turn == own && within {
+				last = r.N
+			}
+		}
+	}
+	if own == "" && len(shown) > 0 { // all is past
+		last = shown[len(shown)-1].N
+	}
+	if last > 0 && (len(at) == 0 || last > at[len(at)-1]) {
+		at = append(at, last)
+	}
+	return at
+}
+
+// sizeBehind is about how many tokens the model reads of the records behind a number.
+func sizeBehind(shown []journal.Record, n, cleared int64) int {
+	bytes := 0
+	for _, r := range shown {
+		if r.N <= n {
+			continue
+		}
+		bytes += sizeOf(r, cleared)
+	}
+	return bytes / BytesPerToken
+}
+
+// sizeOf is about how many bytes the model reads of a record.
+func sizeOf(r journal.Record, cleared int64) int {
+	switch d := r.Data.(type) {
+	case sessions.ToolResult:
+		if r.N <= cleared && clearable(d.Content) {
+			return len(clearedResult)
+		}
+		return len(d.Content)
+	case sessions.Picture:
+		return pictureTokens * BytesPerToken
+	case sessions.User, sessions.Thinking, sessions.Text, sessions.ToolUse, sessions.Notice, sessions.Fetched:
+		return len(r.Entry.Data) + frameBytes
+	}
+	return 0
+}
+
+// frameBytes is about how long the frame of a message is.
+const frameBytes = 64
+
+// keep are the entries of what people said that a summary keeps, the newest within their
+// budgets.
+func keep(records []journal.Record, v view, covers int64, own string, b Budgets) []int64 {
+	said := map[string]bool{}
+	take := func(ofOwn bool, budget int) {
+		for _, r := range slices.Backward(records) {
+			if r.Kind != sessions.KindUser || r.N > covers || (own != "" && r.Turn == own) != ofOwn || !v.shows(r) && !v.keeps(r) {
+				continue
+			}
+			size := sizeOf(r, 0) / BytesPerToken
+			if size > budget {
+				if ofOwn {
+					continue
+				}
+				return // what is kept has no gaps
+			}
+			budget -= size
+			said[r.Cause] = true
+		}
+	}
+	take(true, b.Own)
+	take(false, b.Said)
+	var numbers []int64
+	for _, r := range records {
+		of := ""
+		switch d := r.Data.(type) {
+		case sessions.User:
+			of = r.Cause
+		case sessions.Attached:
+			of = d.Message
+		case sessions.Fetched:
+			of = d.Message
+		}
+		if of != "" && said[of] && r.N <= covers {
+			numbers = append(numbers, r.N)
+		}
+	}
+	return numbers
+}
+
+// Clear finds up to which entry results may be emptied so that the newest stay within a
+// budget, and about how many tokens that saves.
+func Clear(records []journal.Record, own string, budget int) (upTo int64, saves int) {
+	v := viewOf(records, own)
+	if v.alone != "" {
+		return 0, 0
+	}
+	kept, bytes := 0, 0
+	for _, r := range slices.Backward(records) {
+		d, ok := r.Data.(sessions.ToolResult)
+		if !ok || !v.shows(r) {
+			continue
+		}
+		if kept += sizeOf(r, v.summary.Cleared); kept <= budget*BytesPerToken {
+			continue
+		}
+		upTo = max(upTo, r.N)
+		if r.N > v.summary.Cleared && clearable(d.Content) {
+			bytes += len(d.Content) - len(clearedResult)
+		}
+	}
+	return upTo, bytes / BytesPerToken
+}
+
+// WithSummary is a log as it will be with a summary.
+func WithSummary(records []journal.Record, s sessions.Summary) []journal.Record {
+	n := int64(1)
+	if len(records) > 0 {
+		n = records[len(records)-1].N + 1
+	}
+	raw, err := json.Marshal(s)
+	if err != nil { // texts and numbers always marshal
+		panic(err)
+	}
+	return append(slices.Clip(records), journal.Record{Entry: sessions.Entry{N: n, Kind: sessions.KindSummary, Data: raw}, Data: s})
+}

@@ -1,0 +1,180 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/agent/journal"
+	"parley/agent/llm"
+	"parley/sessions"
+)
+
+// A log is written in order.
+type log struct{ records []journal.Record }
+
+func (l *log) add(turn string, kind sessions.Kind, data any) *journal.Record {
+	e := journal.NewEntry(turn, kind, data)
+	e.N = int64(len(l.records) + 1)
+	l.records = append(l.records, journal.Record{Entry: e, Data: data})
+	return &l.records[len(l.records)-1]
+}
+
+func (l *log) begin(turn, said string) {
+	l.add(turn, sessions.KindTurnStarted, sessions.TurnStarted{})
+	r := l.add(turn, sessions.KindUser, sessions.User{Text: said})
+	r.Cause, r.Person = turn, "test:ann"
+}
+
+func (l *log) step(turn, call, result string) {
+	l.add(turn, sessions.KindToolUse, sessions.ToolUse{Name: "x", Args: json.RawMessage(`{}`)}).Call = call
+	l.add(turn, sessions.KindUsage, sessions.Usage{})
+	l.add(turn, sessions.KindToolResult, sessions.ToolResult{Content: json.RawMessage(`"` + result + `"`)}).Call = call
+}
+
+func (l *log) end(turn, said string) {
+	l.add(turn, sessions.KindText, sessions.Text{Text: said})
+	l.add(turn, sessions.KindUsage, sessions.Usage{})
+	l.add(turn, sessions.KindTurnDone, sessions.TurnDone{State: sessions.TurnCompleted})
+}
+
+func (l *log) sum(t *testing.T, own string, b Budgets) sessions.Summary {
+	t.Helper()
+	s, ok := Cut(l.records, own, true, b)
+	if !ok {
+		t.Fatal("nothing can be summed up")
+	}
+	s.Text = "SUM"
+	l.add(own, sessions.KindSummary, s)
+	return s
+}
+
+// told is what a model is shown, in short.
+func told(messages []llm.Message) string {
+	var all []string
+	for _, m := range messages {
+		for _, b := range m.Blocks {
+			text := b.Text
+			switch {
+			case b.Kind == llm.BlockToolUse:
+				text = "call " + b.Call
+			case b.Kind == llm.BlockToolResult:
+				text = "result " + b.Call + "=" + strings.Trim(string(b.Content), `"`)
+			case strings.Contains(text, "SUM"):
+				text = "SUM"
+			case strings.HasPrefix(text, "<message"):
+				text = strings.Join(Words(text), " ")
+			}
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, "|")
+}
+
+// A turn that is summed up in part shows what was said to it, the summary, and its newest
+// steps; and so it does in the turns after it.
+func TestATurnIsSummedUpInPart(t *testing.T) {
+	var l log
+	l.begin("t0", "before")
+	l.end("t0", "yes")
+	l.begin("t1", "do it")
+	for n := range 6 {
+		l.step("t1", fmt.Sprint("c", n), fmt.Sprint("r", n))
+	}
+	l.add("t1", sessions.KindUser, sessions.User{Text: "and that"}).Cause = "steered"
+	s := l.sum(t, "t1", Budgets{Steps: 80, Own: 1000, Said: 1000})
+	if s.Turn != "t1" {
+		t.Errorf("the summary is of %q", s.Turn)
+	}
+	want := "before|do it|SUM|call c4|result c4=r4|call c5|result c5=r5|and that"
+	if got := told(Render(l.records, "t1")); got != want {
+		t.Errorf("shown %s\nwant  %s", got, want)
+	}
+	l.step("t1", "c6", "r6")
+	l.end("t1", "done")
+	l.begin("t2", "next")
+	want += "|call c6|result c6=r6|done|next"
+	if got := told(Render(l.records, "t2")); got != want {
+		t.Errorf("in the next turn %s\nwant %s", got, want)
+	}
+	// As it is after a restart, when what the summary hides is not read any more.
+	var read []journal.Record
+	for _, r := range l.records {
+		if !s.Hides(r.N) {
+			read = append(read, r)
+		}
+	}
+	if got := told(Render(read, "t2")); got != want {
+		t.Errorf("after a restart %s\nwant %s", got, want)
+	}
+}
+
+// A turn that waits beside the conversation that /new began is shown itself alone, with the
+// summary of its own past, and nothing of it is in the new one.
+func TestATurnThatWasSummedUpIsLeftBehind(t *testing.T) {
+	var l log
+	l.begin("t1", "do it")
+	for n := range 6 {
+		l.step("t1", fmt.Sprint("c", n), fmt.Sprint("r", n))
+	}
+	l.sum(t, "t1", Budgets{Steps: 60, Own: 1000})
+	l.add("", sessions.KindSummary, sessions.Summary{Covers: int64(len(l.records))})
+	l.begin("t2", "new")
+	l.end("t2", "hello")
+	if got, want := told(Render(l.records, "t2")), "new|hello"; got != want {
+		t.Errorf("the new conversation shows %s, want %s", got, want)
+	}
+	if got, want := told(Render(l.records, "t1")), "do it|SUM|call c4|result c4=r4|call c5|result c5=r5"; got != want {
+		t.Errorf("the turn that was left behind shows %s, want %s", got, want)
+	}
+	if _, ok := Cut(l.records, "t1", true, Budgets{}); ok {
+		t.Error("a turn of another conversation is summed up in this one")
+	}
+}
+
+// Where no part of the turn may be summed up, only the past is.
+func TestOnlyThePastIsSummedUp(t *testing.T) {
+	var l log
+	l.begin("t0", "before")
+	l.end("t0", "yes")
+	l.begin("t1", "do it")
+	l.step("t1", "c0", "r0")
+	s, ok := Cut(l.records, "t1", false, Budgets{})
+	if !ok || s.Covers != 5 || s.Turn != "" {
+		t.Errorf("covers %d of %q, %t", s.Covers, s.Turn, ok)
+	}
+	l.add("t1", sessions.KindSummary, s)
+	if _, ok := Cut(l.records, "t1", false, Budgets{}); ok {
+		t.Error("there is more past than there was")
+	}
+}
+
+// Old results are emptied in one go, and stay as they are then.
+func TestResultsAreClearedInOneGo(t *testing.T) {
+	var l log
+	l.begin("t1", "do it")
+	long := strings.Repeat("x", 4000)
+	for n := range 8 {
+		l.step("t1", fmt.Sprint("c", n), long)
+	}
+	upTo, saves := Clear(l.records, "t1", 2100)
+	if saves < 5500 || saves > 6000 {
+		t.Errorf("saves %d tokens", saves)
+	}
+	before := EstimateMessages(Render(l.records, "t1"))
+	l.add("", sessions.KindSummary, sessions.Summary{Cleared: upTo})
+	after := EstimateMessages(Render(l.records, "t1"))
+	if before-after < 5500 {
+		t.Errorf("%d tokens became %d", before, after)
+	}
+	if got := told(Render(l.records, "t1")); strings.Count(got, "cleared to save room") != 6 || strings.Count(got, long) != 2 {
+		t.Errorf("shown %s", got)
+	}
+	l.step("t1", "c8", long)
+	first := Render(l.records[:len(l.records)-3], "t1")
+	again := Render(l.records, "t1")
+	if told(first) != told(again[:len(first)]) {
+		t.Error("the next step changes what was shown before")
+	}
+}

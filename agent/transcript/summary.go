@@ -1,0 +1,87 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"parley/agent/llm"
+)
+
+const summaryPrompt = `Summarise the conversation so far for yourself: you will go on with nothing but this summary and the newest messages. Keep what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks, each as exact as it was said. Leave out how you got there. Write plain text, at most 800 words.`
+
+// shorterPrompt is for a model that did not come to an end with the other.
+const shorterPrompt = `Summarise the conversation so far for yourself in at most 200 words of plain text: what people asked for and decided, what is done and what remains, names, numbers, paths and open tasks.`
+
+// SumUp has the model sum up the past, piece by piece where it is longer than room, in
+// tokens. It gives "" where there is no summary that could replace the past: what was cut
+// off does not stand for what it was cut from, and what is no shorter saves nothing. Its
+// error is that of ask, which asks the model once and pays for the answer.
+func SumUp(ctx context.Context, past Past, room int, ask func(ctx context.Context, r llm.Request) (llm.Answer, error)) (string, error) {
+	if len(past.Told) == 0 {
+		return "", nil
+	}
+	s := summariser{past: past, ask: ask}
+	most := max(room*BytesPerToken/2, minPiece)
+	for size := most; ; size /= 2 {
+		text, err := s.pieces(ctx, size)
+		if fault, ok := errors.AsType[*llm.Error](err); ok && fault.Fault == llm.Overflow && size >= most/4 {
+			continue // smaller pieces then
+		}
+		if err == nil && len(text) > (len(past.Summary)+textLength(past.Told))*4/5 {
+			text = ""
+		}
+		return text, err
+	}
+}
+
+// A summariser sums up one past.
+type summariser struct {
+	past Past
+	ask  func(ctx context.Context, r llm.Request) (llm.Answer, error)
+}
+
+// pieces sums up one piece after another, each with the summary of what came before it,
+// and with what the turn that goes on is about.
+func (s summariser) pieces(ctx context.Context, size int) (string, error) {
+	summary := s.past.Summary
+	head := shortenAll(s.past.Own, size/4)
+	for _, piece := range split(s.past.Told, size) {
+		blocks := slices.Clone(head)
+		if summary != "" {
+			blocks = append(blocks, llm.Block{Kind: llm.BlockText, Text: FrameSummary(summary)})
+		}
+		text, err := s.one(ctx, append(blocks, piece...))
+		if err != nil || text == "" {
+			return "", err
+		}
+		summary = text
+	}
+	return summary, nil
+}
+
+// one asks for one summary, and for a shorter one where that did not come to its end.
+func (s summariser) one(ctx context.Context, piece []llm.Block) (string, error) {
+	for _, prompt := range []string{summaryPrompt, shorterPrompt} {
+		blocks := append(slices.Clip(piece), llm.Block{Kind: llm.BlockText, Text: prompt})
+		answer, err := s.ask(ctx, llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Blocks: blocks}}})
+		if err != nil {
+			return "", err
+		}
+		if text := textOf(answer); answer.Stop == llm.StopWhole && text != "" {
+			return text, nil
+		}
+	}
+	return "", nil
+}
+
+func textOf(answer llm.Answer) string {
+	var text strings.Builder
+	for _, b := range answer.Blocks {
+		if b.Kind == llm.BlockText {
+			text.WriteString(b.Text)
+		}
+	}
+	return strings.TrimSpace(text.String())
+}
