@@ -32,6 +32,8 @@ func keptTables() map[string]string {
 		"sessions.db audit":        "forget: arguments and person; retention: by age; export: GET /v1/audit",
 		"sessions.db jobs":         "forget: by session and person; retention: by age; export: the log has their calls and ends",
 		"sessions.db past_usage":   "forget, retention, export: numbers of what was erased, by day, agent and model",
+		"sessions.db counters":     "forget: by person and session; retention and export: sums of micro-dollars, which go after a week, and those of months after two",
+		"sessions.db charges":      ids,
 		"sessions.db spending":     "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db reservations": "forget: loses the person; retention and export: sums of tokens",
 		"sessions.db schedules":    "forget: by person and session; retention: kept until it is over or cancelled; export: those of the person",

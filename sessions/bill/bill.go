@@ -1,4 +1,6 @@
-// Package bill keeps what calls of models have cost.
+// Package bill keeps what calls of models have cost, and what they may cost.
+//
+// bill.go sums up what was used, budget.go bounds what is spent.
 //
 // The log is where each call's usage stands, in the entry that is written with its answer;
 // the view "calls" shows these entries as rows. What is erased of a log leaves its numbers
@@ -10,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -178,4 +181,16 @@ func Keep(tx *sqldb.Tx, which string, args ...any) error {
 		return fmt.Errorf("keep the numbers of what was used: %w", err)
 	}
 	return nil
+}
+
+// Dollars writes micro-dollars as dollars: with cents where there is at least one, else
+// as exactly as is worth reading.
+func Dollars(micro int64) string {
+	if micro == 0 {
+		return "$0"
+	}
+	if micro < 10_000 {
+		return "$" + strings.TrimRight(strconv.FormatFloat(float64(micro)/1e6, 'f', 6, 64), "0")
+	}
+	return "$" + strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64)
 }

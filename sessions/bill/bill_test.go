@@ -153,3 +153,11 @@ func TestNumbersOutliveWhatIsErased(t *testing.T) {
 		}})
 	})
 }
+
+func TestDollars(t *testing.T) {
+	for micro, want := range map[int64]string{0: "$0", 1: "$0.000001", 1500: "$0.0015", 9_999: "$0.009999", 10_000: "$0.01", 1_999_999: "$2.00", 20_000_000: "$20.00"} {
+		if got := bill.Dollars(micro); got != want {
+			t.Errorf("%d: %s, want %s", micro, got, want)
+		}
+	}
+}

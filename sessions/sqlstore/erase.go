@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/sessions/schedules"
 	"parley/sessions/sqldb"
 )
@@ -72,7 +73,7 @@ func (s *Store) ErasePerson(ctx context.Context, person string) (sessions.Erased
 			return err
 		}
 		return s.db.Write(ctx, func(tx *sqldb.Tx) error {
-			return errors.Join(anonymiseSpending(tx, person), anonymiseAudit(tx, person), forgetJobs(tx, "person = ?", person))
+			return errors.Join(anonymiseSpending(tx, person), bill.Forget(tx, bill.Person(sqldb.Untext(person))), anonymiseAudit(tx, person), forgetJobs(tx, "person = ?", person))
 		})
 	})
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *Store) purge(ctx context.Context) error {
 	if !due.Valid {
 		return nil
 	}
-	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "time_zones"); err != nil {
+	if err := s.db.Purge(ctx, "entries", "sessions", "spending", "reservations", "audit", "jobs", "schedules", "time_zones", "counters"); err != nil {
 		return err
 	}
 	_, err := s.db.Exec(ctx, "DELETE FROM purges WHERE due <= ?", due.Int64)

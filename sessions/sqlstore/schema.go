@@ -25,6 +25,7 @@ func schema() sqldb.Schema {
 			strings.ReplaceAll(jobsTable, "{bytes}", "TEXT"),
 			strings.ReplaceAll(schedules.Migration, "{bytes}", "TEXT"),
 			bill.SQLite,
+			strings.ReplaceAll(bill.Budgets, "{bytes}", "TEXT"),
 		},
 		Postgres: []string{
 			strings.NewReplacer(
@@ -42,6 +43,7 @@ func schema() sqldb.Schema {
 			strings.ReplaceAll(jobsTable, "{bytes}", `TEXT COLLATE "C"`),
 			strings.ReplaceAll(schedules.Migration, "{bytes}", `TEXT COLLATE "C"`),
 			bill.Postgres,
+			strings.ReplaceAll(bill.Budgets, "{bytes}", `TEXT COLLATE "C"`),
 		},
 	}
 }

@@ -37,6 +37,9 @@ func (p *sessionErasure) whole() error {
 	if _, err := p.tx.Exec("DELETE FROM time_zones WHERE session = ?", sqldb.Text(p.key)); err != nil {
 		return err
 	}
+	if err := bill.Forget(p.tx, bill.Session(p.key)); err != nil {
+		return err
+	}
 	if err := p.redactAudit(""); err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ type Store struct {
 	inserts []string     // by the number of rows
 	swept   atomic.Value // the day on which sweep last ran
 	erasing sync.Mutex   // held by the one erasing that may run
+	money   *bill.Budget
 }
 
 // maxInsert is the most rows of one INSERT.
@@ -66,7 +67,7 @@ func Open(ctx context.Context, place string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{db: db}
+	s := &Store{db: db, money: bill.NewBudget(db)}
 	if s.queries, err = prepare(ctx, db.Read); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())
 	}
@@ -88,6 +89,9 @@ func (s *Store) Schedules() schedules.Table { return schedules.Table{DB: s.db} }
 
 // Bill is what calls of models have cost, as the logs have it.
 func (s *Store) Bill() bill.Table { return bill.Table{DB: s.db} }
+
+// Money bounds what models may cost.
+func (s *Store) Money() *bill.Budget { return s.money }
 
 // Writable writes a row, and returns an error if the store does not take it. Reading
 // would prove nothing: a standby and a full disk can be read.

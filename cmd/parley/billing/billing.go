@@ -4,7 +4,6 @@ package billing
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -93,24 +92,12 @@ func Words(s bill.Sum) string {
 	case s.Unpriced == s.Calls:
 		return text + "of no known price"
 	case s.Unpriced > 0:
-		text += Dollars(s.Microdollars) + fmt.Sprintf(" and what %d calls of no known price cost", s.Unpriced)
+		text += bill.Dollars(s.Microdollars) + fmt.Sprintf(" and what %d calls of no known price cost", s.Unpriced)
 	default:
-		text += Dollars(s.Microdollars)
+		text += bill.Dollars(s.Microdollars)
 	}
 	if s.Estimated > 0 {
 		text += fmt.Sprintf(" (%d estimated)", s.Estimated)
 	}
 	return text
-}
-
-// Dollars writes micro-dollars as dollars: with cents where there is at least one, else
-// as exactly as is worth reading.
-func Dollars(micro int64) string {
-	if micro == 0 {
-		return "$0"
-	}
-	if micro < 10_000 {
-		return "$" + strings.TrimRight(strconv.FormatFloat(float64(micro)/1e6, 'f', 6, 64), "0")
-	}
-	return "$" + strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64)
 }

@@ -73,6 +73,7 @@ type store interface {
 	erase.Store
 	Schedules() schedules.Table
 	Bill() bill.Table
+	Money() *bill.Budget
 	Writable(ctx context.Context) error
 	Close() error
 }

@@ -1,0 +1,294 @@
+package bill
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"parley/sessions/sqldb"
+)
+
+// A Cap is the most that something may cost in a day or a month.
+type Cap struct {
+	// Of names whom it holds for: Person, Session or Agent; "" is all.
+	Of    string
+	Month bool // else it is for a day
+	Most  int64
+}
+
+// Person is what a cap on a person is of.
+func Person(id string) string { return "person:" + id }
+
+// Session is what a cap on a session is of.
+func Session(key string) string { return "session:" + key }
+
+// Agent is what a cap on an agent is of.
+func Agent(name string) string { return "agent:" + name }
+
+// period is the day or the month of a time, as the counters have it.
+func (c Cap) period(at time.Time) string {
+	if c.Month {
+		return at.UTC().Format("2006-01")
+	}
+	return at.UTC().Format(time.DateOnly)
+}
+
+// Opens is when the next day or month begins.
+func (c Cap) Opens(at time.Time) time.Time {
+	y, m, d := at.UTC().Date()
+	if c.Month {
+		return time.Date(y, m+1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	return time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
+}
+
+// A Reservation sets an amount aside before calls are made that may cost it.
+type Reservation struct {
+	ID   string // the same id reserves once
+	Cost int64  // micro-dollars
+	Caps []Cap  // all hold
+	At   time.Time
+}
+
+// An OverError says which cap a reservation would go over.
+type OverError struct{ Cap Cap }
+
+// Error names the cap.
+func (e *OverError) Error() string {
+	return fmt.Sprintf("over the cap of %d micro-dollars of %q", e.Cap.Most, e.Cap.Of)
+}
+
+// Budgets adds the tables of what is spent and set aside; {bytes} is a text that is sorted
+// by its bytes.
+//
+// A counter is the sum of its shards. Each process writes to a shard of its own, so that no
+// two of them wait for one another, and reads all of them to compare the sum with its cap.
+// It does not see what others set aside in the same moment: a sum passes its cap by that at
+// most.
+const Budgets = `
+CREATE TABLE counters (
+	period  {bytes} NOT NULL,     -- a day or a month
+	subject {bytes} NOT NULL,     -- whom it is about; empty: all
+	shard   BIGINT NOT NULL,
+	micro   BIGINT NOT NULL,      -- dollars, spent and set aside
+	PRIMARY KEY (period, subject, shard)
+);
+CREATE TABLE charges (
+	id    {bytes} PRIMARY KEY,    -- what is set aside and not settled yet
+	day   {bytes} NOT NULL,
+	shard BIGINT NOT NULL,
+	micro BIGINT NOT NULL
+);
+`
+
+// shards bounds how many rows a counter has. Processes take one at random: where two have
+// the same one, they wait for each other's writes and lose nothing.
+const shards = 64
+
+// A Budget bounds what models may cost, over all processes.
+type Budget struct {
+	db    *sqldb.DB
+	shard int64
+	swept atomic.Value // the day on which sweep last ran
+}
+
+// NewBudget makes a process's budget.
+func NewBudget(db *sqldb.DB) *Budget { return &Budget{db: db, shard: rand.Int64N(shards)} }
+
+// Reserve sets an amount aside, all or none: *OverError where a sum would go over its cap.
+// What is never settled stays: the calls may have been made.
+func (b *Budget) Reserve(ctx context.Context, r Reservation) error {
+	if r.Cost < 0 {
+		return fmt.Errorf("reserve for %s: %d micro-dollars are less than none", r.ID, r.Cost)
+	}
+	reserve := b.reserve
+	if b.db.Postgres() {
+		reserve = b.reserveAtOnce
+	}
+	over, err := reserve(ctx, r)
+	if err != nil {
+		return fmt.Errorf("reserve for %s: %w", r.ID, err)
+	}
+	if over > 0 {
+		return &OverError{Cap: r.Caps[over-1]}
+	}
+	if now := time.Now(); r.At.Before(now) { // either may be wrong
+		b.sweep(r.At)
+	} else {
+		b.sweep(now)
+	}
+	return nil
+}
+
+// sum is what a counter holds.
+const sum = "SELECT coalesce(sum(micro), 0) FROM counters WHERE period = ? AND subject = ?"
+
+// reserve returns the number of the cap that holds it off, from 1 on; 0 if none does.
+func (b *Budget) reserve(ctx context.Context, r Reservation) (over int, err error) {
+	err = b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		over = 0
+		var known int
+		err := tx.Get("SELECT 1 FROM charges WHERE id = ?", []any{sqldb.Text(r.ID)}, &known)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		for i, c := range r.Caps {
+			var spent int64
+			if err := tx.Get(sum, []any{c.period(r.At), sqldb.Text(c.Of)}, &spent); err != nil {
+				return err
+			}
+			if spent+r.Cost > c.Most {
+				over = i + 1
+				return nil
+			}
+		}
+		for _, c := range r.Caps {
+			_, err := tx.Exec(`INSERT INTO counters (period, subject, shard, micro) VALUES (?, ?, ?, ?)
+				ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro`,
+				c.period(r.At), sqldb.Text(c.Of), b.shard, r.Cost)
+			if err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec("INSERT INTO charges (id, day, shard, micro) VALUES (?, ?, ?, ?)", sqldb.Text(r.ID), day(r.At), b.shard, r.Cost)
+		return err
+	})
+	return over, err
+}
+
+// reserveAtOnce is reserve in one statement. It returns whether the reservation is known,
+// and the cap that holds it off. If another makes the same one meanwhile, the statement
+// fails on its key and runs again.
+const reserveAtOnce = `
+WITH known AS (
+	SELECT 1 FROM charges WHERE id = $1
+), caps AS (
+	SELECT * FROM unnest($2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS c (period, subject, most, n)
+), over AS (
+	SELECT min(n) AS n FROM caps c
+	WHERE $5::bigint + (SELECT coalesce(sum(micro), 0) FROM counters k WHERE k.period = c.period AND k.subject = c.subject) > c.most
+), made AS (
+	INSERT INTO charges (id, day, shard, micro)
+	SELECT $1, $6, $7::bigint, $5::bigint FROM over WHERE over.n IS NULL AND NOT EXISTS (SELECT 1 FROM known)
+	RETURNING 1
+), counted AS (
+	INSERT INTO counters (period, subject, shard, micro)
+	SELECT period, subject, $7::bigint, $5::bigint FROM caps WHERE EXISTS (SELECT 1 FROM made)
+	ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro
+)
+SELECT EXISTS (SELECT 1 FROM known), coalesce((SELECT n FROM over), 0)`
+
+func (b *Budget) reserveAtOnce(ctx context.Context, r Reservation) (over int, err error) {
+	periods, subjects, most := r.counters()
+	var known bool
+	_, err = b.db.Group(ctx, reserveAtOnce, []any{sqldb.Text(r.ID), periods, subjects, most, r.Cost, day(r.At), b.shard}, &known, &over)
+	if known {
+		over = 0
+	}
+	return over, err
+}
+
+// counters are the names of the counters that a reservation is in, and their caps.
+func (r Reservation) counters() (periods, subjects []string, most []int64) {
+	for _, c := range r.Caps {
+		periods, subjects, most = append(periods, c.period(r.At)), append(subjects, sqldb.Text(c.Of)), append(most, c.Most)
+	}
+	return periods, subjects, most
+}
+
+// maxCost bounds what one reservation costs, so that a provider that reports nonsense
+// cannot make a sum overflow.
+const maxCost = 1 << 40
+
+// Settle replaces a reservation, which is the one that was made, by what the calls have
+// cost. To settle an unknown or settled one does nothing.
+func (b *Budget) Settle(ctx context.Context, r Reservation, cost int64) error {
+	settle := b.settle
+	if b.db.Postgres() {
+		settle = b.settleAtOnce
+	}
+	if err := settle(ctx, r, min(max(cost, 0), maxCost)); err != nil {
+		return fmt.Errorf("settle %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+func (b *Budget) settle(ctx context.Context, r Reservation, cost int64) error {
+	return b.db.Write(ctx, func(tx *sqldb.Tx) error {
+		var shard, reserved int64
+		err := tx.Get("DELETE FROM charges WHERE id = ? RETURNING shard, micro", []any{sqldb.Text(r.ID)}, &shard, &reserved)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, c := range r.Caps {
+			_, err := tx.Exec("UPDATE counters SET micro = micro + ? WHERE period = ? AND subject = ? AND shard = ?",
+				cost-reserved, c.period(r.At), sqldb.Text(c.Of), shard)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// settleAtOnce is settle in one statement. Of two at once, the second waits for the row
+// and then finds it gone.
+const settleAtOnce = `
+WITH closed AS (
+	DELETE FROM charges WHERE id = $1 RETURNING shard, micro
+)
+UPDATE counters k SET micro = k.micro + $2::bigint - closed.micro
+FROM closed, unnest($3::text[], $4::text[]) AS c (period, subject)
+WHERE k.period = c.period AND k.subject = c.subject AND k.shard = closed.shard`
+
+func (b *Budget) settleAtOnce(ctx context.Context, r Reservation, cost int64) error {
+	periods, subjects, _ := r.counters()
+	_, err := b.db.Group(ctx, settleAtOnce, []any{sqldb.Text(r.ID), cost, periods, subjects})
+	return err
+}
+
+// Spent is what is spent and set aside of a cap in the day or month of a time.
+func (b *Budget) Spent(ctx context.Context, c Cap, at time.Time) (micro int64, err error) {
+	if err := b.db.Read.QueryRowContext(ctx, sum, c.period(at), sqldb.Text(c.Of)).Scan(&micro); err != nil {
+		return 0, fmt.Errorf("read what %q has spent: %w", c.Of, err)
+	}
+	return micro, nil
+}
+
+const (
+	keepDays   = 7 // of days' counters, and of what was set aside and never settled
+	keepMonths = 2
+)
+
+// sweep removes what is of days and months long past, once a day in each process. Nobody
+// waits for it; if it fails, the next one removes the same.
+func (b *Budget) sweep(at time.Time) {
+	today := day(at)
+	if b.swept.Swap(today) == today {
+		return
+	}
+	lastDay, lastMonth := day(at.AddDate(0, 0, -keepDays)), at.UTC().AddDate(0, -keepMonths, 0).Format("2006-01")
+	b.db.Start(func(tx *sqldb.Tx) error {
+		_, err := tx.Exec("DELETE FROM counters WHERE length(period) = 10 AND period < ? OR length(period) = 7 AND period < ?", lastDay, lastMonth)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec("DELETE FROM charges WHERE day < ?", lastDay)
+		return err
+	})
+}
+
+// Forget removes the counters of a person or a session.
+func Forget(tx *sqldb.Tx, subject string) error {
+	_, err := tx.Exec("DELETE FROM counters WHERE subject = ?", sqldb.Text(subject))
+	return err
+}
+
+func day(at time.Time) string { return at.UTC().Format(time.DateOnly) }
