@@ -29,7 +29,7 @@
 // as a model is shown it), llm (the contract with a model), attempt (a tool run
 // once), tally (how many tokens a request has), stream (an answer as it comes, as events), attached (the files that came with
 // a turn's messages), news (what becomes of messages later), pictures and transcribe (what
-// models are shown and told of files) and quota (how many turns a person may have).
+// models are shown and told of files), quota (how many turns a person may have) and purse (what a turn has set aside of budgets).
 package agent
 
 import (
@@ -40,9 +40,11 @@ import (
 
 	"parley/agent/attached"
 	"parley/agent/llm"
+	"parley/agent/purse"
 	"parley/agent/tally"
 	"parley/bus"
 	"parley/sessions"
+	"parley/sessions/bill"
 	"parley/tools"
 )
 
@@ -52,6 +54,8 @@ type Config struct {
 	Events bus.Events
 	Store  sessions.Store
 	Budget sessions.Budget
+	// Money, if set, bounds what models cost.
+	Money purse.Money
 	// Agents returns the agent that answers in the session with that key, as it is
 	// configured now. An error is as one that keeps the session's log from being
 	// opened: the session is tried again, and then its first message is given up.
@@ -142,10 +146,29 @@ type Jobs interface {
 type Limits struct {
 	Turns     int   // at once; owners have no such bound
 	TurnsHour int   // in an hour; owners have no such bound
-	TokensDay int64 // spent and reserved in a day (UTC), everybody's bound
+	TokensDay int64 // spent and reserved in a day (UTC), everybody's bound where a model's price is not known
+	// TokensAlways has TokensDay hold where it is known, too.
+	TokensAlways bool
 	// TokensDayOf is the bound of some, in place of TokensDay.
 	TokensDayOf map[string]int64
 	MaxWaiting  int // messages in a session's mailbox, for /status to name
+	// What models may cost, in micro-dollars: for one person in a day, in one session in a
+	// day, and for all in a day and a month (UTC); 0 is not bounded.
+	UserDay, SessionDay, Day, Month int64
+}
+
+// caps are those that hold for what a person has an agent do in a session.
+func (l Limits) caps(person, session string, a Agent) []bill.Cap {
+	var caps []bill.Cap
+	for _, c := range []bill.Cap{
+		{Of: bill.Person(person), Most: l.UserDay}, {Of: bill.Session(session), Most: l.SessionDay},
+		{Of: bill.Agent(a.Name), Most: a.Day}, {Most: l.Day}, {Month: true, Most: l.Month},
+	} {
+		if c.Most > 0 {
+			caps = append(caps, c)
+		}
+	}
+	return caps
 }
 
 // tokensDay is what a person may spend in a day.
@@ -213,6 +236,7 @@ type Agent struct {
 	ErrorLimit       int // consecutive steps in which every call failed
 	MaxParallelTools int
 	ContextTokens    int
+	Day              int64 // what its models may cost in a day (UTC), in micro-dollars; 0 is not bounded
 	// Steer lets mail of the turn's sender join the turn; else it waits.
 	Steer bool
 }

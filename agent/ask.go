@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/agent/purse"
 	"parley/agent/stream"
 	"parley/agent/transcript"
 	"parley/bus"
@@ -23,7 +23,7 @@ const answerTokens = 4096
 // An asker asks the model for the answers of one turn.
 type asker struct {
 	*session
-	reservation reservation
+	purse purse.Purse
 }
 
 // ask asks the model for the turn's next answer, within its person's budget. An answer that cannot be had ends the
@@ -45,7 +45,7 @@ func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, er
 		return llm.Answer{}, err
 	}
 	events.End()
-	a.reservation.spend(answer)
+	a.purse.Spend(answer.Usage)
 	return answer, nil
 }
 
@@ -82,9 +82,27 @@ func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events 
 	return a.spendVoid(ctx, t, &answer)
 }
 
-// reserve takes what a request may cost out of the person's budget.
+// reserve takes what a request may cost out of the budgets. One that is spent ends the
+// turn, said aloud.
 func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
-	return a.reservation.take(ctx, a.session, t, int64(transcript.Estimate(r))+answerTokens)
+	account, err := a.account(ctx, t.person)
+	if err != nil {
+		return err
+	}
+	input, info, limits := int64(transcript.Estimate(r)), a.agent.Model.Info(), a.cfg.Limits()
+	want := purse.Amount{Tokens: input + answerTokens, Micro: info.Price.Of(llm.Usage{Input: input, Output: answerTokens})}
+	bounds := purse.Bounds{Person: account, Caps: limits.caps(account, a.key(), a.agent)}
+	if _, own := limits.TokensDayOf[t.person]; own || limits.TokensAlways || !info.Priced {
+		bounds.TokensDay = limits.tokensDay(t.person)
+	}
+	// The fence is in the name, so that a turn that is resumed by another holder does
+	// not take the reservation of the first for its own.
+	name := fmt.Sprintf("%s#%d.%d", t.id, a.lease.Claim().Fence, t.modelCalls+1)
+	err = a.purse.Take(ctx, name, want, bounds)
+	if over, ok := errors.AsType[*purse.OverError](err); ok {
+		return failure("over_budget", "%s", over.Words(t.route.Owner))
+	}
+	return err
 }
 
 // generate asks for an answer. What a model that asks more than once throws away on the
@@ -130,7 +148,7 @@ func (a *asker) spendVoid(ctx context.Context, t *turn, answer *llm.Answer) erro
 	if answer == nil {
 		return nil
 	}
-	a.reservation.spend(*answer)
+	a.purse.Spend(answer.Usage)
 	return a.journal.Append(ctx, a.usageEntry("", t.person, *answer))
 }
 
@@ -234,74 +252,4 @@ func shortfall(a llm.Answer, some bool) string {
 		return "_(The model gave an empty answer. Ask again, perhaps in other words.)_"
 	}
 	return ""
-}
-
-// reservedCalls is for how many model calls tokens are set aside at once: most
-// turns then write to the budget once and not before each call.
-const reservedCalls = 4
-
-const settleTimeout = 5 * time.Second
-
-// A reservation holds the tokens that a turn has set aside in its person's budget
-// and not yet spent. What is set aside and never settled, because the process
-// died, stays counted: the calls may have been made.
-type reservation struct {
-	id       string // "" while nothing is set aside
-	reserved int64
-	taken    int64 // by calls, as estimated before each
-	spent    int64 // by calls, as the model reported
-	settled  int   // reservations so far, which names the next
-}
-
-// take takes what a call may cost out of the reservation, and makes a new one
-// first where it holds too little. An empty budget ends the turn, said aloud.
-func (r *reservation) take(ctx context.Context, s *session, t *turn, tokens int64) error {
-	if r.id != "" && r.taken+tokens <= r.reserved {
-		r.taken += tokens
-		return nil
-	}
-	r.settle(ctx, s)
-	account, err := s.account(ctx, t.person)
-	if err != nil {
-		return err
-	}
-	want := sessions.Reservation{
-		// The fence is in it, so that a turn that is resumed by another holder does
-		// not take the reservation of the first for its own.
-		ID: fmt.Sprintf("%s#%d.%d.%d", t.id, s.lease.Claim().Fence, t.modelCalls+1, r.settled), Person: account,
-		Tokens: reservedCalls * tokens, Cap: s.cfg.Limits().tokensDay(t.person), At: time.Now(),
-	}
-	err = s.cfg.Budget.Reserve(ctx, want)
-	if errors.Is(err, sessions.ErrOverBudget) { // then just for this call
-		want.Tokens = tokens
-		err = s.cfg.Budget.Reserve(ctx, want)
-	}
-	if errors.Is(err, sessions.ErrOverBudget) {
-		return failure("over_budget", "You have used up the %d tokens that a person may use in a day. The next day begins at 00:00 UTC.", want.Cap)
-	}
-	if err != nil {
-		return fmt.Errorf("reserve tokens: %w", err)
-	}
-	r.id, r.reserved, r.taken, r.spent = want.ID, want.Tokens, tokens, 0
-	return nil
-}
-
-// spend counts what an answer has cost.
-func (r *reservation) spend(answer llm.Answer) {
-	r.spent += answer.Usage.Input + answer.Usage.Output
-}
-
-// settle replaces what was set aside by what was spent.
-func (r *reservation) settle(ctx context.Context, s *session) {
-	if r.id == "" {
-		return
-	}
-	// Also after the turn was cut off: what was spent is spent.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
-	defer cancel()
-	if err := s.cfg.Budget.Settle(ctx, r.id, r.spent); err != nil {
-		s.slog.Warn("settling a reservation failed; it stays as reserved", slog.Any("error", err))
-	}
-	r.id = ""
-	r.settled++
 }

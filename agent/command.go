@@ -261,11 +261,14 @@ func (c *commander) status(ctx context.Context, it item) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	spent, err := c.cfg.Budget.Spent(ctx, account, time.Now())
-	if err != nil {
-		return "", fmt.Errorf("read the budget: %w", err)
+	if limits.TokensAlways || !c.agent.Model.Info().Priced {
+		spent, err := c.cfg.Budget.Spent(ctx, account, time.Now())
+		if err != nil {
+			return "", fmt.Errorf("read the budget: %w", err)
+		}
+		fmt.Fprintf(&b, "\n- your tokens today: %d of at most %d", spent, limits.TokensDay)
 	}
-	fmt.Fprintf(&b, "\n- your tokens today: %d of at most %d\n- session: `%s`", spent, limits.TokensDay, c.key())
+	fmt.Fprintf(&b, "\n- session: `%s`", c.key())
 	return b.String(), nil
 }
 

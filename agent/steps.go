@@ -13,6 +13,7 @@ import (
 	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/agent/news"
+	"parley/agent/purse"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -32,7 +33,8 @@ type turnRun struct {
 // newTurnRun runs a turn, which keeps the tools that it begins with: those of the session may
 // be others by the next one.
 func newTurnRun(s *session, set *tools.Set, in *inbox, stop *turnStop) *turnRun {
-	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s, set), model: &asker{session: s}}
+	asks := &asker{session: s, purse: purse.Purse{Tokens: s.cfg.Budget, Money: s.cfg.Money, Log: s.slog}}
+	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s, set), model: asks}
 }
 
 // run goes through a turn's steps to its end, and publishes what it says.
@@ -43,7 +45,7 @@ func (r *turnRun) run(ctx context.Context, t *turn) error {
 	defer r.stop.set(nil)
 	tctx, timeout := context.WithTimeoutCause(tctx, maxTurnTime, errTooLong)
 	defer timeout()
-	defer func() { r.model.reservation.settle(ctx, r.session) }()
+	defer func() { r.model.purse.Settle(ctx) }()
 
 	err := r.steps(tctx, t.id)
 	switch {

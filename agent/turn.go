@@ -23,10 +23,8 @@ const (
 	cmdMemory = "memory"
 	cmdLink   = "link"
 	cmdUsage  = "usage"
-	// These answer asks: ID, and for the last what is said to a question.
-	cmdApprove = "approve"
-	cmdDeny    = "deny"
-	cmdAnswer  = "answer"
+
+	cmdApprove, cmdDeny, cmdAnswer = "approve", "deny", "answer" // of an ask, by its id; the last with words
 )
 
 // Codes of notices, by which the log remembers why they were given.

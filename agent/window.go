@@ -234,7 +234,7 @@ func (a *asker) askForSummary(ctx context.Context, t *turn, r llm.Request) (llm.
 	a.point("compact:ask")
 	answer, err := a.agent.Model.Generate(ctx, r, func(llm.Delta) {})
 	if err == nil {
-		a.reservation.spend(answer)
+		a.purse.Spend(answer.Usage)
 		return answer, a.journal.Append(ctx, a.usageEntry("", t.person, answer))
 	}
 	if ctx.Err() != nil {

@@ -89,3 +89,60 @@ func TestAWrongPriceStopsTheStart(t *testing.T) {
 		}
 	}
 }
+
+// costs is an answer that its provider charges for.
+func costs(dollars string) agenttest.Response {
+	return agenttest.Stream(`{"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}`,
+		`{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"cost":`+dollars+`}}`, "[DONE]")
+}
+
+// Caps hold for a person and for all, also after a restart, and who meets one is told
+// when it opens again.
+func TestCapsOfAServer(t *testing.T) {
+	t.Parallel()
+	w := priced(t, agenttest.Always(costs("0.295")), "[budget]\nuser_day = 0.3\nday = 0.6\n")
+	serving := w.Serve()
+	said := func(user int64, n int) string {
+		t.Helper()
+		w.Telegram.Say(user, user, "hello")
+		return w.Said(user, n)[n-1]
+	}
+	if text := said(2, 1); text != "fine" {
+		t.Errorf("the first is told %q", text)
+	}
+	w.Telegram.Say(2, 2, "/usage") // is behind the end of the turn
+	if text := w.Said(2, 2)[1]; !strings.Contains(text, "$0.29") && !strings.Contains(text, "$0.30") {
+		t.Errorf("/usage says %q", text)
+	}
+	if text := said(2, 3); !strings.Contains(text, "used up the $0.30 that a person may cost in a day. I go on from") || strings.Contains(text, "setting") {
+		t.Errorf("over the cap of a person: %q", text)
+	}
+	serving.Stop()
+	serving = w.Serve()
+	if text := said(3, 1); text != "fine" {
+		t.Errorf("another person is told %q", text)
+	}
+	if text := said(2, 4); !strings.Contains(text, "a person may cost") {
+		t.Errorf("after a restart: %q", text)
+	}
+	serving.Stop()
+	serving = w.Serve()
+	if text := said(1, 1); !strings.Contains(text, "The $0.60 that all may cost in a day are used up") || !strings.Contains(text, "[budget] day") {
+		t.Errorf("the owner is told %q", text)
+	}
+	serving.Stop()
+	if asked := w.Model.Asked(); asked != 2 {
+		t.Errorf("the model was asked %d times", asked)
+	}
+}
+
+// A cap that nothing can be held against stops the start.
+func TestACapWithoutAPriceStopsTheStart(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{"[budget]\nday = 5\n", "[agents.main]\nday = 5\n", "[agents.defaults]\nday = 5\n"} {
+		w := parleytest.New(t, agenttest.Always(agenttest.Reply("fine")), more)
+		if _, errs, code := w.Run("serve"); code != exitConfig || !strings.Contains(errs, "model.price_input: [budget] bounds") || !strings.Contains(errs, "price_input = 0") {
+			t.Errorf("%s: %d %s", more, code, errs)
+		}
+	}
+}

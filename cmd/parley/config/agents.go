@@ -31,6 +31,7 @@ type Agent struct {
 	MCP               []string // the MCP servers whose tools it has; nil: those that name it
 	Skills            []string // those of the operator's that it has; nil is all
 	Model             string   // no effect yet
+	Day               int64    // what its models may cost in a day, in micro-dollars; 0 is not bounded
 }
 
 // agentSettings are the settings of an agent, each with the field above that it fills.
@@ -49,6 +50,7 @@ func agentSettings() []setting {
 		{key: "prompt", kind: asText, example: `"You are …"`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Prompt })},
 		{key: "mcp", kind: asTexts, example: `["github"]`, since: first, fills: into(func(a *Agent) any { return &a.MCP })},
 		{key: "skills", kind: asTexts, example: `["reports"]`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Skills })},
+		{key: "day", kind: asMoney, least: 1, example: `5.0`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Day })},
 		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
 	}
 }
@@ -171,15 +173,23 @@ func modelSettings(of func(owner any) *Model, env environment) []setting {
 
 // Budget bounds what models may cost, in micro-dollars.
 type Budget struct {
-	Prices string // the file with the list of prices; "" is the program's own
+	UserDay    int64  // of one person in a day
+	SessionDay int64  // of one conversation in a day; 0 is not bounded
+	Day, Month int64  // of all
+	TellAt     int    // percent of a cap at which owners are told
+	Prices     string // the file with the list of prices; "" is the program's own
+	// Written says that a cap is the operator's own, here or of an agent.
+	Written bool
 }
 
 // budgetSections are the settings of what models may cost.
 func budgetSections() []section {
 	return []section{{name: "budget", settings: []setting{
-		{key: "user_day", kind: asMoney, least: 1, example: `2.0`, since: notYet},
-		{key: "day", kind: asMoney, least: 1, example: `20.0`, since: notYet},
-		{key: "month", kind: asMoney, least: 1, example: `300.0`, since: notYet},
+		{key: "user_day", kind: asMoney, def: int64(2_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.UserDay })},
+		{key: "session_day", kind: asMoney, least: 1, example: `1.0`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.SessionDay })},
+		{key: "day", kind: asMoney, def: int64(20_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.Day })},
+		{key: "month", kind: asMoney, def: int64(200_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.Month })},
+		{key: "tell_at", kind: asCount, least: 1, example: `80`, since: notYet, fills: into(func(c *Config) any { return &c.Budget.TellAt })},
 		{key: "prices", kind: asPath, example: `"prices.json"`, since: first, fills: into(func(c *Config) any { return &c.Budget.Prices })},
 	}}}
 }

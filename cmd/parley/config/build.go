@@ -50,6 +50,8 @@ func (k *kept) config() (*Config, error) {
 	c.MCP = filled(k, "mcp", func(name string) MCPServer { return MCPServer{Name: name} })
 	shareOut(k, c.MCP, c.Agents)
 	c.Tokens = filled(k, "tokens", func(name string) Token { return Token{Name: name} })
+	c.Limits.TokensWritten = k.written("limits.user_tokens_day")
+	c.Budget.Written = k.capped()
 	for name, channel := range c.Channels {
 		channel.PublicURL = cmp.Or(channel.PublicURL, c.HTTP.PublicURL)
 		c.Channels[name] = channel
@@ -68,6 +70,22 @@ func (k *kept) config() (*Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// written tells whether a setting is the operator's own.
+func (k *kept) written(path string) bool {
+	v, ok := k.values[path]
+	return ok && v.from != (origin{})
+}
+
+// capped tells whether the operator bounds what models may cost.
+func (k *kept) capped() bool {
+	for _, key := range []string{"user_day", "session_day", "day", "month"} {
+		if k.written("budget." + key) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(k.names["agents"], func(name string) bool { return k.written("agents." + name + ".day") })
 }
 
 // filled makes the T of each table of a section.

@@ -158,8 +158,10 @@ type Limits struct {
 	UserTurns     int   // at once, of one person who is not an owner
 	UserTurnsHour int   // within an hour
 	UserTokensDay int64 // within a day
-	Waiting       int   // messages in one session, those being answered included
-	Outbound      int   // messages for one address
+	// TokensWritten says that UserTokensDay is the operator's own.
+	TokensWritten bool
+	Waiting       int // messages in one session, those being answered included
+	Outbound      int // messages for one address
 }
 
 // Approvals is how people are asked whether a tool call may run.

@@ -156,6 +156,8 @@ routes = [{ match = { "repository.name" = "x" }, to = "a" }]
 [budget]
 day = 2
 month = 0.5
+[agents.main]
+model = "m"
 `
 	c := good(t, text, vars{"TELEGRAM_BOT_TOKEN": "1:x", "W": "w"})
 	var out bytes.Buffer
@@ -177,7 +179,7 @@ month = 0.5
 		"\nchats = [\"-7\", { chat = \"-8\", mention = \"never\" }]  # parley.toml:5\n",
 		"\ntoken = \"***\"  # parley.toml:9, ${W}\n",
 		"\nroutes = [{ match = { \"repository.name\" = \"x\" }, to = [\"a\"] }]  # parley.toml:11\n",
-		"\nday = 2.0  # parley.toml:13; no effect yet\n",
+		"\nday = 2.0  # parley.toml:13\n", "\nmodel = \"m\"  # parley.toml:16; no effect yet\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not print %q:\n%s", want, out.String())
@@ -186,7 +188,7 @@ month = 0.5
 }
 
 func TestJSON(t *testing.T) {
-	c := good(t, "[budget]\nday = 2\n", nil)
+	c := good(t, "[budget]\nday = 2\n[agents.main]\nmodel = \"m\"\n", nil)
 	body, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
@@ -206,9 +208,13 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "file", back.File, c.File)
-	last := back.Settings[len(back.Settings)-1]
-	same(t, "last setting", []any{last.Key, last.Value, last.From, last.NoEffect}, []any{"budget.day", 2.0, "parley.toml:2", true})
-	same(t, "notices", back.Notices, []string{"parley.toml:2: budget.day: no effect yet"})
+	shown := map[string][]any{}
+	for _, s := range back.Settings {
+		shown[s.Key] = []any{s.Value, s.From, s.NoEffect}
+	}
+	same(t, "a setting", shown["budget.day"], []any{2.0, "parley.toml:2", false})
+	same(t, "one without effect", shown["agents.main.model"], []any{"m", "parley.toml:4", true})
+	same(t, "notices", back.Notices, []string{"parley.toml:4: agents.main.model: no effect yet"})
 }
 
 func TestReload(t *testing.T) {

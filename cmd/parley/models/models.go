@@ -84,6 +84,10 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, table s
 	if err != nil {
 		return Model{}, err
 	}
+	if !known && all.Budget.Written {
+		return Model{}, &config.SettingError{Where: all.Origin(table + ".name"), Key: table + ".price_input", Remedy: fmt.Sprintf(
+			"[budget] bounds what models may cost, and no price of %s is known: write price_input and price_output, the dollars for a million tokens, or price_input = 0 for a model on this machine or in its own network", oc.Name)}
+	}
 	m, err := openai.New(oc)
 	if err != nil {
 		return Model{}, fmt.Errorf("set up [%s]: %w", table, err)

@@ -38,7 +38,7 @@ func (s *Server) work(ctx context.Context) error {
 func (s *Server) answer(ctx context.Context) error {
 	c := s.settings.Load()
 	return agent.New(agent.Config{
-		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store,
+		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store, Money: s.home.Store.Money(),
 		Agents: s.agent, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.desk, Approvals: s.approvals,
 		Jobs: s.jobs, Deserted: deserted, Admit: s.admit, Account: s.home.Book.Account, Usage: s.billing.Answer,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Audit: s.trail.Record, Point: s.point,
@@ -62,10 +62,11 @@ func (s *Server) healthy(ctx context.Context) error {
 }
 
 func (s *Server) limits() agent.Limits {
-	l := s.settings.Load().Limits
-	beat := s.settings.Load().Heartbeat
+	c := s.settings.Load()
+	l, beat, budget := c.Limits, c.Heartbeat, c.Budget
 	return agent.Limits{
 		Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting,
+		TokensAlways: l.TokensWritten, UserDay: budget.UserDay, SessionDay: budget.SessionDay, Day: budget.Day, Month: budget.Month,
 		TokensDayOf: map[string]int64{heartbeat.Person(beat.Agent): min(beat.TokensDay, l.UserTokensDay)},
 	}
 }
@@ -88,7 +89,7 @@ func (s *Server) agent(ctx context.Context, session string) (agent.Agent, error)
 		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.files.Discard,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
-		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Steer: a.Queue == "steer",
+		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Day: a.Day, Steer: a.Queue == "steer",
 	}, nil
 }
 
