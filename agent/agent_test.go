@@ -596,10 +596,10 @@ func TestOwnersAreToldWhatTheProviderSaid(t *testing.T) {
 		}
 		at := func(chat string) bus.Address { return bus.Address{Channel: "test", Chat: chat} }
 		owner := bus.Person{ID: "test:ann", Owner: true}
-		if got := ask(bus.Inbound{From: owner, At: at("1")}); !strings.Contains(got, tc.want) || strings.Contains(got, "log") {
+		if got := ask(bus.Inbound{From: owner, At: at("1"), Private: true}); !strings.Contains(got, tc.want) || strings.Contains(got, "log") {
 			t.Errorf("%s: the owner is told %q, want %q", name, got, tc.want)
 		}
-		for _, in := range []bus.Inbound{{From: bus.Person{ID: "test:bob"}, At: at("2")}, {From: owner, At: at("3"), Group: true}} {
+		for _, in := range []bus.Inbound{{From: bus.Person{ID: "test:bob"}, At: at("2"), Private: true}, {From: owner, At: at("3"), Group: true}, {From: owner, At: at("4")}} {
 			if got := ask(in); strings.Contains(got, "“") || strings.Contains(got, "dial tcp") {
 				t.Errorf("%s: what the provider said is told before others: %q", name, got)
 			}

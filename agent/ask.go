@@ -161,7 +161,7 @@ func isOverflow(err error) bool {
 func (a *asker) modelFailed(fault *llm.Error, t *turn) *ending {
 	prefix := a.commandPrefix(t.route.At)
 	// What the provider says is for those who run the bot, and not before others.
-	tell := t.route.Owner && !t.route.Group
+	tell := t.route.Owner && t.route.private()
 	switch {
 	case fault.Fault == llm.Overflow:
 		return failure("context_too_long", "This conversation has become longer than the model can read. %snew begins afresh; files and memory stay.", prefix)

@@ -28,7 +28,7 @@ func (r *callRunner) prepare(t *turn, c *call, untrusted bool) *preparedCall {
 	p := &preparedCall{call: c, effect: tools.Pure, input: tools.Call{
 		ID: c.id, Key: c.key(t.id), Name: c.use.Name, Args: c.use.Args, Attempt: c.attempts + 1,
 		Turn: t.id, Session: r.key(), Agent: r.agent.Name,
-		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.At.String(), Private: !t.route.Group, Scheduled: t.scheduled,
+		Person: t.person, Called: t.personName, Owner: t.route.Owner, At: t.route.At.String(), Private: t.route.private(), Scheduled: t.scheduled,
 		Untrusted: untrusted,
 		Seen: func(text string, brings func(string) bool) bool {
 			return transcript.Holds(r.journal.Records(), t.id, c.asked, text, brings)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -49,6 +50,34 @@ func (it item) isKind(kind string) bool { return it.err == nil && it.in.Kind == 
 
 // isNews tells whether the message tells of an earlier one.
 func (it item) isNews() bool { return it.err == nil && news.IsNews(it.in.Kind) }
+
+// route is where a turn's reply goes, as the log keeps it.
+type route struct {
+	At      bus.Address `json:"at"`
+	ReplyTo string      `json:"reply_to,omitempty"`
+	Owner   bool        `json:"owner,omitempty"`
+	Group   bool        `json:"group,omitempty"`
+	Private *bool       `json:"private,omitempty"` // nil in the logs of a release from before it
+}
+
+func routeOf(in bus.Inbound) route {
+	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group, Private: &in.Private}
+	if in.Group {
+		r.ReplyTo = in.ReplyTo
+	}
+	return r
+}
+
+// private tells whether the turn may see what is remembered of its person.
+func (r route) private() bool { return bus.IsPrivate(r.Private, r.Group) }
+
+func (r route) encode() json.RawMessage {
+	raw, err := json.Marshal(r)
+	if err != nil { // strings and booleans always marshal
+		panic(err)
+	}
+	return raw
+}
 
 // An inbox is the mail of a run: what came with the lease and what has come
 // since. One goroutine adds to it while another works through it.
@@ -211,7 +240,7 @@ func (b *inbox) nextBatch(inLog func(id string) bool) (next batch, changed <-cha
 // is the same person's, said in the same place with the same rights.
 func mayJoin(first bus.Inbound, it item) bool {
 	return first.Kind == bus.Said && it.isKind(bus.Said) && it.in.From.ID == first.From.ID && it.in.From.Owner == first.From.Owner &&
-		it.in.At == first.At && it.in.Group == first.Group
+		it.in.At == first.At && it.in.Group == first.Group && it.in.Private == first.Private
 }
 
 // gather waits for the pieces that are still to come, where the newest message
@@ -267,7 +296,7 @@ func (b *inbox) steering(t *turn) []item {
 		if it.handled || it.isNews() || it.err == nil && slices.Contains(t.causes, it.in.ID) {
 			continue
 		}
-		if !it.isKind(bus.Said) && !it.isKind(bus.JobEnded) || it.in.From.ID != t.person {
+		if !it.isKind(bus.Said) && !it.isKind(bus.JobEnded) || it.in.From.ID != t.person || it.in.Private != t.route.private() {
 			break
 		}
 		said = append(said, it)

@@ -87,7 +87,7 @@ func (r *turnRun) steps(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Person: begun.person, Private: !begun.route.Group})
+	prompt, untrusted, err := r.agent.Prompt(ctx, Asker{Session: r.key(), Person: begun.person, Private: begun.route.private()})
 	if err != nil {
 		return fmt.Errorf("make the prompt: %w", err)
 	}

@@ -41,30 +41,6 @@ const (
 	codeRepeated = string(tools.PermissionDenied)
 )
 
-// route is where a turn's reply goes, as the log keeps it.
-type route struct {
-	At      bus.Address `json:"at"`
-	ReplyTo string      `json:"reply_to,omitempty"`
-	Owner   bool        `json:"owner,omitempty"`
-	Group   bool        `json:"group,omitempty"`
-}
-
-func routeOf(in bus.Inbound) route {
-	r := route{At: in.At, Owner: in.From.Owner, Group: in.Group}
-	if in.Group {
-		r.ReplyTo = in.ReplyTo
-	}
-	return r
-}
-
-func (r route) encode() json.RawMessage {
-	raw, err := json.Marshal(r)
-	if err != nil { // strings and booleans always marshal
-		panic(err)
-	}
-	return raw
-}
-
 // A turn is what its entries say: nothing of it is remembered elsewhere, so whoever
 // goes on with it after a crash knows as much as whoever began it.
 type turn struct {

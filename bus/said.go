@@ -118,6 +118,10 @@ type Inbound struct {
 	At   Address `json:"at"` // where it was said, and where the reply goes
 	// Group says that others read along.
 	Group bool `json:"group,omitempty"`
+	// Private says that From and the bot are alone, so that a turn may be shown what is
+	// remembered of From. Who begins a turn and says nothing of it keeps that from the turn.
+	// Releases from before it go by Group.
+	Private bool `json:"private"`
 	// Mentioned says that the bot was addressed: by name, by a reply to it, or
 	// because nobody else is there.
 	Mentioned bool      `json:"mentioned,omitempty"`
@@ -202,14 +206,27 @@ func (in Inbound) Encode() ([]byte, error) {
 
 // DecodeInbound reads what Encode writes.
 func DecodeInbound(body []byte) (Inbound, error) {
-	var in Inbound
-	if err := json.Unmarshal(body, &in); err != nil {
+	var read struct {
+		Inbound
+		Private *bool `json:"private"`
+	}
+	if err := json.Unmarshal(body, &read); err != nil {
 		return Inbound{}, fmt.Errorf("decode inbound message: %w", err)
 	}
+	in := read.Inbound
+	in.Private = IsPrivate(read.Private, in.Group)
 	if in.Kind == saidWithFiles || in.Kind == saidByProgram {
 		in.Kind = Said
 	}
 	return in, nil
+}
+
+// IsPrivate is Inbound.Private as it was written; nil is of a release from before it.
+func IsPrivate(written *bool, group bool) bool {
+	if written == nil {
+		return !group
+	}
+	return *written
 }
 
 // IsPosted tells of a message that a program's post is what it brings.

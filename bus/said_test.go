@@ -22,6 +22,25 @@ func wireKind(t *testing.T, in bus.Inbound) string {
 	return wire.Kind
 }
 
+// Who does not say that a turn is private keeps what is remembered from it; of what a release
+// has written that knows nothing of it, the chat tells.
+func TestWhatIsPrivateIsSaid(t *testing.T) {
+	for _, in := range []bus.Inbound{{ID: "1", Kind: bus.Scheduled}, {ID: "1", Kind: bus.Scheduled, Private: true}, {ID: "1", Kind: bus.Said, Group: true}} {
+		body, err := in.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := bus.DecodeInbound(body); err != nil || back.Private != in.Private {
+			t.Errorf("%+v came back as %+v, %v", in, back, err)
+		}
+	}
+	for body, want := range map[string]bool{`{"id":"1","kind":"said"}`: true, `{"id":"1","kind":"said","group":true}`: false} {
+		if in, err := bus.DecodeInbound([]byte(body)); err != nil || in.Private != want {
+			t.Errorf("%s is read as %+v, %v", body, in, err)
+		}
+	}
+}
+
 func TestWhatAnOlderReleaseWouldMisreadHasAKindThatItDoesNotKnow(t *testing.T) {
 	known := map[string]bool{"said": true, "command": true, "notice": true, "decided": true} // of the releases before attachments
 	file := []bus.Attachment{{Kind: bus.Picture, Name: "cat.jpg", Type: "image/jpeg", Size: 7, Ref: "r"}}

@@ -340,6 +340,7 @@ func (d *intake) publish(ctx context.Context, in bus.Inbound) error {
 	d.introduce(ctx, in)
 	said, urgent := channels.AsCommand(in)
 	said = d.withEarlier(ctx, said)
+	said.Private = !said.Group
 	err = bus.PublishInbound(ctx, d.Bus, key, said, urgent)
 	switch {
 	case errors.Is(err, bus.ErrFull):

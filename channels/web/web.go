@@ -39,7 +39,7 @@ func New(b bus.Bus) *Channel { return &Channel{bus: b} }
 // much waits in the session already, bus.ErrInvalid if it is too long; any other
 // error means "not known to be durable".
 func (c *Channel) Say(ctx context.Context, session string, in bus.Inbound) error {
-	in.Mentioned = true
+	in.Mentioned, in.Private = true, true // a token's sessions are its own
 	said, urgent := channels.AsCommand(in)
 	return bus.PublishInbound(ctx, c.bus, session, said, urgent)
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/cmd/parley/occasion"
 	"parley/sessions/schedules"
 )
 
@@ -63,20 +64,12 @@ func MachineZone() string {
 	return name
 }
 
-// A Caller is somebody on whose behalf a schedule speaks, as the gate judges them now.
-type Caller struct {
-	Person bus.Person
-	Group  bool // others read along
-}
-
 // Config is what a Clock works with.
 type Config struct {
 	Bus    bus.Bus
 	Table  schedules.Table
 	Limits func() Limits
-	// Admit judges whether a person may talk to the bot at an address; false if not. An
-	// error says that nobody knows now.
-	Admit func(ctx context.Context, who bus.Person, at bus.Address) (Caller, bool, error)
+	Admit  occasion.Admit
 	// Zone is the time zone of a person, as far as their platform knows it; nil and "" are
 	// of nobody.
 	Zone func(ctx context.Context, person string) string
@@ -236,10 +229,9 @@ func (c *Clock) say(ctx context.Context, s schedules.Schedule) error {
 	if err := c.tellMissed(ctx, s, at); err != nil {
 		return err
 	}
-	err = bus.PublishInbound(ctx, c.Bus, s.Session, bus.Inbound{
-		ID: s.SlotID(), Kind: bus.Scheduled, From: caller.Person, At: at, Group: caller.Group, Mentioned: true,
-		Text: s.Text, SentAt: s.Slot, Schedule: s.ID,
-	}, false)
+	err = bus.PublishInbound(ctx, c.Bus, s.Session, caller.Mail(bus.Inbound{
+		ID: s.SlotID(), Kind: bus.Scheduled, At: at, Text: s.Text, SentAt: s.Slot, Schedule: s.ID,
+	}), false)
 	if errors.Is(err, bus.ErrInvalid) {
 		log.Error("a schedule can never be said", slog.Any("error", err))
 		return nil

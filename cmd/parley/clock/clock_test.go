@@ -16,6 +16,7 @@ import (
 	"parley/bus/timers"
 	"parley/cmd/parley/clock"
 	"parley/cmd/parley/hometest"
+	"parley/cmd/parley/occasion"
 	"parley/tools"
 	"parley/tools/schedule"
 )
@@ -49,10 +50,10 @@ func (s *stage) clock() *clock.Clock {
 		Limits: func() clock.Limits { return clock.Limits{Most: 3, Least: 5 * time.Minute, Zone: "Europe/Berlin"} },
 		Zone:   func(context.Context, string) string { return s.zone },
 		Ready:  func(context.Context) (string, error) { return "", nil },
-		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (clock.Caller, bool, error) {
+		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (occasion.Caller, bool, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return clock.Caller{Person: who}, !s.refused, s.unknown
+			return occasion.Caller{Person: who}, !s.refused, s.unknown
 		},
 		Fired: func(result string, n int) {
 			s.mu.Lock()

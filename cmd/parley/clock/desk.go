@@ -44,11 +44,11 @@ func (d Desk) Add(ctx context.Context, call tools.Call, w schedule.Wish) (schedu
 	if err != nil {
 		return schedule.Entry{}, err
 	}
-	_, ok, err := c.Admit(ctx, bus.Person{ID: call.Person, Name: call.Called}, at)
+	caller, ok, err := c.Admit(ctx, bus.Person{ID: call.Person, Name: call.Called}, at)
 	switch {
 	case err != nil:
 		return schedule.Entry{}, err
-	case !ok:
+	case !ok, caller.Program:
 		return schedule.Entry{}, tools.Errorf(tools.PermissionDenied, "Only for people who may talk to me here something can be scheduled, and %s is none now.", call.Person)
 	}
 	limits := c.Limits()

@@ -18,6 +18,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
+	"parley/cmd/parley/occasion"
 	"parley/sessions"
 )
 
@@ -88,16 +89,16 @@ func (d *Desk) Start(ctx context.Context, e Event) error {
 	if err != nil {
 		return err
 	}
-	in := bus.Inbound{
-		ID: e.ID, Kind: bus.Said, From: bus.Person{ID: Person(e.At.Chat)}, At: e.At, SentAt: e.Posted,
+	in := occasion.Program(Person(e.At.Chat)).Mail(bus.Inbound{
+		ID: e.ID, Kind: bus.Said, At: e.At, SentAt: e.Posted,
 		// The reply names the submission, which knows where it goes.
-		Group: true, Mentioned: true, ReplyTo: e.ID,
+		ReplyTo: e.ID,
 		// What comes at once is one storm, and is answered together.
 		More: true,
 		Text: fmt.Sprintf("The webhook %s was posted an event (%s), which is quoted below. Find out what it means and what is to be done. "+
 			"Your answer is sent to the people who are to know; nobody can answer you here.", e.At.Chat, e.Kind),
 		Quotes: []bus.Quote{{Kind: bus.Posted, At: e.Posted, Text: e.Text}},
-	}
+	})
 	err = bus.PublishInbound(ctx, d.Bus, session, in, false)
 	if !errors.Is(err, bus.ErrFull) {
 		return err

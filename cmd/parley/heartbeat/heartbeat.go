@@ -22,6 +22,7 @@ import (
 	"parley/bus"
 	"parley/channels"
 	"parley/channels/markup"
+	"parley/cmd/parley/occasion"
 	"parley/sessions"
 )
 
@@ -144,10 +145,10 @@ func (d *Desk) beat(ctx context.Context, c Settings, slot time.Time) error {
 		d.Log.Info("a heartbeat is left out: its tokens of this day are spent", slog.Int64("spent", spent))
 		return nil
 	}
-	return bus.PublishInbound(ctx, d.Bus, session, bus.Inbound{
+	return bus.PublishInbound(ctx, d.Bus, session, occasion.Program(Person(c.Agent)).Mail(bus.Inbound{
 		ID: Name + ":" + c.Agent + ":" + strconv.FormatInt(slot.Unix(), 10), Kind: bus.Scheduled, Schedule: Name,
-		From: bus.Person{ID: Person(c.Agent)}, At: at, Group: true, Mentioned: true, SentAt: slot, Text: words(list),
-	}, false)
+		At: at, SentAt: slot, Text: words(list),
+	}), false)
 }
 
 func words(list string) string {

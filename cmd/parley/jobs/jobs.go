@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"parley/bus"
+	"parley/cmd/parley/occasion"
 	"parley/sessions"
 	"parley/tools"
 	"parley/tools/sandbox"
@@ -62,9 +63,8 @@ type Config struct {
 	Changed func(call tools.Call)
 	// Redact takes out of a text what nobody is to see.
 	Redact func(text string) string
-	// Admit judges whether a person may talk to the bot at an address now, with which rights,
-	// and whether others read along there.
-	Admit func(ctx context.Context, who bus.Person, at bus.Address) (now bus.Person, group, ok bool, err error)
+	// Admit judges for whom a job ran.
+	Admit occasion.Admit
 	// Ready says why no job may be started now; "" where one may.
 	Ready func(ctx context.Context) (why string, err error)
 	// Audit keeps a record of a job that has ended.

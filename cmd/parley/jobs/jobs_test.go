@@ -20,6 +20,7 @@ import (
 	"parley/bus"
 	"parley/bus/sqlitebus"
 	"parley/cmd/parley/jobs"
+	"parley/cmd/parley/occasion"
 	"parley/sessions"
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
@@ -121,9 +122,9 @@ func (h *home) start() (r *jobs.Runner, stop func()) {
 			return d.Create(path)
 		},
 		Networked: func(c tools.Call) bool { return c.Name == "spawn" }, Changed: func(tools.Call) {}, Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") },
-		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (bus.Person, bool, bool, error) {
+		Admit: func(_ context.Context, who bus.Person, _ bus.Address) (occasion.Caller, bool, error) {
 			who.Owner = true
-			return who, false, !h.revoked, nil
+			return occasion.Caller{Person: who, Private: true}, !h.revoked, nil
 		},
 		Ready: func(context.Context) (string, error) { return "", nil }, Audit: h.store.Audit, Log: h.log,
 	})

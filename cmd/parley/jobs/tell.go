@@ -61,16 +61,16 @@ func (r *Runner) tell(ctx context.Context, j sessions.Job) error {
 	if err := json.Unmarshal(j.Route, &to); err != nil {
 		return fmt.Errorf("decode the route of job %s: %w", j.ID, err)
 	}
-	in := bus.Inbound{
-		ID: "job:" + j.ID, Kind: bus.JobEnded, At: to.At, SentAt: j.Ended, Text: words(j),
-	}
-	var admitted bool
-	var err error
-	if in.From, in.Group, admitted, err = r.cfg.Admit(ctx, bus.Person{ID: j.Person, Name: to.Name}, to.At); err != nil {
+	who := bus.Person{ID: j.Person, Name: to.Name}
+	in := bus.Inbound{ID: "job:" + j.ID, Kind: bus.JobEnded, At: to.At, SentAt: j.Ended, Text: words(j)}
+	caller, admitted, err := r.cfg.Admit(ctx, who, to.At)
+	if err != nil {
 		return fmt.Errorf("judge for whom job %s ran: %w", j.ID, err)
 	}
-	if !admitted || j.State == sessions.JobStopped {
-		in.Kind, in.From = bus.Notice, bus.Person{ID: j.Person, Name: to.Name}
+	if admitted && j.State != sessions.JobStopped {
+		in = caller.Mail(in)
+	} else {
+		in.Kind, in.From = bus.Notice, who
 	}
 	err = bus.PublishInbound(ctx, r.cfg.Bus, j.Session, in, true)
 	if errors.Is(err, bus.ErrInvalid) {

@@ -15,6 +15,9 @@ import (
 	"parley/channels/console"
 	"parley/channels/web"
 	"parley/cmd/parley/clock"
+	"parley/cmd/parley/events"
+	"parley/cmd/parley/heartbeat"
+	"parley/cmd/parley/occasion"
 	"parley/tools"
 	"parley/tools/guard"
 )
@@ -27,7 +30,7 @@ func (s *Server) newDesk() *asks.Desk {
 // newClock makes what has schedules said when they are due.
 func (s *Server) newClock() *clock.Clock {
 	return clock.New(clock.Config{
-		Bus: s.home.Bus, Table: s.home.Store.Schedules(), Limits: s.scheduleLimits, Admit: s.mayTalk, Zone: s.zoneOf, Ready: s.home.MaySchedule,
+		Bus: s.home.Bus, Table: s.home.Store.Schedules(), Limits: s.scheduleLimits, Admit: s.admits, Zone: s.zoneOf, Ready: s.home.MaySchedule,
 		Fired: s.metrics.ScheduleFired, Log: s.log, Point: s.point,
 	})
 }
@@ -52,29 +55,32 @@ func (s *Server) scheduleLimits() clock.Limits {
 	return clock.Limits{Most: c.Most, Least: c.Least, Zone: cmp.Or(c.TimeZone, clock.MachineZone())}
 }
 
-// mayTalk judges whether a person may talk to the bot at an address now, as their messages
-// are judged there.
-func (s *Server) mayTalk(ctx context.Context, who bus.Person, at bus.Address) (clock.Caller, bool, error) {
+// admits judges whether turns may begin for somebody at an address now, though they say
+// nothing: as their messages are judged there. Programs begin them in their own sessions.
+func (s *Server) admits(ctx context.Context, who bus.Person, at bus.Address) (occasion.Caller, bool, error) {
 	channel, user, _ := strings.Cut(who.ID, ":")
 	switch channel {
 	case console.Name:
 		who.Owner = true
-		return clock.Caller{Person: who}, true, nil
+		return occasion.Caller{Person: who, Private: true}, true, nil
 	case web.Name:
 		token, ok := s.settings.Load().Tokens[user]
-		return clock.Caller{Person: who}, ok && (slices.Contains(token.May, "agent") || slices.Contains(token.May, "admin")), nil
+		return occasion.Caller{Person: who, Private: true}, ok && (slices.Contains(token.May, "agent") || slices.Contains(token.May, "admin")), nil
+	case events.Name, heartbeat.Name:
+		_, hears := s.hears(at)
+		return occasion.Program(who.ID), hears && at.Channel == channel && at.Chat == user, nil
 	}
 	i := slices.IndexFunc(s.channels, func(l *endpoint) bool { return l.name == channel && l.config.Platform != "" && l.receive })
 	if i < 0 || at.Channel != channel {
-		return clock.Caller{}, false, nil // the channel is not configured any more
+		return occasion.Caller{}, false, nil // the channel is not configured any more
 	}
 	l := s.channels[i]
-	group := !s.isAlone(at)
-	if group && l.gate.Mention(at.Chat) == channels.MentionNowhere {
-		return clock.Caller{}, false, nil
+	private := s.isAlone(at)
+	if !private && l.gate.Mention(at.Chat) == channels.MentionNowhere {
+		return occasion.Caller{}, false, nil
 	}
 	judged, ok, err := l.gate.Judge(ctx, l.channel, s.home.Book, who)
-	return clock.Caller{Person: judged, Group: group}, ok, err
+	return occasion.Caller{Person: judged, Private: private}, ok, err
 }
 
 // approvals is how approvals are asked for, as it is configured now.
