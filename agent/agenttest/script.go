@@ -14,9 +14,10 @@ import (
 
 // A Request is one request to the model.
 type Request struct {
-	N      int // which one, from 1
-	Header http.Header
-	Body   []byte
+	Path, Query string // where it was asked
+	N           int    // which one, from 1
+	Header      http.Header
+	Body        []byte
 }
 
 // A Message is one message of a request.

@@ -104,7 +104,7 @@ func (s *Server) note(r *http.Request, body []byte) Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
-	q := Request{N: s.asked, Header: r.Header, Body: body}
+	q := Request{Path: r.URL.Path, Query: r.URL.RawQuery, N: s.asked, Header: r.Header, Body: body}
 	if s.keep > 0 {
 		if len(s.requests) >= s.keep {
 			s.requests = s.requests[1:]

@@ -31,6 +31,7 @@ type Info struct {
 	ContextTokens int    // the size of its window; 0 where that is not known
 	ContextFrom   string // from where that is known, in words
 	Blind         bool   // it is known to see no pictures
+	Toolless      bool   // it is known to take no tools
 	// Price is what its tokens cost, where Priced says that this is known.
 	Price  Price
 	Priced bool

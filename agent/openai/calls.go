@@ -1,6 +1,9 @@
 package openai
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -105,4 +108,50 @@ func (a *assembly) byID(id string) *piece {
 		}
 	}
 	return nil
+}
+
+// argumentsOf is always an object: some servers read it, and refuse for ever a
+// conversation in which a model once wrote something else.
+func argumentsOf(args json.RawMessage) string {
+	trimmed := bytes.TrimSpace(args)
+	if len(trimmed) == 0 || string(trimmed) == "null" {
+		return "{}"
+	}
+	if trimmed[0] == '{' {
+		return string(trimmed)
+	}
+	return `{"not_an_object":` + string(trimmed) + `}`
+}
+
+// id is the id of a call, the same where it is made and where its result is:
+// the provider's, or else ours.
+func (t *transcript) id(b llm.Block) string {
+	if known, ok := t.ids[b.Call]; ok && b.Call != "" {
+		return known
+	}
+	id := b.ProviderID
+	if id == "" {
+		id = b.Call
+		if !wellFormed(id) {
+			id = "call_" + digest(id, 24)
+		}
+	}
+	if t.dialect.shortIDs {
+		id = digest(id, 9)
+	}
+	t.ids[b.Call] = id
+	return id
+}
+
+// wellFormed ids are taken by every server that does not want them short.
+func wellFormed(id string) bool {
+	return id != "" && len(id) <= 40 && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+}
+
+// digest is n letters and digits that stand for a text.
+func digest(text string, n int) string {
+	sum := sha256.Sum256([]byte(text))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:n]
 }

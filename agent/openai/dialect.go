@@ -19,6 +19,10 @@ type dialect struct {
 	noThinking bool  // with tools, the model must not reason
 	shortIDs   bool  // ids of calls are nine letters and digits: Mistral
 	noPictures bool  // its model sees none
+	noTools    bool  // its model takes none
+	noEffort   bool  // it does not take reasoning_effort
+	cacheKey   bool  // prompt_cache_key says which requests begin alike: OpenAI
+	cacheMarks bool  // cache_control says up to where a request is worth keeping: Anthropic's models
 }
 
 // A limit is the parameter that bounds an answer's length.
@@ -29,13 +33,6 @@ const (
 	limitNew               // max_completion_tokens, which OpenAI wants
 	limitNone              // neither
 )
-
-func firstDialect(base string) dialect {
-	if base == DefaultURL {
-		return dialect{limit: limitNew}
-	}
-	return dialect{}
-}
 
 // A lesson is what a refusal teaches.
 type lesson struct {
@@ -57,6 +54,10 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 		next.noPictures = true
 		return lesson{dialect: next, about: "pictures"}, true
 	}
+	if !d.noTools && r.refusesTools() {
+		next.noTools = true
+		return lesson{dialect: next, about: "tools"}, true
+	}
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity || r.fault() == llm.Overflow {
 		return lesson{}, false
 	}
@@ -71,6 +72,12 @@ func (d dialect) learn(r *refusal) (lesson, bool) {
 		next.limit, about = limitNew, "max_tokens"
 	case d.limit == limitNew && r.names("max_completion_tokens"):
 		next.limit, about = limitNone, "max_completion_tokens"
+	case d.cacheKey && r.names("prompt_cache_key"):
+		next.cacheKey, about = false, "prompt_cache_key"
+	case d.cacheMarks && r.names("cache_control"):
+		next.cacheMarks, about = false, "cache_control"
+	case !d.noEffort && r.names("reasoning_effort") && (d.noThinking || r.saysUnknown()):
+		next.noEffort, about = true, "reasoning_effort is unknown"
 	case !d.noThinking && r.names("reasoning_effort", "v1/responses"):
 		next.noThinking, about = true, "reasoning_effort"
 	case !d.noChoice && r.names("tool_choice"):
@@ -93,7 +100,7 @@ func (d dialect) learnToEcho(r *refusal) (lesson, bool) {
 	case r.mentions("passed back", "is missing", "missing reasoning", "is required", "must be provided"):
 		next.wantsEcho, next.noEcho = true, false
 		return lesson{dialect: next, about: "reasoning_content is wanted"}, next != d
-	case r.mentions("unsupported", "not supported", "unrecognized", "unknown", "not permitted", "unexpected", "additional propert", "not allowed"):
+	case r.saysUnknown():
 		next.noEcho, next.wantsEcho = true, false
 		return lesson{dialect: next, about: "reasoning_content is unknown"}, next != d
 	}
@@ -123,6 +130,27 @@ func (r *refusal) refusesPictures() bool {
 	)
 }
 
+// refusesTools tells whether a server's model takes no tools, or its server was started
+// such that it passes none on. A complaint about one tool is none.
+func (r *refusal) refusesTools() bool {
+	if r.status < http.StatusBadRequest || r.status == http.StatusUnauthorized || r.status == http.StatusTooManyRequests || r.fault() == llm.Overflow {
+		return false
+	}
+	return r.mentions(
+		"does not support tools", "not support tool", "tools are not supported", "tool use is not supported", "tool calling is not supported",
+		"does not support function calling", "function calling is not supported", "not support function", "function calling is not enabled",
+		"no endpoints found that support tool use",  // OpenRouter
+		"--enable-auto-tool-choice",                 // vLLM
+		"tools param requires --jinja",              // llama.cpp
+		"tool_calls is not supported by this model", // DeepSeek
+	)
+}
+
+// saysUnknown tells whether a refusal is about a parameter that the server does not know.
+func (r *refusal) saysUnknown() bool {
+	return r.mentions("unsupported", "not supported", "unrecognized", "unknown", "not permitted", "unexpected", "additional propert", "not allowed")
+}
+
 // names tells whether a refusal is about one of these parameters. Few servers name it in
 // a field; the others name it only in their message.
 func (r *refusal) names(parameters ...string) bool {
@@ -130,4 +158,31 @@ func (r *refusal) names(parameters ...string) bool {
 	return slices.ContainsFunc(parameters, func(p string) bool {
 		return r.param == p || strings.Contains(text, p)
 	})
+}
+
+// noTools is what a model is told that takes none, behind its instructions.
+const noTools = "\n\nThe server of this model takes no tools, so you have none now: you cannot read or write files, run commands, or look anything up. Where somebody asks for that, say that this model cannot use tools, and that whoever runs the bot can configure another."
+
+// withoutTools is a request for a model that takes none. What was called before is told in
+// words.
+func withoutTools(r llm.Request) llm.Request {
+	if len(r.Tools) > 0 {
+		r.System += noTools
+	}
+	r.Tools, r.NoCalls = nil, false
+	messages := make([]llm.Message, len(r.Messages))
+	for i, m := range r.Messages {
+		messages[i] = llm.Message{Role: m.Role}
+		for _, b := range m.Blocks {
+			switch b.Kind {
+			case llm.BlockToolUse:
+				b = llm.Block{Kind: llm.BlockText, Text: "[I called " + b.Name + " with " + argumentsOf(b.Args) + "]"}
+			case llm.BlockToolResult:
+				b = llm.Block{Kind: llm.BlockText, Text: "[its result: " + strings.TrimSpace(string(b.Content)) + "]"}
+			}
+			messages[i].Blocks = append(messages[i].Blocks, b)
+		}
+	}
+	r.Messages = messages
+	return r
 }

@@ -12,17 +12,21 @@
 //
 // The files, in reading order: openai.go is the model; request.go and dialect.go write a
 // request; stream.go, events.go and chunk.go read the stream; answer.go, calls.go,
-// thinking.go, details.go, stops.go and usage.go put the answer together; refusal.go,
-// error_causes.go and overflow.go tell what an error means.
+// thinking.go, details.go, stops.go and usage.go put the answer together; refusal.go and
+// overflow.go tell what an error means. providers.go has what is known of servers before
+// they are asked.
 package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +53,11 @@ type Config struct {
 	Name    string // of the model
 	Window  int    // its context in tokens; 0 if that is not known
 	Blind   bool   // the model sees no pictures; else the server's refusal teaches it
+	// Effort is how much the model is to reason, in the provider's word; "" leaves it to it.
+	Effort string
+	// Header goes with each request, and Body into each, as fields of a JSON object.
+	Header http.Header
+	Body   json.RawMessage
 	// HTTP makes the requests; left out: a client without any deadline of its
 	// own that keeps its connections.
 	HTTP *http.Client
@@ -56,6 +65,8 @@ type Config struct {
 
 	FirstToken time.Duration // the longest wait for the beginning of an answer; left out: 120 s
 	Idle       time.Duration // the longest wait within an answer; left out: 60 s
+
+	query string // behind each address
 }
 
 // Model is one model on one server.
@@ -78,8 +89,11 @@ func New(cfg Config) (*Model, error) {
 	if cfg.Name == "" {
 		return nil, errors.New("the model has no name")
 	}
-	first := firstDialect(cfg.BaseURL)
+	first := providerOf(host).dialectFor(cfg.Name)
 	first.noPictures = cfg.Blind
+	if err := checkBody(cfg.Body); err != nil {
+		return nil, err
+	}
 	return &Model{cfg: cfg, host: host, dialect: first, windows: cfg.windows()}, nil
 }
 
@@ -95,9 +109,11 @@ func (c Config) complete() (Config, string, error) {
 		return c, "", errors.New("the model's base URL cannot be read as a URL")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return c, "", errors.New("the model's base URL must begin with http:// or https:// and a host")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return c, "", errors.New("the model's base URL must hold no user, query or fragment; the key has a setting of its own")
+	case u.User != nil || u.Fragment != "" || !providerOf(u.Host).takes(u.Query()):
+		return c, "", errors.New("the model's base URL must hold no user, query or fragment (Azure's may end in ?api-version=…); the key has a setting of its own")
 	}
+	c.query, u.RawQuery = u.RawQuery, ""
+	c.BaseURL = strings.TrimRight(u.String(), "/")
 	c.APIKey = strings.TrimSpace(c.APIKey)
 	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return c, "", errors.New("the model's API key holds a control character")
@@ -115,6 +131,26 @@ func (c Config) complete() (Config, string, error) {
 		c.Idle = 60 * time.Second
 	}
 	return c, u.Host, nil
+}
+
+// checkBody finds out whether a text is an object whose fields may stand in each request.
+func checkBody(body json.RawMessage) error {
+	if len(body) == 0 {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return fmt.Errorf("what is to stand in each request is no JSON object: %w", err)
+	}
+	if len(fields) == 0 {
+		return errors.New("what is to stand in each request is empty: leave it out")
+	}
+	for name := range fields {
+		if slices.Contains([]string{"model", "messages", "tools", "tool_choice", "stream", "stream_options", "reasoning_effort", "prompt_cache_key"}, name) {
+			return fmt.Errorf("the field %s of each request is Parley's own to write", name)
+		}
+	}
+	return nil
 }
 
 // newTransport makes a transport that keeps connections for many answers at once, and
@@ -137,10 +173,23 @@ func newTransport() *http.Transport {
 // windows finds out how large the model's window is.
 func (c Config) windows() *window.Finder {
 	f := &window.Finder{HTTP: c.HTTP, BaseURL: c.BaseURL, Header: http.Header{}, Model: c.Name, Configured: c.Window, Log: c.Log}
-	if c.APIKey != "" {
-		f.Header.Set("Authorization", "Bearer "+c.APIKey)
-	}
+	c.sign(f.Header)
 	return f
+}
+
+// sign adds what each request has in its header: the key, where the provider looks for it,
+// and what is configured.
+func (c Config) sign(h http.Header) {
+	u, err := url.Parse(c.BaseURL)
+	if c.APIKey != "" && err == nil {
+		if name := providerOf(u.Host).keyHeader; name != "" {
+			h.Del("Authorization")
+			h.Set(name, c.APIKey)
+		} else {
+			h.Set("Authorization", "Bearer "+c.APIKey)
+		}
+	}
+	maps.Copy(h, c.Header)
 }
 
 // LookUpWindow asks the server how large the model's window is, some seconds at most, and
@@ -153,14 +202,14 @@ func (m *Model) Info() llm.Info {
 	known := m.windows.Known()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return llm.Info{Name: m.cfg.Name, ContextTokens: known.Tokens, ContextFrom: string(known.Source), Blind: m.dialect.noPictures}
+	return llm.Info{Name: m.cfg.Name, ContextTokens: known.Tokens, ContextFrom: string(known.Source), Blind: m.dialect.noPictures, Toolless: m.dialect.noTools}
 }
 
 // Generate asks once. See llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
 	spoken, said := m.currentDialect(), false
 	for attempt := 1; ; attempt++ {
-		body, err := encode(r, m.cfg.Name, m.host, spoken)
+		body, err := m.encode(r, spoken)
 		if err != nil {
 			return llm.Answer{}, &llm.Error{Fault: llm.Rejected, Err: err}
 		}

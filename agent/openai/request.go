@@ -2,8 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base32"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -26,6 +24,7 @@ type (
 		MaxTokens           int            `json:"max_tokens,omitempty"`
 		MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"`
 		ReasoningEffort     string         `json:"reasoning_effort,omitempty"`
+		PromptCacheKey      string         `json:"prompt_cache_key,omitempty"`
 	}
 	streamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
@@ -94,6 +93,10 @@ type (
 		Type  string     `json:"type"` // text or image_url
 		Text  string     `json:"text,omitempty"`
 		Image *wireImage `json:"image_url,omitempty"`
+		Cache *wireCache `json:"cache_control,omitempty"`
+	}
+	wireCache struct {
+		Type string `json:"type"` // ephemeral
 	}
 	wireImage struct {
 		URL string `json:"url"` // data:, never an address
@@ -153,9 +156,12 @@ func (c *wireContent) addAll(next *wireContent) {
 	}
 }
 
-// encode writes the request's body.
-func encode(r llm.Request, model, host string, d dialect) ([]byte, error) {
-	w := wireRequest{Model: model, Stream: true}
+// encode writes the request's body in a dialect.
+func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
+	if d.noTools {
+		r = withoutTools(r)
+	}
+	w := wireRequest{Model: m.cfg.Name, Stream: true}
 	if !d.noUsage {
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
@@ -166,16 +172,23 @@ func encode(r llm.Request, model, host string, d dialect) ([]byte, error) {
 		w.MaxCompletionTokens = r.MaxTokens
 	case limitNone:
 	}
-	if len(r.Tools) > 0 && d.noThinking {
+	switch {
+	case d.noEffort:
+	case len(r.Tools) > 0 && d.noThinking:
 		w.ReasoningEffort = "none"
+	default:
+		w.ReasoningEffort = m.cfg.Effort
 	}
 	if len(r.Tools) > 0 && r.NoCalls && !d.noChoice {
 		w.ToolChoice = "none"
 	}
+	if d.cacheKey {
+		w.PromptCacheKey = beginning(r)
+	}
 	for _, s := range r.Tools {
 		w.Tools = append(w.Tools, toolOf(s))
 	}
-	t := transcript{host: host, dialect: d, ids: map[string]string{}}
+	t := transcript{host: m.host, dialect: d, ids: map[string]string{}}
 	if r.System != "" {
 		t.add(wireMessage{Role: "system", Content: &wireContent{text: r.System}})
 	}
@@ -187,13 +200,21 @@ func encode(r llm.Request, model, host string, d dialect) ([]byte, error) {
 		}
 	}
 	w.Messages = t.messages
-	size := requestRoom
-	for i, m := range w.Messages {
-		w.Messages[i].Written = m.Content.written()
-		size += m.size()
+	if d.cacheMarks {
+		markForCache(w.Messages)
 	}
-	for _, s := range r.Tools {
-		size += len(s.Name) + len(s.Description) + len(s.Schema) + messageRoom
+	return m.write(w)
+}
+
+// write writes a request as JSON, with what is configured to be in each.
+func (m *Model) write(w wireRequest) ([]byte, error) {
+	size := requestRoom + len(m.cfg.Body)
+	for i, message := range w.Messages {
+		w.Messages[i].Written = message.Content.written()
+		size += message.size()
+	}
+	for _, t := range w.Tools {
+		size += len(t.Function.Name) + len(t.Function.Description) + len(t.Function.Parameters) + messageRoom
 	}
 	var b bytes.Buffer
 	b.Grow(size)
@@ -203,6 +224,10 @@ func encode(r llm.Request, model, host string, d dialect) ([]byte, error) {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
 	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if len(m.cfg.Body) > 0 {
+		more := bytes.TrimPrefix(bytes.TrimSpace(m.cfg.Body), []byte("{"))
+		body = append(append(bytes.TrimSuffix(body, []byte("}")), ','), more...)
+	}
 	if cap(body)-len(body) > len(body)/4 {
 		body = bytes.Clone(body) // it stays in memory for as long as the model takes
 	}
@@ -345,50 +370,4 @@ func (t *transcript) call(b llm.Block) wireCall {
 		c.callExtra = saved.callExtra
 	}
 	return c
-}
-
-// argumentsOf is always an object: some servers read it, and refuse for ever a
-// conversation in which a model once wrote something else.
-func argumentsOf(args json.RawMessage) string {
-	trimmed := bytes.TrimSpace(args)
-	if len(trimmed) == 0 || string(trimmed) == "null" {
-		return "{}"
-	}
-	if trimmed[0] == '{' {
-		return string(trimmed)
-	}
-	return `{"not_an_object":` + string(trimmed) + `}`
-}
-
-// id is the id of a call, the same where it is made and where its result is:
-// the provider's, or else ours.
-func (t *transcript) id(b llm.Block) string {
-	if known, ok := t.ids[b.Call]; ok && b.Call != "" {
-		return known
-	}
-	id := b.ProviderID
-	if id == "" {
-		id = b.Call
-		if !wellFormed(id) {
-			id = "call_" + digest(id, 24)
-		}
-	}
-	if t.dialect.shortIDs {
-		id = digest(id, 9)
-	}
-	t.ids[b.Call] = id
-	return id
-}
-
-// wellFormed ids are taken by every server that does not want them short.
-func wellFormed(id string) bool {
-	return id != "" && len(id) <= 40 && !strings.ContainsFunc(id, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
-	})
-}
-
-// digest is n letters and digits that stand for a text.
-func digest(text string, n int) string {
-	sum := sha256.Sum256([]byte(text))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:n]
 }

@@ -35,7 +35,7 @@ const (
 func (m *Model) ask(ctx context.Context, body []byte, emit func(llm.Delta)) (llm.Answer, error) {
 	w := newStallTimer(ctx, m.cfg.FirstToken)
 	defer w.end()
-	x := &exchange{http: m.cfg.HTTP, body: body, signOfLife: w.signOfLife}
+	x := &exchange{cfg: m.cfg, body: body, signOfLife: w.signOfLife}
 	// The exchange replaces the body. The library gets an empty request, so that it has
 	// nothing to reject.
 	stream, err := m.client(x).CreateChatCompletionStream(w.ctx, library.ChatCompletionRequest{})
@@ -81,9 +81,8 @@ func (m *Model) listModels(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("ask for the models: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
-	if m.cfg.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+m.cfg.APIKey)
-	}
+	req.URL.RawQuery = m.cfg.query
+	m.cfg.sign(req.Header)
 	resp, err := do(m.cfg.HTTP, req)
 	if err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func canChat(name, kind string) bool {
 // place of the library's, reads refusals with their headers, which the library drops,
 // and cleans the answer's stream before the library reads it.
 type exchange struct {
-	http       *http.Client
+	cfg        Config
 	body       []byte
 	signOfLife func()
 	events     *events
@@ -135,7 +134,9 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	req.ContentLength = int64(len(x.body))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
 	req.Body, _ = req.GetBody()
-	resp, err := do(x.http, req)
+	req.URL.RawQuery = x.cfg.query
+	x.cfg.sign(req.Header)
+	resp, err := do(x.cfg.HTTP, req)
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func TestDoctorAsksTheModel(t *testing.T) {
 				return agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"scripted does not support tools"}}`)
 			}
 			return agenttest.Reply("ok")
-		}, "", []string{"wrong  model:", "does not support tools", "model.name ("}, exitFailed},
+		}, "", []string{"note   model:", "takes no tools", "--jinja", "model.name ("}, exitDone},
 		{"nobody there", nil, nobody, []string{"wrong  model:", "connection refused", "model.base_url ("}, exitFailed},
 		{"no such host", nil, "http://no-such-host.invalid/v1", []string{"wrong  model:", "no-such-host.invalid", "DNS", "model.base_url ("}, exitFailed},
 	} {

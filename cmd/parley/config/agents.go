@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,6 +65,10 @@ type Model struct {
 	APIKey  Secret
 	Vision  string // "auto" or "off"
 	Window  int    // its context in tokens; 0: what is found out
+	// Reasoning is how much it is to reason, in its provider's word; "" leaves it to it.
+	Reasoning string
+	Headers   []string // "NAME: VALUE", with each request
+	Body      string   // a JSON object whose fields stand in each request; "" is none
 	// FirstToken is the longest wait for the beginning of an answer, and Idle the longest
 	// within one; 0 is the model's default.
 	FirstToken time.Duration
@@ -157,12 +162,15 @@ type environment struct{ name, baseURL, apiKey string }
 func modelSettings(of func(owner any) *Model, env environment) []setting {
 	return []setting{
 		{key: "name", kind: asText, env: env.name, example: `"gpt-5-mini"`, since: first, fills: func(o any) any { return &of(o).Name }},
-		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, env: env.baseURL, inChat: env.baseURL != "", example: `"http://127.0.0.1:11434/v1"`,
+		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, parameters: []string{"api-version"}, env: env.baseURL, inChat: env.baseURL != "", example: `"http://127.0.0.1:11434/v1"`,
 			since: first, fills: func(o any) any { return &of(o).BaseURL }},
 		{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: env.apiKey, inChat: env.apiKey != "", example: `"${OPENAI_API_KEY}"`,
 			since: first, fills: func(o any) any { return &of(o).APIKey }},
 		{key: "vision", kind: asText, def: "auto", oneOf: built("auto", "off"), since: first, fills: func(o any) any { return &of(o).Vision }},
 		{key: "window", kind: asCount, least: 1000, example: `32768`, since: first, fills: func(o any) any { return &of(o).Window }},
+		{key: "reasoning", kind: asText, example: `"low"`, since: first, fills: func(o any) any { return &of(o).Reasoning }},
+		{key: "headers", kind: asTexts, secret: true, example: `["X-Title: Parley"]`, since: first, fills: func(o any) any { return &of(o).Headers }},
+		{key: "body", kind: asText, example: `"{\"top_p\": 0.9}"`, since: first, fills: func(o any) any { return &of(o).Body }},
 		{key: "first_token", kind: asDuration, least: int64(time.Second), example: `"120s"`, since: first, fills: func(o any) any { return &of(o).FirstToken }},
 		{key: "idle", kind: asDuration, least: int64(time.Second), example: `"60s"`, since: first, fills: func(o any) any { return &of(o).Idle }},
 		{key: "price_input", kind: asMoney, zeroIsOff: true, example: `0.25`, since: first, fills: func(o any) any { return &of(o).PriceInput }},
@@ -197,6 +205,17 @@ func budgetSections() []section {
 // checkModels looks whether each model beside the first can be asked, and whether each
 // that is to be asked in the first one's place is there.
 func (l *loader) checkModels() {
+	tables := []string{"model"}
+	for _, name := range l.names["models"] {
+		tables = append(tables, "models."+name)
+	}
+	for _, table := range tables {
+		l.checkHeaders(table, `["X-Title: Parley"]`)
+		var fields map[string]any
+		if body := l.str(table + ".body"); body != "" && json.Unmarshal([]byte(body), &fields) != nil {
+			l.report(l.places[table+".body"], table+".body", "it is no JSON object", `write for example body = '{"top_p": 0.9}'`)
+		}
+	}
 	for _, name := range l.names["models"] {
 		table := "models." + name
 		if l.str(table+".name") == "" {
@@ -323,9 +342,14 @@ func (l *loader) checkMCPLists(table string) {
 			l.report(l.element(table+".env", i), table+".env", "it is not NAME=VALUE", `write for example env = ["GITHUB_TOKEN=${GITHUB_TOKEN}"]`)
 		}
 	}
+	l.checkHeaders(table, `["Authorization: Bearer ${MCP_TOKEN}"]`)
+}
+
+// checkHeaders looks whether each header of a table is one.
+func (l *loader) checkHeaders(table, example string) {
 	for i, pair := range l.list(table + ".headers") {
-		if name, value, ok := strings.Cut(pair, ":"); !ok || name == "" || strings.ContainsAny(name, " \t") || strings.ContainsAny(value, "\r\n\x00") {
-			l.report(l.element(table+".headers", i), table+".headers", "it is not NAME: VALUE", `write for example headers = ["Authorization: Bearer ${MCP_TOKEN}"]`)
+		if name, value, ok := strings.Cut(pair, ":"); !ok || name == "" || strings.ContainsAny(name, " \t\r\n\x00") || strings.ContainsAny(value, "\r\n\x00") {
+			l.report(l.element(table+".headers", i), table+".headers", "it is not NAME: VALUE", "write for example headers = "+example)
 		}
 	}
 }

@@ -69,6 +69,7 @@ type setting struct {
 	zeroIsOff  bool     // of a number: its least is 0, which is none at all
 	oneOf      []choice // the only values
 	schemes    []string // of a URL
+	parameters []string // that may stand behind a URL
 	env        string   // the variable that fills it
 	inChat     bool     // what is wrong with that variable stops a chat too
 	example    string   // as it is written in a file; left out: the default

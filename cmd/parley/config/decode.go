@@ -164,11 +164,21 @@ func (d *decoder) url(s string) (any, *fault) {
 	if err != nil || u.Host == "" && !d.set.localHost() || !slices.Contains(d.set.schemes, u.Scheme) {
 		return nil, &fault{wrong: "not an address that begins with " + strings.Join(d.set.schemes, ":// or ") + "://", remedy: d.like()}
 	}
-	if strings.HasPrefix(u.Scheme, "http") && (u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+	if strings.HasPrefix(u.Scheme, "http") && (u.User != nil || d.hasForeignParameters(u) || u.Fragment != "") {
 		// Clients put the addresses that they ask into their errors, and paths are added to these.
 		return nil, &fault{wrong: "holds a name, a password or parameters, which would show in logs", remedy: "write the address alone"}
 	}
 	return s, nil
+}
+
+// hasForeignParameters tells whether a URL has others than it may have.
+func (d *decoder) hasForeignParameters(u *url.URL) bool {
+	for name := range u.Query() {
+		if !slices.Contains(d.set.parameters, name) {
+			return true
+		}
+	}
+	return u.RawQuery != "" && len(u.Query()) == 0 // it cannot be read
 }
 
 func (d *decoder) duration(s, written string) (any, *fault) {

@@ -61,6 +61,9 @@ func checkModel(ctx context.Context, cfg *config.Config, m models.Model) Finding
 	case len(answer.Blocks) == 0 && answer.Stop != llm.StopLength:
 		f.State, f.Detail = wrong, who+" answered with nothing"
 		f.Remedy = "look whether it is a model for chats: " + settingOf(cfg, m.Table+".name")
+	case m.Model.Info().Toolless:
+		f.State, f.Detail = note, who+" takes no tools: agents answer, and can do nothing else"
+		f.Remedy = "name a model that takes tools, or let its server pass them on (vLLM: --enable-auto-tool-choice, llama.cpp: --jinja): " + settingOf(cfg, m.Table+".name")
 	default:
 		f.Detail = fmt.Sprintf("%s answers in %d ms; %s", who, time.Since(began).Milliseconds(), windowOf(m.Model.Info()))
 	}
@@ -75,8 +78,8 @@ func windowOf(m llm.Info) string {
 	return fmt.Sprintf("it reads %d tokens, %s", m.ContextTokens, m.ContextFrom)
 }
 
-// smallTalk is the smallest request that has what a turn's requests have: a
-// model that takes no tools answers a chat, and then refuses every turn.
+// smallTalk is the smallest request that has what a turn's requests have: it finds out, too,
+// whether a model takes tools.
 func smallTalk() llm.Request {
 	return llm.Request{
 		System:    "Answer with the one word that you are asked for.",

@@ -8,9 +8,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
@@ -65,6 +67,11 @@ func newModel(ctx context.Context, all *config.Config, list prices.List, table s
 	oc := openai.Config{
 		Name: c.Name, BaseURL: c.BaseURL, APIKey: string(c.APIKey), Window: c.Window, Blind: c.Vision == "off",
 		FirstToken: c.FirstToken, Idle: c.Idle, Log: log,
+		Effort: c.Reasoning, Header: http.Header{}, Body: json.RawMessage(c.Body),
+	}
+	for _, h := range c.Headers {
+		name, value, _ := strings.Cut(h, ":")
+		oc.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	if oc.Name == "" {
 		name, err := openai.FirstModel(ctx, oc)

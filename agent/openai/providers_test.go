@@ -1,0 +1,227 @@
+package openai_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"parley/agent/agenttest"
+	"parley/agent/llm"
+	"parley/agent/openai"
+	"parley/tools"
+)
+
+// at is a model at an address whose connections end at a scripted server.
+func at(t *testing.T, address string, s *agenttest.Server, change ...func(*openai.Config)) *openai.Model {
+	t.Helper()
+	there := strings.TrimSuffix(strings.TrimPrefix(s.Start(t), "http://"), "/v1")
+	cfg := openai.Config{BaseURL: address, APIKey: key, Name: "m", HTTP: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, there)
+		},
+	}}}
+	for _, c := range change {
+		c(&cfg)
+	}
+	m, err := openai.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// working is a request with a tool, and with one that was called before.
+func working() llm.Request {
+	r := used("", "")
+	r.System = "You are Parley."
+	r.Tools = []tools.Spec{{Name: "x", Description: "does x", Schema: json.RawMessage(`{"type":"object"}`)}}
+	return r
+}
+
+// Azure's older addresses name the version of its interface, and its key has a header of
+// its own.
+func TestAzure(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
+	m := at(t, "http://here.openai.azure.com/openai/deployments/mine?api-version=2024-10-21", s)
+	if _, err := ask(t, m, hello()); err != nil {
+		t.Fatal(err)
+	}
+	r := s.Requests()[0]
+	if r.Path != "/openai/deployments/mine/chat/completions" || r.Query != "api-version=2024-10-21" {
+		t.Errorf("it was asked at %s?%s", r.Path, r.Query)
+	}
+	if r.Header.Get("Api-Key") != key || r.Header.Get("Authorization") != "" {
+		t.Errorf("the key is sent as %q and %q", r.Header.Get("Api-Key"), r.Header.Get("Authorization"))
+	}
+	for _, address := range []string{"http://models.example.com/v1?api-version=1", "http://here.openai.azure.com/openai?key=1"} {
+		if _, err := openai.New(openai.Config{BaseURL: address, Name: "m"}); err == nil {
+			t.Errorf("%s was taken", address)
+		}
+	}
+}
+
+// What is known of a provider is not learned by a refusal first.
+func TestWhatIsKnownOfProviders(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		has     map[string]bool // of fields of the request
+	}{
+		{"http://api.openai.com/v1", map[string]bool{"max_completion_tokens": true, "max_tokens": false, "prompt_cache_key": true}},
+		{"http://api.cerebras.ai/v1", map[string]bool{"max_completion_tokens": true, "max_tokens": false, "prompt_cache_key": false}},
+		{"http://models.example.com/v1", map[string]bool{"max_completion_tokens": false, "max_tokens": true, "prompt_cache_key": false}},
+	} {
+		s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
+		r := hello()
+		r.MaxTokens = 100
+		if _, err := ask(t, at(t, c.address, s), r); err != nil {
+			t.Fatal(err)
+		}
+		body := sent(t, s, 1)
+		for field, want := range c.has {
+			if _, there := body[field]; there != want {
+				t.Errorf("%s: %s is there: %v, want %v", c.address, field, there, want)
+			}
+		}
+	}
+	s := agenttest.New(agenttest.Ordered(agenttest.Always(agenttest.Reply("fine"))))
+	if _, err := ask(t, at(t, "http://api.mistral.ai/v1", s), used("", "")); err != nil || s.Asked() != 1 {
+		t.Errorf("Mistral was asked %d times (%v), want once: its order is known", s.Asked(), err)
+	}
+}
+
+// The requests of one conversation have one cache key, and those of another another.
+func TestOneCacheKeyForAConversation(t *testing.T) {
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		if len(q.Messages()) > 4 {
+			return agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"Unknown parameter: 'prompt_cache_key'.","param":"prompt_cache_key"}}`)
+		}
+		return agenttest.Reply("fine")
+	})
+	m := at(t, "http://api.openai.com/v1", s)
+	other := hello()
+	other.Messages[0].Blocks[0].Text = "good evening"
+	for _, r := range []llm.Request{hello(), used("", ""), other} {
+		if _, err := ask(t, m, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second, third := sent(t, s, 1)["prompt_cache_key"], sent(t, s, 2)["prompt_cache_key"], sent(t, s, 3)["prompt_cache_key"]
+	if first == "" || first != second || first == third {
+		t.Errorf("the keys are %v and %v, and of another conversation %v", first, second, third)
+	}
+	longer := used("", "")
+	longer.Messages = append(longer.Messages, said(llm.RoleAssistant, text("well")), said(llm.RoleUser, text("and?")))
+	asked := s.Asked()
+	_, err := ask(t, m, longer)
+	if fault := err; fault == nil {
+		t.Error("a server that refuses each request was satisfied")
+	}
+	if _, there := sent(t, s, s.Asked())["prompt_cache_key"]; there || s.Asked() != asked+2 {
+		t.Errorf("after %d more requests the key is still there: %v", s.Asked()-asked, there)
+	}
+}
+
+// Anthropic's models at OpenRouter are told up to where a request is worth keeping.
+func TestMarksForTheCache(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
+	named := func(name string) func(*openai.Config) { return func(c *openai.Config) { c.Name = name } }
+	if _, err := ask(t, at(t, "http://openrouter.ai/api/v1", s, named("anthropic/claude")), working()); err != nil {
+		t.Fatal(err)
+	}
+	messages := sent(t, s, 1)["messages"].([]any)
+	wantJSON(t, messages[0], `{"role":"system","content":[{"type":"text","text":"You are Parley.","cache_control":{"type":"ephemeral"}}]}`)
+	wantJSON(t, messages[len(messages)-1], `{"role":"user","content":[{"type":"text","text":"and now?","cache_control":{"type":"ephemeral"}}]}`)
+	if raw := string(s.Requests()[0].Body); strings.Count(raw, "cache_control") != 2 {
+		t.Errorf("marked elsewhere too: %s", raw)
+	}
+	if _, err := ask(t, at(t, "http://openrouter.ai/api/v1", s, named("openai/gpt")), working()); err != nil || strings.Contains(string(s.Requests()[1].Body), "cache_control") {
+		t.Errorf("another model's request is marked (%v)", err)
+	}
+}
+
+// A model that takes no tools is asked without them, told so, and told in words what was
+// called before.
+func TestAModelWithoutTools(t *testing.T) {
+	for name, refusal := range map[string]agenttest.Response{
+		"Ollama":     agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"registry.ollama.ai/library/gemma:2b does not support tools","type":"api_error"}}`),
+		"OpenRouter": agenttest.Fail(http.StatusNotFound, `{"error":{"message":"No endpoints found that support tool use. Try disabling \"x\".","code":404}}`),
+		"vLLM":       agenttest.Fail(http.StatusBadRequest, `{"object":"error","message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set","type":"BadRequestError","code":400}`),
+		"llama.cpp":  agenttest.Fail(http.StatusInternalServerError, `{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}`),
+	} {
+		s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+			if len(q.Tools()) > 0 {
+				return refusal
+			}
+			return agenttest.Reply("fine")
+		})
+		m, _, logged := hostOf(t, s)
+		for range 2 {
+			if _, err := ask(t, m, working()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if s.Asked() != 3 || !m.Info().Toolless || !strings.Contains(logged.String(), "about=tools") {
+			t.Errorf("%s: asked %d times, want 3; it is known: %v; logged %q", name, s.Asked(), m.Info().Toolless, logged)
+		}
+		body := string(s.Requests()[2].Body)
+		for _, want := range []string{"takes no tools", "[I called x with {}]", "[its result: {}]"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: the request has no %q: %s", name, want, body)
+			}
+		}
+		for _, not := range []string{`"tool_calls"`, `"role":"tool"`, `"tools"`} {
+			if strings.Contains(body, not) {
+				t.Errorf("%s: the request has %s: %s", name, not, body)
+			}
+		}
+	}
+	s := agenttest.New(agenttest.Always(agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"Invalid schema for function 'x'"}}`)))
+	m, _, _ := hostOf(t, s)
+	if _, err := ask(t, m, working()); err == nil || m.Info().Toolless {
+		t.Errorf("a complaint about one tool took all away (%v)", err)
+	}
+}
+
+// What is configured goes with each request, and cannot take the place of what this
+// package writes.
+func TestWhatIsConfiguredGoesAlong(t *testing.T) {
+	s := agenttest.New(agenttest.Always(agenttest.Reply("fine")))
+	m := model(t, s, func(c *openai.Config) {
+		c.Effort, c.Header, c.Body = "low", http.Header{"X-Title": {"Parley"}}, json.RawMessage(` {"top_p": 0.9, "provider": {"order": ["a"]}} `)
+	})
+	if _, err := ask(t, m, hello()); err != nil {
+		t.Fatal(err)
+	}
+	body := sent(t, s, 1)
+	wantJSON(t, body["provider"], `{"order":["a"]}`)
+	if body["top_p"] != 0.9 || body["reasoning_effort"] != "low" || body["model"] != "m" || s.Requests()[0].Header.Get("X-Title") != "Parley" {
+		t.Errorf("sent %v with %v", body, s.Requests()[0].Header)
+	}
+	for _, body := range []string{`{"model":"x"}`, `[]`, `{}`, `{"messages":[]}`} {
+		if _, err := openai.New(openai.Config{Name: "m", BaseURL: "http://127.0.0.1/v1", Body: json.RawMessage(body)}); err == nil {
+			t.Errorf("%s was taken", body)
+		}
+	}
+}
+
+// A server that does not know reasoning_effort is asked without it.
+func TestEffortIsUnknown(t *testing.T) {
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		if strings.Contains(string(q.Body), "reasoning_effort") {
+			return agenttest.Fail(http.StatusBadRequest, `{"error":{"message":"Unrecognized request argument supplied: reasoning_effort"}}`)
+		}
+		return agenttest.Reply("fine")
+	})
+	m := model(t, s, func(c *openai.Config) { c.Effort = "high" })
+	for range 2 {
+		if _, err := ask(t, m, working()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Asked() != 3 {
+		t.Errorf("asked %d times, want 3", s.Asked())
+	}
+}
