@@ -10,9 +10,9 @@
 // their flushes itself; single statements can be sent to it in groups all the same,
 // which saves round trips.
 //
-// The files, in reading order: sqldb.go is what users see; sqlite.go and writer.go
-// are SQLite and its group commit; postgres.go, driver.go and group.go are PostgreSQL,
-// its connections and its groups; migrate.go keeps the versions of a schema; text.go
+// The files, in reading order: sqldb.go is what users see; sqlite.go, prepared.go and
+// writer.go are SQLite, its queries and its group commit; postgres.go, driver.go and
+// group.go are PostgreSQL, its connections and its groups; migrate.go keeps the versions of a schema; text.go
 // has texts that every database can store. Operators need the rest: probe.go and
 // examine.go check a database, snapshot.go copies SQLite files, transfer.go moves tables
 // to PostgreSQL, and purge.go removes the traces of deleted rows.

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"os"
 	"runtime"
-
-	_ "modernc.org/sqlite" // the driver named "sqlite"
 )
 
 func openSQLite(ctx context.Context, path string, migrations []string) (*DB, error) {
@@ -20,10 +18,11 @@ func openSQLite(ctx context.Context, path string, migrations []string) (*DB, err
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	pool, err := sql.Open("sqlite", dsn(path))
+	connector, err := newPreparing(dsn(path))
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
+	pool := sql.OpenDB(connector)
 	// Without a bound a burst of readers opens a connection each and drops it
 	// again. The writer's is one of them.
 	conns := 2 + runtime.GOMAXPROCS(0)
