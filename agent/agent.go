@@ -73,6 +73,8 @@ type Config struct {
 	Admit func(ctx context.Context, in bus.Inbound) (*Refusal, error)
 	// Jobs, if set, are what runs in the background.
 	Jobs Jobs
+	// History, if set, keeps what turns change in workspaces.
+	History History
 	// Account, if set, returns the person in whose name another is counted and limited: the
 	// same for all accounts of one human that are known to be one's.
 	Account func(ctx context.Context, person string) (string, error)
@@ -140,6 +142,34 @@ type Jobs interface {
 	StopAll(ctx context.Context, session, cause string) (int, error)
 	// Count counts those of a session that run.
 	Count(ctx context.Context, session string) (int, error)
+}
+
+// A History keeps what turns change in workspaces, so that people can take it back.
+type History interface {
+	// Begin is called before a call that has an effect. It notes what the session's files
+	// are, where the call may change them and the turn has not noted it yet.
+	Begin(ctx context.Context, call tools.Call) error
+	// End is called once a turn has ended, or waits. It may be called again.
+	End(ctx context.Context, session, turn string) error
+	// Undo does what somebody wants with /undo, and says what came of it. The same again
+	// goes on with what was cut off.
+	Undo(ctx context.Context, u Undoing) (reply string, err error)
+}
+
+// An Undoing is what somebody wants with /undo.
+type Undoing struct {
+	Session string
+	ID      string // the command's cause
+	Person  string
+	Args    string
+	Prefix  string // of commands, where it was said
+	// May tells whether the person may undo what another has asked for.
+	May func(person string) bool
+	// Waiting are the turns that wait for people, and Jobs counts what runs in the background.
+	Waiting []string
+	Jobs    int
+	// Held is asked before each change of a file.
+	Held func(ctx context.Context) error
 }
 
 // Limits bounds what one person may ask for.

@@ -22,10 +22,18 @@ const helpText = `Just write to me; I answer, and I can use my tools to work in 
 - %[1]snew begins a new conversation; files and memory stay
 - %[1]sstop ends what I am doing
 - %[1]sstatus says what I am doing, %[1]susage what you have used and what it has cost
+- %[1]sundo takes back what I changed last in that folder, and %[1]sundo list shows what can be undone
 - %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I wait for
 - %[1]sexport sends you what you have said to me, %[1]sforget erases it
 - %[1]smemory shows what I remember of you in all conversations, %[1]slink tells me who you are on another channel
 - %[1]shelp says this`
+
+// cmdUndo takes back what turns have changed in the session's files; noticeUndo tells the
+// model of it.
+const (
+	cmdUndo    = "undo"
+	noticeUndo = "undo"
+)
 
 // A commander carries out the commands of a session's mail.
 type commander struct {
@@ -48,13 +56,14 @@ func runsAtOnce(name string) bool {
 // is answered in any case.
 func (c *commander) announceWait(ctx context.Context, in bus.Inbound) {
 	// A /new that the log knows was carried out before; it is only answered again.
-	if _, known := c.journal.Find(in.ID); in.Text != cmdNew || known || !c.working() {
+	then, waits := map[string]string{cmdNew: "begin a new conversation", cmdUndo: "undo"}[in.Text]
+	if _, known := c.journal.Find(in.ID); !waits || known || !c.working() {
 		return
 	}
 	to := routeOf(in)
 	err := c.publish(ctx, bus.Outbound{
 		ID: "noted:" + in.ID, To: to.At, ReplyTo: to.ReplyTo,
-		Text: fmt.Sprintf("I first finish what was asked before this, and then begin a new conversation. %sstop ends it at once.", c.commandPrefix(in.At)),
+		Text: fmt.Sprintf("I first finish what was asked before this, and then %s. %sstop ends it at once.", then, c.commandPrefix(in.At)),
 	})
 	if err != nil && ctx.Err() == nil {
 		c.slog.Warn("nobody was told that a command waits", slog.String("command", in.Text), slog.Any("error", err))
@@ -100,6 +109,11 @@ func (c *commander) run(ctx context.Context, it item) error {
 func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Command) error {
 	e := journal.NewEntry(in.ID, sessions.KindCommand, cmd)
 	e.Cause, e.Person = in.ID, in.From.ID
+	if cmd.Name == cmdUndo { // the model is to know that its files are not as it has left them
+		told := journal.NewEntry(in.ID, sessions.KindNotice, sessions.Notice{Code: noticeUndo, Text: "Somebody has said /undo to take back changes of files, and was told: " + cmd.Reply.Text})
+		told.Person = in.From.ID
+		return c.journal.Append(ctx, e, told)
+	}
 	if cmd.Name != cmdNew {
 		return c.journal.Append(ctx, e)
 	}
@@ -162,6 +176,8 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 		return c.cfg.Usage(ctx, it.in)
 	case cmdApprove, cmdDeny, cmdAnswer:
 		return c.answerAsk(ctx, it.in)
+	case cmdUndo:
+		return c.undo(ctx, it.in)
 	case cmdForget, cmdExport: // a gateway answers them in chats of its platform
 		return fmt.Sprintf("That works in a chat with me on a chat platform. Here `parley forget --user %s` erases what you have said, and `parley sessions` shows it.", it.in.From.ID), nil
 	case cmdMemory, cmdLink: // likewise
@@ -182,6 +198,35 @@ func (c *commander) stopJobs(ctx context.Context, cause string) (int, error) {
 		return 0, fmt.Errorf("stop the jobs: %w", err)
 	}
 	return n, nil
+}
+
+// undo takes back what turns have changed, or says what they have.
+func (c *commander) undo(ctx context.Context, in bus.Inbound) (string, error) {
+	if c.cfg.History == nil {
+		return "I keep nothing of what I change here, so I cannot undo it.", nil
+	}
+	u := Undoing{Session: c.key(), ID: in.ID, Person: in.From.ID, Args: in.Args, Prefix: c.commandPrefix(in.At), Held: c.lease.Held}
+	account, err := c.account(ctx, in.From.ID)
+	if err != nil {
+		return "", err
+	}
+	u.May = func(person string) bool {
+		theirs, err := c.account(ctx, person)
+		return in.From.Owner || person == in.From.ID || err == nil && theirs == account
+	}
+	waiting, err := c.parkedTurns()
+	if err != nil {
+		return "", err
+	}
+	for _, t := range waiting {
+		u.Waiting = append(u.Waiting, t.id)
+	}
+	if c.cfg.Jobs != nil {
+		if u.Jobs, err = c.cfg.Jobs.Count(ctx, c.key()); err != nil {
+			return "", fmt.Errorf("count the jobs: %w", err)
+		}
+	}
+	return c.cfg.History.Undo(ctx, u)
 }
 
 // countJobs says in words how many jobs there are.

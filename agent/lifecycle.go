@@ -209,9 +209,25 @@ func (s *session) conclude(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	s.endChanges(ctx, id)
 	s.cfg.Observer.Turn(t.done.State, time.Since(t.started)-t.waited())
 	s.emitEnd(t)
 	return s.publishTurn(ctx, t)
+}
+
+// endChanges has noted what a turn has changed in the session's files, before anybody hears
+// of it and changes more.
+func (s *session) endChanges(ctx context.Context, id string) {
+	if s.cfg.History == nil {
+		return
+	}
+	err := s.lease.Held(ctx)
+	if err == nil {
+		err = s.cfg.History.End(ctx, s.key(), id)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.slog.Warn("what a turn has changed in its workspace is not noted yet", slog.String("turn", id), slog.Any("error", err))
+	}
 }
 
 func (s *session) emitEnd(t *turn) {
@@ -305,6 +321,7 @@ func (r *turnRun) fetchAttached(ctx context.Context, id string) (*turn, error) {
 	if err != nil || !t.files.AreOpen() {
 		return t, err
 	}
+	r.endChanges(ctx, id) // what people have sent is none of the turn's changes
 	if err := t.files.EachOpen(func(f attached.File) error { return r.fetch(ctx, t, f) }); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

@@ -46,6 +46,7 @@ func (s *session) announce(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	s.endChanges(ctx, id) // what people do meanwhile is none of the turn's
 	for _, a := range t.openAsks() {
 		if err := s.openAsk(ctx, t, a); err != nil {
 			return err

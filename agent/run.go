@@ -178,6 +178,7 @@ func (r *sessionRun) resume(ctx context.Context) error {
 		case t.done == nil:
 			err = r.resumeTurn(ctx, t)
 		default:
+			r.endChanges(ctx, t.id)
 			r.emitEnd(t) // whoever was cut off may not have come to it
 			err = r.publishTurn(ctx, t)
 		}

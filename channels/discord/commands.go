@@ -40,6 +40,7 @@ func slashCommands() []slashCommand {
 		"stop":    {Description: "Stop what the bot is doing here"},
 		"status":  {Description: "Say what the bot is doing here"},
 		"usage":   {Description: "Say what you have used and what it has cost"},
+		"undo":    {Description: "Take back what the bot changed last in its folder", Options: []commandOption{option("what", "a number, or list", false)}},
 		"help":    {Description: "Say what the bot understands"},
 		"approve": {Description: "Approve what the bot asks for", Options: []commandOption{option("id", "of the request", true)}},
 		"deny":    {Description: "Deny what the bot asks for", Options: []commandOption{option("id", "of the request", true), option("reason", "for the bot", false)}},

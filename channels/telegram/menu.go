@@ -29,6 +29,7 @@ func menus() []menu {
 		{"stop", "End what I am doing"},
 		{"status", "Say what I am doing"},
 		{"usage", "Say what you have used and what it has cost"},
+		{"undo", "Take back what I changed last in this conversation's folder"},
 		{"help", "Say what I understand"},
 	}
 	alone := append(slices.Clone(everywhere),

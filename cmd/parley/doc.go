@@ -20,7 +20,8 @@ that the model sees, or a journal record that says how far a turn has come.
 Nothing else is remembered about a turn, so going on after a crash is reading.
 sessions/sqlstore keeps the logs, and refuses those who hold an old fence.
 sessions/workspace is the directory that a session's tools work in; the kernel
-keeps them inside of it. sessions/outgoing keeps copies of the files that are to
+keeps them inside of it. sessions/snapshots keeps what each turn has changed there,
+so that /undo takes it back. sessions/outgoing keeps copies of the files that are to
 be sent until they are. sessions/sqldb is the ground under all that is SQL: what
 many goroutines write is committed in groups, because a durable commit costs a
 flush of the disk.

@@ -134,6 +134,7 @@ func rules() []rule {
 		{"cmd/parley/parleytest", 5, []string{"..."}},
 		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
 		{"cmd/parley/outfiles", 5, []string{"bus", "channels", "channels/enclosure", "channels/markup", "sessions/outgoing", "tools"}},
+		{"cmd/parley/undo", 6, []string{"agent", "cmd/parley/outfiles", "sessions/snapshots", "sessions/workspace", "tools", "tools/changes", "tools/guard"}},
 		{"cmd/parley/metrics", 5, []string{"agent", "agent/llm", "bus"}},
 
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},
@@ -164,7 +165,7 @@ func rules() []rule {
 		{"cmd/parley/platforms", 7, []string{"channels", "channels/discord", "channels/slack", "channels/telegram", "cmd/parley/config"}},
 		{"cmd/parley/home", 7, []string{
 			"bus", "bus/...", "sessions", "sessions/...", "sessions/sqldb", "sessions/workspace", "channels/sqlbook",
-			"cmd/parley/aging", "cmd/parley/backup", "cmd/parley/config", "cmd/parley/erase", "cmd/parley/jsonfile", "cmd/parley/migrate",
+			"cmd/parley/aging", "cmd/parley/backup", "cmd/parley/config", "cmd/parley/crash", "cmd/parley/erase", "cmd/parley/jsonfile", "cmd/parley/migrate",
 		}},
 		{"cmd/parley/server", 8, []string{"..."}},
 

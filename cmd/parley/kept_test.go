@@ -54,9 +54,10 @@ func keptNames() map[string]string {
 	const process = "none: it is of the process that runs"
 	return map[string]string{
 		"bus.db": "as its tables", "sessions.db": "as its tables", "book.db": "as its tables",
-		// Beside the sessions it has ~outgoing: files that wait to be sent.
+		// Beside the sessions it has ~outgoing, files that wait to be sent, and ~undo, what
+		// turns have changed.
 		// A session's has what Parley puts there, which package aging lists.
-		"workspaces":  "backup, restore, forget, retention: by session, and what came with a turn or of it with the turn; migrate: it stays where it is; ~outgoing: forget by session and message, retention: gone once sent, or swept",
+		"workspaces":  "backup, restore, forget, retention: by session, and what came with a turn or of it with the turn; migrate: it stays where it is; ~outgoing: forget by session and message, retention: gone once sent, or swept; ~undo: backup and restore, forget: by session, and whole where a person or a file of a session is forgotten, retention: likewise, and by age; export: it holds files",
 		"audit.jsonl": "forget: arguments and person; retention: [audit] days; backup and migrate: a copy of the table, left out",
 		"token":       "none: it is a secret of this home", "parley.sock": process, "bus.db.lock": process, "lock": process, "terminals": process,
 	}

@@ -244,6 +244,17 @@ func temporaryName() string {
 	return temporaryPrefix + strings.ToLower(rand.Text()) + temporarySuffix
 }
 
+// Notes is the folder of a session's directory in which the agent has its own notes.
+const Notes = ".agent"
+
+// IsNotes picks, by its path, what is none of a session's own work: the agent's notes, and
+// what is being written.
+func IsNotes(name string) bool { return name == Notes || IsTemporary(path.Base(name)) }
+
+// TemporaryName is a new name for those who write files into a directory by other ways than
+// a Dir.
+func TemporaryName() string { return temporaryName() }
+
 // IsTemporary tells whether a name is a temporary one, of a file that is being written or
 // a directory that is being removed.
 func IsTemporary(name string) bool {

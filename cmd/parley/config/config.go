@@ -109,6 +109,8 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 type Workspace struct {
 	Root  string // absolute
 	MaxMB int    // of one session
+	// UndoTurns is how many turns of a session can be undone; 0 is none.
+	UndoTurns int
 }
 
 // Keeping is where things are kept, and for how long.

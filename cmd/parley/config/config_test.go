@@ -78,7 +78,7 @@ func TestDefaults(t *testing.T) {
 	}
 	same(t, "file", c.File, "")
 	same(t, "home", c.Home, home)
-	same(t, "workspace", c.Workspace, config.Workspace{Root: filepath.Join(home, "workspaces"), MaxMB: 200})
+	same(t, "workspace", c.Workspace, config.Workspace{Root: filepath.Join(home, "workspaces"), MaxMB: 200, UndoTurns: 20})
 	same(t, "serve", c.Serve, config.Serve{Drain: 10 * time.Second, MaxInFlight: 4096})
 	same(t, "log", c.Log, config.Log{Level: slog.LevelInfo})
 	same(t, "limits", c.Limits, config.Limits{UserTurns: 3, UserTurnsHour: 120, UserTokensDay: 5_000_000, Waiting: 20, Outbound: 100_000})

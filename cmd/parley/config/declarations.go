@@ -213,6 +213,7 @@ func processSections() []section {
 			{key: "root", kind: asPath, def: inHome("workspaces"), example: `"workspaces"`,
 				since: first, fills: into(func(c *Config) any { return &c.Workspace.Root })},
 			{key: "max_mb", kind: asCount, def: int64(200), least: 1, since: first, fills: into(func(c *Config) any { return &c.Workspace.MaxMB })},
+			{key: "undo_turns", kind: asCount, def: int64(20), zeroIsOff: true, since: first, fills: into(func(c *Config) any { return &c.Workspace.UndoTurns })},
 		}},
 		{name: "serve", settings: []setting{
 			{key: "drain", kind: asDuration, def: 10 * time.Second, least: int64(time.Millisecond),

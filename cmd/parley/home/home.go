@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"parley/bus"
 	"parley/bus/redisbus"
@@ -26,11 +27,13 @@ import (
 	"parley/cmd/parley/aging"
 	"parley/cmd/parley/backup"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/crash"
 	"parley/cmd/parley/erase"
 	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/sessions/outgoing"
 	"parley/sessions/schedules"
+	"parley/sessions/snapshots"
 	"parley/sessions/sqlstore"
 	"parley/sessions/workspace"
 )
@@ -87,7 +90,8 @@ type Home struct {
 	Store       store
 	Book        *sqlbook.Book
 	Workspaces  *workspace.Workspaces
-	Outgoing    *outgoing.Store // files that are to be sent
+	Outgoing    *outgoing.Store  // files that are to be sent
+	Snapshots   *snapshots.Store // what turns have changed
 	override    WorkspaceOverride
 	overrideDir *workspace.Workspaces // the override's directory; nil where there is none
 
@@ -146,6 +150,9 @@ func Open(ctx context.Context, c *config.Config, own WorkspaceOverride, log *slo
 	if h.Outgoing, err = outgoing.Open(c.Workspace.Root, int64(c.Workspace.MaxMB)<<20); err != nil {
 		return h, err
 	}
+	if err := h.openSnapshots(c); err != nil {
+		return h, err
+	}
 	if err := checkWorkable(c); err != nil {
 		return h, err
 	}
@@ -187,9 +194,30 @@ func NameSetting(c *config.Config, key string, err error) error {
 	return err
 }
 
+// mostDaysUndone is for how long what a turn has changed can be undone at most.
+const mostDaysUndone = 30
+
+// openSnapshots opens what is kept of the changes of turns.
+func (h *Home) openSnapshots(c *config.Config) (err error) {
+	days := mostDaysUndone
+	if c.Retention.Days > 0 {
+		days = min(days, c.Retention.Days)
+	}
+	h.Snapshots, err = snapshots.Open(snapshots.Config{
+		Root: c.Workspace.Root, MaxBytes: int64(c.Workspace.MaxMB) << 20, Turns: c.Workspace.UndoTurns, MaxAge: time.Duration(days) * 24 * time.Hour,
+		Leave: workspace.IsNotes, Temporary: workspace.TemporaryName, Point: crash.Points(),
+	})
+	return err
+}
+
+// IsOwn tells whether a session works in a person's own directory.
+func (h *Home) IsOwn(session string) bool {
+	return h.overrideDir != nil && session == h.override.Session
+}
+
 // Workspace opens the directory that a session works in.
 func (h *Home) Workspace(session string) (*workspace.Dir, error) {
-	if h.overrideDir != nil && session == h.override.Session {
+	if h.IsOwn(session) {
 		return h.overrideDir.Open(session)
 	}
 	dir, err := h.Workspaces.Open(session)
@@ -240,6 +268,9 @@ func (h *Home) Close() error {
 		if w != nil {
 			errs = append(errs, w.Close())
 		}
+	}
+	if h.Snapshots != nil {
+		errs = append(errs, h.Snapshots.Close())
 	}
 	if h.Outgoing != nil {
 		errs = append(errs, h.Outgoing.Close())

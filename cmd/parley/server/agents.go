@@ -40,7 +40,7 @@ func (s *Server) answer(ctx context.Context) error {
 	return agent.New(agent.Config{
 		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Budget: s.home.Store, Money: s.home.Store.Money(),
 		Agents: s.agent, Limits: s.limits, Healthy: s.healthy, Prefix: s.commandPrefix, Asks: s.desk, Approvals: s.approvals,
-		Jobs: s.jobs, Deserted: deserted, Admit: s.admit, Account: s.home.Book.Account, Usage: s.billing.Answer,
+		Jobs: s.jobs, History: s.history, Deserted: deserted, Admit: s.admit, Account: s.home.Book.Account, Usage: s.billing.Answer,
 		MaxInFlight: c.Serve.MaxInFlight, Drain: c.Serve.Drain, Log: s.log, Observer: s.metrics, Audit: s.trail.Record, Point: s.point,
 	}).Run(ctx)
 }
@@ -86,7 +86,7 @@ func (s *Server) agent(ctx context.Context, session string) (agent.Agent, error)
 	return agent.Agent{
 		Name: name, Model: s.model, Known: all, Tools: s.skills.With(s.mcp.With(ctx, s.granted(all, s.capabilities(session)), name, isOwners(session)), session),
 		Prompt: s.prompt, Keep: s.keep, Named: s.named, Untrusted: s.promptUntrusted,
-		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.files.Discard,
+		Enclose: s.encloseShown, Picture: s.files.Picture, Fetch: s.files.Fetch, MayNote: s.home.MayNote, MaySumUp: s.home.MaySumUp, Discard: s.discard,
 		Guard: s.decide, Before: guarding.before, After: guarding.after, Redact: guarding.redact,
 		MaxIterations: a.MaxToolIterations, ErrorLimit: a.ToolErrorLimit,
 		MaxParallelTools: a.MaxParallelTools, ContextTokens: s.window(a.ContextTokens), Day: a.Day, Steer: a.Queue == "steer",

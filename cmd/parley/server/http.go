@@ -19,6 +19,7 @@ import (
 	"parley/cmd/parley/erase"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/outbox"
+	"parley/cmd/parley/undo"
 	"parley/cmd/parley/webhook"
 )
 
@@ -125,7 +126,8 @@ func (f *httpAccess) api(local bool) *api.API {
 // eraser forgets what people said, here and wherever the home keeps it.
 func (s *Server) eraser() *erase.Eraser {
 	return erase.New(erase.Config{
-		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: s.home.Workspaces, Files: s.outgoing(), Audit: s.auditFiles(), Kept: s.beyondErasing(), Log: s.log,
+		Bus: s.home.Bus, Store: s.home.Store, Book: s.home.Book, Workspaces: undo.Dirs{Workspaces: s.home.Workspaces, Store: s.home.Snapshots},
+		Files: undo.Files{Files: s.outgoing(), Store: s.home.Snapshots}, Audit: s.auditFiles(), Kept: s.beyondErasing(), Log: s.log,
 	})
 }
 

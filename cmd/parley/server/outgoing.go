@@ -17,6 +17,7 @@ import (
 	"parley/channels/markup"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/outfiles"
+	"parley/cmd/parley/undo"
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/message"
@@ -152,4 +153,23 @@ func (s *Server) mostFileBytes(channel string) int64 {
 		}
 	}
 	return most << 20
+}
+
+// newHistory makes what keeps the changes of turns.
+func (s *Server) newHistory() *undo.Desk {
+	return undo.New(undo.Config{
+		Store: s.home.Snapshots, Off: func() bool { return s.settings.Load().Workspace.UndoTurns == 0 },
+		Open: func(session string) (*workspace.Dir, bool, error) {
+			dir, err := s.home.Workspace(session)
+			return dir, s.home.IsOwn(session), err
+		},
+	})
+}
+
+// discard removes files that came with a message, and the copies of them.
+func (s *Server) discard(ctx context.Context, session string, paths []string) error {
+	if _, err := s.home.Snapshots.Remove(ctx, session); err != nil {
+		return err
+	}
+	return s.files.Discard(ctx, session, paths)
 }

@@ -38,6 +38,7 @@ import (
 	"parley/cmd/parley/models"
 	"parley/cmd/parley/owndata"
 	"parley/cmd/parley/skillfolders"
+	"parley/cmd/parley/undo"
 	"parley/cmd/parley/walls"
 	"parley/tools"
 	"parley/tools/guard"
@@ -76,6 +77,7 @@ type Server struct {
 	clock    *clock.Clock
 	heart    *heartbeat.Desk
 	jobs     *jobs.Runner
+	history  *undo.Desk
 	mcp      *mcpservers.Servers
 	skills   *skillfolders.Skills
 	ownData  *owndata.Desk
@@ -217,6 +219,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.channels = append(opened, s.streamOnlyEndpoints()...)
 	s.files = s.newFiles()
 	s.jobs = s.newJobs(walls.Later(walled))
+	s.history = s.newHistory()
 	s.trail = audit.New(audit.Config{Store: h.Store, Keep: keptFor(c.Settings), Log: c.Log})
 	s.guard.Store(&guarding{Guard: &guard.Guard{}, redact: &redact.Redactor{}}) // until Open reads the rules
 	s.metrics = metrics.New(metrics.Config{

@@ -33,6 +33,7 @@ import (
 	"parley/sessions/workspace"
 	"parley/tools"
 	"parley/tools/askuser"
+	"parley/tools/changes"
 	"parley/tools/documents"
 	"parley/tools/documents/pages"
 	"parley/tools/files"
@@ -58,6 +59,7 @@ func (s *Server) newTools(box sandbox.Sandbox) *tools.Set {
 	all = append(all, image.New(s.files.Show)...)
 	all = append(all, message.New(s.deliver), askuser.New(), history.New(s.readChat), schedule.New(clock.Desk{Clock: s.clock}))
 	all = append(all, web.New(web.Config{Settings: s.webSettings, Redirect: s.mayRedirect, Documents: documents, Refuse: refusedAddresses()})...)
+	all = append(all, changes.New(s.history.Changes))
 	all = append(all, crash.Tools()...)
 	return tools.NewSet(s.marker().Watch(all)...)
 }

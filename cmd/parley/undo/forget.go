@@ -1,0 +1,67 @@
+package undo
+
+import (
+	"context"
+	"time"
+
+	"parley/cmd/parley/outfiles"
+	"parley/sessions/snapshots"
+	"parley/sessions/workspace"
+)
+
+// Dirs removes sessions' directories, or files of them, with all that was kept of their
+// changes: a copy of what is to go must not stay.
+type Dirs struct {
+	*workspace.Workspaces
+	Store *snapshots.Store
+}
+
+// Remove removes a session's directory.
+func (d Dirs) Remove(ctx context.Context, key string) (bool, error) {
+	if _, err := d.Store.Remove(ctx, key); err != nil {
+		return false, err
+	}
+	return d.Workspaces.Remove(ctx, key)
+}
+
+// Discard removes files of a session's directory.
+func (d Dirs) Discard(ctx context.Context, key string, paths []string) (int, error) {
+	if _, err := d.Store.Remove(ctx, key); err != nil {
+		return 0, err
+	}
+	return d.Workspaces.Discard(ctx, key, paths)
+}
+
+// DiscardOld removes those of these files that are old enough.
+func (d Dirs) DiscardOld(ctx context.Context, key string, paths []string, before time.Time) (int, error) {
+	if len(paths) > 0 {
+		if _, err := d.Store.Remove(ctx, key); err != nil {
+			return 0, err
+		}
+	}
+	return d.Workspaces.DiscardOld(ctx, key, paths, before)
+}
+
+// Files removes the files that wait to be sent, and what was kept of the changes of the
+// same sessions.
+type Files struct {
+	outfiles.Files
+	Store *snapshots.Store
+}
+
+// Remove removes those of a session.
+func (f Files) Remove(ctx context.Context, session string) (bool, error) {
+	if _, err := f.Store.Remove(ctx, session); err != nil {
+		return false, err
+	}
+	return f.Files.Remove(ctx, session)
+}
+
+// Forget removes those of some messages of a session that others share. What is kept of its
+// changes goes whole: nobody can tell whose words a file had.
+func (f Files) Forget(ctx context.Context, session string, messages []string) error {
+	if _, err := f.Store.Remove(ctx, session); err != nil {
+		return err
+	}
+	return f.Files.Forget(ctx, session, messages)
+}

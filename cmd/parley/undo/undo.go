@@ -1,0 +1,202 @@
+// Package undo lets people take back what turns have changed in a workspace, and lists it.
+//
+// undo.go tells the history of a workspace when a turn begins and ends to change it, and
+// carries out /undo; words.go says in words what came of it.
+package undo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/agent"
+	"parley/sessions/snapshots"
+	"parley/sessions/workspace"
+	"parley/tools"
+	"parley/tools/changes"
+	"parley/tools/guard"
+)
+
+// Config is what a Desk works with.
+type Config struct {
+	Store *snapshots.Store
+	// Open opens the directory that a session works in, and tells whether it is a person's own.
+	Open func(session string) (dir *workspace.Dir, own bool, err error)
+	// Off tells that the operator wants nothing kept.
+	Off func() bool
+}
+
+// A Desk keeps what turns change. It is the agent.History of workers.
+type Desk struct{ cfg Config }
+
+// New makes a Desk.
+func New(cfg Config) *Desk { return &Desk{cfg} }
+
+// leavesFiles are the tools that have an effect, but none on the workspace.
+func leavesFiles() []string {
+	return []string{"message", "ask_user", "schedule", "job_stop", "chat_history", "web_fetch", "web_search"}
+}
+
+func (d *Desk) place(session string) (*workspace.Dir, snapshots.Place, error) {
+	dir, own, err := d.cfg.Open(session)
+	if err != nil {
+		return nil, snapshots.Place{}, err
+	}
+	return dir, snapshots.Place{Session: session, Dir: dir.Path(), Own: own}, nil
+}
+
+// Begin implements agent.History.
+func (d *Desk) Begin(ctx context.Context, call tools.Call) error {
+	if d.cfg.Off() || slices.Contains(leavesFiles(), call.Name) {
+		return nil
+	}
+	dir, place, err := d.place(call.Session)
+	if err != nil {
+		return err
+	}
+	marks, err := json.Marshal(guard.ReadMarks(dir))
+	if err != nil {
+		return err
+	}
+	return d.cfg.Store.Begin(ctx, place, snapshots.Act{Turn: call.Turn, Person: call.Person, Note: marks})
+}
+
+// End implements agent.History.
+func (d *Desk) End(ctx context.Context, session, turn string) error {
+	_, place, err := d.place(session)
+	if err != nil {
+		return err
+	}
+	return d.cfg.Store.End(ctx, place, turn)
+}
+
+// Undo implements agent.History.
+func (d *Desk) Undo(ctx context.Context, w agent.Undoing) (string, error) {
+	s := speaker{prefix: w.Prefix}
+	word := strings.ToLower(strings.TrimSpace(w.Args))
+	n, err := strconv.Atoi(strings.TrimPrefix(word, "#"))
+	switch {
+	case d.cfg.Off():
+		return "I keep nothing of what I change here, so I cannot undo it: `[workspace] undo_turns` is 0.", nil
+	case word == "list":
+		return d.list(w, s)
+	case word != "" && (err != nil || n <= 0):
+		return s.usage(), nil
+	}
+	dir, place, err := d.place(w.Session)
+	if err != nil {
+		return "", err
+	}
+	if why, err := d.refusal(place, w, n, s); why != "" || err != nil {
+		return why, err
+	}
+	made, undone, err := d.cfg.Store.Undo(ctx, place, snapshots.Undoing{
+		ID: w.ID, Person: w.Person, Note: d.marksNow(dir), N: n, Held: w.Held,
+		May: func(r snapshots.Record) bool { return w.May(r.Person) },
+	})
+	switch {
+	case errors.Is(err, snapshots.ErrNone):
+		return s.none(n), nil
+	case errors.Is(err, snapshots.ErrNotTheirs):
+		return s.notTheirs(undone), nil
+	case errors.Is(err, snapshots.ErrTooMany):
+		return "That cannot be undone: there are too many files here to note first what they are.", nil
+	case err != nil:
+		return "", err
+	}
+	if err := d.after(dir, undone); err != nil {
+		return "", err
+	}
+	return s.undone(made, undone), nil
+}
+
+// refusal says why nothing is undone now; "" if it may be.
+func (d *Desk) refusal(place snapshots.Place, w agent.Undoing, n int, s speaker) (string, error) {
+	if w.Jobs > 0 {
+		return s.jobs(w.Jobs), nil
+	}
+	all, err := d.cfg.Store.Records(place)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range slices.Backward(all) {
+		if r.N != n && (n != 0 || r.Undoes != 0 || snapshots.Undone(all, r.N)) {
+			continue
+		}
+		if slices.Contains(w.Waiting, r.Turn) {
+			return s.waiting(), nil
+		}
+		break
+	}
+	return "", nil
+}
+
+func (d *Desk) marksNow(dir *workspace.Dir) json.RawMessage {
+	raw, err := json.Marshal(guard.ReadMarks(dir))
+	if err != nil { // texts always marshal
+		panic(err)
+	}
+	return raw
+}
+
+// after marks again what was marked when the turn began, since its content may be back, and
+// has the directory measured anew.
+func (d *Desk) after(dir *workspace.Dir, undone snapshots.Record) error {
+	var marks guard.Marks
+	if len(undone.Note) > 0 {
+		if err := json.Unmarshal(undone.Note, &marks); err != nil {
+			marks = guard.Marks{All: true, Files: guard.Prompted()}
+		}
+	}
+	if err := guard.ChangeMarks(dir, marks.All, marks.Files, nil); err != nil {
+		return fmt.Errorf("mark what strangers may have written: %w", err)
+	}
+	return dir.Changed()
+}
+
+// list says what can be undone.
+func (d *Desk) list(w agent.Undoing, s speaker) (string, error) {
+	_, place, err := d.place(w.Session)
+	if err != nil {
+		return "", err
+	}
+	all, err := d.cfg.Store.Records(place)
+	if err != nil {
+		return "", err
+	}
+	return s.list(all, time.Now()), nil
+}
+
+// Changes lists what turns have changed, the newest first, for the tool.
+func (d *Desk) Changes(ctx context.Context, call tools.Call) ([]changes.Turn, error) {
+	_, place, err := d.place(call.Session)
+	if err != nil {
+		return nil, err
+	}
+	all, err := d.cfg.Store.Records(place)
+	if err != nil {
+		return nil, err
+	}
+	var listed []changes.Turn
+	for _, r := range slices.Backward(all) {
+		made := r.Changes
+		if r.Open != "" && r.Turn == call.Turn {
+			if made, err = d.cfg.Store.SoFar(ctx, place, r); err != nil {
+				return nil, err
+			}
+		}
+		t := changes.Turn{
+			Number: r.N, At: r.At.UTC().Format(time.RFC3339), Current: r.Turn == call.Turn, Undone: snapshots.Undone(all, r.N), Undoes: r.Undoes, Problem: r.Problem,
+		}
+		for _, c := range made {
+			t.Files = append(t.Files, changes.File{Path: shown(c.Path, c.IsDir()), Change: c.What()})
+		}
+		listed = append(listed, t)
+	}
+	return listed, nil
+}

@@ -1,0 +1,187 @@
+package undo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"parley/sessions/snapshots"
+)
+
+// Bounds of what is said in a chat.
+const (
+	mostNamed  = 12
+	mostListed = 10
+	mostName   = 80 // bytes
+)
+
+// A speaker says things where commands begin with prefix.
+type speaker struct{ prefix string }
+
+func (s speaker) usage() string {
+	return fmt.Sprintf("Say `%[1]sundo` to take back what I changed last, `%[1]sundo list` to see what can be undone, or `%[1]sundo NUMBER` for one of these.", s.prefix)
+}
+
+func (s speaker) none(n int) string {
+	if n == 0 {
+		return "There is nothing to undo: I have changed no files here, or not lately."
+	}
+	return fmt.Sprintf("I know no change %d. `%sundo list` shows those I know.", n, s.prefix)
+}
+
+func (s speaker) notTheirs(r snapshots.Record) string {
+	return fmt.Sprintf("Somebody else has asked for that change (%d): they can undo it, or an owner. `%sundo list` shows the others.", r.N, s.prefix)
+}
+
+func (s speaker) jobs(n int) string {
+	what := "A job runs"
+	if n > 1 {
+		what = fmt.Sprintf("%d jobs run", n)
+	}
+	return fmt.Sprintf("%s in the background and may still change files. Wait for the end, or say `%sstop`, and then undo.", what, s.prefix)
+}
+
+func (s speaker) waiting() string {
+	return fmt.Sprintf("What I did there is not over: I wait for an answer. Give it, or say `%sstop`, and then undo.", s.prefix)
+}
+
+// undone says what came of an undo.
+func (s speaker) undone(own, undone snapshots.Record) string {
+	if own.Result == nil {
+		return fmt.Sprintf("That cannot be undone: %s.", undone.Problem)
+	}
+	var b strings.Builder
+	what := "what I changed"
+	if undone.Undoes != 0 {
+		what = "the undo"
+	}
+	if len(own.Result.Restored) == 0 {
+		fmt.Fprintf(&b, "Nothing is different: of %s (%d) there is nothing that I could put back.", what, undone.N)
+	} else {
+		fmt.Fprintf(&b, "Undone is %s (%d, %s UTC).", what, undone.N, undone.At.UTC().Format("2006-01-02 15:04"))
+	}
+	back, removed := split(own.Result.Restored)
+	s.names(&b, "As before", back)
+	s.names(&b, "Removed", removed)
+	var left []string
+	for _, l := range own.Result.Left {
+		left = append(left, fmt.Sprintf("%s (%s)", quoted(shown(l.Path, false)), l.Why))
+	}
+	s.names(&b, "Left as it is", left)
+	if undone.Problem != "" {
+		fmt.Fprintf(&b, "\nThere may be more that I do not know of: %s.", undone.Problem)
+	}
+	if len(own.Result.Restored) > 0 {
+		fmt.Fprintf(&b, "\n\n`%sundo %d` takes this back.", s.prefix, own.N)
+	}
+	return b.String()
+}
+
+// split tells apart what is there again, or as it was, and what is gone again.
+func split(all []snapshots.Done) (back, removed []string) {
+	for _, d := range all {
+		name := quoted(shown(d.Path, d.Dir))
+		if d.What == snapshots.Created {
+			removed = append(removed, name)
+		} else {
+			back = append(back, name)
+		}
+	}
+	return back, removed
+}
+
+// names writes a list of names, as many as are bearable.
+func (s speaker) names(b *strings.Builder, what string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	more := ""
+	if over := len(names) - mostNamed; over > 0 {
+		names, more = names[:mostNamed], fmt.Sprintf(" and %d more", over)
+	}
+	fmt.Fprintf(b, "\n- %s: %s%s", what, strings.Join(names, ", "), more)
+}
+
+// list says what can be undone.
+func (s speaker) list(all []snapshots.Record, now time.Time) string {
+	var b strings.Builder
+	listed := 0
+	for _, r := range slices.Backward(all) {
+		if listed == mostListed {
+			break
+		}
+		listed++
+		fmt.Fprintf(&b, "\n- **%d**, %s: %s", r.N, ago(now.Sub(r.At)), s.line(all, r))
+	}
+	if listed == 0 {
+		return s.none(0)
+	}
+	return "What I have changed here, the newest first:\n" + b.String() + fmt.Sprintf("\n\n`%sundo NUMBER` undoes one of them, `%[1]sundo` the newest that is not undone.", s.prefix)
+}
+
+func (s speaker) line(all []snapshots.Record, r snapshots.Record) string {
+	var parts []string
+	if r.Undoes != 0 {
+		parts = append(parts, fmt.Sprintf("undo of %d", r.Undoes))
+	}
+	switch {
+	case r.Open != "":
+		parts = append(parts, "not over yet")
+	case r.Problem != "" && len(r.Changes) == 0:
+		parts = append(parts, "it cannot be undone: "+r.Problem)
+	default:
+		var names []string
+		for _, c := range r.Changes {
+			names = append(names, quoted(shown(c.Path, c.IsDir()))+" "+c.What())
+		}
+		const most = 3
+		if over := len(names) - most; over > 0 {
+			names = append(names[:most], fmt.Sprintf("%d more", over))
+		}
+		if len(names) == 0 {
+			names = []string{"nothing"}
+		}
+		parts = append(parts, strings.Join(names, ", "))
+	}
+	if snapshots.Undone(all, r.N) {
+		parts = append(parts, "undone")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+}
+
+// shown is a path as people and models see it.
+func shown(name snapshots.Name, dir bool) string {
+	text := strings.ToValidUTF8(string(name), "\uFFFD")
+	if dir {
+		text += "/"
+	}
+	return text
+}
+
+// quoted is a name that can neither end its quotation nor begin a line.
+func quoted(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '`' || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return '\uFFFD'
+		}
+		return r
+	}, name)
+	if len(name) > mostName {
+		name = "…" + strings.ToValidUTF8(name[len(name)-mostName:], "")
+	}
+	return "`" + name + "`"
+}
