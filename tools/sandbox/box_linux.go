@@ -105,6 +105,7 @@ func (b *Box) request(ctx context.Context, c Command) (supervisor.Request, error
 		Mode: b.mode, Bwrap: b.bwrap, Args: c.Args, Own: c.Own, Env: b.environment(c), Workspace: c.Workspace, Dir: c.Dir, Writes: c.Writes, WritesAll: c.WritesAll,
 		UID: -1, GID: -1, Read: b.cfg.Read, Memory: int64(b.cfg.MemoryMB) << 20, Tmp: int64(b.cfg.TmpMB) << 20,
 		Processes: b.cfg.Processes, Groups: b.groups, Quota: c.Quota, Lease: now + int64(lease), Waits: c.Waits,
+		ReadOnly: c.ReadOnly, Shows: c.Shows,
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		req.Deadline = now + int64(time.Until(deadline))

@@ -46,6 +46,10 @@ type Command struct {
 	// walls the command can write to all the same.
 	Writes    string
 	WritesAll bool
+	// ReadOnly says that it cannot write to Workspace at all. Without walls it can.
+	ReadOnly bool
+	// Shows are folders of this machine that it can read besides.
+	Shows []Shown
 	// Env is what its environment holds besides what every command has, as NAME=VALUE.
 	Env []string
 	// Stdin is what it reads; nil is nothing. Where it is no file, it is to end soon
@@ -107,6 +111,9 @@ type Result struct {
 	// Refused are the hosts that it asked for and may not reach, each once.
 	Refused []string
 }
+
+// A Shown is a folder of this machine that a command can read.
+type Shown = supervisor.Shown
 
 // A Reason is why a command was ended.
 type Reason = supervisor.Reason

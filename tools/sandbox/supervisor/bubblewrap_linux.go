@@ -271,9 +271,31 @@ func (s *supervisor) walls(pipes *pipes) ([]string, error) {
 	for _, name := range s.Read {
 		args = append(args, "--ro-bind-try", name, name)
 	}
-	dir := "/tmp"
+	places, dir := s.places()
+	args = append(args, places...)
+	args = append(args, "--chdir", dir, "--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp")
+	for _, pair := range s.Env {
+		name, value, _ := strings.Cut(pair, "=")
+		args = append(args, "--setenv", name, value)
+	}
+	return args, nil
+}
+
+// places shows what is there for this command alone: the folders that it reads, and its
+// workspace. It starts in dir.
+func (s *supervisor) places() (args []string, dir string) {
+	for _, shown := range s.Shows {
+		args = append(args, "--ro-bind", shown.Path, shown.As)
+		if shown.Env != "" {
+			args = append(args, "--setenv", shown.Env, shown.As)
+		}
+	}
+	dir = "/tmp"
 	if s.Workspace != "" {
 		how := "--bind"
+		if s.ReadOnly {
+			how = "--ro-bind"
+		}
 		if s.writes != nil {
 			args = append(args, "--bind", filepath.Join(s.Workspace, s.Writes), insideWrites, "--setenv", writesName, insideWrites)
 			if !s.WritesAll {
@@ -283,12 +305,7 @@ func (s *supervisor) walls(pipes *pipes) ([]string, error) {
 		args = append(args, how, s.Workspace, inside)
 		dir = filepath.Join(inside, s.Dir)
 	}
-	args = append(args, "--chdir", dir, "--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp")
-	for _, pair := range s.Env {
-		name, value, _ := strings.Cut(pair, "=")
-		args = append(args, "--setenv", name, value)
-	}
-	return args, nil
+	return args, dir
 }
 
 // system shows the programs of this machine and what they need, read-only.

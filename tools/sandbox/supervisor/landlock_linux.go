@@ -41,7 +41,15 @@ type landlockWalls struct {
 // the environment that tells it so.
 func (s *supervisor) mayWrite(tmp string) (dir string, env []string, err error) {
 	env = append(slices.Clone(s.Env), "HOME="+tmp, "TMPDIR="+tmp)
-	if s.writes == nil {
+	for _, shown := range s.Shows {
+		if shown.Env != "" {
+			env = append(env, shown.Env+"="+shown.Path)
+		}
+	}
+	switch {
+	case s.ReadOnly:
+		return tmp, env, nil
+	case s.writes == nil:
 		return cmp.Or(s.Workspace, tmp), env, nil
 	}
 	dir, err = os.Readlink(descriptor(s.writes))
@@ -132,6 +140,12 @@ func (s *supervisor) landlockWalls(tmp string) (_ *landlockWalls, err error) {
 		Read:  append([]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}, s.Read...),
 		Write: []string{cmp.Or(s.Workspace, tmp), tmp}, UID: s.UID, GID: s.GID,
 		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
+	}
+	for _, shown := range s.Shows {
+		w.Read = append(w.Read, shown.Path)
+	}
+	if s.ReadOnly {
+		w.Write, w.Read = []string{tmp}, append(w.Read, s.Workspace)
 	}
 	if s.writes != nil {
 		if !s.WritesAll {

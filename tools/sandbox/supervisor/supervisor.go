@@ -52,6 +52,8 @@ type Request struct {
 	Dir       string // below it
 	Writes    string // below it: all that the command can write to; "" is the whole
 	WritesAll bool
+	ReadOnly  bool // it can write to nothing of Workspace
+	Shows     []Shown
 	UID, GID  int // whom it runs as; -1 is as the supervisor
 	Read      []string
 	FullNet   bool
@@ -69,6 +71,16 @@ type Request struct {
 
 // Proxied tells whether the command reaches hosts through a proxy.
 func (r *Request) Proxied() bool { return len(r.Hosts) > 0 && !r.FullNet }
+
+// A Shown is a folder of this machine that a command can read.
+type Shown struct {
+	Path string
+	// As is where it lies inside, where the command has namespaces of its own; else it
+	// lies where it is.
+	As string
+	// Env is the variable that tells the command where it lies; "" is none.
+	Env string
+}
 
 // A Quota bounds a folder.
 type Quota struct {
