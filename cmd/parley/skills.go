@@ -52,10 +52,10 @@ func printSkills(out io.Writer, found *skillfolders.Catalog) error {
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SKILL\tAGENTS\tTRUSTED\tFOLDER\tDESCRIPTION")
+	fmt.Fprintln(w, "SKILL\tAGENTS\tTRUSTED\tTOOLS\tFOLDER\tDESCRIPTION")
 	for _, s := range all {
 		trusted := map[bool]string{true: "yes", false: "no"}[s.Trusted]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.Name, cmp.Or(strings.Join(s.Agents, ", "), "none"), trusted, terminal.Cell(s.Folder), terminal.Cell(s.Description))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, cmp.Or(strings.Join(s.Agents, ", "), "none"), trusted, strings.Join(s.Tools, ", "), terminal.Cell(s.Folder), terminal.Cell(s.Description))
 	}
 	return w.Flush()
 }

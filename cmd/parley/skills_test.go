@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,4 +158,59 @@ func TestASkillThatCannotBeUsed(t *testing.T) {
 	if code != exitDone || len(all) != 1 || all[0].Name != "good" || !all[0].Trusted || strings.Join(all[0].Agents, " ") != "main other" {
 		t.Errorf("skills list ended with %d: %s%s", code, out, errs)
 	}
+}
+
+// putProgram gives a skill a tool of that name, which runs the script.
+func putProgram(t *testing.T, dir, skill, tool, script, more string) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(dir, skill, tool), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	file := filepath.Join(dir, skill, "skill.toml")
+	before, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	must(t, os.WriteFile(file, fmt.Appendf(before, "[[tools]]\nname = %[1]q\ndescription = \"It is %[1]s.\"\nbinary = %[1]q\n%[2]s\n", tool, more), 0o644))
+}
+
+// The programs of the operator's skills are tools of the agents that have what they need, and
+// what they give counts as untrusted. A conversation's own skill brings none.
+func TestToolsOfSkills(t *testing.T) {
+	t.Parallel()
+	var seen shownToModel
+	w := parleytest.New(t, seen.model, "")
+	needsSandbox(t, w)
+	dir := filepath.Join(w.Home, "skills")
+	putSkill(t, dir, "sums", "How sums are made.", "Call sums__total.")
+	putProgram(t, dir, "sums", "total", `read -r line; echo "given $line $* by $(cat "$SKILL_DIR/words") for $(cat note)"`, "[tools.parameters.properties.of]\ntype = \"string\"")
+	putProgram(t, dir, "sums", "save", "echo xyzzy >made", "sandbox = { workspace = \"write\" }")
+	putProgram(t, dir, "sums", "fetch", "exit 0", "sandbox = { network = true }")
+	putProgram(t, dir, "sums", "admin", "exit 0", "permissions = [\"shell\"]")
+	must(t, os.WriteFile(filepath.Join(dir, "sums", "words"), []byte("a skill"), 0o644))
+	p := w.Serve()
+	w.Telegram.Say(2, 2, `write_file {"path":"note","content":"the session"}`)
+	w.Said(2, 1)
+	_, tools := seen.last()
+	if wants(t, tools, "sums__total", "sums__save"); strings.Contains(tools, "sums__fetch") || strings.Contains(tools, "sums__admin") {
+		t.Errorf("without the capabilities there are the tools %s", tools)
+	}
+	w.Telegram.Say(2, 2, `sums__total {"of":"a b"}`)
+	wants(t, w.Said(2, 2)[1], `given {"of":"a b"} --of=a b by a skill for the session`)
+	w.Telegram.Say(2, 2, `sums__save {}`)
+	w.Said(2, 3)
+	w.Telegram.Say(2, 2, `read_file {"path":"made"}`)
+	wants(t, w.Said(2, 4)[3], "xyzzy")
+	w.Telegram.Say(2, 2, `skill {"name":"sums"}`)
+	if said := w.Said(2, 5)[4]; !strings.Contains(said, "sums__total") || strings.Contains(said, "sums__admin") {
+		t.Errorf("the skill says %s", said)
+	}
+	w.Telegram.Say(2, 2, `sums__admin {}`)
+	wants(t, w.Said(2, 6)[5], "not_found")
+	// What was read is untrusted, and what is sent elsewhere then waits for an owner.
+	w.Telegram.Say(2, 2, `message {"channel":"telegram","chat_id":"7","content":"hi"}`)
+	wants(t, sent(t, w, 7)[6], "approval", "strangers")
+	w.Telegram.Say(2, 2, "/stop")
+	sent(t, w, 8)
+	p.Kill() // the time at which the question would expire still waits on the bus
+	out, _, _ := w.Run("--json", "skills")
+	wants(t, out, "sums__fetch", "sums__total")
 }

@@ -162,6 +162,15 @@ func (m Marker) Watch(all []tools.Tool) []tools.Tool {
 	return watched
 }
 
+// WatchCommands makes tools remember that run programs in a workspace, whatever they are called.
+func (m Marker) WatchCommands(all []tools.Tool) []tools.Tool {
+	watched := make([]tools.Tool, len(all))
+	for i, tool := range all {
+		watched[i] = marked{Tool: tool, marker: m, use: runsCommand}
+	}
+	return watched
+}
+
 // A fileUse is what a tool does with files.
 type fileUse int
 

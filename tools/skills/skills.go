@@ -5,7 +5,11 @@
 // those that lie in a session's workspace, where agents and people write: these have no
 // name that one of the operator's has, and what they say counts as untrusted.
 //
-// The files: skills.go is the tool; list.go is what the prompt says of them.
+// A skill of the operator's may bring programs: each is a tool, SKILL__TOOL, that runs in the
+// session's sandbox, with its arguments as JSON on standard input and as flags.
+//
+// The files: skills.go is the tool skill; list.go is what the prompt says of skills;
+// program.go runs their programs.
 package skills
 
 import (

@@ -24,6 +24,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/skillfolders"
 )
 
 // patience is how long a part is waited for.
@@ -53,8 +54,9 @@ func Examine(ctx context.Context, cfg *config.Config) []Finding {
 	found = append(found, checkPort(ctx, cfg)...)
 	found = append(found, checkBus(ctx, cfg)...)
 	found = append(found, checkStore(ctx, cfg)...)
-	found = append(found, checkWorkspace(cfg), checkSandbox(ctx, cfg))
-	found = append(found, checkSkills(cfg)...)
+	skills := skillfolders.Find(cfg)
+	found = append(found, checkWorkspace(cfg), checkSandbox(ctx, cfg, skills))
+	found = append(found, checkSkills(skills)...)
 	found = append(found, checkModels(ctx, cfg)...)
 	found = append(found, checkServers(ctx, cfg)...)
 	for _, ch := range cfg.ChannelsByName() {

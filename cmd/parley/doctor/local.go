@@ -21,7 +21,7 @@ import (
 )
 
 // checkSandbox finds out, by running something, what commands of agents can run in.
-func checkSandbox(ctx context.Context, cfg *config.Config) Finding {
+func checkSandbox(ctx context.Context, cfg *config.Config, skills *skillfolders.Catalog) Finding {
 	f := Finding{Part: "sandbox", State: fine}
 	box, err := sandbox.Open(ctx, walls.Of(cfg, slog.New(slog.DiscardHandler)))
 	absent, none := errors.AsType[*sandbox.AbsentError](err)
@@ -31,6 +31,9 @@ func checkSandbox(ctx context.Context, cfg *config.Config) Finding {
 		f.State, f.Detail, f.Remedy = note, absent.Error()+"; agents have no tools that run commands, and read no documents", absent.Remedy()
 		if cfg.RunsCommands() {
 			f.State = wrong
+		}
+		if names := skills.WithPrograms(); len(names) > 0 {
+			f.State, f.Detail = wrong, f.Detail+"; nor have they the tools of the skills "+strings.Join(names, ", ")
 		}
 	case refused:
 		f.State, f.Detail, f.Remedy = wrong, unkept.Key+": "+unkept.Wrong, "serve would not start: "+unkept.Remedy+": "+settingOf(cfg, unkept.Key)
@@ -57,8 +60,7 @@ func boundedBy(box *sandbox.Box) string {
 }
 
 // checkSkills reads the operator's skills; it finds nothing where none are looked for.
-func checkSkills(cfg *config.Config) (all []Finding) {
-	found := skillfolders.Find(cfg)
+func checkSkills(found *skillfolders.Catalog) (all []Finding) {
 	if len(found.Skills) > 0 {
 		var names []string
 		for _, s := range found.Skills {

@@ -20,6 +20,8 @@ import (
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/skillfolders"
 	"parley/tools/knowledge"
+	"parley/tools/sandbox"
+	"parley/tools/skills"
 )
 
 // work runs the worker, and beside it what is done at times.
@@ -144,10 +146,17 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 }
 
 // newSkills makes what gives agents skills, without any of the operator's until these are read.
-func (s *Server) newSkills() *skillfolders.Skills {
+func (s *Server) newSkills(walled func() (sandbox.Sandbox, error)) *skillfolders.Skills {
 	return skillfolders.New(skillfolders.Config{
 		Workspace: func(session string) (fs.FS, error) { return s.home.Workspace(session) },
-		Agent:     agentName, Capabilities: s.capabilities,
+		Agent:     agentName, Capabilities: s.capabilities, Watch: s.marker().WatchCommands,
+		Runner: func() *skills.Runner {
+			box, err := walled()
+			if err != nil || box == nil {
+				return nil
+			}
+			return &skills.Runner{Sandbox: box, Place: s.placeOfProgram, Changed: s.changed}
+		},
 	}, skillfolders.None(s.settings.Load()))
 }
 
@@ -166,6 +175,13 @@ func (s *Server) readSkills(c *config.Config) error {
 	}
 	s.skills.Set(found)
 	return nil
+}
+
+// warnOfTools tells the operator of skills whose programs cannot be run.
+func (s *Server) warnOfTools(box sandbox.Sandbox) {
+	if names := s.skills.WithPrograms(); len(names) > 0 && box == nil {
+		s.log.Warn("no sandbox works on this machine, so agents do not have the tools of these skills", slog.Any("skills", names))
+	}
 }
 
 // mostKnown is how many names of the operator's folder a prompt has.

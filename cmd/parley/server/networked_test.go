@@ -1,6 +1,9 @@
 package server
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"parley/cmd/parley/config"
@@ -9,6 +12,16 @@ import (
 
 // Without walls whatever is run has the network, git as well.
 func TestWhatReachesTheNetwork(t *testing.T) {
+	home := t.TempDir()
+	for name, text := range map[string]string{
+		"SKILL.md": "---\nname: s\ndescription: S.\n---\n", "run": "#!/bin/sh\n",
+		"skill.toml": "[[tools]]\nname = \"calls\"\ndescription = \"C.\"\nbinary = \"run\"\nsandbox = { network = true }\n[[tools]]\nname = \"counts\"\ndescription = \"C.\"\nbinary = \"run\"\n",
+	} {
+		dir := filepath.Join(home, "skills", "s")
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		mode, network, tool string
 		agent               string
@@ -21,11 +34,19 @@ func TestWhatReachesTheNetwork(t *testing.T) {
 		{"process", "full", "exec_shell", "main", true},
 		{"process", "none", "exec_shell", "main", false},
 		{"process", "full", "exec_shell", "offline", false},
+		{"process", "full", "s__calls", "main", true},
+		{"process", "full", "s__counts", "main", false},
+		{"none", "full", "s__counts", "main", true},
+		{"process", "none", "s__calls", "main", false},
 	} {
-		s, settings := &Server{}, &config.Config{}
+		s, settings := &Server{}, &config.Config{Home: home}
 		settings.Sandbox.Mode, settings.Sandbox.Network = c.mode, []string{c.network}
 		settings.Agents = map[string]config.Agent{"main": {Capabilities: []tools.Permission{tools.Network}}, "offline": {}}
 		s.settings.Store(settings)
+		s.role, s.skills = Worker, s.newSkills(nil)
+		if err := s.readSkills(settings); err != nil {
+			t.Fatal(err)
+		}
 		if got := s.networked(tools.Call{Name: c.tool, Session: c.agent + ":test:1"}); got != c.want {
 			t.Errorf("%s of %s in mode %s with network %s reaches the network: %t", c.tool, c.agent, c.mode, c.network, got)
 		}

@@ -149,28 +149,33 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	s.leave = leave
 	s.billing.Prices = list.Date
 	counting.Store(s.metrics)
-	if err := s.openKnowledge(); err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	if err := s.readSkills(c.Settings); err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	if err := s.openAuditFile(c); err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
 	s.secrets = secrets
-	if walls.MayBeWrong(c.Settings) {
-		if _, err := walled(); err != nil {
-			return nil, errors.Join(err, h.Close())
-		}
-	}
-	if err := s.mcp.Load(ctx); err != nil {
-		return nil, errors.Join(err, h.Close())
-	}
-	if err := s.setGuard(c.Settings); err != nil {
+	if err := s.begin(ctx, c, walled); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	return s, nil
+}
+
+// begin reads what agents work with, and by which rules.
+func (s *Server) begin(ctx context.Context, c Config, walled func() (sandbox.Sandbox, error)) error {
+	if err := s.openKnowledge(); err != nil {
+		return err
+	}
+	if err := s.readSkills(c.Settings); err != nil {
+		return err
+	}
+	if err := s.openAuditFile(c); err != nil {
+		return err
+	}
+	if walls.MayBeWrong(c.Settings) {
+		if _, err := walled(); err != nil {
+			return err
+		}
+	}
+	if err := s.mcp.Load(ctx); err != nil {
+		return err
+	}
+	return s.setGuard(c.Settings)
 }
 
 // receiveNothing is for a command, which only sends what its person wants sent: serve
@@ -231,7 +236,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 	s.desk = s.newDesk()
 	s.clock = s.newClock()
 	s.mcp = s.newMCP(c.Settings, laterBox(walled))
-	s.skills = s.newSkills()
+	s.skills = s.newSkills(walled)
 	s.tools = sync.OnceValues(func() (*tools.Set, error) {
 		box, err := walled()
 		return s.newTools(box), err

@@ -51,6 +51,7 @@ import (
 // newTools makes all tools that there are on this machine. Box is what commands run in,
 // nil if none are.
 func (s *Server) newTools(box sandbox.Sandbox) *tools.Set {
+	s.warnOfTools(box)
 	documents := s.documents(box)
 	all := files.New(s.openFiles, documents)
 	all = append(all, memory.New(func(ctx context.Context, call tools.Call) (memory.Dir, error) { return s.openUntil(ctx, call) }, s.home.Book)...)
@@ -241,6 +242,14 @@ func (s *Server) repository(ctx context.Context, call tools.Call, path string) (
 	return p, err
 }
 
+// placeOfProgram is where a skill's program runs, which has the network only if it wants it.
+func (s *Server) placeOfProgram(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error) {
+	if network {
+		return s.place(ctx, call, "")
+	}
+	return s.repository(ctx, call, "")
+}
+
 // changed notes that a command may have changed a session's files.
 func (s *Server) changed(call tools.Call) {
 	dir, err := s.home.Workspace(call.Session)
@@ -318,8 +327,8 @@ func (s *Server) networked(call tools.Call) bool {
 		return false
 	case settings.Mode == string(sandbox.None):
 		return true
-	case strings.HasPrefix(call.Name, "git_"):
-		return false // see repository
+	case strings.HasPrefix(call.Name, "git_"), s.skills.Offline(call.Name):
+		return false // see repository and placeOfProgram
 	default:
 		return len(allowed) > 0 && !slices.Contains(allowed, config.NoNetwork)
 	}

@@ -2,6 +2,7 @@ package skillfolders
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"slices"
 	"sync"
@@ -21,6 +22,11 @@ type Config struct {
 	Agent func(session string) string
 	// Capabilities are what a session's agent may do.
 	Capabilities func(session string) []tools.Permission
+	// Runner runs the programs of skills; nil where nothing can be run.
+	Runner func() *skills.Runner
+	// Watch makes tools that run programs in a workspace remember what strangers may have
+	// written there.
+	Watch func([]tools.Tool) []tools.Tool
 }
 
 // Skills are those that agents have: the operator's, and those of each session's workspace.
@@ -30,7 +36,7 @@ type Skills struct {
 	tool    tools.Tool // gives what a skill says
 
 	mu   sync.Mutex
-	sets map[string]set // tools, by what they were made for
+	sets map[string]set // tools, by agent and capabilities
 }
 
 // A set is an agent's tools, as they are over others.
@@ -53,8 +59,49 @@ func (s *Skills) Set(found *Catalog) { s.catalog.Store(found) }
 // of are all skills that a session has, those of the operator first.
 func (s *Skills) of(session string) ([]skills.Skill, error) {
 	catalog := s.catalog.Load()
+	of := catalog.Of(s.cfg.Agent(session))
+	for i := range of {
+		for _, tool := range s.programs(of[i], session) {
+			of[i].Tools = append(of[i].Tools, tool.Spec().Name)
+		}
+	}
 	own, err := s.own(session, catalog)
-	return slices.Concat(catalog.Of(s.cfg.Agent(session)), own.skills, own.hidden), err
+	return slices.Concat(of, own.skills, own.hidden), err
+}
+
+// programs are the tools that a skill brings a session: those for which its agent has the
+// capabilities, and none where nothing can be run.
+func (s *Skills) programs(skill skills.Skill, session string) []tools.Tool {
+	has := s.cfg.Capabilities(session)
+	skill.Programs = slices.DeleteFunc(slices.Clone(skill.Programs), func(p folder.Program) bool {
+		return slices.ContainsFunc(p.Needs, func(need tools.Permission) bool { return !slices.Contains(has, need) })
+	})
+	if len(skill.Programs) == 0 {
+		return nil
+	}
+	runner := s.cfg.Runner()
+	if runner == nil {
+		return nil
+	}
+	all := runner.Tools(skill)
+	for i, p := range skill.Programs {
+		if p.Workspace == folder.Writes {
+			copy(all[i:], s.cfg.Watch(all[i:i+1]))
+		}
+	}
+	return all
+}
+
+// WithPrograms are the names of the operator's skills that bring tools.
+func (s *Skills) WithPrograms() []string { return s.catalog.Load().WithPrograms() }
+
+// Offline tells whether a tool is a program of a skill's that has no network.
+func (s *Skills) Offline(tool string) bool {
+	return slices.ContainsFunc(s.catalog.Load().Skills, func(skill skills.Skill) bool {
+		return slices.ContainsFunc(skill.Programs, func(p folder.Program) bool {
+			return !p.Network && skills.ToolName(skill.Name, p.Name) == tool
+		})
+	})
 }
 
 // An own is what lies in a session's workspace.
@@ -106,16 +153,22 @@ func (s *Skills) Prompt(session string) (operator, workspace string, err error) 
 // With is a session's tools with those of its skills: none where it has no skills.
 func (s *Skills) With(base *tools.Set, session string) *tools.Set {
 	catalog, agent := s.catalog.Load(), s.cfg.Agent(session)
-	if len(catalog.Of(agent)) == 0 && !s.hasOwn(session) {
+	of := catalog.Of(agent)
+	if len(of) == 0 && !s.hasOwn(session) {
 		return base
 	}
+	key := fmt.Sprint(agent, s.cfg.Capabilities(session))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if made, ok := s.sets[agent]; ok && made.catalog == catalog && made.base == base {
+	if made, ok := s.sets[key]; ok && made.catalog == catalog && made.base == base {
 		return made.all
 	}
-	all := base.With(s.tool)
-	s.sets[agent] = set{catalog, base, all}
+	more := []tools.Tool{s.tool}
+	for _, skill := range of {
+		more = append(more, s.programs(skill, session)...)
+	}
+	all := base.With(more...)
+	s.sets[key] = set{catalog, base, all}
 	return all
 }
 

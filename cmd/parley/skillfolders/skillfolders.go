@@ -48,6 +48,7 @@ func Find(c *config.Config) *Catalog {
 	for _, s := range all {
 		found.Skills = append(found.Skills, skills.Skill{Skill: s, Trusted: slices.Contains(c.Skills.Trusted, s.Name)})
 	}
+	found.checkServers()
 	found.checkNames("skills.trusted", c.Skills.Trusted, false)
 	found.checkNames("skills.off", c.Skills.Off, true) // one of a workspace may be meant
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
@@ -79,6 +80,18 @@ func (c *Catalog) checkNames(key string, names []string, minor bool) {
 	}
 }
 
+// checkServers notes skills whose tools would be called as those of an MCP server.
+func (c *Catalog) checkServers() {
+	for _, s := range c.Skills {
+		if _, taken := c.settings.MCP[s.Name]; taken && len(s.Programs) > 0 {
+			c.Problems = append(c.Problems, folder.Problem{
+				File: filepath.Join(s.Path, folder.Manifest), Wrong: "its tools would be called as those of the MCP server " + s.Name,
+				Remedy: "give the skill and its folder, or the server, another name",
+			})
+		}
+	}
+}
+
 // Err says what keeps the server from starting; nil if nothing does.
 func (c *Catalog) Err() error {
 	var all []error
@@ -98,6 +111,16 @@ func (c *Catalog) Minor() (all []folder.Problem) {
 		}
 	}
 	return all
+}
+
+// WithPrograms are the names of the skills that bring tools.
+func (c *Catalog) WithPrograms() (names []string) {
+	for _, s := range c.Skills {
+		if len(s.Programs) > 0 && len(c.Agents(s.Name)) > 0 {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // Of are the operator's skills that an agent has.
@@ -132,6 +155,7 @@ type Listed struct {
 	Folder      string   `json:"folder"`
 	Agents      []string `json:"agents"` // that have it
 	Trusted     bool     `json:"trusted"`
+	Tools       []string `json:"tools"` // that it brings those that have the capabilities
 }
 
 // List tells all skills of the operator's, also those that nobody has.
@@ -142,7 +166,11 @@ func (c *Catalog) List() []Listed {
 		if agents == nil {
 			agents = []string{}
 		}
-		all = append(all, Listed{s.Name, s.Description, s.Path, agents, s.Trusted})
+		brings := []string{}
+		for _, p := range s.Programs {
+			brings = append(brings, skills.ToolName(s.Name, p.Name))
+		}
+		all = append(all, Listed{s.Name, s.Description, s.Path, agents, s.Trusted, brings})
 	}
 	return all
 }

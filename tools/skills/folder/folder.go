@@ -1,7 +1,7 @@
 // Package folder reads skills: folders with a SKILL.md, and perhaps a skill.toml with programs.
 //
-// The files: folder.go finds the folders; front.go reads what a SKILL.md says of itself;
-// disk.go opens a folder of this machine.
+// The files: folder.go finds the folders; front.go reads what a SKILL.md says of itself, and
+// manifest.go which programs a skill.toml names; disk.go opens a folder of this machine.
 package folder
 
 import (
@@ -31,6 +31,7 @@ type Skill struct {
 	Description string // one line
 	Path        string // of the folder on this machine; "" in a workspace
 	Files       fs.FS  // the folder
+	Programs    []Program
 }
 
 // Body is what SKILL.md says besides its description, as it is now.
@@ -68,6 +69,11 @@ func Find(dirs ...string) (found []Skill, problems []Problem) {
 		for _, name := range names {
 			place := filepath.Join(dir, name)
 			skill, wrong := readOne(onDisk(place), name, place)
+			if wrong == nil {
+				if skill.Programs, wrong = readManifest(skill.Files); wrong != nil {
+					wrong.File = filepath.Join(place, Manifest)
+				}
+			}
 			if first, twice := where[skill.Name]; wrong == nil && twice {
 				wrong = &Problem{File: place, Wrong: "another skill has its name, " + first, Remedy: "rename or remove one of them"}
 			}
@@ -128,6 +134,9 @@ func In(files fs.FS, dir string) (found []Skill, problems []Problem) {
 			problems = append(problems, *wrong)
 		default:
 			found = append(found, skill)
+			if named(below, Manifest) {
+				problems = append(problems, Problem{File: path.Join(place, Manifest), Wrong: "a skill in a workspace brings no tools", Remedy: "have the operator put it beside the other skills"})
+			}
 		}
 		if len(found)+len(problems) == mostOfSession {
 			problems = append(problems, Problem{File: dir, Wrong: fmt.Sprintf("no more than %d skills are read", mostOfSession), Remedy: "remove some"})
@@ -143,7 +152,7 @@ func readOne(files fs.FS, name, place string) (Skill, *Problem) {
 	raw, err := read(files, File, maxFront)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Skill{}, &Problem{File: place, Wrong: "it has no " + File, Remedy: "write one, or move the folder away", Minor: !named(files, strings.ToLower(File), "skill.toml")}
+		return Skill{}, &Problem{File: place, Wrong: "it has no " + File, Remedy: "write one, or move the folder away", Minor: !named(files, strings.ToLower(File), Manifest)}
 	case err != nil && !errors.Is(err, errLong):
 		return Skill{}, &Problem{File: file, Wrong: Reason(err), Remedy: "let this user read it as a file"}
 	}

@@ -1,0 +1,156 @@
+package skills
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/tools"
+	"parley/tools/sandbox"
+	"parley/tools/skills/folder"
+)
+
+// A Runner runs the programs of skills.
+type Runner struct {
+	Sandbox sandbox.Sandbox
+	// Place returns where a call's programs run; network says that the program wants it.
+	Place func(ctx context.Context, call tools.Call, network bool) (sandbox.Place, error)
+	// Changed is told that a program may have changed a session's files.
+	Changed func(call tools.Call)
+}
+
+// maxName is the longest name of a tool that providers take.
+const maxName = 64
+
+// ToolName is what a program of a skill is called as a tool.
+func ToolName(skill, program string) string {
+	name := skill + "__" + program
+	if len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	mark := "_" + hex.EncodeToString(sum[:4])
+	return name[:maxName-len(mark)] + mark
+}
+
+// Tools are a skill's programs as tools.
+func (r Runner) Tools(s Skill) (all []tools.Tool) {
+	for _, p := range s.Programs {
+		all = append(all, &program{r, s, p})
+	}
+	return all
+}
+
+// A program is a tool.
+type program struct {
+	runner  Runner
+	skill   Skill
+	program folder.Program
+}
+
+// Spec implements tools.Tool.
+func (p *program) Spec() tools.Spec {
+	return tools.Spec{
+		Name: ToolName(p.skill.Name, p.program.Name), Description: p.program.Description, Schema: p.program.Schema,
+		Effect: p.program.Effect, Timeout: p.program.Timeout, MaxTimeout: -1,
+	}
+}
+
+// ran is what came of a program.
+type ran struct {
+	ExitCode   int      `json:"exit_code"`
+	Stdout     string   `json:"stdout"`
+	Stderr     string   `json:"stderr"`
+	DurationMS int64    `json:"duration_ms"`
+	Refused    []string `json:"refused_hosts,omitempty"`
+}
+
+// inSkill runs a program of the skill's folder, wherever that lies inside.
+const inSkill = `exec "$SKILL_DIR/$0" "$@"`
+
+// Run implements tools.Tool. Nobody vouches for what a program says.
+func (p *program) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	place, err := p.runner.Place(ctx, call, p.program.Network)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	where, err := filepath.EvalSymlinks(p.skill.Path)
+	if err != nil {
+		return tools.Result{}, tools.Errorf(tools.ExecutionFailed, "the folder of the skill %s is not there any more: go on without", p.skill.Name)
+	}
+	c := place.Command(slices.Concat([]string{"sh", "-c", inSkill, p.program.Binary}, p.program.Args, flags(call.Args, p.program.Flags))...)
+	c.Held, c.Stdin = call.Held, bytes.NewReader(append(slices.Clone(call.Args), '\n'))
+	c.Shows = []sandbox.Shown{{Path: where, As: "/skills/" + p.skill.Name, Env: "SKILL_DIR"}}
+	switch p.program.Workspace {
+	case folder.NoAccess:
+		c.Workspace, c.Dir, c.Quota = "", "", sandbox.Quota{}
+	case folder.Reads:
+		c.ReadOnly, c.Quota = true, sandbox.Quota{}
+	}
+	began := time.Now()
+	r, err := p.runner.Sandbox.Run(ctx, c)
+	if p.program.Workspace == folder.Writes {
+		p.runner.Changed(call)
+	}
+	if err != nil {
+		return tools.Result{}, sandbox.NotRun(err)
+	}
+	if err := sandbox.Ended(r, time.Since(began)); err != nil {
+		return tools.Result{Untrusted: true}, err
+	}
+	content, err := marshal(ran{r.ExitCode, r.Stdout, r.Stderr, r.Duration.Milliseconds(), r.Refused})
+	return tools.Result{Content: content, Untrusted: true}, err
+}
+
+// Bounds of what becomes a flag: the system takes no more in one argument. What is longer
+// stands on standard input alone.
+const (
+	maxFlag  = 64 << 10
+	maxFlags = 512 << 10
+)
+
+// flags are the arguments of these names, as --NAME=VALUE; of true --NAME alone, of false
+// and null nothing. What is no text, number or truth is JSON.
+func flags(raw json.RawMessage, names []string) (all []string) {
+	var args map[string]json.RawMessage
+	if json.Unmarshal(raw, &args) != nil {
+		return nil // it fits the schema, so it is an object
+	}
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		if !slices.Contains(names, name) {
+			continue
+		}
+		value := string(args[name])
+		var text string
+		switch {
+		case value == "false", value == "null":
+			continue
+		case value == "true":
+			all = append(all, "--"+name)
+			continue
+		case json.Unmarshal(args[name], &text) == nil:
+			value = text
+		}
+		if size += len(value); len(value) <= maxFlag && size <= maxFlags && !strings.ContainsRune(value, 0) {
+			all = append(all, "--"+name+"="+value)
+		}
+	}
+	return all
+}
+
+// marshal is json.Marshal without the escapes for HTML, which cost the model tokens.
+func marshal(value any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return bytes.TrimSpace(b.Bytes()), err
+}
