@@ -30,7 +30,7 @@ func newSlackWorld(t *testing.T, script agenttest.Script) (*parleytest.World, *s
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(given), "[channels.slack]\n", fmt.Sprintf("[channels.slack]\napi_url = %q\nrate_limit = \"none\"\nintroduce = \"never\"\n", api), 1)
-	text = strings.Replace(text, "[model]\n", fmt.Sprintf("[model]\nbase_url = %q\napi_key = \"none\"\n", w.Model.Start(t)), 1)
+	text = strings.Replace(text, "[model]\n", fmt.Sprintf("[model]\nbase_url = %q\napi_key = \"none\"\nprice_input = 0\n", w.Model.Start(t)), 1)
 	if err := os.WriteFile(w.File, []byte(text+"\n[http]\nlisten = \"\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
