@@ -67,9 +67,10 @@ func rules() []rule {
 			"tools", "tools/documents/office", "tools/documents/pages", "tools/documents/pdf", "tools/documents/table", "tools/sandbox",
 		}},
 		{"tools/files", 2, []string{"tools", "tools/documents/pages"}},
-		{"tools/mcp/lines", 1, nil}, // the ground under what speaks with programs
-		{"tools/mcp/pins", 1, nil},  // the ground under what is accepted
-		{"tools/mcp", 3, []string{"tools", "tools/mcp/lines", "tools/mcp/pins", "tools/sandbox"}},
+		{"tools/mcp/lines", 1, nil},  // the ground under what speaks with programs
+		{"tools/mcp/pins", 1, nil},   // the ground under what is accepted
+		{"tools/mcp/signin", 1, nil}, // and under what is signed in to
+		{"tools/mcp", 3, []string{"tools", "tools/mcp/lines", "tools/mcp/pins", "tools/mcp/signin", "tools/sandbox"}},
 		{"tools/skills/folder", 2, []string{"tools"}},
 		{"tools/skills", 3, []string{"tools", "tools/sandbox", "tools/skills/folder"}},
 		{"tools/git", 3, []string{"tools", "tools/sandbox"}},
@@ -158,7 +159,7 @@ func rules() []rule {
 		// of all the rest.
 		{"cmd/parley/walls", 7, []string{"tools/sandbox", "cmd/parley/config"}},
 		{"cmd/parley/models", 7, []string{"agent/demo", "agent/failover", "agent/llm", "agent/openai", "agent/prices", "channels", "cmd/parley/config"}},
-		{"cmd/parley/mcpservers", 7, []string{"channels", "tools", "tools/mcp", "tools/mcp/pins", "tools/sandbox", "cmd/parley/config"}},
+		{"cmd/parley/mcpservers", 7, []string{"bus", "channels", "tools", "tools/mcp", "tools/mcp/pins", "tools/mcp/signin", "tools/sandbox", "cmd/parley/config"}},
 		{"cmd/parley/skillfolders", 7, []string{
 			"tools", "tools/guard", "tools/sandbox", "tools/skills", "tools/skills/folder", "tools/spelling", "cmd/parley/config",
 		}},
@@ -197,7 +198,7 @@ func libraries() map[string][]string {
 		"github.com/gorilla/websocket":             {"channels/discord/...", "channels/slack", "channels/slack/slacktest", "channels/web"},
 		"github.com/jackc/pgx/v5":                  {"sessions/sqldb"},
 		"github.com/landlock-lsm/go-landlock":      {"tools/sandbox/supervisor"},
-		"github.com/modelcontextprotocol/go-sdk":   {"tools/mcp", "tools/mcp/lines"},
+		"github.com/modelcontextprotocol/go-sdk":   {"tools/mcp", "tools/mcp/lines", "tools/mcp/signin"},
 		"github.com/pelletier/go-toml/v2":          {"cmd/parley/config", "cmd/parley/config/positions", "tools/skills/folder"},
 		"github.com/prometheus/client_golang":      {"cmd/parley", "cmd/parley/..."},
 		"github.com/redis/go-redis/v9":             {"bus/redisbus"},
@@ -209,6 +210,7 @@ func libraries() map[string][]string {
 		"github.com/yuin/goldmark-emoji":           {"channels/markup/document"},
 		"go.yaml.in/yaml/v4":                       {"tools/skills/folder"},
 		"golang.org/x/image":                       {"agent/pictures"},
+		"golang.org/x/oauth2":                      {"tools/mcp/signin"},
 		"golang.org/x/sync":                        anyAbove,
 		"golang.org/x/sys":                         {"cmd/parley/home", "tools/sandbox/cgroup", "tools/sandbox/seccomp", "tools/sandbox/supervisor"},
 		"golang.org/x/term":                        {"channels/console", "cmd/parley", "cmd/parley/onboard"},

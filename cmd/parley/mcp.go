@@ -21,6 +21,7 @@ import (
 type mcpCmd struct {
 	List   mcpList   `cmd:"" default:"1" help:"The servers, their tools, and those that wait to be accepted."`
 	Test   mcpTest   `cmd:"" help:"Ask a server for its tools now, and say what came of it."`
+	Login  mcpLogin  `cmd:"" help:"Sign in to a server that wants it."`
 	Accept mcpAccept `cmd:"" help:"Accept tools that are new or have changed, as they describe themselves now."`
 }
 

@@ -19,6 +19,7 @@ import (
 // A changing is a service whose tools change: hold, which waits, stays; old goes, new comes.
 type changing struct {
 	*mcp.Server
+	handler http.Handler
 	url     string
 	held    chan struct{} // a call of hold has begun
 	release chan struct{}
@@ -36,7 +37,8 @@ func newChanging(t *testing.T) *changing {
 		return "held"
 	})
 	c.add("old", func(context.Context) string { return "the old one" })
-	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return c.Server }, nil))
+	c.handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return c.Server }, nil)
+	web := httptest.NewServer(c.handler)
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections)
 	t.Cleanup(sync.OnceFunc(func() { close(c.release) }))

@@ -25,6 +25,8 @@ type link interface {
 	gone() <-chan struct{}
 	// why says why it is gone, or what went wrong last; "" if nothing is known.
 	why() string
+	// wants tells whether it wants somebody to sign in.
+	wants() bool
 	// heard counts what has come over it.
 	heard() int64
 	// end ends it, and what it has started, and waits for that.
@@ -99,11 +101,13 @@ func (s *Servers) connectOnce(ctx context.Context, one *server, place sandbox.Pl
 		return c, nil
 	}
 	silent := late && c.heard() == 0
-	why := c.why() // before it is ended from here
+	why, wants := c.why(), c.wants() // before it is ended from here
 	c.close()
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case wants:
+		return nil, &LoginError{one.Name}
 	case silent:
 		return nil, &silentError{limit}
 	case late:

@@ -41,14 +41,14 @@ func (s *Servers) attend(ctx context.Context, one *server) {
 		if ctx.Err() != nil {
 			return
 		}
-		one.noteError(err)
+		s.stand(ctx, one, err)
 		one.once.Do(func() { close(one.looked) })
 		if err != nil {
 			if told != err.Error() {
 				told = err.Error()
 				s.cfg.Log.Warn("the tools of an MCP server cannot be listed", slog.String("server", one.Name), slog.Any("error", err))
 			}
-			if !pause(ctx, wait) {
+			if !one.pause(ctx, wait) {
 				return
 			}
 			wait = min(2*wait, longestRetry)
@@ -59,8 +59,10 @@ func (s *Servers) attend(ctx context.Context, one *server) {
 		case <-ctx.Done():
 			return
 		case <-one.changed:
+		case <-one.signed:
+			continue
 		}
-		if !pause(ctx, s.cfg.Limits.Settle) {
+		if !one.pause(ctx, s.cfg.Limits.Settle) {
 			return
 		}
 		select { // what it has said meanwhile is looked at now
@@ -70,11 +72,15 @@ func (s *Servers) attend(ctx context.Context, one *server) {
 	}
 }
 
-// noteError keeps what came of the last time that the server was connected to.
-func (s *server) noteError(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tried, s.err = true, err
+// stand keeps what came of the last time that a server was connected to.
+func (s *Servers) stand(ctx context.Context, one *server, err error) {
+	one.mu.Lock()
+	_, wanted := errors.AsType[*LoginError](one.err)
+	one.tried, one.err = true, err
+	one.mu.Unlock()
+	if _, wants := errors.AsType[*LoginError](err); wants && !wanted && s.cfg.Login != nil {
+		s.cfg.Login(ctx, one.Name)
+	}
 }
 
 // lookAgain has attend look at the tools of a server, if it is not about to.
@@ -85,15 +91,17 @@ func (s *server) lookAgain() {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) bool {
+// pause waits, but no longer than until somebody has signed in to the server.
+func (s *server) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
+	case <-s.signed:
 	case <-timer.C:
-		return true
 	}
+	return true
 }
 
 // A Listing is what a server says when it is asked for its tools.
@@ -112,7 +120,7 @@ func (s *Servers) Look(ctx context.Context, name string) (Listing, error) {
 	}
 	listing, err := s.look(ctx, s.servers[i])
 	if ctx.Err() == nil {
-		s.servers[i].noteError(err)
+		s.stand(ctx, s.servers[i], err)
 	}
 	return listing, err
 }

@@ -22,6 +22,7 @@ import (
 
 	"parley/tools"
 	"parley/tools/mcp/pins"
+	"parley/tools/mcp/signin"
 	"parley/tools/sandbox"
 )
 
@@ -34,6 +35,9 @@ type Server struct {
 	Network sandbox.Network   // what the program reaches
 	URL     string            // of a service
 	Headers map[string]string // that it is sent
+	// ClientID and ClientSecret are for services that somebody signs in to: see signin.Server.
+	ClientID     string
+	ClientSecret string
 	// Tools are the names of those that agents get, with * for any text; empty is all.
 	Tools   []string
 	Timeout time.Duration // of one call; zero is a minute
@@ -57,6 +61,10 @@ type Config struct {
 	// model. Nil shows none.
 	Show func(ctx context.Context, call tools.Call, path string) (tools.Picture, error)
 	Pins *pins.Pins
+	// SignIn has the tokens of services that want somebody to be signed in; nil has none.
+	SignIn *signin.Desk
+	// Login is told of a service that wants an owner to sign in.
+	Login func(ctx context.Context, server string)
 	// Aside is told of tools that were set aside because they are new or have changed.
 	Aside func(ctx context.Context, server string, names []string)
 	// Shared says that other processes accept and set aside too.
@@ -107,6 +115,7 @@ type server struct {
 	looked  chan struct{} // closed once it was tried to find out its tools
 	once    sync.Once
 	changed chan struct{} // holds a token when it has said that its tools changed
+	signed  chan struct{} // holds a token when somebody has signed in
 
 	mu     sync.Mutex
 	legacy bool  // it does not answer the protocol's newest greeting
@@ -122,7 +131,7 @@ func New(cfg Config) *Servers {
 		if one.Timeout <= 0 {
 			one.Timeout = time.Minute
 		}
-		s.servers = append(s.servers, &server{Server: one, looked: make(chan struct{}), changed: make(chan struct{}, 1)})
+		s.servers = append(s.servers, &server{Server: one, looked: make(chan struct{}), changed: make(chan struct{}, 1), signed: make(chan struct{}, 1)})
 	}
 	s.pool = newPool(s)
 	return s
@@ -160,6 +169,7 @@ func (s *Servers) follow(ctx context.Context) {
 		if err := s.cfg.Pins.Load(ctx); err != nil && ctx.Err() == nil {
 			s.cfg.Log.Warn("which tools of MCP servers are accepted cannot be read", slog.Any("error", err))
 		}
+		s.followLogins(ctx)
 	}
 }
 

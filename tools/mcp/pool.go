@@ -172,7 +172,7 @@ func (p *pool) connectFor(ctx context.Context, one *server, call tools.Call) (*c
 	if ctx.Err() != nil {
 		return c, err
 	}
-	one.noteError(err)
+	p.stand(ctx, one, err)
 	if err != nil {
 		one.lookAgain() // until it is back
 	}
@@ -243,6 +243,17 @@ func (p *pool) fail(k key) {
 	f.until = time.Now().Add(min(p.cfg.Limits.Backoff<<min(f.times, 20), longestBackoff))
 	f.times++
 	p.failing[k] = f
+}
+
+// forgive has a server tried at once, however often it has failed.
+func (p *pool) forgive(server string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range p.failing {
+		if k.server == server {
+			delete(p.failing, k)
+		}
+	}
 }
 
 // closeAll ends all connections, and waits until nothing is left of them.

@@ -64,6 +64,8 @@ func (s *Servers) startProgram(ctx context.Context, one *server, place sandbox.P
 
 func (p *program) gone() <-chan struct{} { return p.over }
 
+func (p *program) wants() bool { return false }
+
 func (p *program) heard() int64 { return p.Heard() }
 
 // end gives the program a moment to end by itself.

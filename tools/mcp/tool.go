@@ -48,6 +48,9 @@ func (t *tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		if known, ok := errors.AsType[*tools.Error](err); ok {
 			return tools.Result{}, known
 		}
+		if _, wants := errors.AsType[*LoginError](err); wants {
+			return t.notSignedIn()
+		}
 		return foreign(tools.ExecutionFailed, "the MCP server %s cannot be reached, so nothing was done: %v", t.one.Name, err)
 	}
 	broken := false
@@ -132,6 +135,10 @@ func (t *tool) failure(ctx context.Context, c *connection, err error) (tools.Res
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
+	if c.wants() {
+		t.servers.stand(ctx, t.one, &LoginError{t.one.Name})
+		return t.notSignedIn()
+	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		code := tools.ExecutionFailed
 		if said.Code == jsonrpc.CodeInvalidParams {
@@ -150,6 +157,11 @@ func (t *tool) failure(ctx context.Context, c *connection, err error) (tools.Res
 		return foreign(tools.ExecutionFailed, "the answer of the MCP server %s cannot be read: %v", t.one.Name, err)
 	}
 	return foreign(tools.OutcomeUnknown, "OUTCOME UNKNOWN: the MCP server %s was lost while %s ran (%s), so it may have had its effect. Inspect before repeating it.", t.one.Name, t.spec.Name, how)
+}
+
+// notSignedIn is told of a call that a service has refused, because nobody is signed in.
+func (t *tool) notSignedIn() (tools.Result, error) {
+	return tools.Result{}, tools.Errorf(tools.PermissionDenied, "the MCP server %s wants somebody to be signed in, or to be allowed more, so nothing was done: an owner runs parley mcp login %s", t.one.Name, t.one.Name)
 }
 
 // foreign is an error that may quote what nobody here vouches for.

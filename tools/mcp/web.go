@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/tools/mcp/lines"
+	"parley/tools/mcp/signin"
 )
 
 // A service is a server that is reached by requests.
@@ -31,6 +33,9 @@ func (s *Servers) newService(one *server) *service {
 	}}
 	if u, err := url.Parse(one.URL); err == nil {
 		t.host = u.Host
+	}
+	if s.signsIn(one) {
+		t.desk, t.login, t.log = s.cfg.SignIn, one.login(), s.cfg.Log
 	}
 	return &service{
 		StreamableClientTransport: &mcp.StreamableClientTransport{
@@ -57,6 +62,9 @@ func (s *service) end() {
 	})
 }
 
+// wants tells whether a service wants somebody to sign in.
+func (s *service) wants() bool { return s.trips.wanted.Load() }
+
 // why says how a service has refused what it was sent last.
 func (s *service) why() string {
 	if status := int(s.trips.refused.Load()); status != 0 {
@@ -72,6 +80,11 @@ type trips struct {
 	next    *http.Transport
 	answers atomic.Int64
 	refused atomic.Int32 // the status of the last request, where it was refused
+
+	desk   *signin.Desk // has what it is sent of who has signed in; nil where nobody does
+	login  signin.Server
+	wanted atomic.Bool // it wants somebody to sign in
+	log    *slog.Logger
 }
 
 // maxAnswer bounds one answer that is no stream of events.
@@ -86,7 +99,11 @@ func (t *trips) RoundTrip(r *http.Request) (*http.Response, error) {
 	for name, value := range t.headers {
 		r.Header.Set(name, value)
 	}
-	answer, err := t.next.RoundTrip(r)
+	send := t.next.RoundTrip
+	if t.desk != nil {
+		send = t.signed
+	}
+	answer, err := send(r)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,8 @@ type Access struct {
 	Owner  string // the owner's own secret; "" admits nobody
 	Tokens func() []Token
 	Hosts  func() []string // names that this server goes by, beside loopback and addresses
-	// Public is the names by which platforms reach it, for the paths of channels alone.
+	// Public is the names by which platforms and browsers reach it, for the paths of channels and
+	// of MCP servers alone.
 	Public func() []string
 }
 
@@ -115,7 +116,7 @@ func (a *API) checkPlace(r *http.Request) error {
 	if a.cfg.Access.Hosts != nil {
 		names = a.cfg.Access.Hosts()
 	}
-	if a.cfg.Access.Public != nil && strings.HasPrefix(r.URL.Path, channelsPath) {
+	if a.cfg.Access.Public != nil && (strings.HasPrefix(r.URL.Path, channelsPath) || strings.HasPrefix(r.URL.Path, mcpPath)) {
 		names = append(slices.Clone(names), a.cfg.Access.Public()...)
 	}
 	if !isOurs(r.Host, names) {

@@ -35,8 +35,8 @@ type Config struct {
 	Access   Access
 	Forget   Forgetter
 	Asks     Asks
-	// MCP lists the servers whose tools agents use, and accepts these.
-	MCP http.Handler
+	// MCP is the servers whose tools agents use.
+	MCP MCP
 	// Schedules are what people have the agent do later.
 	Schedules Schedules
 	Agent     Agent
@@ -176,6 +176,10 @@ func (a *API) routes() []route {
 		{pattern: "GET /v1/schedules", may: caller.admin, serve: a.listSchedules},
 		route{pattern: "DELETE /v1/schedules/{id}", may: caller.admin, serve: a.cancelSchedule}.audited(sessions.AuditSchedule, "cancelled"),
 		{pattern: "GET /v1/mcp", may: caller.admin, serve: a.mcpServers},
+		{pattern: "GET /v1/mcp/{name}/login", may: caller.admin, serve: a.mcpServers},
+		route{pattern: "POST /v1/mcp/{name}/login", may: caller.admin, serve: a.mcpServers}.audited(sessions.AuditApproval, "login"),
+		{pattern: "GET " + mcpPath + "{name}/callback", open: true, serve: a.mcpVisit},
+		{pattern: "GET " + mcpPath + "client.json", open: true, serve: a.mcpVisit},
 		{pattern: "POST /v1/mcp/{name}/test", may: caller.admin, serve: a.mcpServers},
 		route{pattern: "POST /v1/mcp/{name}/accept", may: caller.admin, serve: a.mcpServers}.audited(sessions.AuditApproval, "accepted"),
 		{pattern: "GET /v1/usage", may: caller.reads, serve: a.usage},

@@ -142,12 +142,34 @@ func resolvedOf(a bus.Ask, turn string) resolved {
 	return r
 }
 
-// mcpServers lists the servers whose tools agents use, or accepts tools of one.
+// MCP is the servers whose tools agents use.
+type MCP interface {
+	// ServeHTTP lists them, tries one, accepts tools of it, and signs in to it.
+	http.Handler
+	// Visit is for browsers that come from signing in, and for those who ask who asks. It
+	// checks them itself.
+	Visit(w http.ResponseWriter, r *http.Request)
+}
+
+// mcpPath is where browsers end that have signed in to a server.
+const mcpPath = "/mcp/"
+
+// mcpServers has the servers serve what is asked of them.
 func (a *API) mcpServers(w *answer, r *http.Request) error {
 	if a.cfg.MCP == nil {
 		return notFound("this process has no MCP servers")
 	}
 	w.id = r.PathValue("name")
 	a.cfg.MCP.ServeHTTP(w, r)
+	return nil
+}
+
+// mcpVisit has the servers serve who needs no token.
+func (a *API) mcpVisit(w *answer, r *http.Request) error {
+	if a.cfg.MCP == nil {
+		return notFound("this process has no MCP servers")
+	}
+	w.id = r.PathValue("name")
+	a.cfg.MCP.Visit(w, r)
 	return nil
 }

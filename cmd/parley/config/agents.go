@@ -248,9 +248,13 @@ type MCPServer struct {
 	Network []string // as Sandbox.Network
 	URL     string
 	Headers []string // NAME: VALUE
-	Tools   []string
-	Timeout time.Duration
-	Agents  []string // that have its tools, also where they say so
+	// ClientID and ClientSecret are what its authorization server knows Parley by; "" has it
+	// registered by itself.
+	ClientID     string
+	ClientSecret Secret
+	Tools        []string
+	Timeout      time.Duration
+	Agents       []string // that have its tools, also where they say so
 }
 
 // maxServerName is the longest name of a server: those of its tools begin with it.
@@ -266,6 +270,8 @@ func mcpSections() []section {
 		{key: "network", kind: asPlaces, example: `["api.github.com"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Network })},
 		{key: "url", kind: asURL, schemes: []string{"http", "https"}, example: `"https://mcp.example.com/mcp"`, since: first, fills: into(func(m *MCPServer) any { return &m.URL })},
 		{key: "headers", kind: asTexts, def: []string{}, secret: true, example: `["Authorization: Bearer ${MCP_TOKEN}"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Headers })},
+		{key: "client_id", kind: asText, example: `"parley"`, since: first, fills: into(func(m *MCPServer) any { return &m.ClientID })},
+		{key: "client_secret", kind: asText, secret: true, example: `"${MCP_CLIENT_SECRET}"`, since: first, fills: into(func(m *MCPServer) any { return &m.ClientSecret })},
 		{key: "tools", kind: asTexts, def: []string{}, example: `["read_*"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Tools })},
 		{key: "timeout", kind: asDuration, def: time.Minute, least: int64(time.Second), since: first, fills: into(func(m *MCPServer) any { return &m.Timeout })},
 		{key: "agents", kind: asTexts, example: `["main"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Agents })},
@@ -283,8 +289,8 @@ func (l *loader) checkMCP() {
 		case command == url:
 			l.report(l.places[table], table, "it wants either command or url", `write command = "mcp-server-git" for a program, or url = "https://mcp.example.com/mcp" for a service`)
 		}
-		for _, key := range []string{"args", "env", "shared", "network", "headers"} {
-			if l.mentioned(table+"."+key) && (key == "headers") == command && command != url {
+		for _, key := range []string{"args", "env", "shared", "network", "headers", "client_id", "client_secret"} {
+			if l.mentioned(table+"."+key) && slices.Contains([]string{"headers", "client_id", "client_secret"}, key) == command && command != url {
 				l.report(l.places[table+"."+key], table+"."+key, "it has no meaning beside "+map[bool]string{true: "command", false: "url"}[command], "remove the line")
 			}
 		}

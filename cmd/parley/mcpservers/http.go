@@ -49,10 +49,13 @@ func told(all []pins.Tool) []Tool {
 	return list
 }
 
-// ServeHTTP serves GET /v1/mcp, which lists the servers, POST /v1/mcp/{name}/test, which asks
-// one for its tools now, and POST /v1/mcp/{name}/accept, with {"tool"} or without for all.
+// ServeHTTP serves GET /v1/mcp, which lists the servers, GET and POST /v1/mcp/{name}/login,
+// with which somebody signs in to one, POST /v1/mcp/{name}/test, which asks one for its
+// tools now, and POST /v1/mcp/{name}/accept, with {"tool"} or without for all.
 func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case path.Base(r.URL.Path) == "login":
+		s.login(w, r)
 	case r.Method == http.MethodGet:
 		answer(w, http.StatusOK, map[string]any{"servers": s.List()})
 	case path.Base(r.URL.Path) == "test":

@@ -11,11 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"parley/bus"
 	"parley/channels"
 	"parley/cmd/parley/config"
 	"parley/tools"
 	"parley/tools/mcp"
 	"parley/tools/mcp/pins"
+	"parley/tools/mcp/signin"
 	"parley/tools/sandbox"
 )
 
@@ -23,7 +25,8 @@ import (
 type Config struct {
 	Settings *config.Config
 	Sandbox  sandbox.Sandbox // nil: no programs are run
-	Notes    channels.Notes  // where it is kept what is accepted
+	Notes    channels.Notes  // where it is kept what is accepted, and who has signed in
+	Bus      bus.Holder
 	Place    func(ctx context.Context, call tools.Call) (sandbox.Place, error)
 	Changed  func(call tools.Call)
 	Keep     func(ctx context.Context, call tools.Call, name string, content []byte) (path string, err error)
@@ -44,6 +47,10 @@ type Servers struct {
 	// elsewhere says that programs are run by other processes.
 	elsewhere bool
 	begun     time.Time
+	desk      *signin.Desk
+	http      config.HTTP
+	tell      func(ctx context.Context, subject, text string)
+	log       *slog.Logger
 
 	mu   sync.Mutex
 	sets map[string]set // tools of agents, by their names
@@ -58,7 +65,10 @@ type set struct {
 
 // New makes the servers.
 func New(c Config) *Servers {
-	s := &Servers{settings: c.Settings.MCP, elsewhere: c.Elsewhere, Pins: pins.New(notes{c.Notes}), begun: time.Now(), sets: map[string]set{}}
+	s := &Servers{
+		settings: c.Settings.MCP, elsewhere: c.Elsewhere, Pins: pins.New(notes{c.Notes}), begun: time.Now(), sets: map[string]set{},
+		http: c.Settings.HTTP, desk: newDesk(c), tell: c.Tell, log: c.Log,
+	}
 	var servers []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(c.Settings.MCP)) {
 		servers = append(servers, serverOf(c.Settings.MCP[name]))
@@ -69,6 +79,11 @@ func New(c Config) *Servers {
 			c.Tell(ctx, "mcp "+server+" "+strings.Join(names, " "), fmt.Sprintf(
 				"Tools of the MCP server %s are new or describe themselves differently, so agents do not have them: %s. Look at them with `parley mcp list`, and accept them with `parley mcp accept %s`.",
 				server, tools.Clip(strings.Join(names, ", "), 500), server))
+		},
+		SignIn: s.desk,
+		Login: func(ctx context.Context, server string) {
+			c.Tell(ctx, "mcp login "+server, fmt.Sprintf(
+				"The MCP server %s wants somebody to be signed in, or to be allowed more, and agents cannot use it until then. Run `parley mcp login %s` where Parley runs, and open the address that it prints.", server, server))
 		},
 		Shared: c.Settings.Store.URL != "", Version: c.Version, Log: c.Log,
 	})
@@ -85,7 +100,7 @@ func (s *Servers) Load(ctx context.Context) error {
 
 // serverOf is a server as it is run.
 func serverOf(m config.MCPServer) mcp.Server {
-	one := mcp.Server{Name: m.Name, Env: m.Env, Shared: m.Shared, URL: m.URL, Tools: m.Tools, Timeout: m.Timeout}
+	one := mcp.Server{Name: m.Name, Env: m.Env, Shared: m.Shared, URL: m.URL, Tools: m.Tools, Timeout: m.Timeout, ClientID: m.ClientID, ClientSecret: string(m.ClientSecret)}
 	if m.Command != "" {
 		one.Command = append([]string{m.Command}, m.Args...)
 	}

@@ -106,9 +106,13 @@ func (s *Server) receivers() map[string]http.Handler {
 	return all
 }
 
-// publicHosts are the names by which platforms reach this server.
+// publicHosts are the names by which platforms reach this server, and the browsers of who
+// signs in somewhere.
 func (s *Server) publicHosts() []string {
 	var names []string
+	if u, err := url.Parse(s.settings.Load().HTTP.PublicURL); err == nil && u.Host != "" {
+		names = append(names, u.Host)
+	}
 	for _, l := range s.channels {
 		if u, err := url.Parse(l.config.PublicURL); err == nil && l.config.ByHTTP() {
 			names = append(names, u.Host)

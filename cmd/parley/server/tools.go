@@ -279,7 +279,7 @@ func isOwners(session string) bool {
 // newMCP makes the MCP servers of the settings.
 func (s *Server) newMCP(c *config.Config, box sandbox.Sandbox) *mcpservers.Servers {
 	return mcpservers.New(mcpservers.Config{
-		Settings: c, Sandbox: box, Notes: s.home.Book, Changed: s.changed, Tell: s.tellOwners, Elsewhere: s.role == Gateway, Version: s.version, Log: s.log,
+		Settings: c, Sandbox: box, Notes: s.home.Book, Bus: s.home.Bus, Changed: s.changed, Tell: s.tellOwners, Elsewhere: s.role == Gateway, Version: s.version, Log: s.log,
 		Place: func(ctx context.Context, call tools.Call) (sandbox.Place, error) { return s.place(ctx, call, "") },
 		Keep:  s.keepForeign,
 		Show: func(ctx context.Context, call tools.Call, path string) (tools.Picture, error) {

@@ -1,0 +1,98 @@
+//go:build linux
+
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"parley/tools"
+	"parley/tools/mcp"
+	"parley/tools/mcp/signin"
+	"parley/tools/mcp/signin/signintest"
+)
+
+// A logged is what was logged, also while it is.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// A service that wants somebody to be signed in has no tools until then, and tells so once.
+// A token that is over is renewed in mid-call; when it cannot be, the model is told what to
+// do, and an owner again.
+func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
+	server := newServer("on the network")
+	auth, web := signintest.New(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	var alone sync.Mutex
+	desk := signin.New(signin.Config{
+		Store: &memory{kept: map[[2]string]string{}}, Redirect: func(string) string { return "http://127.0.0.1:1/callback" },
+		Alone: func(ctx context.Context, _ string, do func(context.Context) error) error {
+			alone.Lock()
+			defer alone.Unlock()
+			return do(ctx)
+		},
+	})
+	var log logged
+	var asked atomic.Int32
+	s := newStage(t, func(c *mcp.Config) {
+		c.SignIn, c.Log, c.Limits.Backoff = desk, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), time.Millisecond
+		c.Login = func(context.Context, string) { asked.Add(1) }
+	}, mcp.Server{Name: "it", URL: auth.URL + "/mcp"})
+	waitFor(t, "an owner to be asked", func() bool { return asked.Load() == 1 })
+	if st := s.States()[0]; !wants(st.Err) || st.Up || len(st.Tools) > 0 || !strings.Contains(st.Err.Error(), "parley mcp login it") {
+		t.Errorf("it stands so: %+v", st)
+	}
+	if err := browse(t.Context(), s.Servers, desk); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.call("s1", "it__echo", `{"text":"hello"}`); got != "hello" {
+		t.Errorf("echo gave %q", got)
+	}
+	auth.Expire(time.Hour)
+	if got := s.call("s1", "it__echo", `{"text":"again"}`); got != "again" {
+		t.Errorf("with a token that is over echo gave %q", got)
+	}
+	if good, reused := auth.Refreshes(); good != 1 || reused != 0 {
+		t.Errorf("it was renewed %d times, and %d times with what was used", good, reused)
+	}
+	secrets := auth.Secrets()
+	auth.Revoke()
+	s.fails("s1", "it__echo", `{"text":"x"}`, tools.PermissionDenied, "nothing was done", "parley mcp login it")
+	waitFor(t, "an owner to be asked again", func() bool { return asked.Load() == 2 })
+	if err := browse(t.Context(), s.Servers, desk); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "it to work again", func() bool {
+		_, err := s.try(t.Context(), "s1", "it__echo", `{"text":"x"}`)
+		return err == nil
+	})
+	for _, secret := range append(secrets, auth.Secrets()...) {
+		if strings.Contains(log.String(), secret) {
+			t.Error("a token is in the log")
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package signin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+)
+
+// What is found out of a server before somebody signs in.
+type discovered struct {
+	resource string   // what the tokens are to be for
+	scopes   []string // that it wants, as far as it says
+	server   *oauthex.AuthServerMeta
+}
+
+// ErrOpen says that a server does not want anybody to be signed in.
+var ErrOpen = errors.New("the server answers without that anybody has signed in, so there is nothing to do")
+
+// discover finds out where one signs in: what the server says (RFC 9728), and then what its
+// authorization server says (RFC 8414). Those that say nothing are taken to be as releases
+// of the protocol before that wanted it.
+func (d *Desk) discover(ctx context.Context, s Server) (discovered, error) {
+	challenge, err := d.challenge(ctx, s)
+	if err != nil {
+		return discovered{}, err
+	}
+	asked, err := oauthex.ParseWWWAuthenticate(challenge)
+	if err != nil {
+		return discovered{}, fmt.Errorf("the server says in a way that cannot be read how to sign in: %w", err)
+	}
+	found := discovered{}
+	where := ""
+	for _, c := range asked {
+		if where == "" {
+			where = c.Params["resource_metadata"]
+		}
+		if c.Scheme == "bearer" && found.scopes == nil {
+			found.scopes = strings.Fields(c.Params["scope"])
+		}
+	}
+	issuer, err := d.issuer(ctx, s, where, &found)
+	if err != nil {
+		return discovered{}, err
+	}
+	if found.server, err = auth.GetAuthServerMetadata(ctx, issuer, d.guarded(s.URL)); err != nil {
+		return discovered{}, fmt.Errorf("what its authorization server says cannot be used: %w", plain(err))
+	}
+	if found.server == nil {
+		found.server = &oauthex.AuthServerMeta{
+			Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token", RegistrationEndpoint: issuer + "/register",
+		}
+	}
+	return found, nil
+}
+
+// issuer reads what a server says of itself, and returns its authorization server.
+func (d *Desk) issuer(ctx context.Context, s Server, where string, found *discovered) (string, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return "", err
+	}
+	root := &url.URL{Scheme: u.Scheme, Host: u.Host}
+	places := []struct{ at, resource string }{
+		{where, s.URL},
+		{root.String() + "/.well-known/oauth-protected-resource/" + strings.TrimLeft(u.Path, "/"), s.URL},
+		{root.String() + "/.well-known/oauth-protected-resource", root.String()},
+	}
+	var wrong error
+	for _, p := range places {
+		if p.at == "" {
+			continue
+		}
+		said, err := oauthex.GetProtectedResourceMetadata(ctx, p.at, p.resource, d.guarded(s.URL))
+		switch {
+		case err != nil && p.at == where:
+			wrong = err // what it names itself has to be right
+		case err != nil || said == nil:
+		case len(said.AuthorizationServers) == 0:
+			return "", errors.New("the server names no authorization server")
+		default:
+			found.resource = said.Resource
+			if len(found.scopes) == 0 {
+				found.scopes = said.ScopesSupported
+			}
+			return said.AuthorizationServers[0], nil
+		}
+	}
+	if wrong != nil {
+		return "", fmt.Errorf("what the server says of how to sign in cannot be used: %w", plain(wrong))
+	}
+	found.resource = s.URL
+	return root.String(), nil
+}
+
+// challenge is what a server says to who is not signed in: what it has said last, or says
+// now.
+func (d *Desk) challenge(ctx context.Context, s Server) ([]string, error) {
+	said, err := d.cfg.Store.Noted(ctx, challenges)
+	if err != nil {
+		return nil, fmt.Errorf("read what the server has said: %w", err)
+	}
+	if text := said[s.Name]; text != "" && strings.HasPrefix(text, s.URL+"\n") {
+		return strings.Split(strings.TrimPrefix(text, s.URL+"\n"), "\n"), nil
+	}
+	const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"parley","version":"1"}}}`
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader([]byte(greeting)))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	answer, err := d.http.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("the server cannot be reached: %w", plain(err))
+	}
+	defer func() { _ = answer.Body.Close() }() // nobody reads it
+	if answer.StatusCode != http.StatusUnauthorized {
+		return nil, ErrOpen
+	}
+	return answer.Header.Values("WWW-Authenticate"), nil
+}
+
+// maxChallenge bounds what is kept of what a server has said.
+const maxChallenge = 8 << 10
+
+// Wanted notes that a server wants somebody to be signed in, and what it said then.
+func (d *Desk) Wanted(ctx context.Context, s Server, challenge []string) error {
+	text := s.URL + "\n" + strings.Join(challenge, "\n")
+	if len(challenge) == 0 || len(text) > maxChallenge {
+		return nil // it is asked again
+	}
+	return d.cfg.Store.Note(ctx, challenges, s.Name, text)
+}
+
+// scopes are what is asked for: what the server wants, beside what it has given before.
+func (d *Desk) scopes(ctx context.Context, s Server, found discovered) ([]string, error) {
+	before, err := d.load(ctx, s.Name)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	if before.For == s.URL && before.Issuer == found.server.Issuer {
+		all = slices.Clone(before.Scopes)
+	}
+	wanted := slices.Clone(found.scopes)
+	if slices.Contains(found.server.ScopesSupported, offline) {
+		wanted = append(wanted, offline)
+	}
+	for _, scope := range wanted {
+		if !slices.Contains(all, scope) {
+			all = append(all, scope)
+		}
+	}
+	return all, nil
+}
+
+// offline is the scope for which a refresh token is given.
+const offline = "offline_access"
+
+// A client is what an authorization server knows this program by.
+type client struct {
+	id, secret string
+	style      oauth2.AuthStyle
+}
+
+// client is what the operator has registered, the page that says who asks, or what the
+// authorization server gives whoever asks.
+func (d *Desk) client(ctx context.Context, s Server, found discovered, redirect string) (client, error) {
+	switch {
+	case s.ClientID != "":
+		return client{s.ClientID, s.ClientSecret, styleFor(found.server.TokenEndpointAuthMethodsSupported)}, nil
+	case d.cfg.Page != "" && found.server.ClientIDMetadataDocumentSupported:
+		return client{id: d.cfg.Page, style: oauth2.AuthStyleInParams}, nil
+	case found.server.RegistrationEndpoint == "":
+		return client{}, fmt.Errorf("its authorization server registers nobody by itself: register Parley there, with the redirect URL %s, and set client_id (and client_secret) in [mcp.%s]", redirect, s.Name)
+	}
+	given, err := oauthex.RegisterClient(ctx, found.server.RegistrationEndpoint, d.registration(found, redirect), d.guarded(s.URL))
+	if err != nil {
+		return client{}, fmt.Errorf("its authorization server does not register Parley: %w", plain(err))
+	}
+	return client{given.ClientID, given.ClientSecret, styleOf(given.TokenEndpointAuthMethod)}, nil
+}
+
+// registration is what is said of this program.
+func (d *Desk) registration(found discovered, redirect string) *oauthex.ClientRegistrationMetadata {
+	said := &oauthex.ClientRegistrationMetadata{
+		ClientName: "Parley", RedirectURIs: []string{redirect}, ApplicationType: "web",
+		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+	}
+	if u, err := url.Parse(redirect); err == nil && loopback(u.Hostname()) {
+		said.ApplicationType = "native"
+	}
+	if methods := found.server.TokenEndpointAuthMethodsSupported; slices.Contains(methods, "none") && len(methods) == 1 {
+		said.TokenEndpointAuthMethod = "none"
+	}
+	return said
+}
+
+func styleFor(methods []string) oauth2.AuthStyle {
+	for _, method := range []string{"client_secret_post", "client_secret_basic", "none"} {
+		if slices.Contains(methods, method) {
+			return styleOf(method)
+		}
+	}
+	return oauth2.AuthStyleAutoDetect
+}
+
+func styleOf(method string) oauth2.AuthStyle {
+	if method == "client_secret_post" || method == "none" {
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleInHeader
+}

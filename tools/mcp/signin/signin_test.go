@@ -1,0 +1,322 @@
+package signin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/bus/sqlitebus"
+	"parley/channels"
+	"parley/channels/sqlbook"
+	"parley/tools/mcp/signin"
+	"parley/tools/mcp/signin/signintest"
+)
+
+// A rig is an authorization server, and what signs in to the service behind it.
+type rig struct {
+	*signintest.Server
+	t      *testing.T
+	cfg    signin.Config
+	server signin.Server
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	s, web := signintest.New(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	b, err := sqlitebus.Open(t.Context(), sqlitebus.Config{Path: filepath.Join(t.TempDir(), "bus.db"), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := sqlbook.Open(t.Context(), filepath.Join(t.TempDir(), "book.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(b.Close(), book.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return &rig{Server: s, t: t, server: signin.Server{Name: "notes", URL: s.URL + "/mcp"}, cfg: signin.Config{
+		Store:    notes{book},
+		Redirect: func(server string) string { return "http://127.0.0.1:7275/mcp/" + server + "/callback" },
+		Alone: func(ctx context.Context, name string, do func(context.Context) error) error {
+			held, release, err := b.Hold(ctx, name)
+			if err != nil {
+				return err
+			}
+			defer release()
+			return do(held)
+		},
+	}}
+}
+
+// notes are a book as the desk wants it.
+type notes struct{ channels.Notes }
+
+func (n notes) Noted(ctx context.Context, subject string) (map[string]string, error) {
+	all, err := n.AllNoted(ctx, subject)
+	found := map[string]string{}
+	for _, r := range all {
+		found[r.About] = r.Value
+	}
+	return found, err
+}
+
+// browse begins a sign-in, and gives the query with which the browser ends.
+func (r *rig) browse(d *signin.Desk) (signin.Begun, url.Values) {
+	r.t.Helper()
+	begun, err := d.Begin(r.t.Context(), r.server)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ends, err := signintest.Browse(begun.URL)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if !strings.HasPrefix(ends.String(), begun.Ends+"?") {
+		r.t.Errorf("the browser ends at %s, want %s", ends, begun.Ends)
+	}
+	return begun, ends.Query()
+}
+
+// signedIn is a desk at which somebody has signed in.
+func (r *rig) signedIn() *signin.Desk {
+	r.t.Helper()
+	d := signin.New(r.cfg)
+	_, answer := r.browse(d)
+	if err := d.Finish(r.t.Context(), "notes", answer); err != nil {
+		r.t.Fatal(err)
+	}
+	return d
+}
+
+// good tells whether the service takes a token.
+func (r *rig) good(token string) bool {
+	r.t.Helper()
+	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.server.URL, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode == http.StatusNotFound // the service behind has nothing
+}
+
+// Somebody signs in at one process; another finishes it, and a third has the token.
+func TestSigningIn(t *testing.T) {
+	r := newRig(t)
+	first, second, third := signin.New(r.cfg), signin.New(r.cfg), signin.New(r.cfg)
+	if token, err := third.Token(t.Context(), r.server); token != "" || err != nil {
+		t.Fatalf("before anybody has signed in there is a token, or %v", err)
+	}
+	begun, answer := r.browse(first)
+	if done, err := first.Done(t.Context(), "notes", begun.ID); done || err != nil {
+		t.Errorf("it is done before it is: %v", err)
+	}
+	if err := second.Finish(t.Context(), "notes", answer); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := first.Done(t.Context(), "notes", begun.ID); !done || err != nil {
+		t.Errorf("it is not done: %v", err)
+	}
+	token, err := first.Token(t.Context(), r.server)
+	if err != nil || !r.good(token) {
+		t.Errorf("the token is not good, %v", err)
+	}
+	if err := first.Finish(t.Context(), "notes", answer); !errors.Is(err, signin.ErrState) {
+		t.Errorf("the second time it ended with %v", err)
+	}
+	other := r.server
+	other.URL += "/elsewhere"
+	if token, err := signin.New(r.cfg).Token(t.Context(), other); token != "" || err != nil {
+		t.Errorf("another address is given the token, or %v", err)
+	}
+}
+
+// Of all who come with the same state at once, one is let in.
+func TestAStateIsGoodOnce(t *testing.T) {
+	r := newRig(t)
+	_, answer := r.browse(signin.New(r.cfg))
+	var wg sync.WaitGroup
+	var in, refused atomic.Int32
+	for range 10 {
+		wg.Go(func() {
+			switch err := signin.New(r.cfg).Finish(t.Context(), "notes", answer); {
+			case err == nil:
+				in.Add(1)
+			case errors.Is(err, signin.ErrState):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if in.Load() != 1 || refused.Load() != 9 {
+		t.Errorf("%d were let in, and %d refused", in.Load(), refused.Load())
+	}
+}
+
+func TestSignInsThatAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*rig, url.Values)
+		server string
+		want   error
+	}{
+		"an unknown state":               {func(_ *rig, v url.Values) { v.Set("state", "x") }, "notes", signin.ErrState},
+		"no state":                       {func(_ *rig, v url.Values) { v.Del("state") }, "notes", signin.ErrState},
+		"another server's state":         {nil, "other", signin.ErrState},
+		"another authorization server":   {func(_ *rig, v url.Values) { v.Set("iss", "https://evil.example.com") }, "notes", signin.ErrRefused},
+		"nobody says who":                {func(_ *rig, v url.Values) { v.Del("iss") }, "notes", signin.ErrRefused},
+		"who was asked has refused":      {func(_ *rig, v url.Values) { v.Set("error", "access_denied") }, "notes", signin.ErrRefused},
+		"no code":                        {func(_ *rig, v url.Values) { v.Del("code") }, "notes", signin.ErrRefused},
+		"a code that nobody has given":   {func(_ *rig, v url.Values) { v.Set("code", "x") }, "notes", signin.ErrRefused},
+		"the authorization server fails": {func(r *rig, _ url.Values) { r.Break(true) }, "notes", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			d := signin.New(r.cfg)
+			_, answer := r.browse(d)
+			code := answer.Get("code")
+			if tc.change != nil {
+				tc.change(r, answer)
+			}
+			err := d.Finish(t.Context(), tc.server, answer)
+			if err == nil || tc.want != nil && !errors.Is(err, tc.want) {
+				t.Errorf("it ended with %v, want %v", err, tc.want)
+			}
+			if strings.Contains(fmt.Sprint(err), code) {
+				t.Errorf("the code is in the error: %v", err)
+			}
+			if token, err := d.Token(t.Context(), r.server); token != "" || err != nil {
+				t.Errorf("there is a token, or %v", err)
+			}
+		})
+	}
+}
+
+func TestASignInThatTakesTooLong(t *testing.T) {
+	r := newRig(t)
+	r.cfg.Valid = time.Nanosecond
+	d := signin.New(r.cfg)
+	_, answer := r.browse(d)
+	if err := d.Finish(t.Context(), "notes", answer); !errors.Is(err, signin.ErrState) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// However many processes find that a token is over, one of them renews it, once.
+func TestATokenIsRenewedOnce(t *testing.T) {
+	r := newRig(t)
+	old, err := r.signedIn().Token(t.Context(), r.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Expire(time.Hour)
+	desks := []*signin.Desk{signin.New(r.cfg), signin.New(r.cfg), signin.New(r.cfg)}
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			token, err := desks[i%3].Renew(t.Context(), r.server, old)
+			if err != nil || token == old || !r.good(token) {
+				t.Errorf("the token is not good, %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if good, reused := r.Refreshes(); good != 1 || reused != 0 {
+		t.Errorf("it was renewed %d times, and %d times with what was used", good, reused)
+	}
+}
+
+// A token that ends is renewed without that the service has to refuse it.
+func TestATokenThatEnds(t *testing.T) {
+	r := newRig(t)
+	r.Expire(time.Second)
+	d := r.signedIn()
+	r.Expire(time.Hour)
+	for until := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		token, err := d.Token(t.Context(), r.server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.good(token) {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("what has ended is still given")
+		}
+	}
+	if good, reused := r.Refreshes(); good != 1 || reused != 0 {
+		t.Errorf("it was renewed %d times, and %d times with what was used", good, reused)
+	}
+}
+
+// What cannot be renewed because the authorization server fails is kept; what it refuses
+// is over, and somebody has to sign in again.
+func TestATokenThatCannotBeRenewed(t *testing.T) {
+	r := newRig(t)
+	d := r.signedIn()
+	old, err := d.Token(t.Context(), r.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := r.Secrets()
+	r.Expire(time.Hour)
+	r.Break(true)
+	if _, err = d.Renew(t.Context(), r.server, old); err == nil {
+		t.Fatal("a broken authorization server has renewed it")
+	}
+	for _, secret := range secrets {
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("a token is in the error: %v", err)
+		}
+	}
+	r.Break(false)
+	if token, err := d.Renew(t.Context(), r.server, old); err != nil || !r.good(token) {
+		t.Errorf("afterwards the token is not good, %v", err)
+	}
+	now, err := d.Token(t.Context(), r.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Revoke()
+	for range 2 {
+		if token, err := d.Renew(t.Context(), r.server, now); token != "" || err != nil {
+			t.Errorf("what is over is renewed, or %v", err)
+		}
+	}
+	if token, err := signin.New(r.cfg).Token(t.Context(), r.server); token != "" || err != nil {
+		t.Errorf("another process has a token, or %v", err)
+	}
+}
+
+// A server elsewhere has nothing of this machine asked.
+func TestAServerThatNamesThisMachine(t *testing.T) {
+	r := newRig(t)
+	d := signin.New(r.cfg)
+	evil := signin.Server{Name: "evil", URL: "https://mcp.example.com/mcp"}
+	said := `Bearer resource_metadata="` + r.URL + `/.well-known/oauth-protected-resource/mcp"`
+	if err := d.Wanted(t.Context(), evil, []string{said}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if begun, err := d.Begin(ctx, evil); err == nil || !strings.Contains(err.Error(), "this machine") {
+		t.Errorf("it gave %q, %v", begun.URL, err)
+	}
+}

@@ -1,0 +1,174 @@
+package signin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+// A login is what came of a sign-in, as it is kept.
+type login struct {
+	ID           string           `json:"id"`  // of the sign-in
+	For          string           `json:"for"` // the server's URL: no other is sent the token
+	Issuer       string           `json:"issuer"`
+	Resource     string           `json:"resource"`
+	TokenURL     string           `json:"token_url"`
+	ClientID     string           `json:"client_id"`
+	ClientSecret string           `json:"client_secret,omitempty"`
+	Style        oauth2.AuthStyle `json:"style,omitempty"`
+	Scopes       []string         `json:"scopes,omitempty"`
+	Access       string           `json:"access,omitempty"`
+	Refresh      string           `json:"refresh,omitempty"`
+	Given        time.Time        `json:"given,omitzero"`
+	Expiry       time.Time        `json:"expiry,omitzero"`
+}
+
+func (l login) config() *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: l.ClientID, ClientSecret: l.ClientSecret, Scopes: l.Scopes,
+		Endpoint: oauth2.Endpoint{TokenURL: l.TokenURL, AuthStyle: l.Style},
+	}
+}
+
+// with is a login with new tokens.
+func (l login) with(t *oauth2.Token) login {
+	l.Access, l.Given, l.Expiry = t.AccessToken, time.Now(), t.Expiry
+	if t.RefreshToken != "" {
+		l.Refresh = t.RefreshToken
+	}
+	if granted, ok := t.Extra("scope").(string); ok && granted != "" {
+		l.Scopes = strings.Fields(granted)
+	}
+	return l
+}
+
+// ahead is how long before its end a token is renewed at most; of one that is short-lived
+// it is a tenth of its life.
+const ahead = 30 * time.Second
+
+// usable tells whether a server may be sent the token.
+func (l login) usable(s Server) bool {
+	return l.For == s.URL && l.Access != "" && (l.Expiry.IsZero() || time.Until(l.Expiry) > 0)
+}
+
+// stale tells whether there is a need of another token than the one that was refused.
+func (l login) stale(s Server, refused string) bool {
+	ends := !l.Expiry.IsZero() && time.Until(l.Expiry) < min(ahead, l.Expiry.Sub(l.Given)/10)
+	return !l.usable(s) || l.Access == refused || ends && l.Refresh != ""
+}
+
+func (l login) tokenFor(s Server) string {
+	if !l.usable(s) {
+		return ""
+	}
+	return l.Access
+}
+
+// A known is what this process knows of a login.
+type known struct {
+	login
+	at time.Time // when it was read
+}
+
+// fresh is how long it is believed that nobody has signed in to a server.
+const fresh = 10 * time.Second
+
+// load reads what is kept of a server.
+func (d *Desk) load(ctx context.Context, server string) (login, error) {
+	all, err := d.cfg.Store.Noted(ctx, logins)
+	if err != nil {
+		return login{}, fmt.Errorf("read the tokens of MCP servers: %w", err)
+	}
+	var l login
+	if raw := all[server]; raw != "" {
+		if err := json.Unmarshal([]byte(raw), &l); err != nil {
+			return login{}, fmt.Errorf("the tokens that are kept of the MCP server %s cannot be read: run parley mcp login %s", server, server)
+		}
+	}
+	d.remember(server, l)
+	return l, nil
+}
+
+func (d *Desk) remember(server string, l login) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known[server] = known{l, time.Now()}
+}
+
+// keep notes what came of signing in to a server, or of renewing its token.
+func (d *Desk) keep(ctx context.Context, server string, l login) error {
+	if err := d.note(ctx, logins, server, l); err != nil {
+		return fmt.Errorf("keep the tokens of the MCP server %s: %w", server, err)
+	}
+	d.remember(server, l)
+	return nil
+}
+
+// Token is what a server is sent; "" where nobody has signed in, or not since that was
+// over.
+func (d *Desk) Token(ctx context.Context, s Server) (string, error) {
+	d.mu.Lock()
+	k, read := d.known[s.Name]
+	d.mu.Unlock()
+	switch {
+	case read && !k.stale(s, ""):
+		return k.Access, nil
+	case read && k.Access == "" && time.Since(k.at) < fresh:
+		return "", nil
+	}
+	return d.Renew(ctx, s, "")
+}
+
+// Renew is another token than the one that a server has refused: one that was given
+// meanwhile, or a new one. "" says that somebody has to sign in. One process of all asks
+// for it at a time, because most authorization servers take a refresh token once.
+func (d *Desk) Renew(ctx context.Context, s Server, refused string) (string, error) {
+	l, err := d.load(ctx, s.Name)
+	switch {
+	case err != nil:
+		return "", err
+	case !l.stale(s, refused):
+		return l.Access, nil
+	case l.For != s.URL || l.Refresh == "":
+		return "", nil
+	}
+	err = d.cfg.Alone(ctx, "mcp/"+s.Name, func(ctx context.Context) error {
+		if l, err = d.load(ctx, s.Name); err != nil || !l.stale(s, refused) || l.Refresh == "" {
+			return err
+		}
+		l, err = d.refresh(ctx, s, l)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("renew the token of the MCP server %s: %w", s.Name, err)
+	}
+	if l.Access == refused {
+		return "", nil
+	}
+	return l.tokenFor(s), nil
+}
+
+// refresh asks for a new token. Who dies before it is kept has lost it: somebody has to
+// sign in again.
+func (d *Desk) refresh(ctx context.Context, s Server, l login) (login, error) {
+	old := &oauth2.Token{RefreshToken: l.Refresh, Expiry: time.Now().Add(-time.Hour)}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, d.guarded(s.URL))
+	token, err := l.config().TokenSource(ctx, old).Token()
+	if err == nil {
+		l = l.with(token)
+		return l, d.keep(context.WithoutCancel(ctx), s.Name, l)
+	}
+	if _, over := refusal(err); !over {
+		return l, plain(err)
+	}
+	l.Access, l.Refresh, l.Expiry = "", "", time.Time{}
+	if err := d.note(ctx, logins, s.Name, l); err != nil {
+		return l, err
+	}
+	d.remember(s.Name, l)
+	return l, nil
+}
