@@ -26,6 +26,10 @@ type asker struct {
 	purse purse.Purse
 }
 
+func newAsker(s *session) *asker {
+	return &asker{session: s, purse: purse.Purse{Tokens: s.cfg.Budget, Money: s.cfg.Money, Log: s.slog}}
+}
+
 // ask asks the model for the turn's next answer, within its person's budget. An answer that cannot be had ends the
 // turn, said aloud; a request that is too long is an *llm.Error.
 func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {

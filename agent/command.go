@@ -23,6 +23,7 @@ const helpText = `Just write to me; I answer, and I can use my tools to work in 
 - %[1]sstop ends what I am doing
 - %[1]sstatus says what I am doing, %[1]susage what you have used and what it has cost
 - %[1]sundo takes back what I changed last in that folder, and %[1]sundo list shows what can be undone
+- %[1]scontext says how much of this conversation I can still read at once, %[1]scompact sums up what is past
 - %[1]sapprove ID and %[1]sdeny ID REASON answer a request that I wait for
 - %[1]sexport sends you what you have said to me, %[1]sforget erases it
 - %[1]smemory shows what I remember of you in all conversations, %[1]slink tells me who you are on another channel
@@ -45,7 +46,7 @@ type commander struct {
 // runsAtOnce tells whether a command is carried out beside a turn that runs.
 func runsAtOnce(name string) bool {
 	switch name {
-	case cmdStop, cmdStatus, cmdUsage, cmdHelp, cmdApprove, cmdDeny, cmdAnswer:
+	case cmdStop, cmdStatus, cmdUsage, cmdContext, cmdHelp, cmdApprove, cmdDeny, cmdAnswer:
 		return true
 	}
 	return false
@@ -79,12 +80,12 @@ func (c *commander) run(ctx context.Context, it item) error {
 	done, known := c.journal.Find(it.in.ID)
 	if !known {
 		cmd := sessions.Command{Name: it.in.Text, Route: routeOf(it.in).encode(), Reply: sessions.Reply{ID: bus.ReplyID(it.in.ID)}}
-		text, err := c.replyTo(ctx, it)
+		text, summary, err := c.carryOut(ctx, it)
 		if err != nil {
 			return err
 		}
 		cmd.Reply.Text = text
-		if err := c.record(ctx, it.in, cmd); err != nil {
+		if err := c.record(ctx, it.in, cmd, summary); err != nil {
 			if _, seen := errors.AsType[*sessions.SeenError](err); seen {
 				return nil
 			}
@@ -105,8 +106,22 @@ func (c *commander) run(ctx context.Context, it item) error {
 	return c.reply(ctx, cmd)
 }
 
-// record writes a command's entry; that of /new also ends what the model sees.
-func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Command) error {
+// carryOut is what a command is answered, and what the model sees of the past from then on,
+// where the command changes that.
+func (c *commander) carryOut(ctx context.Context, it item) (text string, summary *sessions.Summary, err error) {
+	switch it.in.Text {
+	case cmdCompact:
+		return newAsker(c.session).compactNow(ctx, it.in)
+	case cmdNew:
+		summary = &sessions.Summary{Covers: c.journal.Newest()}
+	}
+	text, err = c.replyTo(ctx, it)
+	return text, summary, err
+}
+
+// record writes a command's entry, and with it what the model sees of the past from then on,
+// if that changes.
+func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Command, summary *sessions.Summary) error {
 	e := journal.NewEntry(in.ID, sessions.KindCommand, cmd)
 	e.Cause, e.Person = in.ID, in.From.ID
 	if cmd.Name == cmdUndo { // the model is to know that its files are not as it has left them
@@ -114,19 +129,18 @@ func (c *commander) record(ctx context.Context, in bus.Inbound, cmd sessions.Com
 		told.Person = in.From.ID
 		return c.journal.Append(ctx, e, told)
 	}
-	if cmd.Name != cmdNew {
+	if summary == nil {
 		return c.journal.Append(ctx, e)
 	}
-	if c.cfg.Asks != nil { // before the line, so that nothing that was approved outlives it
+	if cmd.Name == cmdNew && c.cfg.Asks != nil { // before the line, so that nothing that was approved outlives it
 		if err := c.cfg.Asks.EndGrants(ctx, c.key()); err != nil {
 			return fmt.Errorf("%w: %w", errBusAway, err)
 		}
 	}
-	nothing := sessions.Summary{Covers: c.journal.Newest()}
-	if err := c.journal.Append(ctx, e, journal.NewEntry("", sessions.KindSummary, nothing)); err != nil {
+	if err := c.journal.Append(ctx, e, journal.NewEntry("", sessions.KindSummary, *summary)); err != nil {
 		return err
 	}
-	c.journal.Forget(nothing)
+	c.journal.Forget(*summary)
 	return nil
 }
 
@@ -174,6 +188,8 @@ func (c *commander) replyTo(ctx context.Context, it item) (string, error) {
 			return "Here nobody keeps count.", nil
 		}
 		return c.cfg.Usage(ctx, it.in)
+	case cmdContext:
+		return c.context(ctx, it.in)
 	case cmdApprove, cmdDeny, cmdAnswer:
 		return c.answerAsk(ctx, it.in)
 	case cmdUndo:

@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"parley/agent"
 	"parley/agent/agenttest"
 	"parley/agent/openai"
+	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
 )
@@ -164,10 +167,81 @@ func TestARefusalInMidTurnSumsTheTurnUp(t *testing.T) {
 		agenttest.WantsTools(agenttest.Ordered(agenttest.Counted(worker(60, &made))))))
 	b := small(t, s, 0, echo("echo", tools.Once, nil))
 	b.agent.MaxIterations = 100
+	var counted compactions
+	b.observer = &counted
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	feed, err := b.bus.Subscribe(ctx, bus.SessionFeed("main:test:1"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.run()
-	b.wantReply(b.say("1", "ann", instructions), "finished")
+	id := b.say("1", "ann", instructions)
+	var told atomic.Int64
+	for e, err := range feed {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := e.Compaction; e.Type == bus.Compacted && c != nil && c.After > 0 && c.After < c.Before && e.Turn == id {
+			told.Add(1)
+		}
+		if e.Type == bus.TurnComplete || e.Type == bus.TurnError {
+			break
+		}
+	}
+	b.wantReply(id, "finished")
 	if !strings.Contains(b.kinds("1"), string(sessions.KindSummary)) {
 		t.Error("nothing was summed up")
+	}
+	if told.Load() == 0 || counted.of("summarised")+counted.of("cleared") < told.Load() {
+		t.Errorf("watchers were told %d times, counted were %d and %d", told.Load(), counted.of("summarised"), counted.of("cleared"))
+	}
+}
+
+// compactions counts what came of making requests shorter.
+type compactions struct {
+	lossCounter
+	mu      sync.Mutex
+	results map[string]int64
+}
+
+func (c *compactions) Compaction(result string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.results == nil {
+		c.results = map[string]int64{}
+	}
+	c.results[result]++
+}
+
+func (c *compactions) of(result string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.results[result]
+}
+
+// Whoever wants to sums up the conversation, and is told how much of the window it fills.
+func TestPeopleSumUpTheConversation(t *testing.T) {
+	s := agenttest.New(agenttest.Ordered(agenttest.Counted(func(q agenttest.Request) agenttest.Response {
+		if asksForSummary(q) {
+			return agenttest.Reply("They told me of a pear.")
+		}
+		return agenttest.Reply("fine")
+	})))
+	b := small(t, s, 8192)
+	b.run()
+	b.wantReply(b.say("1", "ann", "/compact"), "little to sum up")
+	for n := range 4 {
+		b.wantReply(b.say("1", "ann", fmt.Sprintf("pear %d %s", n, strings.Repeat("word ", 300))), "fine")
+	}
+	b.wantReply(b.say("1", "ann", "/context"), "of at most 6144 tokens")
+	b.wantReply(b.say("1", "ann", "/context"), "m reads 8192, as the configuration says")
+	b.wantReply(b.say("1", "ann", "/compact"), "I have summed up what is past")
+	b.wantReply(b.say("1", "ann", "what was it?"), "fine")
+	asked := s.Requests()
+	last := asked[len(asked)-1].Body
+	if !bytes.Contains(last, []byte("They told me of a pear.")) || bytes.Contains(last, []byte("pear 0")) || !bytes.Contains(last, []byte("what was it?")) {
+		t.Errorf("the model is asked %s", last)
 	}
 }
 

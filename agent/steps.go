@@ -13,7 +13,6 @@ import (
 	"parley/agent/journal"
 	"parley/agent/llm"
 	"parley/agent/news"
-	"parley/agent/purse"
 	"parley/bus"
 	"parley/sessions"
 	"parley/tools"
@@ -33,8 +32,7 @@ type turnRun struct {
 // newTurnRun runs a turn, which keeps the tools that it begins with: those of the session may
 // be others by the next one.
 func newTurnRun(s *session, set *tools.Set, in *inbox, stop *turnStop) *turnRun {
-	asks := &asker{session: s, purse: purse.Purse{Tokens: s.cfg.Budget, Money: s.cfg.Money, Log: s.slog}}
-	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s, set), model: asks}
+	return &turnRun{session: s, inbox: in, stop: stop, calls: newCallRunner(s, set), model: newAsker(s)}
 }
 
 // run goes through a turn's steps to its end, and publishes what it says.

@@ -14,15 +14,17 @@ import (
 
 // The commands that an agent carries out. The gateway recognises them.
 const (
-	cmdNew    = "new"
-	cmdStop   = "stop"
-	cmdStatus = "status"
-	cmdHelp   = "help"
-	cmdForget = "forget"
-	cmdExport = "export"
-	cmdMemory = "memory"
-	cmdLink   = "link"
-	cmdUsage  = "usage"
+	cmdNew     = "new"
+	cmdStop    = "stop"
+	cmdStatus  = "status"
+	cmdHelp    = "help"
+	cmdForget  = "forget"
+	cmdExport  = "export"
+	cmdMemory  = "memory"
+	cmdLink    = "link"
+	cmdUsage   = "usage"
+	cmdCompact = "compact"
+	cmdContext = "context"
 
 	cmdApprove, cmdDeny, cmdAnswer = "approve", "deny", "answer" // of an ask, by its id; the last with words
 )

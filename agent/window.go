@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 
 	"parley/agent/journal"
 	"parley/agent/llm"
+	"parley/agent/tally"
 	"parley/agent/transcript"
 	"parley/bus"
 	"parley/sessions"
@@ -281,6 +284,63 @@ func (a *asker) lower(r llm.Request, fault *llm.Error) bool {
 // tooLong ends a turn whose own messages are longer than the model can read.
 func (a *asker) tooLong(t *turn, fault *llm.Error) *ending {
 	return a.modelFailed(fault, t)
+}
+
+// compactNow sums up the conversation because somebody wants that, and says what came of
+// it; there is no summary where that would save little.
+func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ *sessions.Summary, err error) {
+	parked, err := a.currentParked()
+	if err != nil {
+		return "", nil, err
+	}
+	if parked != nil {
+		return "I wait for an answer, and what I have done until then has to stay as it is. Say this again after that.", nil, nil
+	}
+	defer func() { a.purse.Settle(ctx) }()
+	records := a.journal.Records()
+	var r llm.Request
+	r.Messages = transcript.Render(records, "")
+	before, length := a.tokens(r), transcript.EstimateMessages(r.Messages)
+	a.room = a.limit(r)
+	s, ok, err := a.sumUp(ctx, &turn{id: in.ID, person: in.From.ID, route: routeOf(in)}, false, transcript.Budgets{Said: min(mostSaid, length/8)})
+	if end, is := errors.AsType[*ending](err); is { // the budget is empty
+		return end.text, nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if ok {
+		r.Messages = transcript.Render(transcript.WithSummary(records, s), "")
+	}
+	if !ok || transcript.EstimateMessages(r.Messages) > length*4/5 {
+		return fmt.Sprintf("There is little to sum up: this conversation has about %d tokens.", before), nil, nil
+	}
+	a.compacted(&turn{id: in.ID, route: routeOf(in)}, compactSummed, before, a.tokens(r))
+	return fmt.Sprintf("I have summed up what is past: about %d tokens in place of %d. What people said lately stays word for word; files and memory stay.", a.tokens(r), before), &s, nil
+}
+
+// context says how much of the window the conversation fills.
+func (s *session) context(ctx context.Context, in bus.Inbound) (string, error) {
+	// A turn may run beside this, so nothing of what it counts with is used.
+	a := &asker{session: &session{cfg: s.cfg, lease: s.lease, slog: s.slog, journal: s.journal, agent: s.agent, count: tally.Count{Tally: s.cfg.tally}}}
+	prompt, _, err := s.agent.Prompt(ctx, Asker{Session: s.key(), Person: in.From.ID, Private: !in.Group})
+	if err != nil {
+		return "", fmt.Errorf("make the prompt: %w", err)
+	}
+	records, own := s.journal.Records(), ""
+	for _, id := range unfinished(records) {
+		own = id
+	}
+	r := llm.Request{System: prompt, Tools: s.agent.Tools.Specs(), Messages: transcript.Render(records, own)}
+	info := s.agent.Model.Info()
+	var b strings.Builder
+	fmt.Fprintf(&b, "What I am asked with has about %d of at most %d tokens:\n\n- my instructions: %d\n- my tools: %d\n- this conversation: %d\n\n", a.tokens(r), a.limit(r),
+		a.tokens(llm.Request{System: r.System}), a.tokens(llm.Request{Tools: r.Tools}), a.tokens(llm.Request{Messages: r.Messages}))
+	if info.ContextTokens > 0 {
+		fmt.Fprintf(&b, "%s reads %d, %s. ", info.Name, info.ContextTokens, info.ContextFrom)
+	}
+	fmt.Fprintf(&b, "Where it would be more, I look at old results no longer, and sum up what is past; %[1]scompact does that now, and %[1]snew begins afresh.", s.commandPrefix(in.At))
+	return b.String(), nil
 }
 
 // loadPictures reads the pictures that the model is shown. One that is not there as it

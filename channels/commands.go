@@ -9,7 +9,7 @@ import (
 
 // Commands are the names of the commands that a chat has.
 func Commands() []string {
-	return []string{"new", "stop", "status", "usage", "approve", "deny", "answer", "forget", "export", "memory", "link", "undo", "help"}
+	return []string{"new", "stop", "status", "usage", "context", "compact", "approve", "deny", "answer", "forget", "export", "memory", "link", "undo", "help"}
 }
 
 // AsCommand makes a command of what begins with a slash and the name of one that
@@ -24,8 +24,8 @@ func AsCommand(in bus.Inbound) (said bus.Inbound, urgent bool) {
 	}
 	name = strings.ToLower(name)
 	switch name {
-	case "new", "help", "undo", "forget", "export", "memory", "link":
-	case "stop", "status", "usage", "approve", "deny", "answer":
+	case "new", "compact", "help", "undo", "forget", "export", "memory", "link":
+	case "stop", "status", "usage", "context", "approve", "deny", "answer":
 		urgent = true
 	case "start":
 		name = "help"

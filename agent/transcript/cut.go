@@ -83,7 +83,7 @@ func boundaries(shown []journal.Record, own string, within bool) []int64 {
 			}
 		}
 	}
-	if own == "" && len(shown) > 0 { // all is past
+	if len(shown) > 0 && !slices.ContainsFunc(shown, func(r journal.Record) bool { return r.Turn == own }) { // all is past
 		last = shown[len(shown)-1].N
 	}
 	if last > 0 && (len(at) == 0 || last > at[len(at)-1]) {

@@ -41,6 +41,8 @@ func slashCommands() []slashCommand {
 		"status":  {Description: "Say what the bot is doing here"},
 		"usage":   {Description: "Say what you have used and what it has cost"},
 		"undo":    {Description: "Take back what the bot changed last in its folder", Options: []commandOption{option("what", "a number, or list", false)}},
+		"context": {Description: "Say how much of the conversation the bot can still read at once"},
+		"compact": {Description: "Sum up what is past, so that the bot can read more"},
 		"help":    {Description: "Say what the bot understands"},
 		"approve": {Description: "Approve what the bot asks for", Options: []commandOption{option("id", "of the request", true)}},
 		"deny":    {Description: "Deny what the bot asks for", Options: []commandOption{option("id", "of the request", true), option("reason", "for the bot", false)}},

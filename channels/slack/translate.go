@@ -154,7 +154,7 @@ func command(text string, called bool) string {
 	switch word {
 	case "stop", "status", "new", "help":
 		return "/" + word + rest
-	case "approve", "deny", "answer", "forget", "export", "memory", "link", "undo", "usage": // are words that people say, too
+	case "approve", "deny", "answer", "forget", "export", "memory", "link", "undo", "usage", "compact", "context": // are words that people say, too
 		if marked {
 			return "/" + word + rest
 		}

@@ -30,6 +30,8 @@ func menus() []menu {
 		{"status", "Say what I am doing"},
 		{"usage", "Say what you have used and what it has cost"},
 		{"undo", "Take back what I changed last in this conversation's folder"},
+		{"context", "Say how much I can still read at once"},
+		{"compact", "Sum up what is past"},
 		{"help", "Say what I understand"},
 	}
 	alone := append(slices.Clone(everywhere),
