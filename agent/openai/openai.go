@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"parley/agent/llm"
+	"parley/agent/openai/toollist"
 	"parley/agent/openai/window"
 )
 
@@ -78,6 +79,7 @@ type Model struct {
 	dialect dialect // what the server was found to understand
 
 	windows *window.Finder
+	tools   toollist.Writer
 }
 
 // New makes a model. It does not reach its server yet.

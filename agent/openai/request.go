@@ -17,7 +17,6 @@ type (
 	wireRequest struct {
 		Model               string         `json:"model"`
 		Messages            []wireMessage  `json:"messages"`
-		Tools               []wireTool     `json:"tools,omitempty"`
 		ToolChoice          string         `json:"tool_choice,omitempty"`
 		Stream              bool           `json:"stream"`
 		StreamOptions       *streamOptions `json:"stream_options,omitempty"`
@@ -48,15 +47,6 @@ type (
 	wireFunction struct {
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
-	}
-	wireTool struct {
-		Type     string   `json:"type"`
-		Function wireSpec `json:"function"`
-	}
-	wireSpec struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		Parameters  json.RawMessage `json:"parameters"`
 	}
 )
 
@@ -161,6 +151,10 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	if d.noTools {
 		r = withoutTools(r)
 	}
+	toolList, err := m.toolList(r.Tools)
+	if err != nil {
+		return nil, err
+	}
 	w := wireRequest{Model: m.cfg.Name, Stream: true}
 	if !d.noUsage {
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
@@ -185,9 +179,6 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	if d.cacheKey {
 		w.PromptCacheKey = beginning(r)
 	}
-	for _, s := range r.Tools {
-		w.Tools = append(w.Tools, toolOf(s))
-	}
 	t := transcript{host: m.host, dialect: d, ids: map[string]string{}}
 	if r.System != "" {
 		t.add(wireMessage{Role: "system", Content: &wireContent{text: r.System}})
@@ -203,18 +194,24 @@ func (m *Model) encode(r llm.Request, d dialect) ([]byte, error) {
 	if d.cacheMarks {
 		markForCache(w.Messages)
 	}
-	return m.write(w)
+	return m.write(w, toolList)
 }
 
-// write writes a request as JSON, with what is configured to be in each.
-func (m *Model) write(w wireRequest) ([]byte, error) {
-	size := requestRoom + len(m.cfg.Body)
+// toolList is the tools of a request in JSON; nil if it has none.
+func (m *Model) toolList(specs []tools.Spec) ([]byte, error) {
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	return m.tools.JSON(specs)
+}
+
+// write writes a request as JSON, with its tools, which are JSON already, and what is
+// configured to be in each.
+func (m *Model) write(w wireRequest, toolList []byte) ([]byte, error) {
+	size := requestRoom + len(m.cfg.Body) + len(toolList)
 	for i, message := range w.Messages {
 		w.Messages[i].Written = message.Content.written()
 		size += message.size()
-	}
-	for _, t := range w.Tools {
-		size += len(t.Function.Name) + len(t.Function.Description) + len(t.Function.Parameters) + messageRoom
 	}
 	var b bytes.Buffer
 	b.Grow(size)
@@ -224,6 +221,10 @@ func (m *Model) write(w wireRequest) ([]byte, error) {
 		return nil, fmt.Errorf("encode request: %w", err)
 	}
 	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if len(toolList) > 0 {
+		body = append(bytes.TrimSuffix(body, []byte("}")), `,"tools":`...)
+		body = append(append(body, toolList...), '}')
+	}
 	if len(m.cfg.Body) > 0 {
 		more := bytes.TrimPrefix(bytes.TrimSpace(m.cfg.Body), []byte("{"))
 		body = append(append(bytes.TrimSuffix(body, []byte("}")), ','), more...)
@@ -234,8 +235,8 @@ func (m *Model) write(w wireRequest) ([]byte, error) {
 	return body, nil
 }
 
-// How many bytes of a request are neither messages nor tools, and how many of a message or
-// a tool are not its texts: enough for nearly all, so that the body is written in one piece.
+// How many bytes of a request are neither messages nor tools, and how many of a message
+// are not its texts: enough for nearly all, so that the body is written in one piece.
 const (
 	requestRoom = 256
 	messageRoom = 128
@@ -257,14 +258,6 @@ func (m *wireMessage) size() int {
 		n += messageRoom + len(c.Function.Arguments) + len(c.Function.Arguments)/8 + len(c.ExtraContent) + len(c.ThoughtSignature)
 	}
 	return n
-}
-
-func toolOf(s tools.Spec) wireTool {
-	schema := s.Schema
-	if len(schema) == 0 {
-		schema = json.RawMessage(`{"type":"object","properties":{}}`)
-	}
-	return wireTool{Type: "function", Function: wireSpec{Name: s.Name, Description: s.Description, Parameters: schema}}
 }
 
 // A transcript is the messages of a request, in the dialect of its server.

@@ -108,7 +108,8 @@ func rules() []rule {
 		{"agent/...", 3, []string{"agent/llm", "tools"}}, // the models
 
 		{"agent/openai/window", 2, nil},
-		{"agent/openai", 3, []string{"agent/llm", "agent/openai/window", "tools"}},
+		{"agent/openai/toollist", 2, []string{"tools"}},
+		{"agent/openai", 3, []string{"agent/llm", "agent/openai/toollist", "agent/openai/window", "tools"}},
 		{"agent/prices", 3, []string{"agent/llm"}},
 		{"agent/failover", 3, []string{"agent/llm"}},
 		{"agent/demo", 4, []string{"agent/llm", "agent/transcript", "tools"}}, // reads what it was sent as a model does

@@ -1,0 +1,84 @@
+// Package toollist writes the tools of a request as JSON, and keeps what it has written.
+package toollist
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"parley/tools"
+)
+
+// maxKept bounds how many lists are kept: agents and conversations have different tools.
+const maxKept = 8
+
+// A Writer writes lists of tools. Each model call has one, nearly always the same as the
+// call before: of a short conversation it is the largest part of a request. A Writer may
+// be used by many at once.
+type Writer struct {
+	mu   sync.Mutex
+	kept []list // the one that was used last is the last
+}
+
+type list struct {
+	specs []tools.Spec
+	json  []byte
+}
+
+type (
+	tool struct {
+		Type     string `json:"type"`
+		Function spec   `json:"function"`
+	}
+	spec struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters"`
+	}
+)
+
+// JSON is a list of tools as a request has it. The caller does not change it.
+func (w *Writer) JSON(specs []tools.Spec) ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, l := range w.kept {
+		if slices.EqualFunc(l.specs, specs, looksLike) {
+			w.kept = append(slices.Delete(w.kept, i, i+1), l)
+			return l.json, nil
+		}
+	}
+	written, err := encode(specs)
+	if err != nil {
+		return nil, fmt.Errorf("encode the tools: %w", err)
+	}
+	if len(w.kept) == maxKept {
+		w.kept = slices.Delete(w.kept, 0, 1)
+	}
+	w.kept = append(w.kept, list{slices.Clone(specs), written})
+	return written, nil
+}
+
+// looksLike tells whether a model is told the same of two tools.
+func looksLike(a, b tools.Spec) bool {
+	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
+}
+
+func encode(specs []tools.Spec) ([]byte, error) {
+	all := make([]tool, len(specs))
+	for i, s := range specs {
+		schema := s.Schema
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		all[i] = tool{Type: "function", Function: spec{Name: s.Name, Description: s.Description, Parameters: schema}}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the escape \u003c would cost the model more tokens than <
+	if err := e.Encode(all); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
