@@ -83,6 +83,10 @@ func (a *asker) learnFromLog(t *turn, r llm.Request) {
 		if !ok || use.Estimated || use.Model != a.model() || records[i].Turn == "" {
 			continue
 		}
+		r.Messages = nil
+		if !tally.Plausible(transcript.Estimate(r), use.Input) {
+			return // nothing would be learned of it, and rendering takes as long as it is
+		}
 		r.Messages = transcript.Render(records[:i], records[i].Turn)
 		a.count.Tally.Learn(a.model(), transcript.Estimate(r), use.Input)
 		return

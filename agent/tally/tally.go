@@ -45,7 +45,7 @@ func (t *Tally) Ratio(model string) (float64, bool) {
 
 // Learn takes in what a provider has counted of a request.
 func (t *Tally) Learn(model string, estimated int, counted int64) {
-	if estimated < leastLearned || !plausible(estimated, counted) {
+	if estimated < leastLearned || !Plausible(estimated, counted) {
 		return
 	}
 	now := min(max(float64(counted)/float64(estimated), leastRatio), mostRatio)
@@ -72,7 +72,9 @@ func (t *Tally) AtLeast(model string, estimated int, tokens int) {
 	t.ratios[model] = max(before, least)
 }
 
-func plausible(estimated int, counted int64) bool {
+// Plausible tells whether a provider can have counted so few tokens of a request of that
+// estimate. What it cannot have counted of a part, it cannot of the whole.
+func Plausible(estimated int, counted int64) bool {
 	return counted > 0 && counted >= int64(estimated/implausible)
 }
 
@@ -87,7 +89,7 @@ type Count struct {
 
 // Note takes in what the provider has counted of a request.
 func (c *Count) Note(model string, estimated int, use llm.Usage) {
-	if use.Estimated || !plausible(estimated, use.Input) {
+	if use.Estimated || !Plausible(estimated, use.Input) {
 		return
 	}
 	c.model, c.estimated, c.counted = model, estimated, use.Input
