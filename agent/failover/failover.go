@@ -29,12 +29,20 @@ type Config struct {
 	// Notes keep for all processes which model is left alone; left out: each process
 	// finds out for itself.
 	Notes Notes
-	// Observe, if set, is told of each try: the model's name, "ok" or the fault, what
-	// the answer has cost, and how long it took.
-	Observe func(model, result string, use llm.Usage, d time.Duration)
+	// Observe, if set, is told of each try.
+	Observe func(Try)
 	// Moved, if set, is told that a model was asked in the place of another.
 	Moved func(from, to string)
 	Log   *slog.Logger // left out: nothing is logged
+}
+
+// A Try is a request of one model, once it is over.
+type Try struct {
+	Model  string
+	Result string // "ok" or the fault
+	Usage  llm.Usage
+	Took   time.Duration
+	First  time.Duration // until something of an answer came; 0 where nothing did
 }
 
 // A Chain is a model that consists of several.
@@ -66,7 +74,7 @@ func New(cfg Config) *Chain {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Observe == nil {
-		cfg.Observe = func(string, string, llm.Usage, time.Duration) {}
+		cfg.Observe = func(Try) {}
 	}
 	if cfg.Moved == nil {
 		cfg.Moved = func(string, string) {}

@@ -100,12 +100,18 @@ func (a *asking) try(ctx context.Context, l Link) (llm.Answer, error) {
 	a.tries++
 	a.model = l.Model.Info().Name
 	began := time.Now()
-	answer, err := l.Model.Generate(ctx, a.request, a.emit)
+	var first time.Duration
+	answer, err := l.Model.Generate(ctx, a.request, func(d llm.Delta) {
+		if first == 0 {
+			first = time.Since(began)
+		}
+		a.emit(d)
+	})
 	result := "ok"
 	if err != nil {
 		result = string(faultOf(err).Fault)
 	}
-	a.cfg.Observe(a.model, result, answer.Usage, time.Since(began))
+	a.cfg.Observe(Try{Model: a.model, Result: result, Usage: answer.Usage, Took: time.Since(began), First: first})
 	answer.Model = a.model
 	if a.request.NoCalls && answer.Stop == llm.StopLost {
 		answer.Stop = llm.StopWhole // it may not call

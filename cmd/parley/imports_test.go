@@ -137,7 +137,7 @@ func rules() []rule {
 		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
 		{"cmd/parley/outfiles", 5, []string{"bus", "channels", "channels/enclosure", "channels/markup", "sessions/outgoing", "tools"}},
 		{"cmd/parley/undo", 6, []string{"agent", "cmd/parley/outfiles", "sessions/snapshots", "sessions/workspace", "tools", "tools/changes", "tools/guard"}},
-		{"cmd/parley/metrics", 5, []string{"agent", "agent/llm", "bus"}},
+		{"cmd/parley/metrics", 5, []string{"agent", "agent/failover", "agent/llm", "bus"}},
 
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},
 		{"cmd/parley/occasion", 4, []string{"bus"}},
@@ -147,7 +147,7 @@ func rules() []rule {
 		{"cmd/parley/reading", 6, []string{"bus", "channels", "sessions", "tools", "tools/history"}},
 		{"cmd/parley/watch", 5, []string{"bus", "channels"}},
 		{"cmd/parley/heartbeat", 5, []string{"bus", "channels", "channels/markup", "cmd/parley/occasion", "sessions"}},
-		{"cmd/parley/billing", 5, []string{"bus", "sessions/bill"}},
+		{"cmd/parley/billing", 6, []string{"bus", "sessions/bill", "cmd/parley/watch"}},
 		{"cmd/parley/clock", 5, []string{"bus", "cmd/parley/occasion", "sessions/schedules", "tools", "tools/schedule"}},
 		{"cmd/parley/personal", 5, []string{"bus", "channels"}},
 		{"cmd/parley/owndata", 6, []string{"bus", "channels", "sessions", "sessions/schedules", "cmd/parley/erase"}},

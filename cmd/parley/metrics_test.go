@@ -107,7 +107,7 @@ func TestMetricsOfATurn(t *testing.T) {
 			t.Errorf("%s is %q, want %q", metric, got, want)
 		}
 	}
-	for _, name := range []string{"parley_tool_last_error_timestamp_seconds{", "parley_model_tokens_total{"} {
+	for _, name := range []string{"parley_tool_last_error_timestamp_seconds{", "parley_model_tokens_total{", "parley_model_first_token_seconds_count{"} {
 		if !strings.Contains(page, "\n"+name) {
 			t.Errorf("there is no %s", name)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parley/agent"
-	"parley/agent/llm"
+	"parley/agent/failover"
 )
 
 const namespace = "parley"
@@ -66,6 +66,8 @@ type Metrics struct {
 	tokens *prometheus.CounterVec
 
 	modelSeconds *prometheus.HistogramVec
+	firstToken   *prometheus.HistogramVec
+	cost         *prometheus.CounterVec
 	failovers    *prometheus.CounterVec
 	compactions  *prometheus.CounterVec
 }
@@ -88,6 +90,8 @@ func New(c Config) *Metrics {
 		calls:       counters("model_calls_total", "Calls of a model, by result: ok or the fault.", "model", "result"),
 		tokens:      counters("model_tokens_total", "Tokens of a model, by kind: input (not cached), cached or output.", "model", "kind"),
 
+		firstToken:   seconds("model_first_token_seconds", "How long it took until something of a model's answer came.", prometheus.ExponentialBuckets(0.0625, 2, 13), "model"),
+		cost:         counters("model_cost_dollars_total", "What calls of a model have cost, where that is known.", "model"),
 		modelSeconds: seconds("model_seconds", "How long calls of a model took, answered or not.", prometheus.ExponentialBuckets(0.125, 2, 13), "model"),
 		compactions:  counters("compactions_total", "Conversations that were made shorter for the model.", "result"),
 		failovers:    counters("failovers_total", "Requests that another model was asked, because the one before gave no answer.", "from", "to"),
@@ -99,7 +103,7 @@ func New(c Config) *Metrics {
 	build.WithLabelValues(c.Build.Version, c.Build.Revision, c.Build.Go).Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		m.sends, m.sendSeconds, m.ratings, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens, m.modelSeconds, m.failovers, m.compactions,
+		m.sends, m.sendSeconds, m.ratings, m.turns, m.turnSeconds, m.steps, m.calls, m.tokens, m.modelSeconds, m.firstToken, m.cost, m.failovers, m.compactions,
 		&status{Config: c, descriptions: describe()},
 	)
 	m.tools.register(m.registry)
@@ -173,9 +177,16 @@ func (m *Metrics) Turn(result string, d time.Duration) {
 func (m *Metrics) Step() { m.steps.Inc() }
 
 // Model counts a call of a model.
-func (m *Metrics) Model(model, result string, use llm.Usage, took time.Duration) {
-	m.calls.WithLabelValues(model, result).Inc()
-	m.modelSeconds.WithLabelValues(model).Observe(took.Seconds())
+func (m *Metrics) Model(try failover.Try) {
+	model, use := try.Model, try.Usage
+	m.calls.WithLabelValues(model, try.Result).Inc()
+	m.modelSeconds.WithLabelValues(model).Observe(try.Took.Seconds())
+	if try.First > 0 {
+		m.firstToken.WithLabelValues(model).Observe(try.First.Seconds())
+	}
+	if use.Priced {
+		m.cost.WithLabelValues(model).Add(float64(max(0, use.Cost)) / 1e6)
+	}
 	for kind, n := range map[string]int64{"input": use.Input - use.Cached, "cached": use.Cached, "output": use.Output} {
 		m.tokens.WithLabelValues(model, kind).Add(float64(max(0, n)))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"parley/agent/failover"
 	"parley/agent/llm"
 	"parley/bus"
 	"parley/bus/sqlitebus"
@@ -67,7 +68,7 @@ func used(t *testing.T, fleet metrics.Fleet) *metrics.Metrics {
 	m.Tool("unknown", "not_found", time.Millisecond)
 	m.Batch(3, 2*time.Second)
 	m.Batch(2, -time.Second)
-	m.Model("gpt-5-mini", "ok", llm.Usage{Input: 1000, Cached: 400, Output: 50}, time.Second)
+	m.Model(failover.Try{Model: "gpt-5-mini", Result: "ok", Usage: llm.Usage{Input: 1000, Cached: 400, Output: 50, Cost: 350, Priced: true}, Took: time.Second, First: time.Millisecond})
 	return m
 }
 
@@ -121,7 +122,8 @@ func TestWhatHappensIsCounted(t *testing.T) {
 		`parley_tool_seconds_count{tool="read_file"} 1`, `parley_tool_batches_total 2`, `parley_tool_batch_concurrency_max 3`,
 		`parley_tool_batch_saved_seconds_total 2`, `parley_model_calls_total{model="gpt-5-mini",result="ok"} 1`,
 		`parley_model_tokens_total{kind="input",model="gpt-5-mini"} 600`, `parley_model_tokens_total{kind="cached",model="gpt-5-mini"} 400`,
-		`parley_model_tokens_total{kind="output",model="gpt-5-mini"} 50`, `parley_events_dropped_total 3`,
+		`parley_model_tokens_total{kind="output",model="gpt-5-mini"} 50`, `parley_model_cost_dollars_total{model="gpt-5-mini"} 0.00035`, `parley_model_first_token_seconds_count{model="gpt-5-mini"} 1`,
+		`parley_events_dropped_total 3`,
 		`parley_build_info{goversion="go1.26",revision="abc",version="v1"} 1`,
 	)
 	for _, name := range []string{"parley_tool_last_error_timestamp_seconds{tool=\"unknown\"}", "parley_bus_oldest_seconds{topic=\"outbound/slack\"}", "go_goroutines", "process_cpu_seconds_total"} {

@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"parley/agent/demo"
 	"parley/agent/failover"
@@ -115,9 +114,8 @@ func idOf(server, name, key string) string {
 
 // Meters are told what asking the models comes to.
 type Meters interface {
-	// Model is told of one try: the model's name, "ok" or the fault, what the
-	// answer has cost, and how long it took.
-	Model(model, result string, use llm.Usage, took time.Duration)
+	// Model is told of one try.
+	Model(try failover.Try)
 	// Failover is told that one model was asked in the place of another.
 	Failover(from, to string)
 }
