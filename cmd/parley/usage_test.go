@@ -146,3 +146,37 @@ func TestACapWithoutAPriceStopsTheStart(t *testing.T) {
 		}
 	}
 }
+
+// Whoever owns a bot that was used before hears which caps hold now, and when they are
+// nearly used up.
+func TestOwnersHearOfCaps(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, agenttest.Always(costs("0.295")), "[notices]\nafter = \"1s\"\n")
+	serving := w.Serve()
+	w.Telegram.Say(1, 1, "hello")
+	w.Said(1, 1)
+	serving.Stop()
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	priced := strings.Replace(string(text), "name = \"scripted\"\n", "name = \"scripted\"\nprice_input = 1.0\nprice_output = 2\n", 1)
+	must(t, os.WriteFile(w.File, []byte(priced), 0o600))
+	serving = w.Serve()
+	if told := w.Said(1, 2)[1]; !strings.Contains(told, "What models cost is bounded now") || !strings.Contains(told, "$2.00 for one person in a day, $20.00 for all in a day, $200.00 for all in a month") {
+		t.Errorf("the owner is told %q", told)
+	}
+	serving.Stop()
+	must(t, os.WriteFile(w.File, []byte(priced+"[budget]\nday = 0.3\n"), 0o600))
+	serving = w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	if told := w.Said(1, 3)[2]; !strings.Contains(told, "of the $0.30 that all may cost today") {
+		t.Errorf("the owner is told %q", told)
+	}
+	serving.Stop()
+	serving = w.Serve()
+	w.Telegram.Say(1, 1, "hello")
+	if told := w.Said(1, 4)[3]; !strings.Contains(told, "are used up") {
+		t.Errorf("the owner is told %q", told)
+	}
+	serving.Stop()
+}

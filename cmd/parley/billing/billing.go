@@ -1,4 +1,7 @@
-// Package billing tells people what models have cost.
+// Package billing tells people what models have cost, and what they may cost.
+//
+// billing.go answers /usage; caps.go tells owners of caps that are nearly used up, and of
+// those that nobody has set.
 package billing
 
 import (
@@ -17,6 +20,8 @@ type Desk struct {
 	Usage func(ctx context.Context, by bill.By, from, to time.Time) ([]bill.Sum, error)
 	// Account returns the person in whose name another is counted.
 	Account func(ctx context.Context, person string) (string, error)
+	// Caps returns what models may cost now; nil where no price is known.
+	Caps func() Caps
 	// Prices is the date of the list of prices.
 	Prices string
 }
@@ -26,11 +31,16 @@ type Desk struct {
 func (d *Desk) Answer(ctx context.Context, in bus.Inbound) (string, error) {
 	now := time.Now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	caps := Caps{}
+	if d.Caps != nil {
+		caps = d.Caps()
+	}
 	var b strings.Builder
 	for _, span := range []struct {
-		name string
-		from time.Time
-	}{{"today", now}, {"this month", month}} {
+		name     string
+		from     time.Time
+		own, all int64 // caps
+	}{{"today", now, caps.UserDay, caps.Day}, {"this month", month, 0, caps.Month}} {
 		people, err := d.Usage(ctx, bill.ByPerson, span.from, now)
 		if err != nil {
 			return "", err
@@ -39,13 +49,21 @@ func (d *Desk) Answer(ctx context.Context, in bus.Inbound) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "- you, %s: %s\n", span.name, Words(own))
+		fmt.Fprintf(&b, "- you, %s: %s\n", span.name, Words(own)+most(span.own))
 		if in.From.Owner && !in.Group {
-			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, Words(all))
+			fmt.Fprintf(&b, "- all, %s: %s\n", span.name, Words(all)+most(span.all))
 		}
 	}
 	fmt.Fprintf(&b, "\nDays and months are UTC's. The list of prices is of %s; where a provider says what it charges, that counts.", d.Prices)
 	return b.String(), nil
+}
+
+// most says what a cap is, where there is one.
+func most(micro int64) string {
+	if micro == 0 {
+		return ""
+	}
+	return ", of at most " + bill.Dollars(micro)
 }
 
 // split adds up what belongs to a person, on all channels where they are known to be the

@@ -33,6 +33,7 @@ func TestUsageIsToldInWords(t *testing.T) {
 			}
 			return person, nil
 		},
+		Caps:   func() billing.Caps { return billing.Caps{UserDay: 2_000_000, Day: 20_000_000, Month: 200_000_000} },
 		Prices: "2026-06-20",
 	}
 	said := func(in bus.Inbound) string {
@@ -44,7 +45,7 @@ func TestUsageIsToldInWords(t *testing.T) {
 	}
 	own := said(bus.Inbound{From: bus.Person{ID: "telegram:1"}})
 	for _, want := range []string{
-		"you, today: 6 tokens in one call of a model, $0.0015\n",
+		"you, today: 6 tokens in one call of a model, $0.0015, of at most $2.00\n",
 		"you, this month: 116 tokens in 3 calls of models, $1.23 and what 1 calls of no known price cost\n",
 		"2026-06-20",
 	} {
@@ -59,7 +60,7 @@ func TestUsageIsToldInWords(t *testing.T) {
 		t.Errorf("a group is told of all:\n%s", text)
 	}
 	owners := said(bus.Inbound{From: bus.Person{ID: "telegram:9", Owner: true}})
-	for _, want := range []string{"you, today: nothing\n", "all, this month: 194 tokens in 11 calls of models, $2.25 and what 1 calls of no known price cost (3 estimated)\n"} {
+	for _, want := range []string{"you, today: nothing, of at most $2.00\n", "all, this month: 194 tokens in 11 calls of models, $2.25 and what 1 calls of no known price cost (3 estimated), of at most $200.00\n"} {
 		if !strings.Contains(owners, want) {
 			t.Errorf("%q is not in\n%s", want, owners)
 		}

@@ -197,7 +197,7 @@ func budgetSections() []section {
 		{key: "session_day", kind: asMoney, least: 1, example: `1.0`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.SessionDay })},
 		{key: "day", kind: asMoney, def: int64(20_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.Day })},
 		{key: "month", kind: asMoney, def: int64(200_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.Month })},
-		{key: "tell_at", kind: asCount, least: 1, example: `80`, since: notYet, fills: into(func(c *Config) any { return &c.Budget.TellAt })},
+		{key: "tell_at", kind: asCount, def: int64(80), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.TellAt })},
 		{key: "prices", kind: asPath, example: `"prices.json"`, since: first, fills: into(func(c *Config) any { return &c.Budget.Prices })},
 	}}}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,12 +14,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/agent/llm"
 	"parley/agent/openai"
 	"parley/bus"
 	"parley/channels"
+	"parley/cmd/parley/billing"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/introduction"
+	"parley/cmd/parley/models"
 	"parley/cmd/parley/platforms"
 	"parley/cmd/parley/watch"
 )
@@ -157,7 +161,7 @@ func (s *Server) watch(ctx context.Context) {
 				return nil
 			})
 		})
-		sources = append(sources, watch.DeadLetters(s.home.Bus, holds.Load))
+		sources = append(sources, watch.DeadLetters(s.home.Bus, holds.Load), billing.Source(s.home.Store.Money().Spent, s.caps, holds.Load))
 		for _, l := range s.channels {
 			if l.config.Platform == "" {
 				continue
@@ -173,6 +177,62 @@ func (s *Server) watch(ctx context.Context) {
 		Sources: sources, Notes: s.home.Book, Tell: s.tellOnce, Log: s.log,
 		Every: min(30*time.Second, max(after/6, 100*time.Millisecond)), Calm: min(time.Minute, after),
 	})
+}
+
+// caps are what models may cost now.
+func (s *Server) caps() billing.Caps {
+	c := s.settings.Load()
+	caps := billing.Caps{UserDay: c.Budget.UserDay, Day: c.Budget.Day, Month: c.Budget.Month, TellAt: c.Budget.TellAt, Agents: map[string]int64{}}
+	for name, a := range c.Agents {
+		caps.Agents[name] = a.Day
+	}
+	return caps
+}
+
+// newBilling makes what answers /usage.
+func (s *Server) newBilling() *billing.Desk {
+	d := &billing.Desk{Usage: s.home.Store.Bill().Usage, Account: s.home.Book.Account}
+	if s.model != nil && s.model.Info().Price != (llm.Price{}) {
+		d.Caps = s.caps
+	}
+	return d
+}
+
+// openPrices reads the list of prices for its date.
+func (s *Server) openPrices() error {
+	list, err := models.Prices(s.settings.Load())
+	s.billing.Prices = list.Date
+	return err
+}
+
+// defaultCaps is the subject of the book's note of the caps that were told.
+const defaultCaps = "default caps"
+
+// sayDefaultCaps says which caps on models hold that nobody has set: in the log, and to the
+// owners of a bot that people have used before there were any. Each is said once.
+func (s *Server) sayDefaultCaps(ctx context.Context) error {
+	if s.billing.Caps == nil {
+		return nil // nothing is held against them
+	}
+	c := s.settings.Load()
+	text, notes := billing.DefaultWords(s.caps(), func(key string) bool { return c.Origin("budget."+key) != "" })
+	told, err := s.home.Book.Noted(ctx, defaultCaps, "")
+	if err != nil {
+		return err
+	}
+	known := strings.Fields(told.Value)
+	if !slices.ContainsFunc(notes, func(n string) bool { return !slices.Contains(known, n) }) {
+		return nil
+	}
+	s.log.Warn("what models cost is bounded by default", slog.String("caps", strings.ReplaceAll(text, "`", "")))
+	used, err := s.home.Store.List(ctx, "", 1)
+	if err == nil && told.Value == "" && len(used) > 0 {
+		err = s.tellOnce(ctx, "#caps", text)
+	}
+	if err != nil && !errors.Is(err, watch.ErrNobody) {
+		return err
+	}
+	return s.home.Book.Note(ctx, defaultCaps, "", strings.Join(append(known, notes...), " "))
 }
 
 // host is what this machine is called.

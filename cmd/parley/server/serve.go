@@ -44,6 +44,11 @@ func (s *Server) Serve(ctx context.Context, o Options) error {
 	defer beside.Wait()
 	defer cancel()
 	beside.Go(func() { s.watch(ctx) })
+	beside.Go(func() {
+		if err := s.sayDefaultCaps(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("nobody may have been told which caps on models hold", slog.Any("error", err))
+		}
+	})
 	beside.Go(func() { s.reloads(ctx, o.Reload, f.reloaded) })
 	for _, l := range s.channels {
 		switch {

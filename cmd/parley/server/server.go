@@ -127,10 +127,6 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 			leave()
 		}
 	}()
-	list, err := models.Prices(c.Settings)
-	if err != nil {
-		return nil, err
-	}
 	h, err := home.Open(ctx, c.Settings, c.Override, c.Log)
 	if err != nil {
 		return nil, err
@@ -147,7 +143,6 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	}
 	s := newServer(h, c, opened, walled)
 	s.leave = leave
-	s.billing.Prices = list.Date
 	counting.Store(s.metrics)
 	s.secrets = secrets
 	if err := s.begin(ctx, c, walled); err != nil {
@@ -158,6 +153,9 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 
 // begin reads what agents work with, and by which rules.
 func (s *Server) begin(ctx context.Context, c Config, walled func() (sandbox.Sandbox, error)) error {
+	if err := s.openPrices(); err != nil {
+		return err
+	}
 	if err := s.openKnowledge(); err != nil {
 		return err
 	}
@@ -232,7 +230,7 @@ func newServer(h *home.Home, c Config, opened []*endpoint, walled func() (sandbo
 		Channels: s.connected, Servers: s.serversUp, Jobs: func() int { return s.jobs.Running() }, Dropped: h.Bus.Dropped, Log: c.Log,
 	})
 	s.model = models.Chain(c.Models, h.Book, s.metrics, c.Log)
-	s.billing = &billing.Desk{Usage: h.Store.Bill().Usage, Account: h.Book.Account}
+	s.billing = s.newBilling()
 	s.desk = s.newDesk()
 	s.clock = s.newClock()
 	s.mcp = s.newMCP(c.Settings, laterBox(walled))

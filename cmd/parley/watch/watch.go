@@ -39,7 +39,7 @@ type Source struct {
 	// Look returns all that there is now. Those ids that were there before are open: of
 	// these it may take another measure.
 	Look func(ctx context.Context, open map[string]bool) ([]Concern, error)
-	// Over is what is said when a concern is over.
+	// Over is what is said when a concern is over; "" says nothing.
 	Over func(id string) string
 }
 
@@ -167,8 +167,10 @@ func (c Config) passing(ctx context.Context, s Source, id string, st state, now 
 	case now.Sub(st.Gone) < c.Calm:
 		return nil
 	}
-	if err := c.Tell(ctx, suffix(id, st, "over"), s.Over(id)); err != nil {
-		return err
+	if text := s.Over(id); text != "" {
+		if err := c.Tell(ctx, suffix(id, st, "over"), text); err != nil {
+			return err
+		}
 	}
 	return c.Notes.Note(ctx, subject, id, "")
 }

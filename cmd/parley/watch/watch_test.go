@@ -302,3 +302,19 @@ func TestDeadLetters(t *testing.T) {
 		}
 	})
 }
+
+// What nobody has to be told the end of ends without a word, and is told when it comes again.
+func TestSomeEndsAreNotTold(t *testing.T) {
+	inFleet(t, func(t *testing.T, f *fleet) {
+		silent := f.config().Sources[0]
+		silent.Over = func(string) string { return "" }
+		f.set(watch.Concern{ID: "part/a", Text: "a is wrong"})
+		f.processes(t, 2, 10*time.Minute, silent)
+		f.set()
+		f.processes(t, 2, time.Hour, silent)
+		f.want(t, "a is wrong")
+		f.set(watch.Concern{ID: "part/a", Text: "a is wrong"})
+		f.processes(t, 2, 10*time.Minute, silent)
+		f.want(t, "a is wrong", "a is wrong")
+	})
+}
