@@ -33,6 +33,8 @@ arguments. Its effect says what a repeat would do: pure, idempotent,
 reconcilable, or once. The effect decides what happens to a call that was cut
 off, and whether calls may run side by side. The families are in the folders
 below tools, and know nothing but the small operations that they are handed.
+What comes from elsewhere is in tools/mcp and tools/skills; cmd/parley/mcpservers and
+cmd/parley/skillfolders say which agents have it.
 tools/sandbox runs commands inside walls. Beside each stands a process of this program,
 tools/sandbox/supervisor, which begins before main does. tools/documents runs this program
 there once more to read a PDF or an office file, so that no stranger's file is parsed here.
