@@ -137,9 +137,8 @@ func (r *callRunner) run(ctx context.Context, t *turn, p *preparedCall) (*sessio
 // execute runs a call: C4, the lease, what was approved, and then the tool. Ran says
 // that it came to that.
 func (r *callRunner) execute(ctx context.Context, t *turn, p *preparedCall) (out *outcome, ran bool, err error) {
-	r.noteFiles(ctx, p)
-	if ctx.Err() != nil {
-		return nil, false, context.Cause(ctx)
+	if err := r.noteFiles(ctx, p); err != nil {
+		return nil, false, err
 	}
 	if p.input.Held, err = r.recordStart(ctx, t, p); err != nil { // C4, then Held
 		return nil, false, err
@@ -156,14 +155,22 @@ func (r *callRunner) execute(ctx context.Context, t *turn, p *preparedCall) (out
 
 // noteFiles has the session's files noted before a call that may change them, outside of the
 // call's own time. A call whose changes could not be undone runs all the same, and says so.
-func (r *callRunner) noteFiles(ctx context.Context, p *preparedCall) {
+func (r *callRunner) noteFiles(ctx context.Context, p *preparedCall) error {
 	if p.effect == tools.Pure || r.cfg.History == nil {
-		return
+		return nil
 	}
-	if err := r.cfg.History.Begin(ctx, p.input); err != nil && ctx.Err() == nil {
+	if err := r.held(ctx); err != nil { // what was forgotten is not to be copied anew
+		return fmt.Errorf("before noting the files: %w", err)
+	}
+	err := r.cfg.History.Begin(ctx, p.input)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
 		r.slog.Error("what a turn changes in its workspace is not kept, so that it cannot be undone", slog.String("turn", p.input.Turn), slog.Any("error", err))
 		p.addNote("what this changed cannot be undone with /undo: the files could not be noted before")
 	}
+	return nil
 }
 
 func unknownOutcome(name, more string) *tools.Error {

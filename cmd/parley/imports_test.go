@@ -136,7 +136,7 @@ func rules() []rule {
 		{"cmd/parley/parleytest", 5, []string{"..."}},
 		{"cmd/parley/outbox", 5, []string{"bus", "channels", "channels/markup", "tools/spelling"}},
 		{"cmd/parley/outfiles", 5, []string{"bus", "channels", "channels/enclosure", "channels/markup", "sessions/outgoing", "tools"}},
-		{"cmd/parley/undo", 6, []string{"agent", "cmd/parley/outfiles", "sessions/snapshots", "sessions/workspace", "tools", "tools/changes", "tools/guard"}},
+		{"cmd/parley/undo", 6, []string{"agent", "bus", "cmd/parley/outfiles", "sessions/snapshots", "sessions/workspace", "tools", "tools/changes", "tools/guard"}},
 		{"cmd/parley/metrics", 5, []string{"agent", "agent/failover", "agent/llm", "bus"}},
 
 		{"cmd/parley/config", 6, []string{"bus", "tools", "tools/spelling", "tools/sandbox/egress", "cmd/parley/config/positions", "cmd/parley/outbox"}},

@@ -23,7 +23,7 @@ func (d *desk) prune(records []Record) error {
 		if r.Undoes == 0 {
 			turns++
 		}
-		old := turns > d.cfg.Turns || len(records)-i > undosToo*d.cfg.Turns || d.cfg.MaxAge > 0 && time.Since(r.At) > d.cfg.MaxAge
+		old := turns > d.cfg.Turns || len(records)-i > undosToo*d.cfg.Turns || d.isOld(r)
 		if old && r.N != newest.N && r.N != newest.Undoes && r.Open == "" {
 			gone = append(gone, r)
 		}
@@ -98,10 +98,25 @@ func (s *Store) Remove(_ context.Context, session string) (bool, error) {
 		}
 		return false, nil
 	}
-	if err := s.root.RemoveAll(folder); err != nil {
+	places, err := list(s.root, folder)
+	for _, place := range places {
+		unlock := s.lock(path.Join(folder, place)) // a turn may be at work on it just now
+		err = errors.Join(err, s.root.RemoveAll(path.Join(folder, place)))
+		unlock()
+	}
+	if err = errors.Join(err, s.root.RemoveAll(folder)); err != nil {
 		return false, fmt.Errorf("remove what turns have changed: %w", err)
 	}
 	return true, nil
+}
+
+// SweepOld removes the histories in which nothing was written for as long as turns are kept,
+// and counts them. In others the next turn removes what is too old.
+func (s *Store) SweepOld(ctx context.Context) (int, error) {
+	if s.cfg.MaxAge <= 0 {
+		return 0, nil
+	}
+	return s.Sweep(ctx, time.Now().Add(-s.cfg.MaxAge))
 }
 
 // Sweep removes the histories in which nothing was written since a time, and counts them.

@@ -72,6 +72,9 @@ func (d *desk) begin(ctx context.Context, a Act, undoes int) (Record, error) {
 	if err := d.make(); err != nil {
 		return Record{}, err
 	}
+	if known, err := d.recordOf(a.Turn); known.Open != "" || known.Problem != "" || err != nil {
+		return known, err // each call of a turn after the first
+	}
 	records, err := d.records()
 	if err != nil {
 		return Record{}, err
@@ -82,13 +85,9 @@ func (d *desk) begin(ctx context.Context, a Act, undoes int) (Record, error) {
 	}
 	put := d.create
 	for _, known := range records {
-		if known.Turn != a.Turn {
-			continue
+		if known.Turn == a.Turn {
+			r, put = known, d.write
 		}
-		if known.Open != "" {
-			return known, nil
-		}
-		r, put = known, d.write
 	}
 	now, err := d.walk(ctx, d.latest(), true)
 	d.cfg.Point("undo:walked")
@@ -142,26 +141,34 @@ func (s *Store) End(ctx context.Context, p Place, turn string) error {
 }
 
 func (d *desk) endTurn(ctx context.Context, turn string) error {
+	r, err := d.recordOf(turn)
+	if err != nil || r.Open == "" {
+		return err
+	}
+	now, err := d.walk(ctx, d.tree(r.Open), false)
+	if err != nil && !errors.Is(err, ErrTooMany) {
+		return err
+	}
+	return d.end(&r, now)
+}
+
+// recordOf is the record of a turn; the zero Record if there is none that can be read.
+func (d *desk) recordOf(turn string) (r Record, err error) {
 	names, err := d.names()
 	if err != nil {
-		return err
+		return Record{}, err
 	}
 	suffix := "-" + hashed(turn)[:16]
 	for _, name := range slices.Backward(names) {
 		if !strings.HasPrefix(name, turnPrefix) || !strings.HasSuffix(name, suffix) {
 			continue
 		}
-		var r Record
-		if err := d.readJSON(name, &r); err != nil || r.Open == "" {
-			return err
+		if d.readJSON(name, &r) != nil {
+			return Record{}, nil
 		}
-		now, err := d.walk(ctx, d.tree(r.Open), false)
-		if err != nil && !errors.Is(err, ErrTooMany) {
-			return err
-		}
-		return d.end(&r, now)
+		return r, nil
 	}
-	return nil
+	return Record{}, nil
 }
 
 // end writes what a turn has changed by the time of a tree, nil if that cannot be known. A
@@ -263,6 +270,13 @@ func (d *desk) records() ([]Record, error) {
 	return all, nil
 }
 
+// recent are the records that are not too old.
+func (d *desk) recent(all []Record) []Record {
+	return slices.DeleteFunc(all, func(r Record) bool { return d.isOld(r) })
+}
+
+func (d *desk) isOld(r Record) bool { return d.cfg.MaxAge > 0 && time.Since(r.At) > d.cfg.MaxAge }
+
 // A latest is the newest tree.
 type latest struct {
 	Tree string `json:"tree"`
@@ -344,7 +358,7 @@ func (s *Store) Records(p Place) ([]Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list what turns have changed: %w", err)
 	}
-	return all, nil
+	return d.recent(all), nil
 }
 
 // SoFar is what a turn that still runs has changed by now.

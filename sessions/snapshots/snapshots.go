@@ -212,7 +212,11 @@ func (d *desk) write(name string, content []byte) error {
 // create writes a file that must not be there yet: fs.ErrExist if it is.
 func (d *desk) create(name string, content []byte) error {
 	return d.put(name, content, true, func(from, to string) error {
-		return errors.Join(d.dir.Link(from, to), d.dir.Remove(from))
+		err := d.dir.Link(from, to)
+		if _, taken := d.dir.Lstat(to); err != nil && errors.Is(taken, fs.ErrNotExist) {
+			return d.dir.Rename(from, to) // a filesystem without links
+		}
+		return errors.Join(err, d.dir.Remove(from))
 	})
 }
 

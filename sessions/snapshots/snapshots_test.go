@@ -558,9 +558,18 @@ func TestPruning(t *testing.T) {
 	}
 	b.cfg.MaxAge = time.Nanosecond
 	b.store = b.open()
+	if records, err := b.store.Records(b.place); err != nil || len(records) != 0 {
+		t.Errorf("of what is too old %d are listed, %v", len(records), err)
+	}
+	if _, _, err := b.store.Undo(t.Context(), b.place, snapshots.Undoing{ID: "late"}); !errors.Is(err, snapshots.ErrNone) {
+		t.Errorf("undoing what is too old gives %v", err)
+	}
 	b.turn("last", func() { b.write("a", "last") })
-	if records, err := b.store.Records(b.place); err != nil || len(records) != 1 {
-		t.Errorf("of what is too old %d records are kept, %v", len(records), err)
+	if kept, err := filepath.Glob(filepath.Join(b.root, snapshots.Folder, "*", "*", "turn-*")); err != nil || len(kept) != 1 {
+		t.Errorf("of what is too old %v are kept, %v", kept, err)
+	}
+	if n, err := b.store.SweepOld(t.Context()); n != 1 || err != nil {
+		t.Errorf("swept of what is too old: %d, %v", n, err)
 	}
 }
 

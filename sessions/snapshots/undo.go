@@ -65,6 +65,9 @@ func (d *desk) undo(ctx context.Context, u Undoing) (own, undone Record, err err
 	if i := slices.IndexFunc(records, func(r Record) bool { return r.Turn == u.ID && r.Undoes != 0 }); i >= 0 {
 		own, u.N, resumed = records[i], records[i].Undoes, true
 	}
+	if !resumed {
+		records = d.recent(records)
+	}
 	i := pick(records, u.N)
 	if i < 0 {
 		return own, undone, ErrNone

@@ -158,7 +158,7 @@ func (s *Server) mostFileBytes(channel string) int64 {
 // newHistory makes what keeps the changes of turns.
 func (s *Server) newHistory() *undo.Desk {
 	return undo.New(undo.Config{
-		Store: s.home.Snapshots, Off: func() bool { return s.settings.Load().Workspace.UndoTurns == 0 },
+		Store: s.home.Snapshots, Log: s.log, Off: func() bool { return s.settings.Load().Workspace.UndoTurns == 0 },
 		Open: func(session string) (*workspace.Dir, bool, error) {
 			dir, err := s.home.Workspace(session)
 			return dir, s.home.IsOwn(session), err

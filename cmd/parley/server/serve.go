@@ -105,6 +105,9 @@ func (s *Server) stages(front func(context.Context) error) []func(context.Contex
 	if s.role.Serves() && s.role.Dispatches() {
 		all = append(all, func(ctx context.Context) error { return s.sweeper().Run(ctx, s.home.Bus) })
 	}
+	if s.role.Serves() && s.role.Works() {
+		all = append(all, func(ctx context.Context) error { return s.history.Run(ctx, s.home.Bus) })
+	}
 	if s.role.Serves() {
 		all = append(all, s.trail.Run)
 	}

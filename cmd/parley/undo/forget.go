@@ -2,8 +2,11 @@ package undo
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
+	"parley/bus"
 	"parley/cmd/parley/outfiles"
 	"parley/sessions/snapshots"
 	"parley/sessions/workspace"
@@ -40,6 +43,32 @@ func (d Dirs) DiscardOld(ctx context.Context, key string, paths []string, before
 		}
 	}
 	return d.Workspaces.DiscardOld(ctx, key, paths, before)
+}
+
+const (
+	sweepEvery = 12 * time.Hour
+	holdName   = "undo"
+)
+
+// Run removes from time to time what is too old to be undone, until ctx is done. In a fleet
+// only the holder of "undo" does so.
+func (d *Desk) Run(ctx context.Context, holder bus.Holder) error {
+	err := bus.WhileHeld(ctx, holder, holdName, func(held context.Context) error {
+		for held.Err() == nil {
+			if _, err := d.cfg.Store.SweepOld(held); err != nil && held.Err() == nil {
+				d.cfg.Log.Error("what is too old to be undone could not be removed; trying again later", slog.Any("error", err))
+			}
+			select {
+			case <-time.After(sweepEvery):
+			case <-held.Done():
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("hold what can be undone: %w", err)
+	}
+	return nil
 }
 
 // Files removes the files that wait to be sent, and what was kept of the changes of the

@@ -1,7 +1,8 @@
 // Package undo lets people take back what turns have changed in a workspace, and lists it.
 //
 // undo.go tells the history of a workspace when a turn begins and ends to change it, and
-// carries out /undo; words.go says in words what came of it.
+// carries out /undo; words.go says in words what came of it, and forget.go removes what is
+// to be forgotten or too old.
 package undo
 
 import (
@@ -9,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +31,7 @@ type Config struct {
 	Open func(session string) (dir *workspace.Dir, own bool, err error)
 	// Off tells that the operator wants nothing kept.
 	Off func() bool
+	Log *slog.Logger
 }
 
 // A Desk keeps what turns change. It is the agent.History of workers.
