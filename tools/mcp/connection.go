@@ -128,16 +128,20 @@ func (s *Servers) newLink(ctx context.Context, one *server, place sandbox.Place,
 }
 
 // greet begins the conversation: nothing is offered to the server, neither models nor
-// people's files nor questions to them.
+// people's files, nor, unless the operator has answers, questions to them.
 func (s *Servers) greet(ctx context.Context, one *server, c *connection, protocol string) error {
-	client := mcp.NewClient(&mcp.Implementation{Name: "parley", Version: s.cfg.Version}, &mcp.ClientOptions{
+	options := &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			c.stale.Store(true)
 			one.lookAgain()
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { c.progressed(r.Params) },
-	})
+	}
+	if one.Defaults {
+		options.ElicitationHandler = s.answerQuestions(one)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "parley", Version: s.cfg.Version}, options)
 	session, err := client.Connect(ctx, c.link, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
 	if err != nil {
 		return fmt.Errorf("greet the server: %w", err)

@@ -9,7 +9,8 @@
 // The files: mcp.go is what agents are given; look.go finds out which tools there are;
 // tool.go calls one; content.go is what comes back; pool.go keeps the connections;
 // connection.go is one of them, program.go and web.go how it is made; names.go is what
-// tools are called here.
+// tools are called here, login.go the tokens of who has signed in, and questions.go what
+// servers ask.
 package mcp
 
 import (
@@ -38,6 +39,9 @@ type Server struct {
 	// ClientID and ClientSecret are for services that somebody signs in to: see signin.Server.
 	ClientID     string
 	ClientSecret string
+	// Defaults has what it asks people in mid-call answered with the defaults that it names;
+	// else it is told that it cannot ask.
+	Defaults bool
 	// Tools are the names of those that agents get, with * for any text; empty is all.
 	Tools   []string
 	Timeout time.Duration // of one call; zero is a minute

@@ -260,6 +260,29 @@ func TestAProgramsTools(t *testing.T) {
 	}
 }
 
+// What a server asks in mid-call is answered with its defaults, where the operator has said
+// so, and declined where these do not suffice; else the server is told that it cannot ask.
+func TestQuestionsOfAServer(t *testing.T) {
+	bold, shy := example(), example()
+	bold.Defaults, shy.Name = true, "shy"
+	s := newStage(t, nil, bold, shy)
+	for form, want := range map[string]string{
+		`{"type":"object","required":["size"],"properties":{"size":{"type":"integer","default":3},"name":{"type":"string"}}}`:          `accept {"size":3}`,
+		`{"type":"object","required":["name"],"properties":{"size":{"type":"integer","default":3},"name":{"type":"string"}}}`:          `decline null`,
+		`{"type":"object","properties":{"sure":{"type":"boolean"}}}`:                                                                   `decline null`,
+		`{"type":"object","$ref":"#","properties":{"size":{"type":"integer","default":3}}}`:                                            `decline null`,
+		`{"type":"object","properties":{"size":{"type":"integer","default":3}},"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`: `decline null`,
+	} {
+		if got := s.call("s", "example__ask", form); got != want {
+			t.Errorf("%s: it was answered with %s, want %s", form, got, want)
+		}
+	}
+	s.fails("s", "shy__ask", `{"type":"object","properties":{"size":{"type":"integer","default":3}}}`, tools.InvalidArgs, "elicitation")
+	if got := s.call("s", "example__echo", `{"text":"alive"}`); got != "alive" {
+		t.Errorf("afterwards it says %s", got)
+	}
+}
+
 func TestPiecesOfAResult(t *testing.T) {
 	s := newStage(t, nil, example())
 	r, err := s.try(t.Context(), "s", "example__pieces", `{}`)

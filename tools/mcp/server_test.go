@@ -43,6 +43,17 @@ func newServer(word string) *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{Name: "pid"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 		return text(strconv.Itoa(os.Getpid())), nil, nil
 	})
+	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(_ context.Context, r *mcp.CallToolRequest, form map[string]any) (*mcp.CallToolResult, any, error) {
+		if r.Params.InputResponses == nil {
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"which": &mcp.ElicitParams{Message: "which?", RequestedSchema: form}}}, nil, nil
+		}
+		answer, ok := r.Params.InputResponses["which"].(*mcp.ElicitResult)
+		if !ok {
+			return nil, nil, errors.New("nobody has answered")
+		}
+		raw, err := json.Marshal(answer.Content)
+		return text(answer.Action + " " + string(raw)), nil, err
+	})
 	mcp.AddTool(s, &mcp.Tool{Name: "fail"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("the printer is on fire")
 	})

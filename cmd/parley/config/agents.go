@@ -252,6 +252,7 @@ type MCPServer struct {
 	// registered by itself.
 	ClientID     string
 	ClientSecret Secret
+	Questions    string // "refuse" or "defaults"
 	Tools        []string
 	Timeout      time.Duration
 	Agents       []string // that have its tools, also where they say so
@@ -272,6 +273,7 @@ func mcpSections() []section {
 		{key: "headers", kind: asTexts, def: []string{}, secret: true, example: `["Authorization: Bearer ${MCP_TOKEN}"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Headers })},
 		{key: "client_id", kind: asText, example: `"parley"`, since: first, fills: into(func(m *MCPServer) any { return &m.ClientID })},
 		{key: "client_secret", kind: asText, secret: true, example: `"${MCP_CLIENT_SECRET}"`, since: first, fills: into(func(m *MCPServer) any { return &m.ClientSecret })},
+		{key: "questions", kind: asText, def: "refuse", oneOf: built("refuse", "defaults"), since: first, fills: into(func(m *MCPServer) any { return &m.Questions })},
 		{key: "tools", kind: asTexts, def: []string{}, example: `["read_*"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Tools })},
 		{key: "timeout", kind: asDuration, def: time.Minute, least: int64(time.Second), since: first, fills: into(func(m *MCPServer) any { return &m.Timeout })},
 		{key: "agents", kind: asTexts, example: `["main"]`, since: first, fills: into(func(m *MCPServer) any { return &m.Agents })},

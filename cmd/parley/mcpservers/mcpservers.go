@@ -100,7 +100,7 @@ func (s *Servers) Load(ctx context.Context) error {
 
 // serverOf is a server as it is run.
 func serverOf(m config.MCPServer) mcp.Server {
-	one := mcp.Server{Name: m.Name, Env: m.Env, Shared: m.Shared, URL: m.URL, Tools: m.Tools, Timeout: m.Timeout, ClientID: m.ClientID, ClientSecret: string(m.ClientSecret)}
+	one := mcp.Server{Name: m.Name, Env: m.Env, Shared: m.Shared, URL: m.URL, Tools: m.Tools, Timeout: m.Timeout, Defaults: m.Questions == "defaults", ClientID: m.ClientID, ClientSecret: string(m.ClientSecret)}
 	if m.Command != "" {
 		one.Command = append([]string{m.Command}, m.Args...)
 	}

@@ -1,0 +1,67 @@
+package mcp
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxNested bounds how deep the form of a question is nested.
+const maxNested = 8
+
+// answerQuestions answers what a server asks people in mid-call. Nobody is asked: a form
+// in which all that is required has a default is answered with the defaults, any other
+// question is declined.
+func (s *Servers) answerQuestions(one *server) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	return func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		answers, ok := defaults(r.Params.RequestedSchema)
+		s.cfg.Log.Info("an MCP server has asked a question", slog.String("server", one.Name), slog.Bool("answered", ok))
+		if !ok {
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		}
+		return &mcp.ElicitResult{Action: "accept", Content: answers}, nil
+	}
+}
+
+// defaults are the answers that a form names itself; false where some are missing, where
+// there is none, or where the form refers to anything: whoever looks at such a one may
+// never come to an end.
+func defaults(form any) (answers map[string]any, ok bool) {
+	schema, isForm := form.(map[string]any)
+	fields, hasFields := schema["properties"].(map[string]any)
+	if !isForm || !hasFields || !selfContained(schema, maxNested) {
+		return nil, false
+	}
+	required, _ := schema["required"].([]any)
+	answers = map[string]any{}
+	for name, field := range fields {
+		spec, _ := field.(map[string]any)
+		if value, has := spec["default"]; has {
+			answers[name] = value
+		} else if slices.Contains(required, any(name)) {
+			return nil, false
+		}
+	}
+	return answers, len(answers) > 0
+}
+
+// selfContained tells whether a schema refers to nothing, and is not nested too deep.
+func selfContained(value any, depth int) bool {
+	if depth == 0 {
+		return false
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if strings.HasPrefix(key, "$") && key != "$schema" || !selfContained(inner, depth-1) {
+				return false
+			}
+		}
+	case []any:
+		return !slices.ContainsFunc(v, func(inner any) bool { return !selfContained(inner, depth-1) })
+	}
+	return true
+}
