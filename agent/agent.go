@@ -35,6 +35,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"log/slog"
 	"time"
 
@@ -48,11 +49,18 @@ import (
 	"parley/tools"
 )
 
+// A Store keeps the logs of sessions, and reads of them what matters no more to a turn.
+type Store interface {
+	sessions.Store
+	// Read is that of a sessions.Reader.
+	Read(ctx context.Context, key string, from int64) iter.Seq2[sessions.Entry, error]
+}
+
 // Config is what a Worker works with.
 type Config struct {
 	Bus    bus.Bus
 	Events bus.Events
-	Store  sessions.Store
+	Store  Store
 	Budget sessions.Budget
 	// Money, if set, bounds what models cost.
 	Money purse.Money

@@ -36,8 +36,8 @@ type bench struct {
 	limit    agent.Limits
 	point    func(string)
 
-	carrier  bus.Bus        // what the worker claims from and publishes on
-	sessions sessions.Store // what it opens logs in
+	carrier  bus.Bus     // what the worker claims from and publishes on
+	sessions agent.Store // what it opens logs in
 	healthy  func(context.Context) error
 	log      slog.Handler
 	drain    time.Duration
@@ -720,7 +720,7 @@ func TestEventsTellOfTheTurn(t *testing.T) {
 
 // A gatedStore opens nothing before its gate is open.
 type gatedStore struct {
-	sessions.Store
+	agent.Store
 	open  chan struct{}
 	tried chan struct{}
 }
@@ -820,7 +820,7 @@ func (b *bench) answersThough(done func()) {
 
 // A onceShutStore cannot open the first log.
 type onceShutStore struct {
-	sessions.Store
+	agent.Store
 	once sync.Once
 }
 

@@ -8,8 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	"parley/agent"
 	"parley/agent/llm"
 	"parley/bus"
+	"parley/sessions"
 )
 
 // news is what becomes of a message of Alex's.
@@ -179,5 +181,47 @@ func TestReactionsAreNews(t *testing.T) {
 	b.wantReply("e2", "fine")
 	if got := shownTo(<-asked); strings.Count(got, "test:alex reacted with 👍") != 1 || strings.Contains(got, "Ignore") {
 		t.Errorf("the model is shown\n%s", got)
+	}
+}
+
+// So it is with what was said before a new conversation began, which the model sees no more:
+// only who has said it has it blanked, and its files go, but no picture that another message
+// has brought too.
+func TestWhatIsDeletedLaterIsBlanked(t *testing.T) {
+	s := &shelf{}
+	var discarded []string
+	b := newBench(t, func(context.Context, llm.Request) (llm.Answer, error) { return text("fine"), nil })
+	const same, alone = ".agent/pictures/same.png", ".agent/pictures/alone.png"
+	b.agent.Fetch = func(ctx context.Context, f agent.Fetching) (sessions.Fetched, error) {
+		got, err := s.fetch(ctx, f)
+		got.Picture = &sessions.Picture{Path: got.Path, View: map[bool]string{true: same, false: alone}[f.Name != "alone.png"]}
+		return got, err
+	}
+	b.agent.Discard = func(_ context.Context, _ string, paths []string) error {
+		discarded = append(discarded, paths...)
+		return nil
+	}
+	b.run()
+	b.publish(withFiles("e1", "my secret", bus.Attachment{Kind: bus.Picture, Name: "alone.png", Ref: "1"}, bus.Attachment{Kind: bus.Picture, Name: "both.png", Ref: "2"}))
+	b.wantReply("e1", "fine")
+	b.publish(withFiles("e2", "this stays", bus.Attachment{Kind: bus.Picture, Name: "other.png", Ref: "3"}))
+	b.wantReply("e2", "fine")
+	b.say("1", "alex", "/new")
+	b.settled()
+	eve := news(bus.Deleted, "e3", "e1", "")
+	eve.From.ID = "test:eve"
+	b.publish(eve)
+	b.settled()
+	if !strings.Contains(b.logged("1"), "my secret") || len(discarded) > 0 {
+		t.Errorf("somebody else has deleted it, and %q", discarded)
+	}
+	b.publish(news(bus.Deleted, "e4", "e1", ""))
+	b.settled()
+	if log := b.logged("1"); strings.Contains(log, "secret") || !strings.Contains(log, "this stays") {
+		t.Errorf("the log holds\n%s", log)
+	}
+	slices.Sort(discarded) // files are fetched side by side
+	if !slices.Equal(discarded, []string{alone, "attachments/3-alone.png", "attachments/4-both.png"}) {
+		t.Errorf("removed %q", discarded)
 	}
 }

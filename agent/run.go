@@ -360,18 +360,7 @@ func (r *sessionRun) runBegun(ctx context.Context, b batch, refusal *ending) err
 // no turn.
 func (r *sessionRun) tellNews(ctx context.Context, in bus.Inbound) error {
 	if in.Kind == bus.Deleted {
-		if said, ok := r.journal.Find(in.Of); ok && !news.Concerns(in, said.Person) {
-			return nil
-		}
-		if paths := attached.Paths(r.journal.Records(), in.Of); len(paths) > 0 && r.agent.Discard != nil {
-			if err := r.lease.Held(ctx); err != nil {
-				return fmt.Errorf("before removing files: %w", err)
-			}
-			if err := r.agent.Discard(ctx, r.key(), paths); err != nil {
-				return fmt.Errorf("remove the files of a deleted message: %w", err)
-			}
-		}
-		return r.journal.Blank(ctx, in.Of)
+		return r.tellDeleted(ctx, in)
 	}
 	e, ok := news.Entry(in.ID, in, r.journal.Records())
 	if !ok {
@@ -382,4 +371,25 @@ func (r *sessionRun) tellNews(ctx context.Context, in bus.Inbound) error {
 		return nil
 	}
 	return err
+}
+
+// tellDeleted blanks what was said in a message that is deleted, and removes the files that
+// came with it, also where a summary covers it by now.
+func (r *sessionRun) tellDeleted(ctx context.Context, in bus.Inbound) error {
+	trace, err := attached.TraceOf(r.cfg.Store.Read(ctx, r.key(), 1), in.Of)
+	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+		return fmt.Errorf("look for a deleted message: %w", err)
+	}
+	if trace.Person != "" && !news.Concerns(in, trace.Person) {
+		return nil
+	}
+	if len(trace.Paths) > 0 && r.agent.Discard != nil {
+		if err := r.lease.Held(ctx); err != nil {
+			return fmt.Errorf("before removing files: %w", err)
+		}
+		if err := r.agent.Discard(ctx, r.key(), trace.Paths); err != nil {
+			return fmt.Errorf("remove the files of a deleted message: %w", err)
+		}
+	}
+	return r.journal.Blank(ctx, in.Of)
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -77,19 +78,49 @@ func Entries(turn string, in bus.Inbound) []sessions.Entry {
 	return entries
 }
 
-// Paths are the files of a workspace that came with a message, those included that models
-// are shown.
-func Paths(records []journal.Record, message string) []string {
-	var paths []string
-	for _, r := range records {
-		if f, ok := r.Data.(sessions.Fetched); ok && f.Message == message && f.Path != "" {
-			paths = append(paths, f.Path)
-			if f.Picture != nil {
-				paths = append(paths, f.Picture.View)
+// A Trace is what a log has of a message.
+type Trace struct {
+	Person string // who has said it; "" if the log does not have it
+	// Paths are the files of the workspace that came with it, those included that models
+	// are shown, if nothing else is about them.
+	Paths []string
+}
+
+// TraceOf looks through the entries of a session, those included that a summary covers,
+// for what they have of a message.
+func TraceOf(entries iter.Seq2[sessions.Entry, error], message string) (Trace, error) {
+	var t Trace
+	others := map[string]bool{} // pictures that the same content has made the same
+	for e, err := range entries {
+		if err != nil {
+			return t, err
+		}
+		switch {
+		case e.Kind == sessions.KindFetched:
+			f, err := sessions.Decode[sessions.Fetched](e)
+			if err != nil {
+				return t, fmt.Errorf("entry %d: %w", e.N, err)
 			}
+			if f.Message == message && f.Path != "" {
+				t.Paths = append(t.Paths, f.Path)
+			}
+			if f.Picture != nil && f.Message == message {
+				t.Paths = append(t.Paths, f.Picture.View)
+			} else if f.Picture != nil {
+				others[f.Picture.View] = true
+			}
+		case e.Kind == sessions.KindPicture:
+			p, err := sessions.Decode[sessions.Picture](e)
+			if err != nil {
+				return t, fmt.Errorf("entry %d: %w", e.N, err)
+			}
+			others[p.View] = !slices.Contains(t.Paths, p.Path) || others[p.View]
+		case e.Cause == message:
+			t.Person = e.Person
 		}
 	}
-	return paths
+	t.Paths = slices.DeleteFunc(t.Paths, func(path string) bool { return others[path] })
+	return t, nil
 }
 
 // AreOpen tells whether any is still to be fetched.
