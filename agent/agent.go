@@ -42,6 +42,7 @@ import (
 	"parley/agent/attached"
 	"parley/agent/llm"
 	"parley/agent/purse"
+	"parley/agent/stream"
 	"parley/agent/tally"
 	"parley/bus"
 	"parley/sessions"
@@ -110,7 +111,8 @@ type Config struct {
 	// where a chaos test kills the process.
 	Point func(name string)
 
-	tally *tally.Tally // of all sessions
+	tally *tally.Tally // of all sessions, like pace
+	pace  *stream.Pace
 }
 
 // A Refusal is why a message starts no turn. Text is for people; "" says nothing.

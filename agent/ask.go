@@ -33,7 +33,8 @@ func newAsker(s *session) *asker {
 // ask asks the model for the turn's next answer, within its person's budget. An answer that cannot be had ends the
 // turn, said aloud; a request that is too long is an *llm.Error.
 func (a *asker) ask(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
-	events := stream.New(t.blocks, func(e bus.Event) { a.emit(t, e) }, a.redactor().Stream)
+	events := stream.New(a.cfg.pace, t.blocks, func(e bus.Event) { a.emit(t, e) }, a.redactor().Stream)
+	defer events.Close()
 	if t.resumed {
 		events.Reset() // watchers may have seen part of an answer that was cut off
 	}

@@ -9,6 +9,7 @@ import (
 
 	"parley/agent/journal"
 	"parley/agent/quota"
+	"parley/agent/stream"
 	"parley/agent/tally"
 	"parley/bus"
 	"parley/sessions"
@@ -28,7 +29,7 @@ func New(cfg Config) *Worker {
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
 	}
-	cfg.tally = tally.New()
+	cfg.tally, cfg.pace = tally.New(), new(stream.Pace)
 	return &Worker{cfg: cfg, quota: quota.New()}
 }
 

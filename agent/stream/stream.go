@@ -4,19 +4,33 @@ package stream
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/agent/llm"
 	"parley/bus"
 )
 
+const deltaSize = 512 // bytes of text that do not wait for more
+
+// How long text may wait for more of it. A watcher sees each word as it comes, but for where so
+// many answers come at once that their words would be too many events.
 const (
-	deltaEvery = 40 * time.Millisecond // how long text may wait for more of it
-	deltaSize  = 512                   // bytes of text that do not wait
+	leastWait   = 2 * time.Millisecond
+	mostWait    = 40 * time.Millisecond
+	waitForEach = 40 * time.Microsecond // of the answers that come
 )
+
+// A Pace is what the streams of a process share: how many there are.
+type Pace struct{ open atomic.Int64 }
+
+func (p *Pace) wait() time.Duration {
+	return min(max(time.Duration(p.open.Load())*waitForEach, leastWait), mostWait)
+}
 
 // A Stream is one answer as it comes. It may be used by many at once.
 type Stream struct {
+	pace  *Pace
 	emit  func(bus.Event)
 	first int // the turn's number of the answer's first block
 	// begin gives what takes the secrets out of one block's text.
@@ -32,12 +46,17 @@ type Stream struct {
 	last  time.Time
 }
 
-// New makes the stream of an answer whose first block has that number in its turn.
+// New makes the stream of an answer whose first block has that number in its turn. Whoever
+// makes it closes it.
 // Begin gives for each block what its text passes: it may hold some of it back, and gives
 // that on with what follows, or with last.
-func New(first int, emit func(bus.Event), begin func() func(piece string, last bool) string) *Stream {
-	return &Stream{emit: emit, first: first, begin: begin}
+func New(pace *Pace, first int, emit func(bus.Event), begin func() func(piece string, last bool) string) *Stream {
+	pace.open.Add(1)
+	return &Stream{pace: pace, emit: emit, first: first, begin: begin}
 }
+
+// Close says that nothing more comes. What waits is not sent.
+func (s *Stream) Close() { s.pace.open.Add(-1) }
 
 // Delta takes in a piece of the answer.
 func (s *Stream) Delta(d llm.Delta) {
@@ -52,7 +71,7 @@ func (s *Stream) Delta(d llm.Delta) {
 		return
 	}
 	s.text.WriteString(s.clean(d.Text, false))
-	if wait := deltaEvery - time.Since(s.last); wait > 0 && s.text.Len() < deltaSize {
+	if wait := s.pace.wait() - time.Since(s.last); wait > 0 && s.text.Len() < deltaSize {
 		if s.flush == nil {
 			s.flush = time.AfterFunc(wait, func() {
 				s.mu.Lock()
