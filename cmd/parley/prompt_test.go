@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -87,6 +88,37 @@ func TestAnAgentsPromptIsReloaded(t *testing.T) {
 	w.Said(2, 2)
 	if got := <-prompts; !strings.Contains(got, "You are a xyzzy.") || strings.Contains(got, "plugh") {
 		t.Errorf("after a reload the prompt is %s", got)
+	}
+	p.Stop()
+}
+
+// What the operator has written of a person stands in the prompts of that person's private
+// chats: in no other's, and not where others read along.
+func TestWhatIsWrittenOfAPerson(t *testing.T) {
+	t.Parallel()
+	prompts := make(chan string, 10)
+	w := parleytest.New(t, func(r agenttest.Request) agenttest.Response {
+		prompts <- r.Messages()[0].Content
+		return parleytest.EchoModel(r)
+	}, "")
+	must(t, os.Mkdir(filepath.Join(w.Home, "users"), 0o700))
+	must(t, os.WriteFile(filepath.Join(w.Home, "users", "telegram:2.md"), []byte("Ann is a plugh."), 0o600))
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	if got := <-prompts; !strings.Contains(got, "<file name=\"USER.md\" from=\"whom you talk to, by the operator\">\nAnn is a plugh.") {
+		t.Errorf("the prompt is %s", got)
+	}
+	w.Telegram.Say(3, 3, "hello")
+	w.Said(3, 1)
+	if got := <-prompts; strings.Contains(got, "plugh") {
+		t.Errorf("another person's prompt is %s", got)
+	}
+	const group = -10099
+	w.Telegram.Say(group, 2, "@parleybot hello")
+	w.Said(group, 1)
+	if got := <-prompts; strings.Contains(got, "plugh") {
+		t.Errorf("where others read along the prompt is %s", got)
 	}
 	p.Stop()
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -131,7 +133,7 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 			return append(all, prompt.Read(opener(dir), "workspace", "MEMORY.md")...), nil
 		},
 		func(context.Context, string) ([]prompt.File, error) {
-			return append(s.toldOfKnowledge(), remembered...), nil
+			return slices.Concat(s.toldOfKnowledge(), ofPerson(files, who), remembered), nil
 		},
 	}}.Build(ctx, session)
 	if err != nil {
@@ -143,6 +145,19 @@ func (s *Server) prompt(ctx context.Context, who agent.Asker) (string, bool, err
 	}
 	s.lastPrompt.Store(&made)
 	return made, untrusted, nil
+}
+
+// ofPerson is what the operator has written of whom the agent talks to, in the home in
+// users/CHANNEL:USER.md. Nobody else is to read it, so it is for private chats alone.
+func ofPerson(files fs.FS, who agent.Asker) []prompt.File {
+	if !who.Private || who.Person == "" || strings.ContainsAny(who.Person, "/\\") {
+		return nil
+	}
+	all := prompt.Read(opener(files), "whom you talk to, by the operator", path.Join("users", who.Person+".md"))
+	for i := range all {
+		all[i].Name = "USER.md"
+	}
+	return all
 }
 
 // newSkills makes what gives agents skills, without any of the operator's until these are read.
