@@ -68,8 +68,8 @@ type Schema struct {
 
 // Open opens or creates the SQLite file at path, readable by its owner alone,
 // and brings it to the newest version of its schema. Each migration is a script
-// that runs once, in order, in a transaction of its own; a file that has seen
-// more migrations than are known here was written by a newer release and is refused.
+// that runs once, in order, in a transaction of its own, or for a new file all in one; a
+// file that has seen more migrations than are known here was written by a newer release and is refused.
 func Open(ctx context.Context, path string, migrations []string) (*DB, error) {
 	return openSQLite(ctx, path, migrations)
 }

@@ -211,8 +211,18 @@ func TestFailedMigrationLeavesTheFileAsItWas(t *testing.T) {
 	if _, err := sqldb.Open(t.Context(), path, []string{"CREATE TABLE t (n); CREATE TABLE broken ("}); err == nil {
 		t.Fatal("a broken migration passed")
 	}
+	if _, err := sqldb.Open(t.Context(), path, append(schema, "CREATE TABLE u (n); CREATE TABLE broken (")); err == nil {
+		t.Fatal("a broken second migration passed")
+	}
 	if got := count(t, open(t, path, schema)); got != 0 {
 		t.Errorf("%d rows", got)
+	}
+	if _, err := sqldb.Open(t.Context(), path, append(schema, "CREATE TABLE u (n)", "CREATE TABLE broken (")); err == nil {
+		t.Fatal("a broken third migration passed")
+	}
+	var n int
+	if err := open(t, path, append(schema, "CREATE TABLE u (n)")).Read.QueryRow("SELECT count(*) FROM u").Scan(&n); err != nil {
+		t.Errorf("the migration before the broken one: %v", err)
 	}
 }
 

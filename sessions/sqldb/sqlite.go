@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"strings"
 )
 
 func openSQLite(ctx context.Context, path string, migrations []string) (*DB, error) {
@@ -61,12 +62,23 @@ func migrateSQLite(ctx context.Context, conn *sql.Conn, migrations []string) err
 	if version > len(migrations) {
 		return newerError(version, len(migrations))
 	}
+	if version == 0 && len(migrations) > 0 { // nothing is there that a step could leave half done: one flush is enough
+		return migrateTo(ctx, conn, len(migrations), migrations)
+	}
 	for i := version; i < len(migrations); i++ {
-		script := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; COMMIT;", migrations[i], i+1)
-		if _, err := conn.ExecContext(ctx, script); err != nil {
-			_, rollback := conn.ExecContext(ctx, "ROLLBACK")
-			return errors.Join(fmt.Errorf("to version %d: %w", i+1, err), rollback)
+		if err := migrateTo(ctx, conn, i+1, migrations[i:i+1]); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// migrateTo brings a file to a version by the migrations that lead there, all or none.
+func migrateTo(ctx context.Context, conn *sql.Conn, version int, migrations []string) error {
+	script := fmt.Sprintf("BEGIN IMMEDIATE; %s; PRAGMA user_version = %d; COMMIT;", strings.Join(migrations, ";\n"), version)
+	if _, err := conn.ExecContext(ctx, script); err != nil {
+		_, rollback := conn.ExecContext(ctx, "ROLLBACK")
+		return errors.Join(fmt.Errorf("to version %d: %w", version, err), rollback)
 	}
 	return nil
 }
