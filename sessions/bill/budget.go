@@ -85,9 +85,10 @@ CREATE TABLE charges (
 );
 `
 
-// shards bounds how many rows a counter has. Processes take one at random: where two have
-// the same one, they wait for each other's writes and lose nothing.
-const shards = 64
+// shards is of how many a process takes one at random. Two that have the same one lose
+// nothing, but wait for each other's writes, so there are many. A counter has a row for
+// each process that wrote to it in its day or month.
+const shards = 1 << 40
 
 // A Budget bounds what models may cost, over all processes.
 type Budget struct {
@@ -239,14 +240,17 @@ func (b *Budget) settle(ctx context.Context, r Reservation, cost int64) error {
 }
 
 // settleAtOnce is settle in one statement. Of two at once, the second waits for the row
-// and then finds it gone.
+// and then finds it gone. It is written so that PostgreSQL looks each counter up by its
+// key; for an UPDATE it would read the whole table. A counter that was forgotten meanwhile
+// stays so.
 const settleAtOnce = `
 WITH closed AS (
 	DELETE FROM charges WHERE id = $1 RETURNING shard, micro
 )
-UPDATE counters k SET micro = k.micro + $2::bigint - closed.micro
-FROM closed, unnest($3::text[], $4::text[]) AS c (period, subject)
-WHERE k.period = c.period AND k.subject = c.subject AND k.shard = closed.shard`
+INSERT INTO counters (period, subject, shard, micro)
+SELECT c.period, c.subject, closed.shard, $2::bigint - closed.micro FROM closed, unnest($3::text[], $4::text[]) AS c (period, subject)
+WHERE (SELECT TRUE FROM counters k WHERE k.period = c.period AND k.subject = c.subject AND k.shard = closed.shard)
+ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro`
 
 func (b *Budget) settleAtOnce(ctx context.Context, r Reservation, cost int64) error {
 	periods, subjects, _ := r.counters()
