@@ -195,13 +195,19 @@ type Limits struct {
 	// What models may cost, in micro-dollars: for one person in a day, in one session in a
 	// day, and for all in a day and a month (UTC); 0 is not bounded.
 	UserDay, SessionDay, Day, Month int64
+	// UserDayOf is the bound of some, in place of UserDay.
+	UserDayOf map[string]int64
 }
 
 // caps are those that hold for what a person has an agent do in a session.
 func (l Limits) caps(person, session string, a Agent) []bill.Cap {
 	var caps []bill.Cap
+	userDay, own := l.UserDayOf[person]
+	if !own {
+		userDay = l.UserDay
+	}
 	for _, c := range []bill.Cap{
-		{Of: bill.Person(person), Most: l.UserDay}, {Of: bill.Session(session), Most: l.SessionDay},
+		{Of: bill.Person(person), Most: userDay}, {Of: bill.Session(session), Most: l.SessionDay},
 		{Of: bill.Agent(a.Name), Most: a.Day}, {Most: l.Day}, {Month: true, Most: l.Month},
 	} {
 		if c.Most > 0 {

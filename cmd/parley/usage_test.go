@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -179,4 +181,43 @@ func TestOwnersHearOfCaps(t *testing.T) {
 		t.Errorf("the owner is told %q", told)
 	}
 	serving.Stop()
+}
+
+// A heartbeat costs no more in a day than it may, and people are told once that it stopped.
+func TestAHeartbeatCostsNoMoreThanItMay(t *testing.T) {
+	t.Parallel()
+	const most = 40_000 // micro-dollars
+	list := filepath.Join(t.TempDir(), "list.md")
+	must(t, os.WriteFile(list, []byte("- Is all well?\n"), 0o600))
+	costly := func(agenttest.Request) agenttest.Response {
+		r := agenttest.Reply("HEARTBEAT_OK")
+		for i := range r.Parts {
+			r.Parts[i].Bytes = strings.Replace(r.Parts[i].Bytes, `"prompt_tokens":100,`, `"prompt_tokens":15000,`, 1)
+		}
+		return r
+	}
+	w := priced(t, costly, fmt.Sprintf("[heartbeat]\nevery = \"1s\"\nfile = %q\nto = \"telegram:-10077\"\nday = 0.04\n", list))
+	w.Serve()
+	if said := w.Said(onCall, 1)[0]; !strings.Contains(said, "used up the $0.04") {
+		t.Errorf("it is told %q", said)
+	}
+	w.Telegram.Say(2, 2, "hello") // others go on
+	w.Said(2, 1)
+	out, errs, code := w.Run("--json", "usage", "--by", "person")
+	var r usageReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
+		t.Fatalf("%d %s %s", code, out, errs)
+	}
+	beats := bill.Sum{}
+	for _, one := range r.Usage {
+		if one.Key == "heartbeat:main" {
+			beats = one
+		}
+	}
+	if beats.Calls == 0 || beats.Microdollars == 0 || beats.Microdollars > most {
+		t.Errorf("it has cost %+v, and may cost %d", beats, most)
+	}
+	if told := len(w.Telegram.Sent(onCall)); told != 1 {
+		t.Errorf("it is told %d times", told)
+	}
 }

@@ -97,6 +97,7 @@ type Heartbeat struct {
 	Agent     string
 	To        []string // targets and addresses, as written
 	TokensDay int64
+	Day       int64 // micro-dollars
 }
 
 // scheduleSections are the settings of what agents do at times.
@@ -113,7 +114,7 @@ func scheduleSections() []section {
 			{key: "agent", kind: asText, def: MainAgent, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Heartbeat.Agent })},
 			{key: "to", kind: asPlaces, example: `"oncall"`, since: first, reload: withChannels, fills: into(func(c *Config) any { return &c.Heartbeat.To })},
 			{key: "tokens_day", kind: asCount, def: int64(200_000), least: 1, large: true, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Heartbeat.TokensDay })},
-			{key: "day", kind: asMoney, least: 1, example: `0.5`, since: notYet},
+			{key: "day", kind: asMoney, def: int64(500_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Heartbeat.Day })},
 		}},
 	}
 }

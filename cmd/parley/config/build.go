@@ -85,6 +85,9 @@ func (k *kept) capped() bool {
 			return true
 		}
 	}
+	if k.written("heartbeat.day") {
+		return true
+	}
 	return slices.ContainsFunc(k.names["agents"], func(name string) bool { return k.written("agents." + name + ".day") })
 }
 

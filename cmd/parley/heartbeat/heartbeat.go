@@ -48,6 +48,7 @@ type Settings struct {
 	Agent     string
 	To        []bus.Address
 	TokensDay int64
+	Day       int64 // micro-dollars
 }
 
 // A Bus is what a Desk needs of the bus.
@@ -65,10 +66,12 @@ type Store interface {
 // A Desk starts beats, and sends on what agents find. It is the channels.Channel of the
 // sessions in which they look.
 type Desk struct {
-	Bus      Bus
-	Events   bus.Events
-	Store    Store
-	Notes    channels.Notes
+	Bus    Bus
+	Events bus.Events
+	Store  Store
+	Notes  channels.Notes
+	// Cost is what a person's turns have cost today, in micro-dollars, as far as it is known.
+	Cost     func(ctx context.Context, person string) (int64, error)
 	Settings func() Settings
 	// Ready says why there can be no beat now; "" where there can.
 	Ready func(ctx context.Context) (why string, err error)
@@ -143,6 +146,14 @@ func (d *Desk) beat(ctx context.Context, c Settings, slot time.Time) error {
 	}
 	if spent >= c.TokensDay {
 		d.Log.Info("a heartbeat is left out: its tokens of this day are spent", slog.Int64("spent", spent))
+		return nil
+	}
+	cost, err := d.Cost(ctx, Person(c.Agent))
+	if err != nil {
+		return err
+	}
+	if cost >= c.Day {
+		d.Log.Info("a heartbeat is left out: its money of this day is spent", slog.Int64("microdollars", cost))
 		return nil
 	}
 	return bus.PublishInbound(ctx, d.Bus, session, occasion.Program(Person(c.Agent)).Mail(bus.Inbound{

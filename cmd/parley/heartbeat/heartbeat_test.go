@@ -25,6 +25,7 @@ type stage struct {
 	*hometest.Home
 	t        *testing.T
 	settings heartbeat.Settings
+	cost     int64
 	log      testlog.Buffer
 }
 
@@ -34,7 +35,7 @@ func onStage(t *testing.T, run func(t *testing.T, s *stage)) {
 		s := &stage{Home: hometest.Open(t, dir), t: t}
 		defer s.Close()
 		s.settings = heartbeat.Settings{
-			Every: 10 * time.Minute, File: filepath.Join(dir, "list.md"), Agent: "ops", To: []bus.Address{{Channel: "telegram", Chat: "42"}}, TokensDay: 1000,
+			Every: 10 * time.Minute, File: filepath.Join(dir, "list.md"), Agent: "ops", To: []bus.Address{{Channel: "telegram", Chat: "42"}}, TokensDay: 1000, Day: 500_000,
 		}
 		s.list("# Every time\n\n- Is the disk full?\n")
 		run(t, s)
@@ -52,6 +53,7 @@ func (s *stage) list(text string) {
 func (s *stage) desk() *heartbeat.Desk {
 	return &heartbeat.Desk{
 		Bus: s.Bus, Events: s.Bus, Store: s.Store, Notes: s.Book, Settings: func() heartbeat.Settings { return s.settings },
+		Cost:  func(context.Context, string) (int64, error) { return s.cost, nil },
 		Ready: func(context.Context) (string, error) { return "", nil }, Log: slog.New(slog.NewTextHandler(&s.log, nil)),
 	}
 }
@@ -126,6 +128,11 @@ func TestBeats(t *testing.T) {
 		if beats := s.serve(2, 11*time.Minute); len(beats) != 1 {
 			t.Errorf("on the next day: %+v", beats)
 		}
+		s.cost = 500_000
+		if beats := s.serve(2, 25*time.Minute); len(beats) > 0 {
+			t.Errorf("with no money left: %+v", beats)
+		}
+		s.cost = 0
 		s.settings.Every = 0
 		if beats := s.serve(2, time.Hour); len(beats) > 0 {
 			t.Errorf("switched off: %+v", beats)

@@ -72,6 +72,7 @@ func (s *Server) limits() agent.Limits {
 		Turns: l.UserTurns, TurnsHour: l.UserTurnsHour, TokensDay: l.UserTokensDay, MaxWaiting: l.Waiting,
 		TokensAlways: l.TokensWritten, UserDay: budget.UserDay, SessionDay: budget.SessionDay, Day: budget.Day, Month: budget.Month,
 		TokensDayOf: map[string]int64{heartbeat.Person(beat.Agent): min(beat.TokensDay, l.UserTokensDay)},
+		UserDayOf:   map[string]int64{heartbeat.Person(beat.Agent): min(beat.Day, budget.UserDay)},
 	}
 }
 

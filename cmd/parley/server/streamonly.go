@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"parley/agent"
 	"parley/bus"
@@ -16,6 +17,7 @@ import (
 	"parley/cmd/parley/events"
 	"parley/cmd/parley/heartbeat"
 	"parley/cmd/parley/personal"
+	"parley/sessions/bill"
 )
 
 // A streamOnly channel has no platform: whoever is there reads by watching the
@@ -91,9 +93,12 @@ func (s *Server) eventSession(at bus.Address) (string, bool) {
 func (s *Server) newHeart() *heartbeat.Desk {
 	return &heartbeat.Desk{
 		Bus: s.home.Bus, Events: s.home.Bus, Store: s.home.Store, Notes: s.home.Book, Ready: s.home.MaySchedule, Log: s.log,
+		Cost: func(ctx context.Context, person string) (int64, error) {
+			return s.home.Store.Money().Spent(ctx, bill.Cap{Of: bill.Person(person)}, time.Now())
+		},
 		Settings: func() heartbeat.Settings {
 			c := s.settings.Load().Heartbeat
-			return heartbeat.Settings{Every: c.Every, File: c.File, Agent: c.Agent, To: s.places(c.To), TokensDay: c.TokensDay}
+			return heartbeat.Settings{Every: c.Every, File: c.File, Agent: c.Agent, To: s.places(c.To), TokensDay: c.TokensDay, Day: c.Day}
 		},
 	}
 }
