@@ -52,7 +52,7 @@ func sitAt(t *testing.T, cfg console.Config) *desk {
 	return d
 }
 
-// openTerminal opens a terminal: the keyboard and glass in front of it, and what a
+// openTerminal opens a terminal: the keyboard and the screen in front of it, and what a
 // program reads and writes behind it. A test that closes them is to close both.
 func openTerminal(t testing.TB) (front, back *os.File) {
 	t.Helper()
@@ -111,35 +111,35 @@ func (d *desk) press(t *testing.T, keys string) {
 	}
 }
 
-// glass is what is to be seen on the terminal.
-func (d *desk) glass() string { return consoletest.Seen(d.shown.String(), 80, 24) }
+// onScreen is what is to be seen on the terminal.
+func (d *desk) onScreen() string { return consoletest.Seen(d.shown.String(), 80, 24) }
 
 // see waits until something is to be seen, and gives all that is.
 func (d *desk) see(t *testing.T, what string) string {
 	t.Helper()
-	return d.until(t, what, func(glass string) bool { return strings.Contains(glass, what) })
+	return d.until(t, what, func(onScreen string) bool { return strings.Contains(onScreen, what) })
 }
 
 // ends waits until what is to be seen ends so.
 func (d *desk) ends(t *testing.T, what string) string {
 	t.Helper()
-	return d.until(t, what, func(glass string) bool { return strings.HasSuffix(glass, what) })
+	return d.until(t, what, func(onScreen string) bool { return strings.HasSuffix(onScreen, what) })
 }
 
-func (d *desk) until(t *testing.T, what string, holds func(glass string) bool) string {
+func (d *desk) until(t *testing.T, what string, holds func(onScreen string) bool) string {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(patience)
 	for {
-		glass := d.glass()
-		if holds(glass) {
-			return glass
+		onScreen := d.onScreen()
+		if holds(onScreen) {
+			return onScreen
 		}
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("waited in vain for %q in\n%s\nwritten %q", what, glass, d.shown.String())
+			t.Fatalf("waited in vain for %q in\n%s\nwritten %q", what, onScreen, d.shown.String())
 		}
 	}
 }
@@ -167,9 +167,9 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 	d.emit(in.ID, text(2, "more.")[1:]...)
 	d.emit(in.ID, bus.Event{Type: bus.TurnComplete})
 	d.answer(t, in.ID+"#reply", "It **says** \x1b]0;owned\apear.\n\nAnd more.\n\n_(Stopped.)_")
-	glass := d.ends(t, "And more.\n(Stopped.)\n›")
-	if n := strings.Count(glass, "pear"); n != 1 {
-		t.Errorf("the text is shown %d times:\n%s", n, glass)
+	onScreen := d.ends(t, "And more.\n(Stopped.)\n›")
+	if n := strings.Count(onScreen, "pear"); n != 1 {
+		t.Errorf("the text is shown %d times:\n%s", n, onScreen)
 	}
 	shown := d.shown.String()
 	if !strings.Contains(shown, "\x1b[1msays\x1b[22m") {
@@ -195,8 +195,8 @@ func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
 	d.see(t, "whole\n")
 	d.emit(in.ID, append(text(0, "whole"), bus.Event{Type: bus.TurnComplete})...)
 	d.emit("console:next", text(0, "later")...)
-	if glass := d.see(t, "later"); strings.Count(glass, "whole") != 1 {
-		t.Errorf("shown twice:\n%s", glass)
+	if onScreen := d.see(t, "later"); strings.Count(onScreen, "whole") != 1 {
+		t.Errorf("shown twice:\n%s", onScreen)
 	}
 }
 
@@ -280,7 +280,7 @@ func TestCtrlDEndsTheTalkAndSoDoesQuit(t *testing.T) {
 		if err := d.end(t); !errors.Is(err, io.EOF) {
 			t.Errorf("%q: it ended with %v", keys, err)
 		}
-		d.until(t, "no prompt", func(glass string) bool { return !strings.Contains(glass, "›") })
+		d.until(t, "no prompt", func(onScreen string) bool { return !strings.Contains(onScreen, "›") })
 	}
 }
 
@@ -350,10 +350,10 @@ func TestLongAnswersBreakBetweenWordsAndAreWhole(t *testing.T) {
 	d.emit(in.ID, append(text(0, said), bus.Event{Type: bus.TurnComplete})...)
 	d.answer(t, in.ID+"#reply", said)
 	// Before its end the answer's last lines are shown to that word too, above the same prompt.
-	glass := d.until(t, "the whole answer", func(glass string) bool {
-		return strings.HasSuffix(glass, "word1199\n›") && strings.Count(glass, "word") == len(words)
+	onScreen := d.until(t, "the whole answer", func(onScreen string) bool {
+		return strings.HasSuffix(onScreen, "word1199\n›") && strings.Count(onScreen, "word") == len(words)
 	})
-	for line := range strings.Lines(glass) {
+	for line := range strings.Lines(onScreen) {
 		for word := range strings.FieldsSeq(line) {
 			if n, err := strconv.Atoi(strings.TrimPrefix(word, "word")); err == nil && words[n] != word {
 				t.Fatalf("a word is broken in %q", line)
@@ -388,12 +388,12 @@ func TestAnswersAreDrawnForTheTerminal(t *testing.T) {
 		in := d.next(t)
 		d.emit(in.ID, append(text(0, said), bus.Event{Type: bus.TurnComplete})...)
 		d.answer(t, in.ID+"#reply", said)
-		glass := d.ends(t, "its words\n›")
-		if !strings.Contains(glass, "name │ what it is\n─────┼──") || !strings.Contains(glass, "\n     │ is broken between its words") {
-			t.Errorf("the table is\n%s", glass)
+		onScreen := d.ends(t, "its words\n›")
+		if !strings.Contains(onScreen, "name │ what it is\n─────┼──") || !strings.Contains(onScreen, "\n     │ is broken between its words") {
+			t.Errorf("the table is\n%s", onScreen)
 		}
-		if got := strings.Contains(d.shown.String(), link); got != c.links || strings.Contains(glass, "(https://a.example/x)") == c.links {
-			t.Errorf("%v: a link is %v:\n%s", c.env, got, glass)
+		if got := strings.Contains(d.shown.String(), link); got != c.links || strings.Contains(onScreen, "(https://a.example/x)") == c.links {
+			t.Errorf("%v: a link is %v:\n%s", c.env, got, onScreen)
 		}
 		d.press(t, "\x04") // Ctrl-D
 	}

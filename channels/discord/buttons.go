@@ -54,9 +54,9 @@ func rows(buttons []bus.Button) (all []discordgo.MessageComponent) {
 	return all
 }
 
-// A deed is what somebody did otherwise than by a message: pressed a button, or gave a
+// An interaction is what somebody did otherwise than by a message: pressed a button, or gave a
 // slash command. Discord brings it once.
-type deed struct {
+type interaction struct {
 	ID          string                    `json:"id"`
 	Application string                    `json:"application_id"`
 	Type        discordgo.InteractionType `json:"type"`
@@ -83,7 +83,7 @@ type deed struct {
 }
 
 // says is what a button says, or a command as it is typed; "" if it is of neither.
-func (d *deed) says() string {
+func (d *interaction) says() string {
 	switch d.Type {
 	case discordgo.InteractionMessageComponent:
 		_, says, _ := strings.Cut(d.Data.CustomID, " ")
@@ -98,9 +98,9 @@ func (d *deed) says() string {
 	return ""
 }
 
-// deed takes what somebody did.
-func (r *receiver) deed(ctx context.Context, data json.RawMessage) {
-	d := new(deed)
+// interaction takes what somebody did.
+func (r *receiver) interaction(ctx context.Context, data json.RawMessage) {
+	d := new(interaction)
 	if err := json.Unmarshal(data, d); err != nil {
 		// What does not have this form is none of ours; nobody waits for its answer.
 		r.channel.log.LogAttrs(ctx, slog.LevelError, "what somebody did cannot be read and is left out", slog.Int("bytes", len(data)))
@@ -117,11 +117,11 @@ func (r *receiver) deed(ctx context.Context, data json.RawMessage) {
 
 // do publishes what somebody did, beside what people say, and tells them then. If that
 // takes longer than Discord waits, it is told to wait first.
-func (r *receiver) do(ctx context.Context, d *deed) {
+func (r *receiver) do(ctx context.Context, d *interaction) {
 	done := make(chan error, 1)
 	long, cancel := context.WithTimeout(ctx, lateTime)
 	defer cancel()
-	r.beside.Go(func() { done <- r.deliverDeed(long, d) })
+	r.beside.Go(func() { done <- r.deliverInteraction(long, d) })
 	wait := time.NewTimer(r.channel.pulse.answer)
 	defer wait.Stop()
 	var err error
@@ -147,8 +147,8 @@ func (r *receiver) do(ctx context.Context, d *deed) {
 	r.channel.tell(context.WithoutCancel(ctx), d, deferred, words)
 }
 
-// deliverDeed publishes what somebody did, trying until it is done or ctx ends.
-func (r *receiver) deliverDeed(ctx context.Context, d *deed) error {
+// deliverInteraction publishes what somebody did, trying until it is done or ctx ends.
+func (r *receiver) deliverInteraction(ctx context.Context, d *interaction) error {
 	wait := new(retryWait)
 	for {
 		in, err := r.channel.done(ctx, d)
@@ -161,8 +161,8 @@ func (r *receiver) deliverDeed(ctx context.Context, d *deed) error {
 	}
 }
 
-// done is what somebody's deed says to the agent.
-func (c *Channel) done(ctx context.Context, d *deed) (bus.Inbound, error) {
+// done is what somebody's interaction says to the agent.
+func (c *Channel) done(ctx context.Context, d *interaction) (bus.Inbound, error) {
 	p, err := c.directory.place(ctx, d.Channel)
 	if err != nil {
 		return bus.Inbound{}, err
@@ -189,7 +189,7 @@ func (c *Channel) done(ctx context.Context, d *deed) (bus.Inbound, error) {
 }
 
 // tell answers what somebody did: with words that they alone see, or without any.
-func (c *Channel) tell(ctx context.Context, d *deed, deferred bool, words string) {
+func (c *Channel) tell(ctx context.Context, d *interaction, deferred bool, words string) {
 	var err error
 	switch {
 	case deferred:
@@ -211,7 +211,7 @@ func (c *Channel) tell(ctx context.Context, d *deed, deferred bool, words string
 }
 
 // answer is the first answer to what somebody did. Its errors do not show the token.
-func (c *Channel) answer(ctx context.Context, d *deed, kind discordgo.InteractionResponseType, words string) error {
+func (c *Channel) answer(ctx context.Context, d *interaction, kind discordgo.InteractionResponseType, words string) error {
 	answer := discordgo.InteractionResponse{Type: kind}
 	if kind != discordgo.InteractionResponseDeferredMessageUpdate {
 		answer.Data = &discordgo.InteractionResponseData{

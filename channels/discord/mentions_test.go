@@ -57,7 +57,7 @@ func TestNobodyIsCalled(t *testing.T) {
 }
 
 // So it is with the answers to what somebody did, at once and after a while.
-func TestNobodyIsCalledByAnAnswerToADeed(t *testing.T) {
+func TestNobodyIsCalledByAnAnswerToAnInteraction(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"at once": patience, "after a while": 1} {
 		t.Run(name, func(t *testing.T) {
 			l := newListener(t)

@@ -129,7 +129,7 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 			r.catchUp.left(g.ID) // it comes anew if it comes back
 		}
 	case "INTERACTION_CREATE":
-		r.deed(ctx, e.Data)
+		r.interaction(ctx, e.Data)
 	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
 		one := new(reaction)
 		if err := json.Unmarshal(e.Data, one); err != nil {

@@ -154,13 +154,13 @@ func (p *publisher) pause(ctx context.Context, wait *retryWait, m *message, err 
 	return wait.pause(ctx, err)
 }
 
-// deedTime is how long Slack waits for the acknowledgement of what somebody did. It then
+// actionTime is how long Slack waits for the acknowledgement of what somebody did. It then
 // tells them that it failed, and does not bring it again.
-const deedTime = 3 * time.Second
+const actionTime = 3 * time.Second
 
-// deeds publishes what people do otherwise than by messages, beside what they say: Slack
-// waits no longer for it than for deedTime.
-type deeds struct {
+// actions publishes what people do otherwise than by messages, beside what they say: Slack
+// waits no longer for it than for actionTime.
+type actions struct {
 	channel *Channel
 	me      Account
 	publish func(context.Context, bus.Inbound) error
@@ -173,8 +173,8 @@ type answer struct {
 	Text string `json:"text,omitempty"`
 }
 
-// take publishes a deed and acknowledges it then.
-func (s *deeds) take(ctx context.Context, d interaction.Deed, ack acknowledge) {
+// take publishes an action and acknowledges it then.
+func (s *actions) take(ctx context.Context, d interaction.Action, ack acknowledge) {
 	s.running.Go(func() {
 		in, shown, err := s.deliver(ctx, d)
 		switch {
@@ -192,9 +192,9 @@ func (s *deeds) take(ctx context.Context, d interaction.Deed, ack acknowledge) {
 	})
 }
 
-// deliver publishes a deed, trying as long as Slack waits.
-func (s *deeds) deliver(ctx context.Context, d interaction.Deed) (bus.Inbound, answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, deedTime)
+// deliver publishes an action, trying as long as Slack waits.
+func (s *actions) deliver(ctx context.Context, d interaction.Action) (bus.Inbound, answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, actionTime)
 	defer cancel()
 	var in bus.Inbound
 	var shown answer
@@ -202,12 +202,12 @@ func (s *deeds) deliver(ctx context.Context, d interaction.Deed) (bus.Inbound, a
 	for {
 		var err error
 		if in.ID == "" {
-			in, shown, err = s.channel.deed(ctx, d, s.me)
+			in, shown, err = s.channel.action(ctx, d, s.me)
 		}
 		if err == nil {
 			err = s.publish(ctx, in)
 		}
-		if err == nil || errors.Is(err, channels.ErrNotAdmitted) || !backoff.Sleep(ctx, wait.Next(deedTime/4)) {
+		if err == nil || errors.Is(err, channels.ErrNotAdmitted) || !backoff.Sleep(ctx, wait.Next(actionTime/4)) {
 			return in, shown, err
 		}
 	}
@@ -215,9 +215,9 @@ func (s *deeds) deliver(ctx context.Context, d interaction.Deed) (bus.Inbound, a
 
 // reacted publishes that somebody has reacted to one of the bot's messages, and
 // acknowledges it then. What cannot be published in time Slack brings again.
-func (s *deeds) reacted(ctx context.Context, one interaction.Reaction, ack acknowledge) {
+func (s *actions) reacted(ctx context.Context, one interaction.Reaction, ack acknowledge) {
 	s.running.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, deedTime)
+		ctx, cancel := context.WithTimeout(ctx, actionTime)
 		defer cancel()
 		emoji, ok := markup.Emoji(one.Name)
 		if !ok {
@@ -240,7 +240,7 @@ func (s *deeds) reacted(ctx context.Context, one interaction.Reaction, ack ackno
 
 // opened hands on that somebody has opened a place of the bot's. It is not tried again:
 // they can open it again.
-func (s *deeds) opened(ctx context.Context, o interaction.Opened) {
+func (s *actions) opened(ctx context.Context, o interaction.Opened) {
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
@@ -255,7 +255,7 @@ func (s *deeds) opened(ctx context.Context, o interaction.Opened) {
 }
 
 // refuse tells who has pressed, and nobody else, that it counts for nothing.
-func (s *deeds) refuse(ctx context.Context, d interaction.Deed, at bus.Address) {
+func (s *actions) refuse(ctx context.Context, d interaction.Action, at bus.Address) {
 	err := s.channel.Whisper(ctx, at, d.User, channels.Part{Text: channels.NotAdmitted})
 	if err != nil {
 		s.channel.log.LogAttrs(ctx, slog.LevelDebug, "who has pressed a button could not be told that it counts for nothing", slog.Any("error", err))
@@ -269,11 +269,11 @@ const (
 	alone    = "I do not take part in this conversation, so my answer comes in our own chat."
 )
 
-// deed is what a deed says to the agent, and what Slack is to show of it. A press and a
+// action is what an action says to the agent, and what Slack is to show of it. A press and a
 // question about a message belong to the message's thread, a slash command to its chat:
 // Slack takes none in threads. Where the bot takes no part, or is not to listen, it
 // answers the person alone.
-func (c *Channel) deed(ctx context.Context, d interaction.Deed, me Account) (bus.Inbound, answer, error) {
+func (c *Channel) action(ctx context.Context, d interaction.Action, me Account) (bus.Inbound, answer, error) {
 	in := bus.Inbound{
 		ID: c.name + ":" + me.Team + ":" + d.Chat + ":" + d.ID, Kind: bus.Said, Mentioned: true, SentAt: d.At,
 		From:  bus.Person{ID: c.name + ":" + d.User, Name: cmp.Or(c.people.name(ctx, d.User), d.Username, d.User)},
@@ -321,7 +321,7 @@ func (c *Channel) deed(ctx context.Context, d interaction.Deed, me Account) (bus
 }
 
 // about is the message that somebody asks about, as a quote.
-func (c *Channel) about(ctx context.Context, d interaction.Deed, me Account) ([]bus.Quote, error) {
+func (c *Channel) about(ctx context.Context, d interaction.Action, me Account) ([]bus.Quote, error) {
 	m := new(message)
 	if err := json.Unmarshal(d.About, m); err != nil {
 		return nil, fmt.Errorf("read the message that is asked about: %w", err)

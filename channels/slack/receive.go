@@ -58,7 +58,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	// both, so that it names everything that was published.
 	working.Wait()
 	r.lanes.running.Wait()
-	r.deeds.running.Wait()
+	r.actions.running.Wait()
 	r.publisher.naming.Wait()
 	r.outages.save(context.WithoutCancel(ctx))
 	return stopOnly(context.Cause(ctx))
@@ -104,7 +104,7 @@ type receiver struct {
 	publisher *publisher
 	outages   *outages
 	catchUp   *catchUp
-	deeds     *deeds
+	actions   *actions
 	sockets   *sockets
 }
 
@@ -114,7 +114,7 @@ func newReceiver(c *Channel, me Account, publish func(context.Context, bus.Inbou
 	r.publisher = newPublisher(c, me, r.lanes, publish)
 	r.outages = newOutages(c, r.lanes)
 	r.catchUp = newCatchUp(r.publisher, r.outages)
-	r.deeds = &deeds{channel: c, me: me, publish: publish}
+	r.actions = &actions{channel: c, me: me, publish: publish}
 	r.sockets = &sockets{channel: c, outages: r.outages, take: r.take}
 	return r
 }
@@ -127,7 +127,7 @@ type acknowledge func(show any)
 // unreadable again, so it is acknowledged and left out.
 func (r *receiver) take(ctx context.Context, kind string, payload json.RawMessage, ack acknowledge) {
 	var (
-		d   interaction.Deed
+		d   interaction.Action
 		ok  bool
 		err error
 	)
@@ -145,7 +145,7 @@ func (r *receiver) take(ctx context.Context, kind string, payload json.RawMessag
 			slog.String("kind", kind), slog.Int("bytes", len(payload)))
 		ack(nil)
 	case ok:
-		r.deeds.take(ctx, d, ack)
+		r.actions.take(ctx, d, ack)
 	case kind != events.Event:
 		ack(nil)
 	}
@@ -181,14 +181,14 @@ func (r *receiver) event(ctx context.Context, payload json.RawMessage, ack ackno
 			ack(nil)
 			return nil
 		}
-		r.deeds.reacted(ctx, one, ack)
+		r.actions.reacted(ctx, one, ack)
 	default:
 		o, ok, err := interaction.ReadOpened(outer.Event)
 		if err != nil {
 			return err
 		}
 		if ok {
-			r.deeds.opened(ctx, o)
+			r.actions.opened(ctx, o)
 		}
 		ack(nil) // Slack repeats what is not acknowledged, whatever it is
 	}

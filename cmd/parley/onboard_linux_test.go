@@ -61,7 +61,7 @@ func (b *beginner) written(name string) string {
 func (s *seat) ends() {
 	s.t.Helper()
 	if err := <-s.ended; err != nil {
-		s.t.Fatalf("it ended with %v:\n%s", err, s.glass())
+		s.t.Fatalf("it ended with %v:\n%s", err, s.onScreen())
 	}
 }
 
@@ -84,8 +84,8 @@ func TestOnboardWithAKey(t *testing.T) {
 	s.types("none")
 	s.sees("you said Say hello to me")
 	s.ends()
-	if strings.Contains(s.glass(), "sk-of-a-beginner") {
-		t.Errorf("the key is to be seen:\n%s", s.glass())
+	if strings.Contains(s.onScreen(), "sk-of-a-beginner") {
+		t.Errorf("the key is to be seen:\n%s", s.onScreen())
 	}
 	settings := b.written("parley.toml")
 	for _, want := range []string{`name = "large"`, `base_url = "` + b.url + `"`, `api_key = "${file:secrets/model}"`, "[http]\nlisten = \"\"", "# "} {
@@ -186,7 +186,7 @@ func TestOnboardWithTelegram(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ends()
-	if strings.Contains(s.glass(), parleytest.Token) || strings.Contains(b.written("parley.toml"), parleytest.Token) {
+	if strings.Contains(s.onScreen(), parleytest.Token) || strings.Contains(b.written("parley.toml"), parleytest.Token) {
 		t.Error("the bot's token stands where it should not")
 	}
 	if got := b.written("secrets/telegram_bot_token"); got != parleytest.Token+"\n" {

@@ -70,7 +70,7 @@ func take(t *testing.T, cmd *exec.Cmd) *seat {
 		_ = s.cmd.Process.Kill() // it may have ended
 		_ = front.Close()
 		if t.Failed() {
-			t.Logf("the terminal shows\n%s", s.glass())
+			t.Logf("the terminal shows\n%s", s.onScreen())
 		}
 	})
 	return s
@@ -83,15 +83,15 @@ func (s *seat) types(text string) {
 	}
 }
 
-// glass is what is to be seen on the terminal, what has scrolled away included.
-func (s *seat) glass() string { return consoletest.Seen(s.shown.String(), 80, 24) }
+// onScreen is what is to be seen on the terminal, what has scrolled away included.
+func (s *seat) onScreen() string { return consoletest.Seen(s.shown.String(), 80, 24) }
 
 // sees waits until something is to be seen.
 func (s *seat) sees(what string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(parleytest.Patient); !strings.Contains(s.glass(), what); {
+	for deadline := time.Now().Add(parleytest.Patient); !strings.Contains(s.onScreen(), what); {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("waited in vain for %q in\n%s", what, s.glass())
+			s.t.Fatalf("waited in vain for %q in\n%s", what, s.onScreen())
 		}
 		<-time.After(5 * time.Millisecond)
 	}
@@ -104,7 +104,7 @@ func (s *seat) leaves() {
 		s.t.Fatal(err)
 	}
 	if err := <-s.ended; err != nil {
-		s.t.Fatalf("chat ended with %v: %q", err, s.glass())
+		s.t.Fatalf("chat ended with %v: %q", err, s.onScreen())
 	}
 }
 
@@ -119,8 +119,8 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	two.types("pears")
 	one.sees("you said apples")
 	two.sees("you said pears")
-	if strings.Contains(one.glass(), "pears") || strings.Contains(two.glass(), "apples") {
-		t.Errorf("they see each other's: %q and %q", one.glass(), two.glass())
+	if strings.Contains(one.onScreen(), "pears") || strings.Contains(two.onScreen(), "apples") {
+		t.Errorf("they see each other's: %q and %q", one.onScreen(), two.onScreen())
 	}
 	if out, errs, code := w.Run("chat", "-m", "plums"); code != 0 || strings.TrimSpace(out) != "you said plums" || !strings.Contains(errs, "default-3") {
 		t.Errorf("a third: %d %q %q", code, out, errs)
@@ -133,8 +133,8 @@ func TestTwoTerminalsSideBySide(t *testing.T) {
 	}
 	one.leaves()
 	again := sit(w)
-	if strings.Contains(again.glass(), "this is") {
-		t.Errorf("the conversation was not given back: %q", again.glass())
+	if strings.Contains(again.onScreen(), "this is") {
+		t.Errorf("the conversation was not given back: %q", again.onScreen())
 	}
 	w.Telegram.Say(2, 2, "hello") // and the platform goes on
 	w.Said(2, 1)
@@ -177,8 +177,8 @@ func TestStopFromElsewhere(t *testing.T) {
 		one.types(fmt.Sprintf("quick %d", n))
 		one.sees(fmt.Sprintf("done with %d", n))
 	}
-	if strings.Contains(one.glass(), "too late") {
-		t.Errorf("the turn went on: %q", one.glass())
+	if strings.Contains(one.onScreen(), "too late") {
+		t.Errorf("the turn went on: %q", one.onScreen())
 	}
 }
 
@@ -198,8 +198,8 @@ func TestTerminalOutlivesServe(t *testing.T) {
 			one.sees("you said first")
 			one.types("second")
 			one.sees("you said second")
-			if glass := one.glass(); strings.Count(glass, "you said first") != 1 {
-				t.Errorf("the answer was not shown once:\n%s", glass)
+			if onScreen := one.onScreen(); strings.Count(onScreen, "you said first") != 1 {
+				t.Errorf("the answer was not shown once:\n%s", onScreen)
 			}
 			one.leaves()
 		})
@@ -317,7 +317,7 @@ func TestApprovalsAtTheTerminal(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	s.sees("three then: ")
-	parleytest.WaitFor(t, "the question to go", func() bool { return strings.HasSuffix(s.glass(), "\n›") })
+	parleytest.WaitFor(t, "the question to go", func() bool { return strings.HasSuffix(s.onScreen(), "\n›") })
 	s.leaves()
 }
 

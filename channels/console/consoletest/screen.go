@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// A glass is what a person sees of a terminal: it obeys the escape sequences by
+// An emulator is what a person sees of a terminal: it obeys the escape sequences by
 // which a cursor is moved and lines are erased, inserted and scrolled.
-type glass struct {
+type emulator struct {
 	width, height int
 	rows          [][]rune // all that was ever shown; the last height of them are in sight
 	x, y          int      // y counts from the top of what is in sight
@@ -19,7 +19,7 @@ type glass struct {
 // Seen is what a terminal of that size shows of what was written to it, with
 // what has scrolled away above, without trailing blanks.
 func Seen(written string, width, height int) string {
-	g := &glass{width: width, height: height, rows: make([][]rune, height)}
+	g := &emulator{width: width, height: height, rows: make([][]rune, height)}
 	for written != "" {
 		if strings.HasPrefix(written, "\x1b") {
 			written = g.escape(written[1:])
@@ -39,9 +39,9 @@ func Seen(written string, width, height int) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-func (g *glass) top() int { return len(g.rows) - g.height }
+func (g *emulator) top() int { return len(g.rows) - g.height }
 
-func (g *glass) put(r rune) {
+func (g *emulator) put(r rune) {
 	switch r {
 	case '\r':
 		g.x, g.wrap = 0, false
@@ -70,9 +70,9 @@ func (g *glass) put(r rune) {
 	}
 }
 
-func (g *glass) row() *[]rune { return &g.rows[g.top()+g.y] }
+func (g *emulator) row() *[]rune { return &g.rows[g.top()+g.y] }
 
-func (g *glass) down() {
+func (g *emulator) down() {
 	if g.y++; g.y == g.height {
 		g.rows = append(g.rows, nil)
 		g.y--
@@ -80,7 +80,7 @@ func (g *glass) down() {
 }
 
 // escape obeys one sequence and gives what follows it.
-func (g *glass) escape(s string) string {
+func (g *emulator) escape(s string) string {
 	if s == "" {
 		return ""
 	}
@@ -112,7 +112,7 @@ func number(s string) int {
 	return n
 }
 
-func (g *glass) control(final byte, n, m int, body string) {
+func (g *emulator) control(final byte, n, m int, body string) {
 	if strings.ContainsAny(body, "?><=$ ") {
 		return // modes and questions
 	}
@@ -165,7 +165,7 @@ func (g *glass) control(final byte, n, m int, body string) {
 }
 
 // erase empties the line: behind the cursor, before it, or all of it.
-func (g *glass) erase(how int) {
+func (g *emulator) erase(how int) {
 	switch how {
 	case 0:
 		g.blank(g.x, g.width)
@@ -176,7 +176,7 @@ func (g *glass) erase(how int) {
 	}
 }
 
-func (g *glass) blank(from, to int) {
+func (g *emulator) blank(from, to int) {
 	row := *g.row()
 	for i := from; i < min(to, len(row)); i++ {
 		row[i] = ' '

@@ -35,9 +35,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, parts []string, 
 	case parts[0] == "channels" && len(parts) == 2 && r.Method == http.MethodGet:
 		s.tellPlace(w, parts[1])
 	case parts[0] == "interactions" && len(parts) == 4 && r.Method == http.MethodPost:
-		s.answerDeed(w, r, parts[1], parts[2])
+		s.answerInteraction(w, r, parts[1], parts[2])
 	case parts[0] == "webhooks" && len(parts) == 5 && r.Method == http.MethodPatch:
-		s.editDeed(w, r, parts[2])
+		s.editInteractionAnswer(w, r, parts[2])
 	case parts[0] == "applications" && parts[len(parts)-1] == "commands":
 		s.commands(w, r)
 	case channel == "":

@@ -6,7 +6,7 @@
 //
 // The files, in reading order: server.go serves, and says what the bot has sent; api.go
 // answers calls; say.go has people say things; gateway.go is the gateway, and session.go
-// what it keeps of each session; deeds.go are buttons, slash commands and reactions;
+// what it keeps of each session; interactions.go are buttons, slash commands and reactions;
 // fault.go orders faults.
 package discordtest
 
@@ -67,10 +67,10 @@ type Server struct {
 	hidden   map[string]bool // channels that the bot may not read
 	wake     chan struct{}   // closed when a message is sent
 	// permissions are the bot's in the server.
-	permissions int64
-	deeds       map[string]*Deed
-	files       map[string][]byte // what people have sent, by id
-	offered     []map[string]any  // slash commands
+	permissions  int64
+	interactions map[string]*Interaction
+	files        map[string][]byte // what people have sent, by id
+	offered      []map[string]any  // slash commands
 }
 
 // New makes a server for the bot of that token. It serves nothing until Start,
@@ -78,7 +78,7 @@ type Server struct {
 func New(token string) *Server {
 	return &Server{
 		token: token, gateway: newGateway(token), calls: map[string]int{}, messages: map[string][]*Message{}, places: map[string]Place{},
-		hidden: map[string]bool{}, permissions: everything, deeds: map[string]*Deed{}, files: map[string][]byte{}, offered: []map[string]any{}, wake: make(chan struct{}),
+		hidden: map[string]bool{}, permissions: everything, interactions: map[string]*Interaction{}, files: map[string][]byte{}, offered: []map[string]any{}, wake: make(chan struct{}),
 	}
 }
 

@@ -26,8 +26,8 @@ const (
 	Asked     Kind = "ask"     // the shortcut at a message
 )
 
-// A Deed is one of these, as Slack tells it.
-type Deed struct {
+// An Action is one of these, as Slack tells it.
+type Action struct {
 	Kind     Kind
 	ID       string // the same however often Slack brings it
 	User     string
@@ -45,7 +45,7 @@ type Deed struct {
 
 // ReadInteractive reads the payload of a press or a shortcut; false if it is of
 // something else.
-func ReadInteractive(payload json.RawMessage) (Deed, bool, error) {
+func ReadInteractive(payload json.RawMessage) (Action, bool, error) {
 	var p struct {
 		Type     string `json:"type"`
 		Callback string `json:"callback_id"`
@@ -70,7 +70,7 @@ func ReadInteractive(payload json.RawMessage) (Deed, bool, error) {
 		} `json:"actions"`
 	}
 	if err := json.Unmarshal(payload, &p); err != nil {
-		return Deed{}, false, fmt.Errorf("read an interaction: %w", err)
+		return Action{}, false, fmt.Errorf("read an interaction: %w", err)
 	}
 	var shown struct {
 		TS     string `json:"ts"`
@@ -78,10 +78,10 @@ func ReadInteractive(payload json.RawMessage) (Deed, bool, error) {
 	}
 	if len(p.Message) > 0 {
 		if err := json.Unmarshal(p.Message, &shown); err != nil {
-			return Deed{}, false, fmt.Errorf("read an interaction's message: %w", err)
+			return Action{}, false, fmt.Errorf("read an interaction's message: %w", err)
 		}
 	}
-	d := Deed{User: p.User.ID, Username: p.User.Name, Thread: shown.Thread}
+	d := Action{User: p.User.ID, Username: p.User.Name, Thread: shown.Thread}
 	at := p.At
 	switch {
 	case p.Type == "block_actions" && len(p.Actions) > 0 && p.Actions[0].Value != "":
@@ -92,7 +92,7 @@ func ReadInteractive(payload json.RawMessage) (Deed, bool, error) {
 			d.Username = p.User.Called
 		}
 	default:
-		return Deed{}, false, nil
+		return Action{}, false, nil
 	}
 	if d.Thread == d.Message { // the message only began a thread
 		d.Thread = ""
@@ -105,7 +105,7 @@ func ReadInteractive(payload json.RawMessage) (Deed, bool, error) {
 }
 
 // ReadCommand reads the payload of a slash command; false if it lacks what makes one.
-func ReadCommand(payload json.RawMessage) (Deed, bool, error) {
+func ReadCommand(payload json.RawMessage) (Action, bool, error) {
 	var p struct {
 		User     string `json:"user_id"`
 		Username string `json:"user_name"`
@@ -114,9 +114,9 @@ func ReadCommand(payload json.RawMessage) (Deed, bool, error) {
 		Trigger  string `json:"trigger_id"`
 	}
 	if err := json.Unmarshal(payload, &p); err != nil {
-		return Deed{}, false, fmt.Errorf("read a slash command: %w", err)
+		return Action{}, false, fmt.Errorf("read a slash command: %w", err)
 	}
-	d := Deed{Kind: Commanded, ID: string(Commanded) + ":" + p.User + ":" + p.Trigger + ":said", User: p.User, Username: p.Username, Chat: p.Chat, Says: p.Text}
+	d := Action{Kind: Commanded, ID: string(Commanded) + ":" + p.User + ":" + p.Trigger + ":said", User: p.User, Username: p.Username, Chat: p.Chat, Says: p.Text}
 	return d, p.User != "" && p.Chat != "" && p.Trigger != "", nil
 }
 

@@ -6,7 +6,7 @@
 // method and channel.
 //
 // server.go is the server and who is there; messages.go is what users and the bot write;
-// deeds.go is what users do otherwise than by messages; panes.go is the app's home and pane;
+// actions.go is what users do otherwise than by messages; panes.go is the app's home and pane;
 // http.go answers requests, api.go the methods of the Web API, and scopes.go says which
 // scopes they need; sockets.go is Socket Mode, and hook.go are the requests that Slack makes
 // in its place; fault.go makes requests fail.

@@ -94,13 +94,13 @@ func (a *audit) wrong(format string, args ...any) {
 // String is the run in one line of a table.
 func (a *audit) String() string {
 	s := a.storm
-	var deeds []string
-	for _, what := range slices.Sorted(maps.Keys(s.deeds)) {
-		deeds = append(deeds, fmt.Sprintf("%s ×%d", what, s.deeds[what]))
+	var faults []string
+	for _, what := range slices.Sorted(maps.Keys(s.faults)) {
+		faults = append(faults, fmt.Sprintf("%s ×%d", what, s.faults[what]))
 	}
 	return fmt.Sprintf("seed %d: %d messages in %d sessions, %d turns, %d calls, %d messages told elsewhere, %d files seen, %d sent, %d not sent and %d not fetched, said aloud, %d of cut off calls swept up; %s; %d turns resumed, %d calls begun again, %d turns given up aloud, "+
 		"%d calls approved, %d denied, %d questions answered, %d asks expired, %d of 4 chats seen to wait unheld, %d could not be asked, %d calls too late and made again, %d of %d calls of effect once of unknown outcome, %d sends interrupted, %d of them seen twice, %d drafts left over, %d withdrawn; slowest answer %v (%s); %v in all; %d processes ended by themselves; %d violations",
-		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, a.seenFiles, a.sentFiles, a.unsent, a.unfetched, a.swept, strings.Join(deeds, ", "), a.resumed, a.rerun, a.givenUp,
+		s.seed, a.messages, len(s.chats), a.turns, a.calls, a.told, a.seenFiles, a.sentFiles, a.unsent, a.unfetched, a.swept, strings.Join(faults, ", "), a.resumed, a.rerun, a.givenUp,
 		a.approved, a.denied, a.replied, a.expired, len(s.unheld), a.unasked, a.late, a.unknown, a.onceCalls, a.interrupted, a.repeats, a.leftDrafts, a.withdrawn, a.slowest.Round(time.Millisecond), a.slowestOf, s.took.Round(time.Second), a.endedByThemselves, len(a.violations))
 }
 

@@ -70,9 +70,9 @@ func chaos(t *testing.T, seed uint64) {
 // row is the run as a line of the table in docs/reliability.md.
 func (a *audit) row() string {
 	s := a.storm
-	sum := func(deeds ...string) (n int) {
-		for deed, times := range s.deeds {
-			if slices.ContainsFunc(deeds, func(what string) bool { return strings.HasPrefix(deed, what) }) {
+	sum := func(faults ...string) (n int) {
+		for fault, times := range s.faults {
+			if slices.ContainsFunc(faults, func(what string) bool { return strings.HasPrefix(fault, what) }) {
 				n += times
 			}
 		}

@@ -245,7 +245,7 @@ func eventsThroughChaos(t *testing.T, seed uint64, during time.Duration, hooks, 
 	close(s.stopWaking)
 	s.waking.Wait()
 	e.audit()
-	t.Logf("seed %d: %v", seed, s.deeds)
+	t.Logf("seed %d: %v", seed, s.faults)
 }
 
 // posts posts the events of a group, many at once, some of them to both gateways.

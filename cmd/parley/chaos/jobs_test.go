@@ -108,7 +108,7 @@ func jobsThroughChaos(t *testing.T, seed uint64, during time.Duration) {
 		t.Errorf("of jobs there is left %v", left)
 	}
 	s.auditJobs()
-	t.Logf("seed %d: %v", seed, s.deeds)
+	t.Logf("seed %d: %v", seed, s.faults)
 }
 
 // needsSandbox skips the test where commands cannot be run.

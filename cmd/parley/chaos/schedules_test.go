@@ -112,7 +112,7 @@ func slotsThroughChaos(t *testing.T, seed uint64, during time.Duration, whens ..
 	s.endAll()
 	close(s.stopWaking)
 	s.waking.Wait()
-	t.Logf("seed %d: %v", seed, s.deeds)
+	t.Logf("seed %d: %v", seed, s.faults)
 }
 
 // until waits until something holds.

@@ -259,7 +259,7 @@ type storm struct {
 
 	mu     sync.Mutex
 	said   [][]request    // by chat
-	deeds  map[string]int // what was done to the fleet, and how often
+	faults map[string]int // what was done to the fleet, and how often
 	unheld map[int]bool   // chats in which a turn was seen to wait and nobody held it
 	took   time.Duration
 
@@ -270,7 +270,7 @@ type storm struct {
 
 func newStorm(f *fleet, seed uint64, chats, each int, lull time.Duration) *storm {
 	return &storm{
-		fleet: f, seed: seed, chats: f.newChats(chats), each: each, lull: lull, said: make([][]request, chats), deeds: map[string]int{}, unheld: map[int]bool{},
+		fleet: f, seed: seed, chats: f.newChats(chats), each: each, lull: lull, said: make([][]request, chats), faults: map[string]int{}, unheld: map[int]bool{},
 		random: rand.New(rand.NewPCG(seed, 999)), stopWaking: make(chan struct{}),
 	}
 }
@@ -476,7 +476,7 @@ func (s *storm) saysItGaveUp(i int) bool {
 func (s *storm) did(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deeds[what]++
+	s.faults[what]++
 }
 
 // fullFleet makes a fleet of two gateways and three workers.

@@ -87,7 +87,7 @@ func TestRollingRestartIsNoticedByNobody(t *testing.T) {
 	for _, wrong := range a.violations {
 		t.Error(wrong)
 	}
-	if restarts := s.deeds["restarted a worker"] + s.deeds["restarted a gateway"]; restarts != len(s.members) {
+	if restarts := s.faults["restarted a worker"] + s.faults["restarted a gateway"]; restarts != len(s.members) {
 		t.Errorf("%d processes were restarted under load, want all %d", restarts, len(s.members))
 	}
 	if a.interrupted > 0 || a.repeats > 0 || a.givenUp > 0 || len(s.unexpected) > 0 {

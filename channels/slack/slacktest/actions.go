@@ -18,7 +18,7 @@ const (
 // returns the envelope that tells the app of it. Slack sends it once.
 func (s *Server) Command(channel, user, text string) (envelope string) {
 	trigger := s.moment()
-	return s.deed(slashCommands, map[string]any{
+	return s.action(slashCommands, map[string]any{
 		"token": "verification", "team_id": Team, "team_domain": "team", "channel_id": channel, "channel_name": "name-of-" + channel,
 		"user_id": user, "user_name": strings.ToLower(user), "command": "/parley", "text": text,
 		"response_url": "https://hooks.slack.com/commands/1", "trigger_id": trigger + ".0abc", "api_app_id": "A0PARLEY",
@@ -37,7 +37,7 @@ func (s *Server) Ask(channel, user, ts, callback string) (envelope string) {
 	shown := m.event()
 	s.mu.Unlock()
 	at := s.moment()
-	return s.deed(interactive, map[string]any{
+	return s.action(interactive, map[string]any{
 		"type": "message_action", "callback_id": callback, "trigger_id": at + ".0abc", "action_ts": at, "message_ts": ts,
 		"response_url": "https://hooks.slack.com/app/1", "message": shown,
 		"user": map[string]any{"id": user, "name": strings.ToLower(user)}, "team": map[string]any{"id": Team, "domain": "team"},
@@ -75,11 +75,11 @@ func (s *Server) Shown(envelope string) string {
 	return string(s.sockets.shown[envelope])
 }
 
-// deed puts on its way what somebody did.
-func (s *Server) deed(kind string, fields map[string]any) (envelope string) {
+// action puts on its way what somebody did.
+func (s *Server) action(kind string, fields map[string]any) (envelope string) {
 	payload, err := json.Marshal(fields)
 	if err != nil {
-		panic("slacktest: a deed that is no JSON: " + err.Error()) // the test's mistake
+		panic("slacktest: an action that is no JSON: " + err.Error()) // the test's mistake
 	}
 	channel, _ := fields["channel_id"].(string)
 	return s.sockets.put(kind, channel, payload)

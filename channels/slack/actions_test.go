@@ -112,7 +112,7 @@ func TestTheShortcutAsksAboutAMessage(t *testing.T) {
 
 // Slack brings such things once and tells the person if nobody acknowledges them: so they
 // are only acknowledged once they are published.
-func TestADeedIsAcknowledgedOnceItIsStored(t *testing.T) {
+func TestAnActionIsAcknowledgedOnceItIsStored(t *testing.T) {
 	r := newRig(t)
 	open(r, "C1", "U1", "just talking")
 	var tries atomic.Int32
@@ -133,7 +133,7 @@ func TestADeedIsAcknowledgedOnceItIsStored(t *testing.T) {
 	}
 }
 
-func TestADeedThatCannotBeStoredIsNotAcknowledged(t *testing.T) {
+func TestAnActionThatCannotBeStoredIsNotAcknowledged(t *testing.T) {
 	r := newRig(t)
 	open(r, "C1", "U1", "just talking")
 	gaveUp := make(chan struct{}, 1)

@@ -43,8 +43,8 @@ func buttons(rows []row) (all []Button, ok bool) {
 	return all, len(rows) <= 5
 }
 
-// A Deed is what somebody did otherwise than by a message.
-type Deed struct {
+// An Interaction is what somebody did otherwise than by a message.
+type Interaction struct {
 	ID       string
 	Answered bool
 	Deferred bool   // the bot has asked for patience
@@ -67,7 +67,7 @@ func (s *Server) PressButton(channel, user, message, label string) string {
 	if i < 0 {
 		panic("discordtest: the message has no button " + label) // likewise
 	}
-	return s.deed(channel, user, map[string]any{
+	return s.interaction(channel, user, map[string]any{
 		"type": 3, "message": s.wire(m), "data": map[string]any{"component_type": 2, "custom_id": m.Buttons[i].ID},
 	})
 }
@@ -81,17 +81,17 @@ func (s *Server) GiveCommand(channel, user, name string, words ...string) string
 	for i, w := range words {
 		options = append(options, map[string]any{"type": 3, "name": fmt.Sprint("option", i), "value": w})
 	}
-	return s.deed(channel, user, map[string]any{"type": 2, "data": map[string]any{"id": "77", "name": name, "type": 1, "options": options}})
+	return s.interaction(channel, user, map[string]any{"type": 2, "data": map[string]any{"id": "77", "name": name, "type": 1, "options": options}})
 }
 
-// deed tells the bot of a deed. s.mu is held.
-func (s *Server) deed(channel, user string, event map[string]any) string {
+// interaction tells the bot of an interaction. s.mu is held.
+func (s *Server) interaction(channel, user string, event map[string]any) string {
 	if _, known := s.places[channel]; !known {
 		s.places[channel] = Place{ID: channel, Type: DirectChat}
 	}
-	d := &Deed{ID: s.newID(), at: time.Now()}
-	d.token = "deed-token-" + d.ID
-	s.deeds[d.ID] = d
+	d := &Interaction{ID: s.newID(), at: time.Now()}
+	d.token = "interaction-token-" + d.ID
+	s.interactions[d.ID] = d
 	p, who := s.places[channel], map[string]any{"id": user, "username": "user" + user}
 	event["id"], event["token"], event["application_id"] = d.ID, d.token, Bot
 	event["channel_id"], event["channel"], event["version"] = channel, p.wire(), 1
@@ -104,15 +104,15 @@ func (s *Server) deed(channel, user string, event map[string]any) string {
 	return d.ID
 }
 
-// Done is what became of a deed.
-func (s *Server) Done(id string) Deed {
+// Done is what became of an interaction.
+func (s *Server) Done(id string) Interaction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return *s.deeds[id]
+	return *s.interactions[id]
 }
 
-// answerDeed is the first answer to a deed.
-func (s *Server) answerDeed(w http.ResponseWriter, r *http.Request, id, token string) {
+// answerInteraction is the first answer to an interaction.
+func (s *Server) answerInteraction(w http.ResponseWriter, r *http.Request, id, token string) {
 	var given struct {
 		Type int `json:"type"`
 		Data struct {
@@ -127,7 +127,7 @@ func (s *Server) answerDeed(w http.ResponseWriter, r *http.Request, id, token st
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := s.deeds[id]
+	d := s.interactions[id]
 	switch {
 	case d == nil || d.token != token || time.Since(d.at) > answerTime:
 		refuse(w, http.StatusNotFound, 10062, "Unknown interaction")
@@ -147,8 +147,8 @@ func (s *Server) answerDeed(w http.ResponseWriter, r *http.Request, id, token st
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// editDeed is the answer to a deed for which the bot has asked for patience.
-func (s *Server) editDeed(w http.ResponseWriter, r *http.Request, token string) {
+// editInteractionAnswer is the answer to an interaction for which the bot has asked for patience.
+func (s *Server) editInteractionAnswer(w http.ResponseWriter, r *http.Request, token string) {
 	var given struct {
 		Content string `json:"content"`
 		called
@@ -156,7 +156,7 @@ func (s *Server) editDeed(w http.ResponseWriter, r *http.Request, token string) 
 	_ = json.NewDecoder(r.Body).Decode(&given) // an empty one says nothing
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range s.deeds {
+	for _, d := range s.interactions {
 		if d.token == token && d.Deferred {
 			d.Answered, d.Words, d.Calls = true, given.Content, given.call()
 			answer(w, http.StatusOK, map[string]any{"id": s.newID(), "content": given.Content})
