@@ -35,9 +35,9 @@ func oneLine(s string) string {
 	return string(runes)
 }
 
-// bones is what is left of a text without spaces and what a terminal obeys. Two
-// texts with the same bones look the same to those who have read one of them.
-func bones(s string) string {
+// visibleCharacters is what is left of a text without spaces and what a terminal obeys. Two
+// texts with the same visibleCharacters look the same to those who have read one of them.
+func visibleCharacters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || Obeyed(r) {
 			return -1
@@ -46,10 +46,10 @@ func bones(s string) string {
 	}, s)
 }
 
-// beyond is what follows in a text once those bones of it were seen; false if
+// afterShown is what follows in a text once those characters of it were seen; false if
 // they are not its beginning.
-func beyond(text, seen string) (string, bool) {
-	seen = bones(seen)
+func afterShown(text, seen string) (string, bool) {
+	seen = visibleCharacters(seen)
 	if seen == "" {
 		return text, true
 	}

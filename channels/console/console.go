@@ -91,7 +91,7 @@ func isCommand(text string) bool { return strings.HasPrefix(text, "/") }
 // A Channel is the terminal. It is a channels.Channel for one conversation.
 type Channel struct {
 	cfg    Config
-	page   *page // what is written where nobody types at a terminal
+	page   *plainOutput // what is written where nobody types at a terminal
 	screen *screen
 	once   *once // nil where people talk
 }
@@ -109,7 +109,7 @@ func New(cfg Config) (*Channel, error) {
 	if cfg.Err == nil {
 		cfg.Err = io.Discard
 	}
-	p := &page{out: cfg.Out}
+	p := &plainOutput{out: cfg.Out}
 	c := &Channel{cfg: cfg, page: p, screen: newScreen(p, bus.Address{Channel: Name, Chat: cfg.Chat})}
 	if _, typed := terminal(cfg.In); cfg.Once != "" || !typed {
 		c.once = newOnce(cfg)
@@ -130,10 +130,10 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
-	var typed typist
+	var typed keyboard
 	if c.once == nil { // before the first news, which are shown on it
 		var leave func()
-		typed, leave = c.sit(ctx)
+		typed, leave = c.openTerminal(ctx)
 		defer leave()
 	}
 	if c.cfg.Events != nil {
@@ -146,7 +146,7 @@ func (c *Channel) Receive(ctx context.Context, publish func(context.Context, bus
 	if c.once != nil {
 		return c.ask(ctx, publish)
 	}
-	return c.converse(ctx, publish, typed)
+	return c.publishTyped(ctx, publish, typed)
 }
 
 // watch shows what the session's turns do, until its subscription ends.

@@ -116,14 +116,14 @@ func (p *prompt) key(name string) (done bool, cmd tea.Cmd) {
 		if p.editor.Line() > 0 || p.editor.LineInfo().RowOffset > 0 {
 			return false, nil
 		}
-		if line, ok := p.history.back(p.editor.Value()); ok {
+		if line, ok := p.history.previous(p.editor.Value()); ok {
 			p.show(line)
 		}
 	case "down":
 		if p.editor.Line() < p.editor.LineCount()-1 || p.editor.LineInfo().RowOffset < p.editor.LineInfo().Height-1 {
 			return false, nil
 		}
-		if line, ok := p.history.forth(); ok {
+		if line, ok := p.history.next(); ok {
 			p.show(line)
 		}
 	default:
@@ -203,8 +203,8 @@ func (h *history) add(line string) {
 	h.at, h.typed = len(h.lines), ""
 }
 
-// back is the line before; what is being typed is kept for the way forth.
-func (h *history) back(typing string) (string, bool) {
+// previous is the line before; what is being typed is kept for the way forth.
+func (h *history) previous(typing string) (string, bool) {
 	if h.at == 0 {
 		return "", false
 	}
@@ -215,8 +215,8 @@ func (h *history) back(typing string) (string, bool) {
 	return h.lines[h.at], true
 }
 
-// forth is the line after, in the end what was being typed.
-func (h *history) forth() (string, bool) {
+// next is the line after, in the end what was being typed.
+func (h *history) next() (string, bool) {
 	if h.at == len(h.lines) {
 		return "", false
 	}

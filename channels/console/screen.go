@@ -274,7 +274,7 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 	t := s.turns[id]
 	rest := part.Text
 	if t != nil && id != part.Key {
-		s.drop(t)
+		s.dropShownBlock(t)
 		rest = t.unseen(part.Text)
 	}
 	s.on.print(passage{text: rest, markdown: true})
@@ -285,13 +285,13 @@ func (s *screen) send(ctx context.Context, part channels.Part) {
 	s.turns[id] = &turn{over: true} // late news of it is none
 	delete(s.mine, id)
 	if last := s.turns[s.latest]; last == nil || last.over {
-		s.forget()
+		s.forgetOldTurns()
 		s.await(false)
 	}
 }
 
-// drop forgets the block that was growing when the whole answer came: it is in there.
-func (s *screen) drop(t *turn) {
+// dropShownBlock forgets the block that was growing when the whole answer came: it is in there.
+func (s *screen) dropShownBlock(t *turn) {
 	n := len(t.texts)
 	if s.growing == nil || n == 0 || t.texts[n-1] != s.growing {
 		return
@@ -301,8 +301,8 @@ func (s *screen) drop(t *turn) {
 	s.on.now(passage{})
 }
 
-// forget drops what nothing will ask for, but for the latest turns.
-func (s *screen) forget() {
+// forgetOldTurns drops what nothing will ask for, but for the latest turns.
+func (s *screen) forgetOldTurns() {
 	const most = 64
 	for id, t := range s.turns {
 		if len(s.turns) <= most {
@@ -321,10 +321,10 @@ func (t *turn) unseen(text string) string {
 		for _, b := range t.texts[i:] {
 			seen.WriteString(b.text.String())
 		}
-		if bones(seen.String()) == "" {
+		if visibleCharacters(seen.String()) == "" {
 			break
 		}
-		if rest, ok := beyond(text, seen.String()); ok {
+		if rest, ok := afterShown(text, seen.String()); ok {
 			return rest
 		}
 	}
@@ -363,15 +363,15 @@ func (s *screen) await(busy bool) {
 	}
 }
 
-// A page is a display that is no terminal: what is finished is written to it, as
+// A plainOutput is a display that is no terminal: what is finished is written to it, as
 // it came, and what the model only thinks is not, lest it be taken for the answer.
-type page struct {
+type plainOutput struct {
 	mu  sync.Mutex
 	out io.Writer
 	err error // the first of out
 }
 
-func (p *page) print(text passage) {
+func (p *plainOutput) print(text passage) {
 	if text.dim || strings.TrimSpace(text.text) == "" {
 		return
 	}
@@ -382,14 +382,14 @@ func (p *page) print(text passage) {
 	}
 }
 
-func (*page) now(passage) {}
+func (*plainOutput) now(passage) {}
 
-func (*page) wait(bool) {}
+func (*plainOutput) wait(bool) {}
 
-func (p *page) ask(question string) { p.print(passage{text: question}) }
+func (p *plainOutput) ask(question string) { p.print(passage{text: question}) }
 
 // failed is why the page could not be written to.
-func (p *page) failed() error {
+func (p *plainOutput) failed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err

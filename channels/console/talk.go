@@ -60,20 +60,20 @@ func makesLinks(getenv func(string) string) bool {
 		getenv("WT_SESSION") != "" || getenv("KONSOLE_VERSION") != "" || getenv("DOMTERM") != ""
 }
 
-// typist is what a conversation is typed with: lines, Ctrl-C, and the end of both.
-type typist struct {
+// keyboard is what a conversation is typed with: lines, Ctrl-C, and the end of both.
+type keyboard struct {
 	lines      <-chan string
 	interrupts <-chan struct{}
 	ended      <-chan error
 }
 
-// sit opens what a conversation is typed and shown on; leave closes it.
-func (c *Channel) sit(ctx context.Context) (t typist, leave func()) {
+// openTerminal opens what a conversation is typed and shown on; leave closes it.
+func (c *Channel) openTerminal(ctx context.Context) (t keyboard, leave func()) {
 	width, height, ok := c.size()
 	if !ok {
 		lines, ended := make(chan string), make(chan error, 1)
-		go func() { ended <- c.scan(ctx, lines) }() // a read of In cannot be interrupted
-		return typist{lines: lines, ended: ended}, func() {}
+		go func() { ended <- c.publishLines(ctx, lines) }() // a read of In cannot be interrupted
+		return keyboard{lines: lines, ended: ended}, func() {}
 	}
 	w := newWindow(c.cfg.In, c.cfg.Out, width, height, c.cfg.Earlier)
 	var running sync.WaitGroup
@@ -82,7 +82,7 @@ func (c *Channel) sit(ctx context.Context) (t typist, leave func()) {
 	if c.cfg.Banner != "" {
 		c.screen.tell(c.cfg.Banner)
 	}
-	return typist{w.lines, w.interrupts, w.ended}, func() {
+	return keyboard{w.lines, w.interrupts, w.ended}, func() {
 		w.close()
 		running.Wait()
 		c.screen.attach(c.page)
@@ -92,8 +92,8 @@ func (c *Channel) sit(ctx context.Context) (t typist, leave func()) {
 	}
 }
 
-// converse publishes what is typed, and /stop for Ctrl-C while an answer is awaited.
-func (c *Channel) converse(ctx context.Context, publish func(context.Context, bus.Inbound) error, t typist) error {
+// publishTyped publishes what is typed, and /stop for Ctrl-C while an answer is awaited.
+func (c *Channel) publishTyped(ctx context.Context, publish func(context.Context, bus.Inbound) error, t keyboard) error {
 	stopping := false
 	for {
 		var text string
@@ -133,8 +133,8 @@ func (c *Channel) converse(ctx context.Context, publish func(context.Context, bu
 	}
 }
 
-// scan reads lines where there is no editing them.
-func (c *Channel) scan(ctx context.Context, lines chan<- string) error {
+// publishLines reads lines where there is no editing them.
+func (c *Channel) publishLines(ctx context.Context, lines chan<- string) error {
 	s := bufio.NewScanner(c.cfg.In)
 	s.Buffer(nil, bus.MaxBody)
 	for s.Scan() {

@@ -24,8 +24,8 @@ type desk struct {
 	shown    *testlog.Buffer
 }
 
-// sit opens a terminal and runs a console on it.
-func sit(t *testing.T) *desk {
+// x opens a terminal and runs a console on it.
+func x(t *testing.T) *desk {
 	t.Helper()
 	return sitAt(t, console.Config{})
 }
@@ -145,7 +145,7 @@ func (d *desk) until(t *testing.T, what string, holds func(onScreen string) bool
 }
 
 func TestTextIsShownAsItComesAndOnce(t *testing.T) {
-	d := sit(t)
+	d := x(t)
 	d.press(t, "hello\r")
 	in := d.next(t)
 	if in.Text != "hello" {
@@ -184,7 +184,7 @@ func TestTextIsShownAsItComesAndOnce(t *testing.T) {
 }
 
 func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
-	d := sit(t)
+	d := x(t)
 	d.press(t, "/help\r")
 	in := d.next(t)
 	d.answer(t, in.ID+"#reply", "this helps")
@@ -201,7 +201,7 @@ func TestAnAnswerWithoutNewsIsPrinted(t *testing.T) {
 }
 
 func TestAnAnswerThatBreaksOffBeginsAgain(t *testing.T) {
-	d := sit(t)
+	d := x(t)
 	d.press(t, "hello\r")
 	in := d.next(t)
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})
@@ -215,7 +215,7 @@ func TestAnAnswerThatBreaksOffBeginsAgain(t *testing.T) {
 }
 
 func TestWhatIsTypedMeanwhileStaysApartAndIsSaid(t *testing.T) {
-	d := sit(t)
+	d := x(t)
 	d.press(t, "one\r")
 	first := d.next(t)
 	d.emit(first.ID, bus.Event{Type: bus.TurnStart})
@@ -275,7 +275,7 @@ func TestCtrlCStopsTheTurnAndThenTheTalk(t *testing.T) {
 
 func TestCtrlDEndsTheTalkAndSoDoesQuit(t *testing.T) {
 	for _, keys := range []string{"\x04", "/quit\r", "/exit\r"} {
-		d := sit(t)
+		d := x(t)
 		d.press(t, keys)
 		if err := d.end(t); !errors.Is(err, io.EOF) {
 			t.Errorf("%q: it ended with %v", keys, err)
@@ -330,7 +330,7 @@ func TestKeysOfTheLine(t *testing.T) {
 		"gone\x15kept\r":           "kept",
 		"first\x0asecond\r":        "first\nsecond", // Ctrl-J breaks the line
 	} {
-		d := sit(t)
+		d := x(t)
 		d.press(t, keys)
 		if in := d.next(t); in.Text != want {
 			t.Errorf("%q gives %q, want %q", keys, in.Text, want)
@@ -339,7 +339,7 @@ func TestKeysOfTheLine(t *testing.T) {
 }
 
 func TestLongAnswersBreakBetweenWordsAndAreWhole(t *testing.T) {
-	d := sit(t)
+	d := x(t)
 	d.press(t, "tell me\r")
 	in := d.next(t)
 	var words []string
@@ -383,7 +383,7 @@ func TestAnswersAreDrawnForTheTerminal(t *testing.T) {
 		for _, name := range []string{"TERM", "TMUX", "STY", "FORCE_HYPERLINK", "VTE_VERSION", "TERM_PROGRAM", "WT_SESSION", "KONSOLE_VERSION", "DOMTERM"} {
 			t.Setenv(name, c.env[name])
 		}
-		d := sit(t)
+		d := x(t)
 		d.press(t, "tell me\r")
 		in := d.next(t)
 		d.emit(in.ID, append(text(0, said), bus.Event{Type: bus.TurnComplete})...)
@@ -409,7 +409,7 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 		"n": "/deny one", "no": "/deny one", "n not today ": "/deny one not today",
 		"yes please": "yes please", "no idea": "no idea", "/approve one": "/approve one", "so what": "so what",
 	} {
-		d := sit(t)
+		d := x(t)
 		d.emit("console:1", request("one"))
 		d.ends(t, "in this conversation\ny/n/s ›")
 		d.press(t, typed+"\r")
@@ -417,7 +417,7 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 			t.Errorf("%q said %q, want %q", typed, in.Text, want)
 		}
 	}
-	d := sit(t)
+	d := x(t)
 	d.emit("console:1", bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "question", Kind: bus.AskQuestion}},
 		bus.Event{Type: bus.Asked, Ask: &bus.Ask{ID: "elsewhere", Kind: bus.AskApproval, Tool: "message", Asked: []bus.Address{{Channel: "slack", Chat: "C1"}}}},
 		request("one"), request("one"), request("two"), request("three"))
@@ -442,7 +442,7 @@ func TestRequestsAreAnsweredWithALetter(t *testing.T) {
 
 // The end of a text is missed where its server dies: the answer is one text all the same.
 func TestATextWhoseEndWasMissedIsShownAtOnce(t *testing.T) {
-	d := sit(t)
+	d := x(t)
 	d.press(t, "hello\r")
 	in := d.next(t)
 	d.emit(in.ID, bus.Event{Type: bus.TurnStart})

@@ -85,7 +85,7 @@ func (w *window) print(p passage) {
 	}
 }
 
-// now shows what is not finished yet, in place of what was shown so before.
+// showUnfinished shows what is not finished yet, in place of what was shown so before.
 func (w *window) now(p passage) { w.program.Send(p) }
 
 // wait says whether an answer is awaited.

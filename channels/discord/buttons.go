@@ -98,8 +98,8 @@ func (d *interaction) says() string {
 	return ""
 }
 
-// interaction takes what somebody did.
-func (r *receiver) interaction(ctx context.Context, data json.RawMessage) {
+// takeInteraction takes what somebody did.
+func (r *receiver) takeInteraction(ctx context.Context, data json.RawMessage) {
 	d := new(interaction)
 	if err := json.Unmarshal(data, d); err != nil {
 		// What does not have this form is none of ours; nobody waits for its answer.
@@ -111,13 +111,13 @@ func (r *receiver) interaction(ctx context.Context, data json.RawMessage) {
 		r.channel.directory.note(*d.Place)
 	}
 	if d.says() != "" && isID(d.ID) && isID(d.Channel) {
-		r.beside.Go(func() { r.do(ctx, d) })
+		r.beside.Go(func() { r.publishInteraction(ctx, d) })
 	}
 }
 
-// do publishes what somebody did, beside what people say, and tells them then. If that
+// publishInteraction publishes what somebody did, beside what people say, and tells them then. If that
 // takes longer than Discord waits, it is told to wait first.
-func (r *receiver) do(ctx context.Context, d *interaction) {
+func (r *receiver) publishInteraction(ctx context.Context, d *interaction) {
 	done := make(chan error, 1)
 	long, cancel := context.WithTimeout(ctx, lateTime)
 	defer cancel()
@@ -151,7 +151,7 @@ func (r *receiver) do(ctx context.Context, d *interaction) {
 func (r *receiver) deliverInteraction(ctx context.Context, d *interaction) error {
 	wait := new(retryWait)
 	for {
-		in, err := r.channel.done(ctx, d)
+		in, err := r.channel.interactionInbound(ctx, d)
 		if err == nil {
 			err = r.publisher.publish(ctx, in)
 		}
@@ -161,15 +161,15 @@ func (r *receiver) deliverInteraction(ctx context.Context, d *interaction) error
 	}
 }
 
-// done is what somebody's interaction says to the agent.
-func (c *Channel) done(ctx context.Context, d *interaction) (bus.Inbound, error) {
+// interactionInbound is what somebody's interaction says to the agent.
+func (c *Channel) interactionInbound(ctx context.Context, d *interaction) (bus.Inbound, error) {
 	p, err := c.directory.place(ctx, d.Channel)
 	if err != nil {
 		return bus.Inbound{}, err
 	}
 	in := bus.Inbound{
 		ID: c.messageID(c.directory.self().ID, d.Channel, "press:"+d.ID), Kind: bus.Said, Text: d.says(), Mentioned: true,
-		At: c.at(p), Group: d.Guild != "", SentAt: momentOf(d.ID),
+		At: c.replyAddress(p), Group: d.Guild != "", SentAt: momentOf(d.ID),
 		// A command in a chat of one person's own is as good as typed: who is not known
 		// is told there how to be admitted.
 		Pressed: d.Type == discordgo.InteractionMessageComponent || d.Guild != "",
@@ -194,7 +194,7 @@ func (c *Channel) tell(ctx context.Context, d *interaction, deferred bool, words
 	switch {
 	case deferred:
 		var body []byte
-		if body, err = json.Marshal(discordgo.WebhookEdit{Content: &words, AllowedMentions: nobody()}); err == nil {
+		if body, err = json.Marshal(discordgo.WebhookEdit{Content: &words, AllowedMentions: mentionNobody()}); err == nil {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
 			url := discordgo.EndpointWebhookMessage(d.Application, d.Token, "@original")
@@ -216,7 +216,7 @@ func (c *Channel) answer(ctx context.Context, d *interaction, kind discordgo.Int
 	if kind != discordgo.InteractionResponseDeferredMessageUpdate {
 		answer.Data = &discordgo.InteractionResponseData{
 			Content: words, Flags: discordgo.MessageFlagsEphemeral,
-			AllowedMentions: nobody(),
+			AllowedMentions: mentionNobody(),
 		}
 	}
 	body, err := json.Marshal(answer)

@@ -60,7 +60,7 @@ type catchUp struct {
 	// Discord has not told yet, and the chats with one person.
 	awaited map[string]bool
 	listing bool
-	holes   holes
+	gaps    gaps
 	heard   map[string]bool // chats with one person in which something was heard by this process
 }
 
@@ -78,13 +78,13 @@ func newCatchUp(p *publisher, l *lanes, at *position) *catchUp {
 	}
 }
 
-// begin begins a session, at whose beginning Discord is going to tell of these servers.
-func (u *catchUp) begin(guilds []guild) {
+// beginSession begins a session, at whose beginning Discord is going to tell of these servers.
+func (u *catchUp) beginSession(guilds []guild) {
 	cursor := u.position.cursor()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.since = max(flakeBefore(cursor, u.channel.pulse.overlap), flakeAt(time.Now().Add(-longestGap)))
-	u.holes.open(u.since, flakeAt(time.Now().Add(-longestGap)))
+	u.since = max(snowflakeBefore(cursor, u.channel.pulse.overlap), snowflakeAt(time.Now().Add(-longestGap)))
+	u.gaps.open(u.since, snowflakeAt(time.Now().Add(-longestGap)))
 	clear(u.settled)
 	clear(u.awaited)
 	for _, g := range guilds {
@@ -93,8 +93,8 @@ func (u *catchUp) begin(guilds []guild) {
 	u.listing = true
 }
 
-// held is from where on is still to be looked for what is missing; 0 is nowhere.
-func (u *catchUp) held() uint64 {
+// missingFrom is from where on is still to be looked for what is missing; 0 is nowhere.
+func (u *catchUp) missingFrom() uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.awaited) == 0 && !u.listing {
@@ -103,16 +103,16 @@ func (u *catchUp) held() uint64 {
 	return u.since + 1
 }
 
-// left notes that there is nothing to wait for of a server.
-func (u *catchUp) left(guild string) {
+// serverGone notes that there is nothing to wait for of a server.
+func (u *catchUp) serverGone(guild string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.awaited, guild)
 }
 
-// settle notes that it is known what a channel misses, and has its lane read that, where
+// noteMissing notes that it is known what a channel misses, and has its lane read that, where
 // nothing was known. Both are one step: nobody adds what is newer to the lane between.
-func (u *catchUp) settle(ctx context.Context, id string, misses func(since uint64) (from uint64, any bool)) {
+func (u *catchUp) noteMissing(ctx context.Context, id string, misses func(since uint64) (from uint64, any bool)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.settled[id] {
@@ -120,40 +120,40 @@ func (u *catchUp) settle(ctx context.Context, id string, misses func(since uint6
 	}
 	u.settled[id] = true
 	if from, any := misses(u.since); any {
-		u.lanes.behind(ctx, id, from)
+		u.lanes.readHistoryFirst(ctx, id, from)
 	}
 }
 
 // everything says that a channel misses what was said in the whole gap.
 func everything(since uint64) (from uint64, any bool) { return since, true }
 
-// guild has those of a server's channels read in which something was said.
-func (u *catchUp) guild(ctx context.Context, id string, places []place) {
+// readServer has those of a server's channels read in which something was said.
+func (u *catchUp) readServer(ctx context.Context, id string, places []place) {
 	for _, p := range places {
-		u.settle(ctx, p.ID, func(since uint64) (uint64, bool) { return since, snowflake(p.Last) > since })
+		u.noteMissing(ctx, p.ID, func(since uint64) (uint64, bool) { return since, snowflake(p.Last) > since })
 	}
-	u.left(id)
+	u.serverGone(id)
 }
 
-// fresh notes channels that are new: nothing was said there before.
-func (u *catchUp) fresh(ctx context.Context, ids []string) {
+// noteNewPlaces notes channels that are new: nothing was said there before.
+func (u *catchUp) noteNewPlaces(ctx context.Context, ids []string) {
 	for _, id := range ids {
-		u.settle(ctx, id, func(uint64) (uint64, bool) { return 0, false })
+		u.noteMissing(ctx, id, func(uint64) (uint64, bool) { return 0, false })
 	}
 }
 
-// before has a channel of which nothing is known read before a message in it: a chat
+// readBefore has a channel of which nothing is known read readBefore a message in it: a chat
 // with somebody, or a thread that had gone to sleep.
-func (u *catchUp) before(ctx context.Context, m *message) {
-	u.settle(ctx, m.Channel, func(since uint64) (uint64, bool) {
+func (u *catchUp) readBefore(ctx context.Context, m *message) {
+	u.noteMissing(ctx, m.Channel, func(since uint64) (uint64, bool) {
 		if m.Guild == "" {
-			since = u.holes.since(since)
+			since = u.gaps.since(since)
 		}
 		return since, true
 	})
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.holes.shut(snowflake(m.ID))
+	u.gaps.shut(snowflake(m.ID))
 	if m.Guild == "" && len(u.heard) < mostHeard {
 		u.heard[m.Channel] = true
 	}
@@ -171,27 +171,27 @@ func (u *catchUp) heardLately() []string {
 func (u *catchUp) mayMiss(id uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return id > u.since || u.holes.has(id)
+	return id > u.since || u.gaps.has(id)
 }
 
-// unsaved are the holes as the book keeps them, if it does not have them.
-func (u *catchUp) unsaved() (text string, dirty bool) {
+// unsavedGaps are the gaps as the book keeps them, if it does not have them.
+func (u *catchUp) unsavedGaps() (text string, dirty bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.holes.String(), u.holes.dirty
+	return u.gaps.String(), u.gaps.dirty
 }
 
-// saved notes that the book has these holes.
-func (u *catchUp) saved(text string) {
+// noteSavedGaps notes that the book has these gaps.
+func (u *catchUp) noteSavedGaps(text string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.holes.dirty = u.holes.String() != text
+	u.gaps.dirty = u.gaps.String() != text
 }
 
-// direct has the chats with one person read in which the bot was spoken to before.
-func (u *catchUp) direct(ctx context.Context) {
+// readDirectChats has the chats with one person read in which the bot was spoken to before.
+func (u *catchUp) readDirectChats(ctx context.Context) {
 	for _, chat := range u.heardLately() {
-		u.settle(ctx, chat, everything)
+		u.noteMissing(ctx, chat, everything)
 	}
 	wait := new(retryWait)
 	for {
@@ -201,10 +201,10 @@ func (u *catchUp) direct(ctx context.Context) {
 				if chat.Group || chat.Address.Channel != u.channel.name || !isID(chat.Address.Chat) || ctx.Err() != nil {
 					continue
 				}
-				u.settle(ctx, chat.Address.Chat, everything)
+				u.noteMissing(ctx, chat.Address.Chat, everything)
 			}
 			if ctx.Err() == nil {
-				u.listed()
+				u.noteDirectChats()
 			}
 			return
 		}
@@ -217,8 +217,8 @@ func (u *catchUp) direct(ctx context.Context) {
 	}
 }
 
-// listed notes that the chats with one person are known.
-func (u *catchUp) listed() {
+// noteDirectChats notes that the chats with one person are known.
+func (u *catchUp) noteDirectChats() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.listing = false
@@ -227,7 +227,7 @@ func (u *catchUp) listed() {
 // fill publishes what was said in a channel since it fell behind. It runs in the
 // channel's lane. It is false if that is to be tried again.
 func (u *catchUp) fill(ctx context.Context, l *lane) (done bool) {
-	from := u.lanes.missing(l)
+	from := u.lanes.missingFrom(l)
 	if u.channel.directory.isHidden(l.id) {
 		u.lanes.caughtUp(l, from, from, true)
 		return true

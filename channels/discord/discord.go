@@ -90,18 +90,18 @@ type Book interface {
 	SetCursor(ctx context.Context, at bus.Address, cursor string) error
 }
 
-// forgetful is a Book that remembers nothing.
-type forgetful struct{}
+// noBook is a Book that remembers nothing.
+type noBook struct{}
 
-func (forgetful) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
 	return time.Time{}, false, nil
 }
-func (forgetful) Chats(context.Context) ([]channels.Chat, error)       { return nil, nil }
-func (forgetful) Cursor(context.Context, bus.Address) (string, error)  { return "", nil }
-func (forgetful) SetCursor(context.Context, bus.Address, string) error { return nil }
+func (noBook) Chats(context.Context) ([]channels.Chat, error)       { return nil, nil }
+func (noBook) Cursor(context.Context, bus.Address) (string, error)  { return "", nil }
+func (noBook) SetCursor(context.Context, bus.Address, string) error { return nil }
 
-// A pulse says how often a Receive does what it repeats.
-type pulse struct {
+// A timing says how often a Receive does what it repeats.
+type timing struct {
 	save  time.Duration // how often the cursor is saved
 	hello time.Duration // how long the gateway may take to greet
 	// answer is how long what somebody did may take to be published before Discord is
@@ -110,8 +110,8 @@ type pulse struct {
 	overlap time.Duration // how much is read again before a gap
 }
 
-func usualPulse() pulse {
-	return pulse{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTime, overlap: overlap}
+func usualPulse() timing {
+	return timing{save: 5 * time.Second, hello: 20 * time.Second, answer: answerTime, overlap: overlap}
 }
 
 // maxWaiting bounds what waits to be published. What is more is read from history.
@@ -132,7 +132,7 @@ type Channel struct {
 	mention   channels.MentionIn
 	marks     *regexp.Regexp
 	directory *directory
-	pulse     pulse
+	pulse     timing
 	room      int // for what waits to be published
 	log       *slog.Logger
 }
@@ -181,7 +181,7 @@ func New(c Config) (*Channel, error) {
 	}
 	ch.directory = newDirectory(ch)
 	if ch.book == nil {
-		ch.book = forgetful{}
+		ch.book = noBook{}
 	}
 	if ch.log == nil {
 		ch.log = slog.New(slog.DiscardHandler)

@@ -171,6 +171,6 @@ func isRejected(err error) bool {
 
 // CheckGateway asks Discord where its gateway is. Errors are as of Check.
 func (c *Channel) CheckGateway(ctx context.Context) error {
-	_, err := c.enter(ctx)
+	_, err := c.findGateway(ctx)
 	return err
 }

@@ -53,8 +53,8 @@ func (s *lanes) add(ctx context.Context, n *news) {
 	l.nudge()
 }
 
-// behind has a lane read history first, from behind that id on.
-func (s *lanes) behind(ctx context.Context, channel string, from uint64) {
+// readHistoryFirst has a lane read history first, from readHistoryFirst that id on.
+func (s *lanes) readHistoryFirst(ctx context.Context, channel string, from uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lane(ctx, channel)
@@ -109,15 +109,15 @@ func (s *lanes) run(ctx context.Context, l *lane) {
 		case n != nil:
 			s.work(ctx, l, n)
 		case wait > 0:
-			l.rest(ctx, wait)
+			l.waitToRetry(ctx, wait)
 		default:
-			s.catch(ctx, l)
+			s.readHistory(ctx, l)
 		}
 	}
 }
 
-// rest waits until it is time to try history again, or something was added.
-func (l *lane) rest(ctx context.Context, wait time.Duration) {
+// waitToRetry waits until it is time to try history again, or something was added.
+func (l *lane) waitToRetry(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -160,8 +160,8 @@ func (s *lanes) next(ctx context.Context, l *lane) (*news, time.Duration, bool) 
 // Meanwhile it goes on.
 const historyAgain = time.Minute
 
-// catch reads history for a lane.
-func (s *lanes) catch(ctx context.Context, l *lane) {
+// readHistory reads history for a lane.
+func (s *lanes) readHistory(ctx context.Context, l *lane) {
 	if !s.catchUp(ctx, l) && ctx.Err() == nil {
 		s.mu.Lock()
 		l.again = time.Now().Add(historyAgain)
@@ -169,8 +169,8 @@ func (s *lanes) catch(ctx context.Context, l *lane) {
 	}
 }
 
-// missing is from behind which id on history is to be read for a lane, which begins to.
-func (s *lanes) missing(l *lane) uint64 {
+// missingFrom is from behind which id on history is to be read for a lane, which begins to.
+func (s *lanes) missingFrom(l *lane) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.more = false

@@ -125,13 +125,13 @@ func snowflake(id string) uint64 {
 // discordEpoch is where Discord's time begins, in milliseconds since 1970.
 const discordEpoch = 1420070400000
 
-// flakeAt is the lowest id of a moment.
-func flakeAt(at time.Time) uint64 {
+// snowflakeAt is the lowest id of a moment.
+func snowflakeAt(at time.Time) uint64 {
 	return uint64(max(at.UnixMilli()-discordEpoch, 0)) << 22
 }
 
-// flakeBefore is the id that is so much older.
-func flakeBefore(id uint64, d time.Duration) uint64 {
+// snowflakeBefore is the id that is so much older.
+func snowflakeBefore(id uint64, d time.Duration) uint64 {
 	before := uint64(d.Milliseconds()) << 22
 	if before > id {
 		return 0
@@ -156,9 +156,9 @@ func (c *Channel) messageID(me, channel, message string) string {
 // person is the id of one of Discord's users.
 func (c *Channel) person(user string) string { return c.name + ":" + user }
 
-// at is where the reply to what is said in a channel goes. A thread is a channel of
+// replyAddress is where the reply to what is said in a channel goes. A thread is a channel of
 // its own on Discord; here it belongs to the channel that it is in.
-func (c *Channel) at(p place) bus.Address {
+func (c *Channel) replyAddress(p place) bus.Address {
 	if p.thread() && p.Parent != "" {
 		return bus.Address{Channel: c.name, Chat: p.Parent, Thread: p.ID}
 	}

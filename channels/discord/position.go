@@ -30,8 +30,8 @@ type position struct {
 
 func (p *position) address() bus.Address { return bus.Address{Channel: p.channel.name} }
 
-// holes is the name under which the book keeps from when to when the bot heard nothing.
-func (p *position) holes() bus.Address { return bus.Address{Channel: p.channel.name, Chat: "holes"} }
+// gaps is the name under which the book keeps from when to when the bot heard nothing.
+func (p *position) gaps() bus.Address { return bus.Address{Channel: p.channel.name, Chat: "holes"} }
 
 // begin reads the saved cursor, trying until the book answers. Where there is none, what
 // was said before now is none of ours. Its error is ctx's.
@@ -39,16 +39,16 @@ func (p *position) begin(ctx context.Context) error {
 	wait := new(retryWait)
 	for {
 		cursor, err := p.channel.book.Cursor(ctx, p.address())
-		holes := ""
+		gaps := ""
 		if err == nil {
-			holes, err = p.channel.book.Cursor(ctx, p.holes())
+			gaps, err = p.channel.book.Cursor(ctx, p.gaps())
 		}
 		if err == nil {
-			p.catchUp.holes = readHoles(holes)
+			p.catchUp.gaps = readGaps(gaps)
 			p.last = snowflake(cursor)
 			p.written = p.last
 			if p.last == 0 {
-				p.last = flakeAt(time.Now())
+				p.last = snowflakeAt(time.Now())
 			}
 			return nil
 		}
@@ -82,7 +82,7 @@ func (p *position) cursor() uint64 {
 	last := p.last
 	p.mu.Unlock()
 	first := p.lanes.oldest()
-	if held := p.catchUp.held(); held != 0 && (first == 0 || held < first) {
+	if held := p.catchUp.missingFrom(); held != 0 && (first == 0 || held < first) {
 		first = held
 	}
 	if first != 0 && first <= last {
@@ -109,7 +109,7 @@ func (p *position) keep(ctx context.Context, every time.Duration) {
 // was saved.
 func (p *position) save(ctx context.Context) {
 	to := p.cursor()
-	if !p.saveHoles(ctx) {
+	if !p.saveGaps(ctx) {
 		return
 	}
 	p.mu.Lock()
@@ -129,43 +129,43 @@ func (p *position) save(ctx context.Context) {
 	p.written = to
 }
 
-// saveHoles saves when the bot was away, which is known before the cursor passes it. It
+// saveGaps saves when the bot was away, which is known before the cursor passes it. It
 // is false if that failed.
-func (p *position) saveHoles(ctx context.Context) bool {
-	text, dirty := p.catchUp.unsaved()
+func (p *position) saveGaps(ctx context.Context) bool {
+	text, dirty := p.catchUp.unsavedGaps()
 	if !dirty {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	if err := p.channel.book.SetCursor(ctx, p.holes(), text); err != nil {
+	if err := p.channel.book.SetCursor(ctx, p.gaps(), text); err != nil {
 		if ctx.Err() == nil {
 			p.channel.log.LogAttrs(ctx, slog.LevelWarn, "it cannot be written when the bot was away; trying on", slog.Any("error", err))
 		}
 		return false
 	}
-	p.catchUp.saved(text)
+	p.catchUp.noteSavedGaps(text)
 	return true
 }
 
-// mostHoles bounds how many are kept; beyond that the two oldest become one.
-const mostHoles = 100
+// mostGaps bounds how many are kept; beyond that the two oldest become one.
+const mostGaps = 100
 
-// holes are the times, between ids, in which the bot was away. Discord does not tell a bot
+// gaps are the times, between ids, in which the bot was away. Discord does not tell a bot
 // who has written to it alone meanwhile: of a person who is not known yet this is found
 // out once they write again, and the chat is read. What was said there outside of these
 // times was heard, and answered as it was to be.
-type holes struct {
-	all   []hole // the oldest first
-	dirty bool   // the book does not have them
+type gaps struct {
+	all   []gap // the oldest first
+	dirty bool  // the book does not have them
 }
 
-type hole struct {
+type gap struct {
 	from, to uint64 // to is 0 as long as nothing was heard behind it
 }
 
-// open begins a hole behind that id, and forgets those that end before least.
-func (h *holes) open(from, least uint64) {
+// open begins a gap behind that id, and forgets those that end before least.
+func (h *gaps) open(from, least uint64) {
 	for len(h.all) > 0 && h.all[0].to != 0 && h.all[0].to < least {
 		h.all = h.all[1:]
 	}
@@ -174,30 +174,30 @@ func (h *holes) open(from, least uint64) {
 		h.all[n-1].to = 0 // one that begins in another makes it longer
 		return
 	}
-	h.all = append(h.all, hole{from: from})
-	if len(h.all) > mostHoles {
+	h.all = append(h.all, gap{from: from})
+	if len(h.all) > mostGaps {
 		h.all[1].from = h.all[0].from
 		h.all = h.all[1:]
 	}
 }
 
-// shut ends the last hole before what was heard then.
-func (h *holes) shut(id uint64) {
+// shut ends the last gap before what was heard then.
+func (h *gaps) shut(id uint64) {
 	if n := len(h.all); n > 0 && h.all[n-1].to == 0 {
 		h.all[n-1].to, h.dirty = max(id-1, h.all[n-1].from), true
 	}
 }
 
-// since is where the first hole begins, or what is given if that is earlier.
-func (h *holes) since(id uint64) uint64 {
+// since is where the first gap begins, or what is given if that is earlier.
+func (h *gaps) since(id uint64) uint64 {
 	if len(h.all) > 0 {
 		return min(id, h.all[0].from)
 	}
 	return id
 }
 
-// has tells whether an id is in a hole.
-func (h *holes) has(id uint64) bool {
+// has tells whether an id is in a gap.
+func (h *gaps) has(id uint64) bool {
 	for _, one := range h.all {
 		if id > one.from && (one.to == 0 || id <= one.to) {
 			return true
@@ -206,8 +206,8 @@ func (h *holes) has(id uint64) bool {
 	return false
 }
 
-// String is the holes as the book keeps them.
-func (h *holes) String() string {
+// String is the gaps as the book keeps them.
+func (h *gaps) String() string {
 	var all []string
 	for _, one := range h.all {
 		all = append(all, fmt.Sprintf("%d-%d", one.from, one.to))
@@ -215,10 +215,10 @@ func (h *holes) String() string {
 	return strings.Join(all, " ")
 }
 
-// readHoles reads what String writes.
-func readHoles(text string) (h holes) {
+// readGaps reads what String writes.
+func readGaps(text string) (h gaps) {
 	for word := range strings.FieldsSeq(text) {
-		var one hole
+		var one gap
 		if n, err := fmt.Sscanf(word, "%d-%d", &one.from, &one.to); n == 2 && err == nil {
 			h.all = append(h.all, one)
 		}

@@ -93,7 +93,7 @@ func (p *publisher) tryDeleted(ctx context.Context, n *news) error {
 	}
 	of := p.channel.messageID(p.channel.directory.self().ID, n.channel, strconv.FormatUint(n.deleted, 10))
 	return p.publish(ctx, bus.Inbound{
-		ID: of + "#deleted", Kind: bus.Deleted, Of: of, At: p.channel.at(at), Group: at.group(), Mentioned: true, From: bus.Person{ID: who},
+		ID: of + "#deleted", Kind: bus.Deleted, Of: of, At: p.channel.replyAddress(at), Group: at.group(), Mentioned: true, From: bus.Person{ID: who},
 	})
 }
 

@@ -69,14 +69,14 @@ func newReceiver(c *Channel, publish func(context.Context, bus.Inbound) error) *
 	r.position.catchUp = r.catchUp
 	r.lanes.work, r.lanes.catchUp = r.work, r.catchUp.fill
 	r.socket = socket.New(socket.Config{
-		Token: c.token, Intents: int(intents), Plain: c.server.Scheme == "http", Enter: c.enter, Handle: r.handle, Note: c.contact.Note,
+		Token: c.token, Intents: int(intents), Plain: c.server.Scheme == "http", Enter: c.findGateway, Handle: r.handle, Note: c.contact.Note,
 		Hello: c.pulse.hello, Log: c.log,
 	})
 	return r
 }
 
-// enter asks Discord where its gateway is.
-func (c *Channel) enter(ctx context.Context) (socket.Entry, error) {
+// findGateway asks Discord where its gateway is.
+func (c *Channel) findGateway(ctx context.Context) (socket.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var g discordgo.GatewayBotResponse
@@ -122,14 +122,14 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 			r.unreadable(ctx, e)
 			return
 		}
-		r.catchUp.guild(ctx, g.ID, r.channel.directory.noteGuild(g))
+		r.catchUp.readServer(ctx, g.ID, r.channel.directory.noteGuild(g))
 	case "GUILD_DELETE":
 		var g guild
 		if json.Unmarshal(e.Data, &g) == nil {
-			r.catchUp.left(g.ID) // it comes anew if it comes back
+			r.catchUp.serverGone(g.ID) // it comes anew if it comes back
 		}
 	case "INTERACTION_CREATE":
-		r.interaction(ctx, e.Data)
+		r.takeInteraction(ctx, e.Data)
 	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
 		one := new(reaction)
 		if err := json.Unmarshal(e.Data, one); err != nil {
@@ -150,7 +150,7 @@ func (r *receiver) handle(ctx context.Context, e socket.Event) {
 		r.heard(ctx, m)
 	default:
 		if strings.HasPrefix(e.Type, "CHANNEL_") || strings.HasPrefix(e.Type, "THREAD_") || strings.HasPrefix(e.Type, "GUILD_ROLE_") {
-			r.catchUp.fresh(ctx, r.channel.directory.observe(e.Type, e.Data))
+			r.catchUp.noteNewPlaces(ctx, r.channel.directory.observe(e.Type, e.Data))
 		}
 	}
 }
@@ -200,8 +200,8 @@ func (r *receiver) ready(ctx context.Context, data json.RawMessage) {
 		return
 	}
 	r.channel.directory.begin(begun.User)
-	r.catchUp.begin(begun.Guilds)
-	r.beside.Go(func() { r.catchUp.direct(ctx) })
+	r.catchUp.beginSession(begun.Guilds)
+	r.beside.Go(func() { r.catchUp.readDirectChats(ctx) })
 	r.beside.Go(func() { r.channel.offerCommands(ctx, cmp.Or(begun.App.ID, begun.User.ID)) })
 }
 
@@ -211,7 +211,7 @@ func (r *receiver) heard(ctx context.Context, m *message) {
 	if id == 0 || !isID(m.Channel) {
 		return
 	}
-	r.catchUp.before(ctx, m)
+	r.catchUp.readBefore(ctx, m)
 	if m.isSpeech(r.channel.directory.self().ID) {
 		r.lanes.add(ctx, &news{channel: m.Channel, id: id, message: m})
 	}

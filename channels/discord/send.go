@@ -177,15 +177,15 @@ func (c *Channel) react(ctx context.Context, at bus.Address, message, emoji stri
 	return c.call(ctx, request{method: http.MethodPut, url: discordgo.EndpointMessageReaction(where, id, emoji, "@me")}, nil)
 }
 
-// nobody is whom a text may call of those whom it names. It goes with every text that is
+// mentionNobody is whom a text may call of those whom it names. It goes with every text that is
 // sent: without a list, also with one that is null, Discord calls all of them.
-func nobody() *discordgo.MessageAllowedMentions {
+func mentionNobody() *discordgo.MessageAllowedMentions {
 	return &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}}
 }
 
 func newPost(part channels.Part) post {
 	p := post{
-		Content: part.Text, AllowedMentions: nobody(), Flags: discordgo.MessageFlagsSuppressEmbeds,
+		Content: part.Text, AllowedMentions: mentionNobody(), Flags: discordgo.MessageFlagsSuppressEmbeds,
 	}
 	if part.Key != "" {
 		p.Nonce, p.EnforceNonce = nonce(part.Key), true

@@ -29,7 +29,7 @@ func (c *Channel) inbound(ctx context.Context, m *message) (bus.Inbound, bool, e
 		return bus.Inbound{}, false, err
 	}
 	in := bus.Inbound{
-		ID: c.messageID(me.ID, m.Channel, m.ID), Kind: bus.Said, At: c.at(p), Group: p.group(), SentAt: momentOf(m.ID),
+		ID: c.messageID(me.ID, m.Channel, m.ID), Kind: bus.Said, At: c.replyAddress(p), Group: p.group(), SentAt: momentOf(m.ID),
 		From: bus.Person{ID: c.person(m.Author.ID), Name: displayName(m.Author, m.Member)},
 	}
 	called := c.directory.calls(m)
@@ -85,7 +85,7 @@ func (c *Channel) reacted(ctx context.Context, n *news) (bus.Inbound, error) {
 	in := bus.Inbound{
 		ID:   c.messageID(me, r.Channel, strings.Join([]string{"reaction", r.Message, r.User, emoji, done}, ":")),
 		Kind: bus.Reacted, Of: c.messageID(me, r.Channel, r.Message), Reaction: emoji, Removed: n.removed, Mentioned: true,
-		At: c.at(p), Group: r.Guild != "", From: bus.Person{ID: c.person(r.User)},
+		At: c.replyAddress(p), Group: r.Guild != "", From: bus.Person{ID: c.person(r.User)},
 	}
 	if r.Member != nil && r.Member.User != nil {
 		in.From.Name = displayName(r.Member.User, &r.Member.member)
@@ -97,9 +97,9 @@ func (c *Channel) reacted(ctx context.Context, n *news) (bus.Inbound, error) {
 func (c *Channel) words(m *message, called bool) string {
 	text := m.Content
 	if called {
-		text = c.uncalled(text)
+		text = c.withoutOwnName(text)
 	}
-	text = command(strings.TrimSpace(c.plain(text, m)), called)
+	text = command(strings.TrimSpace(c.readable(text, m)), called)
 	text = strings.TrimSpace(content(m) + " " + text)
 	if text == "" && called && !m.forwards() && len(m.Attachments) == 0 {
 		return "@" + c.directory.self().Username
@@ -107,8 +107,8 @@ func (c *Channel) words(m *message, called bool) string {
 	return text
 }
 
-// uncalled removes the bot's name from the beginning of a text.
-func (c *Channel) uncalled(text string) string {
+// withoutOwnName removes the bot's name from the beginning of a text.
+func (c *Channel) withoutOwnName(text string) string {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
 	found := c.marks.FindStringSubmatchIndex(rest)
 	if found == nil || found[0] != 0 {
@@ -141,8 +141,8 @@ func marks() *regexp.Regexp {
 	return regexp.MustCompile(`<(@!?|@&|#|a?:\w+:|t:|/[^:<>]+:)(-?\d+)(?::[tTdDfFRsS])?>`)
 }
 
-// plain writes what Discord marks by ids as people see it.
-func (c *Channel) plain(text string, m *message) string {
+// readable writes what Discord marks by ids as people see it.
+func (c *Channel) readable(text string, m *message) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
@@ -151,7 +151,7 @@ func (c *Channel) plain(text string, m *message) string {
 		kind, id := parts[1], parts[2]
 		switch {
 		case kind == "@" || kind == "@!":
-			return "@" + c.called(id, m)
+			return "@" + c.nameOf(id, m)
 		case kind == "@&":
 			return "@" + cmp.Or(markup.OneLine(c.directory.roleName(id), maxName), id)
 		case kind == "#":
@@ -169,8 +169,8 @@ func (c *Channel) plain(text string, m *message) string {
 	})
 }
 
-// called is the name of somebody whom a message mentions.
-func (c *Channel) called(id string, m *message) string {
+// nameOf is the name of somebody whom a message mentions.
+func (c *Channel) nameOf(id string, m *message) string {
 	if me := c.directory.self(); id == me.ID {
 		return me.Username
 	}
@@ -249,7 +249,7 @@ func (c *Channel) quoted(m *message) string {
 			files = append(files, bracketed("file", a.Filename))
 		}
 	}
-	text := strings.TrimSpace(strings.Join(append(files, content(m), c.plain(m.Content, m)), " "))
+	text := strings.TrimSpace(strings.Join(append(files, content(m), c.readable(m.Content, m)), " "))
 	if len(text) <= maxQuote {
 		return text
 	}

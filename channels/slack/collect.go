@@ -60,7 +60,7 @@ func (c collector) chats(ctx context.Context) ([]string, error) {
 }
 
 // try repeats a call that fails in a way that may pass, up to fillAttempts times
-// or until the pulse's patience is over. Waiting because of Slack's rate limit
+// or until the timing's patience is over. Waiting because of Slack's rate limit
 // does not count as a failure.
 func (c collector) try(ctx context.Context, call func(context.Context) error) error {
 	wait := new(retryWait)

@@ -113,7 +113,7 @@ type Channel struct {
 	streams  *stream.Streams
 	speakers *cache[string] // who spoke last in a thread
 	account  atomic.Pointer[Account]
-	pulse    pulse
+	pulse    timing
 	room     int // for messages that wait to be published
 	log      *slog.Logger
 }
@@ -140,8 +140,8 @@ var (
 // appToken is the setting with the token for sockets.
 const appToken = "app_token"
 
-// A pulse says how often and for how long a Receive does what it repeats.
-type pulse struct {
+// A timing says how often and for how long a Receive does what it repeats.
+type timing struct {
 	ping    time.Duration // how often a socket is pinged
 	silence time.Duration // after how long without a ping of Slack's or an event a socket counts as dead
 	save    time.Duration // how often the cursor is saved
@@ -151,8 +151,8 @@ type pulse struct {
 	again    time.Duration
 }
 
-func usualPulse() pulse {
-	return pulse{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second, patience: time.Minute, again: time.Minute}
+func usualPulse() timing {
+	return timing{ping: 10 * time.Second, silence: 30 * time.Second, save: 5 * time.Second, patience: time.Minute, again: time.Minute}
 }
 
 // maxWaiting bounds the messages that wait to be published. An event beyond it is
@@ -180,10 +180,10 @@ func New(c Config) (*Channel, error) {
 	}
 	ch.log = ch.log.With(slog.String("channel", c.Name))
 	if ch.joins == nil {
-		ch.joins = forgetful{}
+		ch.joins = noBook{}
 	}
 	if ch.cursors == nil {
-		ch.cursors = forgetful{}
+		ch.cursors = noBook{}
 	}
 	client := c.HTTP
 	if client == nil {
@@ -356,15 +356,15 @@ type Cursors interface {
 	SetCursor(ctx context.Context, at bus.Address, cursor string) error
 }
 
-// forgetful is a Joins and a Cursors that remember nothing.
-type forgetful struct{}
+// noBook is a Joins and a Cursors that remember nothing.
+type noBook struct{}
 
-func (forgetful) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
 	return time.Time{}, false, nil
 }
-func (forgetful) Threads(context.Context, bus.Address) ([]bus.Address, error) { return nil, nil }
-func (forgetful) Cursor(context.Context, bus.Address) (string, error)         { return "", nil }
-func (forgetful) SetCursor(context.Context, bus.Address, string) error        { return nil }
+func (noBook) Threads(context.Context, bus.Address) ([]bus.Address, error) { return nil, nil }
+func (noBook) Cursor(context.Context, bus.Address) (string, error)         { return "", nil }
+func (noBook) SetCursor(context.Context, bus.Address, string) error        { return nil }
 
 // SendScope is the scope of the bot's token that sending a text needs.
 const SendScope = "chat:write"

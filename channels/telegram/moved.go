@@ -145,17 +145,17 @@ func (c *Channel) ReplyAddress(ctx context.Context, to bus.Address, _ string) (b
 	return to, nil
 }
 
-// forgetful is a Book that remembers nothing.
-type forgetful struct{}
+// noBook is a Book that remembers nothing.
+type noBook struct{}
 
-func (forgetful) Note(context.Context, string, string, string) error { return nil }
-func (forgetful) NoteFirst(_ context.Context, _, _, value string) (string, error) {
+func (noBook) Note(context.Context, string, string, string) error { return nil }
+func (noBook) NoteFirst(_ context.Context, _, _, value string) (string, error) {
 	return value, nil
 }
-func (forgetful) Noted(context.Context, string, string) (channels.Remark, error) {
+func (noBook) Noted(context.Context, string, string) (channels.Remark, error) {
 	return channels.Remark{}, nil
 }
-func (forgetful) AllNoted(context.Context, string) ([]channels.Remark, error) { return nil, nil }
-func (forgetful) Joined(context.Context, bus.Address) (time.Time, bool, error) {
+func (noBook) AllNoted(context.Context, string) ([]channels.Remark, error) { return nil, nil }
+func (noBook) Joined(context.Context, bus.Address) (time.Time, bool, error) {
 	return time.Time{}, false, nil
 }

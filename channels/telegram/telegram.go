@@ -154,7 +154,7 @@ func New(c Config) (*Channel, error) {
 		known:     make(chan struct{}),
 	}
 	if ch.book == nil {
-		ch.book = forgetful{}
+		ch.book = noBook{}
 	}
 	ch.moves = newMoves(ch.book, c.Name)
 	if ch.log == nil {
