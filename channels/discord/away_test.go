@@ -26,6 +26,7 @@ func TestAnUnknownPersonIsHeardOnceTheyWriteAgain(t *testing.T) {
 	l.wait(1)
 	l.server.Say("100", "501", called+"hello")
 	l.wait(2)
+	channelstest.Until(t, "the cursor", func() bool { return l.server.Since(l.book.cursor()) == 0 })
 	for _, text := range []string{"away", "away again"} {
 		if err := stop(); err != nil {
 			t.Fatal(err)
