@@ -163,6 +163,26 @@ func (c *Channel) lackingIn(ctx context.Context, me, id string, guilds map[strin
 	return lack, nil
 }
 
+// ThreadsAmong are those of these channels that are threads, or posts of a forum, each with
+// the channel that it belongs to. What cannot be seen is none. Errors are as of Check.
+func (c *Channel) ThreadsAmong(ctx context.Context, ids []string) (parents map[string]string, err error) {
+	parents = map[string]string{}
+	for _, id := range ids[:min(len(ids), mostExamined)] {
+		if !isID(id) {
+			continue
+		}
+		var where discordgo.Channel
+		err := c.get(ctx, discordgo.EndpointChannel(id), &where)
+		if err != nil && !isRejected(err) {
+			return nil, err
+		}
+		if err == nil && where.IsThread() {
+			parents[id] = where.ParentID
+		}
+	}
+	return parents, nil
+}
+
 // isRejected tells whether Discord refuses a call for good.
 func isRejected(err error) bool {
 	refusal, ok := errors.AsType[*channels.SendError](err)

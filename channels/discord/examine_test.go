@@ -79,3 +79,19 @@ func TestWhatTheBotLacksInAChannelIsFound(t *testing.T) {
 		t.Errorf("an administrator lacks %+v, %v", lack, err)
 	}
 }
+
+// Of the channels that somebody names, those are found that are threads.
+func TestThreadsAmongChannelsAreFound(t *testing.T) {
+	l := newListener(t)
+	l.server.AddForum("350", "forum")
+	l.server.AddThread("351", "350", "post")
+	c := channel(t, discord.Config{Token: token, APIURL: l.fake.URL})
+	got, err := c.ThreadsAmong(t.Context(), []string{"100", "200", "351", "350", "9999", "no number"})
+	if want := map[string]string{"200": "100", "351": "350"}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("threads are %v, %v, want %v", got, err, want)
+	}
+	l.server.Fail("", "", 1, discordtest.Answer(500, "{}"))
+	if got, err := c.ThreadsAmong(t.Context(), []string{"100"}); err == nil {
+		t.Errorf("where Discord does not answer, threads are %v", got)
+	}
+}

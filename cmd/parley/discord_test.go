@@ -290,6 +290,13 @@ func TestDoctorLooksAtChannelsOfDiscord(t *testing.T) {
 	if said := doctor(); strings.Contains(said, "the bot lacks") {
 		t.Errorf("nothing is lacking, and doctor says:\n%s", said)
 	}
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "introduce =", "chats = [\"100\", \"301\"]\nintroduce =", 1)), 0o600))
+	if said := doctor(); !strings.Contains(said, "chats names 301, which is a thread of the channel 300: it has no effect") || !strings.Contains(said, `write "300" in its place`) {
+		t.Errorf("of a thread among chats doctor says:\n%s", said)
+	}
+	must(t, os.WriteFile(w.File, text, 0o600))
 	dc.Deny("100", discordtest.BotRole, 1<<15) // files
 	dc.Deny("300", discordtest.Guild, 1<<38)   // what is said in threads
 	const lacks, there = "the bot lacks Attach Files in #general (100) of the server Home (900)", "Send Messages in Threads in #a post (301)"

@@ -304,6 +304,28 @@ func examineDiscord(ctx context.Context, c config.Channel, ch channels.Channel, 
 	case len(lacking) > 0:
 		return lackOfRights(lacking)
 	}
+	return examineChats(ctx, c, dc)
+}
+
+// examineChats looks for threads among the chats that are set: a thread belongs to its
+// channel, so nothing is set by naming one.
+func examineChats(ctx context.Context, c config.Channel, dc *discord.Channel) error {
+	var ids []string
+	for _, chat := range c.Access.Chats {
+		ids = append(ids, chat.Chat)
+	}
+	parents, err := dc.ThreadsAmong(ctx, ids)
+	if err != nil {
+		return &LackError{Lack: "it cannot be told what the chats are that it is to listen in: " + err.Error(), Remedy: "look at the network, a proxy, or api_url"}
+	}
+	for _, id := range ids {
+		if parent, is := parents[id]; is {
+			return &LackError{
+				Lack:   fmt.Sprintf("chats names %s, which is a thread of the channel %s: it has no effect", id, parent),
+				Remedy: fmt.Sprintf("write %q in its place: what is set for a channel holds in its threads", parent),
+			}
+		}
+	}
 	return nil
 }
 
