@@ -200,6 +200,51 @@ func undoWorld(t *testing.T) (w *parleytest.World, dir string, before map[string
 	return w, dir, contents(t, dir)
 }
 
+// waitingModel makes a file, asks the person something, and then makes another.
+func waitingModel(r agenttest.Request) agenttest.Response {
+	steps := []agenttest.Response{
+		agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"first","content":"1"}`}),
+		agenttest.Calls(agenttest.ToolCall{Name: "ask_user", Args: `{"question":"go on?"}`}),
+		agenttest.Calls(agenttest.ToolCall{Name: "write_file", Args: `{"path":"second","content":"2"}`}),
+	}
+	n := 0
+	for _, m := range r.Messages() {
+		if m.Role == "tool" {
+			n++
+		}
+	}
+	if n < len(steps) {
+		return steps[n]
+	}
+	return agenttest.Reply("both are there")
+}
+
+// A turn that waits for people is not undone, and what they do meanwhile is none of its
+// changes.
+func TestUndoOfATurnThatWaits(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, waitingModel, "")
+	dir := filepath.Join(w.Home, "workspaces", "main", "telegram:2")
+	p := w.Serve()
+	w.Telegram.Say(2, 2, "make them")
+	wants(t, w.Said(2, 1)[0], "go on?")
+	w.Telegram.Say(2, 2, "/undo")
+	wants(t, w.Said(2, 2)[1], "I wait for an answer")
+	for name, content := range map[string]string{"by hand": "3", "first": "by hand"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	w.Telegram.Say(2, 2, "yes")
+	wants(t, w.Said(2, 3)[2], "both are there")
+	w.Telegram.Say(2, 2, "/undo")
+	wants(t, w.Said(2, 4)[3], "Removed: second", "Left as it is: first (it was changed since)")
+	p.Kill() // the timer of the question stays on the bus
+	for name, there := range map[string]bool{"by hand": true, "first": true, "second": false} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // In one's own directory it works as well, and nothing is kept in there.
 func TestUndoInOnesOwnDirectory(t *testing.T) {
 	t.Parallel()
