@@ -13,6 +13,7 @@ import (
 
 	"parley/agent"
 	"parley/agent/agenttest"
+	"parley/agent/llm"
 	"parley/agent/openai"
 	"parley/bus"
 	"parley/sessions"
@@ -295,5 +296,39 @@ func TestBesideAnOlderReleaseNoTurnIsSummedUp(t *testing.T) {
 		if d, err := sessions.Decode[sessions.Summary](e); err != nil || d.Turn != "" || d.Covers > 0 {
 			t.Errorf("a summary %+v, %v", d, err)
 		}
+	}
+}
+
+// A turn that was summed up in part and then waits for people is still the turn of this
+// conversation: what is said meanwhile joins it, and it goes on with the summary.
+func TestATurnThatWasSummedUpWaitsForPeople(t *testing.T) {
+	var step atomic.Int64
+	var last atomic.Pointer[llm.Request]
+	b, _, ran := acting(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if strings.Contains(heard(r), "Summarise the conversation") {
+			return text("SUMMARY of it"), nil
+		}
+		last.Store(&r)
+		switch n := step.Add(1); {
+		case n <= 15:
+			return calls(fmt.Sprintf(`echo {"say":"%d %s"}`, n, strings.Repeat("x", 400))), nil
+		case n == 16:
+			return calls(`act {"say":"now"}`), nil
+		}
+		return text("finished"), nil
+	}, echo("echo", tools.Once, nil))
+	b.agent.ContextTokens, b.agent.MaxIterations = 2000, 40
+	b.run()
+	id := b.say("1", "ann", instructions)
+	ask, _ := b.asked()
+	if kinds := b.kinds("1"); !strings.Contains(kinds, "summary") {
+		t.Fatalf("nothing was summed up: %s", kinds)
+	}
+	b.wantReply(b.say("1", "ann", "and hurry"), "approval")
+	b.command("1", owner, "approve "+ask)
+	b.wantEnd(ask, "Approved")
+	b.wantReply(id, "finished")
+	if said := allText(*last.Load()); ran.Load() != 1 || !strings.Contains(said, instructions) || !strings.Contains(said, "SUMMARY of it") || !strings.Contains(said, "and hurry") {
+		t.Errorf("ran %d times; the turn went on with %s", ran.Load(), said)
 	}
 }

@@ -206,7 +206,11 @@ func (a *asker) maySumUpWithin(ctx context.Context) (bool, error) {
 	if a.agent.MaySumUp == nil {
 		return true, nil
 	}
-	return a.agent.MaySumUp(ctx)
+	may, err := a.agent.MaySumUp(ctx)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", errBusAway, err)
+	}
+	return may, nil
 }
 
 // sumUp makes a summary; false where there is none that could replace the past.

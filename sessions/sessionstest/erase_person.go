@@ -167,7 +167,7 @@ func erasedSummary(t *testing.T, p place) {
 	appendAll(t, l, wholeTurn(berta, "b1", "ours")...)
 	appendAll(t, l, summary(4)) // as 5: of Berta alone
 	appendAll(t, l, wholeTurn(anna, "a1", "hers")...)
-	appendAll(t, l, summary(9))
+	appendAll(t, l, entry("s", sessions.KindSummary, sessions.Summary{Covers: 9, Text: "so far", Turn: "b1", Keep: []int64{8}}))
 	appendAll(t, l, wholeTurn(berta, "b2", "ours")...)
 	if _, err := s.ErasePerson(t.Context(), anna); err != nil {
 		t.Fatal(err)
@@ -181,9 +181,9 @@ func erasedSummary(t *testing.T, p place) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts = append(texts, fmt.Sprint(e.N, d.Covers, d.Text))
+		texts = append(texts, fmt.Sprint(e.N, d.Covers, d.Text, d.Turn, d.Keep))
 	}
-	if want := []string{"5 4so far", "10 9"}; !slices.Equal(texts, want) {
+	if want := []string{"5 4so far[]", "10 9b1[8]"}; !slices.Equal(texts, want) {
 		t.Errorf("the summaries are %q, want %q", texts, want)
 	}
 	if got := turnsOf(openLog(t, s, other, clockFence()).Entries()); !slices.Equal(got, []string{"s", "b2"}) {
