@@ -85,6 +85,9 @@ func TestToolsOfAnMCPServer(t *testing.T) {
 	if code != exitDone || !strings.Contains(out, "look") {
 		t.Errorf("mcp accept ended with %d: %s%s", code, out, errs)
 	}
+	if out, errs, _ = w.Run("--json", "logs", "--filter", "approval"); strings.Count(out, `"accepted"`) != 1 || !strings.Contains(out, `"notes"`) {
+		t.Errorf("the audit has %s%s, want what was accepted, and not what was refused", out, errs)
+	}
 	w.Telegram.Say(2, 2, "look")
 	wants(t, w.Said(2, 3)[2], "found the treasure")
 	p.Stop()

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"parley/tools"
 	"parley/tools/mcp/signin"
 )
 
@@ -75,7 +77,7 @@ func (s *Servers) followLogins(ctx context.Context) {
 		if _, wants := errors.AsType[*LoginError](err); !wants {
 			continue
 		}
-		if token, err := s.cfg.SignIn.Token(ctx, one.login()); err == nil && token != "" {
+		if token, err := s.cfg.SignIn.Renew(ctx, one.login(), ""); err == nil && token != "" {
 			s.Signed(one.Name)
 		}
 	}
@@ -116,6 +118,28 @@ func (t *trips) send(r *http.Request, token string) (*http.Response, error) {
 	}
 	return t.next.RoundTrip(r)
 }
+
+// withoutToken is a result of a server without the token that it was sent: some say what
+// they were asked with.
+func (s *Servers) withoutToken(one *server, r tools.Result, err error) (tools.Result, error) {
+	if !s.signsIn(one) {
+		return r, err
+	}
+	token := s.cfg.SignIn.Last(one.Name)
+	if token == "" {
+		return r, err
+	}
+	if bytes.Contains(r.Content, []byte(token)) {
+		r.Content = bytes.ReplaceAll(r.Content, []byte(token), []byte(hidden))
+	}
+	if said, ok := errors.AsType[*tools.Error](err); ok && strings.Contains(said.Message, token) {
+		err = tools.Errorf(said.Code, "%s", strings.ReplaceAll(said.Message, token, hidden))
+	}
+	return r, err
+}
+
+// hidden stands in the place of a token.
+const hidden = "[redacted]"
 
 // judge notes whether an answer wants somebody to sign in, or to be allowed more.
 func (t *trips) judge(ctx context.Context, answer *http.Response, err error) (*http.Response, error) {

@@ -17,6 +17,7 @@ import (
 
 	"parley/tools"
 	"parley/tools/mcp"
+	"parley/tools/mcp/pins"
 	"parley/tools/mcp/signin"
 	"parley/tools/mcp/signin/signintest"
 )
@@ -47,15 +48,7 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	auth, web := signintest.New(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections)
-	var alone sync.Mutex
-	desk := signin.New(signin.Config{
-		Store: &memory{kept: map[[2]string]string{}}, Redirect: func(string) string { return "http://127.0.0.1:1/callback" },
-		Alone: func(ctx context.Context, _ string, do func(context.Context) error) error {
-			alone.Lock()
-			defer alone.Unlock()
-			return do(ctx)
-		},
-	})
+	desk := deskOver(&memory{kept: map[[2]string]string{}})
 	var log logged
 	var asked atomic.Int32
 	s := newStage(t, func(c *mcp.Config) {
@@ -71,6 +64,9 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	}
 	if got := s.call("s1", "it__echo", `{"text":"hello"}`); got != "hello" {
 		t.Errorf("echo gave %q", got)
+	}
+	if got := s.call("s1", "it__headers", `{}`); got != "asked with Bearer [redacted]" {
+		t.Errorf("it says %q", got)
 	}
 	auth.Expire(time.Hour)
 	if got := s.call("s1", "it__echo", `{"text":"again"}`); got != "again" {
@@ -93,6 +89,48 @@ func TestAServiceThatWantsSomebodyToBeSignedIn(t *testing.T) {
 	for _, secret := range append(secrets, auth.Secrets()...) {
 		if strings.Contains(log.String(), secret) {
 			t.Error("a token is in the log")
+		}
+	}
+}
+
+// deskOver is where one signs in, with what is kept in a store.
+func deskOver(kept *memory) *signin.Desk {
+	var alone sync.Mutex
+	return signin.New(signin.Config{
+		Store: kept, Redirect: func(string) string { return "http://127.0.0.1:1/callback" },
+		Alone: func(ctx context.Context, _ string, do func(context.Context) error) error {
+			alone.Lock()
+			defer alone.Unlock()
+			return do(ctx)
+		},
+	})
+}
+
+// Where somebody has signed in at one process, the others of the fleet go on with that.
+func TestSomebodySignsInElsewhere(t *testing.T) {
+	server := newServer("on the network")
+	auth, web := signintest.New(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	kept := &memory{kept: map[[2]string]string{}}
+	process := func() (*stage, *signin.Desk) {
+		desk := deskOver(kept)
+		return newStage(t, func(c *mcp.Config) {
+			// Without being told it would not look again.
+			c.Pins, c.SignIn, c.Shared, c.Limits.Follow, c.Limits.Backoff = pins.New(kept), desk, true, 10*time.Millisecond, time.Hour
+		}, mcp.Server{Name: "it", URL: auth.URL + "/mcp"}), desk
+	}
+	here, desk := process()
+	elsewhere, _ := process()
+	for _, s := range []*stage{here, elsewhere} {
+		waitFor(t, "it to be known that somebody has to sign in", func() bool { return wants(s.States()[0].Err) })
+	}
+	if err := browse(t.Context(), here.Servers, desk); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*stage{here, elsewhere} {
+		if got := s.call("s", "it__echo", `{"text":"hello"}`); got != "hello" {
+			t.Errorf("echo gave %q", got)
 		}
 	}
 }

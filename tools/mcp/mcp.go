@@ -85,6 +85,7 @@ type Limits struct {
 	Idle     time.Duration // after which a connection ends: ten minutes
 	Connect  time.Duration // that connecting may take: 20 s
 	Backoff  time.Duration // after the first failure: a second; it doubles up to a minute
+	Follow   time.Duration // after which it is looked what other processes have accepted, or signed in to: 15 s
 	Settle   time.Duration // between two looks at the tools of a server that says they changed: 10 s
 }
 
@@ -92,7 +93,7 @@ func (l Limits) withDefaults() Limits {
 	for _, d := range []struct {
 		v   *time.Duration
 		def time.Duration
-	}{{&l.Idle, 10 * time.Minute}, {&l.Connect, 20 * time.Second}, {&l.Backoff, time.Second}, {&l.Settle, 10 * time.Second}} {
+	}{{&l.Idle, 10 * time.Minute}, {&l.Connect, 20 * time.Second}, {&l.Backoff, time.Second}, {&l.Settle, 10 * time.Second}, {&l.Follow, 15 * time.Second}} {
 		if *d.v <= 0 {
 			*d.v = d.def
 		}
@@ -157,12 +158,9 @@ func (s *Servers) Run(ctx context.Context) error {
 	return nil
 }
 
-// followEvery is how often it is looked what other processes have accepted or set aside.
-const followEvery = 15 * time.Second
-
-// follow takes over what other processes have accepted and set aside.
+// follow takes over what other processes have accepted, set aside and signed in to.
 func (s *Servers) follow(ctx context.Context) {
-	tick := time.NewTicker(followEvery)
+	tick := time.NewTicker(s.cfg.Limits.Follow)
 	defer tick.Stop()
 	for {
 		select {

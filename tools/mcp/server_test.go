@@ -54,6 +54,9 @@ func newServer(word string) *mcp.Server {
 		raw, err := json.Marshal(answer.Content)
 		return text(answer.Action + " " + string(raw)), nil, err
 	})
+	mcp.AddTool(s, &mcp.Tool{Name: "headers"}, func(_ context.Context, r *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {
+		return text("asked with " + r.Extra.Header.Get("Authorization")), nil, nil
+	})
 	mcp.AddTool(s, &mcp.Tool{Name: "fail"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 		return nil, nil, errors.New("the printer is on fire")
 	})

@@ -40,6 +40,11 @@ const mostWaiting = 3 * time.Second
 
 // Run implements tools.Tool.
 func (t *tool) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
+	result, err := t.run(ctx, call)
+	return t.servers.withoutToken(t.one, result, err)
+}
+
+func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	c, err := t.servers.pool.take(ctx, t.one, call)
 	if err != nil {
 		if ctx.Err() != nil {

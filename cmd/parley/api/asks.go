@@ -160,6 +160,7 @@ func (a *API) mcpServers(w *answer, r *http.Request) error {
 		return notFound("this process has no MCP servers")
 	}
 	w.id = r.PathValue("name")
+	w.audited = w.id
 	a.cfg.MCP.ServeHTTP(w, r)
 	return nil
 }

@@ -48,6 +48,9 @@ func (a *API) recorded(w *answer, r *http.Request, to route) error {
 	if err := to.serve(w, r); err != nil {
 		return err
 	}
+	if w.status >= http.StatusBadRequest {
+		return nil // it was refused, by what was handed in
+	}
 	record.Detail = bounded(cmp.Or(w.audited, r.PathValue("id")))
 	if err := a.cfg.Audit.Record(context.WithoutCancel(r.Context()), record); err != nil {
 		a.cfg.Audit.Lost()

@@ -93,6 +93,13 @@ func (d *Desk) load(ctx context.Context, server string) (login, error) {
 	return l, nil
 }
 
+// Last is the token that this process has of a server; "" if none. It asks nobody.
+func (d *Desk) Last(server string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.known[server].Access
+}
+
 func (d *Desk) remember(server string, l login) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
