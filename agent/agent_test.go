@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ type bench struct {
 	asks     agent.Asks // nil where nobody can be asked
 	asking   agent.Approvals
 	jobs     agent.Jobs // nil where nothing runs in the background
+	account  func(ctx context.Context, person string) (string, error)
 
 	mu   sync.Mutex
 	next int
@@ -142,7 +144,7 @@ func (b *bench) run() (stop func()) {
 		Approvals:   func() agent.Approvals { return b.asking },
 		Agents:      b.agentOf,
 		Limits:      func() agent.Limits { return b.limit },
-		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point, Observer: b.observer, Audit: b.audit,
+		MaxInFlight: 64, Drain: b.drain, Log: slog.New(b.log), Point: b.point, Observer: b.observer, Audit: b.audit, Account: b.account,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -326,6 +328,38 @@ func TestToolRounds(t *testing.T) {
 	}, echo("echo", tools.Once, nil))
 	b.run()
 	b.wantReply(b.say("1", "ann", "go"), `{"said":"0"}{"said":"1"}{"said":"2"}`)
+}
+
+// Whose account a turn's person is on is asked when it is counted, and once for all of its
+// steps; then the next turn asks anew.
+func TestThePayerIsAskedForOncePerTurn(t *testing.T) {
+	b := newBench(t, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+		if n := len(results(r)); n < 3 {
+			return calls(fmt.Sprintf(`echo {"say":"%d"}`, n)), nil
+		}
+		return text("done"), nil
+	}, echo("echo", tools.Pure, nil))
+	var asked atomic.Int64
+	b.account = func(_ context.Context, person string) (string, error) {
+		asked.Add(1)
+		return person + "-elsewhere", nil
+	}
+	b.run()
+	b.say("1", "alex", "go")
+	b.wantReply("", "done")
+	if n := asked.Load(); n != 2 {
+		t.Errorf("it was asked %d times for one turn of four steps", n)
+	}
+	spent, err := b.store.Spent(t.Context(), "test:alex-elsewhere", time.Now())
+	if err != nil || spent == 0 {
+		t.Errorf("spent were %d, %v", spent, err)
+	}
+	b.say("1", "alex", "/new")
+	b.say("1", "alex", "again")
+	b.settled()
+	if n := asked.Load(); n < 4 {
+		t.Errorf("the second turn has not asked: %d times in all", n)
+	}
 }
 
 func TestPureCallsRunSideBySideAndKeepTheirOrder(t *testing.T) {

@@ -24,6 +24,9 @@ const answerTokens = 4096
 type asker struct {
 	*session
 	purse purse.Purse
+	// payer is the person in whose name the turn is counted; "" until it is looked up. It
+	// stays the same for the turn's steps: what one step has reserved another may spend.
+	payer string
 }
 
 func newAsker(s *session) *asker {
@@ -90,20 +93,22 @@ func (a *asker) discard(ctx context.Context, t *turn, answer llm.Answer, events 
 // reserve takes what a request may cost out of the budgets. One that is spent ends the
 // turn, said aloud.
 func (a *asker) reserve(ctx context.Context, t *turn, r llm.Request) error {
-	account, err := a.account(ctx, t.person)
-	if err != nil {
-		return err
+	if a.payer == "" {
+		var err error
+		if a.payer, err = a.account(ctx, t.person); err != nil {
+			return err
+		}
 	}
 	input, info, limits := int64(transcript.Estimate(r)), a.agent.Model.Info(), a.cfg.Limits()
 	want := purse.Amount{Tokens: input + answerTokens, Micro: info.Price.Of(llm.Usage{Input: input, Output: answerTokens})}
-	bounds := purse.Bounds{Person: account, Caps: limits.caps(account, a.key(), a.agent)}
+	bounds := purse.Bounds{Person: a.payer, Caps: limits.caps(a.payer, a.key(), a.agent)}
 	if _, own := limits.TokensDayOf[t.person]; own || limits.TokensAlways || !info.Priced {
 		bounds.TokensDay = limits.tokensDay(t.person)
 	}
 	// The fence is in the name, so that a turn that is resumed by another holder does
 	// not take the reservation of the first for its own.
 	name := fmt.Sprintf("%s#%d.%d", t.id, a.lease.Claim().Fence, t.modelCalls+1)
-	err = a.purse.Take(ctx, name, want, bounds)
+	err := a.purse.Take(ctx, name, want, bounds)
 	if over, ok := errors.AsType[*purse.OverError](err); ok {
 		return failure("over_budget", "%s", over.Words(t.route.Owner))
 	}
