@@ -47,6 +47,7 @@ func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer,
 			return llm.Answer{}, err
 		}
 		a.loadPictures(ctx, r.Messages)
+		r.Tokens = a.tokens(r)
 		answer, err := a.ask(ctx, t, r)
 		if err == nil {
 			a.count.Note(cmp.Or(answer.Model, a.model()), transcript.Estimate(r), answer.Usage)

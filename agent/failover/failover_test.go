@@ -319,3 +319,24 @@ func TestAChainHasTheHighestPrice(t *testing.T) {
 		t.Errorf("with a model of no known price: %+v", info)
 	}
 }
+
+// The next model of a chain may read less than the first. It is not asked with more than it
+// reads: whoever asks is told how much that is.
+func TestTheNextModelIsNotAskedForMoreThanItReads(t *testing.T) {
+	one, _ := served(t, "one", agenttest.Always(busy))
+	s := agenttest.New(agenttest.Always(agenttest.Reply("from two")))
+	m, err := openai.New(openai.Config{Name: "two", BaseURL: s.Start(t), Window: 8192})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := failover.New(failover.Config{Links: []failover.Link{one, {ID: "two", Model: m}}})
+	r := llm.Request{Tokens: 20_000, Messages: []llm.Message{{Role: llm.RoleUser, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "hello"}}}}}
+	_, err = chain.Generate(t.Context(), r, func(llm.Delta) {})
+	if f := fault(t, err); f.Fault != llm.Overflow || f.Window != 8192 || s.Asked() != 0 {
+		t.Errorf("fault %s of a window of %d; it was asked %d times", f.Fault, f.Window, s.Asked())
+	}
+	r.Tokens = 8000
+	if answer, err := chain.Generate(t.Context(), r, func(llm.Delta) {}); err != nil || textOf(answer) != "from two" {
+		t.Errorf("with less it says %q, %v", textOf(answer), err)
+	}
+}

@@ -17,6 +17,9 @@ const (
 	maxRetryAfter = time.Minute // a provider that asks for more is not waited for
 )
 
+// errTooLong says that a model of the chain reads less than the request has.
+var errTooLong = errors.New("the request is longer than this model reads")
+
 // errBroken says that an answer came in part.
 var errBroken = errors.New("the provider broke the answer off")
 
@@ -37,6 +40,11 @@ type asking struct {
 // it was left alone is asked once.
 func (a *asking) askLink(ctx context.Context, link int) (llm.Answer, error) {
 	l := a.cfg.Links[link]
+	if reads := l.Model.Info().ContextTokens; link > 0 && reads > 0 && a.request.Tokens > reads {
+		// Whoever asks has looked at the first model's window alone, and some servers cut what
+		// is too long for them without a word.
+		return llm.Answer{}, &llm.Error{Fault: llm.Overflow, Window: reads, Err: errTooLong}
+	}
 	probing := a.cooldowns.probes(l.ID)
 	var wait time.Duration
 	var err error

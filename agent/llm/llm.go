@@ -65,6 +65,8 @@ type Request struct {
 	NoCalls bool
 	// MaxTokens bounds the answer; 0 leaves it to the model.
 	MaxTokens int
+	// Tokens is about how many tokens it has, by whoever asks; 0 where nobody has counted.
+	Tokens int
 	// Session is whom the answer is for. A chain of models stays with the one that has
 	// answered it.
 	Session string
