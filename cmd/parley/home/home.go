@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"parley/bus"
 	"parley/bus/redisbus"
 	"parley/bus/sqlitebus"
@@ -168,17 +170,24 @@ func (h *Home) openDatabases(ctx context.Context, c *config.Config, log *slog.Lo
 	if h.Bus, err = openBus(ctx, c, log); err != nil {
 		return NameSetting(c, "bus.url", err)
 	}
-	opened, err := sqlstore.Open(ctx, Location(c, StoreFile))
-	if err != nil {
-		return NameSetting(c, "store.url", err)
-	}
-	h.Store = opened
-	written, err := sqlbook.Open(ctx, Location(c, BookFile))
-	if err != nil {
-		return NameSetting(c, "store.url", err)
-	}
-	h.Book = written
-	return nil
+	var both errgroup.Group // neither knows of the other, and each waits for the disk or the network
+	both.Go(func() error {
+		opened, err := sqlstore.Open(ctx, Location(c, StoreFile))
+		if err != nil {
+			return NameSetting(c, "store.url", err)
+		}
+		h.Store = opened
+		return nil
+	})
+	both.Go(func() error {
+		opened, err := sqlbook.Open(ctx, Location(c, BookFile))
+		if err != nil {
+			return NameSetting(c, "store.url", err)
+		}
+		h.Book = opened
+		return nil
+	})
+	return both.Wait()
 }
 
 // give gives what was made here to whom the home belongs.
