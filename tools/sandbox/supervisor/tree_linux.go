@@ -111,13 +111,17 @@ func ended(pid int) bool {
 }
 
 // reap takes away the children that have ended, but for the one that is waited
-// for elsewhere.
-func reap(children []int, own int) {
+// for elsewhere, and tells how many there were.
+func reap(children []int, own int) (reaped int) {
 	for _, pid := range children {
-		if pid != own {
-			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // it may be alive
+		if pid == own {
+			continue
+		}
+		if of, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err == nil && of == pid { // else it is alive
+			reaped++
 		}
 	}
+	return reaped
 }
 
 // memoryOf sums what processes take of memory that is theirs: not what they map of

@@ -359,11 +359,13 @@ func (s *supervisor) killAll() error {
 			alive++
 			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended just now
 		}
-		reap(tree.children, own)
+		reaped := reap(tree.children, own)
 		if alive == 0 {
 			return nil
 		}
-		if alive < 100 {
+		// Who had ended needs no time for it. It is looked again all the same: what came of
+		// them meanwhile was not seen.
+		if reaped < alive && alive < 100 {
 			time.Sleep(time.Millisecond)
 		}
 	}
