@@ -40,7 +40,7 @@ const (
 // word about how much that is: where it says that a request is too long, that is made
 // shorter and asked again.
 func (a *asker) answer(ctx context.Context, t *turn, r llm.Request) (llm.Answer, error) {
-	a.learnFromLog(t, r)
+	a.learnFromLog(r)
 	tried := t.summaries
 	for overflows := 0; ; overflows++ {
 		if err := a.fit(ctx, t, &r, &tried); err != nil {
@@ -74,7 +74,7 @@ func (a *asker) tokens(r llm.Request) int { return a.count.Of(a.model(), transcr
 
 // learnFromLog takes in what the provider has counted of the session's last request, where
 // nothing is known of this model yet: after a start of the process.
-func (a *asker) learnFromLog(t *turn, r llm.Request) {
+func (a *asker) learnFromLog(r llm.Request) {
 	if _, known := a.count.Tally.Ratio(a.model()); known {
 		return
 	}
