@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"parley/tools"
 	"parley/tools/sandbox/egress"
-	"parley/tools/spelling"
 )
 
 // An Agent is what one agent may do.
@@ -54,33 +52,6 @@ func agentSettings() []setting {
 		{key: "day", kind: asMoney, least: 1, example: `5.0`, since: first, reload: atOnce, fills: into(func(a *Agent) any { return &a.Day })},
 		{key: "model", kind: asText, example: `"gpt-5-mini"`, since: notYet, fills: into(func(a *Agent) any { return &a.Model })},
 	}
-}
-
-// Model is a model that answers.
-type Model struct {
-	// Name is the model's; "" leaves it open: gpt-5-mini at the default URL,
-	// elsewhere the first that the server lists.
-	Name    string
-	BaseURL string // "" is the default URL; no trailing slash
-	APIKey  Secret
-	Vision  string // "auto" or "off"
-	Window  int    // its context in tokens; 0: what is found out
-	// Reasoning is how much it is to reason, in its provider's word; "" leaves it to it.
-	Reasoning string
-	Headers   []string // "NAME: VALUE", with each request
-	Body      string   // a JSON object whose fields stand in each request; "" is none
-	// FirstToken is the longest wait for the beginning of an answer, and Idle the longest
-	// within one; 0 is the model's default.
-	FirstToken time.Duration
-	Idle       time.Duration
-	// What a million tokens cost, in micro-dollars. Whether they are set, Origin knows.
-	PriceInput, PriceCached, PriceOutput int64
-	// Fallback names the models that are asked, in order, where this one does not answer.
-	Fallback []string
-	Demo     bool // the built-in demo was asked for; the rest is empty then
-	// Configured says that something can answer: a base URL, a key or the demo.
-	// If not, chat uses the demo, and serve starts only without receiving channels.
-	Configured bool
 }
 
 // Schedule bounds what people may have done later.
@@ -153,89 +124,6 @@ func agentSections() []section {
 			setting{key: "fallback", kind: asTexts, example: `["backup"]`, since: first, fills: into(func(c *Config) any { return &c.Model.Fallback })})},
 		{name: "models", named: true, settings: modelSettings(func(m any) *Model { return m.(*Model) }, environment{})},
 		{name: "agents", named: true, settings: slices.Concat(agentSettings(), ruleSettings(func(owner any) *Rules { return &owner.(*Agent).Rules }))},
-	}
-}
-
-// An environment names the variables that fill the settings of a model.
-type environment struct{ name, baseURL, apiKey string }
-
-// modelSettings are the settings of one model, which of finds in what its table describes.
-func modelSettings(of func(owner any) *Model, env environment) []setting {
-	return []setting{
-		{key: "name", kind: asText, env: env.name, example: `"gpt-5-mini"`, since: first, fills: func(o any) any { return &of(o).Name }},
-		{key: "base_url", kind: asURL, schemes: []string{"http", "https"}, parameters: []string{"api-version"}, env: env.baseURL, inChat: env.baseURL != "", example: `"http://127.0.0.1:11434/v1"`,
-			since: first, fills: func(o any) any { return &of(o).BaseURL }},
-		{key: "api_key", kind: asText, secret: true, mayBeEmpty: true, env: env.apiKey, inChat: env.apiKey != "", example: `"${OPENAI_API_KEY}"`,
-			since: first, fills: func(o any) any { return &of(o).APIKey }},
-		{key: "vision", kind: asText, def: "auto", oneOf: built("auto", "off"), since: first, fills: func(o any) any { return &of(o).Vision }},
-		{key: "window", kind: asCount, least: 1000, example: `32768`, since: first, fills: func(o any) any { return &of(o).Window }},
-		{key: "reasoning", kind: asText, example: `"low"`, since: first, fills: func(o any) any { return &of(o).Reasoning }},
-		{key: "headers", kind: asTexts, secret: true, example: `["X-Title: Parley"]`, since: first, fills: func(o any) any { return &of(o).Headers }},
-		{key: "body", kind: asText, example: `"{\"top_p\": 0.9}"`, since: first, fills: func(o any) any { return &of(o).Body }},
-		{key: "first_token", kind: asDuration, least: int64(time.Second), example: `"120s"`, since: first, fills: func(o any) any { return &of(o).FirstToken }},
-		{key: "idle", kind: asDuration, least: int64(time.Second), example: `"60s"`, since: first, fills: func(o any) any { return &of(o).Idle }},
-		{key: "price_input", kind: asMoney, zeroIsOff: true, example: `0.25`, since: first, fills: func(o any) any { return &of(o).PriceInput }},
-		{key: "price_cached", kind: asMoney, zeroIsOff: true, example: `0.025`, since: first, fills: func(o any) any { return &of(o).PriceCached }},
-		{key: "price_output", kind: asMoney, zeroIsOff: true, example: `2.0`, since: first, fills: func(o any) any { return &of(o).PriceOutput }},
-	}
-}
-
-// Budget bounds what models may cost, in micro-dollars.
-type Budget struct {
-	UserDay    int64  // of one person in a day
-	SessionDay int64  // of one conversation in a day; 0 is not bounded
-	Day, Month int64  // of all
-	TellAt     int    // percent of a cap at which owners are told
-	Prices     string // the file with the list of prices; "" is the program's own
-	// Written says that a cap is the operator's own, here or of an agent.
-	Written bool
-}
-
-// budgetSections are the settings of what models may cost.
-func budgetSections() []section {
-	return []section{{name: "budget", settings: []setting{
-		{key: "user_day", kind: asMoney, def: int64(2_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.UserDay })},
-		{key: "session_day", kind: asMoney, least: 1, example: `1.0`, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.SessionDay })},
-		{key: "day", kind: asMoney, def: int64(20_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.Day })},
-		{key: "month", kind: asMoney, def: int64(200_000_000), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.Month })},
-		{key: "tell_at", kind: asCount, def: int64(80), least: 1, since: first, reload: atOnce, fills: into(func(c *Config) any { return &c.Budget.TellAt })},
-		{key: "prices", kind: asPath, example: `"prices.json"`, since: first, fills: into(func(c *Config) any { return &c.Budget.Prices })},
-	}}}
-}
-
-// checkModels looks whether each model beside the first can be asked, and whether each
-// that is to be asked in the first one's place is there.
-func (l *loader) checkModels() {
-	tables := []string{"model"}
-	for _, name := range l.names["models"] {
-		tables = append(tables, "models."+name)
-	}
-	for _, table := range tables {
-		l.checkHeaders(table, `["X-Title: Parley"]`)
-		var fields map[string]any
-		if body := l.str(table + ".body"); body != "" && json.Unmarshal([]byte(body), &fields) != nil {
-			l.report(l.places[table+".body"], table+".body", "it is no JSON object", `write for example body = '{"top_p": 0.9}'`)
-		}
-	}
-	for _, name := range l.names["models"] {
-		table := "models." + name
-		if l.str(table+".name") == "" {
-			l.report(l.places[table], table, "it names no model", `write name = "gpt-5-mini" there`)
-		}
-		if l.str(table+".base_url") == "" && l.str(table+".api_key") == "" {
-			l.report(l.places[table], table, "the model at the default URL wants a key, and there is none",
-				`write api_key = "${OPENAI_API_KEY}" there, or base_url for a server of your own`)
-		}
-	}
-	for i, name := range l.list("model.fallback") {
-		if slices.Contains(l.names["models"], name) {
-			continue
-		}
-		remedy := "add [models." + name + "]"
-		if near := spelling.Nearest(name, l.names["models"]); near != "" {
-			remedy = fmt.Sprintf("write %q", near)
-		}
-		l.report(l.element("model.fallback", i), "model.fallback", fmt.Sprintf("no model is called %q", name), remedy)
 	}
 }
 

@@ -204,7 +204,7 @@ const (
 func (c Command) chooseListen(ctx context.Context, d *dialogue) (string, error) {
 	where := c.Listen
 	if where == "" {
-		l, err := net.Listen("tcp", usualListen)
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", usualListen)
 		if err == nil {
 			return "", l.Close()
 		}
