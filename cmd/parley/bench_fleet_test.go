@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -30,9 +32,10 @@ const (
 // A shape is one way to run the bot.
 type shape struct {
 	*bench
-	name string
-	next int64     // the first chat of the next round
-	took []float64 // seconds, by round
+	name  string
+	chats int64     // that talk at once
+	next  int64     // the first chat of the next round
+	took  []float64 // seconds, by round
 }
 
 // shapes starts the bot in each of its shapes.
@@ -56,7 +59,7 @@ func shapes(b *testing.B) (all []*shape) {
 			x.serve("--role", roles)
 		}
 		x.polled()
-		all = append(all, &shape{bench: x, name: s.name, next: 1})
+		all = append(all, &shape{bench: x, name: s.name, chats: fleetChats, next: 1})
 	}
 	return all
 }
@@ -73,7 +76,7 @@ func fleetHome(b *testing.B) string {
 func (s *shape) measured(load func(s *shape, first int64)) {
 	s.b.Helper()
 	first := s.next
-	s.next += fleetChats
+	s.next += s.chats
 	began := time.Now()
 	load(s, first)
 	s.took = append(s.took, time.Since(began).Seconds())
@@ -90,11 +93,11 @@ func (s *shape) measured(load func(s *shape, first int64)) {
 // burst is everybody who says all that they have to say at once.
 func burst(s *shape, first int64) {
 	for n := range fleetEach {
-		for c := first; c < first+fleetChats; c++ {
+		for c := first; c < first+s.chats; c++ {
 			s.tg.Say(c, inTurn(c, n), strconv.Itoa(n))
 		}
 	}
-	for c := first; c < first+fleetChats; c++ {
+	for c := first; c < first+s.chats; c++ {
 		s.wait(c, fleetEach)
 	}
 }
@@ -104,7 +107,7 @@ func dialogue(s *shape, first int64) {
 	ctx, cancel := context.WithTimeout(s.b.Context(), time.Minute)
 	defer cancel()
 	var people sync.WaitGroup
-	for c := first; c < first+fleetChats; c++ {
+	for c := first; c < first+s.chats; c++ {
 		people.Go(func() {
 			for n := range fleetEach {
 				s.tg.Say(c, c, strconv.Itoa(n))
@@ -145,18 +148,61 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
+// BenchmarkBudgets says what part of their answers two workers give whose models' costs are
+// bounded, for a person, a day and a month, with 50 turns at once.
+func BenchmarkBudgets(b *testing.B) {
+	var all []*shape
+	for name, model := range map[string]string{
+		"bounded":   "price_input = 1\nprice_output = 2\n[budget]\nuser_day = 100000\nday = 1000000\nmonth = 10000000\n",
+		"unbounded": "price_input = 0\n",
+	} {
+		x := newBotBench(b, func(r agenttest.Request) agenttest.Response { return agenttest.Reply("you said " + r.Said()) }, fleetHome(b))
+		text, err := os.ReadFile(x.file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		text = bytes.Replace(text, []byte("user_tokens_day = 1000000000000\n"), nil, 1)
+		text = bytes.Replace(text, []byte("[log]\n"), []byte(model+"[log]\n"), 1)
+		if err := os.WriteFile(x.file, text, 0o600); err != nil {
+			b.Fatal(err)
+		}
+		for _, role := range []string{"gateway", "worker", "worker"} {
+			x.serve("--role", role)
+		}
+		x.polled()
+		all = append(all, &shape{bench: x, name: name, chats: 50, next: 1})
+	}
+	for _, s := range all {
+		s.measured(dialogue)
+		s.took = nil
+	}
+	for b.Loop() {
+		for range fleetRounds {
+			for _, s := range all {
+				s.measured(dialogue)
+			}
+			slices.Reverse(all)
+		}
+	}
+	compare(b, all)
+}
+
 // compare reports how many answers a second each shape has given, and what part
 // that is of another's.
 func compare(b *testing.B, all []*shape) {
 	by := map[string][]float64{}
 	for _, s := range all {
 		by[s.name] = s.took
-		b.ReportMetric(fleetChats*fleetEach/median(s.took), s.name+"/s")
+		b.ReportMetric(float64(s.chats*fleetEach)/median(s.took), s.name+"/s")
 	}
 	for _, ratio := range []struct{ of, to, name string }{
 		{"redis+postgres", "sqlite", "of-sqlite"},
 		{"two-workers", "one-worker", "of-one-worker"},
+		{"bounded", "unbounded", "of-unbounded"},
 	} {
+		if by[ratio.of] == nil {
+			continue
+		}
 		var parts []float64
 		for i, took := range by[ratio.of] {
 			parts = append(parts, by[ratio.to][i]/took)

@@ -3,6 +3,7 @@ package bill
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -168,37 +169,49 @@ const reserveAtOnce = `
 WITH known AS (
 	SELECT 1 FROM charges WHERE id = $1
 ), caps AS (
-	SELECT * FROM unnest($2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS c (period, subject, most, n)
+	SELECT * FROM json_to_recordset($2::text::json) AS c (n INT, period TEXT, subject TEXT, most BIGINT)
 ), over AS (
 	SELECT min(n) AS n FROM caps c
-	WHERE $5::bigint + (SELECT coalesce(sum(micro), 0) FROM counters k WHERE k.period = c.period AND k.subject = c.subject) > c.most
+	WHERE $3::bigint + (SELECT coalesce(sum(micro), 0) FROM counters k WHERE k.period = c.period AND k.subject = c.subject) > c.most
 ), made AS (
 	INSERT INTO charges (id, day, shard, micro)
-	SELECT $1, $6, $7::bigint, $5::bigint FROM over WHERE over.n IS NULL AND NOT EXISTS (SELECT 1 FROM known)
+	SELECT $1, $4, $5::bigint, $3::bigint FROM over WHERE over.n IS NULL AND NOT EXISTS (SELECT 1 FROM known)
 	RETURNING 1
 ), counted AS (
 	INSERT INTO counters (period, subject, shard, micro)
-	SELECT period, subject, $7::bigint, $5::bigint FROM caps WHERE EXISTS (SELECT 1 FROM made)
+	SELECT period, subject, $5::bigint, $3::bigint FROM caps WHERE EXISTS (SELECT 1 FROM made)
 	ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro
 )
 SELECT EXISTS (SELECT 1 FROM known), coalesce((SELECT n FROM over), 0)`
 
 func (b *Budget) reserveAtOnce(ctx context.Context, r Reservation) (over int, err error) {
-	periods, subjects, most := r.counters()
+	caps, err := r.counters()
+	if err != nil {
+		return 0, err
+	}
 	var known bool
-	_, err = b.db.Group(ctx, reserveAtOnce, []any{sqldb.Text(r.ID), periods, subjects, most, r.Cost, day(r.At), b.shard}, &known, &over)
+	_, err = b.db.Group(ctx, reserveAtOnce, []any{sqldb.Text(r.ID), caps, r.Cost, day(r.At), b.shard}, &known, &over)
 	if known {
 		over = 0
 	}
 	return over, err
 }
 
-// counters are the names of the counters that a reservation is in, and their caps.
-func (r Reservation) counters() (periods, subjects []string, most []int64) {
-	for _, c := range r.Caps {
-		periods, subjects, most = append(periods, c.period(r.At)), append(subjects, sqldb.Text(c.Of)), append(most, c.Most)
+// counters are the counters that a reservation is in, and their caps, as JSON. Of arrays
+// PostgreSQL would look how long they are, and plan the statement anew each time.
+func (r Reservation) counters() (string, error) {
+	type counter struct {
+		N       int    `json:"n"`
+		Period  string `json:"period"`
+		Subject string `json:"subject"`
+		Most    int64  `json:"most"`
 	}
-	return periods, subjects, most
+	all := make([]counter, 0, len(r.Caps))
+	for i, c := range r.Caps {
+		all = append(all, counter{i + 1, c.period(r.At), sqldb.Text(c.Of), c.Most})
+	}
+	raw, err := json.Marshal(all)
+	return string(raw), err
 }
 
 // maxCost bounds what one reservation costs, so that a provider that reports nonsense
@@ -248,13 +261,16 @@ WITH closed AS (
 	DELETE FROM charges WHERE id = $1 RETURNING shard, micro
 )
 INSERT INTO counters (period, subject, shard, micro)
-SELECT c.period, c.subject, closed.shard, $2::bigint - closed.micro FROM closed, unnest($3::text[], $4::text[]) AS c (period, subject)
+SELECT c.period, c.subject, closed.shard, $2::bigint - closed.micro FROM closed, json_to_recordset($3::text::json) AS c (period TEXT, subject TEXT)
 WHERE (SELECT TRUE FROM counters k WHERE k.period = c.period AND k.subject = c.subject AND k.shard = closed.shard)
 ON CONFLICT (period, subject, shard) DO UPDATE SET micro = counters.micro + excluded.micro`
 
 func (b *Budget) settleAtOnce(ctx context.Context, r Reservation, cost int64) error {
-	periods, subjects, _ := r.counters()
-	_, err := b.db.Group(ctx, settleAtOnce, []any{sqldb.Text(r.ID), cost, periods, subjects})
+	caps, err := r.counters()
+	if err != nil {
+		return err
+	}
+	_, err = b.db.Group(ctx, settleAtOnce, []any{sqldb.Text(r.ID), cost, caps})
 	return err
 }
 
