@@ -1,20 +1,24 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/mcpservers"
 	"parley/cmd/parley/server"
+	"parley/cmd/parley/skillfolders"
 	"parley/cmd/parley/terminal"
 )
 
@@ -138,4 +142,135 @@ func (a mcpAccept) Run(ctx context.Context, c *cli, tty terminal.Terminal) error
 		_, err := fmt.Fprintf(tty.Out, "Accepted of %s: %s.\n", name, terminal.Cell(strings.Join(now.Accepted, ", ")))
 		return err
 	})
+}
+
+type mcpLogin struct {
+	Name    string `arg:"" help:"The server's."`
+	Address string `arg:"" optional:"" help:"The address at which the browser ended, which ends a sign-in that was begun."`
+}
+
+// Help shows examples.
+func (mcpLogin) Help() string {
+	return examples("parley mcp login tracker", "parley mcp login tracker 'http://127.0.0.1:7275/mcp/tracker/callback?code=…&state=…'")
+}
+
+// Run signs in to a server: it prints the address to open, and waits until the browser has
+// ended at this server, or the address at which it ended is pasted.
+func (l mcpLogin) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
+	return useServers(ctx, c, tty, func(ctx context.Context, server *client.Client) error {
+		if l.Address != "" {
+			return l.bring(ctx, server, tty, l.Address)
+		}
+		var begun mcpservers.Begun
+		if err := server.Do(ctx, http.MethodPost, l.path(), "", struct{}{}, &begun); err != nil {
+			return err
+		}
+		if c.JSON {
+			return json.NewEncoder(tty.Out).Encode(begun)
+		}
+		fmt.Fprintf(tty.Out, "Open this address in a browser, and sign in:\n\n%s\n\n", begun.URL)
+		if server.Hosted {
+			fmt.Fprintln(tty.Out, "The browser ends at a page that it cannot open. Paste its address here:")
+		} else {
+			fmt.Fprintf(tty.Out, "The browser ends at %s. If it cannot open that page, paste the page's address here:\n", begun.Ends)
+		}
+		return l.wait(ctx, server, tty, begun)
+	})
+}
+
+func (l mcpLogin) path() string { return "/v1/mcp/" + url.PathEscape(l.Name) + "/login" }
+
+// bring ends a sign-in with an address.
+func (l mcpLogin) bring(ctx context.Context, server *client.Client, tty terminal.Terminal, address string) error {
+	if err := server.Do(ctx, http.MethodPost, l.path(), "", map[string]string{"address": address}, nil); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(tty.Out, "Signed in to %s.\n", l.Name)
+	return err
+}
+
+// wait waits for what comes first: an address that is pasted, or the browser at the server.
+func (l mcpLogin) wait(ctx context.Context, server *client.Client, tty terminal.Terminal, begun mcpservers.Begun) error {
+	pasted := make(chan string)
+	go func() { // ends with the process, like the terminal
+		defer close(pasted)
+		for lines := bufio.NewScanner(tty.In); lines.Scan(); {
+			if lines.Text() != "" {
+				pasted <- lines.Text()
+				return
+			}
+		}
+	}()
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for time.Now().Before(begun.Until) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case address, ok := <-pasted:
+			if ok {
+				return l.bring(ctx, server, tty, address)
+			}
+			if server.Hosted {
+				return fmt.Errorf("no address came: parley mcp login %s ADDRESS ends this sign-in until %s", l.Name, begun.Until.Local().Format(time.TimeOnly))
+			}
+			pasted = nil // nobody types, but the browser may come
+		case <-look.C:
+			var now struct{ Done bool }
+			if err := server.Get(ctx, l.path()+"?id="+url.QueryEscape(begun.ID), &now); err != nil {
+				return err
+			}
+			if now.Done {
+				_, err := fmt.Fprintf(tty.Out, "Signed in to %s.\n", l.Name)
+				return err
+			}
+		}
+	}
+	return errors.New("nobody has signed in within the time that there was: begin again")
+}
+
+type skillsCmd struct {
+	List skillsList `cmd:"" default:"1" help:"Your skills, which agents have them, and what is wrong with others."`
+}
+
+type skillsList struct{}
+
+// Help shows examples.
+func (skillsList) Help() string { return examples("parley skills list", "parley --json skills list") }
+
+// Run lists the operator's skills. It fails where serve would not start.
+func (skillsList) Run(c *cli, tty terminal.Terminal) error {
+	cfg, err := c.load(tty, config.Options{WithoutSecrets: true})
+	if err != nil {
+		return err
+	}
+	found := skillfolders.Find(cfg)
+	if c.JSON {
+		err = json.NewEncoder(tty.Out).Encode(found.List())
+	} else {
+		err = printSkills(tty.Out, found)
+	}
+	for _, p := range found.Minor() {
+		fmt.Fprintln(tty.Err, "note:", p)
+	}
+	if wrong := found.Err(); wrong != nil {
+		fmt.Fprintln(tty.Err, "serve would not start:")
+		return errors.Join(err, wrong)
+	}
+	return err
+}
+
+func printSkills(out io.Writer, found *skillfolders.Catalog) error {
+	all := found.List()
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(out, "There are no skills: see docs/skills.md.")
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SKILL\tAGENTS\tTRUSTED\tTOOLS\tFOLDER\tDESCRIPTION")
+	for _, s := range all {
+		trusted := map[bool]string{true: "yes", false: "no"}[s.Trusted]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, cmp.Or(strings.Join(s.Agents, ", "), "none"), trusted, strings.Join(s.Tools, ", "), terminal.Cell(s.Folder), terminal.Cell(s.Description))
+	}
+	return w.Flush()
 }
