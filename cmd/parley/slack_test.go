@@ -402,3 +402,33 @@ func TestSlackShowsTables(t *testing.T) {
 		})
 	}
 }
+
+// The caps of a team's file hold: for each member, in whatever chat.
+func TestTeamSlackHasCaps(t *testing.T) {
+	t.Parallel()
+	w, sl := newSlackWorld(t, agenttest.Always(costs("1.999")))
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, []byte(strings.Replace(string(text), "price_input = 0\n", "price_input = 0.25\nprice_output = 2\n", 1)), 0o600))
+	for _, id := range []string{"U001", "U002"} {
+		sl.AddUser(slacktest.User{ID: id, Name: "Member"})
+	}
+	p := w.Serve("SLACK_BOT_TOKEN="+parleytest.SlackBot, "SLACK_APP_TOKEN="+parleytest.SlackApp)
+	sl.Say("D001", "U001", "hello")
+	if got := slackSaid(t, sl, "D001", 1)[0].Text; got != "fine" {
+		t.Errorf("the first is told %q", got)
+	}
+	sl.Say("D001", "U001", "hello again") // is behind the end of the turn
+	if got := slackSaid(t, sl, "D001", 2)[1].Text; !strings.Contains(got, "used up the $2.00 that a person may cost in a day") {
+		t.Errorf("over the cap: %q", got)
+	}
+	sl.Say("C1", "U001", "<@"+slacktest.Bot+"> and here?")
+	if got := slackSaid(t, sl, "C1", 1)[0].Text; !strings.Contains(got, "$2.00") {
+		t.Errorf("over the cap, in a channel: %q", got)
+	}
+	sl.Say("D002", "U002", "hello")
+	if got := slackSaid(t, sl, "D002", 1)[0].Text; got != "fine" {
+		t.Errorf("another is told %q", got)
+	}
+	p.Stop()
+}

@@ -129,6 +129,9 @@ func TestAcceptance(t *testing.T) {
 			if err := c.CheckServe(); err != nil {
 				t.Errorf("serve would not start: %v", err)
 			}
+			if notices := c.Notices(); len(notices) > 0 {
+				t.Errorf("it is told %q", notices)
+			}
 			for name, ch := range c.Channels {
 				if ch.BotToken == "" || strings.ContainsAny(string(ch.BotToken), "\n$") {
 					t.Errorf("channel %s has no whole token", name)
