@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -147,6 +148,23 @@ func TestACapWithoutAPriceStopsTheStart(t *testing.T) {
 			t.Errorf("%s: %d %s", more, code, errs)
 		}
 	}
+}
+
+// A cap that comes while it serves, and that nothing can be held against, is told.
+func TestACapWithoutAPriceIsToldAtAReload(t *testing.T) {
+	t.Parallel()
+	w := parleytest.New(t, agenttest.Always(agenttest.Reply("fine")), "")
+	serving := w.Serve()
+	w.Telegram.Say(2, 2, "hello")
+	w.Said(2, 1)
+	text, err := os.ReadFile(w.File)
+	must(t, err)
+	must(t, os.WriteFile(w.File, append(text, "[budget]\nday = 5\n"...), 0o600))
+	must(t, serving.Cmd.Process.Signal(syscall.SIGHUP))
+	parleytest.WaitFor(t, "the warning", func() bool {
+		return strings.Contains(serving.Stderr.String(), "set price_input beside the model's name")
+	})
+	serving.Stop()
 }
 
 // Whoever owns a bot that was used before hears which caps hold now, and when they are

@@ -184,6 +184,9 @@ func (s *Server) reload(load func() (*config.Config, error), reloaded func()) {
 	s.settings.Store(next)
 	reloaded()
 	s.log.Info("configuration read again", slog.Int("changed", len(changes.Live)), slog.Int("need_restart", len(changes.Restart)))
+	if next.Budget.Written && s.model != nil && !s.model.Info().Priced && !next.Model.Demo {
+		s.log.Warn("[budget] does not hold for a model of no known price, and the next start is refused: set price_input beside the model's name")
+	}
 	for _, key := range changes.Restart {
 		s.log.Warn("this setting takes effect at the next start", slog.String("key", key))
 	}
