@@ -279,7 +279,11 @@ func TestSwitchingBackRemovesTheWebhook(t *testing.T) {
 	}
 	for range 2 {
 		stop = runs(t, poller, publish)
-		if in := next(t, heard); in.Text != "in between" && in.Text != "again" {
+		in := next(t, heard)
+		for in.Text == "by request" { // it was not told that this had arrived; the bus drops what comes twice
+			in = next(t, heard)
+		}
+		if in.Text != "in between" && in.Text != "again" {
 			t.Errorf("heard %q", in.Text)
 		}
 		stop()
