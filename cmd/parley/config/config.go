@@ -11,7 +11,7 @@
 // (agents.go, channels.go, http.go, tools.go) are what can be set. Load (load.go) reads
 // the file, takes each key (take.go), decodes its value (decode.go), puts in what it
 // refers to and fills the gaps from the environment (env.go), checks the whole
-// (check.go) and builds the Config (build.go). problem.go is what is told of mistakes,
+// (check.go, which has also what is told of mistakes) and builds the Config (build.go);
 // show.go prints what is in force and knows what no output may show, reload.go compares
 // two Configs.
 package config
