@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"text/tabwriter"
-	"time"
 
 	"parley/cmd/parley/client"
+	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 )
@@ -21,33 +20,24 @@ type deadLettersCmd struct {
 	Drop   deadDrop   `cmd:"" help:"Forget."`
 }
 
-// A deadLetter is one as the API lists it.
-type deadLetter struct {
-	Topic    string    `json:"topic"`
-	ID       string    `json:"id"`
-	Key      string    `json:"key"`
-	Reason   string    `json:"reason"`
-	Attempts int       `json:"attempts"`
-	BuriedAt time.Time `json:"buried_at"`
-}
-
-func (d deadLetter) path() string {
+// pathOf is where the API has a dead letter.
+func pathOf(d report.DeadLetter) string {
 	return "/v1/dead-letters/" + url.PathEscape(d.Topic) + "/" + url.PathEscape(d.ID)
 }
 
 // deadLetters lists all of them.
-func deadLetters(ctx context.Context, server *client.Client) ([]deadLetter, error) {
-	var standing statusReport
+func deadLetters(ctx context.Context, server *client.Client) ([]report.DeadLetter, error) {
+	var standing report.Status
 	if err := server.Get(ctx, "/v1/status", &standing); err != nil {
 		return nil, err
 	}
-	all := []deadLetter{} // none is a list, too
+	all := []report.DeadLetter{} // none is a list, too
 	for _, t := range standing.Topics {
 		for after := ""; ; {
 			var page struct {
-				Letters []deadLetter `json:"letters"`
-				Next    string       `json:"next"`
-				More    bool         `json:"more"`
+				Letters []report.DeadLetter `json:"letters"`
+				Next    string              `json:"next"`
+				More    bool                `json:"more"`
 			}
 			path := "/v1/dead-letters?topic=" + url.QueryEscape(t.Topic) + "&after=" + url.QueryEscape(after)
 			if err := server.Get(ctx, path, &page); err != nil {
@@ -63,7 +53,7 @@ func deadLetters(ctx context.Context, server *client.Client) ([]deadLetter, erro
 }
 
 // chosen are the letters of these ids, or all.
-func chosen(ctx context.Context, server *client.Client, ids []string, everything bool) ([]deadLetter, error) {
+func chosen(ctx context.Context, server *client.Client, ids []string, everything bool) ([]report.DeadLetter, error) {
 	if len(ids) == 0 && !everything {
 		return nil, &usageError{"name the letters by their ids, or --all"}
 	}
@@ -71,7 +61,7 @@ func chosen(ctx context.Context, server *client.Client, ids []string, everything
 	if err != nil || everything {
 		return all, err
 	}
-	var picked []deadLetter
+	var picked []report.DeadLetter
 	for _, id := range ids {
 		found := false
 		for _, d := range all {
@@ -103,16 +93,7 @@ func (deadList) Run(ctx context.Context, flags *cli, tty terminal.Terminal) erro
 		if flags.JSON {
 			return json.NewEncoder(tty.Out).Encode(all)
 		}
-		if len(all) == 0 {
-			_, err := fmt.Fprintln(tty.Out, "Nothing was given up.")
-			return err
-		}
-		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tTOPIC\tFOR\tREASON\tGIVEN UP")
-		for _, d := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Cell(d.ID), terminal.Cell(d.Topic), terminal.Cell(d.Key), terminal.Cell(d.Reason), d.BuriedAt.Local().Format(time.DateTime))
-		}
-		return w.Flush()
+		return report.DeadLetters(tty.Out, all)
 	})
 }
 
@@ -130,7 +111,7 @@ func (c deadShow) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 		if err != nil {
 			return err
 		}
-		return server.Get(ctx, picked[0].path(), tty.Out)
+		return server.Get(ctx, pathOf(picked[0]), tty.Out)
 	})
 }
 
@@ -155,7 +136,7 @@ func (c deadReplay) Run(ctx context.Context, flags *cli, tty terminal.Terminal) 
 			var now struct {
 				ID string `json:"id"`
 			}
-			if err := server.Do(ctx, http.MethodPost, d.path()+"/replay", "", nil, &now); err != nil {
+			if err := server.Do(ctx, http.MethodPost, pathOf(d)+"/replay", "", nil, &now); err != nil {
 				return err
 			}
 			fmt.Fprintf(tty.Out, "%s is on its way again as %s\n", d.ID, now.ID)
@@ -188,7 +169,7 @@ func (c deadDrop) Run(ctx context.Context, flags *cli, tty terminal.Terminal) er
 			return err
 		}
 		for _, d := range picked {
-			if err := server.Do(ctx, http.MethodDelete, d.path(), "", nil, nil); err != nil {
+			if err := server.Do(ctx, http.MethodDelete, pathOf(d), "", nil, nil); err != nil {
 				return err
 			}
 			fmt.Fprintf(tty.Out, "%s is forgotten\n", d.ID)

@@ -81,8 +81,8 @@ the home's socket, outbox/ takes what is to be said and knows what became of it,
 webhook/ makes messages of alerts and builds, metrics/ counts, and audit/ records what
 was done. walls/ opens the sandbox that commands run in. client/ is the
 terminal's end of that: it joins the server that has the home, or becomes it for a
-moment (server/server.go), so that a command is written once. terminal/ is what
-commands print with, and completion/ prints the shells' scripts.
+moment (server/server.go), so that a command is written once. terminal/ and
+report/ are what commands print with, and completion/ prints the shells' scripts.
 
 clock/ has what people have scheduled said to the agent at its time: sessions/schedules
 keeps that, and bus/timers wakes it.

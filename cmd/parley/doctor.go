@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/webhook"
 
@@ -35,27 +35,13 @@ func (doctorCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 	if c.JSON {
 		err = json.NewEncoder(tty.Out).Encode(found)
 	} else {
-		err = printFindings(tty.Out, found)
+		err = report.Findings(tty.Out, found)
 	}
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(found, doctor.Finding.Wrong) {
 		return errors.New("something is wrong, see above")
-	}
-	return nil
-}
-
-func printFindings(out io.Writer, found []doctor.Finding) error {
-	for _, f := range found {
-		if _, err := fmt.Fprintf(out, "%-6s %s: %s\n", f.State, f.Part, f.Detail); err != nil {
-			return err
-		}
-		if f.Remedy != "" {
-			if _, err := fmt.Fprintf(out, "       → %s\n", f.Remedy); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }

@@ -175,10 +175,13 @@ func rules() []rule {
 		{"cmd/parley/terminal", 9, []string{"channels/console", "cmd/parley/home"}},
 		{"cmd/parley/doctor", 10, []string{"..."}},
 		{"cmd/parley/unit", 5, nil},
+		{"cmd/parley/report", 11, []string{
+			"bus", "sessions", "sessions/bill", "cmd/parley/api", "cmd/parley/doctor", "cmd/parley/mcpservers", "cmd/parley/skillfolders", "cmd/parley/terminal",
+		}},
 		{"cmd/parley/onboard", 10, []string{
 			"agent/llm", "agent/openai", "channels", "tools/spelling", "cmd/parley/config", "cmd/parley/platforms", "cmd/parley/terminal",
 		}},
-		{"cmd/parley", 11, []string{"..."}},
+		{"cmd/parley", 12, []string{"..."}},
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"parley/channels"
 	"parley/cmd/parley/api"
@@ -18,6 +16,7 @@ import (
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/home"
 	"parley/cmd/parley/platforms"
+	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 )
@@ -65,16 +64,7 @@ func (pairingList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error
 		if c.JSON {
 			return json.NewEncoder(tty.Out).Encode(all)
 		}
-		if len(all) == 0 {
-			_, err := fmt.Fprintln(tty.Out, "Nobody is paired, and nobody asks to be.")
-			return err
-		}
-		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "PERSON\tNAME\tSTATE\tCODE\tSINCE")
-		for _, p := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", terminal.Cell(p.Person), terminal.Cell(p.Name), p.State, p.Code, p.At.Local().Format(time.DateTime))
-		}
-		return w.Flush()
+		return report.Pairings(tty.Out, all)
 	})
 }
 
@@ -212,15 +202,6 @@ func (chatsCmd) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 		if c.JSON {
 			return json.NewEncoder(tty.Out).Encode(found.Chats)
 		}
-		if len(found.Chats) == 0 {
-			_, err := fmt.Fprintln(tty.Out, "The bot has not been spoken to yet.")
-			return err
-		}
-		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ADDRESS\tNAME\tSESSION\tSINCE")
-		for _, ch := range found.Chats {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", terminal.Cell(ch.Address), terminal.Cell(ch.Name), terminal.Cell(ch.Session), ch.Since.Local().Format(time.DateTime))
-		}
-		return w.Flush()
+		return report.Chats(tty.Out, found.Chats)
 	})
 }

@@ -14,9 +14,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"parley/cmd/parley/api"
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
+	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 	"parley/sessions"
@@ -25,27 +25,6 @@ import (
 type statusCmd struct {
 	Tools bool `help:"What has become of the calls of tools since the server was started."`
 	Live  bool `help:"Only say whether the server of this home answers, and fail if it does not: for health checks."`
-}
-
-// statusReport is what GET /v1/status answers.
-type statusReport struct {
-	Version  string  `json:"version"`
-	Role     string  `json:"role"`
-	Uptime   float64 `json:"uptime_seconds"`
-	Channels []struct {
-		Name   string `json:"name"`
-		Up     bool   `json:"up"`
-		Reason string `json:"reason"`
-	} `json:"channels"`
-	Topics []struct {
-		Topic   string  `json:"topic"`
-		Waiting int     `json:"waiting"`
-		Leased  int     `json:"leased"`
-		Delayed int     `json:"delayed"`
-		Dead    int     `json:"dead"`
-		Oldest  float64 `json:"oldest_seconds"`
-	} `json:"topics"`
-	Tools []api.ToolCount `json:"tools"`
 }
 
 // Help shows examples.
@@ -60,12 +39,12 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 		if flags.JSON {
 			return server.Get(ctx, "/v1/status", tty.Out)
 		}
-		var s statusReport
+		var s report.Status
 		if err := server.Get(ctx, "/v1/status", &s); err != nil {
 			return err
 		}
 		if c.Tools {
-			return printTools(tty.Out, s.Tools)
+			return s.PrintTools(tty.Out)
 		}
 		switch {
 		case server.Hosted && server.Shared:
@@ -73,44 +52,10 @@ func (c statusCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) e
 		case server.Hosted:
 			fmt.Fprintln(tty.Out, "no server is running; this is what waits for the next")
 		default:
-			fmt.Fprintf(tty.Out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
-			for _, c := range s.Channels {
-				how := "connected"
-				if !c.Up {
-					how = "not connected"
-				}
-				if c.Reason != "" {
-					how += " (" + c.Reason + ")"
-				}
-				fmt.Fprintf(tty.Out, "channel %s: %s\n", c.Name, how)
-			}
+			s.PrintServer(tty.Out)
 		}
-		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "TOPIC\tWAITING\tIN WORK\tDELAYED\tDEAD\tOLDEST")
-		for _, t := range s.Topics {
-			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", terminal.Cell(t.Topic), t.Waiting, t.Leased, t.Delayed, t.Dead, seconds(t.Oldest))
-		}
-		return w.Flush()
+		return s.PrintTopics(tty.Out)
 	})
-}
-
-// printTools prints what has become of the calls of tools.
-func printTools(out io.Writer, list []api.ToolCount) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "no tool was called since the server was started")
-		return err
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TOOL\tCALLS\tFAILED\tTIMEOUTS\tAVERAGE\tLAST ERROR")
-	for _, t := range list {
-		last := ""
-		if t.LastAt != nil {
-			last = t.LastError + ", " + t.LastAt.Local().Format(time.DateTime)
-		}
-		average := time.Duration(t.Seconds / float64(t.Calls) * float64(time.Second)).Round(time.Millisecond)
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\n", terminal.Cell(t.Tool), t.Calls, t.Failed, t.Timeouts, average, last)
-	}
-	return w.Flush()
 }
 
 // livePatience is how long a server may take to say that it lives.
@@ -130,10 +75,6 @@ func live(ctx context.Context, flags *cli, tty terminal.Terminal) error {
 	}
 	_, err = fmt.Fprintln(tty.Out, "the server answers")
 	return err
-}
-
-func seconds(s float64) time.Duration {
-	return time.Duration(s * float64(time.Second)).Round(time.Second)
 }
 
 type sessionsCmd struct {
@@ -199,7 +140,7 @@ func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool,
 			return err
 		}
 		for _, e := range page.Entries {
-			if line := spoken(e); line != "" {
+			if line := report.Spoken(e); line != "" {
 				fmt.Fprintf(out, "%s  %s\n", e.At.Local().Format(time.DateTime), terminal.Hanging(line))
 			}
 		}
@@ -216,31 +157,6 @@ func (c sessionsCmd) print(ctx context.Context, server *client.Client, all bool,
 	}
 }
 
-// spoken is an entry as a person reads it; "" for the journal's own.
-func spoken(e sessions.Entry) string {
-	var said struct {
-		Text    string          `json:"text"`
-		Name    string          `json:"name"`
-		Content json.RawMessage `json:"content"`
-	}
-	if err := json.Unmarshal(e.Data, &said); err != nil && len(e.Data) > 0 {
-		return ""
-	}
-	switch e.Kind {
-	case sessions.KindUser:
-		return e.Person + ": " + said.Text
-	case sessions.KindText:
-		return "parley: " + said.Text
-	case sessions.KindToolUse:
-		return "· " + said.Name
-	case sessions.KindNotice:
-		return "! " + said.Text
-	case sessions.KindSummary:
-		return "(summary) " + said.Text
-	}
-	return ""
-}
-
 type logsCmd struct {
 	Filter string `help:"Only records of this kind." enum:"tool,pairing,export,replay,forget,job,approval,schedule," default:"" placeholder:"KIND"`
 }
@@ -255,7 +171,7 @@ func (c logsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 	return use(ctx, flags, tty, server.Reader, func(ctx context.Context, server *client.Client) error {
 		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
 		if !flags.JSON {
-			fmt.Fprintln(w, "TIME\tKIND\tWHO\tSESSION\tTOOL\tRESULT\tTOOK\tABOUT")
+			fmt.Fprintln(w, report.AuditHeader)
 		}
 		for after := int64(0); ; {
 			var page struct {
@@ -273,7 +189,7 @@ func (c logsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 					}
 					continue
 				}
-				fmt.Fprintln(w, auditLine(r))
+				fmt.Fprintln(w, report.AuditLine(r))
 			}
 			if err := w.Flush(); err != nil { // page by page: what was read is shown whatever the next one says
 				return err
@@ -283,26 +199,6 @@ func (c logsCmd) Run(ctx context.Context, flags *cli, tty terminal.Terminal) err
 			}
 		}
 	})
-}
-
-// auditLine is a record as a line of the table.
-func auditLine(r sessions.AuditRecord) string {
-	about, took := r.Detail, ""
-	if r.Kind == sessions.AuditTool {
-		about, took = string(r.Arguments), (time.Duration(r.Elapsed) * time.Millisecond).String()
-	}
-	if line := []rune(about); len(line) > 80 {
-		about = string(line[:80]) + "…"
-	}
-	result := r.Result
-	if r.ExitCode != nil {
-		result = fmt.Sprintf("%s (%d)", result, *r.ExitCode)
-	}
-	cells := []string{r.At.Local().Format(time.DateTime), r.Kind, r.By, r.Session, r.Tool, result, took, about}
-	for i := range cells {
-		cells[i] = terminal.Cell(cells[i])
-	}
-	return strings.Join(cells, "\t")
 }
 
 // toolMetrics begin the names of the metrics that tell of tools.

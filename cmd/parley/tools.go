@@ -11,12 +11,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"parley/cmd/parley/client"
 	"parley/cmd/parley/config"
 	"parley/cmd/parley/mcpservers"
+	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/skillfolders"
 	"parley/cmd/parley/terminal"
@@ -44,24 +44,7 @@ func (mcpList) Run(ctx context.Context, c *cli, tty terminal.Terminal) error {
 		if c.JSON {
 			return json.NewEncoder(tty.Out).Encode(found.Servers)
 		}
-		if len(found.Servers) == 0 {
-			_, err := fmt.Fprintln(tty.Out, "No MCP server is configured: see docs/tools.md.")
-			return err
-		}
-		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "SERVER\tTOOL\tSTATE\tDESCRIPTION")
-		for _, s := range found.Servers {
-			if s.Error != "" {
-				fmt.Fprintf(w, "%s\t\tcannot be reached\t%s\n", s.Name, terminal.Cell(s.Error))
-			}
-			for _, t := range s.Tools {
-				fmt.Fprintf(w, "%s\t%s\taccepted\t%s\n", s.Name, terminal.Cell(t.Name), terminal.Cell(t.Description))
-			}
-			for _, t := range s.Aside {
-				fmt.Fprintf(w, "%s\t%s\tWAITS TO BE ACCEPTED\t%s\n", s.Name, terminal.Cell(t.Name), terminal.Cell(t.Description))
-			}
-		}
-		return w.Flush()
+		return report.Servers(tty.Out, found.Servers)
 	})
 }
 
@@ -248,7 +231,7 @@ func (skillsList) Run(c *cli, tty terminal.Terminal) error {
 	if c.JSON {
 		err = json.NewEncoder(tty.Out).Encode(found.List())
 	} else {
-		err = printSkills(tty.Out, found)
+		err = report.Skills(tty.Out, found)
 	}
 	for _, p := range found.Minor() {
 		fmt.Fprintln(tty.Err, "note:", p)
@@ -258,19 +241,4 @@ func (skillsList) Run(c *cli, tty terminal.Terminal) error {
 		return errors.Join(err, wrong)
 	}
 	return err
-}
-
-func printSkills(out io.Writer, found *skillfolders.Catalog) error {
-	all := found.List()
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(out, "There are no skills: see docs/skills.md.")
-		return err
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SKILL\tAGENTS\tTRUSTED\tTOOLS\tFOLDER\tDESCRIPTION")
-	for _, s := range all {
-		trusted := map[bool]string{true: "yes", false: "no"}[s.Trusted]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, cmp.Or(strings.Join(s.Agents, ", "), "none"), trusted, strings.Join(s.Tools, ", "), terminal.Cell(s.Folder), terminal.Cell(s.Description))
-	}
-	return w.Flush()
 }

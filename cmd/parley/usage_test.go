@@ -12,6 +12,7 @@ import (
 
 	"parley/agent/agenttest"
 	"parley/cmd/parley/parleytest"
+	"parley/cmd/parley/report"
 	"parley/sessions/bill"
 )
 
@@ -41,7 +42,7 @@ func TestUsageOfAServer(t *testing.T) {
 	report := func(by string) bill.Sum {
 		t.Helper()
 		out, errs, code := w.Run("--json", "usage", "--by", by)
-		var r usageReport
+		var r report.Usage
 		if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || len(r.Usage) != 1 || r.Prices == "" {
 			t.Fatalf("by %s: %d %s %s", by, code, out, errs)
 		}
@@ -222,7 +223,7 @@ func TestAHeartbeatCostsNoMoreThanItMay(t *testing.T) {
 	w.Telegram.Say(2, 2, "hello") // others go on
 	w.Said(2, 1)
 	out, errs, code := w.Run("--json", "usage", "--by", "person")
-	var r usageReport
+	var r report.Usage
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}

@@ -9,12 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"parley/bus"
 	"parley/cmd/parley/api"
 	"parley/cmd/parley/client"
+	"parley/cmd/parley/report"
 	"parley/cmd/parley/server"
 	"parley/cmd/parley/terminal"
 )
@@ -52,21 +51,7 @@ func (approvalsList) Run(ctx context.Context, c *cli, tty terminal.Terminal) err
 		if c.JSON {
 			return json.NewEncoder(tty.Out).Encode(found.Asks)
 		}
-		if len(found.Asks) == 0 {
-			_, err := fmt.Fprintln(tty.Out, "Nothing waits for anybody.")
-			return err
-		}
-		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tKIND\tFOR\tSESSION\tEXPIRES\tWHAT")
-		for _, a := range found.Asks {
-			what := a.Question
-			if a.Kind == bus.AskApproval {
-				what = a.Tool + " " + string(a.Arguments)
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, a.Kind, terminal.Cell(a.Person), terminal.Cell(a.Session),
-				a.Expires.Local().Format(time.DateTime), terminal.Cell(what))
-		}
-		return w.Flush()
+		return report.Asks(tty.Out, found.Asks)
 	})
 }
 
@@ -138,17 +123,7 @@ func (scheduleList) Run(ctx context.Context, c *cli, tty terminal.Terminal) erro
 		if c.JSON {
 			return json.NewEncoder(tty.Out).Encode(found.Schedules)
 		}
-		if len(found.Schedules) == 0 {
-			_, err := fmt.Fprintln(tty.Out, "Nothing is scheduled.")
-			return err
-		}
-		w := tabwriter.NewWriter(tty.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tNEXT\tWHEN\tFOR\tSESSION\tWHAT")
-		for _, s := range found.Schedules {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, s.Next.Local().Format(time.DateTime), terminal.Cell(s.When),
-				terminal.Cell(s.Person), terminal.Cell(s.Session), terminal.Cell(s.Text))
-		}
-		return w.Flush()
+		return report.Schedules(tty.Out, found.Schedules)
 	})
 }
 

@@ -1,0 +1,204 @@
+// Package report prints what the server's API says as tables and lines that people read.
+//
+// report.go prints how the server stands and what it has done; lists.go what it keeps for
+// agents and waits for.
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"parley/cmd/parley/api"
+	"parley/cmd/parley/doctor"
+	"parley/cmd/parley/terminal"
+	"parley/sessions"
+	"parley/sessions/bill"
+)
+
+// A Status is what GET /v1/status answers.
+type Status struct {
+	Version  string  `json:"version"`
+	Role     string  `json:"role"`
+	Uptime   float64 `json:"uptime_seconds"`
+	Channels []struct {
+		Name   string `json:"name"`
+		Up     bool   `json:"up"`
+		Reason string `json:"reason"`
+	} `json:"channels"`
+	Topics []struct {
+		Topic   string  `json:"topic"`
+		Waiting int     `json:"waiting"`
+		Leased  int     `json:"leased"`
+		Delayed int     `json:"delayed"`
+		Dead    int     `json:"dead"`
+		Oldest  float64 `json:"oldest_seconds"`
+	} `json:"topics"`
+	Tools []api.ToolCount `json:"tools"`
+}
+
+// PrintServer prints how a running server and its channels stand.
+func (s Status) PrintServer(out io.Writer) {
+	fmt.Fprintf(out, "parley %s, %s, up %s\n", s.Version, s.Role, seconds(s.Uptime))
+	for _, c := range s.Channels {
+		how := "connected"
+		if !c.Up {
+			how = "not connected"
+		}
+		if c.Reason != "" {
+			how += " (" + c.Reason + ")"
+		}
+		fmt.Fprintf(out, "channel %s: %s\n", c.Name, how)
+	}
+}
+
+// PrintTopics prints how much mail waits, is in work, is delayed, and was given up.
+func (s Status) PrintTopics(out io.Writer) error {
+	w := table(out, "TOPIC", "WAITING", "IN WORK", "DELAYED", "DEAD", "OLDEST")
+	for _, t := range s.Topics {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", terminal.Cell(t.Topic), t.Waiting, t.Leased, t.Delayed, t.Dead, seconds(t.Oldest))
+	}
+	return w.Flush()
+}
+
+// PrintTools prints what has become of the calls of each tool.
+func (s Status) PrintTools(out io.Writer) error {
+	if len(s.Tools) == 0 {
+		return line(out, "no tool was called since the server was started")
+	}
+	w := table(out, "TOOL", "CALLS", "FAILED", "TIMEOUTS", "AVERAGE", "LAST ERROR")
+	for _, t := range s.Tools {
+		last := ""
+		if t.LastAt != nil {
+			last = t.LastError + ", " + moment(*t.LastAt)
+		}
+		average := time.Duration(t.Seconds / float64(t.Calls) * float64(time.Second)).Round(time.Millisecond)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\n", terminal.Cell(t.Tool), t.Calls, t.Failed, t.Timeouts, average, last)
+	}
+	return w.Flush()
+}
+
+// Spoken returns an entry of a session's log as one line that a person reads; "" for
+// entries that nobody has said.
+func Spoken(e sessions.Entry) string {
+	var said struct {
+		Text    string          `json:"text"`
+		Name    string          `json:"name"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(e.Data, &said); err != nil && len(e.Data) > 0 {
+		return ""
+	}
+	switch e.Kind {
+	case sessions.KindUser:
+		return e.Person + ": " + said.Text
+	case sessions.KindText:
+		return "parley: " + said.Text
+	case sessions.KindToolUse:
+		return "· " + said.Name
+	case sessions.KindNotice:
+		return "! " + said.Text
+	case sessions.KindSummary:
+		return "(summary) " + said.Text
+	}
+	return ""
+}
+
+// AuditHeader is the line above those of AuditLine.
+const AuditHeader = "TIME\tKIND\tWHO\tSESSION\tTOOL\tRESULT\tTOOK\tABOUT"
+
+// mostAbout is how many characters of what a record is about are printed.
+const mostAbout = 80
+
+// AuditLine returns a record as a line of a table, its cells divided by tabs.
+func AuditLine(r sessions.AuditRecord) string {
+	about, took := r.Detail, ""
+	if r.Kind == sessions.AuditTool {
+		about, took = string(r.Arguments), (time.Duration(r.Elapsed) * time.Millisecond).String()
+	}
+	if all := []rune(about); len(all) > mostAbout {
+		about = string(all[:mostAbout]) + "…"
+	}
+	result := r.Result
+	if r.ExitCode != nil {
+		result = fmt.Sprintf("%s (%d)", result, *r.ExitCode)
+	}
+	cells := []string{moment(r.At), r.Kind, r.By, r.Session, r.Tool, result, took, about}
+	for i := range cells {
+		cells[i] = terminal.Cell(cells[i])
+	}
+	return strings.Join(cells, "\t")
+}
+
+// A Usage is what GET /v1/usage answers.
+type Usage struct {
+	Usage  []bill.Sum `json:"usage"`
+	Prices string     `json:"prices"` // the date of the list of prices
+}
+
+// Print prints what models have used and cost, summed up by something: "day", "person" …
+func (u Usage) Print(out io.Writer, by string) error {
+	if len(u.Usage) == 0 {
+		return line(out, "no model was asked in that time")
+	}
+	w := table(out, strings.ToUpper(by), "CALLS", "INPUT", "CACHED", "OUTPUT", "REASONING", "COST")
+	var unpriced, estimated int64
+	for _, s := range u.Usage {
+		cost := bill.Dollars(s.Microdollars)
+		if s.Unpriced == s.Calls {
+			cost = "unknown"
+		} else if s.Unpriced+s.Estimated > 0 {
+			cost += " *"
+		}
+		unpriced, estimated = unpriced+s.Unpriced, estimated+s.Estimated
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", terminal.Cell(cmp.Or(s.Key, "(erased)")), s.Calls, s.Input, s.Cached, s.Output, s.Reasoning, cost)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if unpriced > 0 {
+		fmt.Fprintf(out, "* of %d calls it is not known what they cost: docs/models.md says how to set a price\n", unpriced)
+	}
+	if estimated > 0 {
+		fmt.Fprintf(out, "* the tokens of %d calls are estimated: the provider has counted none\n", estimated)
+	}
+	return line(out, "days are UTC's; the list of prices is of "+u.Prices)
+}
+
+// Findings prints what doctor has found, each with its remedy below it.
+func Findings(out io.Writer, found []doctor.Finding) error {
+	for _, f := range found {
+		if _, err := fmt.Fprintf(out, "%-6s %s: %s\n", f.State, f.Part, f.Detail); err != nil {
+			return err
+		}
+		if f.Remedy != "" {
+			if err := line(out, "       → "+f.Remedy); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// table begins a table with its head.
+func table(out io.Writer, head ...string) *tabwriter.Writer {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(head, "\t"))
+	return w
+}
+
+func line(out io.Writer, text string) error {
+	_, err := fmt.Fprintln(out, text)
+	return err
+}
+
+// moment is a time as tables show it, in the reader's own zone.
+func moment(at time.Time) string { return at.Local().Format(time.DateTime) }
+
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Second)
+}
