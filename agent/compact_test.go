@@ -246,6 +246,30 @@ func TestPeopleSumUpTheConversation(t *testing.T) {
 	}
 }
 
+// Who wants the conversation summed up hears it if the model cannot be asked: nothing is lost,
+// and it can be said again.
+func TestPeopleHearThatNothingWasSummedUp(t *testing.T) {
+	var away atomic.Bool
+	s := agenttest.New(func(q agenttest.Request) agenttest.Response {
+		switch {
+		case asksForSummary(q) && away.Load():
+			return agenttest.Fail(401, `{"error":{"message":"no such key"}}`)
+		case asksForSummary(q):
+			return agenttest.Reply("They told me of a pear.")
+		}
+		return agenttest.Reply("fine")
+	})
+	b := small(t, s, 8192)
+	b.run()
+	for n := range 4 {
+		b.wantReply(b.say("1", "ann", fmt.Sprintf("pear %d %s", n, strings.Repeat("word ", 300))), "fine")
+	}
+	away.Store(true)
+	b.wantReply(b.say("1", "ann", "/compact"), "provider refuses this bot (status 401)")
+	away.Store(false)
+	b.wantReply(b.say("1", "ann", "/compact"), "I have summed up what is past")
+}
+
 // A summary that saves nothing is not tried for ever: after two of them the turn is given
 // up aloud, and nobody has paid for more.
 func TestSummariesThatSaveNothingEnd(t *testing.T) {

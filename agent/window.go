@@ -171,9 +171,9 @@ func (a *asker) clear(ctx context.Context, t *turn, r *llm.Request) (bool, error
 // steps and what people said. One that saves less than a fifth is not used. A summary that
 // cannot be had is no reason to end the turn: the model may still take what there is.
 func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tried *int) error {
-	budgets := transcript.Budgets{Steps: a.room / 4, Own: a.room / 2, Said: min(mostSaid, a.room/8)}
+	budgets := transcript.Budgets{Steps: a.room / 4, Unread: a.room / 2, Own: a.room / 2, Said: min(mostSaid, a.room/8)}
 	if *tried > 0 {
-		budgets.Steps, budgets.Said = a.room/16, 0
+		budgets.Steps, budgets.Unread, budgets.Said = a.room/16, a.room/4, 0
 	}
 	*tried++
 	within, err := a.maySumUpWithin(ctx)
@@ -181,6 +181,10 @@ func (a *asker) compact(ctx context.Context, t *turn, r *llm.Request, tried *int
 		return err
 	}
 	s, ok, err := a.sumUp(ctx, t, within, budgets)
+	if failed, is := errors.AsType[*llm.Error](err); is {
+		a.slog.Warn("summarising failed; going on without", slog.String("turn", t.id), slog.Any("error", failed))
+		return nil
+	}
 	if err != nil || !ok {
 		return err
 	}
@@ -224,10 +228,6 @@ func (a *asker) sumUp(ctx context.Context, t *turn, within bool, budgets transcr
 	text, err := transcript.SumUp(ctx, transcript.Tell(records, t.id, s.Covers), a.room, func(ctx context.Context, r llm.Request) (llm.Answer, error) {
 		return a.askForSummary(ctx, t, r)
 	})
-	if failed, is := errors.AsType[*llm.Error](err); is {
-		a.slog.Warn("summarising failed; going on without", slog.String("turn", t.id), slog.Any("error", failed))
-		err = nil
-	}
 	if err != nil || text == "" {
 		a.cfg.Observer.Compaction(compactFailed)
 		return s, false, err
@@ -311,8 +311,13 @@ func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	r.Messages = transcript.Render(records, "")
 	before, length := a.tokens(r), transcript.EstimateMessages(r.Messages)
 	a.room = a.limit(r)
-	s, ok, err := a.sumUp(ctx, &turn{id: in.ID, person: in.From.ID, route: routeOf(in)}, false, transcript.Budgets{Said: min(mostSaid, length/8)})
-	if end, is := errors.AsType[*ending](err); is { // the budget is empty
+	t := &turn{id: in.ID, person: in.From.ID, route: routeOf(in)}
+	s, ok, err := a.sumUp(ctx, t, false, transcript.Budgets{Said: min(mostSaid, length/8)})
+	if failed, is := errors.AsType[*llm.Error](err); is {
+		a.slog.Warn("summarising failed", slog.String("command", in.ID), slog.Any("error", failed))
+		err = a.modelFailed(failed, t)
+	}
+	if end, is := errors.AsType[*ending](err); is { // or the budget is empty
 		return end.text, nil, nil
 	}
 	if err != nil {
@@ -324,7 +329,7 @@ func (a *asker) compactNow(ctx context.Context, in bus.Inbound) (text string, _ 
 	if !ok || transcript.EstimateMessages(r.Messages) > length*4/5 {
 		return fmt.Sprintf("There is little to sum up: this conversation has about %d tokens.", before), nil, nil
 	}
-	a.compacted(&turn{id: in.ID, route: routeOf(in)}, compactSummed, before, a.tokens(r))
+	a.compacted(t, compactSummed, before, a.tokens(r))
 	return fmt.Sprintf("I have summed up what is past: about %d tokens in place of %d. What people said lately stays word for word; files and memory stay.", a.tokens(r), before), &s, nil
 }
 

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 
 	"parley/agent/journal"
@@ -12,8 +13,11 @@ import (
 // the rest, in tokens.
 type Budgets struct {
 	Steps int // of the newest, behind what the summary covers
-	Own   int // of what was said to the turn that goes on
-	Said  int // of what people said before that
+	// Unread is the budget of what came of the newest step alone: no model has read that
+	// yet, so it stays even where it is longer than Steps.
+	Unread int
+	Own    int // of what was said to the turn that goes on
+	Said   int // of what people said before that
 }
 
 // Cut finds what a summary is to cover so that the newest steps stay within their budget,
@@ -31,9 +35,11 @@ func Cut(records []journal.Record, own string, within bool, b Budgets) (sessions
 			shown = append(shown, r)
 		}
 	}
-	covers := int64(0)
+	covers, newest := int64(0), newestStep(shown, own)
 	for _, n := range boundaries(shown, own, within) {
-		if covers = n; sizeBehind(shown, n, v.summary.Cleared) <= b.Steps {
+		covers = n
+		size := sizeBehind(shown, n, v.summary.Cleared)
+		if size <= b.Steps || n == newest && size <= b.Unread {
 			break
 		}
 	}
@@ -88,6 +94,26 @@ func boundaries(shown []journal.Record, own string, within bool) []int64 {
 	}
 	if last > 0 && (len(at) == 0 || last > at[len(at)-1]) {
 		at = append(at, last)
+	}
+	return at
+}
+
+// newestStep is the number before the newest step of the turn own, which is an answer and
+// what came of its calls; the last of all where it has none.
+func newestStep(shown []journal.Record, own string) int64 {
+	at, began := int64(math.MaxInt64), false
+	for _, r := range shown {
+		if r.Turn != own {
+			continue
+		}
+		switch r.Data.(type) {
+		case sessions.Thinking, sessions.Text, sessions.ToolUse:
+			if !began {
+				at, began = r.N-1, true
+			}
+		case sessions.Usage:
+			began = false
+		}
 	}
 	return at
 }
@@ -164,19 +190,20 @@ func keep(records []journal.Record, v view, covers int64, own string, b Budgets)
 }
 
 // Clear finds up to which entry results may be emptied so that the newest stay within a
-// budget, and about how many tokens that saves.
+// budget, and about how many tokens that saves. Those of the newest step stay in any case:
+// the model has not read them yet.
 func Clear(records []journal.Record, own string, budget int) (upTo int64, saves int) {
 	v := viewOf(records, own)
 	if v.alone != "" {
 		return 0, 0
 	}
-	kept, bytes := 0, 0
+	kept, bytes, unread := 0, 0, newestStep(records, own)
 	for _, r := range slices.Backward(records) {
 		d, ok := r.Data.(sessions.ToolResult)
 		if !ok || !v.shows(r) {
 			continue
 		}
-		if kept += sizeOf(r, v.summary.Cleared); kept <= budget*BytesPerToken {
+		if kept += sizeOf(r, v.summary.Cleared); kept <= budget*BytesPerToken || r.N > unread {
 			continue
 		}
 		upTo = max(upTo, r.N)

@@ -1,10 +1,12 @@
 package transcript
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"parley/agent/journal"
 	"parley/agent/llm"
@@ -147,6 +149,67 @@ func TestOnlyThePastIsSummedUp(t *testing.T) {
 	l.add("t1", sessions.KindSummary, s)
 	if _, ok := Cut(l.records, "t1", false, Budgets{}); ok {
 		t.Error("there is more past than there was")
+	}
+}
+
+// What the model has not read yet is not summed up where there is room for it, and not
+// emptied, however many results came at once.
+func TestWhatTheModelHasNotReadStays(t *testing.T) {
+	var l log
+	l.begin("t1", "do it")
+	for n := range 8 {
+		l.step("t1", fmt.Sprint("c", n), strings.Repeat("x", 400))
+	}
+	l.add("t1", sessions.KindToolUse, sessions.ToolUse{Name: "x", Args: json.RawMessage(`{}`)}).Call = "new1"
+	l.add("t1", sessions.KindToolUse, sessions.ToolUse{Name: "x", Args: json.RawMessage(`{}`)}).Call = "new2"
+	l.add("t1", sessions.KindUsage, sessions.Usage{})
+	for _, call := range []string{"new1", "new2"} {
+		l.add("t1", sessions.KindToolResult, sessions.ToolResult{Content: json.RawMessage(`"` + strings.Repeat("y", 2000) + `"`)}).Call = call
+	}
+	unread := l.records[len(l.records)-2].N
+	if upTo, saves := Clear(l.records, "t1", 300); upTo >= unread || saves == 0 {
+		t.Errorf("emptied up to %d, which saves %d; %d is new", upTo, saves, unread)
+	}
+	if s, ok := Cut(l.records, "t1", true, Budgets{Steps: 100, Unread: 500, Own: 100}); !ok || s.Covers < unread {
+		t.Errorf("covers %d of %d, %t: there is no room for what is new", s.Covers, unread, ok)
+	}
+	l.sum(t, "t1", Budgets{Steps: 100, Unread: 2000, Own: 100})
+	if got, want := strings.ReplaceAll(told(Render(l.records, "t1")), strings.Repeat("y", 2000), "Y"), "do it|SUM|call new1|call new2|result new1=Y|result new2=Y"; got != want {
+		t.Errorf("shown %s, want %s", got, want)
+	}
+}
+
+// Whoever sums up reads what people want of the turn, also where their message is too long to
+// be kept word for word, says it at its end, and was summed up before.
+func TestASummaryIsMadeWithWhatPeopleWant(t *testing.T) {
+	var l log
+	l.begin("t1", "Read this: "+strings.Repeat("päper ", 4000)+"Never touch README.md.")
+	for n := range 8 {
+		l.step("t1", fmt.Sprint("c", n), strings.Repeat("x", 400))
+	}
+	for range 2 {
+		s, ok := Cut(l.records, "t1", true, Budgets{Steps: 100, Own: 100})
+		if !ok || len(s.Keep) > 0 {
+			t.Fatalf("summary %+v, %t", s, ok)
+		}
+		var asked []string
+		text, err := SumUp(t.Context(), Tell(l.records, "t1", s.Covers), 2000, func(_ context.Context, r llm.Request) (llm.Answer, error) {
+			for _, b := range r.Messages[0].Blocks {
+				asked = append(asked, b.Text)
+			}
+			return llm.Answer{Stop: llm.StopWhole, Blocks: []llm.Block{{Kind: llm.BlockText, Text: "SUM"}}}, nil
+		})
+		if err != nil || text != "SUM" || len(asked) == 0 {
+			t.Fatalf("asked %q, summary %q, %v", asked, text, err)
+		}
+		if head := asked[0]; !strings.Contains(head, "Read this: ") || !strings.Contains(head, "Never touch README.md.") || !utf8.ValidString(head) || len(head) > 1200 {
+			t.Errorf("asked with %d bytes: %s", len(head), head)
+		}
+		s.Text = text
+		l.add("t1", sessions.KindSummary, s)
+		for n := range 8 {
+			l.step("t1", fmt.Sprint("d", n, len(l.records)), strings.Repeat("x", 400))
+		}
 	}
 }
 

@@ -24,18 +24,20 @@ type Past struct {
 	Told    []llm.Block // what has happened, in its order
 }
 
-// Tell retells what the model is shown up to an entry and, of that, what the turn own was
-// told: each text a block.
+// Tell retells what the model is shown up to an entry, and all that the turn own was told
+// until then, also where an earlier summary covers it: each text a block.
 func Tell(records []journal.Record, own string, upTo int64) Past {
 	r := newRendering(records)
 	v := viewOf(records, own)
 	past := Past{Summary: v.summary.Text}
 	said := newRendering(records)
 	for _, rec := range records {
-		if rec.N > upTo || !v.shows(rec) && !v.keeps(rec) {
+		d, ok := rec.Data.(sessions.User)
+		toOwn := ok && own != "" && rec.Turn == own
+		if rec.N > upTo || !toOwn && !v.shows(rec) && !v.keeps(rec) {
 			continue
 		}
-		if d, ok := rec.Data.(sessions.User); ok && own != "" && rec.Turn == own {
+		if toOwn {
 			said.add(llm.RoleUser, llm.Block{Kind: llm.BlockText, Text: frameMessage(rec.Person, d, said.files.of(rec.Cause))})
 			continue
 		}
@@ -88,14 +90,28 @@ func shorten(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// split puts blocks into groups of about size bytes. It keeps only the beginning of a
-// longer block. If there are too many groups, it leaves out the oldest, and a note says
+// shortenWithin is the beginning and the end of a text, each on a whole character: of what
+// people say, the end often says what they want.
+func shortenWithin(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	begin := shorten(text, most/2)
+	end := len(text) - most/2
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	return begin + text[end:]
+}
+
+// split puts blocks into groups of about size bytes. Of a longer block it
+// keeps the beginning and the end. If there are too many groups, it leaves out the oldest, and a note says
 // so.
 func split(blocks []llm.Block, size int) [][]llm.Block {
 	var all [][]llm.Block
 	room := 0
 	for _, b := range blocks {
-		b.Text = shorten(b.Text, size)
+		b.Text = shortenWithin(b.Text, size)
 		if len(all) == 0 || room < len(b.Text) {
 			all = append(all, nil)
 			room = size
@@ -111,12 +127,12 @@ func split(blocks []llm.Block, size int) [][]llm.Block {
 	return all
 }
 
-// shortenAll is blocks of which each keeps its beginning, so that all together have about size
-// bytes.
+// shortenAll is blocks of which each keeps its beginning and its end, so that all together
+// have about size bytes.
 func shortenAll(blocks []llm.Block, size int) []llm.Block {
 	shorter := make([]llm.Block, len(blocks))
 	for i, b := range blocks {
-		b.Text = shorten(b.Text, max(size/len(blocks), maxArgs))
+		b.Text = shortenWithin(b.Text, max(size/len(blocks), maxArgs))
 		shorter[i] = b
 	}
 	return shorter
