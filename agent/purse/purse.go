@@ -102,35 +102,67 @@ func (p *Purse) Take(ctx context.Context, name string, want Amount, b Bounds) er
 	return nil
 }
 
-// reserve sets an amount aside: tokens and money, or neither.
+// reserve sets an amount aside: tokens and money, or neither. What may have been set aside
+// though its error does not say so is given back.
 func (p *Purse) reserve(ctx context.Context, id string, a Amount, b Bounds) error {
-	now := time.Now()
+	err := p.reserveBoth(ctx, id, a, b, time.Now())
+	if err != nil {
+		p.spent = Amount{}
+		p.Settle(ctx)
+	}
+	return err
+}
+
+func (p *Purse) reserveBoth(ctx context.Context, id string, a Amount, b Bounds, now time.Time) error {
 	p.reserved = a
 	if a.Tokens > 0 {
-		err := p.Tokens.Reserve(ctx, sessions.Reservation{ID: id, Person: b.Person, Tokens: a.Tokens, Cap: b.TokensDay, At: now})
+		r := sessions.Reservation{ID: id, Person: b.Person, Tokens: a.Tokens, Cap: b.TokensDay, At: now}
+		err := repeat(ctx, func() error { return p.Tokens.Reserve(ctx, r) })
 		if errors.Is(err, sessions.ErrOverBudget) {
 			return &OverError{Tokens: b.TokensDay, At: now}
 		}
+		p.tokens, p.tokensID = true, id
 		if err != nil {
 			return fmt.Errorf("reserve tokens: %w", err)
 		}
-		p.tokens, p.tokensID = true, id
 	}
 	if a.Micro <= 0 {
 		return nil
 	}
 	r := bill.Reservation{ID: id, Cost: a.Micro, Caps: b.Caps, At: now}
-	err := p.Money.Reserve(ctx, r)
-	if err == nil {
-		p.money, p.reservation = true, r
-		return nil
-	}
-	p.spent = Amount{}
-	p.Settle(ctx)
+	err := repeat(ctx, func() error { return p.Money.Reserve(ctx, r) })
 	if over, ok := errors.AsType[*bill.OverError](err); ok {
 		return &OverError{Cap: &over.Cap, At: now}
 	}
-	return fmt.Errorf("reserve money: %w", err)
+	p.money, p.reservation = true, r
+	if err != nil {
+		return fmt.Errorf("reserve money: %w", err)
+	}
+	return nil
+}
+
+const (
+	tries     = 6
+	firstWait = 100 * time.Millisecond // twice as long after each try
+)
+
+// repeat does again what gave no clear answer, as when a connection to the store breaks:
+// it may have been done. To do it again changes nothing then.
+func repeat(ctx context.Context, do func() error) error {
+	wait := firstWait
+	for try := 1; ; try++ {
+		err := do()
+		_, over := errors.AsType[*bill.OverError](err)
+		if err == nil || over || errors.Is(err, sessions.ErrOverBudget) || try == tries {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+		wait *= 2
+	}
 }
 
 // Spend counts what an answer has used.
@@ -150,10 +182,10 @@ func (p *Purse) Settle(ctx context.Context) {
 	defer cancel()
 	var err error
 	if p.tokens {
-		err = p.Tokens.Settle(ctx, p.tokensID, p.spent.Tokens)
+		err = repeat(ctx, func() error { return p.Tokens.Settle(ctx, p.tokensID, p.spent.Tokens) })
 	}
 	if p.money {
-		err = errors.Join(err, p.Money.Settle(ctx, p.reservation, p.spent.Micro))
+		err = errors.Join(err, repeat(ctx, func() error { return p.Money.Settle(ctx, p.reservation, p.spent.Micro) }))
 	}
 	if err != nil {
 		p.Log.LogAttrs(ctx, slog.LevelWarn, "settling a reservation failed; it stays as reserved", slog.Any("error", err))

@@ -1,6 +1,7 @@
 package purse_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"parley/agent/llm"
 	"parley/agent/purse"
+	"parley/sessions"
 	"parley/sessions/bill"
 	"parley/sessions/sqlstore"
 )
@@ -95,6 +97,91 @@ func TestTheLastOfABudget(t *testing.T) {
 	}
 	take(t, second, "t2#1.3", purse.Amount{Tokens: 1 << 40, Micro: 1 << 50}, purse.Bounds{Person: "a"})
 	check(t, s, "nothing bounds it", 0, 0)
+}
+
+// A lossy store does what it is asked to and, that many times, does not come to say so.
+type lossy struct {
+	*sqlstore.Store
+	*bill.Budget
+	lose int
+	cut  func() // called with each lost answer
+}
+
+var errLost = errors.New("the connection broke")
+
+func (l *lossy) answer(err error) error {
+	if err != nil || l.lose == 0 {
+		return err
+	}
+	l.lose--
+	l.cut()
+	return errLost
+}
+
+type lossyTokens struct{ *lossy }
+
+func (l lossyTokens) Reserve(ctx context.Context, r sessions.Reservation) error {
+	return l.answer(l.Store.Reserve(ctx, r))
+}
+
+func (l lossyTokens) Settle(ctx context.Context, id string, tokens int64) error {
+	return l.answer(l.Store.Settle(ctx, id, tokens))
+}
+
+func (l lossyTokens) Spent(ctx context.Context, person string, at time.Time) (int64, error) {
+	return l.Store.Spent(ctx, person, at)
+}
+
+type lossyMoney struct{ *lossy }
+
+func (l lossyMoney) Reserve(ctx context.Context, r bill.Reservation) error {
+	return l.answer(l.Budget.Reserve(ctx, r))
+}
+
+func (l lossyMoney) Settle(ctx context.Context, r bill.Reservation, cost int64) error {
+	return l.answer(l.Budget.Settle(ctx, r, cost))
+}
+
+// An answer of the store that is lost sets nothing aside twice, or for good.
+func TestWhatIsSetAsideWithoutAnAnswerIsGivenBack(t *testing.T) {
+	bounds := purse.Bounds{Person: "a", TokensDay: 1000, Caps: []bill.Cap{{Most: 10_000}}}
+	call := purse.Amount{Tokens: 100, Micro: 1000}
+	for _, tc := range []struct {
+		name          string
+		tokens, money int // answers that are lost
+		cut           bool
+	}{{"once", 1, 1, false}, {"twice", 2, 2, false}, {"of tokens, and the turn ends", 1, 0, true}, {"of money, and the turn ends", 0, 1, true}} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := open(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			cut := func() {
+				if tc.cut {
+					cancel()
+				}
+			}
+			p := newPurse(s)
+			p.Tokens = lossyTokens{&lossy{Store: s, Budget: s.Money(), lose: tc.tokens, cut: cut}}
+			p.Money = lossyMoney{&lossy{Store: s, Budget: s.Money(), lose: tc.money, cut: cut}}
+			err := p.Take(ctx, "t1#1.1", call, bounds)
+			if tc.cut {
+				if !errors.Is(err, errLost) || !errors.Is(err, context.Canceled) {
+					t.Errorf("taken: %v", err)
+				}
+				check(t, s, "given back", 0, 0)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, s, "set aside", 400, 4000)
+			p.Spend(llm.Usage{Input: 20, Output: 10, Cost: 300})
+			p.Tokens = lossyTokens{&lossy{Store: s, Budget: s.Money(), lose: tc.tokens, cut: cut}}
+			p.Money = lossyMoney{&lossy{Store: s, Budget: s.Money(), lose: tc.money, cut: cut}}
+			p.Settle(ctx)
+			check(t, s, "settled", 30, 300)
+		})
+	}
 }
 
 func TestWhoMeetsALimitIsToldWhenItOpens(t *testing.T) {
